@@ -78,8 +78,11 @@ fn tables(info: &Info) -> String {
         for preset in info.presets {
             let sets: Vec<_> =
                 preset.values.iter().map(|(name, value)| format!("`{name}` {value}")).collect();
-            let sets =
-                if sets.is_empty() { "nothing: it is the defaults above".into() } else { sets.join(", ") };
+            let sets = if sets.is_empty() {
+                "nothing: the same as the defaults above".into()
+            } else {
+                sets.join(", ")
+            };
             let _ = writeln!(text, "| `{}` | {} | {sets} |", preset.name, preset.title);
         }
     }

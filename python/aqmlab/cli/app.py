@@ -172,7 +172,7 @@ app.command()(cite)
 def schema(
     of: Annotated[
         str,
-        typer.Argument(help="scenario; plan: its resolved form; manifest: the description of a run."),
+        typer.Argument(help="scenario, plan (its resolved form), or manifest (the description of a run)."),
     ] = "scenario",
 ) -> None:
     """Print the JSON Schema of scenarios, plans or manifests."""

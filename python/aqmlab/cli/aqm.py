@@ -126,7 +126,7 @@ def aqm_tc(
 ) -> None:
     """Print a scenario's queues as lines of tc, or with --read a discipline of tc as a scenario's queue.
 
-    Comments report what Linux rounds or does differently, and the queues for which it has no discipline.
+    Comments report what Linux rounds or does differently, and the queues that have no discipline in Linux.
     """
     from aqmlab.cli.tc_words import print_lines, print_queue
     from aqmlab.tc import read_tc, tc_lines

@@ -49,7 +49,7 @@ def new(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="The file to write; .toml is added where it is missing.", show_default=False
+            metavar="NAME", help="The file to write; .toml is added if it is missing.", show_default=False
         ),
     ],
     template: Annotated[

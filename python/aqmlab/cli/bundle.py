@@ -34,7 +34,8 @@ def bundle(
         bool, typer.Option("--check", help="Check the files of a bundle by their SHA-256.")
     ] = False,
     rerun: Annotated[
-        bool, typer.Option("--rerun", help="With --check: repeat a seed of each arm and compare its tables.")
+        bool,
+        typer.Option("--rerun", help="With --check: repeat one seed of each arm and compare the tables."),
     ] = False,
     seed: Annotated[
         int | None, typer.Option("--seed", help="The seed to repeat; the first by default.")
@@ -44,8 +45,8 @@ def bundle(
 ) -> None:
     """Put an experiment or a sweep into one file that others can check and repeat offline.
 
-    It holds the scenario, recordings, lock files and hashes. --check exits with 4 if a file has changed since
-    it was written, and --rerun with 1 if the tables of a repeated run differ.
+    The file holds the scenario, recordings, lock files and hashes. --check exits with 4 if a file has changed
+    since it was written, and --rerun with 1 if the tables of a repeated run differ.
     """
     set_quiet(quiet)
     if check:

@@ -56,10 +56,11 @@ def calibrate(
         ),
     ] = "responses",
     count: Annotated[
-        str, typer.Option("--count", help="wire: bytes with headers and acknowledgments; or payload.")
+        str,
+        typer.Option("--count", help="What to count: wire (with headers and acknowledgments) or payload."),
     ] = "wire",
     faster: Annotated[
-        float, typer.Option("--faster", metavar="TIMES", help="The factor by which links become faster.")
+        float, typer.Option("--faster", metavar="TIMES", help="The factor by which links are made faster.")
     ] = 10.0,
     keep: Annotated[
         list[str] | None,
@@ -84,11 +85,11 @@ def calibrate(
     warmup: Annotated[
         str | None, typer.Option("--warmup", metavar="TIME", help="Its warm-up; overrides the scenario's.")
     ] = None,
-    arm: Annotated[str | None, typer.Option("--arm", help="The arm, where the load depends on it.")] = None,
+    arm: Annotated[str | None, typer.Option("--arm", help="The arm, if the load depends on it.")] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(
-            "--where", metavar="AXIS=LABEL", help="A label, where the load depends on it; may be repeated."
+            "--where", metavar="AXIS=LABEL", help="A label, if the load depends on its axis; may be repeated."
         ),
     ] = None,
     allow_overload: Annotated[
@@ -108,9 +109,9 @@ def calibrate(
 ) -> None:
     """Find the connection rate or number of users that offers a given load on uncongested links.
 
-    Runs the scenario with faster links, large queues and only the classes named, and fits the load to the
-    value; prints the value with its interval, and the variation of the load between seeds. Repeat an
-    interrupted command to resume it.
+    Runs the scenario with faster links, large queues and only the classes named, and fits the load as a
+    function of the value; prints the value with its interval, and how much the load varies between seeds.
+    Repeat an interrupted command to resume it.
     """
     from aqmlab.calibration import calibrate as find
 

@@ -52,7 +52,7 @@ def claims(
 def scored_claims(results: Results) -> tuple[Scored, ...]:
     """Score the claims of a scenario that has run, and write ``claims.json`` into its directory."""
     if not results.claims:
-        return ()  # without importing any module for scoring
+        return ()  # decided without importing the modules that score claims
     from aqmlab.claims import score, write_claims
 
     scored = score(results)
@@ -113,7 +113,7 @@ def _hanging(text: str, indent: str, width: int | None) -> list[str]:
     """Indent the lines of a text: the first by ``indent``, continuation lines by more."""
     if width is None:
         return [indent + text]
-    # The basis of a verdict is printed below it where there is room.
+    # If there is room, the basis of a verdict is printed below it.
     further = " " * (_WIDTH if width >= _WIDE else 2)
     return wrap(
         text, width, initial_indent=indent and further, subsequent_indent=further, break_on_hyphens=False

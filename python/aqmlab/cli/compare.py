@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from aqmlab.comparison import Comparison
 
 _FEW = 16
-"""Largest number of comparisons printed as sentences; for more, the table suffices."""
+"""Largest number of comparisons that are also printed as sentences; for more, the table suffices."""
 
 SideText = Annotated[
     str,
     typer.Argument(
         metavar="PATH[:WHICH]",
         help="A recording or a sweep, with an arm or cell labels: runs/demo:RED, sweeps/x:RED,rate=5Mbit."
-        " If the second begins with the colon, it uses the same path.",
+        " If the second begins with a colon, it uses the path of the first.",
         show_default=False,
     ),
 ]

@@ -1,7 +1,7 @@
 """Shell completion: arms of a file, metrics, kinds of figures, disciplines, papers.
 
-Each function gets the text typed so far. It returns the existing names, or nothing if a file cannot be read:
-completion must not raise errors.
+Each function gets the text typed so far. It returns the names to offer, or none if a file cannot be read,
+because completion must not raise errors.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SPECIAL = re.compile(r"[^\w./:=@%+,-]")
 
 
 class _Escaped(str):
-    """A name with its special characters escaped, already compared with the typed text."""
+    """A name with its special characters escaped, which has already been compared with the typed text."""
 
     __slots__ = ()
 

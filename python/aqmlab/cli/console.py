@@ -65,7 +65,7 @@ def with_notes(text: str, error: BaseException) -> str:
 
 
 class _Ended(KeyboardInterrupt):
-    """A signal other than Ctrl-C's asks the program to end; partial results are cleaned up."""
+    """A signal other than that of Ctrl-C has asked the program to end; partial results are cleaned up."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 
 def refuse_damage(*of: Results) -> None:
-    """Exit with 4 if unreadable recordings were left out, after the answer over the others."""
+    """Exit with 4 if unreadable recordings were left out, once the answer over the others is printed."""
     for results in of:
         damage = results.damage()
         if damage is not None:
@@ -106,14 +106,14 @@ def interruptible() -> Iterator[None]:
 
 
 def _open_closed_streams() -> None:
-    """Open streams that were closed from outside (``>&-``), where Python leaves ``None``."""
+    """Replace standard streams that were closed from outside (``>&-``): Python has ``None`` for these."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (open to the end)
 
 
 class _UnlessGone(io.FileIO):
-    """A stream whose reader may stop early, as `head` does: unread output is dropped; the work continues."""
+    """A stream whose reader may stop early, as `head` does: the work then continues without output."""
 
     def write(self, content: Any, /) -> int:  # noqa: ANN401 (any buffer)
         try:
@@ -126,7 +126,7 @@ class _UnlessGone(io.FileIO):
 
 
 def _outlive_readers() -> None:
-    """Prevent a reader that stops early from affecting the report or the exit code."""
+    """Ensure that a reader that stops early affects neither the report nor the exit code."""
     for number, name in ((1, "stdout"), (2, "stderr")):
         stream = getattr(sys, name)
         if stream is not getattr(sys, f"__{name}__") or not _is_pipe(number):

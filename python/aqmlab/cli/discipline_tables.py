@@ -52,14 +52,14 @@ def _print_presets(console: Console, entry: Mapping[str, Any]) -> None:
     table = Grid("preset", *(Column(head, prose=True) for head in ("stands for", "sets", "to", "instead of")))
     for preset in entry["presets"]:
         heads = [preset["name"], preset["title"]]
-        for name, value in preset["values"].items() or [("nothing: it is the defaults", "")]:
+        for name, value in preset["values"].items() or [("nothing: the same as the defaults", "")]:
             table.add(*heads, name, value, defaults.get(name, ""))
             heads = ["", ""]
     print_grid(console, table)
 
 
 def print_checks(answer: Mapping[str, Any]) -> None:
-    """Print the numbers of checks, and the findings."""
+    """Print how many checks were made, and what they found."""
     console = answer_console()
     entries = answer["disciplines"]
     scripts = sum(entry["scripts"] for entry in entries)

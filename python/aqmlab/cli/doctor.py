@@ -87,9 +87,9 @@ def _print_selftest(found: SelfTest) -> None:
     lines = [
         f"two flows through RED at {rate}; up to: the rate at which p99 is half of a full packet's time"
         " and the router takes 70 % of a processor",
-        "virtual time: work takes no time, so any number of packets is carried in time"
+        "virtual time: work takes no time, so any number of packets is carried on time"
         if found.virtual_time
-        else f"carries {capacity['limit_packets_per_s']:.0f} packets per second, acknowledgments among them",
+        else f"carries {capacity['limit_packets_per_s']:.0f} packets per second, including acknowledgments",
         f"ping between hosts without a router: p50 {there_us:.0f} us, p99 {most_us:.0f} us",
         f"stolen by the hypervisor: {'not known' if stolen is None else f'{stolen:.1f} %'}",
     ]

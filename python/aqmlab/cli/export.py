@@ -24,8 +24,8 @@ def export(
         typer.Option(
             "--to",
             metavar="FORMAT",
-            help="csv: a file per recorded table; flent, ns2, qlog: a file per run; markdown, latex: the"
-            " table of the answer, with intervals.",
+            help="csv: one file per recorded table; flent, ns2, qlog: one file per run; markdown, latex:"
+            " the table of the answer, with intervals.",
             show_default=False,
             autocompletion=completion.formats,
         ),

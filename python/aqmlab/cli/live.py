@@ -98,7 +98,7 @@ def live(
 
 
 def _refuse_for_selftest(options: Mapping[str, object]) -> None:
-    """The self-test has only one plan, and keeps nothing."""
+    """Check the options of the self-test, which has only one plan and keeps nothing."""
     given = [f"`{name}`" for name, value in options.items() if value not in (None, False)]
     if given:
         raise UsageError(f"the self-test takes no {', '.join(given)}; it takes `--json` and `--quiet`")

@@ -26,7 +26,7 @@ def metrics(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the metrics, one per line: name, unit, better, scope, parameters, definition.
+    """List the metrics, one per line: name, unit, better direction, scope, parameters, definition.
 
     With a name, also shows the formula and the recorded table from which it is computed.
 

@@ -1,7 +1,7 @@
 """The report of every command on its runs: verdict, answer, doubts, lateness, claims, in this order.
 
-Runs, live runs, sweeps, merged sweeps and reports use the same words; for a scenario simulated and
-live they add the differences.
+Runs, live runs, sweeps, merged sweeps and reports all use the same words; for a scenario that ran both
+simulated and live, the differences are added.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def tell_experiment(experiment: Results, *, as_json: bool, no_report: bool) -> N
 
 
 def tell_both(found: Both, scored: Mapping[str, Sequence[Scored]], *, as_json: bool) -> None:
-    """Print the differences of a scenario live and simulated, with the evidence for and against each side."""
+    """Print how live and simulated results of a scenario differ, with the evidence for and against each."""
     from aqmlab.soundness import examine
 
     if as_json:
@@ -77,7 +77,7 @@ def tell_both(found: Both, scored: Mapping[str, Sequence[Scored]], *, as_json: b
 
 
 def both_json(found: Both, scored: Mapping[str, Sequence[Scored]]) -> dict[str, Any]:
-    """Return the ``--json`` output for a scenario simulated and live."""
+    """Return the ``--json`` output for a scenario that ran both simulated and live."""
     about = {"doubts": {name: doubts_json(side) for name, side in found.sides.items()}}
     claims = {name: claims_json(of_side).get("claims") for name, of_side in scored.items()}
     return found.to_json() | about | ({"claims": claims} if any(claims.values()) else {})
@@ -171,7 +171,7 @@ def _worst(values: Sequence[float | None]) -> float | None:
 
 
 def _stalls(found: Sequence[Faithfulness]) -> str:
-    """Return ``2 (31.0 ms)``: the number, and the longest."""
+    """Return ``2 (31.0 ms)``: the number of stalls, and the longest one."""
     from aqmlab.figures import shown
 
     worst = max(found, key=lambda verdict: (verdict.longest_stall_s or 0.0, verdict.stall_count or 0))
@@ -180,7 +180,7 @@ def _stalls(found: Sequence[Faithfulness]) -> str:
 
 
 def _word(found: Sequence[Faithfulness]) -> Span:
-    """Return ``faithful``, or ``NOT FAITHFUL`` with the number of such runs."""
+    """Return ``faithful``, or ``NOT FAITHFUL`` with the number of runs that are not."""
     bad = sum(not verdict.faithful for verdict in found)
     if not bad:
         return Span("faithful")
@@ -188,7 +188,7 @@ def _word(found: Sequence[Faithfulness]) -> Span:
 
 
 def complain_of_lost_packets(found: Sequence[Faithfulness]) -> None:
-    """Warn of runs whose packets could not be kept; the rest of such a run is complete."""
+    """Warn of runs whose captured packets could not be kept; everything else of such a run is complete."""
     for verdict in found:
         if verdict.capture_failure:
             complain(f"{verdict.arm}, seed {verdict.seed}: {verdict.capture_failure}; all else is recorded")

@@ -124,7 +124,7 @@ def reproduce(
     repeats: Annotated[
         int | None,
         typer.Option(
-            "--repeats", min=0, help="How often a live run that is not faithful is repeated; 2 by default."
+            "--repeats", min=0, help="How often to repeat a live run that is not faithful; 2 by default."
         ),
     ] = None,
     minutes: Annotated[
@@ -144,11 +144,11 @@ def reproduce(
     """Reproduce a paper: run its experiments, fill its tables, draw its figures, score its findings.
 
     An interrupted reproduction resumes when the command is repeated. Exits with 1 if a firm finding fails
-    that the folder does not explain. With --causes the findings that do not hold in the scorecard are
+    that the folder does not explain. With --causes, the findings that do not hold in the scorecard are
     scored under each reading that paper.toml names as their cause; `causes.md` shows what was measured,
-    and findings that are not asked about keep their entries. With --infer nothing is scored:
+    and findings that were not requested keep their entries. With --infer, nothing is scored:
     `inference.md` reports which reading fits the part of the results that paper.toml names, its error on
-    the other part, and the evidence for each setting. With --live the paper's testbed runs between this
+    the other part, and the evidence for each setting. With --live, the paper's testbed runs between this
     machine's TCP stacks; only faithful runs count, the others are repeated, and `live.md` shows the
     simulated value next to each number.
     """
@@ -199,7 +199,7 @@ def reproduce(
 
 @contextmanager
 def _resumable(store: Path) -> Iterator[None]:
-    """Keep all finished runs whenever the command is interrupted, even between sweeps or during drawing."""
+    """Keep all finished runs whenever the command is interrupted, even between sweeps or while drawing."""
     from aqmlab.sweeps.store import kept_in
 
     try:

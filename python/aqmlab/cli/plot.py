@@ -59,7 +59,8 @@ def plot_recording(
             " cumulative-ack; of single flows, if the scenario has them recorded: cwnd, srtt (`trace`),"
             " time-sequence, ladder (`packets`)."
             " Of a sweep: lines, heat, differences, goodput-delay, delay-cdf, box, bar."
-            " Of requests, in either: response-cdf, response-ccdf, response-scatter, response-quantiles;"
+            " Of requests, in a recording or a sweep: response-cdf, response-ccdf, response-scatter,"
+            " response-quantiles;"
             " of web pages: page-cdf, page-ccdf, page-scatter, page-quantiles.",
             show_default=False,
             autocompletion=completion.kinds,
@@ -70,7 +71,7 @@ def plot_recording(
         typer.Option(
             "-o",
             "--output",
-            help="The file, .pdf, .svg or .png, of most kinds also .csv (the numbers);"
+            help="The file: .pdf, .svg or .png; for most kinds also .csv (the numbers);"
             " PATH/figures/KIND.pdf if not given.",
         ),
     ] = None,
@@ -110,7 +111,7 @@ def plot_recording(
         typer.Option(
             "--by",
             metavar="AXIS",
-            help="For a sweep: the axis with one plot per label; the vertical axis of a map.",
+            help="For a sweep: the axis with one plot per label, or the vertical axis of a map.",
         ),
     ] = None,
     where: Annotated[
@@ -119,7 +120,9 @@ def plot_recording(
             "--where", metavar="AXIS=LABEL", help="Hold another axis at this label; may be repeated."
         ),
     ] = None,
-    over: Annotated[str, typer.Option("--over", help="Boxes and bars of seeds, or of flows.")] = "seeds",
+    over: Annotated[
+        str, typer.Option("--over", help="Draw boxes and bars over seeds, or over flows.")
+    ] = "seeds",
     width: Width = None,
     height: Height = None,
     font_size: FontSize = None,

@@ -28,7 +28,7 @@ class ProgressLine:
     stream
         The destination.
     text
-        Returns the text for a state and the elapsed seconds; by default :func:`progress_text`.
+        Returns the text to show for a state and the elapsed seconds; by default :func:`progress_text`.
     """
 
     def __init__(

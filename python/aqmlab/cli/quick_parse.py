@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 _NOT_READ = object()
 _MOST_DIGITS = 18
 _PATH_CHECKS = ("exists", "resolve_path", "allow_dash", "writable", "path_type")
-"""Options of a path that require more than a readable file."""
+"""Options of a path parameter that demand more than a readable file."""
 
 
 def read_quickly(command: Any) -> Any:  # noqa: ANN401 (Typer keeps the type of its commands to itself)
-    """Convert the parameters of a command and of its subcommands here where this suffices."""
-    # The parameters are requested only when needed, because the help option does not exist earlier.
+    """Make a command and its subcommands convert simple parameters here, and leave the others to Typer."""
+    # The parameters are requested only when they are needed: before that, there is no help option.
     command.get_params = partial(_parameters, command.get_params)
     for below in getattr(command, "commands", {}).values():
         read_quickly(below)
@@ -55,7 +55,7 @@ def _typed(kind: Any, value: Any) -> Any:  # noqa: ANN401
         return list(value)
     whole = wanted is int and info.min is info.max is None
     if type(value) is not str:
-        # A default is not a word of the command line: there is nothing to read.
+        # A default is not a word of the command line, so there is nothing to convert.
         return value if whole and type(value) is int else _NOT_READ
     if wanted is str:
         return value

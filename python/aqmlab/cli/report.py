@@ -81,7 +81,7 @@ def _scored(results: Results) -> tuple[Scored, ...]:
 
 
 def _report_both(path: Path, output: Path | None, *, as_json: bool) -> None:
-    """Print how a scenario differs live and simulated, and write the report."""
+    """Print how the live results of a scenario differ from the simulated ones, and write the report."""
     from aqmlab.paths import load_both
     from aqmlab.reports import write_report
 

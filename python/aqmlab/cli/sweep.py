@@ -112,7 +112,7 @@ def sweep(
     asked |= {"force": force, "pcap": ports_of(pcap), "pcap_bytes": pcap_bytes, "report": not no_report}
     ended = []
     for each in hosts:
-        # Live runs use this machine, whatever runs the simulations.
+        # Live runs use this machine, whatever executor the simulations use.
         on: dict[str, Any] = {"host": each, "faithful": faithful and each == "live"}
         on["executor"] = "local" if and_live and each == "live" else executor
         ended.append(_ended(scenario, {**asked, **on}, as_json=as_json, quiet=quiet, whole=shard is None))
@@ -173,7 +173,7 @@ def _say_what_begins(under_way: Sweep) -> None:
 
 
 def _tell_beside(live: Sweep, simulated: Sweep, *, as_json: bool, report: bool) -> None:
-    """Print the differences of live from simulated, cell by cell."""
+    """Print how live results differ from simulated ones, cell by cell."""
     from aqmlab.sweeps.beside import beside
 
     found = beside(simulated.results, live.results, report=report)
@@ -204,7 +204,7 @@ def _print(under_way: Sweep, *, whole: bool) -> None:
 
 
 def _verdicts(under_way: Sweep) -> tuple[Faithfulness, ...]:
-    """Return the verdicts on its live runs."""
+    """Return the verdicts on the sweep's live runs."""
     if under_way.cases.host != "live":
         return ()
     from aqmlab.faithfulness import verdicts
@@ -309,7 +309,7 @@ class _Events:
         )
 
     def _overhead_ms(self, now: Progress, workers: int) -> float | None:
-        """Return the wall time of all workers minus the processor time of the runs, per run."""
+        """Return, per run, the wall time of all workers minus the processor time of the runs."""
         if not now.runs_done:
             return None
         wall_s = time.monotonic() - self._begun

@@ -75,7 +75,7 @@ def print_doubts(checks: Sequence[Check]) -> None:
 
 
 def print_answer(found: Answer) -> None:
-    """Print title and question, the table, its subject, and for a single case a conclusion in words."""
+    """Print title and question, the table, what it covers and, for a single case, a conclusion in words."""
     console, results = answer_console(), found.results
     console.print(results.title, style="bold", markup=False)
     if results.question:
@@ -97,7 +97,7 @@ def print_answer(found: Answer) -> None:
 
 
 def _conclusion(found: Answer) -> str:
-    """Describe an answer in words; empty for figures that must not be used."""
+    """Describe an answer in words; the text is empty if the figures must not be used."""
     from aqmlab.faithfulness import verdicts
     from aqmlab.reports.answer import in_words
 

@@ -12,7 +12,7 @@ from aqmlab.tc import TcLine, TcQueue
 
 
 def print_lines(lines: Sequence[TcLine], dev: str, *, as_json: bool) -> None:
-    """One tc command per queue that Linux supports, below a comment that names the queue."""
+    """Print one tc command per queue that Linux supports, below a comment that names the queue."""
     command = {line: f"tc qdisc add dev {dev} root {line.spec}" if line.spec else None for line in lines}
     if as_json:
         tell_json([{**asdict(line), "line": command[line]} for line in lines])

@@ -51,15 +51,15 @@ def vectors(
         typer.Option(
             "--recording",
             metavar="PATH",
-            help="A run of the scenario with `requests = { each = true }`: when users opened connections.",
+            help="A run of the scenario with `requests = { each = true }`: the times of users' connections.",
         ),
     ] = None,
 ) -> None:
     """Write the connections of a scenario, exchange by exchange: start, sizes, think times, delays.
 
-    Classes of kind packmime, requests and trace have them. They are the same as in a run with this seed, and
-    are drawn without running it, except for users (`--recording`). `kind = "trace"` reads them, and ns-2's
-    Tmix does too.
+    Classes of kind packmime, requests and trace have such connections. They are the same as in a run with
+    this seed, and are drawn without running it, except for users (`--recording`). A class of `kind = "trace"`
+    can read the file, and so can ns-2's Tmix.
     """
     from aqmlab.vectors import write_vectors
 

@@ -1,6 +1,6 @@
 """The budget of a search.
 
-It counts the recorded times of evaluations, so a repeated search ends where the first one did.
+It counts the times recorded for evaluations, so a repeated search ends where the first one did.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import math
 
 
 class OverBudgetError(Exception):
-    """The next step would exceed the remaining budget."""
+    """Raised when the next step would exceed the remaining budget."""
 
 
 class Budget:
@@ -18,7 +18,7 @@ class Budget:
     Parameters
     ----------
     total_s
-        Number of seeds.
+        The seconds that may be spent.
     """
 
     def __init__(self, total_s: float = math.inf) -> None:
@@ -29,7 +29,7 @@ class Budget:
 
     @property
     def each_s(self) -> float:
-        """Return the time per reading and seed, as far as observed."""
+        """Return the time per reading and seed, from the evaluations so far."""
         return self.spent_s / self._seeds if self._seeds else 0.0
 
     def allow(self, share: float) -> None:

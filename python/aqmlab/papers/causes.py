@@ -17,13 +17,13 @@ from aqmlab.papers.scorecard_text import markdown_cell
 from aqmlab.papers.scoring import ScoredFinding, claim_of, evidence, score_finding
 
 FILE = "causes.json"
-"""The file's name in a paper's folder."""
+"""The name of the file in a paper's folder."""
 
 
 def score_causes(finding: Finding, runner: Runner) -> Iterator[ScoredFinding]:
     """Score a finding under each reading named as its cause.
 
-    They are not part of the score. Their seeds are those of the finding, or else of the paper's
+    These verdicts are not part of the score. They use the seeds of the finding, or else those of the paper's
     multiverse.
     """
     paper = runner.paper
@@ -105,7 +105,7 @@ def add(paper: Paper, folder: Path, entry: Mapping[str, Any]) -> dict[str, Any]:
     Raises
     ------
     RecordingError
-        If the folder's file is no such file.
+        If the folder's file is not a valid file of causes.
     """
     kept = {one["name"]: one for one in _read(folder)} | {entry["name"]: entry}
     findings = [
@@ -131,7 +131,7 @@ def _read(folder: Path) -> list[dict[str, Any]]:
 
 
 def causes_markdown(paper: Paper, content: Mapping[str, Any]) -> str:
-    """Return ``causes.md``: for each finding, its score under each reading, with the deciding comparisons."""
+    """Return ``causes.md``: for each finding, its score under each reading, with the decisive comparisons."""
     lines = [
         f"# Causes: {paper.title}",
         "",

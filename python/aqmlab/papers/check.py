@@ -21,7 +21,7 @@ from aqmlab.papers.variants import Reading, variant
 
 
 def problems(paper: Paper) -> list[str]:
-    """Describe the errors of a folder; empty if there are none.
+    """Describe the errors in a paper's folder; the result is empty if there are none.
 
     Every candidate must change a plan and be runnable, and the chosen ones must change none.
     Findings, tables, figures and the small versions must refer to existing parts of their
@@ -47,7 +47,7 @@ def problems(paper: Paper) -> list[str]:
 
 
 def _figure(figure: PaperFigure, names: Names) -> Iterator[str]:
-    """The first point of its first curve; the queries of the others have the same form."""
+    """Check the query of the first point of the first curve; the others have the same form."""
     what = f"figure {figure.name}"
     try:
         _, points = next(places(figure, names))
@@ -114,7 +114,7 @@ def _settings(paper: Paper) -> Iterator[str]:
 
 
 def _arms(paper: Paper, setting: Setting) -> Iterator[str]:
-    """Arms that the setting names and none of its experiments has."""
+    """Return the arms that the setting names although none of its experiments has them."""
     files = [e for e in paper.experiments if not setting.experiments or e.file in setting.experiments]
     known = {arm for experiment in files for arm in names_of(paper, experiment).arms}
     for label in setting.candidates:

@@ -49,19 +49,19 @@ def bibtex(paper: Paper) -> str:
 
 
 def venue(paper: Paper) -> str:
-    """Return where a paper was published, without the folder's additions after the first semicolon."""
+    """Return where a paper was published, without what the folder adds after the first semicolon."""
     return paper.published.partition(";")[0]
 
 
 def entry(kind: str, key: str, authors: tuple[str, ...], title: str, fields: dict[str, str]) -> str:
-    """Return an entry of BibTeX, one line per field; braces keep the capitals of the title."""
+    """Return a BibTeX entry with one line per field; braces keep the capitals of the title."""
     lines = {"author": " and ".join(map(_name, authors)), "title": f"{{{title}}}", **fields}
     body = "".join(f"  {name} = {{{_escaped(text)}}},\n" for name, text in lines.items() if text)
     return f"@{kind}{{{key},\n{body}}}\n"
 
 
 def _name(author: str) -> str:
-    """Return ``{The aqmlab authors}``, which is not a person, in braces, and a person's name unchanged."""
+    """Return a person's name unchanged, and ``The aqmlab authors``, which is no person, in braces."""
     return f"{{{author}}}" if author.startswith("The ") else author
 
 

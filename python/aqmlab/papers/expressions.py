@@ -16,7 +16,7 @@ from aqmlab.errors import ScenarioError
 def of_each_seed(
     expression: str, where: Mapping[str, str], what: str, names: Names
 ) -> tuple[Expression, dict[str, str]]:
-    """An expression that has a value for each seed, and the labels in ``where``, by full names.
+    """Return an expression that has a value for each seed, and the labels in ``where`` by full names of axes.
 
     Raises
     ------
@@ -43,7 +43,7 @@ class ExpressionValues:
     results
         Results of the experiment, or its measured values.
     names
-        The names that it has.
+        The names that the experiment has.
     """
 
     def __init__(self, results: MetricValues, names: Names) -> None:

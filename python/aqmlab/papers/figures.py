@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLUMN = Appearance(COLUMN, 3.6, font_size=7)
-"""A figure that is drawn for a page fits a column."""
+"""A figure that is drawn for a page has the width of a column."""
 
 
 def draw_figure(figure: PaperFigure, results: Results | None, folder: Path, version: str) -> Path:
@@ -105,7 +105,7 @@ def _unit(figure: PaperFigure, results: Results) -> str:
 
 
 def places(figure: PaperFigure, of: Results | Names) -> Iterator[tuple[str, dict[str, dict[str, str]]]]:
-    """Return the name of each curve, and the bindings at each label of its axis."""
+    """Return the name of each curve, with its bindings at each label of the axis."""
     content = figure.content
     axis = axis_named(of.axes, text_of(figure, "x"))
     arms = [str(arm) for arm in content.get("arms", of.arms)]
@@ -120,7 +120,7 @@ def places(figure: PaperFigure, of: Results | Names) -> Iterator[tuple[str, dict
 
 
 def text_of(figure: PaperFigure, key: str) -> str:
-    """Return the text of a key that the kind of a figure requires.
+    """Return the value of a key that the figure's kind requires.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def _rows(figure: PaperFigure, lines: Sequence[SweepLine]) -> list[tuple[Any, ..
 
 
 def one_of_each(figure: PaperFigure, results: Results, title: str) -> Results:
-    """Return one run per arm, under the arm's name, as plots of single runs require."""
+    """Return one run per arm, named after its arm, as plots of single runs require."""
     arms = [str(arm) for arm in figure.content.get("arms", results.arms)]
     where = {str(k): str(v) for k, v in figure.content.get("where", {}).items()}
     runs = tuple(_run(figure, results, arm, where) for arm in arms)

@@ -256,7 +256,7 @@ def _part(entry: TomlTable, expected: TomlTable, name: str, files: list[str], *,
 
 
 def _causes(entry: TomlTable, settings: tuple[Setting, ...]) -> tuple[dict[str, str], ...]:
-    """Readings: one as a table, or several as a list of tables."""
+    """Read the readings of a cause: one is written as a table, several as a list of tables."""
     stated = entry.content.get("cause", [])
     tables = stated if isinstance(stated, list) else [stated]
     if not all(isinstance(table, dict) for table in tables):

@@ -1,7 +1,7 @@
-"""The reading that fits a part of a paper's published results, and its error on the part not used.
+"""The reading that best fits one part of a paper's published results, and its error on the other part.
 
-The fixed reading is the one that is scored. The inferred one is found by a search: it shows the
-evidence of the published numbers for each setting that the paper leaves open.
+The fixed reading is the one that is scored. The inferred one is found by a search: it shows what the
+published numbers say about each setting that the paper leaves open.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class HeldAgainst:
     published
         The published number of a cell.
     fixed, inferred
-        For a cell our value; for a finding the share of the seeds in which it is true. ``None``
+        For a cell, our value; for a finding, the share of the seeds in which it is true. ``None``
         where undefined.
     fixed_errors, inferred_errors
         Errors of each seed.
@@ -76,13 +76,13 @@ class InferredReading:
     searched
         The settings, in the order of the rows of ``found``.
     untouched
-        Settings to be searched on which no fitted cell or finding depends.
+        Settings in the search that affect no fitted cell or finding.
     found
         The search.
     failures
         Why readings could not be run.
     fit, test
-        The fitted part, and the part not used by the search.
+        The cells or findings of the fitted part, and those of the part that the search did not use.
     final_seeds
         Seeds of ``fit`` and ``test``; fewer than requested if the budget is small.
     """
@@ -178,17 +178,17 @@ def infer(  # noqa: PLR0913 (keyword arguments)
     paper
         A paper from :func:`aqmlab.papers.find_paper`.
     minutes, seeds
-        The budget, and the seeds of each reading; as in the paper's folder if not given. The search
-        ends before the first reading that would exceed the budget. Earlier measurements count with
-        their recorded time.
+        The budget, and the seeds of each reading; as in the paper's folder if not given. The search ends
+        before the first reading that would exceed the budget. Earlier measurements count with the time that
+        was recorded for them.
     store
-        The place of measured values, from which an interrupted search is resumed.
+        Where measured values are kept, from which an interrupted search is resumed.
     jobs, executor
         As for :func:`aqmlab.sweep`.
     progress
         Receives the progress of a reading.
     told
-        Receives the next step and its expected time.
+        Receives a description of the next step and its expected time.
 
     Raises
     ------
@@ -247,7 +247,7 @@ def _looker(
 
 
 def _searched(looker: _Looker) -> tuple[tuple[SearchedSetting, ...], tuple[str, ...]]:
-    """Return settings with the candidates that change a fitted run, and those without any."""
+    """Return settings with their candidates that change a fitted run, and the settings that have none."""
     searched, untouched = [], []
     for setting in looker.paper.settings:
         if setting.name not in looker.paper.inference.settings:
@@ -280,7 +280,7 @@ def _touches(looker: _Looker, setting: Setting, label: str) -> bool:
 
 
 def _budget(looker: _Looker, told: Callable[[str], object]) -> tuple[Budget, int]:
-    """Return the remaining time for the search after the final evaluation of both readings, and its seeds."""
+    """Return the search's budget, less the final evaluation of both readings, and the latter's seeds."""
     spec = looker.paper.inference
     first = range(spec.seeds)
     (_, of_fit), (_, of_test) = (looker.ours(part, {}, first) for part in ("fit", "test"))
@@ -326,7 +326,7 @@ def _mean(values: Floats) -> Estimate | None:
 
 
 class _Watch:
-    """Counts readings, and shows the stage of the search."""
+    """Counts the readings evaluated, and shows the stage of the search."""
 
     def __init__(self, looker: _Looker, progress: Watcher | None, told: Callable[[str], object]) -> None:
         self._looker, self._told = looker, told
@@ -343,7 +343,7 @@ class _Watch:
         self._told(f"{name}: {self._readings} readings so far")
 
     def errors(self, row: Row, begin: int, end: int) -> Measured:
-        """Return the errors as the looker does, and show the progress."""
+        """Return the errors that the looker finds, and show the progress."""
         self._readings += 1
         found = self._looker.errors(row, begin, end)
         if found.errors:

@@ -21,11 +21,11 @@ from aqmlab.stats.screening import Effect
 FILE = "inference.json"
 FORMAT_VERSION = 1
 FOR, AGAINST, NOTHING, NOT_ASKED, UNTOUCHED = "for", "against", "nothing", "not asked", "untouched"
-"""The evidence for a setting: for one candidate, against some, none; or it was not examined."""
+"""The evidence about a setting: for one candidate, against some, or none; or the setting was not examined."""
 
 
 def inference_json(found: InferredReading, made: Mapping[str, str]) -> dict[str, Any]:
-    """Return everything; ``made`` describes version, commit and date."""
+    """Return the whole inference as data; ``made`` has the version, the commit and the date."""
     spec, search = found.paper.inference, found.found
     rows, folded = search.design
     return {
@@ -57,7 +57,7 @@ def inference_json(found: InferredReading, made: Mapping[str, str]) -> dict[str,
 
 
 def state_of(paper: Paper) -> str:
-    """Return a digest of the basis of an inference: scenarios, settings, fitted and tested parts."""
+    """Return a digest of what an inference is based on: scenarios, settings, fitted and tested parts."""
     spec = paper.inference
     both = (*spec.fit, *spec.test)
     findings = [f for f in paper.findings if any(target.finding == f.name for target in both)]

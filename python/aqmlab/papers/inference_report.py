@@ -71,7 +71,7 @@ def inference_section(content: Content, *, stale: bool) -> list[str]:
 
 
 def stale_text(content: Content) -> str:
-    """Why an inference is not shown."""
+    """State why an inference is not shown."""
     return (
         f"The inference of {content['date']} belongs to an earlier state of this folder: `aqmlab reproduce"
         f" {content['paper']} --infer` makes a new one."
@@ -79,7 +79,7 @@ def stale_text(content: Content) -> str:
 
 
 def how_it_was_done(content: Content) -> str:
-    """Return how the parts were chosen, and the limits of the search."""
+    """Describe how the parts were chosen, and the limits of the search."""
     design = content["design"]
     said = [
         f"How the two parts were chosen: {content['rule'] or 'not said'}.",
@@ -102,7 +102,7 @@ def how_it_was_done(content: Content) -> str:
 
 
 def conclusion(content: Content) -> str:
-    """Whether the unseen part improves as well."""
+    """Return a sentence on whether the unseen part improves as well."""
     if not content["reading"]:
         return "No reading fits clearly better than the fixed one."
     seen, unseen = (_sign(content["parts"][part]["difference"]) for part in ("fit", "test"))
@@ -143,7 +143,7 @@ def _error_words(content: Content) -> str:
 
 
 def errors_rows(content: Content) -> list[list[str]]:
-    """The reading, and its error on both parts, with headers."""
+    """Return the errors of both readings on both parts, with headers."""
     parts = content["parts"]
     one = content["of"].removesuffix("s")
     heads = [f"error, {words} ({counted(len(parts[p]['items']), one)})" for p, words in _PARTS.items()]

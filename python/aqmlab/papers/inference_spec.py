@@ -11,11 +11,11 @@ from aqmlab.papers.toml_tables import TomlTable
 
 HALVES = "the findings in the order of expected.toml: the first, third, fifth ... fitted, the others not seen"
 LEAST_SEEDS = 2
-"""With fewer than two seeds, there is no noise to compare with."""
+"""With fewer than two seeds, there is no estimate of the noise."""
 _PARTS = ("fit", "test")
 _LENGTH = "length of the search's runs"
 SHORTER = {_LENGTH: "shorter"}
-"""The part of a reading that makes its runs shorter."""
+"""The setting of a reading that makes its runs shorter."""
 
 
 def read_inference(
@@ -58,7 +58,7 @@ def read_inference(
 
 
 def length_settings(spec: Inference) -> tuple[Setting, ...]:
-    """Return the change of ``shorter`` as a setting, if there is one."""
+    """Return the changes in ``shorter`` as a setting, if there are any."""
     candidates = {"whole": {}, SHORTER[_LENGTH]: spec.shorter}
     return (Setting(_LENGTH, "given", "", (), (), "whole", candidates, test=True),) if spec.shorter else ()
 
@@ -86,7 +86,7 @@ def _seeds(entry: TomlTable, key: str, default: int) -> int:
 
 
 def _settings(entry: TomlTable, settings: Sequence[Setting]) -> tuple[str, ...]:
-    """Return the named settings, or by default all that are not `test`."""
+    """Return the named settings, or by default all that are not marked `test`."""
     known = [setting.name for setting in settings if not setting.test]
     if not entry.has("settings"):
         return tuple(known)

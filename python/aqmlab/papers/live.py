@@ -50,7 +50,7 @@ class LiveRuns:
 
     @property
     def text(self) -> str:
-        """The counts in a sentence."""
+        """The counts as a sentence."""
         refused = f"{counted(self.refused, 'run')} {'was' if self.refused == 1 else 'were'} refused"
         return f"{self.faithful} of {counted(self.total, 'live run')} are faithful and count; {refused}."
 
@@ -86,7 +86,7 @@ def compare(simulated: Results, live: Results) -> Comparison:
 
 
 class Refused:
-    """The runs that did not count, listed in a file because a repeated run is replaced.
+    """The runs that did not count, listed in a file because a repeated run replaces the earlier one.
 
     Parameters
     ----------
@@ -119,9 +119,9 @@ class Rounds:
     Attributes
     ----------
     results
-        The faithful ones; the others are missing.
+        The results of the faithful runs; the other runs count as missing.
     made
-        The number of runs made now.
+        The number of runs made by this call.
     refused
         The number of runs that did not count, including earlier ones.
     """
@@ -141,7 +141,7 @@ def until_faithful(begin: Callable[[], Sweep], repeats: int, refused: Refused) -
     repeats
         Largest number of repetitions of each run.
     refused
-        Receives those that were not faithful.
+        Receives the runs that were not faithful.
     """
     made = 0
     while True:
@@ -156,7 +156,7 @@ def until_faithful(begin: Callable[[], Sweep], repeats: int, refused: Refused) -
 
 
 def only_faithful(results: Results) -> Results:
-    """Return the results without runs that are not faithful; these are missing."""
+    """Return the results without the runs that are not faithful, which count as missing."""
     reasons = {at: _reasons(run) for at, run in results.finished.items()}
     lost = [Missing(*at, f"not faithful: {'; '.join(why)}") for at, why in reasons.items() if why]
     if not lost:

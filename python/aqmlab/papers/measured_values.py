@@ -78,7 +78,7 @@ class ValueFile:
         return self._values[run]
 
     def seconds(self, request: str) -> float:
-        """Return the time that a request took when it was run, or zero."""
+        """Return the time that a request took when it was run; zero if it never was."""
         return self._seconds.get(request, 0.0)
 
     def add(self, runs: Mapping[str, Mapping[str, Value]], request: str, seconds: float) -> None:
@@ -88,7 +88,7 @@ class ValueFile:
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
             with self.file.open("a", encoding="utf-8") as file:
-                # A truncated line must not absorb the first of these.
+                # A truncated last line must not absorb the first new one.
                 file.write("\n" * (file.tell() > 0) + text)
         except OSError as error:
             raise HostError(f"cannot write `{self.file}`: {error.strerror}") from error
@@ -106,7 +106,7 @@ def _metrics_digest() -> str:
 
 
 class _ValuesOnly:
-    """Refuses queries of two recordings, which cannot be stored with one run."""
+    """Refuses queries that compare two recordings, because their values cannot be stored with one run."""
 
     def of_curves(self, function: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[int, Value]:  # noqa: ARG002
         """Refuse the query.
@@ -138,7 +138,7 @@ class MeasuredValues(_ValuesOnly):
 
 
 class AskedValues(_ValuesOnly):
-    """A substitute for missing values that records queries.
+    """A stand-in for values that are not measured yet: it records what is queried.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class AskedValues(_ValuesOnly):
         self.asked: dict[Cell, dict[str, Asked]] = {}
 
     def values(self, metric: str, cell: Cell, **part: Unpack[Part]) -> dict[int, Value]:
-        """Return an arbitrary value."""
+        """Record the query, and return an arbitrary value."""
         asked = Asked.of(metric, **part)
         self.asked.setdefault(cell, {})[asked.key] = asked
         return {0: 1.0}

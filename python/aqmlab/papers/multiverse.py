@@ -1,4 +1,4 @@
-"""All readings of a paper, with the findings that hold in each.
+"""All readings of a paper, and which findings hold in each.
 
 A paper leaves settings open, which a reproduction must choose. The fixed reading is scored; the
 others show how much the score depends on the choice (a multiverse analysis: Steegen et al.,
@@ -137,7 +137,7 @@ def multiverse(  # noqa: PLR0913 (keyword arguments)
 
 
 _Part = tuple[Thinned, frozenset[Cell] | None]
-"""The runs of an experiment: a smaller version, and all of its cells or some."""
+"""The part of an experiment to run: a smaller version, and its cells (``None`` for all)."""
 
 
 def _part(paper: Paper, file: str, findings: Sequence[Finding], *, whole: bool) -> _Part:

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 COLUMN = 3.5
 """Width of a column of a two-column paper, in inches."""
 LETTERS = 50
-"""Number of letters of a title that fit above it in one line."""
+"""Number of letters of a title that fit above such a column in one line."""
 _LEAST = 2.4
 _ROW = 1.2
 _MARGINS = 1.0
 
 
 class TimeLine(NamedTuple):
-    """A line of a plot: times in s and values, its index in the palette, and its width."""
+    """A line of a plot: its times in s and its values, its index in the palette, and its width."""
 
     times: Floats
     values: Floats
@@ -39,7 +39,7 @@ class TimeLine(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A row of plots: its label with the unit, and the quantity by name."""
+    """A row of plots: its label with the unit, and the function that returns its lines by name."""
 
     label: str
     lines: Callable[[RunSeries, Sequence[str]], Mapping[str, TimeLine]]
@@ -162,7 +162,7 @@ def over_time(experiment: Results, queue: str, what: Shown) -> Figure:
         row[0].set_ylabel(ROWS[name].label)
         lines = {line.get_label(): line for one in row for line in one.lines}
         if len(lines) > 1:
-            # Above the plot, where it covers nothing.
+            # The legend is above the plot, where it covers nothing.
             place = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.1}
             row[-1].legend(lines.values(), lines.keys(), fontsize=6, ncols=2, **place)
     title = f"{experiment.title} (seed {experiment.runs[0].seed})"
