@@ -337,7 +337,7 @@ def test_a_variant_changes_what_it_says_and_nothing_else():
         ("paper.toml", 'file = "loss.toml"\ntitle', 'file = "gain.toml"\ntitle', "there is no such file"),
         ("paper.toml", 'chosen = "1 s"', 'chosen = "2 s"', "there is no value `2 s`"),
         ("paper.toml", "summary", "sumary", "there is no key `sumary`; did you mean `summary`?"),
-        ("expected.toml", 'id = "T2"', 'id = "T1"', "there are two with this `id`"),
+        ("expected.toml", 'id = "T2"', 'id = "T1"', "there are two entries with this `id`"),
         ("expected.toml", 'id = "T1"', 'id = "T1"\nmark = "recalled"', "is never scored"),
         ("expected.toml", '"least RTO" = "200 ms"', '"RTO" = "200 ms"', "did you mean `least RTO`?"),
         ("expected.toml", "[[1.9, 1.0], [1.9, \"\"]]", "[[1.9, 1.0]]", "2 rows of 2 numbers"),

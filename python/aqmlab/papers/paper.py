@@ -72,7 +72,7 @@ class PaperExperiment:
 
 @dataclass(frozen=True)
 class Change:
-    """One change of a candidate: a scenario key, its value, and the arms affected (all if empty)."""
+    """One change that a candidate makes: a scenario key, its value, and the arms affected (all if empty)."""
 
     key: str
     value: Any
@@ -246,7 +246,7 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A redrawn figure: ``content`` is what its ``kind`` requires; a law has no ``experiment``."""
+    """A figure to redraw: ``content`` is what its ``kind`` requires; a law has no ``experiment``."""
 
     name: str
     title: str
@@ -256,7 +256,7 @@ class PaperFigure:
 
     @property
     def file_name(self) -> str:
-        """The name of its file in a folder of figures."""
+        """The name of the figure's file in a folder of figures."""
         return f"figure-{re.sub(r'[^0-9A-Za-z]+', '-', self.name)}.svg"
 
 
@@ -310,13 +310,13 @@ class Inference:
     Attributes
     ----------
     fit, test
-        The values that the search uses, and those that it never sees, without overlap.
+        The published values that the search uses, and those that it never sees; the two do not overlap.
     rule
         How the two parts were chosen, and when.
     settings
-        Names of those that are searched.
+        Names of the settings that are searched.
     distance
-        Distance of cells, one of :data:`DISTANCES`.
+        How the distance of a cell is measured, one of :data:`DISTANCES`.
     seeds
         Seeds of each reading evaluated.
     final_seeds
@@ -344,10 +344,10 @@ class Inference:
 
 @dataclass(frozen=True)
 class Paper:
-    """A folder of a paper; ``citation`` has BibTeX fields besides authors, title and year.
+    """The folder of a paper; ``citation`` has the BibTeX fields other than authors, title and year.
 
     Experiments, settings, findings, tables and figures are the simulated ones; ``live`` is the same paper
-    with the live ones, or ``None`` without any.
+    with the live ones, or ``None`` if it has none.
     """
 
     path: Path
@@ -374,7 +374,7 @@ class Paper:
         return next(e for e in self.experiments if e.file == file)
 
     def parted(self, fixed_live: str = "") -> Paper:
-        """Return the paper with its live experiments, their parts and their reading's date in ``live``."""
+        """Return the paper with its live experiments, and what belongs to them, moved to ``live``."""
         files = {experiment.file for experiment in self.experiments if experiment.live}
         if not files:
             return self

@@ -1,4 +1,4 @@
-"""Running a paper: every experiment as a sweep, every finding as a claim, every table compared with ours."""
+"""Running a paper: each experiment as a sweep, each finding as a claim, each table against our values."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ Named = TypeVar("Named", Finding, PublishedTable, PaperFigure)
 
 @dataclass(frozen=True)
 class Wanted:
-    """The requested parts of a paper; everything if nothing is named.
+    """The requested parts of a paper; the whole paper if nothing is named.
 
     Attributes
     ----------
     tables, figures, findings
-        The paper's numbers. ``III`` also stands for ``III, 72`` and ``III, 300``, unless a table has exactly
-        this number.
+        Their numbers in the paper. ``III`` also stands for ``III, 72`` and ``III, 300``, unless a table has
+        exactly this number.
     """
 
     tables: Sequence[str] = ()
@@ -66,14 +66,14 @@ class Reproduction:
     findings, tables
         The scored findings, and the filled tables.
     figures
-        The requested ones.
+        The requested figures.
     seeds, most_seeds
-        The smallest and the largest number of seeds of a cell that is scored; of a drawn cell if none is
-        scored.
+        The smallest and the largest number of seeds of any scored cell or, if none is scored, of any drawn
+        cell.
     quick
         Whether this was the small version, which must not be quoted.
     wall_s, runs
-        Its duration, and the number of runs made in that time.
+        The duration of the reproduction, and the number of runs made in that time.
     whole
         For the small version: the names of each whole experiment, by file.
     live
@@ -149,7 +149,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     UsageError
         If a table, figure or finding is unknown, or no experiment can run live.
     ScenarioError
-        If the folder is wrong.
+        If the paper's folder is invalid.
     RunError, HostError, RecordingError
         As for :func:`aqmlab.sweep`.
     """
@@ -239,7 +239,7 @@ def claims_of(findings: Sequence[Finding], file: str) -> list[Claim]:
 
 
 def check_findings(findings: Sequence[Finding], names: Mapping[str, Names]) -> None:
-    """Raise an error for a finding that its experiment cannot decide, before anything is run.
+    """Raise an error, before anything is run, for a finding that its experiment cannot decide.
 
     Raises
     ------

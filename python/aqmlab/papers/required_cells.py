@@ -40,14 +40,14 @@ class RequiredCells:
 
 
 Question = Claim | PublishedTable | PaperFigure
-"""A question about an experiment."""
+"""Something that an experiment is asked: a statement, a table or a figure."""
 
 
 def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool = False) -> RequiredCells:
     """The cells that statements, tables and figures of one experiment need.
 
-    They are all cells if this cannot be determined: the default queue is the busiest over all cells,
-    unless one is called ``bottleneck``.
+    If this cannot be determined, all cells are needed: unless a queue is called ``bottleneck``, the default
+    queue is the one that is busiest over all cells.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool
     questions
         The questions.
     smaller
-        Whether the experiment was made smaller. It may then lack parts of a question, and an unanswerable
-        question needs no cells.
+        Whether the experiment was made smaller. It may then lack what a question refers to; such a question
+        needs no cells.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def _cells(question: Question, names: Names) -> Set[Cell] | None:
 
 
 def by_default(queue: str | None, metric: Metric, class_name: str) -> bool:
-    """Return whether a query uses the default queue; a class's flows have the same figures anywhere."""
+    """Return whether a query uses the default queue; the figures of a class's flows depend on no queue."""
     return queue is None and not (metric.of_flows and class_name != EVERY_CLASS)
 
 
@@ -135,7 +135,7 @@ def _of_curves(figure: PaperFigure, names: Names) -> Iterator[MetricQuery]:
 
 
 def _of_runs(figure: PaperFigure, names: Names) -> Iterator[Cell]:
-    """Return the cells from which a figure shows a run."""
+    """Return the cells of which a figure shows a run."""
     arms = [str(arm) for arm in figure.content.get("arms", names.arms)]
     where = {
         axis_named(names.axes, str(axis)).name: str(label)

@@ -1,6 +1,6 @@
-"""Response times as a paper shows them: distributions, and individual ones by size.
+"""Response times as a paper shows them: as distributions, and individually by response size.
 
-Distributions have one curve per cell and a reference behind them, scatters one plot per cell.
+Distributions have one curve per cell and a reference behind the curves; scatters have one plot per cell.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def cell_curves(figure: PaperFigure, of: Names) -> list[CellCurve]:
     Raises
     ------
     ScenarioError
-        If an arm, a class or a label is unknown, or an axis is left open.
+        If an arm, a class or a label is unknown, or an axis is not fixed.
     """
     wrong = f"figure {figure.name}"
     _below(figure)
@@ -92,7 +92,7 @@ def _where(figure: PaperFigure) -> dict[str, Any]:
 
 
 def _cell(of: Names, labels: Mapping[str, Any]) -> Cell:
-    """Return the cell of an arm and labels, which leave no axis open."""
+    """Return the cell of an arm and labels, which must fix every axis."""
     arm = str(labels["arm"])
     if arm not in of.arms:
         raise unknown("arm", arm, of.arms)

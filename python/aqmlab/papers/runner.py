@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from aqmlab.sweeps.connection import Cluster
 
 Watcher = Callable[[str, Progress], object]
-"""Receives the current experiment and its progress."""
+"""Receives the name of the current experiment and its progress."""
 
 
 @dataclass
@@ -69,9 +69,9 @@ class Runner:
         among: frozenset[Cell] | None = None,
         seed: int | None = None,
     ) -> Results:
-        """The results of an experiment, of all cells or some; runs that are in the store are not repeated.
+        """Return the results of all or some cells of an experiment; runs in the store are not repeated.
 
-        ``seed`` is the first one; as in the scenario if not given.
+        ``seed`` is the first seed; as in the scenario if not given.
         """
         text = variant(self.paper, experiment, reading, thinned)
         runs = self.seeds or thinned.runs or None
@@ -108,7 +108,7 @@ class Runner:
         return self._done[name, among]
 
     def cases(self, experiment: PaperExperiment, reading: Reading, runs: int) -> Cases:
-        """Return everything that an experiment requests under a reading, for some seeds, without a run."""
+        """Return all that an experiment requests under a reading, for some seeds, without running it."""
         text = variant(self.paper, experiment, reading, Thinned())
         name = hashlib.sha256(f"{experiment.file}\n{text}".encode()).hexdigest()[:8]
         return Cases(self._file(experiment, text, name), runs=runs)

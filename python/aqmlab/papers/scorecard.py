@@ -128,7 +128,7 @@ def as_markdown(done: Reproduction, folder: Path, made: Mapping[str, str]) -> st
         "",
     ]
     if done.live:
-        lines += [f"{done.live.text} The last column has the same experiments, simulated and scored.", ""]
+        lines += [f"{done.live.text} The last column scores the same experiments, simulated.", ""]
     more = ["simulated"] if done.live else []
     heads = ["finding", "score", "strength", "what the paper says", "threshold", "what was measured", *more]
     lines += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
@@ -171,7 +171,7 @@ def _beside(done: Reproduction) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
 
 
 def _drawn(folder: Path) -> list[Path]:
-    """The figures of a folder; 9 comes before 10."""
+    """Return the figures of a folder in the order of their numbers, so 9 comes before 10."""
 
     def place(file: Path) -> list[str | int]:
         return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", file.stem)]
@@ -241,7 +241,7 @@ def _published(cell: TableCell) -> str:
 
 
 def _two_ways(cell: TableCell) -> tuple[Branch, ...]:
-    """Return the two modes of the seeds; nothing where all are of the same mode."""
+    """Return the two modes of the seeds; nothing if all seeds are in the same mode."""
     return cell.branches if len(cell.branches) > 1 else ()
 
 
@@ -347,7 +347,7 @@ def _inference_context(paper: Paper, folder: Path) -> dict[str, Any] | None:
 
 
 def _figure_context(file: Path) -> dict[str, str]:
-    """A figure as a data address: an image in a page cannot run anything."""
+    """A figure as a data URL: as an image in a page, it cannot run scripts."""
     import base64
 
     data = base64.b64encode(file.read_bytes()).decode("ascii")

@@ -14,7 +14,7 @@ from aqmlab.papers.tables import FilledTable, TableCell
 from aqmlab.stats import Estimate
 
 _OF_STATEMENT = ("expect", "where", "status", "reason", "parts")
-"""The kept parts of a statement's claim; the others are the finding's."""
+"""The parts of a statement's claim that are kept; the other parts are already in the finding."""
 
 
 def as_text(done: Reproduction, made: Mapping[str, str], inference: Mapping[str, Any] | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Findings as claims: their scores, the decisive comparisons, and the parts missing in smaller versions."""
+"""Findings as claims: their scores, the decisive comparisons, and what smaller versions lack of them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ScoredFinding:
     parts
         Each statement with its comparisons.
     explained
-        For a failing or undecided finding: the same under each reading named as the cause.
+        For a failing or undecided finding: the finding as scored under each reading named as the cause.
     """
 
     finding: Finding
@@ -111,7 +111,7 @@ def claim_of(finding: Finding, part: Part) -> Claim:
 
 
 def missing_labels(claim: Claim, whole: Names, small: Names) -> str:
-    """Return the labels in a claim that only the whole experiment has: ```48` of `buffer```."""
+    """Return the labels in a claim that only the whole experiment has, such as ```48` of `buffer```."""
     named = [*_labels_of(claim.where), *_named(claim.tree)]
     return _lacking(named, whole, small)
 
@@ -126,7 +126,7 @@ def _labels_of(where: Mapping[str, str]) -> list[tuple[Label, Label]]:
 
 
 def _named(node: Node) -> Iterator[tuple[Label, Label]]:
-    """Return axis, or another word before a label, and label."""
+    """Return the word before each label, such as an axis, and the label."""
     match node:
         case Matcher():
             yield node.key, node.value

@@ -1,6 +1,6 @@
 """The search for the best reading, independent of papers: it sees rows of candidates and their errors.
 
-Screening comes first, then a search by one setting at a time over the settings that matter, then more seeds
+Screening comes first, then a search over the settings that matter, one at a time, then more seeds
 for the better readings (successive halving: Karnin, Koren and Somekh, ICML 2013), and finally every
 candidate of every setting is compared with the reading found, with seeds that the search has not
 used. A candidate is taken only if it is better beyond the noise between seeds: among equivalent
@@ -37,20 +37,20 @@ class Measured(NamedTuple):
 
 
 Measure = Callable[[Row, int, int], Measured]
-"""Evaluates a reading with a range of seeds, which excludes its end."""
+"""Evaluates a reading with the seeds of a half-open range."""
 
 
 @dataclass(frozen=True)
 class Beside:
-    """A candidate of one setting instead of the inferred one, with everything else as inferred.
+    """A candidate of one setting in place of the inferred candidate, with everything else as inferred.
 
     Attributes
     ----------
     errors
         Errors of each seed; ``None`` if it could not be run or was not evaluated.
     half_width
-        Half-width of the interval of its difference from the inferred candidate; ``None`` without
-        noise for comparison.
+        Half-width of the interval of its difference from the inferred candidate; ``None`` if the noise is
+        unknown.
     """
 
     errors: tuple[float, ...] | None
@@ -78,7 +78,7 @@ class Found:
     profile_seeds
         The range of seeds of ``beside``.
     ended
-        The stage in which the budget ended; empty if it was enough.
+        The stage in which the budget ended; empty if the budget sufficed.
     """
 
     inferred: Row
@@ -99,7 +99,7 @@ class Search:
     levels
         Number of candidates of each setting; the first is that of the fixed reading.
     measure
-        Evaluates a reading.
+        Evaluates a reading and returns its errors.
     budget
         Its budget.
     seeds, final_seeds
@@ -178,7 +178,7 @@ class Search:
         return math.inf if known is None or len(known) < end else math.fsum(known[begin:end]) / (end - begin)
 
     def _by_error(self, rows: Iterable[Row], begin: int = 0, end: int = 0) -> list[Row]:
-        """Return the runnable readings, the best first; among equals, the nearest to the fixed one first."""
+        """Return the runnable readings, the best first; of equals, the nearest to the fixed one first."""
         can = [row for row in dict.fromkeys(rows) if self._mean(row, begin, end) < math.inf]
         return sorted(can, key=lambda row: (self._mean(row, begin, end), departures(row), row))
 
@@ -197,7 +197,7 @@ class Search:
         return t * math.sqrt(2.0 * variance / (end - begin))
 
     def _alike(self, rows: Iterable[Row], begin: int = 0, end: int = 0) -> list[Row]:
-        """The best of some readings and those that are not clearly worse, the best first."""
+        """Return the best of some readings and those that are not clearly worse than it, the best first."""
         ranked = self._by_error(rows, begin, end)
         if not ranked:
             return []
@@ -212,7 +212,7 @@ class Search:
     # --- stages
 
     def _screen(self) -> None:
-        """A design over all settings at once: the largest for which the budget's share suffices."""
+        """Evaluate a design over all settings at once: the largest for which the budget's share suffices."""
         designs = [screening_rows(self.levels, folded=folded, seed=self.seed) for folded in (True, False)]
         for rows, folded in zip(designs, (True, False), strict=True):
             if self.budget.enough(_SCREENING, len(rows) * self.seeds):
@@ -249,7 +249,7 @@ class Search:
                 break
 
     def _promised(self) -> Row:
-        """Return, for each setting that matters, the candidate with the smallest error by summed effects."""
+        """Return the reading that the effects predict to be best; it changes only settings that matter."""
         row = []
         for of_setting in self._effects or [()] * len(self.levels):
             known = [(effect.value, level) for level, effect in enumerate(of_setting, 1) if effect.matters]
@@ -261,7 +261,7 @@ class Search:
         return max(values) - min(values)
 
     def _round(self, settings: Sequence[int]) -> bool:
-        """Try each of some settings in turn, and return whether any has changed."""
+        """Optimise each of some settings in turn, and return whether any has changed."""
         before = self._current
         for j in settings:
             options = [replaced(self._current, j, level) for level in range(self.levels[j])]
@@ -293,7 +293,7 @@ class Search:
             pool = list(dict.fromkeys([self._current, *ranked]))[: max(len(pool) // 2, 2)]
 
     def _look_beside(self, fresh: dict[Row, tuple[float, ...] | None], begin: int, end: int) -> None:
-        """The inferred reading and every change of one setting, with other seeds than the search."""
+        """Compare the inferred reading with every change of one setting, on seeds new to the search."""
         for row in dict.fromkeys([self._current, *(row for _, _, row in self._neighbours())]):
             known = self._tried.get(row, ())
             fresh[row] = None if known is None else self._look(row, begin, end)
@@ -338,7 +338,7 @@ def expected_seeds(levels: Sequence[int], seeds: int, final_seeds: int, seed: in
 
 
 def replaced(row: Row, place: int, level: int) -> Row:
-    """A reading with another candidate of one setting."""
+    """Return a reading with another candidate of one setting."""
     return (*row[:place], level, *row[place + 1 :])
 
 

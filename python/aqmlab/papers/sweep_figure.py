@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SIZE = (COLUMN, 2.6)
-"""Width and height of a figure with one plot, in inches; a legend comes on top of it."""
+"""Width and height of a figure with one plot, in inches; a legend adds to the height."""
 _LEGEND_ROW = 0.14
 _FLAT = 0.01
 _ROOM = 0.05
@@ -86,7 +86,7 @@ def _draw(
 
 
 def _ends(line: SweepLine) -> chain[float]:
-    """Means of a curve and ends of their intervals."""
+    """Return the means of a curve and the ends of their intervals."""
     known = [e for _, e in line.points if e is not None]
     return chain.from_iterable([v for v in (e.low, e.mean, e.high) if v is not None] for e in known)
 
@@ -99,7 +99,7 @@ def _y_label(y: str, unit: str, like: float | None) -> str:
 
 
 def _legend_shape(labels: Sequence[str]) -> tuple[int, int]:
-    """Return columns and rows of the legend of curves with these names; no rows for a single curve."""
+    """Return how many columns and rows the legend of these curves has; a single curve has no legend."""
     if len(labels) < 2:
         return 1, 0
     # A line and the space between columns are about as wide as seven letters.
@@ -118,7 +118,7 @@ def fit_range(axes: Axes, values: Sequence[float], *, share: bool) -> None:
     values
         All values, in displayed units.
     share
-        Whether the values are percentages of a whole, of which only ends of intervals can exceed 100.
+        Whether the values are percentages of a whole; only ends of their intervals can then exceed 100.
     """
     low, high = min(values), max(values)
     if share:

@@ -1,4 +1,4 @@
-"""Published tables compared with ours."""
+"""Published tables compared with our results."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ class Branch:
 
 @dataclass(frozen=True)
 class TableCell:
-    """A published number and ours.
+    """A published number and our value for it.
 
     Attributes
     ----------
     published
-        ``None`` where the paper has none.
+        ``None`` where the paper has no number.
     ours
         Mean over the seeds with its interval.
     verdict
         ``"agrees"``, ``"differs"`` or ``"not scored"``: whether the mean is within the tolerance.
     branches
-        The same for the seeds of each mode, where the table requests it.
+        Our value in the seeds of each mode, where the table requests this.
     """
 
     published: float | None
@@ -80,7 +80,7 @@ class FilledTable:
 def fill(table: PublishedTable, results: Results, *, lenient: bool = False) -> FilledTable:
     """Compute our numbers for a table.
 
-    ``lenient``: the experiment was made smaller, and cells about labels that were left out stay empty.
+    ``lenient``: the experiment was made smaller; cells that refer to labels left out of it stay empty.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def _branches(  # noqa: PLR0913, PLR0917 (a cell and the request)
     what: str,
 ) -> tuple[Branch, ...]:
     condition, _ = cell_expression(table.branches, row, column, what)
-    # Labels substituted into the value are not labels of the condition either.
+    # Labels that are substituted into the value do not apply to the condition either.
     _, where = cell_expression(table.value + table.branches, row, column, what)
     truths = asking.truths(condition, where, what)
     known = [seed for seed, truth in truths.items() if truth is not None]
@@ -143,9 +143,9 @@ def cell_expression(
 ) -> tuple[str, dict[str, str]]:
     """Return the query of a cell: the expression, and the labels that apply to the whole expression.
 
-    Entries of row and column are substituted where the text names them; the others, except
-    ``label``, apply as labels. In ``{row.{column.aqm}}`` the column names the entry of the row;
-    entries of such a row apply nowhere else.
+    Entries of row and column are substituted where the text names them; the others, except ``label``, apply
+    as labels. In ``{row.{column.aqm}}``, the column names the entry of the row; entries of such a row apply
+    nowhere else.
 
     Raises
     ------

@@ -91,7 +91,7 @@ class Targets:
         return expression, where, what
 
     def ours(self, target: Target, measured: Measured) -> Floats:
-        """Return the value of each seed for a cell; for a finding 1 where it is true, 0 where not.
+        """Return one value per seed: a cell's own, or for a finding 1 where it is true and 0 where it is not.
 
         NaN where undefined.
         """
@@ -120,7 +120,7 @@ class Targets:
         return np.array([cell_error(value, published, distance, least) for value in ours])
 
     def published(self, target: Target) -> float:
-        """The paper's number of a cell."""
+        """The paper's number for a cell."""
         found = table_of(target, self._paper.tables).published[target.row][target.column]
         assert found is not None
         return found
@@ -132,10 +132,10 @@ def cell_error(ours: float, published: float, distance: str, least: float = 0.0)
     Parameters
     ----------
     ours
-        NaN has the maximum distance.
+        Our value; NaN has the maximum distance.
     distance
-        ``"log"``: the absolute logarithm of their ratio. ``"relative"``: the absolute difference
-        divided by the published one.
+        ``"log"``: the absolute logarithm of the ratio of the two. ``"relative"``: their absolute difference
+        divided by the published value.
     least
         Values below this count as this value.
     """
@@ -152,8 +152,8 @@ def cell_error(ours: float, published: float, distance: str, least: float = 0.0)
 def truth_of_each_seed(claim: Claim, measured: MetricValues, names: Names) -> Floats:
     """Whether a claim is true in each seed alone: 1, 0, or NaN where it is not defined.
 
-    A mean or a median over the seeds is then that seed's value, and a share is 0 or 1; a standard deviation
-    is not defined.
+    A mean or a median over seeds is then the value of the single seed, and a share is 0 or 1; a standard
+    deviation is not defined.
     """
     claim.check(names)
     leaves, bound = SeedLeaves(measured, names), claim.bound(names)
@@ -168,11 +168,11 @@ class _Alone(Point):
     """The figures of one seed."""
 
     def metric(self, node: MetricOf, bound: Bindings) -> Value:
-        """The value of that seed."""
+        """Return the value of that seed."""
         return self._chosen(self.seeds.metric(node, bound))
 
     def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
-        """The figure of that seed."""
+        """Return the figure of that seed."""
         return self._chosen(self.seeds.of_curves(function, one, other, bound))
 
     def _chosen(self, values: Value) -> Floats:
@@ -182,7 +182,7 @@ class _Alone(Point):
 
 
 class _AloneEvaluator(Evaluator):
-    """Handles the tests that have a different meaning over many seeds."""
+    """Evaluates tests for one seed alone; some of them mean something else over many seeds."""
 
     def _test(self, node: Test, bound: Bindings) -> Floats:
         body = node.arguments[0]

@@ -61,7 +61,7 @@ class TomlTable:
         return {str(axis): str(label) for axis, label in self.get(key, dict, {}).items()}
 
     def choice(self, key: str, among: Iterable[str], default: str | None = None) -> str:
-        """Return one of a few words; without a default the key is required."""
+        """Return the value, which must be one of a few words; the key is required unless it has a default."""
         options = tuple(among)
         if default is None and key not in self.content:
             raise self.error(f"`{key}` is missing; write {_either(options)}")
@@ -90,13 +90,13 @@ class TomlTable:
             entry = TomlTable(content, f"{self.place}{line}: {key} {f'`{name}`' if name else number}")
             name = entry.need(named_by, str)
             if name in seen:
-                raise entry.error(f"there are two with this `{named_by}`")
+                raise entry.error(f"there are two entries with this `{named_by}`")
             seen.add(name)
             found.append(entry)
         return found
 
     def section(self, key: str) -> TomlTable:
-        """The table of ``[key]``, with its line; an empty one if it is missing."""
+        """The table of ``[key]``, with its line; an empty table if the key is missing."""
         head = re.compile(rf"\s*\[\s*{re.escape(key)}\s*\]\s*(#.*)?")
         lines = [i for i, line in enumerate(self._text.splitlines(), 1) if head.fullmatch(line)]
         line = f":{lines[0]}" if len(lines) == 1 else ""
@@ -118,7 +118,7 @@ class TomlTable:
         return ScenarioError(f"{self.place}: {message}")
 
     def _lines(self, key: str, count: int) -> list[int]:
-        """Return the lines of the headers of ``[[key]]``; none if they are not distinguishable."""
+        """Return the lines of the headers of ``[[key]]``; none if these cannot be told apart."""
         head = re.compile(rf"\s*\[\[\s*{re.escape(key)}\s*\]\]\s*(#.*)?")
         found = [i for i, line in enumerate(self._text.splitlines(), 1) if head.fullmatch(line)]
         return found if len(found) == count else []

@@ -1,4 +1,4 @@
-"""Other readings and smaller versions of a scenario file, as texts that keep everything else unchanged."""
+"""Other readings and smaller versions of a scenario file, as text in which everything else is unchanged."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _put(document: Any, change: Change) -> None:  # noqa: ANN401 (any type of to
     else:
         import tomlkit
 
-        # A file without arms is one arm: naming the arm gives the change a place.
+        # A file without arms is one arm; naming the arm gives the change a place to be written to.
         only = tomlkit.table()
         only["name"] = "main"
         only[change.key] = change.value
@@ -77,7 +77,7 @@ def _put(document: Any, change: Change) -> None:  # noqa: ANN401 (any type of to
 
 
 def _swept(document: Any, change: Change, text: str, file: Path) -> bool:  # noqa: ANN401 (any type of tomlkit)
-    """Change the values of an axis, if one sets the key; its labels are still those of the file."""
+    """Change the values of an axis if one sets the key; its labels stay those of the file."""
     for axis in document.get("sweep", {}).get("zip", ()):
         if change.key in axis:
             labels = next(about["labels"] for about in _axes(text, file) if about["name"] == axis["name"])
@@ -119,7 +119,7 @@ def _thin(
     axes: list[dict[str, Any]],
     file: Path,
 ) -> None:
-    """Leave only the labels of ``keep`` on the axes that it names."""
+    """Remove all labels except those in ``keep`` from the axes that ``keep`` names."""
     for name, labels in keep.items():
         axis = next((a for a in axes if name in (a["name"], a["short"])), None)
         if axis is None:

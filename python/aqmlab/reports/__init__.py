@@ -26,7 +26,7 @@ def write_report(
 ) -> Path:
     """Write ``report.html``.
 
-    For a scenario simulated and live, the missing reports of its two experiments or sweeps are
+    For a scenario that ran both simulated and live, missing reports of the two experiments or sweeps are
     written too.
 
     Parameters
@@ -39,7 +39,7 @@ def write_report(
     queue, class_name
         The subject of the answer, as in :func:`aqmlab.answer`.
     scored
-        The claims, if they have been scored already.
+        The scored claims, if they have been scored already.
 
     Raises
     ------

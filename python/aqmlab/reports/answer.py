@@ -1,4 +1,4 @@
-"""The answer in a sentence or two, from its figures alone; which arms are the best of a column."""
+"""Puts the answer into a sentence or two, from its figures alone, and finds the best arms of a column."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ def _single(table: Answer, delays: dict[str, Estimate], goodputs: dict[str, Esti
 
 
 def _price(table: Answer, best: str, richest: str) -> str:
-    """The cost in goodput of the arm with the shortest delay."""
+    """Describe what the arm with the shortest delay costs in goodput."""
     if best == richest:
         return f"{best} also has the highest goodput."
     paid = table.difference(richest, best, GOODPUT)
     whole = table.estimate(richest, GOODPUT)
     if paid is None or whole is None or whole.mean == 0:
-        return f"No seed was run with both it and {richest}, so its cost in goodput is unknown."
+        return f"No seed was run with both {best} and {richest}, so the cost in goodput is unknown."
     percent = f"{number(100 * paid.mean / whole.mean, 2)} %"
     if paid.half_width is None:
         return f"{best} delivers {percent} less than {richest}."
@@ -135,7 +135,7 @@ def _text(est: Estimate, unit: str) -> str:
 
 
 def _range(answer: Answer, metric: Metric) -> str:
-    """The smallest and the largest mean of the only arm."""
+    """Return the smallest and the largest mean of the only arm over the cases."""
     cells = (cell for cell in answer.results.cells if cell.arm in answer.compared)
     means = {cell: est for cell in cells if (est := answer.estimate(cell, metric.name))}
     least, most = (choose(means, key=lambda cell: means[cell].mean) for choose in (min, max))
@@ -150,7 +150,7 @@ def _range(answer: Answer, metric: Metric) -> str:
 
 
 def _of_two(answer: Answer, found: Differences) -> str:
-    """Count the cases in which the second arm is below, above or not significantly different."""
+    """Count the cases in which the second arm is lower, higher or not significantly different."""
     ((arm, other),) = (pair for pair in found.pairs if set(pair) == set(answer.compared))
     contrasts = found.between(arm, other)
     standing = [c.found.estimate.mean for c in contrasts if c.stands and c.found.estimate is not None]
@@ -214,7 +214,7 @@ def _subject(metric: Metric) -> str:
 def best_arms(
     means: Mapping[str, float], better: str, difference: Callable[[str, str], Estimate | None]
 ) -> frozenset[str]:
-    """Return the arm with the best mean, and the arms whose paired difference from it may be zero.
+    """Return the arm with the best mean, and the arms that do not differ significantly from it (paired).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Comparisons of two sides: live and simulated, arm by arm, and the two arms of one case."""
+"""Comparisons of two sides: live with simulated results, arm by arm, and the two arms of a single case."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def _row(head: str, one: Compared) -> dict[str, Any]:
 
 
 def _missing(one: Compared) -> str:
-    """Return the side that has no figure, if one has none."""
+    """Return which side has no figure, if one of them has none."""
     if one.first is not None and one.second is not None:
         return ""
     return "not measured live" if one.second is None else "not measured in the simulation"
 
 
 def sides_chart(sides: Sequence[Results], arms: Sequence[str]) -> PlainChart:
-    """Distributions of queueing delay: a colour per arm, simulated solid and live dashed."""
+    """Distributions of queueing delay: one colour per arm, solid lines for simulated and dashed for live."""
     of_arms = [
         (i, arm, name, dash, delay_cdf(side, cell))
         for i, arm in enumerate(arms)

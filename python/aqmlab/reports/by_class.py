@@ -53,7 +53,7 @@ def _row(table: Answer, row: Row) -> dict[str, Any]:
 def rtt_points(runs: Sequence[Measured], arms: Sequence[str], queue: str) -> Points:
     """Goodput and RTT without queueing of the long-lived responsive flows that cross a queue.
 
-    A point is a flow: the mean over the seeds in which it has the same RTT.
+    A point stands for one flow: its mean over the seeds in which it has the same RTT.
     """
     of_flow: dict[tuple[str, str], dict[tuple[int, int], list[float]]] = {}
     classes = dict.fromkeys(flow.class_name for run in runs for flow in run.at(queue).flows_of(EVERY_CLASS))
@@ -78,7 +78,7 @@ def rtt_points(runs: Sequence[Measured], arms: Sequence[str], queue: str) -> Poi
 
 
 def rtts_differ(points: Mapping[tuple[str, str], tuple[Sequence[float], Sequence[float]]]) -> bool:
-    """Return whether RTTs vary enough for goodput to depend on them measurably."""
+    """Return whether RTTs vary so much that a dependence of goodput on them can be measured."""
     rtts = [rtt for of_class, _ in points.values() for rtt in of_class]
     return bool(rtts) and min(rtts) > 0 and max(rtts) >= LEAST_RTT_SPREAD * min(rtts)
 
@@ -98,5 +98,5 @@ def rtt_chart(points: Points, arms: Sequence[str]) -> PlainChart | None:
 
 
 def class_names(points: Points) -> list[str]:
-    """The classes that have a point, in order."""
+    """The classes that have at least one point, in order."""
     return list(dict.fromkeys(name for _, name in points))

@@ -1,4 +1,4 @@
-"""Charts without selectors, as data that the page's script draws: lines with bands, and marks."""
+"""Charts without selectors, as data for the page's script to draw: lines with bands, and marks."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def _tables(parts: Sequence[ClaimComparison]) -> list[dict[str, Any]]:
 
 
 def _heads(part: ClaimComparison) -> tuple[str, ...]:
-    """Return the column headers of a comparison; a constant is already in the claim."""
+    """Return the column headers of a comparison; a constant needs none because the claim shows it."""
     sides = [side.text for side in (part.left, part.right) if side is not None and not side.constant]
     return (*sides, part.effect) if part.effect != "value" else tuple(sides)
 

@@ -73,7 +73,7 @@ _MOST_POINTS = 6000
 
 
 def courses_context(answer: Answer, first_arm: str) -> dict[str, Any]:
-    """Return the template's context, and under ``data`` the script's data; ``None`` if there is nothing.
+    """Return the template's context, with the script's data under ``data``; ``None`` if nothing is drawn.
 
     The first run of each cell is drawn.
 
@@ -120,7 +120,7 @@ def courses_context(answer: Answer, first_arm: str) -> dict[str, Any]:
 
 
 def _series(answer: Answer, runs: Mapping[int, Run]) -> tuple[dict[int, RunSeries], list[str]]:
-    """Return the series of runs by their cells' numbers, and sentences about unreadable ones."""
+    """Return the series of each run by the number of its cell, and a sentence about each unreadable run."""
     cells = [row.cell for row in answer.rows]
     source = Tables(tuple(runs.values()), answer.results.reader.remedy)
     bins = min(MOST_BINS, _MOST_POINTS // len(runs))
@@ -137,7 +137,7 @@ def _series(answer: Answer, runs: Mapping[int, Run]) -> tuple[dict[int, RunSerie
 
 
 def _flows_text(runs: Sequence[Run]) -> str:
-    """Return the number of flows whose windows are drawn, if not all are."""
+    """Return a remark if windows are drawn for some of the flows only."""
     most = max((run.flow_count for run in runs), default=0)
     return f"; windows are drawn for the first {MOST_FLOWS} of {most} flows" if most > MOST_FLOWS else ""
 
@@ -172,7 +172,7 @@ class _Packed:
 
 
 def _tables(series: RunSeries) -> dict[str, list[Mapping[str, Iterable[float]]]]:
-    """Return tables by name; flows have several similar ones, or none if nothing was recorded."""
+    """Return the tables by name; flows have several similar ones, or none if they were not recorded."""
     flows: list[Mapping[str, Iterable[float]]]
     flows = [{"t": t, "cwnd": y} for name, (t, y) in series.cwnd.items() if name != "mean"]
     means: list[Mapping[str, Iterable[float]]]
@@ -201,5 +201,5 @@ def _queue(series: RunSeries) -> Mapping[str, Iterable[float]]:
 def _law(series: RunSeries) -> Mapping[str, Iterable[float]]:
     t = next(times for times, _ in series.law.values())
     lines = {name: series.law[name][1] for name in ("avg", "p", "max_p") if name in series.law}
-    # A law has all its values at each sample.
+    # At each sample, a law records all of its values.
     return {"t": t} | {name: y for name, y in lines.items() if len(y) == len(t)}

@@ -22,7 +22,7 @@ class Contrast:
     cell, other
         The difference is ``cell - other``.
     found
-        Paired by seed.
+        The difference, paired by seed.
     stands
         Whether it differs significantly from zero after correction for the number of comparisons of this
         metric that one heat map shows (Holm): the cases of two arms, or all pairs of arms of the only case.
@@ -43,7 +43,7 @@ class Differences:
     metric
         The metric.
     pairs
-        Two arms, the later one in the scenario first.
+        Pairs of arms; the one that comes later in the scenario is first.
     contrasts
         The cases of each pair, in their order; cases that lack one of the arms are left out.
     """
@@ -58,7 +58,7 @@ class Differences:
 
 
 def differences(answer: Answer, metric: Metric) -> Differences:
-    """Every two arms of every case, by one metric."""
+    """Compare every two arms of every case by one metric."""
     pairs = tuple((later, earlier) for earlier, later in combinations(answer.arms, 2))
     found = [_of_pair(answer, metric, *pair) for pair in pairs]
     # A map shows one pair in all cases, or, if there is only one case, all pairs.
@@ -67,7 +67,7 @@ def differences(answer: Answer, metric: Metric) -> Differences:
 
 
 def comparisons(of_metrics: Sequence[Differences]) -> MultipleComparisons:
-    """Return the number of comparisons in a report, and those significant together."""
+    """Count a report's comparisons, and those that remain significant when all are taken together."""
     return multiple_comparisons(
         contrast.found.p_value
         for of_metric in of_metrics
@@ -77,7 +77,7 @@ def comparisons(of_metrics: Sequence[Differences]) -> MultipleComparisons:
 
 
 def _of_pair(answer: Answer, metric: Metric, arm: str, other: str) -> list[Contrast]:
-    """Return the differences, without their joint significance."""
+    """Return the differences, not yet judged for joint significance."""
     there = {row.cell for row in answer.rows}
     contrasts = []
     for _, of_case in answer.cases:

@@ -18,7 +18,7 @@ SHARES = (
     *(0.01 + 0.97 * i / 49 for i in range(50)),
     *(0.985, 0.99, 0.995, 0.999, 1.0),
 )
-"""The positions of a curve's points: as many as a panel 300 pixels wide can show, and the two tails."""
+"""The shares at which a curve has points: as many as a 300-pixel-wide panel can show, and the two tails."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class DelayCdf:
 
 
 def delay_cdf(results: Results, cell: Cell, queue: str | None = None) -> DelayCdf | None:
-    """The distribution of a cell at a queue, its own if none is named; ``None`` if no packet left it."""
+    """The distribution of a cell at a queue, by default the cell's own; ``None`` if no packet left it."""
     measured = results.measured(cell)
     if not measured:
         return None
@@ -101,7 +101,7 @@ def wait_cdf(
 ) -> WaitCdf | None:
     """Return the distribution of a class, or of all at the cell's queue; ``None`` if nothing was completed.
 
-    It has a point at each of some shares of the completed requests, and more of them in the tail.
+    It has a point at each of ``shares`` of the completed requests, and further points in the tail.
     """
     measured = results.measured(cell)
     if not measured:
@@ -117,7 +117,7 @@ def wait_cdf(
 
 
 def _times(completed: Histogram, shares: Sequence[float]) -> list[float]:
-    """Return where the shares are reached, then tails down to one request, five per power of ten."""
+    """Return the times at which the shares are reached, and tails down to one request, five per decade."""
     tails = (1 - 10 ** (-i / 5) for i in range(10, int(5 * log10(completed.total)) + 1))
     found = {completed.quantile(part) or 0.0 for part in (*shares, *tails)}
     return sorted({0.0, *found, float(completed.high[-1])})
@@ -142,7 +142,7 @@ def _half_width(values: Sequence[float], mean: float) -> float:
 
 
 def _share_up_to(histogram: Histogram, ends_ns: Sequence[int]) -> list[float]:
-    """Return the share of the weight in bins up to some ends; exact because all have the same bins."""
+    """Return the share of the weight up to each of some bin ends; exact because all have the same bins."""
     high, share = histogram.cdf()
     below = [0.0, *share]
     return [below[bisect_right(high, end)] for end in ends_ns]

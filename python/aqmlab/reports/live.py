@@ -71,7 +71,7 @@ def _stalls(verdicts: Sequence[Faithfulness]) -> list[str]:
 
 
 def _stalls_of(verdict: Faithfulness) -> list[str]:
-    """Return the listed stalls, and the number of others."""
+    """Return the stalls that are listed, and how many others there are."""
     name = _name(verdict)
     lines = [f"{name}: {s['length_ns'] / 1e6:.1f} ms at {s['at_ns'] / 1e9:.3f} s" for s in verdict.stalls]
     if more := (verdict.stall_count or 0) - len(lines):
@@ -132,7 +132,7 @@ def lateness(verdict: Faithfulness) -> Histogram:
 
 
 def exceedance(histogram: Histogram) -> tuple[list[float], list[float]]:
-    """Ends of bins in us and the share of packets that are at least as late, thinned evenly by lateness."""
+    """Return bin ends in us and the share of packets at least that late, thinned evenly over the lateness."""
     ends, share = histogram.cdf()
     # A logarithmic axis has no zero; values below a tenth of a microsecond are irrelevant.
     points = [(max(low / 1e3, 0.1), 1.0) for low in histogram.low[:1]]

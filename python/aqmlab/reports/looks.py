@@ -19,21 +19,21 @@ _ARM_DASHES = ((), (6, 3), (2, 3), (8, 3, 2, 3), (12, 4), (8, 3, 2, 3, 2, 3), (1
 
 
 def color(arm: int) -> str:
-    """Colour of the arm of that number, the same in all charts."""
+    """The colour of the arm with that number, which is the same in all charts."""
     return PALETTE[arm % len(PALETTE)]
 
 
 def dash_lengths(arm: int) -> tuple[int, ...]:
-    """Dashes of its lines, in pixels drawn and skipped; none for a solid line.
+    """The dashes of the arm's lines, in pixels drawn and skipped; none for a solid line.
 
-    The numbers of colours, dashes and marks have no common divisor, so no two of 56 arms agree in two of
-    these.
+    The numbers of colours, dashes and marks have no common divisor, so no two of the first 56 arms agree in
+    two of the three.
     """
     return _ARM_DASHES[arm % len(_ARM_DASHES)]
 
 
 def marker(arm: int) -> str:
-    """The name of its mark in :data:`UNIT_MARKS`."""
+    """The name of the arm's mark in :data:`UNIT_MARKS`."""
     return MARKERS[arm % len(MARKERS)]
 
 

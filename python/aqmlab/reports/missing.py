@@ -26,7 +26,7 @@ def missing_context(results: Results) -> dict[str, Any]:
 
 
 def _by_cause(missing: Sequence[Missing]) -> list[dict[str, Any]]:
-    """Missing runs by reason, the most frequent first; reasons that differ only in numbers are one."""
+    """Missing runs by reason, the most frequent first; reasons that differ only in numbers count as one."""
     causes: dict[str, list[Missing]] = {}
     for entry in missing:
         causes.setdefault(re.sub(r"\d+", "#", entry.reason), []).append(entry)

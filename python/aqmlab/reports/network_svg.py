@@ -31,7 +31,7 @@ _STEP = 238.0
 _NAME = 150.0
 """Width of a router's name."""
 _ALONG = (0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78)
-"""Possible positions of a link's text along it."""
+"""Possible positions of a link's text along the link."""
 
 _Point = tuple[float, float]
 
@@ -130,7 +130,7 @@ def _columns(network: Plan) -> dict[str, int]:
 
 
 def _grouped(network: Plan, *, first: bool) -> dict[str, list[_End]]:
-    """Return the boxes of classes by the node where they begin, or end."""
+    """Return the boxes of classes by the node at which their flows begin, or end."""
     groups: defaultdict[str, list[_End]] = defaultdict(list)
     for traffic in network.classes:
         link = network.link(traffic.path[0 if first else -1]) if traffic.path else None
@@ -148,7 +148,7 @@ def _end(traffic: TrafficClass, *, sends: bool) -> _End:
 
 
 def _across(canvas: Canvas, columns: dict[str, int], ends: _Ends) -> dict[str, _Point]:
-    """Place routers from left to right; the boxes of inner routers are below them."""
+    """Place the routers from left to right, with the boxes of inner routers below these."""
     last = max(columns.values(), default=0)
     tall = Counter(columns.values())
     # A column with fewer routers than another is in the middle of its height.
@@ -203,7 +203,7 @@ def _downward(canvas: Canvas, columns: dict[str, int], ends: _Ends) -> dict[str,
         x = -whole / 2
         for node in layer:
             left, right = reach[node]
-            # A single router is placed on the line of the others, regardless of its neighbours.
+            # A router that is alone in its layer is placed on the common line, whatever its neighbours.
             at = (0.0 if len(layer) == 1 else x + left, y)
             places[node] = at
             x += left + right + 2 * _BETWEEN
@@ -250,7 +250,7 @@ def _name_lines(node: str) -> list[TextLine]:
 
 
 def _name(canvas: Canvas, node: str, at: _Point, below: str) -> None:
-    """Draw a router's name: under it if ``below`` says where, otherwise above it on the left."""
+    """Draw a router's name: below the router if ``below`` is given, otherwise above it on the left."""
     x, y = at
     lines = _name_lines(node)
     under = (x + {"from": -_RADIUS, "to": _RADIUS}.get(below, 0.0), y + _RADIUS + 3, below or "middle")
@@ -351,7 +351,7 @@ def _length(points: Sequence[_Point]) -> float:
 
 
 def _beside(points: Sequence[_Point], height: float) -> Iterator[tuple[float, float, str]]:
-    """Return possible positions of a line's text: above or below a level one, next to a steep one."""
+    """Return possible positions of a line's text: above or below a level line, next to a steep one."""
     (x1, y1), (x2, y2) = points[0], points[-1]
     steep = abs(y2 - y1) > abs(x2 - x1)
     for part in _ALONG:
@@ -367,7 +367,7 @@ def spaced(quantity: str) -> str:
 
 
 def spread(drawn: Drawn) -> str:
-    """A uniform distribution of times as ``60 ms to 100 ms``; others without braces and quotation marks."""
+    """Return a uniform distribution of times as ``60 ms to 100 ms``; others lose braces and quotes."""
     if isinstance(drawn, Mapping) and "uniform" in drawn:
         return " to ".join(spaced(quantity_text(end, "ns")) for end in drawn["uniform"])
     return spaced(re.sub(r'[{}"\[\]]', "", drawn_text(drawn, "ns")).strip())

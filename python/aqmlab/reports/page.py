@@ -54,10 +54,10 @@ def page(
 
 
 def content_security_policy(scripts: Sequence[str]) -> str:
-    """A policy that allows only these scripts to run, and forbids all requests."""
+    """Return a content security policy that allows only these scripts to run and forbids all requests."""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
-    # The colours of parts of figures are separate styles.
+    # Inline styles are allowed because parts of figures carry their own colours.
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:;"
         " base-uri 'none'; form-action 'none'"
@@ -76,7 +76,7 @@ def json_in_html(value: object) -> str:
 
 
 def unbroken(text: str) -> str:
-    """No line break between a number, its interval and its unit."""
+    """Prevent line breaks between a number, its interval and its unit."""
     return re.sub(r"(?<=\d) (?=%|ms\b|Mbit/s)", "\u00a0", text.replace(" ± ", "\u00a0±\u00a0"))
 
 

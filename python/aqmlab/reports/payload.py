@@ -73,7 +73,7 @@ def payload(answer: Answer, compared: Sequence[Differences], **more: object) -> 
 
 
 def _estimate(est: Estimate | None, unit: str) -> list[Any] | None:
-    """Mean, half-width, number of values, and mean and half-width as text."""
+    """The mean, its half-width and the number of values; then the mean and the half-width as text."""
     if est is None:
         return None
     half = None if est.half_width is None else _short(display_value(est.half_width, unit))
@@ -87,7 +87,7 @@ def _contrast(contrast: Contrast, metric: Metric, cells: Mapping[Cell, int]) -> 
 
 
 def trade_off_points(answer: Answer, cell: Cell) -> dict[int, tuple[float, float]]:
-    """Mean queueing delay in ms and goodput in Mbit/s of each run of a cell that has both, by seed."""
+    """By seed, mean queueing delay in ms and goodput in Mbit/s of each run of a cell that has both."""
     delays, goodputs = (answer.by_seed(cell, name) for name in (DELAY, GOODPUT))
     return {
         seed: (display_value(x, "s"), display_value(y, "bit/s"))
@@ -123,5 +123,5 @@ def _curve(cdf: DelayCdf | None) -> dict[str, Any] | None:
 
 
 def _short(value: float) -> float:
-    """Six digits: more than a screen shows."""
+    """Round to six digits, which is more than a screen shows."""
     return float(f"{value:.6g}")

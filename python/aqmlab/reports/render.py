@@ -1,4 +1,4 @@
-"""From results to the text of their report: one page, whose sections depend on the contents."""
+"""From results to the text of their report: one page, whose sections depend on what the results contain."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def render(
     Parameters
     ----------
     of
-        The results; for a scenario simulated and live, the page compares the live runs with the
-        others.
+        The results; for a scenario that ran both simulated and live, the page compares live with simulated
+        runs.
     queue, class_name
         The subject of the answer.
     scored
-        The claims, if they have been scored already.
+        The scored claims, if they have been scored already.
     """
     both = of if isinstance(of, Both) else None
     results = of.live if isinstance(of, Both) else of
@@ -138,7 +138,7 @@ def _kicker(answer: Answer, runs: Sequence[Run], both: Both | None) -> str:
 
 
 def _ends(runs: Sequence[Run]) -> str:
-    """Return when the runs ended: each at its own time if a condition or a count stops them."""
+    """State when the runs ended; if a condition or a count stops them, each ends at its own time."""
     first, last = (choose(run.t1_ns for run in runs) / 1e9 for choose in (min, max))
     return (
         time_text(last)
@@ -148,7 +148,7 @@ def _ends(runs: Sequence[Run]) -> str:
 
 
 def _interval_note(answer: Answer, runs: Sequence[Run]) -> str:
-    """Return the subject of the figures, their seeds, and their time."""
+    """State what the figures cover: the queue, the seeds and the time."""
     if not runs:
         return ""
     of_class = "" if answer.class_name == EVERY_CLASS else f"Class {answer.class_name} alone. "
@@ -166,7 +166,7 @@ def _interval_note(answer: Answer, runs: Sequence[Run]) -> str:
 
 
 def _crossing(answer: Answer) -> str:
-    """Return the flows that the figures cover, unless they cover all."""
+    """State which flows the figures cover, unless they cover all."""
     if answer.class_name != EVERY_CLASS or answer.crossed_by == answer.classes:
         return ""
     others = [name for name in answer.classes if name not in answer.crossed_by]
@@ -180,7 +180,7 @@ def _other_queues(answer: Answer) -> list[dict[str, Any]]:
     every = {
         queue for row in answer.rows for run in answer.results.measured(row.cell) for queue, _ in run.queues
     }
-    # The whole network has a row if some flows do not cross the queue.
+    # If some flows do not cross the queue, the whole network gets a row of its own.
     everywhere = [EVERY_QUEUE] if answer.crossed_by != answer.classes else []
     for queue in [*sorted(every - {answer.queue}), *everywhere]:
         of_queue = answer_of(answer.results, _OTHER_QUEUES, queue=queue)

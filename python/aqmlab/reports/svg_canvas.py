@@ -29,7 +29,7 @@ class Area(NamedTuple):
     bottom: float
 
     def meets(self, other: Area) -> bool:
-        """Return whether the two are closer than a reader can distinguish."""
+        """Return whether the two areas are too close for a reader to distinguish them."""
         return (
             self.left < other.right + _APART
             and other.left < self.right + _APART
@@ -62,7 +62,7 @@ def _letter_width(letter: str) -> float:
 
 
 def wrapped(text: str, width: float, kind: str = "", most: int = 3) -> list[TextLine]:
-    """Break ``text`` into at most ``most`` lines of ``width``; dots replace the rest."""
+    """Break ``text`` into at most ``most`` lines of ``width``; dots replace what does not fit."""
     lines = [""]
     # A line may end at a space, and after a character that joins words.
     for word in re.findall(r"\s+|[^\s\-_/.,:]+[\-_/.,:]*|[\-_/.,:]+", text):
@@ -157,7 +157,7 @@ class Canvas:
         return False
 
     def covered(self, points: Sequence[tuple[float, float]]) -> int:
-        """Return how many of some points lie in boxes."""
+        """Return how many of the given points lie in boxes."""
         return sum(
             area.left <= x <= area.right and area.top <= y <= area.bottom
             for x, y in points

@@ -71,7 +71,7 @@ def _csv_columns(answer: Answer) -> list[str]:
 
 
 def _best_cells(answer: Answer, metric: Metric) -> frozenset[Cell]:
-    """Per case, the cell of the best mean and the cells that do not differ significantly from it."""
+    """For each case, the cell with the best mean and the cells that do not differ significantly from it."""
     chosen = []
     there = {row.cell for row in answer.rows if row.cell.arm in answer.compared}
     for _, of_case in answer.cases:

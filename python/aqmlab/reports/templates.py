@@ -32,7 +32,7 @@ class Compiled(jinja2.BytecodeCache):
     Parameters
     ----------
     folder
-        Folder of the templates. The code is in its ``__pycache__``, or at ``PYTHONPYCACHEPREFIX``.
+        Folder of the templates. The code is cached in its ``__pycache__``, or under ``PYTHONPYCACHEPREFIX``.
     """
 
     # Compiling takes as long as the rest of writing a small report. Jinja compares a digest of the template's
@@ -50,7 +50,7 @@ class Compiled(jinja2.BytecodeCache):
             bucket.load_bytecode(BytesIO(self._file(bucket).read_bytes()))
 
     def dump_bytecode(self, bucket: Bucket) -> None:
-        """Store the compiled code; if this is not possible, the template is compiled again the next time."""
+        """Store the compiled code; if that is impossible, the template is compiled again the next time."""
         if sys.dont_write_bytecode:
             return
         file = self._file(bucket)

@@ -111,7 +111,7 @@ def _cells(
 
 
 def waits_data(answer: Answer) -> list[dict[str, Any]]:
-    """Return the data of the charts: per class, after all classes together, one curve per cell."""
+    """Return the data of the charts, one curve per cell: all classes together, then each class."""
     found = []
     for waits in ALL_WAITS:
         classes = waiting_classes(answer.results, waits)
@@ -134,7 +134,7 @@ def waits_data(answer: Answer) -> list[dict[str, Any]]:
 
 
 def _curve(cdf: WaitCdf | None) -> dict[str, Any] | None:
-    """Times in s and the shares that take longer, which keep their digits in the tail."""
+    """Return times in s and the shares that take longer, a form in which the tail keeps its digits."""
     if cdf is None:
         return None
     found: dict[str, Any] = {
