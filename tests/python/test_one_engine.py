@@ -320,7 +320,7 @@ def test_a_sweep_simulated_and_live_is_compared_cell_by_cell(router, tmp_path, a
     assert (simulated / "report.html").exists()
     assert "aqmlab sweep --both scenario.toml --seed 1 --runs 2" in page
     other = aqmlab.sweep(file, store=tmp_path / "other", report=False).wait()
-    with pytest.raises(aqmlab.UsageError, match="are in two stores"):
+    with pytest.raises(aqmlab.UsageError, match="are in different stores"):
         aqmlab.beside(other, load(live))
 
 

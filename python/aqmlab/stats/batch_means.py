@@ -1,13 +1,12 @@
 """An interval from a single long run: batch means.
 
-The values of one run depend on each other, so their spread is a poor basis for that of the mean. Means
-of long stretches are nearly independent and nearly normal, and Student's t holds for them. There
-are twenty batches: more would be shorter and more dependent, and beyond about ten the interval
-hardly narrows (Schmeiser, Operations Research 30, 1982). Their length is checked by von Neumann's
-ratio: the mean square of the steps from batch to batch, divided by the variance, is near two for
-independent batches.
+The values of one run depend on each other, so their spread says little about the uncertainty of the mean.
+Means of long stretches are nearly independent and nearly normal, and Student's t holds for them. There are
+twenty batches: more would be shorter and more dependent, and beyond about ten the interval hardly narrows
+(Schmeiser, Operations Research 30, 1982). Their length is checked by von Neumann's ratio: the mean square of
+the steps from batch to batch, divided by the variance, is near two for independent batches.
 
-Several seeds are better where available, because they are certainly independent.
+Several seeds are better where they are available, because they are certainly independent.
 
 Source: Law, Simulation Modeling and Analysis, section 9.5.3; von Neumann, and Young, Annals of
 Mathematical Statistics 12 (1941); Fishman, Management Science 24 (1978), who uses it to judge batches.
@@ -54,7 +53,7 @@ class BatchMeans:
 
     @property
     def interval(self) -> Interval:
-        """The interval, if the batches are independent; else without ends, with the reason."""
+        """The interval if the batches are independent; otherwise one without ends, with the reason."""
         method = "batch means"
         if self.estimate is None:
             reason = f"{self.batches} batches need at least {self.batches * LEAST_IN_A_BATCH} values"
@@ -71,12 +70,13 @@ class BatchMeans:
 def batch_means(
     series: Sequence[float], batches: int = BATCHES, confidence: float = CONFIDENCE
 ) -> BatchMeans:
-    """Mean of one run's measured interval, with an interval from batches.
+    """Return the mean over one run's measured time, with an interval from batches.
 
     Parameters
     ----------
     series
-        Equally spaced values after the warm-up. If they do not divide evenly, the first few are left out.
+        Equally spaced values after the warm-up. If they do not divide evenly into batches, the first few are
+        left out.
     batches
         Number of batches.
     confidence
@@ -98,7 +98,7 @@ def batch_means(
 
 
 def _greatest_by_chance(count: int) -> float:
-    """Return the bound below which the correlation of independent normal values is with 95 % probability.
+    """Return the bound below which the correlation of independent normal values lies with 95 % probability.
 
     It is nearly normal about zero with the variance ``(count - 2) / (count^2 - 1)`` (Young 1941).
     """

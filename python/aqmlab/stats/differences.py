@@ -1,4 +1,4 @@
-"""Differences between arms: seed by seed, or of runs that have no seed and no traffic in common.
+"""Differences between arms: seed by seed, or between runs that share neither seeds nor traffic.
 
 Arms share their arrivals seed by seed (common random numbers), so their differences vary less than their
 values: the interval belongs to the mean of the differences, not to the difference of two means.
@@ -38,8 +38,7 @@ class Difference:
     alone
         Seeds for which only one of the arms has a value: they are left out.
     unpaired
-        Number of values of each arm, if seeds do not form pairs:
-        :mod:`aqmlab.stats.differences`.
+        Number of values of each arm, if seeds do not form pairs.
     """
 
     estimate: Estimate | None
@@ -50,7 +49,7 @@ class Difference:
 
     @property
     def counted(self) -> str:
-        """The basis of the difference: ``10 pairs``, ``10 and 8 runs, not paired``."""
+        """What the difference is based on: ``10 pairs``, ``10 and 8 runs, not paired``."""
         if self.unpaired is not None:
             first, second = self.unpaired
             return f"{first} and {second} run{'' if second == 1 else 's'}, not paired"
@@ -89,9 +88,9 @@ def defined(values: Values) -> dict[int, float]:
 
 
 def p_value(found: Estimate, degrees: float) -> float | None:
-    """Two-sided p of a mean of zero, from the interval.
+    """Return the two-sided p value of the hypothesis that the mean is zero, from the mean's interval.
 
-    Its half-width is a known multiple of the standard error.
+    The half-width of the interval is a known multiple of the standard error.
 
     Parameters
     ----------
@@ -113,7 +112,7 @@ def _relative(xs: Sequence[float], ys: Sequence[float], confidence: float) -> In
 
     Fieller, Journal of the Royal Statistical Society B 16 (1954), for pairs. It is exact for normal pairs,
     unlike the delta method, even if the denominator varies widely. The ratios are the solutions of a
-    quadratic inequality; they are a bounded interval if the mean of the denominator differs significantly
+    quadratic inequality; they form a bounded interval if the mean of the denominator differs significantly
     from zero.
     """
     n, method = len(xs), "Fieller"
@@ -121,7 +120,7 @@ def _relative(xs: Sequence[float], ys: Sequence[float], confidence: float) -> In
         return Interval(None, None, None, 0, confidence, method, "no seed has both values")
     mean_x, mean_y = math.fsum(xs) / n, math.fsum(ys) / n
     if mean_y == 0:
-        return Interval(None, None, None, n, confidence, method, "nothing is relative to zero")
+        return Interval(None, None, None, n, confidence, method, "a change relative to zero is undefined")
     change = mean_x / mean_y - 1
     if n == 1:
         return Interval(change, None, None, n, confidence, method, "one pair: no interval")
@@ -145,7 +144,7 @@ def unpaired_difference(a: Values, b: Values, confidence: float = CONFIDENCE) ->
     Parameters
     ----------
     a, b
-        Value by seed; equal seeds have no meaning here. The change is from ``b`` to ``a``.
+        Value by seed; that both have a seed means nothing here. The change is from ``b`` to ``a``.
     confidence
         Confidence of the interval.
     """
@@ -171,7 +170,7 @@ def unpaired_difference(a: Values, b: Values, confidence: float = CONFIDENCE) ->
 
 
 def _mean_and_error(values: Collection[float]) -> tuple[float, float | None]:
-    """The mean and the square of its standard error, which is missing for a single value."""
+    """Return the mean and the square of its standard error, which is ``None`` for a single value."""
     mean, n = math.fsum(values) / len(values), len(values)
     if n == 1:
         return mean, None

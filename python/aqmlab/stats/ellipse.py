@@ -27,12 +27,12 @@ class CovarianceEllipse:
 
 
 def covariance_ellipse(x: Sequence[float], y: Sequence[float]) -> CovarianceEllipse | None:
-    """Return the ellipse with 39.3 % of a two-dimensional normal distribution with the points' moments.
+    """Return the ellipse that holds 39.3 % of a two-dimensional normal distribution with the points' moments.
 
     Returns
     -------
     CovarianceEllipse or None
-        ``None`` for fewer than three points: two have no spread across their line.
+        ``None`` for fewer than three points, because two points have no spread across their line.
     """
     if len(x) < 3:
         return None

@@ -86,12 +86,12 @@ class Estimate:
         return None if self.half_width is None else self.mean + self.half_width
 
     def interval(self) -> Interval:
-        """The same as an interval with two ends."""
+        """The same estimate as an interval with two ends."""
         reason = "" if self.half_width is not None else "one value has no interval"
         return Interval(self.mean, self.low, self.high, self.n, self.confidence, "Student t", reason)
 
     def excludes_zero(self) -> bool:
-        """Whether the interval lies on one side of zero; never true without an interval."""
+        """Whether the interval lies on one side of zero; false if there is no interval."""
         return self.half_width is not None and abs(self.mean) > self.half_width
 
 

@@ -1,4 +1,4 @@
-"""Several comparisons at once: one in twenty finds a difference where none exists.
+"""Several comparisons at once, of which about one in twenty finds a difference where none exists.
 
 Source: Holm, Scandinavian Journal of Statistics 6 (1979).
 """
@@ -20,9 +20,9 @@ class MultipleComparisons:
     count
         Number of comparisons, including those that found nothing.
     found
-        Number that found a difference, each taken alone.
+        Number that found a difference when each is taken alone.
     kept
-        Number that still do under Holm's procedure, under which the probability of even one error
+        Number that still find one under Holm's procedure, under which the probability of even one error
         is at most ``1 - confidence``.
     confidence
         Confidence of each comparison taken alone, and of all together after Holm.
@@ -35,7 +35,7 @@ class MultipleComparisons:
 
     @property
     def note(self) -> str:
-        """One sentence; empty for a single comparison, which needs none."""
+        """One sentence on the comparisons; empty for a single one, which needs no correction."""
         if self.count < 2:
             return ""
         level = 100 * self.confidence
@@ -78,10 +78,10 @@ def adjusted(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """P values adjusted for their number, in the order given: compare each with the joint level.
+    """Return the p values, in the order given, adjusted for their number: compare each with the joint level.
 
-    The smallest p is multiplied by the number of comparisons, the next by one less, and so on; none becomes
-    smaller than the one before it, or larger than 1.
+    The smallest p is multiplied by the number of comparisons, the next by one less, and so on; no adjusted
+    value is smaller than the one before it, or larger than 1.
     """
     count = len(p_values)
     adjusted = [0.0] * count

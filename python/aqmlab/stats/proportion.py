@@ -1,4 +1,4 @@
-"""Shares of seeds: how often something happens, with an interval."""
+"""Shares of seeds: in what share of them something happens, with an interval."""
 
 from __future__ import annotations
 

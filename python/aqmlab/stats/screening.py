@@ -2,10 +2,10 @@
 
 The designs are Plackett and Burman's (Biometrika 33, 1946), from Paley's Hadamard matrices (Journal of
 Mathematics and Physics 12, 1933): every setting is at its first level in half of the rows, and every pair of
-settings has all four combinations equally often. *Folded over* (each row again with all levels changed: Box
-and Wilson, Journal of the Royal Statistical Society B 13, 1951) the effect of one setting is not confounded
-with the joint effect of two others. If a setting has more than two candidates, the others alternate over the
-rows in which it is not at its first level.
+settings has all four combinations equally often. In a design that is *folded over* (each row is repeated with
+all levels changed: Box and Wilson, Journal of the Royal Statistical Society B 13, 1951), the effect of one
+setting is not confounded with the joint effect of two others. If a setting has more than two candidates, the
+others alternate over the rows in which it is not at its first level.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from aqmlab.stats.student import quantile
 
 Floats = npt.NDArray[np.float64]
 Row = tuple[int, ...]
-"""The place of a candidate for each setting; 0 is its first."""
+"""For each setting, the index of a candidate; 0 is the setting's first."""
 
 
 def hadamard(least: int) -> npt.NDArray[np.int64]:
@@ -39,7 +39,7 @@ def hadamard(least: int) -> npt.NDArray[np.int64]:
 
 
 def _base(order: int) -> int:
-    """The first order of doubling: a prime of the form 4 k + 3 plus one, or 1; 0 if there is none."""
+    """The order at which doubling begins: 1 + a prime of the form 4 k + 3, or 1; 0 if there is none."""
     while order >= 4:
         if order % 4 == 0 and _is_prime(order - 1):
             return order
@@ -78,8 +78,7 @@ def screening_rows(levels: Sequence[int], *, folded: bool, seed: int) -> tuple[R
         Seed of the assignment of columns to settings, and of the order of candidates.
     """
     draw = random.Random(seed)
-    # There are more rows than effects: the rest shows how well the sum of effects describes the
-    # readings.
+    # The rows outnumber the effects: the surplus shows how well the sum of effects describes the readings.
     candidates = 1 + sum(count - 1 for count in levels)
     matrix = hadamard(max(len(levels) + 1, math.ceil((candidates + 2) / 2)) if folded else len(levels) + 1)
     columns = draw.sample(range(1, len(matrix)), len(levels))
@@ -100,9 +99,9 @@ class Effect:
     Attributes
     ----------
     value
-        The mean over the readings of the design.
+        The mean change over the readings of the design.
     half_width
-        Half-width of its interval; ``None`` without noise for comparison.
+        Half-width of its interval; ``None`` if the noise is unknown.
     """
 
     value: float
@@ -117,7 +116,7 @@ class Effect:
 def effects(
     rows: Sequence[Row], values: Floats, levels: Sequence[int], confidence: float = 0.95
 ) -> tuple[tuple[Effect, ...], ...]:
-    """The effect of each candidate except the first of each setting, by least squares.
+    """Return, by least squares, the effect of each candidate except the first of each setting.
 
     If there are too few rows to separate the candidates of a setting, they have a joint effect. The interval
     covers the variation over seeds and the interactions of settings; its variance is the larger of the two.
@@ -154,7 +153,7 @@ def effects(
 
 
 def _model(rows: Sequence[Row], levels: Sequence[int]) -> tuple[Floats, list[int]]:
-    """A column of ones, and one for each candidate except the first; with the owner of each column."""
+    """Return a column of ones, one for each candidate except the first, and the owner of each column."""
     columns, owners = [np.ones(len(rows))], [-1]
     for j, count in enumerate(levels):
         for level in range(1, count):
@@ -175,8 +174,8 @@ def _variance(model: Floats, residuals: Floats, values: Floats) -> tuple[float, 
 def seed_variance(values: Floats) -> tuple[float, int]:
     """Return the variance of one value between seeds, by a two-way analysis of variance.
 
-    An effect of a seed that is common to all readings is not noise if readings with the same seeds are
-    compared.
+    If readings with the same seeds are compared, an effect of a seed that is common to all readings is not
+    noise.
 
     Returns
     -------

@@ -59,7 +59,7 @@ def relative_sentence(found: Difference, other: str) -> str:
 
 
 def spoken(label: str) -> str:
-    """Return a label in spoken order: ``queueing delay, p99`` is the ``p99 queueing delay``."""
+    """Return a metric's label in spoken order: ``queueing delay, p99`` is the ``p99 queueing delay``."""
     what, _, which = label.partition(", ")
     return f"{which} {what}" if which else what
 
@@ -78,7 +78,7 @@ def _contrast(estimate: Estimate, arm: str, other: str, metric: Metric) -> str:
 
 
 def _amount(estimate: Estimate, metric: Metric) -> str:
-    """The size of the difference with its unit; of percentages in percentage points."""
+    """The size of the difference with its unit; for percentages, in percentage points."""
     size = abs(display_value(estimate.mean, metric.unit))
     half = display_value(estimate.half_width or 0.0, metric.unit)
     text = f"{size:.{decimal_places(half or size)}f}"
@@ -88,7 +88,7 @@ def _amount(estimate: Estimate, metric: Metric) -> str:
 
 
 def _interval(estimate: Estimate, metric: Metric, counted: str) -> str:
-    """The interval in the direction of the sentence: a decrease by 41 lies between decreases by 36 and 46."""
+    """The interval, turned to suit the sentence: a decrease by 41 lies between decreases by 36 and 46."""
     assert estimate.half_width is not None
     size = abs(display_value(estimate.mean, metric.unit))
     half = display_value(estimate.half_width, metric.unit)

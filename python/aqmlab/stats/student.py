@@ -42,7 +42,7 @@ def within(t: float, degrees: float) -> float:
 
 @lru_cache(maxsize=256)
 def quantile(confidence: float, degrees: float) -> float:
-    """The ``t`` with the probability ``confidence`` between ``-t`` and ``t``.
+    """Return the ``t`` for which the probability between ``-t`` and ``t`` is ``confidence``.
 
     Newton's method from zero: the probability is concave in ``t``, so each step approaches the solution from
     below.

@@ -48,7 +48,7 @@ class Verdict:
     n
         Number of values (seeds, pairs) behind the interval.
     reason
-        Why it is undecided, or which part decided a combination; empty if the figures suffice.
+        Why the statement is undecided, or which part decided a combination; empty if the figures suffice.
     """
 
     status: Status
@@ -64,7 +64,7 @@ class Verdict:
         """The distance of the estimate from the threshold in half-widths of its interval.
 
         At least 1 if the interval does not straddle the threshold; infinite if it has no width; 0 if there is
-        none.
+        no interval.
         """
         if self.estimate is None or self.low is None or self.high is None or self.threshold is None:
             return 0.0
@@ -110,7 +110,7 @@ def judge(found: Interval, relation: Relation, threshold: float, *, least_n: int
 
 
 def judge_range(found: Interval, first: float, last: float, *, least_n: int = LEAST_SEEDS) -> Verdict:
-    """Judge whether a quantity is within ``[first, last]``: its interval inside, outside, or neither."""
+    """Judge whether a quantity is within ``[first, last]``: its interval is inside, outside, or neither."""
     ends = _ends(found, least_n)
     if isinstance(ends, Verdict):
         return replace(ends, threshold=(first, last))
@@ -121,7 +121,7 @@ def judge_range(found: Interval, first: float, last: float, *, least_n: int = LE
 
 
 def _ends(found: Interval, least_n: int) -> tuple[float, float] | Verdict:
-    """The ends of the interval, or the verdict on an estimate that is too uncertain for any comparison."""
+    """Return the ends of the interval, or the verdict if the estimate is too uncertain for any comparison."""
     bare = Verdict(UNDECIDED, found.estimate, found.low, found.high, n=found.n)
     if found.estimate is None:
         return replace(bare, reason=found.reason or "no seed has a value")
@@ -155,8 +155,9 @@ def all_of(verdicts: Iterable[Verdict]) -> Verdict:
 def at_least(count: int, parts: Sequence[Verdict]) -> Verdict:
     """Judge whether at least ``count`` parts hold, whatever the truth of the undecided ones.
 
-    The verdict has the figures of the decisive part: the least certain among those with its status, because
-    the combination cannot be more certain than this part. An empty combination is undecided, not true.
+    The verdict has the figures of the decisive part, which is the least certain of those with its status,
+    because the combination cannot be more certain than this part. An empty combination is undecided, not
+    true.
     """
     if not parts:
         return undecided("there is nothing to judge")

@@ -2,10 +2,10 @@
 
 The truncation rule of White (Simulation 69, 1997), applied to groups of five as in White, Cobb and Spratt
 (Winter Simulation Conference 2000): of all truncation points, it selects the one after which the mean is
-known best, that is, with the smallest sum of squares about the mean of the remaining values, divided by the
+known best: the one with the smallest sum of squares of the remaining values about their mean, divided by the
 square of their number. Points in the second half of the series are excluded because the statistic of few
-values is small by chance. If the smallest value is there or at its edge, the series is too short for a
-decision.
+values is small by chance. If the smallest value of the statistic lies there or at the edge, the series is too
+short for a decision.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LEAST_GROUPS = 10
 
 @dataclass(frozen=True)
 class Truncation:
-    """The beginning of measurement.
+    """Where measurement should begin.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Truncation:
 
 
 def mser(series: Sequence[float], group: int = GROUP) -> Truncation | None:
-    """The truncation point of a series by MSER.
+    """Return the truncation point of a series by MSER.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Sweeps: many runs, stored under their digests, executed by processes that may die, read as one answer."""
+"""Sweeps: many runs, stored by digest, executed by processes that may die, and read as one answer."""

@@ -1,4 +1,4 @@
-"""A sweep simulated and live, side by side: a directory for both, next to those of the two sweeps."""
+"""A sweep simulated and live, side by side: one directory for both, next to those of the two."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from aqmlab.sweeps.directory import store_of
 
 
 def beside(simulated: Results, live: Results, *, report: bool = True) -> Both:
-    """Compare the results of a sweep simulated and live, cell by cell.
+    """Compare the simulated and the live results of a sweep, cell by cell.
 
     Parameters
     ----------
     simulated, live
-        Results from ``aqmlab.sweep(scenario).wait()`` and ``aqmlab.sweep(scenario,
-        host="live").wait()``, with one store.
+        Results from ``aqmlab.sweep(scenario).wait()`` and ``aqmlab.sweep(scenario, host="live").wait()``,
+        both with the same store.
     report
         Whether to make ``report.html`` of both.
 
@@ -39,7 +39,9 @@ def beside(simulated: Results, live: Results, *, report: bool = True) -> Both:
     """
     store = store_of(live.path)
     if store.path.resolve() != store_of(simulated.path).path.resolve():
-        raise UsageError(f"`{simulated.path}` and `{live.path}` are in two stores; `aqmlab merge` joins them")
+        raise UsageError(
+            f"`{simulated.path}` and `{live.path}` are in different stores; `aqmlab merge` joins these"
+        )
     directory = store.sweep_directory(f"{live.path.name.removesuffix(f'-{LIVE}')}-both")
     found = of_sides(directory, simulated, live)
     about = {

@@ -21,9 +21,9 @@ from aqmlab.scenario import Scenario, read
 from aqmlab.sweeps.task import LIVE, NO_CAPTURE, SIMULATOR, Capture, Task
 
 MOST_RUNS = 1_000_000
-"""Runs of a sweep, as in the scenario language."""
+"""Largest number of runs of a sweep, as in the scenario language."""
 MOST_SEEDS = 100_000
-"""Seeds of a cell, as in the scenario language."""
+"""Largest number of seeds of a cell, as in the scenario language."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Shard:
         return Shard(int(first), int(last))
 
     def has(self, digest: str) -> bool:
-        """Return whether a run belongs to it."""
+        """Return whether a run belongs to this part."""
         return int(digest[:16], 16) % self.count == self.index - 1
 
 
@@ -75,7 +75,7 @@ class PlannedCell:
     end_ns
         Longest duration of each of its runs.
     weight
-        Bits that its links can carry in a run; the time of a scenario's runs is proportional to it.
+        Bits that its links can carry in a run; the time that runs of a scenario take is proportional to this.
     """
 
     case: int
@@ -114,9 +114,9 @@ class Cases:
     about
         ``title``, ``question``, ``metrics``, ``warnings``, ``arms``, ``axes``, ``claims``.
     seeds
-        The same in every cell.
+        The seeds, which are the same in every cell.
     cells
-        Case by case, and in each the arms.
+        The cells, case by case; those of a case are in the order of the arms.
 
     Raises
     ------
@@ -181,7 +181,7 @@ class Cases:
             )
 
     def _check_claims(self, plans: Iterable[Mapping[str, Any]]) -> None:
-        """Report, before the runs, claims that cannot be scored; they may name parts of any case."""
+        """Report, before the runs, the claims that cannot be scored; claims may name parts of any case."""
         if self.about["claims"]:
             from aqmlab.claims import Names, check_claims
 
@@ -223,7 +223,7 @@ class Cases:
         return len(self.cells) * len(self.seeds)
 
     def cell_of(self, planned: PlannedCell) -> Cell:
-        """The cell in the form of results."""
+        """Return the cell in the form that results use."""
         names = (axis.name for axis in axes_of(self.about))
         return Cell(tuple(zip(names, planned.labels, strict=True)), planned.arm)
 
@@ -255,7 +255,7 @@ class Cases:
 
 
 def chosen_seeds(planned: Sequence[int], seed: int | None, runs: int | None) -> list[int]:
-    """Return seeds ``seed, seed + 1, ...``; by default as planned."""
+    """Return the seeds ``seed, seed + 1, ...``; by default those that the scenario plans."""
     seed = None if seed is None else whole(seed, "`seed`")
     runs = None if runs is None else whole(runs, "`runs`")
     if runs is not None and runs < 1:
@@ -280,7 +280,7 @@ def _chosen_arms(known: Sequence[str], arms: str | Sequence[str] | None) -> list
 
 
 def _check_metrics(names: Sequence[str], file: str) -> None:
-    """A wrong name is reported before the runs, not after them."""
+    """Check names now, so that a wrong one is reported before the runs and not after them."""
     if names:
         from aqmlab.metrics import find
 

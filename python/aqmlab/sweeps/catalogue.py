@@ -28,9 +28,9 @@ class CataloguedRun:
     path
         Its directory.
     digest
-        Digest of the run; for a run outside a store, the digest of its plan, and its seed.
+        Digest of the run; for a run outside a store, the digest of its plan together with its seed.
     cell
-        The swept values and the arm: as in the first sweep to which the run belongs.
+        The swept values and the arm, as in the first sweep to which the run belongs.
     seed
         The seed.
     manifest
@@ -69,7 +69,7 @@ class Catalogue:
     plans: dict[str, Plan] = field(default_factory=dict, repr=False)
 
     def axes(self) -> dict[str, str]:
-        """Short name of each axis by its name."""
+        """The short name of each axis, by its full name."""
         cells = [entry.cell for entry in self.entries] + [cell for _, cell, _, _ in self.cells]
         names = list(dict.fromkeys(name for cell in dict.fromkeys(cells) for name, _ in cell.settings))
         return dict(zip(names, short_names(names), strict=True))
@@ -112,7 +112,7 @@ def catalogue(path: Path) -> Catalogue:
     Raises
     ------
     RecordingError
-        If the path is none of these, or of a later format.
+        If the path is none of these, or has a newer format than this program reads.
     """
     path = path.resolve()
     if (path / SWEEP_FILE).is_file():
@@ -170,7 +170,7 @@ def _add(found: Catalogue, path: Path, cell: Cell | None, digest: str) -> None:
 
 
 def labels(cell: Cell, axes: Mapping[str, str]) -> Iterator[str | None]:
-    """The labels of a cell on all axes, including those that its own sweep lacks."""
+    """Return a cell's labels on all axes, including axes that its own sweep lacks."""
     own = dict(cell.settings)
     return (own.get(name) for name in axes)
 

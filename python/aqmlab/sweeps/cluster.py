@@ -49,7 +49,7 @@ class _Sent:
 
 @dataclass(frozen=True)
 class _Refusal:
-    """Why a worker executes no runs; with ``parts``, only those that need other versions are excluded."""
+    """Why a worker executes no runs; with ``parts``, only runs that need other versions are excluded."""
 
     reason: str
     parts: Mapping[str, int] | None = None
@@ -70,7 +70,7 @@ class DaskExecutor:
     place
         The local place of results; workers that share it write there themselves.
     bring
-        The part that other workers send back.
+        The part of a recording that other workers send back.
     replace
         Whether existing runs are repeated.
 
@@ -136,7 +136,7 @@ class DaskExecutor:
         return dict(self._under_way)
 
     def close(self, *, now: bool) -> None:
-        """Release the cluster; with ``now``, runs that have not begun are cancelled."""
+        """Release the cluster; with ``now``, cancel the runs that have not begun."""
         if now:
             self._connection.cancel([sent.future for sent in self._sent.values() if sent.future])
         self._open.close()
@@ -148,7 +148,7 @@ class DaskExecutor:
 
     @property
     def remarks(self) -> list[str]:
-        """Return remarks for the end."""
+        """Return remarks for the end of the sweep."""
         found = [
             f"worker {address} was given no more {'' if refusal.parts is None else 'such '}runs:"
             f" {refusal.reason}"
@@ -163,7 +163,7 @@ class DaskExecutor:
         return found
 
     def _token(self) -> dict[str, str]:
-        """A file by which a worker can prove that it sees the same place."""
+        """Create a file by which a worker can prove that it sees the same place."""
         content = os.urandom(16).hex()
         token = self._staging / "token"
         with self._place.writing():
@@ -250,7 +250,7 @@ class DaskExecutor:
                 self._waiting.append(sent)
 
     def _hear(self, event: tuple[float, Mapping[str, Any]]) -> None:
-        """Receive a worker's progress with any client's run, in the thread of the connection."""
+        """Receive a worker's progress on a run of any client; called in the thread of the connection."""
         sent = self._sent.get(event[1]["key"])
         if sent is not None:
             self._under_way[sent.task.name] = UnderWay(sent.task.arm, sent.task.seed, **event[1]["now"])
@@ -280,13 +280,13 @@ class DaskExecutor:
             self._outcomes.append(_failed(sent.task, error))
 
     def _refuse(self, address: str, refusal: _Refusal) -> None:
-        """Send a worker no more runs, or none that need other versions; the stricter refusal remains."""
+        """Send a worker no more runs, or none that need other versions; the stricter refusal wins."""
         known = self._refusals.setdefault(address, refusal)
         if known.parts is not None and refusal.parts is None:
             self._refusals[address] = refusal
 
     def _put(self, task: Task, files: Mapping[str, bytes]) -> str:
-        """Put returned files into their place. Returns the problem with them, or an empty text."""
+        """Put returned files into their place; return the problem with them, or an empty text."""
         staged = self._staging / task.digest
         try:
             with self._place.writing():
@@ -305,7 +305,7 @@ class DaskExecutor:
 
 
 def _files_of(task: Task) -> Mapping[str, bytes]:
-    """Return the files, the same object for all tasks of one scenario."""
+    """Return a scenario's files, as the same object for all of its tasks."""
     return named_files(task.toml, task.file_name)
 
 

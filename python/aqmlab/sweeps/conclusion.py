@@ -32,14 +32,14 @@ class Conclusion(NamedTuple):
 
 
 def conclude(results: Results, *, judge: bool, report: bool) -> Conclusion:
-    """Write the conclusions next to the runs; only one process may call it in the sweep's directory.
+    """Write the conclusions next to the runs; only one process at a time may do this in a sweep's directory.
 
     Parameters
     ----------
     results
         Results of a sweep.
     judge
-        Whether to score the claims and make the report too: not while other shards are missing.
+        Whether to score the claims and make the report too; false while other shards are missing.
     report
         Whether to make the report.
 
@@ -47,10 +47,8 @@ def conclude(results: Results, *, judge: bool, report: bool) -> Conclusion:
     ------
     RecordingError
         If a recording cannot be read.
-    OSError
+    OSError, HostError
         If something cannot be written.
-    HostError
-        For the same reason.
     """
     results = results.sound()
     write_tables(results, results.path)

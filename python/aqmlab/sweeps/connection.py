@@ -28,7 +28,7 @@ _FILE_S = 0.1
 _RETRY_S = 2.0
 """Time limit of each later attempt."""
 _LOOK_S = 1.0
-"""Interval of requests to the scheduler for the list of workers."""
+"""Interval at which the scheduler is asked for the list of workers."""
 _UNANSWERED_S = 60.0
 """Time without an answer after which a scheduler counts as lost."""
 _CLOSE_S = 2.0
@@ -36,18 +36,18 @@ _CLOSE_S = 2.0
 
 @dataclass(frozen=True)
 class Cluster:
-    """A Dask scheduler, and the way to reach it.
+    """A Dask scheduler, and how to reach it.
 
     Attributes
     ----------
     address
-        ``"tcp://host:8786"``, or ``"tls://..."``. Without it and without a file, Dask's configuration
+        ``"tcp://host:8786"``, or ``"tls://..."``. Without an address and without a file, Dask's configuration
         applies: ``DASK_SCHEDULER_ADDRESS``.
     scheduler_file
         The file that ``dask scheduler --scheduler-file`` writes, in place of an address.
     bring
         The part that workers without access to the store send back: ``"summaries"`` or whole
-        ``"recordings"``; by default the part that the request needs.
+        ``"recordings"``; by default, what the request needs.
     tls_ca_file, tls_cert, tls_key
         For ``tls://``: the certificate of the authority, and certificate and key of this client; by
         default as in Dask's configuration.
@@ -87,7 +87,7 @@ class Cluster:
         logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
         until = time.monotonic() + timeout_s
         while self.scheduler_file and not Path(self.scheduler_file).is_file():
-            # A scheduler that starts at the same time has not written it yet.
+            # A scheduler that is just starting may not have written the file yet.
             if time.monotonic() > until:
                 raise OSError(f"there is no file `{self.scheduler_file}`")
             time.sleep(_FILE_S)
@@ -138,7 +138,7 @@ class Cluster:
 
 
 class Connection:
-    """A connection that is re-established after it is lost.
+    """A connection that is re-established after a loss.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ class Connection:
         return "" if self.workers else "no workers yet"
 
     def look(self) -> bool:
-        """Ensure a connection. Returns ``False`` if tasks were lost with the previous one.
+        """Ensure a connection. Returns ``False`` if tasks were lost with the previous connection.
 
         Raises
         ------
@@ -208,7 +208,7 @@ class Connection:
             if now - self._lost_s > self._cluster.patience_s:
                 raise HostError(
                     f"{self._cluster} has been gone for {now - self._lost_s:.0f} s: {error}; the same command"
-                    " continues once there is one"
+                    " continues once it is back"
                 ) from error
         return True
 
@@ -232,7 +232,7 @@ class Connection:
         assert self._client is not None
         more: dict[str, Any] = {}
         if files:
-            # Sent as a task because scattered data is lost with its worker.
+            # The files are sent as a task, because scattered data would be lost with its worker.
             named = sha256(repr(sorted(files.items())).encode()).hexdigest()[:16]
             more["files"] = self._client.submit(dict, dict(files), key=f"files-{named}")
         futures: list[Future[Any]] = self._client.map(
@@ -261,7 +261,7 @@ class Connection:
                 self._client.cancel(list(futures), asynchronous=False)
 
     def lacking(self) -> dict[str, str]:
-        """Return the workers without aqmlab by address, with the remedy."""
+        """Return, by address, the workers that lack aqmlab, each with the remedy."""
         assert self._client is not None
         found = self._client.run(importlib.metadata.version, "aqmlab", on_error="return")
         own = importlib.metadata.version("aqmlab")

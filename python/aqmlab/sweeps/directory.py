@@ -59,14 +59,14 @@ def describe(cases: Cases, place: Place, failed: Mapping[str, str] = MappingProx
 
 
 def with_failed(about: Mapping[str, Any], failed: Mapping[str, str]) -> dict[str, Any]:
-    """The content of ``sweep.json`` with other failures, which are in the order of the runs."""
+    """Return the content of ``sweep.json`` with these failures instead, in the order of the runs."""
     runs = dict.fromkeys(digest for cell in about["cells"] for digest in cell["runs"])
     named = [{"run": digest, "reason": failed[digest]} for digest in runs if digest in failed]
     return {**about, "failed": named}
 
 
 def write_about(store: Store, directory: Path, scenario: str, about: Mapping[str, Any]) -> None:
-    """Write the scenario and ``sweep.json``, unless they are there already with that content.
+    """Write the scenario and ``sweep.json``, unless both are already there with that content.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def write_about(store: Store, directory: Path, scenario: str, about: Mapping[str
 
 
 class Directory(Protocol):
-    """The directory of a request, besides the runs: its description, and its conclusions."""
+    """What the directory of a request holds besides the runs: the description and the conclusions."""
 
     path: Path
     """The folder of tables and report."""
@@ -100,7 +100,7 @@ class Directory(Protocol):
         """
 
     def recordings(self) -> Recordings:
-        """The recordings of the runs, not opened yet."""
+        """Return the recordings of the runs, which are not opened yet."""
 
     def conclude(self, recordings: Recordings, *, judge: bool, report: bool) -> Conclusion:
         """Write the conclusions from the runs.
@@ -110,7 +110,7 @@ class Directory(Protocol):
         recordings
             The result of :meth:`recordings`, some of them opened.
         judge
-            Whether to score the claims and make the report too: not while other shards are to come.
+            Whether to score the claims and make the report too; false while other shards are to come.
         report
             Whether to make the report.
         """
@@ -132,14 +132,14 @@ class SweepDirectory:
         self._store, self._cases = store, cases
 
     def update(self, tried: Container[str], failed: Mapping[str, str]) -> None:
-        """Write both files, and keep the failures that others have found."""
+        """Write both files, and keep the failures that other processes have found."""
         with self._store.writing():
             self.path.mkdir(parents=True, exist_ok=True)
             with alone_in(self.path):
                 self._update(tried, failed)
 
     def recordings(self) -> Recordings:
-        """The recordings that the file requests, not opened yet."""
+        """Return the recordings that the file requests, which are not opened yet."""
         return Recordings(self._store, SweepFile(self.path))
 
     def conclude(self, recordings: Recordings, *, judge: bool, report: bool) -> Conclusion:
@@ -155,7 +155,7 @@ class SweepDirectory:
             try:
                 others = SweepFile(self.path).failed
             except DamageError:
-                # The file is about to be rewritten: its other content follows from the scenario.
+                # A damaged file does not matter, because it is about to be rewritten from the scenario.
                 others = {}
             reasons |= {name: why for name, why in others.items() if name not in tried}
         lacking = {name: why for name, why in reasons.items() if not self._store.has(name)}
@@ -164,7 +164,7 @@ class SweepDirectory:
 
 
 def store_of(directory: Path) -> Store:
-    """The store that a sweep's directory is in.
+    """Return the store that contains a sweep's directory.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def store_of(directory: Path) -> Store:
 
 
 def load_sweep(path: Path | str) -> Results:
-    """Open the results of a sweep, or those so far if it has not ended.
+    """Open the results of a sweep, or the results so far if it has not ended.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def load_sweep(path: Path | str) -> Results:
     Raises
     ------
     RecordingError
-        If there is no sweep, or it is incomplete, corrupt or of a later format.
+        If there is no sweep, or it is incomplete, corrupt or in a newer format.
     """
     path = Path(path)
     return Recordings(store_of(path), SweepFile(path)).results()

@@ -1,8 +1,8 @@
-"""Executors, which run tasks. Here: processes of this machine.
+"""Executors, which run tasks; the one in this module uses processes of this machine.
 
 A task is plain data and its result is a directory in its place, so an executor only has to carry a
-:class:`~aqmlab.sweeps.task.Task` there and an :class:`Outcome` back; one that uses other machines is a second
-implementation of :class:`Executor`.
+:class:`~aqmlab.sweeps.task.Task` there and an :class:`Outcome` back; an executor that uses other machines is
+another implementation of :class:`Executor`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from aqmlab.sweeps.progress import UnderWay
 from aqmlab.sweeps.task import Task
 
 SKIPPED = "skipped"
-"""The cause of runs that cannot be executed on this machine, although others of the same scenario can."""
+"""The cause recorded for runs that this machine cannot execute, although it can execute others."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Executor(Protocol):
 
     @property
     def remarks(self) -> Sequence[str]:
-        """Return remarks for the end, besides the outcomes."""
+        """Return remarks to show at the end, besides the outcomes."""
 
     def submit(self, task: Task) -> None:
         """Accept a task; it need not start at once."""
@@ -74,10 +74,10 @@ class Executor(Protocol):
         """The next outcome; ``None`` if there is none within the time."""
 
     def under_way(self) -> Mapping[str, UnderWay]:
-        """Return the known progress of current runs, by name."""
+        """Return the progress of current runs by name, as far as it is known."""
 
     def close(self, *, now: bool) -> None:
-        """End, at once or when all tasks are done; wait until nothing is left running."""
+        """End at once or when all tasks are done, and wait until nothing is left running."""
 
 
 class QueueExecutor:

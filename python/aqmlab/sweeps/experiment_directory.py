@@ -55,7 +55,7 @@ class ExperimentDirectory(Place):
         return f"{slug}/seed-{seed}"
 
     def below(self, name: str) -> str:
-        """The name is the path from the experiment's directory."""
+        """Return the run's name: the path from the experiment's directory."""
         return name
 
     def names(self) -> list[str]:
@@ -75,7 +75,7 @@ class ExperimentDirectory(Place):
 
     @cached_property
     def _asked(self) -> dict[str, tuple[Any, ...]]:
-        """Arm, seed, digest of the plan and versions of parts of each run, by name."""
+        """By the name of each run: its arm, its seed, its plan's digest and the versions of its parts."""
         about = read_json(self.path / EXPERIMENT_FILE)
         try:
             early = {PROGRAM: about.get("results_version", 0)}
@@ -93,7 +93,7 @@ class ExperimentDirectory(Place):
             raise DamageError([f"`{self.path / EXPERIMENT_FILE}` is incomplete: {error!r}"]) from error
 
     def kept(self) -> str:
-        """Describe what an interrupt leaves behind, and how to continue."""
+        """Describe what an interrupt leaves behind, and how to continue from there."""
         if not any(self.path.glob("*/seed-*/manifest.json")):
             return ""
         return f"finished runs are kept in `{self.path}`; `--resume -o {self.path}` continues"
@@ -145,20 +145,20 @@ class AskedExperiment:
         """Write nothing: `experiment.json` follows from the scenario and exists from the start."""
 
     def recordings(self) -> Recordings:
-        """The recordings of the runs, not opened yet."""
+        """Return the recordings of the runs, which are not opened yet."""
         from aqmlab.loading import experiment_recordings
 
         return experiment_recordings(self.path)
 
     def conclude(self, recordings: Recordings, **_wishes: bool) -> Conclusion:
-        """Open the existing recordings, as any caller that names the directory does."""
+        """Open the existing recordings, as for any caller that names the directory."""
         from aqmlab.sweeps.conclusion import Conclusion
 
         return Conclusion(recordings.whole())
 
 
 def begin(cases: Cases, output: Path | str | None) -> ExperimentDirectory:
-    """Make the directory of an experiment; by default one with a generated name.
+    """Make the directory of an experiment; by default, its name is generated.
 
     Raises
     ------
@@ -242,7 +242,7 @@ def directory_name(cases: Cases, now: datetime | None = None) -> str:
 
 
 def latest(cases: Cases) -> list[Path]:
-    """The directories with that generated name, the latest first."""
+    """Return the directories that have this generated name, the latest first."""
     return sorted(DEFAULT_PARENT.glob(f"*-{cases.name}*"), reverse=True)
 
 
@@ -251,7 +251,7 @@ class _TakenError(UsageError):
 
 
 def begin_directory(output: Path | str | None, cases: Cases, files: Mapping[str, str]) -> Path:
-    """Make a directory with these files; by default one with a generated name.
+    """Make a directory with these files; by default, its name is generated.
 
     A further directory with the same name gets a number, even if two processes create them at once.
 
@@ -277,7 +277,7 @@ def begin_directory(output: Path | str | None, cases: Cases, files: Mapping[str,
 def _make_directory(directory: Path, called: str, files: Mapping[str, str]) -> None:
     """Create a directory with these files by name, completely or not at all.
 
-    Until it is complete, a temporary directory has the name in `called`.
+    Until it is complete, its content is in a temporary directory named after ``called``.
     """
     taken = _TakenError(
         f"`{directory}` exists already; an experiment is never overwritten (`--resume` continues one)"

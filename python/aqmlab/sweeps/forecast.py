@@ -1,4 +1,4 @@
-"""The estimated time and space of a sweep, before it begins."""
+"""Estimates of the time and space that a sweep needs, made before it begins."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Forecast:
     how
         The basis of the estimates.
     warnings
-        Suspicious settings of the scenario, and resources of which this machine has too little.
+        Suspicious settings of the scenario, and resources that this machine has too little of.
     """
 
     cases: int
@@ -84,7 +84,7 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
     shard: Shard | str | None = None,
     host: str = SIMULATOR,
 ) -> Forecast:
-    """Return the number of present runs, and the estimated cost of the others.
+    """Return how many runs are present, and the estimated cost of the others.
 
     One run of the cell with the slowest links and one of the cell with the fastest are simulated, each for at
     most two seconds. The cost of the others is interpolated linearly, by the total capacity of their links
@@ -135,7 +135,7 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
 
 
 def _lacks(path: Path, size: int | None, todo: Sequence[PlannedCell], workers: int) -> Iterator[str]:
-    """The resources of which the machine currently has too little."""
+    """Return a remark on each resource that the machine currently has too little of."""
     there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     free = shutil.disk_usage(there).free
     if size is not None and size > free:
@@ -180,7 +180,7 @@ def _tried(cases: Cases, cell: PlannedCell) -> _Trial:
 
 
 def _between(trials: list[_Trial], weight: float) -> float:
-    """Seconds that a run of a given weight takes, on the line through the trials."""
+    """The seconds that a run of a given weight takes, according to the line through the trials."""
     first, last = trials[0], trials[-1]
     if first.weight == last.weight:
         return first.wall_s

@@ -76,7 +76,8 @@ class LiveExecutor(QueueExecutor):
                     self._skipped += [remark] if remark not in self._skipped else []
                     outcome = Outcome(task, "failed", cause=SKIPPED, reason=str(error))
                 except AqmlabError as error:
-                    # This machine cannot run it, or the scenario cannot run live: so it is with the next run.
+                    # This machine cannot execute the run, or the scenario cannot run live; the next run would
+                    # fail as well.
                     outcome = Outcome(task, "machine", cause=type(error).__name__, reason=str(error))
                 except Exception as error:
                     outcome = Outcome(task, "failed", "defect", f"a defect of aqmlab: {error!r}")
@@ -126,7 +127,7 @@ class LiveExecutor(QueueExecutor):
         )
 
     def _heed(self) -> None:
-        """Interrupt the run as Ctrl-C would, once per request to end."""
+        """Interrupt the run as Ctrl-C would, once for each request to end."""
         if self._heeded < self._asked_to_end:
             self._heeded += 1
             raise KeyboardInterrupt

@@ -35,7 +35,7 @@ class Merged:
     store
         The destination.
     added, present
-        Runs that were added, and runs that were present.
+        Numbers of runs that were added, and of runs that were present already.
     sweeps
         The sweeps of the sources, with their present runs.
     damaged
@@ -124,10 +124,10 @@ def _unfinished(found: Results) -> bool:
 
 
 def _check_equal(source: Store, into: Store, digest: str) -> None:
-    """The same run has the same results, or something is wrong with one of the machines."""
+    """Check that a run has the same results in both stores; if not, one of the machines is at fault."""
     manifests = [read_manifest(store.path_of(digest)) for store in (source, into)]
     if manifests[0].host == LIVE:
-        # No two live runs are the same: the existing one is kept.
+        # No two live runs are the same, so the existing one is kept.
         return
     # Files with other bytes may have the same content: another version may have written them.
     tables = [
@@ -146,7 +146,7 @@ def _check_equal(source: Store, into: Store, digest: str) -> None:
 
 
 def _digests_by_present_names(home: Path, tables: Iterable[str]) -> dict[str, str]:
-    """The digests that tables would have if their columns had the present names."""
+    """Return the digests that the tables would have if their columns had the current names."""
     return {name: table_digest(home / f"{name}.parquet", RENAMED[name]) for name in tables if name in RENAMED}
 
 

@@ -30,7 +30,7 @@ def named_files(toml: str, file_name: str, goes: str = "sent to a cluster") -> M
     file_name
         The scenario's file; the named files are next to it.
     goes
-        The use of the files, for messages.
+        What happens to the files, for messages: ``sent to a cluster``.
 
     Raises
     ------

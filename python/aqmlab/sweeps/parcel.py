@@ -18,7 +18,7 @@ from aqmlab.integrity import read_json, sealed
 from aqmlab.metrics import all_metrics
 
 Bring = Literal["summaries", "recordings"]
-"""The part of a recording that is sent back without a shared store."""
+"""The part of a recording that a worker without access to the store sends back."""
 
 SUMMARIES: Bring = "summaries"
 RECORDINGS: Bring = "recordings"
@@ -28,11 +28,11 @@ COURSES = ("flow_series", "packets", "requests", "trace")
 _MANIFEST = "manifest.json"
 _TABLE = ".parquet"
 _OF_A_PART = re.compile(r"\b(from|until|window)\b")
-"""Words in claims that request a part of a run."""
+"""Words in a claim that make it refer to a part of a run."""
 
 
 def chosen(word: str) -> Bring:
-    """Return the meaning of a word.
+    """Return the part that a word means.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def chosen(word: str) -> Bring:
 
 
 def packed(recording: Path, bring: Bring) -> dict[str, bytes]:
-    """The files of a recording by name, or those of its summary."""
+    """Return the files of a recording, or of its summary, by name."""
     if bring == RECORDINGS:
         return {file.name: file.read_bytes() for file in sorted(recording.iterdir())}
     about = read_json(recording / _MANIFEST)

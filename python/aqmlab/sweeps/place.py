@@ -74,7 +74,7 @@ class Place(ABC):
 
     @abstractmethod
     def name_of(self, slug: str, seed: int, digest: str) -> str:
-        """The name of the run with this arm's directory name, seed and digest."""
+        """Return the name of a run, given the directory name of its arm, its seed and its digest."""
 
     @abstractmethod
     def below(self, name: str) -> str:
@@ -82,11 +82,11 @@ class Place(ABC):
 
     @abstractmethod
     def is_of(self, run: Run, name: str) -> bool:
-        """Whether a recording is of the run of that name."""
+        """Whether a recording is that of the run with this name."""
 
     @abstractmethod
     def kept(self) -> str:
-        """A sentence about what is kept and how to continue; empty if nothing is kept."""
+        """Return a sentence on what is kept and how to continue; empty if nothing is kept."""
 
     @property
     @abstractmethod
@@ -102,7 +102,7 @@ class Place(ABC):
         return (self.path_of(name) / "manifest.json").is_file()
 
     def present(self, names: Iterable[str]) -> set[str]:
-        """The complete runs among some; each directory is listed once, even for a million runs."""
+        """Return which of some runs are complete; each directory is listed once, even for a million runs."""
         entries: dict[str, set[str]] = {}
         found = set()
         for name in names:
@@ -115,22 +115,22 @@ class Place(ABC):
         return found
 
     def damage(self, name: str) -> tuple[str, ...]:
-        """One sentence per file of a run that has changed since it was written.
+        """Return a sentence for each file of a run that has changed since it was written.
 
         Raises
         ------
         RecordingError
-            If the run is of a later format or cannot be read.
+            If the run has a newer format or cannot be read.
         """
         return self.short_of(name, Needs())
 
     def short_of(self, name: str, needs: Needs) -> tuple[str, ...]:
-        """Why an existing run is unusable: a sentence for each damaged file and for each missing part.
+        """Return why an existing run is unusable: a sentence for each damaged file and each missing part.
 
         Raises
         ------
         RecordingError
-            If the run is of a later format or cannot be read.
+            If the run has a newer format or cannot be read.
         """
         from aqmlab.recording import load_run
 
@@ -209,7 +209,7 @@ class Place(ABC):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """A write error of the operating system becomes a sentence about the place."""
+        """Turn a write error of the operating system into a message about the place."""
         try:
             yield
         except OSError as error:
@@ -237,7 +237,7 @@ def _own_directory(parent: Path) -> tuple[int, Path]:
         directory = parent / f"{os.getpid()}-{os.urandom(4).hex()}"
         file = directory.with_suffix(".lock")
         lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        # A process that cleans up may have found the lock before it was taken: then the directory is gone or
+        # A process that cleans up may have seen the lock before it was taken; the directory is then gone or
         # soon will be.
         if locked(lock) is not False and os.fstat(lock).st_nlink:
             directory.mkdir()

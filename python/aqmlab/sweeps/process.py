@@ -24,7 +24,7 @@ ATTEMPTS = 2
 SILENCE_S = 600.0
 """Time without progress after which a process is killed.
 
-A run reports progress frequently, except while it creates its flows and writes its tables.
+A run reports progress often, except while it creates its flows and while it writes its tables.
 """
 ALIVE = "alive"
 """The key of a progress line, which is not an answer."""
@@ -37,13 +37,13 @@ _READ_BYTES = 1 << 16
 
 
 def _unheard(_now: Mapping[str, Any]) -> None:
-    """A callback for callers that do not need the progress of a run."""
+    """The callback for callers that do not need the progress of a run."""
 
 
 class WorkerProcess:
     """A process that executes runs, one at a time, and keeps them in a place.
 
-    The kernel ends it with the thread that started it.
+    The kernel ends it when the thread that started it ends.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ class Keeper:
 
     def _living(self) -> WorkerProcess:
         if self._process is not None and not self._process.alive:
-            # The process was idle for long, or was ended between two runs.
+            # The process ended after a long idle time, or was ended between two runs.
             self.close()
         with self._lock:
             if self._process is None:

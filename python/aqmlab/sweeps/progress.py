@@ -24,9 +24,9 @@ class Widest:
     Attributes
     ----------
     metric, cell
-        Its metric and its cell.
+        The metric and the cell of the interval.
     relative
-        Half its width divided by the mean.
+        Half the width of the interval, divided by the mean.
     """
 
     metric: str
@@ -75,9 +75,9 @@ class Progress:
     runs_total
         Requested runs, in this shard.
     runs_present
-        Those that were there already.
+        Runs that were in the store already.
     runs_done
-        Those that have ended since, failed ones included.
+        Runs that have ended since, including failed ones.
     failures
         Number of failed runs, by cause.
     elapsed_s
@@ -87,11 +87,11 @@ class Progress:
     cpu_s
         Processor time of the runs since it began.
     events
-        Processed by the simulator since the start, in finished runs and in those in progress.
+        Events that the simulator has processed since the start, in finished runs and in those in progress.
     under_way
         The runs in progress, as far as their workers report them.
     widest
-        The widest of the intervals of cells with at least two runs.
+        The widest interval of any cell that has at least two runs.
     note
         The current problems of the machines; empty if there are none.
     """
@@ -142,7 +142,7 @@ class Intervals:
         self._seen: dict[Cell, tuple[int, Widest | None]] = {}
 
     def look(self, results: Results) -> Widest | None:
-        """The widest one, over all cells and the metrics :data:`WATCHED`."""
+        """Return the widest interval, over all cells and the metrics in :data:`WATCHED`."""
         for cell in results.cells:
             count = len(results.runs_of(cell))
             if count > 1 and self._seen.get(cell, (0, None))[0] != count:

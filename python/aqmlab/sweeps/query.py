@@ -40,7 +40,7 @@ class QueryResult(Framed):
     Attributes
     ----------
     columns
-        Their names.
+        The names of the columns.
     rows
         Numbers, texts, ``None``; lists and dicts of them.
     skipped
@@ -62,7 +62,7 @@ class QueryResult(Framed):
         return self.grid().html()
 
     def grid(self) -> Grid:
-        """The rows as text."""
+        """The rows, printed as text."""
         grid = Grid(*self.columns, keys=0)
         for row in self.rows:
             grid.add(*("" if value is None else str(value) for value in row))
@@ -106,16 +106,16 @@ def query(sql: str, path: Path | str | None = None) -> QueryResult:
     Raises
     ------
     UsageError
-        If the statement is wrong, or does anything but read.
+        If the statement is invalid, or does anything but read.
     RecordingError
-        If there is nothing to query, or its format is later than this program.
+        If there is nothing to query, or the recordings have a newer format than this program reads.
     """
     import duckdb
 
     _check(sql)
     known = catalogue(store_path(path))
     with duckdb.connect(":memory:", config=_SHUT) as connection:
-        # The views are created from the files found here; after that nothing else may be read.
+        # The views are created from the files found here; after that, no other file may be read.
         connection.execute(f"SET allowed_directories = [{_text(f'{known.root}/')}]")
         connection.execute("SET enable_external_access = false")
         connection.execute("SET lock_configuration = true")
@@ -149,7 +149,7 @@ _SHUT = {
 
 
 def _is_text(text: str) -> bool:
-    """Whether a text is valid UTF-8; one from the command line may contain other bytes."""
+    """Whether a text is valid UTF-8; a text from the command line may contain other bytes."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -250,7 +250,7 @@ def _settings(settings: Sequence[Mapping[str, str]]) -> dict[str, tuple[str, lis
 def _axis_columns(
     axes: Mapping[str, str], swept: Sequence[Sequence[str | None]], taken: Iterable[str]
 ) -> dict[str, tuple[str, list[Any]]]:
-    """A column for each axis whose name is still free; names in SQL are case-insensitive."""
+    """Return a column for each axis whose name is not taken yet; names in SQL are case-insensitive."""
     names = {name.lower() for name in taken}
     found: dict[str, tuple[str, list[Any]]] = {}
     for i, short in enumerate(axes.values()):
@@ -315,13 +315,13 @@ def _lacking(connection: duckdb.DuckDBPyConnection, files: _Files) -> dict[str, 
 
 
 def _without(reasons: Mapping[str, str], files: _Files, skipped: list[str]) -> _Files:
-    """Return the other files, and record the reasons."""
+    """Return the files that remain, and record why the others are left out."""
     skipped.extend(reasons.values())
     return {table: [f for f in found if f[0].path not in reasons] for table, found in files.items()}
 
 
 def _plain(value: object) -> object:
-    """The value in JSON: exact integrals and counts of any size as integers."""
+    """Return the value for JSON, with exact integrals and counts of any size as integers."""
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if value is None or isinstance(value, (bool, int, float, str)):

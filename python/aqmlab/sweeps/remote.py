@@ -1,7 +1,7 @@
 """The work of a Dask worker: the one function that tasks name, and its answer.
 
 A request is JSON text. The run is executed in a separate process (:mod:`aqmlab.sweeps.process`), so that a
-crash, an endless run or an excess of memory ends that process and not Dask's worker.
+crash, an endless run or excessive use of memory ends that process and not Dask's worker.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ NEWS = "aqmlab"
 _IDLE_S = 60.0
 """Time for which a process waits for the next request."""
 _SECONDS_BETWEEN_NEWS = 2.0
-"""Interval of reports on one run: the scheduler passes on the events of all workers."""
+"""Interval of reports on one run, limited because the scheduler passes on the events of all workers."""
 _here = threading.local()
-"""Its ``keeper`` is the current thread's process, with the directory of the store that it serves."""
+"""Per thread, ``keeper`` is the thread's process with the directory of the store that it serves."""
 
 
 def parts() -> Mapping[str, int]:
@@ -60,13 +60,14 @@ def attempt(request: str, files: Mapping[str, bytes] | None = None) -> dict[str,
     request
         JSON: ``format``, ``release``, ``task``, ``place``, ``token``, ``bring``, ``replace``, ``silence_s``.
     files
-        The files that the scenario names, by their names there.
+        The contents of the files that the scenario names, by these names.
 
     Returns
     -------
     dict
-        ``answer``, as the process gave it; ``worker``, the address of this one; ``files`` of the recording by
-        name, if the place cannot be reached from here; ``parts`` that are here, if the run needs others.
+        ``answer``, as the process gave it; ``worker``, the address of this one; ``files``, those of the
+        recording by name, if the place cannot be reached from here; ``parts``, the versions that are here, if
+        the run needs others.
     """
     from distributed import get_worker
 
@@ -109,7 +110,7 @@ def _refused(reason: str, address: str) -> dict[str, Any]:
 
 
 def _differences(needed: Mapping[str, int], wanted: str) -> str:
-    """The differences between this worker and the needs of a run; empty if there are none."""
+    """Return how this worker differs from what a run needs; empty if it does not."""
     own = parts()
     other = [name for name in needed if own.get(name) != needed[name]]
     if not other:

@@ -41,7 +41,7 @@ class Store(Place):
     Raises
     ------
     RecordingError
-        If there is no store, or one of a later format.
+        If there is no store, or its format is newer than this program reads.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -101,7 +101,7 @@ class Store(Place):
         return f"runs/{name[:2]}/{name}"
 
     def is_of(self, run: Run, name: str) -> bool:
-        """Whether a recording belongs to that digest; unknown for recordings older than versions of parts."""
+        """Whether a recording belongs to that digest; unknown if it is older than the versions of parts."""
         return run.manifest.run_digest in (None, name)
 
     def kept(self) -> str:
@@ -113,7 +113,7 @@ class Store(Place):
         return self.path / "tmp"
 
     def digests(self) -> list[str]:
-        """The existing runs, in the order of their digests."""
+        """Return the existing runs, in the order of their digests."""
         return sorted(
             run.name
             for group in _directories(self.path / "runs")
@@ -130,7 +130,7 @@ class Store(Place):
         return self.path / "sweeps" / name
 
     def _begin_writing(self) -> None:
-        """Check now, not after the first run, whether anything can be written."""
+        """Check now, rather than after the first run, whether the store can be written."""
         with self.staging() as directory, self.writing():
             (directory / "probe").write_bytes(b"x")
             (self.path / "runs").mkdir(exist_ok=True)

@@ -50,33 +50,33 @@ DASK = "dask"
 
 _TICK_S = 0.1
 _PATIENCE_S = 10.0
-"""Time for its thread to remove unfinished files, after a second Ctrl-C."""
+"""Time that the sweep's thread has to remove unfinished files after a second Ctrl-C."""
 _TASKS_AHEAD = 256
 """Number of tasks queued at the executor, so that no worker waits while results are evaluated."""
 _READ_AHEAD = 100
 """Number of new runs above which it is worthwhile to read them while others run."""
 _LOOK_S = 5.0
-"""Minimum time between evaluations of the intervals, in seconds ..."""
+"""Shortest time in seconds between evaluations of the intervals ..."""
 _SHARE_OF_LOOKING = 0.05
-"""... and the largest share of the time that is spent on them."""
+"""... and the largest share of the time that may be spent on them."""
 
 
 class Sweep:
     """A sweep that is in progress or has ended; :func:`sweep` makes one.
 
-    Iterating gives each run as it ends (:class:`~aqmlab.sweeps.tally.Ended`). As a context, it is cancelled
-    when an exception leaves the block.
+    Iterating gives each run as it ends (:class:`~aqmlab.sweeps.tally.Ended`). Used as a context manager, it
+    is cancelled when an exception leaves the block.
 
     Attributes
     ----------
     cases
-        The request.
+        The cases requested.
     path
         The directory of its tables and its report.
     workers
         Number of runs in parallel.
     damaged
-        By name, the damage or missing parts of existing runs, which are repeated.
+        By name, the damage or the missing parts of existing runs; these runs are repeated.
     """
 
     def __init__(  # noqa: PLR0913 (keyword arguments)
@@ -166,7 +166,7 @@ class Sweep:
         return self._over.is_set()
 
     def __iter__(self) -> Iterator[EndedRun]:
-        """Each run as it ends, from the first on; ends with the last one."""
+        """Yields each run as it ends, from the first on, until the last has ended."""
         return iter(self._tally)
 
     def wait(self) -> Results:
@@ -248,7 +248,8 @@ class Sweep:
                 raise_if_stopped()
                 self._finish()
         except Stopped:
-            # No caller waits for it: a repeated request continues where it stopped.
+            # This is not an error, because no caller waits; a repeated request continues where this one
+            # stopped.
             pass
         except BaseException as error:
             self._error = error
@@ -256,7 +257,7 @@ class Sweep:
             self._over.set()
 
     def _work(self) -> None:
-        """Have all missing runs executed."""
+        """Have the executor run everything that is missing."""
         tasks = (
             replace(self.cases.task(*self._tally.cells[name]), name=name, replace=name in self.damaged)
             for name in self._tally.todo
@@ -317,7 +318,7 @@ class Sweep:
             )
 
     def _failure(self) -> AqmlabError | None:
-        """The errors that a waiting caller receives."""
+        """Return the error that a waiting caller receives."""
         damage = self.results.damage()
         if damage is not None:
             return damage
@@ -327,8 +328,8 @@ class Sweep:
         if set(self._tally.causes) == {SKIPPED}:
             # This machine can still execute the runs of other arms.
             return None if self._tally.there() else DisciplineError(next(iter(failed.values())))
-        # Failures are in the order of the cells, not of their ends: the message is the same for any
-        # number of workers.
+        # Failures are in the order of the cells, not in the order in which runs end, so that the message is
+        # the same for any number of workers.
         name = next(name for name in self._tally.cells if name in failed)
         cell, seed = self._tally.cells[name]
         where = f"{self.cases.cell_of(cell)}, seed {seed}"
@@ -341,7 +342,7 @@ class Sweep:
 
 
 def _to_bring(cases: Cases, cluster: Cluster | None) -> Bring | None:
-    """The part of the recordings required at the end; ``None`` if it does not matter."""
+    """Return the part of the recordings that is required at the end; ``None`` if any will do."""
     if cluster is None:
         return None
     asked = cluster.bring or SUMMARIES
@@ -349,11 +350,11 @@ def _to_bring(cases: Cases, cluster: Cluster | None) -> Bring | None:
 
 
 def _insufficient(place: Place, names: Iterable[str], needs: Needs) -> dict[str, tuple[str, ...]]:
-    """The existing runs that have changed, or lack required parts."""
+    """Return the existing runs that have changed or lack required parts."""
     found: dict[str, tuple[str, ...]] = {}
     for name in names:
         with suppress(RecordingError):
-            # Unreadable runs and later formats are errors where they are read.
+            # Unreadable runs and newer formats raise an error where they are read.
             found[name] = place.short_of(name, needs)
     return {name: reasons for name, reasons in found.items() if reasons}
 
@@ -426,7 +427,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     Returns
     -------
     Sweep
-        It can be awaited, iterated, inspected or cancelled.
+        A sweep that can be waited for, iterated, inspected or cancelled.
 
     Raises
     ------
@@ -435,7 +436,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     UsageError
         If an argument is invalid.
     RecordingError
-        If the store is corrupt or of a later format.
+        If the store is corrupt or in a newer format.
     HostError
         If the store cannot be written.
     """
@@ -482,7 +483,7 @@ def cluster_of(
     jobs
         Runs in parallel, if given.
     bring
-        The part that comes back, unless the cluster specifies it.
+        The part of recordings that comes back, unless the cluster specifies it.
 
     Raises
     ------

@@ -27,9 +27,9 @@ CLASSES_FILE = "classes.csv"
 
 
 def columns(results: Results) -> tuple[Metric, ...]:
-    """The metrics of the tables: those that are counted, and those that the scenario requests.
+    """The metrics of the tables: those that are computed from counters, and those that the scenario requests.
 
-    A metric computed from samples may take longer than a run.
+    Computing a metric from samples may take longer than the run did.
     """
     counted = (m.name for m in all_metrics() if not m.from_samples)
     return tuple(map(find, dict.fromkeys([*HEADLINE, *counted, *results.metrics])))

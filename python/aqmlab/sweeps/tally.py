@@ -23,13 +23,13 @@ class EndedRun:
     labels
         The swept values, in the order of the axes.
     arm, seed, digest
-        Identity of the run.
+        The identity of the run.
     status
         ``finished``, ``present`` (another process has done it meanwhile) or ``failed``.
     cause, reason
         For a failure: a word for counting, and a sentence.
     wall_s, cpu_s, events
-        Of the run itself.
+        As measured for the run itself.
     """
 
     labels: tuple[str, ...]
@@ -50,9 +50,9 @@ class Tally:
     Parameters
     ----------
     cells
-        By name, the cell and seed of each requested run.
+        By name, the cell and the seed of each requested run.
     todo
-        Those to be executed.
+        The names of the runs to execute.
     """
 
     def __init__(self, cells: Mapping[str, tuple[PlannedCell, int]], todo: Set[str]) -> None:
@@ -115,7 +115,7 @@ class Tally:
         return len(self._ended)
 
     def __iter__(self) -> Iterator[EndedRun]:
-        """Each run as it ends, from the first on, until there will be no more."""
+        """Yields each run as it ends, from the first on, until no more will follow."""
         seen = 0
         while True:
             with self._changed:
@@ -128,7 +128,7 @@ class Tally:
             seen += len(fresh)
 
     def there(self) -> Set[str]:
-        """Names of the existing runs: found, or executed since."""
+        """The names of the runs that exist: those found at the start, and those executed since."""
         with self._changed:
             return (self.cells.keys() - self.todo) | self._there
 

@@ -34,7 +34,7 @@ class Capture(NamedTuple):
 
     @staticmethod
     def chosen(ports: str | Sequence[str], kept_bytes: int | None) -> Capture:
-        """A capture with a checked number of bytes; by default the usual one.
+        """Return a capture with a checked number of bytes; by default, the usual number.
 
         Raises
         ------
@@ -69,9 +69,9 @@ class Task:
         Digest of the run: of its plan, its seed and the versions of the parts that determine its
         result, including its host.
     name
-        Its name in the place of its recording; in a store the digest.
+        The run's name in the place where its recording goes; in a store, this is the digest.
     arm, seed
-        The run of the scenario text.
+        Which run of the scenario in ``toml`` this is.
     toml
         The scenario of one case.
     file_name
@@ -81,7 +81,7 @@ class Task:
     parts
         The parts of the program that determine the result, each with the version that is needed.
     replace
-        Whether it replaces an existing recording, such as a damaged one.
+        Whether the new recording replaces an existing one, such as a damaged one.
     host
         ``"sim"`` or ``"live"``.
     pcap, pcap_bytes

@@ -1,8 +1,8 @@
 """A worker: reads tasks, one JSON line each, does them, and answers each with a line.
 
 Started by :mod:`aqmlab.sweeps.process` as ``python -m aqmlab.sweeps.worker PLACE PARENT IDLE_S``. It ends
-with its standard input, with its parent (whatever the cause), and after IDLE_S seconds without a request,
-unless that is 0. During a run, it also writes progress messages as lines. Ctrl-C is handled by the parent.
+when its standard input or its parent ends (whatever the cause), and after IDLE_S seconds without a request,
+unless IDLE_S is 0. During a run, it also writes progress messages as lines. Ctrl-C is handled by the parent.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SECONDS_BETWEEN_SIGNS = 0.3
 
 
 def main() -> None:
-    """Serve until there is no client."""
+    """Serve requests until there is no client."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     place, parent, idle_s = place_at(Path(sys.argv[1])), int(sys.argv[2]), float(sys.argv[3])
     _die_with(parent)
@@ -107,10 +107,10 @@ def _attempt(
     except MemoryCapError as error:
         return {"status": "failed", "cause": "memory", "reason": str(error)}
     except HostError as error:
-        # The next run would find the same: no space, no permission.
+        # The next run would meet the same obstacle, such as no space or no permission.
         return {"status": "machine", "cause": type(error).__name__, "reason": str(error)}
     except AqmlabError as error:
-        # The reader already knows the run.
+        # The reader of the answer already knows the run.
         reason = str(error).removeprefix(f"arm `{task.arm}`, seed {task.seed}: ")
         return {"status": "failed", "cause": type(error).__name__, "reason": reason}
 
