@@ -32,7 +32,7 @@ window.aqmlab = (function () {
   function linear(low, high, from, to) {
     const span = high - low || 1;
     const scale = (value) => from + ((value - low) / span) * (to - from);
-    // Texts one above the other (pixels count downward) need less room than side by side.
+    // Texts one above the other (pixels count downward) need less room than texts side by side.
     scale.ticks = linearTicks(low, high, Math.max(2, Math.floor(Math.abs(to - from) / (to < from ? 28 : 56))));
     scale.invert = (pixel) => low + ((pixel - from) / (to - from)) * span;
     return scale;
@@ -78,7 +78,7 @@ window.aqmlab = (function () {
     return ticks;
   }
 
-  // The range of an axis that shows all of some values: from zero, unless they are far from it.
+  // The range of an axis that shows all of the given values: from zero, unless they are far from it.
   function domain(values, log) {
     const shown = values.filter((v) => v !== null && Number.isFinite(v) && (!log || v > 0));
     if (shown.length === 0) return log ? [0.1, 1] : [0, 1];
@@ -174,7 +174,7 @@ window.aqmlab = (function () {
       this.svg.classList.add("zooms");
     }
 
-    // A position that can be reached by pointer and keys, with its text.
+    // A position with a text, which the pointer and the keys can reach.
     mark(x, y, text) {
       this.marks.push({ x, y, text });
     }
@@ -225,7 +225,7 @@ window.aqmlab = (function () {
     }
   }
 
-  // The lines of a legend in rows of a width.
+  // The lines of a legend, arranged in rows of a given width.
   function legendRows(legend, width) {
     const rows = [];
     let used = Infinity;

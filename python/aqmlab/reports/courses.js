@@ -132,7 +132,7 @@
     return chart;
   }
 
-  // A line with gaps where a value is missing; points beyond the edges are drawn as far as the next one.
+  // A line with gaps where values are missing; beyond each edge, it is drawn as far as the next point.
   function curve(chart, line, { t, [line.y]: y }) {
     let path = "";
     let gap = true;

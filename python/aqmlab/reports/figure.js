@@ -25,7 +25,7 @@
   }
 
   const AXES = data.axes.map((axis) => axis.name);
-  // The first metric of figures.
+  // The metric that figures show first.
   const FIRST = (metric("queueing_delay_p95_s") || data.metrics[0])?.name;
 
   // One figure: its selectors, its drawing and the rows of its download. `draw` returns those rows.
@@ -78,7 +78,7 @@
       return made;
     }
 
-    // An axis by its number, as in the selectors; a different one if it is in use.
+    // An axis by its number, as in the selectors; a different axis if that one is in use.
     axisChooser(key, label, { taken = [], none = false } = {}) {
       const free = data.axes.map((axis, i) => [String(i), axis.short]).filter(([i]) => !taken.includes(i));
       const options = none ? [[NONE, "nothing"], ...free] : free;

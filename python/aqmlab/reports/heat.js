@@ -37,7 +37,7 @@
     draw,
   );
 
-  // Each arm against each of those before it.
+  // Each arm against each of the arms before it.
   function drawPairs(figure) {
     const shown = metric(figure.choice.metric);
     const names = data.arms.map(({ name }) => name);
