@@ -201,7 +201,7 @@ def test_show_tells_what_a_sweep_varies(aqmlab, small_file):
     small_file.write_text(small_file.read_text() + sweep)
     shown = aqmlab("show", small_file)
     assert shown.returncode == 0, shown.stderr
-    assert "Classes and values are those of the first case." in shown.stdout
+    assert "The classes and values shown are those of the first case." in shown.stdout
     lines = [" ".join(line.split()) for line in shown.stdout.splitlines()]
     assert "runs 24: 2 arms, 6 cases, 2 seeds" in lines
     assert "rate topology.rate 1Mbit, 2Mbit" in lines

@@ -189,13 +189,13 @@ def test_options_that_do_not_go_together(aqmlab_cli, words, said):
             'experiment = "live.toml"\nexpect = "backlog',
             'part = [{ experiment = "live.toml", expect = "goodput_bps{arm=RED} > 0" },'
             ' { experiment = "loss.toml", expect = "drop_percent{arm=RED, limit=8p} > 0" }]\n# "',
-            "a finding must be about live experiments only, or about others only",
+            "a finding must be about live experiments only, or about no live experiment",
         ),
         (
             "paper.toml",
             'experiments = ["live.toml"]',
             'experiments = ["live.toml", "loss.toml"]',
-            "a setting must be about live experiments only, or about others only",
+            "a setting must be about live experiments only, or about no live experiment",
         ),
     ],
 )

@@ -70,7 +70,7 @@ class ValueKind:
 
 @dataclass(frozen=True)
 class _Scope:
-    """The bindings around a node, and whether it is evaluated per seed."""
+    """The bindings that apply to a node, and whether the node is evaluated per seed."""
 
     bound: frozenset[str]
     of_seed: bool = False
@@ -85,7 +85,7 @@ def check(claim: Condition, names: Names, where: Bindings | None = None) -> None
     Parameters
     ----------
     claim
-        Its tree.
+        The claim as a tree.
     names
         The names that it may use.
     where

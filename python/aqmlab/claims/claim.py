@@ -29,7 +29,7 @@ class Claim:
     Attributes
     ----------
     name
-        Unique among the claims of a file.
+        The name, which is unique among the claims of a file.
     expect
         The statement in the grammar of ``docs/claims.md``.
     text
@@ -92,7 +92,7 @@ class Claim:
         Raises
         ------
         ScenarioError
-            With the location: an unknown name, units that do not fit, an incomplete cell.
+            For an unknown name, units that do not fit or an incomplete cell; the message has the location.
         """
         try:
             bound = self.bound(names)

@@ -87,7 +87,7 @@ class Decider:
         self.parts: list[ClaimComparison] = []
 
     def decide(self, claim: Condition, bound: Bindings) -> Verdict:
-        """Return the verdict on a claim that has been checked; ``parts`` then has its comparisons."""
+        """Return the verdict on a claim that has been checked; afterwards, ``parts`` has its comparisons."""
         self.parts = []
         return self._verdict(claim, dict(bound), _Levels())
 
@@ -177,7 +177,7 @@ class Decider:
         self.parts.append(measure.part(text, self._names, alone))
         if alone.status == UNDECIDED:
             return alone
-        # Each of several decisions must be more certain than a single one.
+        # Each of several decisions must be more certain than a single decision needs to be.
         allowed = levels.holds if alone.status == HOLDS else levels.fails
         sure = alone if allowed >= ALPHA else verdict(1.0 - allowed)
         if sure.status == alone.status:

@@ -30,7 +30,7 @@ class Function:
         Whether it takes one axis only, because the order of the labels matters or the result is a
         label. Whether the order of two values is irrelevant.
     meaning
-        Its meaning in one sentence.
+        The function's meaning in one sentence.
     """
 
     name: str
@@ -52,7 +52,7 @@ _ALL = (
     Function("log", "values", 1, 1, "the natural logarithm of a pure number; not defined at zero and below"),
     Function("min", "values", 2, MANY, "the smallest of several values"),
     Function("max", "values", 2, MANY, "the largest of several values"),
-    Function("default", "values", 2, 2, "the second value where the first is not defined"),
+    Function("default", "values", 2, 2, "the first value or, where that is not defined, the second"),
     Function("defined", "values", 1, 1, "whether the value is defined", test=True),
     Function(
         "cdf_gap",
@@ -66,7 +66,7 @@ _ALL = (
         "curves",
         2,
         2,
-        "the share that takes longer than the time at which the first of two distribution functions falls"
+        "the share of values above the time at which the first of two distribution functions falls"
         " behind the second: the time up to which its lead, added up over the logarithm of time, is largest",
     ),
     Function("min", "axis", 1, 1, "the smallest value over the labels"),

@@ -1,7 +1,7 @@
 """The quantity of one comparison, and its interval at any confidence.
 
 The quantity is the difference of the sides, or their ratio where standard deviations are compared,
-or the left side alone against a constant. The parts of the sides determine which method of
+or the left side alone if the other side is a constant. The parts of the sides determine which method of
 :mod:`aqmlab.claims.seeds` computes its interval.
 """
 
@@ -219,7 +219,7 @@ def _scalar(value: object) -> float | Range:
 
 
 _DIFFERENCES = frozenset({"cdf_gap", "range", "largest_step", "change", "slope", "std"})
-"""Functions that return a difference of values, in their unit."""
+"""Functions whose result is a difference of values, in the unit of the values."""
 
 
 def is_difference(node: Expression) -> bool:

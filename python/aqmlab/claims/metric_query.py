@@ -62,7 +62,7 @@ class MetricQuery:
 
 
 def metric_query(node: MetricOf, names: Names, bound: Bindings) -> MetricQuery:
-    """Return the query of a metric under the bindings ``bound``; its own braces take precedence."""
+    """Return the query of a metric under the bindings ``bound``; the metric's own braces take precedence."""
     metric = placed(node, lambda: find(node.name))
     known = {parameter.name for parameter in metric.parameters}
     labels = dict(bound)
@@ -119,7 +119,7 @@ def parameter_value(metric: Metric, setting: Matcher) -> float:
 
 
 def placed(node: Node, ask: Callable[[], T]) -> T:
-    """Return the result of a query; errors are reported at the position of a node."""
+    """Return the result of a query, with errors reported at the position of a node."""
     try:
         return ask()
     except UsageError as error:

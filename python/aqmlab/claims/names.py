@@ -88,7 +88,7 @@ class Names:
         return own[key] if key in own else axis_named(self.axes, key).labels
 
     def open(self, bound: Iterable[str]) -> tuple[str, ...]:
-        """Return the axes with several labels that are not bound."""
+        """Return the axes that have several labels and are not bound."""
         fixed = set(bound)
         keys = [ARM, *(axis.name for axis in self.axes)]
         return tuple(key for key in keys if key not in fixed and len(self.labels(key)) > 1)

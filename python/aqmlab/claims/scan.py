@@ -41,7 +41,7 @@ class SourceLocation:
     file
         The file from which it was read; empty if there is none.
     line, column
-        Of the first character of its text, from 1; 0 if they are not known.
+        The position of the first character of its text, from 1; 0 if it is not known.
     """
 
     claim: str = ""
@@ -101,7 +101,7 @@ class Token:
     unit
         The unit of a number, empty if it has none.
     at, end
-        The positions of its first character, and of the one after its last.
+        The positions of its first character and of the character after its last one.
     """
 
     kind: Kind
@@ -158,7 +158,7 @@ class Scanner:
         return False
 
     def expect(self, word: str, why: str = "") -> Token:
-        """Take the given word, or raise an error if another one follows."""
+        """Take the given word, or raise an error if a different word follows."""
         token = self.peek()
         if token.kind not in ("operator", "name") or token.text != word:
             raise self.wrong(token.at, f"`{word}` is missing before {token.shown()}{why}")

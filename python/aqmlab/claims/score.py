@@ -25,7 +25,7 @@ from aqmlab.stats.verdict import FAILS, HOLDS, UNDECIDED, Verdict, undecided
 
 FORMAT_VERSION = 1
 _SCENARIO = "scenario.toml"
-"""The name of the file of claims in a recording's directory."""
+"""The name of the file with the scored claims in a recording's directory."""
 STATUSES = (HOLDS, FAILS, UNDECIDED)
 
 
@@ -97,8 +97,8 @@ def score(
     results
         Results of a sweep or an experiment.
     claims
-        By default those of its scenario. A given claim is undecided if the existing runs cannot score it
-        because an arm was left out.
+        By default, the claims of the scenario. A given claim is undecided if the existing runs cannot score
+        it because an arm was left out.
     names
         The names that they may use; by default with the queues and classes of the existing runs.
 

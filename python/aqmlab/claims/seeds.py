@@ -2,12 +2,12 @@
 
 There are three methods, depending on the comparison:
 
-* values of each seed, or differences of them: Student's t over the seeds;
-* smooth functions of means and standard deviations, such as a ratio of two means: the jackknife
+* for values of each seed, or differences of these: Student's t over the seeds;
+* for smooth functions of means and standard deviations, such as a ratio of two means: the jackknife
   over the seeds (Miller, Biometrika 61, 1974), of which Student's t is the special case of one
-  mean. A standard deviation is compared with a positive quantity by logarithms (Miller, Annals of
+  mean. A standard deviation and a positive quantity are compared by their logarithms (Miller, Annals of
   Mathematical Statistics 39, 1968) because the spread of small samples is skewed;
-* anything else: each figure has its own interval (order statistics for medians and quantiles,
+* for anything else: each figure has its own interval (order statistics for medians and quantiles,
   Clopper and Pearson for shares). Functions of several figures use interval arithmetic, each
   interval at ``1 - (1 - confidence) / k`` for k figures (Bonferroni). The coverage is at least the
   nominal one, and often higher.
@@ -63,7 +63,7 @@ class MetricValues(Protocol):
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """The seeds, the same in every cell."""
+        """The seeds, which are the same in every cell."""
 
     @property
     def axes(self) -> tuple[Axis, ...]:

@@ -49,7 +49,7 @@ class Label(Node):
 
     text: str
     quoted: bool = False
-    """Quoted text is always a label; without quotes ``first`` is a position and ``to`` a word."""
+    """Quoted text is always a label; without quotes, ``first`` is a position and ``to`` is a keyword."""
 
     def __str__(self) -> str:
         return in_quotes(self.text) if self.quoted else self.text
@@ -80,7 +80,7 @@ class Every(Node):
 
 @dataclass(frozen=True)
 class Choice(Node):
-    """An axis, or ``arm`` or ``window``, with the selected labels."""
+    """An axis, ``arm`` or ``window``, with the labels that are selected."""
 
     axis: Label
     mode: Literal["", "in", "except"]
@@ -164,7 +164,7 @@ class Arithmetic(Expression):
 
 @dataclass(frozen=True)
 class Called(Node):
-    """A function with its arguments: several values, values over an axis, or over seeds."""
+    """A function with its arguments: several values, values over an axis, or values over the seeds."""
 
     function: str
     arguments: tuple[Expression | Condition, ...]

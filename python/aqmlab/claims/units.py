@@ -28,7 +28,8 @@ class Unit:
     Attributes
     ----------
     powers
-        Base unit and exponent, sorted, no exponent zero: ``(("bit", 1), ("s", -1))``.
+        Pairs of a base unit and its exponent, which is not zero, in sorted order:
+        ``(("bit", 1), ("s", -1))``.
     percent
         Only without powers.
     """
@@ -73,11 +74,11 @@ class Unit:
         return None if like is None else self.written_value(like)
 
     def written(self) -> str:
-        """Return the unit of values in files: that of metrics."""
+        """Return the unit that values have in files, which is that of metrics."""
         return "%" if self.percent else _SHOWN.get(self.powers, _product(self.powers))
 
     def written_value(self, value: float) -> float:
-        """Return a value in the unit of files."""
+        """Return a value in the unit that it has in files."""
         return 100.0 * value if self.percent else value / _SHOWN_FACTOR.get(self.powers, 1.0)
 
     def text(self, value: float, *, difference: bool = False, like: float | None = None) -> str:

@@ -255,7 +255,7 @@ def over_labels(function: str, values: Sequence[Value], labels: tuple[str, ...])
 
 
 def correlation(values: Floats, others: Floats, *, ranks: bool) -> Floats:
-    """Return Pearson's coefficient of corresponding columns, or with ranks Spearman's.
+    """Return Pearson's coefficient of corresponding columns or, for ranks, Spearman's.
 
     Tied values all get the mean of their ranks.
     """
@@ -297,14 +297,14 @@ def logarithm(a: Value) -> Value:
 
 
 def least(a: Value, b: Value) -> Value:
-    """Return the smaller one, seed by seed."""
+    """Return the smaller of two values, seed by seed."""
     if isinstance(a, Range) or isinstance(b, Range):
         return _range(a).least(_range(b))
     return _same(a, np.minimum(a, b), b)
 
 
 def greatest(a: Value, b: Value) -> Value:
-    """Return the larger one, seed by seed."""
+    """Return the larger of two values, seed by seed."""
     if isinstance(a, Range) or isinstance(b, Range):
         return _range(a).greatest(_range(b))
     return _same(a, np.maximum(a, b), b)

@@ -58,7 +58,7 @@ def _named(wording: _Wording, side: Operand) -> str:
 
 @dataclass(frozen=True)
 class _Wording:
-    """The common part of the measured values of a comparison.
+    """What the measured values of a comparison have in common.
 
     Attributes
     ----------

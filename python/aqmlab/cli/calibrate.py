@@ -33,7 +33,7 @@ def calibrate(
         typer.Option(
             "--on",
             metavar="LINK",
-            help="The link on which it is measured, in either direction.",
+            help="The link on which the load is measured, in either direction.",
             show_default=False,
         ),
     ],

@@ -61,7 +61,7 @@ def scored_claims(results: Results) -> tuple[Scored, ...]:
 
 
 def claims_json(scored: Sequence[Scored]) -> dict[str, Any]:
-    """Return the claims for ``run --json``; empty without claims."""
+    """Return the claims for ``run --json``; empty if there are none."""
     if not scored:
         return {}
     from aqmlab.claims import to_json
@@ -121,7 +121,7 @@ def _hanging(text: str, indent: str, width: int | None) -> list[str]:
 
 
 def _said(scored: Scored, width: int | None) -> list[str]:
-    """Return the decisive comparisons, and why they are not more certain; the JSON has all of them."""
+    """Return the decisive comparisons, and why they are not more certain; the JSON has all comparisons."""
     from aqmlab.claims.text import MOST_SHOWN, placed_sentence
 
     parts = scored.deciding()

@@ -28,14 +28,14 @@ class _Escaped(str):
     __slots__ = ()
 
     def startswith(self, *_: object) -> bool:
-        """Typer compares again, with the typed text without its escapes."""
+        """Typer compares the name again, with the typed text from which the escapes are removed."""
         return True
 
 
 def _offers(names: Callable[[typer.Context], Iterable[str]]) -> Completer:
     """Return a completer that offers the names that begin with the typed text."""
 
-    # Typer expects the two under these names.
+    # Typer expects the two parameters under these names.
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         try:
             found = [name for name in names(ctx) if name.startswith(incomplete)]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Exit(IntEnum):
-    """Exit codes of the command line besides the ``exit_code`` of :class:`AqmlabError`."""
+    """Exit codes of the command line, in addition to those in ``exit_code`` of :class:`AqmlabError`."""
 
     OK = 0
     CHECK_FAILED = 1
@@ -89,7 +89,7 @@ def interruptible() -> Iterator[None]:
     """Exit with 130 on Ctrl-C, after the notes of the interrupt, which Typer would swallow.
 
     Other requests to end (SIGTERM, or SIGHUP where ``nohup`` does not ignore it) are handled in the
-    same way, with 128 plus the signal's number.
+    same way, with the exit code 128 plus the signal's number.
     """
     import typer
 

@@ -12,7 +12,7 @@ from aqmlab.cli.console import tell_json
 from aqmlab.cli.options import AsJson
 
 BETTER = {"less": "lower", "more": "higher"}
-"""The words for the better direction of values."""
+"""The words for the direction in which values are better."""
 
 
 def metrics(
@@ -45,7 +45,7 @@ def metrics(
 
 
 def _print_list(entries: Sequence[Mapping[str, Any]]) -> None:
-    """Print one line per metric where there is room, as for a program."""
+    """Print one line per metric where there is room, as in output for a program."""
     from aqmlab.cli.tables import answer_console, print_grid
     from aqmlab.grid import Column, Grid
 

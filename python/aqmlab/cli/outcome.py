@@ -1,4 +1,4 @@
-"""The report of every command on its runs: verdict, answer, doubts, lateness, claims, in this order.
+"""What every command reports on its runs: verdict, answer, doubts, lateness and claims, in this order.
 
 Runs, live runs, sweeps, merged sweeps and reports all use the same words; for a scenario that ran both
 simulated and live, the differences are added.
@@ -84,7 +84,7 @@ def both_json(found: Both, scored: Mapping[str, Sequence[Scored]]) -> dict[str, 
 
 
 def said_json(results: Results, scored: Sequence[Scored]) -> dict[str, Any]:
-    """Return the ``--json`` output besides the metrics: doubts, verdicts of live runs, claims."""
+    """Return the rest of the ``--json`` output, after the metrics: doubts, verdicts on live runs, claims."""
     from aqmlab.faithfulness import verdicts
 
     found = verdicts(results.runs)
@@ -195,7 +195,7 @@ def complain_of_lost_packets(found: Sequence[Faithfulness]) -> None:
 
 
 def end_unless_faithful(found: Sequence[Faithfulness]) -> None:
-    """Exit with 3 if packets of a live run could not be kept, with 5 if a run is not faithful."""
+    """Exit with 3 if a live run's captured packets could not be kept, with 5 if a run is not faithful."""
     if any(verdict.capture_failure for verdict in found):
         raise typer.Exit(Exit.MACHINE)
     if not all(verdict.faithful for verdict in found):

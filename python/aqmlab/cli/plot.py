@@ -44,7 +44,7 @@ plot = typer.Typer(
     cls=_PathOrCommand,
     no_args_is_help=True,
     rich_markup_mode=None,
-    # Options may precede the path.
+    # This allows options before the path.
     context_settings={"ignore_unknown_options": True},
 )
 

@@ -1,4 +1,4 @@
-"""Progress of the runs: a line that is rewritten on a terminal, occasional lines elsewhere."""
+"""Progress of the runs: one line that is rewritten on a terminal, or occasional lines elsewhere."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def _print_head(console: Console, answer: Mapping[str, Any]) -> None:
         swept.add(axis["short"], ", ".join(axis["keys"]), ", ".join(axis["labels"]))
     print_grid(console, swept)
     console.print()
-    console.print("Classes and values are those of the first case.", style="dim", markup=False)
+    console.print("The classes and values shown are those of the first case.", style="dim", markup=False)
 
 
 def _head(answer: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -23,7 +23,7 @@ SHORT = ("goodput_bps", "queueing_delay_mean_s", "queueing_delay_p99_s", "drop_p
 """The default metrics of a sweep."""
 
 _ENDLESS = 1_000_000
-"""Number of columns for an output that has no width."""
+"""Number of columns assumed for an output that has no width."""
 _SENTENCE_NEEDS = {"queueing_delay_p95_s", "goodput_bps", "drop_percent"}
 
 

@@ -25,7 +25,7 @@ def print_lines(lines: Sequence[TcLine], dev: str, *, as_json: bool) -> None:
 
 
 def print_queue(queue: TcQueue, *, as_json: bool) -> None:
-    """The queue as a line of a scenario."""
+    """Print the queue as a line of a scenario."""
     if as_json:
         tell_json({**asdict(queue), "toml": queue.toml})
         return

@@ -35,7 +35,7 @@ def verify(
             try:
                 found.append(check(path))
             except RecordingError as error:
-                # The others are still checked.
+                # The other directories are still checked.
                 found.append(Verified(path, damaged=[str(error)]))
     if as_json:
         tell_json({"format_version": 1, "directories": [one.to_json() for one in found]})

@@ -40,7 +40,7 @@ def score_causes(finding: Finding, runner: Runner) -> Iterator[ScoredFinding]:
 def to_explain(
     paper: Paper, folder: Path, among: Sequence[Finding]
 ) -> list[tuple[Finding, Mapping[str, Any]]]:
-    """Return the findings that name causes and do not hold, each with its entry in the folder's scorecard.
+    """Return the findings that name causes and do not hold, each with its entry from the folder's scorecard.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def explained(
     entry
         Its entry in the scorecard.
     scored
-        Its score under each of its causes.
+        The finding's score under each of its causes.
     made
         The facts about its creation: ``version``, ``commit``, ``date``.
     """

@@ -61,7 +61,7 @@ class ExpressionValues:
         where
             Labels that apply to the whole expression, by axis.
         what
-            Its name in messages.
+            The name of the expression in messages.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Folders of papers: where they are, and a paper read from its folder."""
+"""Folders of papers: where they are, and how a paper is read from its folder."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from aqmlab.stats.verdict import LEAST_SEEDS
 
 
 def papers_folder() -> Path:
-    """Return ``AQMLAB_PAPERS``, ``papers`` here, or ``papers`` next to the source of this package."""
+    """Return the folder: ``AQMLAB_PAPERS``, ``papers`` here, or ``papers`` next to the package's source."""
     chosen = os.environ.get("AQMLAB_PAPERS")
     if chosen:
         return Path(chosen)
@@ -110,10 +110,10 @@ def read_paper(path: Path) -> Paper:
     live = {experiment.file for experiment in experiments if experiment.live}
     for entry, finding in zip(expected.tables("finding", "id"), findings, strict=True):
         if len({part.experiment in live for part in finding.parts}) > 1:
-            raise entry.error("a finding must be about live experiments only, or about others only")
+            raise entry.error("a finding must be about live experiments only, or about no live experiment")
     for entry, setting in zip(about.tables("setting", "name"), settings, strict=True):
         if not live.isdisjoint(setting.experiments) and not live.issuperset(setting.experiments):
-            raise entry.error("a setting must be about live experiments only, or about others only")
+            raise entry.error("a setting must be about live experiments only, or about no live experiment")
     paper = Paper(
         path=path,
         key=about.need("key", str),
@@ -236,7 +236,7 @@ _STATED = " or ".join(f'"{basis}: ..."' for basis in THRESHOLD_BASES)
 
 
 def _threshold(entry: TomlTable, mark: str) -> Threshold:
-    """Read ``ours: 95 %``; without it, the paper's own words apply."""
+    """Read a threshold such as ``ours: 95 %``; if there is none, the paper's own words apply."""
     if not entry.has("threshold"):
         return Threshold(mark)
     text = entry.need("threshold", str)
@@ -301,7 +301,7 @@ def _table(entry: TomlTable, files: list[str]) -> PublishedTable:
 
 
 def _number(entry: TomlTable, cell: object) -> float | None:
-    """A published number; ``""`` where there is none."""
+    """Read a published number; ``""`` means that there is none."""
     if cell == "":
         return None
     if isinstance(cell, bool) or not isinstance(cell, int | float):

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from aqmlab.sweeps.connection import Cluster
 
 _LAST = 0.4
-"""Largest share of the budget for the fixed and the inferred reading with all seeds."""
+"""Largest share of the budget for evaluating the fixed and the inferred reading with all seeds."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class InferredReading:
 
     @property
     def reading(self) -> Reading:
-        """The inferred candidates that are not the chosen ones, by setting."""
+        """By setting, the inferred candidate, where it is not the chosen one."""
         return reading_of(self.searched, self.found.inferred)
 
     def error(self, part: Sequence[HeldAgainst], which: str) -> Estimate:
@@ -109,7 +109,7 @@ class InferredReading:
         return found
 
     def difference(self, part: Sequence[HeldAgainst]) -> Estimate:
-        """The error under the inferred reading minus that under the fixed one, with the same seeds."""
+        """The error under the inferred reading minus the error under the fixed one, with the same seeds."""
         pairs = [np.subtract(held.inferred_errors, held.fixed_errors) for held in part]
         found = estimate(np.mean(pairs, axis=0).tolist())
         assert found is not None
@@ -273,7 +273,7 @@ def _touches(looker: _Looker, setting: Setting, label: str) -> bool:
         try:
             other = looker.measurer.digests(asked[0], {setting.name: label}, asked[1], 1)
         except (ScenarioError, UsageError):
-            return True  # it is listed with the reason when it is evaluated
+            return True  # when the candidate is evaluated, it is listed with the reason
         if other != looker.measurer.digests(asked[0], {}, asked[1], 1):
             return True
     return False

@@ -159,7 +159,7 @@ def _untouched(paper: Paper, name: str) -> dict[str, Any]:
 
 
 def _says(beside: Beside, own: Beside) -> str:
-    """``worse`` or ``better`` beyond the noise, ``alike``, or ``not asked``."""
+    """Return ``worse`` or ``better`` for a difference beyond the noise, else ``alike`` or ``not asked``."""
     difference = _difference(beside, own)
     if difference is None or beside.half_width is None:
         return NOT_ASKED

@@ -29,7 +29,7 @@ def read_inference(
     Raises
     ------
     ScenarioError
-        If it names something unknown, if the two parts overlap or are of two kinds, or if a cell
+        If it names something unknown, if the two parts overlap or are of different kinds, or if a cell
         has no distance.
     """
     entry.only(*_PARTS, "rule", "settings", "distance", "seeds", "final_seeds", "minutes", "seed", "shorter")
@@ -72,7 +72,7 @@ def target_name(target: Target, tables: Sequence[PublishedTable]) -> str:
 
 
 def table_of(target: Target, tables: Sequence[PublishedTable]) -> PublishedTable:
-    """The table of a cell."""
+    """Return the table to which a cell belongs."""
     return next(table for table in tables if table.name == target.table)
 
 
@@ -100,7 +100,7 @@ def _settings(entry: TomlTable, settings: Sequence[Setting]) -> tuple[str, ...]:
 def _targets(
     entry: TomlTable, key: str, findings: Sequence[Finding], tables: Sequence[PublishedTable]
 ) -> Iterator[Target]:
-    """Return the targets of one part: a table, or a list of tables, each on a published table or findings."""
+    """Return the targets of one part: one TOML table or several, each about a published table or findings."""
     content = entry.content.get(key)
     contents = [content] if isinstance(content, Mapping) else content
     if not isinstance(contents, list) or not contents or not all(isinstance(c, dict) for c in contents):
@@ -137,7 +137,7 @@ def _cells(part: TomlTable, tables: Sequence[PublishedTable]) -> Iterator[Target
 
 
 def _places(part: TomlTable, key: str, sides: Sequence[Mapping[str, str]]) -> list[int]:
-    """Return positions of rows or columns: all, every second one, or those of some labels."""
+    """Return positions of rows or columns: all of them, every second one, or those with certain labels."""
     labels = [side["label"] for side in sides]
     if not part.has(key):
         return list(range(len(labels)))

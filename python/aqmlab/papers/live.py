@@ -39,7 +39,7 @@ class LiveRuns:
     twin
         The findings as scored by the simulated runs, in the order of the live ones.
     compared
-        Live against simulated, by file of the experiment.
+        How live results compare with simulated ones, by file of the experiment.
     """
 
     faithful: int
@@ -99,7 +99,7 @@ class Refused:
         self._runs = set(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else set[str]()
 
     def add(self, runs: Sequence[Run]) -> None:
-        """Add runs; those listed already count once."""
+        """Add runs; a run that is listed already counts once."""
         made = {f"{run.path.name} {(run.path / 'manifest.json').stat().st_mtime_ns}" for run in runs}
         if not made <= self._runs:
             self._runs |= made
@@ -107,7 +107,7 @@ class Refused:
             save(self._file, json.dumps(sorted(self._runs), indent=1) + "\n")
 
     def of(self, results: Results) -> int:
-        """Return how many of the runs of these results did not count."""
+        """Return how many attempts at the runs in these results did not count."""
         names = {run.path.name for run in results.finished.values()}
         return sum(made.partition(" ")[0] in names for made in self._runs)
 

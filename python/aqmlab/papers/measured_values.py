@@ -1,4 +1,4 @@
-"""Values of metrics that were measured once, stored per run instead of the recording.
+"""Values of metrics that are measured once and stored per run, in place of the recording.
 
 A search evaluates thousands of runs repeatedly. Reading recordings takes longer than simulating
 short runs, and a recording takes half a megabyte. One line is therefore kept per run, with the
@@ -82,7 +82,7 @@ class ValueFile:
         return self._seconds.get(request, 0.0)
 
     def add(self, runs: Mapping[str, Mapping[str, Value]], request: str, seconds: float) -> None:
-        """Keep values, with the time that they took."""
+        """Keep values, with the time that measuring them took."""
         lines = [{"run": run, "values": dict(values)} for run, values in runs.items()]
         text = "".join(json.dumps(line) + "\n" for line in [*lines, {"request": request, "seconds": seconds}])
         try:
@@ -123,7 +123,7 @@ class _ValuesOnly:
 
 @dataclass(frozen=True)
 class MeasuredValues(_ValuesOnly):
-    """Values of one experiment under one reading, with the queries of :class:`aqmlab.Results`."""
+    """Values of one experiment under one reading, which answer the queries of :class:`aqmlab.Results`."""
 
     axes: tuple[Axis, ...]
     arms: tuple[str, ...]
@@ -132,7 +132,7 @@ class MeasuredValues(_ValuesOnly):
     found: Mapping[tuple[Cell, int], Mapping[str, Value]]
 
     def values(self, metric: str, cell: Cell, **part: Unpack[Part]) -> dict[int, Value]:
-        """A metric of a cell by seed."""
+        """Return a metric of a cell, by seed."""
         asked = Asked.of(metric, **part)
         return {seed: self.found[cell, seed][asked.key] for seed in self.seeds}
 
@@ -190,7 +190,7 @@ class Measurer:
     def digests(
         self, experiment: PaperExperiment, reading: Reading, cells: Sequence[Cell], runs: int
     ) -> dict[tuple[Cell, int], str]:
-        """The names of the runs of some cells, by cell and seed; nothing is run.
+        """Return the names of the runs of some cells, by cell and seed, without running anything.
 
         Raises
         ------
@@ -214,7 +214,7 @@ class Measurer:
         names: Names,
         which: range,
     ) -> tuple[MeasuredValues, float]:
-        """Values for some of the scenario's seeds, by their numbers, and the seconds that their runs took.
+        """Return values for some of the scenario's seeds, by number, and the seconds that the runs took.
 
         Raises
         ------

@@ -38,12 +38,12 @@ class Universe:
     Attributes
     ----------
     reading
-        Its differences from the fixed one; empty for the fixed one.
+        How it differs from the fixed reading; empty for the fixed reading itself.
     findings
         Verdicts in the order of the paper's findings; ``None`` where the reading affects no
         experiment of the finding, so the verdict is that of the fixed one.
     failure
-        Why it could not be run; empty if it was.
+        Why the reading could not be run; empty if it was.
     """
 
     reading: Reading
@@ -77,7 +77,7 @@ class MultiverseTable:
         return sum(self.status(u, place) == status for u in ran) / len(ran)
 
     def held(self, universe: Universe, strength: str = "firm") -> int:
-        """Return the number of findings of a strength that hold in a reading."""
+        """Return how many findings of a given strength hold in a reading."""
         return sum(
             self.status(universe, i) == "holds"
             for i, finding in enumerate(self.findings)
@@ -85,7 +85,7 @@ class MultiverseTable:
         )
 
     def best(self) -> Universe:
-        """Return the reading in which most firm findings hold, the first among equals; it is not scored."""
+        """Return the reading in which the most firm findings hold, the first of equals; it is not scored."""
         return max((u for u in self.universes if not u.failure), key=self.held)
 
 

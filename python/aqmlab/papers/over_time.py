@@ -82,7 +82,7 @@ ROWS: dict[str, Row] = {
 
 
 class Shown(NamedTuple):
-    """The request of a figure of kind ``series``: names of rows, variables of the law, and the time."""
+    """What a figure of kind ``series`` requests: names of rows, variables of the law, and the time."""
 
     rows: Sequence[str]
     laws: Sequence[str]
@@ -90,7 +90,7 @@ class Shown(NamedTuple):
 
 
 def shown(figure: PaperFigure) -> Shown:
-    """Read the request of a figure; by default queue and law of the whole run.
+    """Read what a figure requests; by default, the queue and the law over the whole run.
 
     Raises
     ------

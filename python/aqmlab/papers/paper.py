@@ -37,7 +37,7 @@ class Thinned:
     runs
         Seeds per cell; as in the scenario if 0.
     keep
-        Labels that stay, by axis.
+        The labels that are kept, by axis.
     """
 
     runs: int = 0
@@ -88,7 +88,7 @@ class Setting:
     name
         Unique in the paper.
     mark
-        How well it is known, one of :data:`MARKS`.
+        How well the value is known, one of :data:`MARKS`.
     why
         The known facts, and the reason for the chosen candidate.
     experiments
@@ -203,7 +203,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A table of the paper, and how ours is computed.
+    """A table of the paper, and how our values for it are computed.
 
     Attributes
     ----------
@@ -220,7 +220,7 @@ class PublishedTable:
     tolerance
         ``"15 %"``, ``"factor 2"``, or empty where nothing is scored.
     both_below
-        With a factor: two values below this agree, whatever their ratio.
+        With a factor: two values that are both below this agree, whatever their ratio.
     branches
         A condition that classifies seeds where the system has two modes; empty otherwise.
     rows, columns
@@ -370,7 +370,7 @@ class Paper:
     live: Paper | None = None
 
     def experiment(self, file: str) -> PaperExperiment:
-        """The experiment of a scenario file."""
+        """Return the experiment that a scenario file describes."""
         return next(e for e in self.experiments if e.file == file)
 
     def parted(self, fixed_live: str = "") -> Paper:

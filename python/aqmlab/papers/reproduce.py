@@ -121,7 +121,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     paper
         A paper from :func:`aqmlab.papers.find_paper`.
     wanted
-        The requested parts; by default all. For a named part, only the cells that it needs are run.
+        The requested parts; by default all. If parts are named, only the cells that they need are run.
     seeds
         Seeds in each cell; by default as in the scenarios.
     quick
@@ -234,7 +234,7 @@ def _beside(
 
 
 def claims_of(findings: Sequence[Finding], file: str) -> list[Claim]:
-    """Return the statements of findings about an experiment."""
+    """Return the statements that findings make about an experiment."""
     return [claim_of(f, part) for f in findings for part in f.parts if part.experiment == file]
 
 
@@ -261,7 +261,7 @@ def choose(
     Raises
     ------
     UsageError
-        If the paper lacks one of them.
+        If the paper has no such finding, table or figure.
     """
     if wanted.everything:
         return paper.findings, paper.tables, paper.figures

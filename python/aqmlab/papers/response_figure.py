@@ -208,7 +208,7 @@ def dot_rows(dots: Sequence[Dots]) -> Iterator[tuple[Any, ...]]:
 
 
 def _below(figure: PaperFigure) -> float:
-    """The end of the size axis, in bytes."""
+    """Return where the size axis ends, in bytes."""
     bits = amount_of(figure, "below", SIZE, "an amount of data: `100kB`")
     return inf if bits is None else bits / 8
 

@@ -115,7 +115,7 @@ class Runner:
 
     @cached_property
     def _refused(self) -> Refused:
-        """The live runs that did not count, according to the store."""
+        """The live runs that did not count, as the store lists them."""
         return Refused(Store.made(self.store).path / "papers" / self.paper.key / "refused.json")
 
     def forget(self) -> None:

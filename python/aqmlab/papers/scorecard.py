@@ -113,7 +113,7 @@ def _counts_text(strength: str, found: Mapping[str, int]) -> str:
 
 
 def as_markdown(done: Reproduction, folder: Path, made: Mapping[str, str]) -> str:
-    """The scorecard for a repository."""
+    """The scorecard as Markdown, for a repository."""
     paper = done.paper
     lines = [
         f"# Scorecard: {paper.title}",
@@ -158,7 +158,7 @@ def as_markdown(done: Reproduction, folder: Path, made: Mapping[str, str]) -> st
 
 
 def _beside(done: Reproduction) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
-    """Return live against simulated: a title and the rows of a table, for each metric of an experiment."""
+    """Compare live and simulated values: a title and a table's rows, per metric of an experiment."""
     if done.live is None:
         return
     for file, comparison in done.live.compared.items():

@@ -51,7 +51,7 @@ class Smaller:
     Attributes
     ----------
     by
-        The cause: ``"--quick"``.
+        What made them smaller: ``"--quick"``.
     whole
         The names of each whole experiment, by file, as far as known.
     """
@@ -66,14 +66,14 @@ def score_finding(
     names: Mapping[str, Names] = MappingProxyType({}),
     smaller: Smaller | None = None,
 ) -> ScoredFinding:
-    """Score a finding by the results of its experiments.
+    """Score a finding from the results of its experiments.
 
     Parameters
     ----------
     finding
         A finding of the paper.
     results
-        Results by file of the experiment.
+        The results, by file of the experiment.
     names
         The names of each experiment; by default those of its runs.
     smaller

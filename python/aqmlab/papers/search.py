@@ -1,10 +1,10 @@
 """The search for the best reading, independent of papers: it sees rows of candidates and their errors.
 
-Screening comes first, then a search over the settings that matter, one at a time, then more seeds
-for the better readings (successive halving: Karnin, Koren and Somekh, ICML 2013), and finally every
-candidate of every setting is compared with the reading found, with seeds that the search has not
-used. A candidate is taken only if it is better beyond the noise between seeds: among equivalent
-readings, the one nearest to the fixed reading wins.
+Screening comes first, then a search over the settings that matter, one at a time, then more seeds for the
+better readings (successive halving: Karnin, Koren and Somekh, ICML 2013), and finally every candidate of
+every setting is compared with the reading found, with seeds that the search has not used. A candidate is
+taken only if it is better by more than the noise between seeds: among equivalent readings, the one nearest to
+the fixed reading wins.
 """
 
 from __future__ import annotations
@@ -274,7 +274,7 @@ class Search:
         return self._current != before
 
     def _halve(self) -> None:
-        """Double the seeds of the better half of the finalists until they have all seeds.
+        """Keep the better half of the finalists and double their seeds, until these have all seeds.
 
         They are compared on seeds that were not used to select the finalists, which removes any advantage by
         chance.
@@ -313,7 +313,7 @@ class Search:
         for j, _, row in self._neighbours():
             half = None
             if degrees and row in ran:
-                # Readings far off are noisier: no reading counts as less noisy than observed.
+                # Readings far off are noisier, so no reading is taken to be less noisy than observed.
                 both = variance + max(variance, float(ran[row].var(ddof=1)))
                 # One comparison per candidate other than the inferred one.
                 t = quantile(1.0 - (1.0 - CONFIDENCE) / (self.levels[j] - 1), degrees)
@@ -323,9 +323,9 @@ class Search:
 
 
 def expected_seeds(levels: Sequence[int], seeds: int, final_seeds: int, seed: int) -> int:
-    """Return the approximate number of runs of a reading in all stages, if the budget suffices.
+    """Return about how many seeds all stages evaluate, if the budget suffices.
 
-    The search counts as one round over all settings, although it may take fewer, or two.
+    The search is counted as one round over all settings, although it may take less than one, or two.
     """
     others = sum(levels) - len(levels)
     found = seeds * (len(screening_rows(levels, folded=True, seed=seed)) + others + 1 + others)

@@ -131,7 +131,7 @@ def fit_range(axes: Axes, values: Sequence[float], *, share: bool) -> None:
     margin = _ROOM * (high - low) or 1.0
     axes.set_ylim(low - margin, high + margin)
     if share:
-        # There is room for a line at either end, but no more.
+        # This leaves room for a line at either end, but no more.
         least = max(low - margin, 0.0) if min(values) >= 0.0 else low - margin
         inside = [tick for tick in axes.get_yticks() if least <= tick <= min(high + margin, 100.0)]
         axes.set_yticks(inside)

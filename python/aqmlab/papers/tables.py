@@ -27,7 +27,7 @@ class Branch:
     share
         Share of the seeds in this mode.
     ours
-        The mean over them.
+        Our mean over these seeds.
     """
 
     name: str
@@ -58,7 +58,7 @@ class TableCell:
 
     @property
     def ratio(self) -> float | None:
-        """Our value divided by the published one."""
+        """Our value divided by the published value."""
         if self.ours is None or not self.published:
             return None
         return self.ours.mean / self.published
@@ -72,7 +72,7 @@ class FilledTable:
     cells: tuple[tuple[TableCell, ...], ...]
 
     def counts(self) -> tuple[int, int]:
-        """Number of cells that agree, and of those that are scored."""
+        """Numbers of cells that agree, and of cells that are scored."""
         scored = [c for row in self.cells for c in row if c.verdict != NOT_SCORED]
         return sum(c.verdict == AGREES for c in scored), len(scored)
 

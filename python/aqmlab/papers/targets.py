@@ -38,7 +38,7 @@ class Targets:
     Parameters
     ----------
     paper
-        Its tables and findings, and the distance of cells.
+        The paper, of which the tables, the findings and the distance of cells are used.
     names
         The names of each experiment, by file.
     """
@@ -103,7 +103,7 @@ class Targets:
         return np.array([math.nan if value is None else value for value in found.values()])
 
     def _truths(self, target: Target, measured: Measured) -> Floats:
-        """Whether all parts of a finding are true in each seed alone."""
+        """Return, for each seed alone, whether all parts of a finding are true."""
         parts = [
             truth_of_each_seed(claim, measured[file], self.names[file])
             for file, claim in self._claims(target)
@@ -150,7 +150,7 @@ def cell_error(ours: float, published: float, distance: str, least: float = 0.0)
 
 
 def truth_of_each_seed(claim: Claim, measured: MetricValues, names: Names) -> Floats:
-    """Whether a claim is true in each seed alone: 1, 0, or NaN where it is not defined.
+    """Return, for each seed alone, whether a claim is true: 1, 0, or NaN where it is not defined.
 
     A mean or a median over seeds is then the value of the single seed, and a share is 0 or 1; a standard
     deviation is not defined.

@@ -11,16 +11,15 @@ from aqmlab.errors import ScenarioError, UsageError, unknown
 from aqmlab.papers.paper import Change, Paper, PaperExperiment, Thinned
 
 Reading = Mapping[str, str]
-"""A candidate's label by the name of its setting; settings that are left out keep the chosen candidate."""
+"""The label of a candidate for each setting, by name; settings left out keep the chosen candidate."""
 
 
 def variant(paper: Paper, experiment: PaperExperiment, reading: Reading, thinned: Thinned) -> str:
     """The scenario of an experiment under a reading, made smaller.
 
-    Candidates change the keys that arms change: they are added to every arm (or to the file where
-    there is none), after its own keys. A swept key is changed in its axis, one value per label; the
-    labels stay. A class of traffic that the file lacks is added. Without differences, the text is
-    the file's own.
+    Candidates change the keys that arms change: they are added to every arm (or to the file where there is
+    none), after its own keys. A swept key is changed in its axis, one value per label; the labels stay. A
+    class of traffic that the file lacks is added. If nothing is changed, the text is the file's own.
 
     Raises
     ------
@@ -101,7 +100,7 @@ def _added(document: Any, change: Change) -> bool:  # noqa: ANN401 (any type of 
 
 
 def axis_names(file: Path) -> frozenset[str]:
-    """Full and short names of the axes of a scenario file."""
+    """Return the full and the short names of a scenario file's axes."""
     axes = _axes(file.read_text(encoding="utf-8"), file)
     return frozenset(name for axis in axes for name in (axis["name"], axis["short"]))
 
