@@ -1,4 +1,4 @@
-"""Reports: one HTML file with the question, the results, and the evidence for and against them."""
+"""Reports: one HTML file with the question, the results, and the evidence for and against the results."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def in_words(answer: Answer, compared: Sequence[Differences] | None = None) -> s
     answer
         The answer, with one case or many.
     compared
-        Its differences, if they have been computed already.
+        The differences between its arms, if they have been computed already.
     """
     if not answer.results.axes:
         return _of_one_case(answer)
@@ -77,7 +77,7 @@ def _of_one_case(table: Answer) -> str:
 
 
 def best_arm(table: Answer) -> str:
-    """The arm with the shortest queueing delay; the first if there are several cases, or if none is known."""
+    """Return the arm with the shortest queueing delay; the first for several cases, or if none is known."""
     delays = {} if table.results.axes else _present(table, DELAY)
     return min(delays, key=lambda arm: delays[arm].mean) if delays else table.compared[0]
 
@@ -223,12 +223,12 @@ def best_arms(
     better
         ``"less"``, ``"more"``, or empty where neither is better.
     difference
-        Returns the difference of two arms, seed by seed.
+        Returns the difference between two arms, computed seed by seed.
 
     Returns
     -------
     frozenset
-        Empty if no arm differs: a mark would be meaningless.
+        Empty if no arm differs, because a mark would then be meaningless.
     """
     if not better or len(means) < 2:
         return frozenset()

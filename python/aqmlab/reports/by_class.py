@@ -51,7 +51,7 @@ def _row(table: Answer, row: Row) -> dict[str, Any]:
 
 
 def rtt_points(runs: Sequence[Measured], arms: Sequence[str], queue: str) -> Points:
-    """Goodput and RTT without queueing of the long-lived responsive flows that cross a queue.
+    """Return goodput, and RTT without queueing, of the long-lived responsive flows that cross a queue.
 
     A point stands for one flow: its mean over the seeds in which it has the same RTT.
     """
@@ -84,7 +84,7 @@ def rtts_differ(points: Mapping[tuple[str, str], tuple[Sequence[float], Sequence
 
 
 def rtt_chart(points: Points, arms: Sequence[str]) -> PlainChart | None:
-    """Goodput against RTT, one colour per arm and one mark per class; nothing if all RTTs are about equal."""
+    """Draw goodput against RTT, a colour per arm and a mark per class, unless all RTTs are about equal."""
     if not rtts_differ(points):
         return None
     x, y = ChartAxis("RTT without queueing [ms]"), ChartAxis("goodput of a flow [Mbit/s]")

@@ -10,7 +10,7 @@ window.aqmlab = (function () {
   const [LINE, LETTER] = [16, 6.3];
   let clips = 0;
 
-  // Elements: texts are inserted as text, never as markup.
+  // Makes elements; a text is inserted as text, never as markup.
   function element(name, attributes, ...children) {
     const made = document.createElement(name);
     for (const [key, value] of Object.entries(attributes || {})) {
@@ -138,7 +138,7 @@ window.aqmlab = (function () {
       return group;
     }
 
-    // Draws nothing beyond the axes.
+    // Clips the drawing, so that nothing is drawn beyond the axes.
     clip() {
       const { left, right, top, bottom } = this.box;
       const id = `clip-${(clips += 1)}`;
@@ -147,7 +147,8 @@ window.aqmlab = (function () {
       this.plot.setAttribute("clip-path", `url(#${id})`);
     }
 
-    // Dragging over the plot selects an interval of the x axis; a double click selects all of it (null). A finger scrolls the page.
+    // Dragging over the plot selects an interval of the x axis; a double click selects all of it (null). On a
+    // touch screen, a finger still scrolls the page.
     zooms(chosen) {
       const { left, right, top, bottom } = this.box;
       const at = (event) => Math.min(right, Math.max(left, event.clientX - this.svg.getBoundingClientRect().left));

@@ -16,9 +16,9 @@ class ChartAxis:
     Attributes
     ----------
     label
-        With its unit: ``"lateness [us]"``.
+        The label, with its unit: ``"lateness [us]"``.
     log
-        Whether it is logarithmic.
+        Whether the axis is logarithmic.
     begin, end
         The visible range; by default all data.
     """
@@ -49,7 +49,7 @@ class PlainChart:
         dash: Sequence[int] = (),
         band: tuple[Sequence[float], Sequence[float]] | None = None,
     ) -> None:
-        """A line in the colour of an arm, perhaps with a band from low to high."""
+        """Add a line in the colour of an arm, perhaps with a band from low to high."""
         edges = {} if band is None else {"low": _short(band[0]), "high": _short(band[1])}
         self.series.append({**_points(arm, name, x, y), "dash": list(dash), **edges})
 
@@ -72,7 +72,7 @@ class PlainChart:
 
 
 def charts_json(charts: Mapping[str, PlainChart | None]) -> dict[str, Any]:
-    """Return charts by the name of their place on the page, without empty ones."""
+    """Return the charts that are not empty, by the name of their place on the page."""
     return {name: chart.to_json() for name, chart in charts.items() if chart is not None and chart.series}
 
 

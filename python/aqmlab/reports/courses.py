@@ -69,7 +69,7 @@ CHARTS: tuple[dict[str, Any], ...] = (
 _MOST_CELLS = 40
 """Largest number of cells; with more, the page would open slowly."""
 _MOST_POINTS = 6000
-"""Largest number of points per line, in all cells together."""
+"""Largest number of points per line, added over all cells."""
 
 
 def courses_context(answer: Answer, first_arm: str) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def courses_context(answer: Answer, first_arm: str) -> dict[str, Any]:
     Parameters
     ----------
     answer
-        Answer over the cells.
+        The answer, whose cells are shown.
     first_arm
         The arm that is shown first, in the first case.
     """
@@ -150,7 +150,7 @@ def _bin_text(series: Sequence[RunSeries]) -> str:
 
 
 class _Packed:
-    """Columns of numbers in sequence: half the size of text, and faster to read."""
+    """Columns of numbers, one after the other in binary form: half the size of text, and faster to read."""
 
     def __init__(self) -> None:
         # Seven digits are more than a screen can show.

@@ -1,4 +1,4 @@
-"""The differences between the arms of a sweep by case, and which are significant after correction."""
+"""The differences between the arms, case by case, and which of them are significant after correction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aqmlab.stats.multiple import MultipleComparisons, adjusted, multiple_compar
 
 @dataclass(frozen=True)
 class Contrast:
-    """The difference of two arms in one case.
+    """The difference between two arms in one case.
 
     Attributes
     ----------
@@ -61,7 +61,7 @@ def differences(answer: Answer, metric: Metric) -> Differences:
     """Compare every two arms of every case by one metric."""
     pairs = tuple((later, earlier) for earlier, later in combinations(answer.arms, 2))
     found = [_of_pair(answer, metric, *pair) for pair in pairs]
-    # A map shows one pair in all cases, or, if there is only one case, all pairs.
+    # A map shows one pair in all cases or, if there is only one case, all pairs.
     maps = [[contrast] for contrast in found] if answer.results.axes else [found]
     return Differences(metric, pairs, tuple(contrasts for shown in maps for contrasts in _standing(shown)))
 

@@ -30,7 +30,7 @@ class DelayCdf:
     delay_ms
         Ends of bins common to all seeds.
     share
-        Mean over the seeds of the share of packets that wait no longer.
+        The share of packets that wait no longer, as a mean over the seeds.
     low, high
         Pointwise 95 % Student t interval of that mean, within 0 and 1; the curve itself for a single seed.
     n
@@ -99,7 +99,7 @@ def wait_cdf(
     *,
     shares: Sequence[float] = SHARES,
 ) -> WaitCdf | None:
-    """Return the distribution of a class, or of all at the cell's queue; ``None`` if nothing was completed.
+    """Return the distribution of a class, or of all requests at the cell's queue; ``None`` if none completed.
 
     It has a point at each of ``shares`` of the completed requests, and further points in the tail.
     """
@@ -124,7 +124,7 @@ def _times(completed: Histogram, shares: Sequence[float]) -> list[float]:
 
 
 def _band(of_seeds: Sequence[Sequence[float]]) -> tuple[list[float], list[float], list[float]]:
-    """Means of shares over the seeds, and the ends of their intervals, point by point."""
+    """Return the means of shares over the seeds and the ends of their intervals, point by point."""
     columns = list(zip(*of_seeds, strict=True))
     means = [fsum(column) / len(column) for column in columns]
     halves = [_half_width(column, mean) for column, mean in zip(columns, means, strict=True)]

@@ -1,4 +1,4 @@
-// Shared by the figures of a report: the data of the page, the arms shown, and the selectors of axes.
+// What the figures of a report share: the data of the page, the arms shown, and the selectors of axes.
 (function (page) {
   "use strict";
   const holder = document.getElementById("report-data");
@@ -13,7 +13,7 @@
   const metric = (name) => data.metrics.find((entry) => entry.name === name);
   const titled = ({ label, unit }) => (unit ? `${label} [${unit}]` : label);
   const metrics = () => data.metrics.map((entry) => [entry.name, titled(entry)]);
-  // The cell with these labels, as numbers by axis, under an arm; undefined if there is none.
+  // The cell of an arm with these labels, which are numbers by axis; undefined if there is none.
   const cellAt = (at, arm) => places.get([...at, arm].join());
 
   function caseText(at) {
@@ -39,7 +39,7 @@
       this.root.append(this.bar, this.body);
       figures.push(this);
       this.redraw();
-      // Drawings in pixels are redrawn for another width.
+      // Drawings are in pixels, so they are redrawn when the width changes.
       new ResizeObserver(() => {
         const width = this.body.clientWidth;
         if (width > 0 && Math.abs(width - this.width) > 4) this.redraw();
@@ -116,7 +116,7 @@
       return labels.map((text, label) => ({ label, title: `${short} ${text}` }));
     }
 
-    // Width and height of each of this many panels side by side.
+    // The width and height of each panel if this many panels are side by side.
     panelSize(count, least = 250) {
       const columns = Math.max(1, Math.min(count, 4, Math.floor(this.width / least)));
       const width = Math.max(220, Math.min(720, Math.floor((this.width - 12 * (columns - 1)) / columns)));
@@ -139,7 +139,7 @@
 
   const arms = () => [...data.arms.keys()].filter((arm) => shown.has(arm));
 
-  // A shape of unit size, moved to its position.
+  // Draws a shape of unit size at a position.
   function shape(mark, color, x, y, size) {
     const transform = `translate(${x} ${y}) scale(${size * 1.15})`;
     return page.svg("path", { d: mark, transform, fill: color, class: "mark" });

@@ -8,7 +8,7 @@
   const HIGHER = "#d55e00";
   const mean = ({ found }) => found[0];
 
-  // The differences of a pair by the number of their cell.
+  // The differences of a pair, by the number of the cell.
   function byCell(name, pair) {
     return new Map(data.differences[name][pair].map(([cell, found, stands]) => [cell, { found, stands }]));
   }

@@ -1,4 +1,4 @@
-"""Live runs in a report: the verdict, and its basis."""
+"""Live runs in a report: the verdict on them, and what it is based on."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _row(verdict: Faithfulness) -> dict[str, Any]:
 
 
 def _floor(verdict: Faithfulness) -> dict[str, Any]:
-    """Return the limits of the machine just before a run, and the demand of the run."""
+    """Return the limits of the machine, measured just before a run, and the demand of the run."""
     capacity = verdict.part("capacity")
     rates = ("limit_packets_per_s", "demand_packets_per_s")
     return {
@@ -81,7 +81,7 @@ def _stalls_of(verdict: Faithfulness) -> list[str]:
 
 
 def _remarks(verdicts: Sequence[Faithfulness], arms: Sequence[str]) -> list[str]:
-    """Return each remark once, with its arms if it does not apply to all."""
+    """Return each remark once; if it does not apply to all arms, with the arms to which it applies."""
     of: dict[str, dict[str, None]] = {}
     for verdict in verdicts:
         for remark in grouped(verdict.stack_remarks):
@@ -134,7 +134,7 @@ def lateness(verdict: Faithfulness) -> Histogram:
 def exceedance(histogram: Histogram) -> tuple[list[float], list[float]]:
     """Return bin ends in us and the share of packets at least that late, thinned evenly over the lateness."""
     ends, share = histogram.cdf()
-    # A logarithmic axis has no zero; values below a tenth of a microsecond are irrelevant.
+    # A logarithmic axis has no zero, and values below a tenth of a microsecond are irrelevant.
     points = [(max(low / 1e3, 0.1), 1.0) for low in histogram.low[:1]]
     points += [(max(end / 1e3, 0.1), 1.0 - below) for end, below in zip(ends, share, strict=True)]
     points = [(x, y) for x, y in points if y > 0]

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-# After Okabe and Ito 2008, distinguishable also by colour-blind readers; black and yellow, each invisible on
-# one of the two backgrounds, are replaced, and the blue is lighter.
+# After Okabe and Ito 2008, distinguishable also by colour-blind readers; black and yellow, each of which is
+# invisible on one of the two backgrounds, are replaced, and the blue is lighter than theirs.
 PALETTE = ("#1f83c7", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#8c6bb1", "#7a8a3c")
 MUTED = "#8a8f98"
 FAINT = 0.35
 STALL = PALETTE[5]
-"""A colour that is not used for lines over time."""
+"""A colour that no line over time uses."""
 _ARM_DASHES = ((), (6, 3), (2, 3), (8, 3, 2, 3), (12, 4), (8, 3, 2, 3, 2, 3), (12, 3, 4, 3))
 
 
@@ -38,7 +38,7 @@ def marker(arm: int) -> str:
 
 
 def _polygon(corners: int, turn: float, inner: float = 1.0) -> str:
-    """A regular polygon, or a star whose inner corners are nearer to its middle."""
+    """A regular polygon; or a star, whose inner corners are nearer to its middle."""
     points = []
     for i in range(corners):
         angle = math.radians(turn) + 2 * math.pi * i / corners
@@ -60,7 +60,7 @@ UNIT_MARKS: dict[str, str] = {
     "hex": _polygon(6, 0),
     "x": _X,
 }
-"""Marks as paths of an SVG drawing, about the origin and of radius 1."""
+"""Marks as paths of an SVG drawing, centred on the origin and with a radius of 1."""
 MARKERS = tuple(UNIT_MARKS)
 
 

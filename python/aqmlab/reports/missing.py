@@ -38,7 +38,7 @@ def _by_cause(missing: Sequence[Missing]) -> list[dict[str, Any]]:
 
 
 def _which(missing: Sequence[Missing]) -> str:
-    """Cells with their seeds, the first dozen."""
+    """Return the first dozen cells, with their seeds."""
     cells: dict[str, list[int]] = {}
     for entry in missing:
         cells.setdefault(str(entry.cell), []).append(entry.seed)

@@ -1,4 +1,4 @@
-"""The network drawn: its routers, links with rate, delay and queue, and the traffic at its ends.
+"""A drawing of the network: its routers, its links with rate, delay and queue, and the traffic at its ends.
 
 Up to two links in a row go from left to right, with senders on the left and receivers on the right.
 More links go from top to bottom, each router with its senders on the left and its receivers on the
@@ -89,9 +89,9 @@ def network_svg(network: Plan, queue_labels: dict[str, str]) -> str:
 
 
 def drawn_network(results: Results) -> dict[str, str] | None:
-    """The network of the first case, the disciplines of all arms at each link, and the case in words.
+    """Return the first case in words, and its network with the disciplines of all arms at each link.
 
-    Nothing if no run has finished.
+    The result is ``None`` if no run has finished.
     """
     runs = [results.runs_of(cell)[0] for cell in results.cells if results.runs_of(cell)]
     if not runs:
@@ -107,7 +107,7 @@ def drawn_network(results: Results) -> dict[str, str] | None:
 
 
 def _columns(network: Plan) -> dict[str, int]:
-    """Column of each node: the number of links on the longest path to it."""
+    """Return the column of each node: the number of links on the longest path to it."""
     columns = dict.fromkeys(network.nodes, 0)
     longest = max((c.path for c in network.classes), key=len, default=())
     steps = [link for link in map(network.link, longest or [link.name for link in network.links[:1]]) if link]
@@ -151,7 +151,7 @@ def _across(canvas: Canvas, columns: dict[str, int], ends: _Ends) -> dict[str, _
     """Place the routers from left to right, with the boxes of inner routers below these."""
     last = max(columns.values(), default=0)
     tall = Counter(columns.values())
-    # A column with fewer routers than another is in the middle of its height.
+    # A column with fewer routers than another is centred vertically.
     row_of = {column: (max(tall.values()) - count) // 2 for column, count in tall.items()}
     rows: defaultdict[int, list[str]] = defaultdict(list)
     for node, column in columns.items():
@@ -178,7 +178,7 @@ def _across(canvas: Canvas, columns: dict[str, int], ends: _Ends) -> dict[str, _
 
 
 def _downward(canvas: Canvas, columns: dict[str, int], ends: _Ends) -> dict[str, _Point]:
-    """Routers from top to bottom, senders to the left of theirs and receivers to the right."""
+    """Place routers from top to bottom, with their senders on the left and their receivers on the right."""
     layers: defaultdict[int, list[str]] = defaultdict(list)
     for node, column in columns.items():
         layers[column].append(node)
@@ -261,7 +261,7 @@ def _name(canvas: Canvas, node: str, at: _Point, below: str) -> None:
 
 
 def _links(canvas: Canvas, network: Plan, places: dict[str, _Point], labels: dict[str, str]) -> None:
-    """Draw lines and their texts; a text that does not fit at its line moves below, with a number."""
+    """Draw lines and their texts; a text that does not fit at its line is numbered, below the drawing."""
     between: defaultdict[frozenset[str], int] = defaultdict(int)
     drawn = []
     for link, back in _pairs(network.links):
@@ -272,7 +272,7 @@ def _links(canvas: Canvas, network: Plan, places: dict[str, _Point], labels: dic
         title = _title(link, back, labels)
         canvas.curve("link", points, title)
         drawn.append((points, texts, title))
-    # Lines as long as a step have one place for their text; long ones have several.
+    # Lines of one step have one place for their text; longer lines have several.
     homeless = [
         (points, title)
         for points, texts, title in sorted(drawn, key=lambda one: _length(one[0]))
@@ -303,7 +303,7 @@ def _title(link: Link, back: Link | None, labels: dict[str, str]) -> str:
 
 
 def _pairs(links: Sequence[Link]) -> list[tuple[Link, Link | None]]:
-    """Links with their opposite links, the one named first in front."""
+    """Return pairs of a link and its opposite link, of which the one that is named first comes first."""
     left = list(links)
     pairs = []
     while left:
@@ -316,7 +316,7 @@ def _pairs(links: Sequence[Link]) -> list[tuple[Link, Link | None]]:
 
 
 def _course(canvas: Canvas, places: dict[str, _Point], link: Link, number: int) -> list[_Point]:
-    """The points of a link's line, bent if a straight one would cross a router, a box or another link."""
+    """Return a link's line, bent if a straight one would cross a router, a box or another link."""
     begin, end = places[link.source], places[link.target]
     length = _length([begin, end]) or 1.0
     across = ((end[1] - begin[1]) / length, -(end[0] - begin[0]) / length)
@@ -324,7 +324,7 @@ def _course(canvas: Canvas, places: dict[str, _Point], link: Link, number: int) 
     others = [at for node, at in places.items() if node not in (link.source, link.target)]
     bends = [0.0, *(side * size * 70.0 for size in range(1, 8) for side in (1, -1))]
     best, least = [begin, end], len(bends) * 1000
-    # Parallel links have different bends.
+    # Parallel links get different bends.
     for bend in bends[number:]:
         bent = [begin, (middle[0] + bend * across[0], middle[1] + bend * across[1]), end]
         course = bent if bend else [begin, end]

@@ -1,4 +1,4 @@
-"""The common parts of every page: its frame, its style and its safety."""
+"""What every page has in common: its frame, its style and its content security policy."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def page(
     data
         The data of the page's scripts; a page without data has no script.
     styles
-        Names of our style sheets, besides the one that all pages have.
+        Names of our style sheets, in addition to the one that all pages have.
     """
     # Importing Jinja takes long, so only pages import it.
     from aqmlab.reports.templates import environment

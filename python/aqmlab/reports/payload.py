@@ -29,7 +29,7 @@ def payload(answer: Answer, compared: Sequence[Differences], **more: object) -> 
     compared
         Differences between the arms, by metric.
     more
-        Data of other charts.
+        The data of further charts.
     """
     axes = answer.results.axes
     places = {axis.name: {label: i for i, label in enumerate(axis.labels)} for axis in axes}
@@ -97,7 +97,7 @@ def trade_off_points(answer: Answer, cell: Cell) -> dict[int, tuple[float, float
 
 
 def _trade_off(answer: Answer) -> list[dict[str, Any] | None]:
-    """Return delay and goodput of each cell's runs by seed, with their 1-sigma ellipse (RFC 7928, 2.7)."""
+    """Return delay and goodput of each cell's runs by seed, and their 1-sigma ellipse (RFC 7928, 2.7)."""
     if not {DELAY, GOODPUT} <= {metric.name for metric in answer.shown}:
         return []
     return [_cloud(trade_off_points(answer, row.cell)) for row in answer.rows]

@@ -67,7 +67,7 @@ def _of_first_case(results: Results) -> list[dict[str, Any]]:
 
 
 def _digests(results: Results) -> list[dict[str, str]]:
-    """Return the digests of the plans, and of each run's tables together."""
+    """Return the digests of the plans, and one digest per run over all of its tables."""
     digests = []
     for cell in results.cells:
         runs = results.runs_of(cell)

@@ -15,7 +15,8 @@ _SIZE = 13.0
 _BOLD = 1.1
 _MARGIN = 12.0
 _APART = 2.0
-# Widths of letters in DejaVu Sans, in em: it is the widest of the fonts in which a page may be shown.
+# Widths of letters in DejaVu Sans, in em: DejaVu Sans is the widest of the fonts in which a page may be
+# shown.
 _NARROW = dict.fromkeys(" fijlrtI.,:;'|!()[]·-", 0.37)
 _WIDE = dict.fromkeys("mwMW@%&…—", 1.0)
 
@@ -86,7 +87,7 @@ def wrapped(text: str, width: float, kind: str = "", most: int = 3) -> list[Text
 
 
 class Canvas:
-    """A drawing, with its occupied areas."""
+    """A drawing that knows which of its areas are occupied."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -128,7 +129,7 @@ class Canvas:
     def place(
         self, lines: Sequence[TextLine], where: Iterable[tuple[float, float, str]], title: str = ""
     ) -> bool:
-        """Write lines at the first of some positions where they overlap nothing.
+        """Write lines of text at the first of the given positions at which they overlap nothing.
 
         Parameters
         ----------
@@ -189,7 +190,7 @@ def _mean(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 def around(x: float, y: float, step: float) -> Iterator[tuple[float, float]]:
-    """Points around another one, at increasing distance."""
+    """Yield points around a given point, at increasing distances."""
     yield x, y
     for ring in range(1, 200):
         for part in range(8 * ring):

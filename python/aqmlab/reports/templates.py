@@ -35,8 +35,8 @@ class Compiled(jinja2.BytecodeCache):
         Folder of the templates. The code is cached in its ``__pycache__``, or under ``PYTHONPYCACHEPREFIX``.
     """
 
-    # Compiling takes as long as the rest of writing a small report. Jinja compares a digest of the template's
-    # text, its own version and that of Python before it uses the code.
+    # Compiling takes as long as the rest of writing a small report. Before it uses the code, Jinja compares a
+    # digest of the template's text, and the versions of Jinja and Python.
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

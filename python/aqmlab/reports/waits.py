@@ -24,7 +24,7 @@ _TIMED = {
 _ENDS_S = {"request": (0.5, 1, 2, 5, 10), "page": (2, 5, 10, 20, 50)}
 """The times up to which a distribution can be shown."""
 _LIKE_S = {"request": None, "page": 1.0}
-"""Pages take seconds: their times are in seconds, and those of requests in ms."""
+"""Pages take seconds, so their times are in seconds, whereas those of requests are in ms."""
 
 
 def metrics_of(waits: Waits) -> tuple[str, ...]:
@@ -56,7 +56,7 @@ def waits_context(results: Results) -> dict[str, Any]:
 
 
 def _section(results: Results, waits: Waits) -> dict[str, Any]:
-    # A page has no room for the bands of many cells.
+    # There is no room for the bands of many cells.
     rows = [
         row
         for cell in results.cells

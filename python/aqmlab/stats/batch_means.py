@@ -8,7 +8,7 @@ the steps from batch to batch, divided by the variance, is near two for independ
 
 Several seeds are better where they are available, because they are certainly independent.
 
-Source: Law, Simulation Modeling and Analysis, section 9.5.3; von Neumann, and Young, Annals of
+Sources: Law, Simulation Modeling and Analysis, section 9.5.3; von Neumann, and Young, Annals of
 Mathematical Statistics 12 (1941); Fishman, Management Science 24 (1978), who uses it to judge batches.
 """
 
@@ -24,7 +24,7 @@ from aqmlab.stats.intervals import CONFIDENCE, Estimate, Interval, estimate
 BATCHES = 20
 LEAST_IN_A_BATCH = 5
 _Z_OF_LEVEL = 1.6448536269514722
-"""The normal quantile of 0.95: the level of the one-sided test that successive batches are independent."""
+"""The normal 0.95 quantile, for a one-sided test at 5 % of whether successive batches are independent."""
 
 
 @dataclass(frozen=True)

@@ -108,12 +108,12 @@ def p_value(found: Estimate, degrees: float) -> float | None:
 
 
 def _relative(xs: Sequence[float], ys: Sequence[float], confidence: float) -> Interval:
-    """The relative change and its interval: all ratios r for which ``x - r y`` may have mean zero.
+    """Return the relative change and its interval: all r for which the mean of ``x - r y`` may be zero.
 
-    Fieller, Journal of the Royal Statistical Society B 16 (1954), for pairs. It is exact for normal pairs,
-    unlike the delta method, even if the denominator varies widely. The ratios are the solutions of a
-    quadratic inequality; they form a bounded interval if the mean of the denominator differs significantly
-    from zero.
+    The method is that of Fieller, Journal of the Royal Statistical Society B 16 (1954), for pairs. It is
+    exact for normal pairs, unlike the delta method, even if the denominator varies widely. The ratios are the
+    solutions of a quadratic inequality; they form a bounded interval if the mean of the denominator differs
+    significantly from zero.
     """
     n, method = len(xs), "Fieller"
     if n == 0:

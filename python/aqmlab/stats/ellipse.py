@@ -16,7 +16,7 @@ class CovarianceEllipse:
     centre
         The means.
     half_axes
-        The longer one first.
+        The two half-axes, the longer one first.
     angle_degrees
         Angle of the longer axis against the x axis, in degrees in (-90, 90].
     """
@@ -56,5 +56,5 @@ def from_covariance(centre: tuple[float, float], covariance: Sequence[Sequence[f
     short = (xx * yy - xy * xy) / long if long > 0 else 0.0
     angle = math.degrees(math.atan2(2 * xy, xx - yy)) / 2
     half_axes = (math.sqrt(max(long, 0.0)), math.sqrt(max(short, 0.0)))
-    # An axis has no direction: -90 and 90 degrees are the same.
+    # An axis has no direction, so -90 and 90 degrees are the same.
     return CovarianceEllipse(centre, half_axes, 90.0 if angle == -90.0 else angle)

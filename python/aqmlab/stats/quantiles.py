@@ -1,6 +1,6 @@
 """Medians and other quantiles over seeds, with distribution-free intervals.
 
-The number of values below the true quantile is binomial for every continuous distribution.
+For every continuous distribution, the number of values below the true quantile is binomial.
 Two of the sorted values therefore enclose it with an exactly known probability. With ties, the
 coverage is higher, never lower.
 
@@ -52,15 +52,15 @@ def quantile(values: Iterable[float | None], q: float, confidence: float = CONFI
 
 
 def median(values: Iterable[float | None], confidence: float = CONFIDENCE) -> Interval:
-    """The middle value and its interval; see :func:`quantile`. An interval at 95 % requires six values."""
+    """Return the median and its interval; see :func:`quantile`. An interval at 95 % requires six values."""
     return quantile(values, 0.5, confidence)
 
 
 def covering_ranks(n: int, q: float, confidence: float) -> tuple[int, int, float] | None:
     """Return the ranks, from 1, of the two sorted values around the ``q`` quantile, and their coverage.
 
-    Each excludes at most probability ``(1 - confidence) / 2``: the largest such lower rank, and the smallest
-    such upper one.
+    Each rank cuts off a probability of at most ``(1 - confidence) / 2``; they are the largest such lower rank
+    and the smallest such upper rank.
     """
     from scipy.special import bdtr, bdtrc
 

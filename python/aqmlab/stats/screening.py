@@ -73,7 +73,7 @@ def screening_rows(levels: Sequence[int], *, folded: bool, seed: int) -> tuple[R
         Number of candidates of each setting, at least two.
     folded
         Whether every row is repeated with all levels changed, with enough rows to separate the
-        candidates of a setting. Otherwise a design has half as many rows or fewer.
+        candidates of a setting. Otherwise, the design has at most half as many rows.
     seed
         Seed of the assignment of columns to settings, and of the order of candidates.
     """
@@ -119,8 +119,8 @@ def effects(
     """Return, by least squares, the effect of each candidate except the first of each setting.
 
     If there are too few rows to separate the candidates of a setting, they have a joint effect. The interval
-    covers the variation over seeds and the interactions of settings; its variance is the larger of the two.
-    Within a setting, the candidates share the confidence (Bonferroni).
+    covers the variation over seeds and the interactions of settings; its variance is the larger of the two
+    variances. Within a setting, the candidates share the confidence (Bonferroni).
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def seed_variance(values: Floats) -> tuple[float, int]:
     Returns
     -------
     tuple[float, int]
-        The variance, and its degrees of freedom: none for one reading, or one seed.
+        The variance and its degrees of freedom, which are 0 for a single reading or a single seed.
     """
     degrees = (values.shape[0] - 1) * (values.shape[1] - 1)
     if degrees <= 0:

@@ -6,9 +6,9 @@ straddle the threshold; it ``fails`` if the opposite is equally certain; otherwi
 Metamathematics, 1952, section 64): an undecided part makes the whole undecided unless the other
 parts decide it.
 
-A conjunction of parts that hold at 95 % each holds at 95 %, whatever their number
-(intersection-union test: Berger, Technometrics 24, 1982). One that *fails* because one part of many
-does has a greater probability of error: see :mod:`aqmlab.stats.multiple`.
+A conjunction of parts that hold at 95 % each holds at 95 %, whatever their number (intersection-union test:
+Berger, Technometrics 24, 1982). A conjunction that *fails* because one of its many parts fails has a greater
+probability of error: see :mod:`aqmlab.stats.multiple`.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def judge(found: Interval, relation: Relation, threshold: float, *, least_n: int
     Parameters
     ----------
     found
-        The estimate and its interval; for a comparison of two quantities their paired difference.
+        The estimate and its interval; for a comparison of two quantities, their paired difference.
     relation
         ``"<"``, ``"<="``, ``">"``, ``">="``, or ``"=="``, which only an interval without width can
         satisfy.

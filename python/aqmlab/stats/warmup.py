@@ -46,7 +46,7 @@ def mser(series: Sequence[float], group: int = GROUP) -> Truncation | None:
     series
         Equally spaced values; an incomplete last group is ignored.
     group
-        Values in a group: 5 is MSER-5, 1 the plain rule.
+        Number of values in a group: 5 for MSER-5, 1 for the plain rule.
 
     Returns
     -------
@@ -57,7 +57,8 @@ def mser(series: Sequence[float], group: int = GROUP) -> Truncation | None:
     if count < LEAST_GROUPS:
         return None
     groups = [math.fsum(series[i * group : (i + 1) * group]) / group for i in range(count)]
-    # Sums from each point to the end, about the overall mean so that no digits are lost.
+    # Sums from each point to the end; values are taken relative to the overall mean so that no digits are
+    # lost.
     centre = math.fsum(groups) / count
     best, least, total, squares = count, math.inf, 0.0, 0.0
     half = count // 2

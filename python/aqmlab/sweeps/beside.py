@@ -26,7 +26,7 @@ def beside(simulated: Results, live: Results, *, report: bool = True) -> Both:
     Returns
     -------
     Both
-        Its ``path`` is a directory of the store that ``aqmlab report`` opens.
+        The comparison; its ``path`` is a directory in the store, which ``aqmlab report`` opens.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Cases, cells and tasks of a scenario: the runs to make, each under its digest."""
+"""Cases, cells and tasks of a scenario: the runs to make, each identified by its digest."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """A case under one arm.
+    """One case with one arm.
 
     Attributes
     ----------
@@ -163,7 +163,7 @@ class Cases:
                     tuple(str(entry["name"]) for entry in arm["plan"][key]) for key in ("links", "classes")
                 )
                 networks.setdefault(named, arm["plan"])
-            # The texts of the cases of one sweep are long and similar.
+            # The texts of a sweep's cases are long and similar, so they compress well.
             text = case["toml"] if self.about["axes"] else self.text
             self._texts.append(zlib.compress(text.encode()))
             cells += [cell for cell in _cells(case, host) if cell.arm in self.about["arms"]]
@@ -202,11 +202,11 @@ class Cases:
         return self._digests[key]
 
     def __iter__(self) -> Iterator[tuple[PlannedCell, int, str]]:
-        """Cell, seed and digest of each run: by cell, then by seed, unless the runs are live."""
+        """The cell, seed and digest of each run, by cell and then by seed unless the runs are live."""
         return self.runs()
 
     def runs(self, among: Container[Cell] | None = None) -> Iterator[tuple[PlannedCell, int, str]]:
-        """Cell, seed and digest of each run of the cells ``among``, by default all.
+        """Return the cell, seed and digest of each run of the cells ``among``; by default, of all cells.
 
         For live runs, all cells of a seed come before the next seed, so that slow changes of the
         machine affect all cells.

@@ -51,11 +51,11 @@ class Catalogue:
     Attributes
     ----------
     root
-        Folder of all their files.
+        The folder that contains all files of the recordings.
     entries
         The recordings, each once.
     cells
-        Sweep, cell, seed and digest of each run of each sweep, present or not.
+        The sweep, cell, seed and digest of each run of each sweep, whether present or not.
     skipped
         Unreadable recordings, with the reasons.
     plans
@@ -107,7 +107,7 @@ class Catalogue:
 def catalogue(path: Path) -> Catalogue:
     """Return the catalogue of a path: a store, or the directory of a sweep, an experiment or a run.
 
-    All paths in it are absolute, and symbolic links in the given one are resolved.
+    All paths in the catalogue are absolute, and symbolic links in the given path are resolved.
 
     Raises
     ------

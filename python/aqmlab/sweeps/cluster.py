@@ -1,7 +1,7 @@
 """The executor of a Dask cluster: tasks go to its workers, outcomes and recordings come back.
 
 Dask restarts a run whose worker dies. Tasks that Dask loses with its scheduler are resubmitted. Runs are
-named by their digests, so two simultaneous sweeps share a common run.
+named by their digests, so two simultaneous sweeps execute a run that both need only once.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _SENT_TOGETHER = 64
 
 @dataclass
 class _Sent:
-    """A task, the number of its transmissions, its future, and the workers allowed to do it, if not all."""
+    """A task, how often it was sent, its future, and which workers may execute it, if not all."""
 
     task: Task
     times: int = 0
@@ -132,7 +132,7 @@ class DaskExecutor:
         return self._outcomes.popleft()
 
     def under_way(self) -> Mapping[str, UnderWay]:
-        """Return the progress of runs that have been in progress for some seconds, by name."""
+        """Return, by name, the progress of runs that began at least some seconds ago."""
         return dict(self._under_way)
 
     def close(self, *, now: bool) -> None:
@@ -220,7 +220,7 @@ class DaskExecutor:
             self._sent[key] = sent
 
     def _key(self, sent: _Sent) -> str:
-        """A readable name for Dask's dashboard, which groups runs by arm."""
+        """Return a readable name for Dask's dashboard, which then groups runs by arm."""
         task = sent.task
         again = f"-{sent.times}" if sent.times > 1 else ""
         how = "new" if self._request["replace"] or task.replace else self._bring
@@ -270,7 +270,7 @@ class DaskExecutor:
             self._outcomes.append(Outcome(sent.task, **answer))
 
     def _without_us(self, sent: _Sent, error: Exception) -> None:
-        """The worker does not have the function that executes runs."""
+        """Handle the error of a worker that lacks the function that executes runs."""
         lacking = self._connection.lacking()
         if lacking:
             for address, reason in lacking.items():

@@ -30,7 +30,7 @@ _RETRY_S = 2.0
 _LOOK_S = 1.0
 """Interval at which the scheduler is asked for the list of workers."""
 _UNANSWERED_S = 60.0
-"""Time without an answer after which a scheduler counts as lost."""
+"""Time after which a scheduler that does not answer counts as lost."""
 _CLOSE_S = 2.0
 
 
@@ -102,7 +102,7 @@ class Cluster:
         )
 
     def checked(self) -> Cluster:
-        """Return the same settings after checking them.
+        """Check the settings, and return them.
 
         Raises
         ------
@@ -150,7 +150,7 @@ class Connection:
     Attributes
     ----------
     workers
-        Threads of each worker, by address, as far as is known.
+        The number of threads of each worker, by address, as far as is known.
 
     Raises
     ------
@@ -242,7 +242,8 @@ class Connection:
         return futures
 
     def ended(self) -> Iterator[tuple[str, Any]]:
-        """Key and result of each task that has ended: its exception if it raised one, ``None`` if lost."""
+        """Yield key and result of each ended task: its exception if it raised one, ``None`` if it was
+        lost."""
         if self._client is None:
             return
         for future, result in self._ended.next_batch(block=False):

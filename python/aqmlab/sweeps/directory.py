@@ -36,7 +36,7 @@ def describe(cases: Cases, place: Place, failed: Mapping[str, str] = MappingProx
     place
         The place of the runs.
     failed
-        Reasons for missing recordings, by name of the run.
+        Why recordings are missing, by name of the run.
     """
     about = {
         "format_version": SWEEP_FORMAT,
@@ -89,14 +89,14 @@ class Directory(Protocol):
     """The folder of tables and report."""
 
     def update(self, tried: Container[str], failed: Mapping[str, str]) -> None:
-        """Write the description of the request, and the failed runs.
+        """Write the description of the request, with the failed runs.
 
         Parameters
         ----------
         tried
             Names of the runs that the caller has tried or will try.
         failed
-            The failed ones, with the reasons.
+            The runs that failed, with the reasons.
         """
 
     def recordings(self) -> Recordings:

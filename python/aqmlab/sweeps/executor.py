@@ -35,9 +35,9 @@ class Outcome:
         ``finished``; ``present``, if another process has done it meanwhile; ``failed``;
         ``machine``, if this machine cannot execute it, and the next run would fail for the same reason.
     cause, reason
-        For a failure: a word for counting, and a sentence; the word is :data:`SKIPPED` if the run
-        cannot be made on this machine, but others can. For an error that ends all runs, its
-        name.
+        For a failure: a word under which failures are counted, and a sentence; the word is :data:`SKIPPED` if
+        the run cannot be made on this machine, but others can. For an error that ends all runs, ``cause`` is
+        the error's name.
     wall_s, cpu_s
         Time of the run itself, including its recording.
     events
@@ -127,11 +127,11 @@ class LocalExecutor(QueueExecutor):
     workers
         Number of processes.
     memory_cap
-        Bytes that a run may take; 0 for no cap.
+        Bytes of memory that a run may take; 0 for no cap.
     replace
         Whether existing runs are repeated.
     silence_s
-        Longest time that a run may take without progress.
+        Longest time that a run may go without progress.
     """
 
     def __init__(

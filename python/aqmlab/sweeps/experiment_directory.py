@@ -107,11 +107,11 @@ class ExperimentDirectory(Place):
 
     @property
     def _unfinished(self) -> Path:
-        # No arm's directory begins with a dot.
+        # The name of no arm's directory begins with a dot.
         return self.path / ".tmp"
 
     def remove_if_empty(self) -> bool:
-        """Remove a directory without a finished run: everything in it follows from the scenario.
+        """Remove a directory without a finished run, because everything in it follows from the scenario.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class ExperimentDirectory(Place):
 
 
 class AskedExperiment:
-    """The files next to the runs of an experiment while it runs.
+    """What is written next to the runs of an experiment while it runs.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def latest(cases: Cases) -> list[Path]:
 
 
 class _TakenError(UsageError):
-    """The name is already in use."""
+    """Raised when the name of a directory is already in use."""
 
 
 def begin_directory(output: Path | str | None, cases: Cases, files: Mapping[str, str]) -> Path:

@@ -71,7 +71,7 @@ class _Trial:
 
 
 class _EnoughError(Exception):
-    """The time of a trial is over."""
+    """Raised when the time of a trial is over."""
 
 
 def forecast(  # noqa: PLR0913 (keyword arguments)
@@ -87,7 +87,7 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
     """Return how many runs are present, and the estimated cost of the others.
 
     One run of the cell with the slowest links and one of the cell with the fastest are simulated, each for at
-    most two seconds. The cost of the others is interpolated linearly, by the total capacity of their links
+    most two seconds. The cost of the others is interpolated linearly in the total capacity of their links
     times the simulated time.
 
     Parameters

@@ -28,7 +28,7 @@ class LiveExecutor(QueueExecutor):
     place
         The place of the results.
     force
-        Whether to run even if the router expects too much load for this machine.
+        Whether to run even if the router expects more load than this machine can carry.
     replace
         Whether existing runs are repeated.
     interrupted
@@ -55,7 +55,7 @@ class LiveExecutor(QueueExecutor):
         self._thread.start()
 
     def close(self, *, now: bool) -> None:
-        """End when all tasks are done; with ``now``, ask the run to end, or, the second time, kill it."""
+        """End when all tasks are done; with ``now``, ask the run to end or, the second time, kill it."""
         self._asked_to_end += now
         self._tasks.put(None)
         self._thread.join()

@@ -129,7 +129,7 @@ def _check_equal(source: Store, into: Store, digest: str) -> None:
     if manifests[0].host == LIVE:
         # No two live runs are the same, so the existing one is kept.
         return
-    # Files with other bytes may have the same content: another version may have written them.
+    # Files whose bytes differ may have the same content, because different versions may have written them.
     tables = [
         {name: of.digest for name, of in (*manifest.tables.items(), *manifest.left_behind.items())}
         for manifest in manifests

@@ -21,7 +21,7 @@ _MAY_NAME = re.compile(r"\bfile\b")
 
 @lru_cache(maxsize=4)
 def named_files(toml: str, file_name: str, goes: str = "sent to a cluster") -> Mapping[str, bytes]:
-    """The content of the files that a scenario names, under the names in the scenario.
+    """Return the content of the files that a scenario names, by the names in the scenario.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def named_files(toml: str, file_name: str, goes: str = "sent to a cluster") -> M
 
 
 def _names(plan: Any) -> list[str]:  # noqa: ANN401 (JSON of any shape)
-    """The values under ``file`` next to a digest, at any depth."""
+    """Return the values of all keys ``file`` that are next to a key ``digest``, at any depth."""
     if isinstance(plan, dict):
         own = [plan["file"]] if isinstance(plan.get("file"), str) and "digest" in plan else []
         return own + [name for value in plan.values() for name in _names(value)]

@@ -32,7 +32,7 @@ _LOOK_S = 0.05
 
 
 class Needs(NamedTuple):
-    """Requirements on a recording, in addition to its being unchanged.
+    """What is required of a recording, apart from being unchanged.
 
     Attributes
     ----------
@@ -66,7 +66,7 @@ def _lacking(run: Run, needs: Needs) -> Iterator[str]:
 
 
 class Place(ABC):
-    """The place where recordings are kept, each under its own name."""
+    """A place where recordings are kept, each under its own name."""
 
     path: Path
     called: str
@@ -98,7 +98,7 @@ class Place(ABC):
         return self.path / self.below(name)
 
     def has(self, name: str) -> bool:
-        """Whether the run is present and complete: the manifest appears together with everything else."""
+        """Whether the run is present and complete, which it is as soon as it has a manifest."""
         return (self.path_of(name) / "manifest.json").is_file()
 
     def present(self, names: Iterable[str]) -> set[str]:
@@ -154,12 +154,12 @@ class Place(ABC):
         name
             The name of its run.
         replace
-            Whether it replaces an existing one.
+            Whether it replaces an existing recording.
 
         Returns
         -------
         bool
-            Whether it was put there; ``False`` if another process was first.
+            Whether the recording was put there; ``False`` if another process was first.
         """
         target = self.path_of(name)
         with self.writing():
@@ -219,10 +219,11 @@ class Place(ABC):
 
 @contextmanager
 def alone_in(directory: Path) -> Iterator[None]:
-    """Wait until no other process is in this block for the same directory."""
+    """Run the block while no other process is in such a block for the same directory; wait until then."""
     lock = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
     try:
-        # If the file system has no locks, the last writer wins; the tables are equal.
+        # If the file system has no locks, the last writer wins, which is harmless because the tables are
+        # equal.
         while locked(lock) is False:
             raise_if_stopped()
             time.sleep(_LOOK_S)
@@ -232,7 +233,7 @@ def alone_in(directory: Path) -> Iterator[None]:
 
 
 def _own_directory(parent: Path) -> tuple[int, Path]:
-    """A new directory, and the lock next to it, which is held as long as the process lives."""
+    """Create a directory and the lock next to it, which is held as long as the process lives."""
     while True:
         directory = parent / f"{os.getpid()}-{os.urandom(4).hex()}"
         file = directory.with_suffix(".lock")

@@ -32,7 +32,7 @@ ALIVE = "alive"
 _LAST_WORDS = 2000
 """Bytes of a dead process's stderr that are reported."""
 _PATIENCE_S = 5.0
-"""Time for an idle process to end by itself."""
+"""Time that an idle process has to end by itself."""
 _READ_BYTES = 1 << 16
 
 
@@ -50,9 +50,9 @@ class WorkerProcess:
     place
         The directory of the place where results go.
     idle_s
-        After this time without a request it ends by itself; 0 for never.
+        Time without a request after which it ends by itself; 0 for never.
     silence_s
-        After this time without progress it is ended.
+        Time without progress after which it is killed.
     """
 
     def __init__(self, place: Path, *, idle_s: float = 0.0, silence_s: float = SILENCE_S) -> None:
@@ -75,7 +75,7 @@ class WorkerProcess:
         return self._process.poll() is None
 
     def ask(self, request: Mapping[str, Any], hear: Hear = _unheard) -> dict[str, Any] | None:
-        """Send a request and return the answer; ``None`` if the process has died or hangs."""
+        """Send a request and return the answer; return ``None`` if the process has died or hangs."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
@@ -121,7 +121,7 @@ class WorkerProcess:
         self._close()
 
     def _lines(self) -> Iterator[bytes]:
-        """The lines that the process writes, until it ends or is silent for too long."""
+        """Yield the lines that the process writes, until it ends or is silent for too long."""
         assert self._process.stdout is not None
         stdout = self._process.stdout.fileno()
         until = time.monotonic() + self._silence_s

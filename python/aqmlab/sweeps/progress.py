@@ -13,7 +13,8 @@ from aqmlab.stats import estimate
 WATCHED = ("goodput_bps", "queueing_delay_mean_s", "queueing_delay_p95_s")
 """Metrics whose intervals are examined while a sweep grows.
 
-All are well above zero if anything is sent, because the relative width of a value near zero is meaningless.
+They are metrics that are well above zero if anything is sent, because the relative width of a value near zero
+is meaningless.
 """
 
 
@@ -136,7 +137,7 @@ class Progress:
 
 
 class Intervals:
-    """The intervals of a growing sweep: a cell is evaluated again when it has more runs."""
+    """The intervals of a growing sweep; a cell is evaluated again when it has got more runs."""
 
     def __init__(self) -> None:
         self._seen: dict[Cell, tuple[int, Widest | None]] = {}

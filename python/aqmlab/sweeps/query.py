@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import duckdb
 
 _APART = "files"
-"""A separate schema for names that do not occur in queries."""
+"""A separate schema for tables that queries do not use directly."""
 _Files = Mapping[str, Sequence[tuple[TableFile, str]]]
 """The files of each table, with the digest of their run."""
 _RUN_COLUMNS = ("digest", "arm", "seed", "settings")
@@ -77,7 +77,7 @@ _MOST_WHOLE = 2**63 - 1
 
 
 def _kept(values: list[Any]) -> tuple[str, list[Any]]:
-    """A column of one type: numbers and texts as they are, anything else as printed text."""
+    """Return a column of one type: numbers and texts as they are, anything else as printed text."""
     there = [value for value in values if value is not None]
     if there and all(type(value) is bool for value in there):
         return YES_OR_NO, values
@@ -125,11 +125,11 @@ def query(sql: str, path: Path | str | None = None) -> QueryResult:
         mixed = known.mixed()
         try:
             if mixed:
-                # Columns of the files are united by name: a missing one would be read as null.
+                # Columns of the files are matched by name, so a missing column would be read as null.
                 files = _without(_lacking(connection, files), files, known.skipped)
             columns, rows = _answer(connection, sql, files, known, mixed=mixed)
         except duckdb.Error:
-            # Unreadable files, columns that some files lack, or an error in the query.
+            # The cause is an unreadable file, a column that some files lack, or an error in the query.
             files = _without(_damaged(connection, files), files, known.skipped)
             files = _without(_lacking(connection, files), files, known.skipped)
             try:
@@ -174,7 +174,7 @@ def _check(sql: str) -> None:
 
 
 def _asked(tables: Sequence[str], sql: str) -> Sequence[str]:
-    """The tables that a query may need: those it names, or all if it names none, like ``SHOW TABLES``."""
+    """Return the tables that a query may need: those it names; all if none, as for ``SHOW TABLES``."""
     words = set(re.findall(r"\w+", sql.lower()))
     return [table for table in tables if table in words] if words & {"runs", "cells", *tables} else tables
 
@@ -263,7 +263,7 @@ def _axis_columns(
 def _table(
     connection: duckdb.DuckDBPyConnection, name: str, columns: Mapping[str, tuple[str, list[Any]]]
 ) -> None:
-    # Whole columns as parameters: one statement per row would take longer than the query.
+    # Whole columns are passed as parameters, because one statement per row would take longer than the query.
     parts = [f"unnest(?::{kind}[]) AS {_name(column)}" for column, (kind, _) in columns.items()]
     connection.execute(
         f"CREATE OR REPLACE TABLE {name} AS SELECT {', '.join(parts)}",
@@ -300,14 +300,14 @@ def _make_view(
 
 
 def _damaged(connection: duckdb.DuckDBPyConnection, files: _Files) -> dict[str, str]:
-    """The files that cannot be read, each with a sentence."""
+    """Return the files that cannot be read, each with a sentence that says why."""
     every = [file.path for found in files.values() for file, _ in found]
     checked = {path: damage(connection, path) for path in every}
     return {path: reason for path, reason in checked.items() if reason}
 
 
 def _lacking(connection: duckdb.DuckDBPyConnection, files: _Files) -> dict[str, str]:
-    """The files without a column that has been renamed, each with a sentence."""
+    """Return the files that lack a column that has since been renamed, each with a sentence."""
     lacking: dict[str, str] = {}
     for table, found in files.items():
         lacking |= without_columns(connection, table, [file for file, _ in found])

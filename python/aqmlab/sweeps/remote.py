@@ -24,9 +24,9 @@ from aqmlab.sweeps.process import Hear, Keeper
 from aqmlab.sweeps.store import Store
 
 FORMAT = 1
-"""The version of requests and answers."""
+"""The format version of requests and answers."""
 REFUSED = "refused"
-"""The status of a run that this worker must not execute."""
+"""The status of a run that this worker refuses to execute."""
 NEWS = "aqmlab"
 """The topic of Dask's events on which workers report the progress of runs."""
 
@@ -134,20 +134,20 @@ def _news(worker: Any) -> Hear:  # noqa: ANN401 (of Dask)
 
 
 def _is_shared(place: Path, token: Mapping[str, str]) -> bool:
-    """Whether the place's path refers to the same place on this machine: a file there proves it."""
+    """Whether the place's path refers to the same place on this machine, as a file in it proves."""
     with suppress(OSError):
         return (place / token["file"]).read_text(encoding="ascii") == token["content"]
     return False
 
 
 def _own_store(scratch: Path) -> Path:
-    """A store of this worker, in which recordings stay until they are sent back."""
+    """Return a store of this worker, in which recordings stay until they are sent back."""
     store = scratch / "store"
     return store if (store / "store.json").exists() else Store.made(store).path
 
 
 def _with_files(task: dict[str, Any], files: Mapping[str, bytes], scratch: Path) -> dict[str, Any]:
-    """The task, with its files next to its scenario's path."""
+    """Return the task, with its files written next to the path of its scenario."""
     if not files:
         return task
     digest = hashlib.sha256()
@@ -168,7 +168,7 @@ def _with_files(task: dict[str, Any], files: Mapping[str, bytes], scratch: Path)
 
 
 def _keeper(store: Path, silence_s: float) -> Keeper:
-    """The process of this thread, for this store."""
+    """Return this thread's process for this store."""
     known: tuple[Path, Keeper] | None = getattr(_here, "keeper", None)
     if known is not None and known[0] == store:
         return known[1]
@@ -180,7 +180,7 @@ def _keeper(store: Path, silence_s: float) -> Keeper:
 
 
 def _taken(store: Path, digest: str, bring: Any) -> dict[str, bytes] | None:  # noqa: ANN401 (of JSON)
-    """The files of a recording, which is not kept here; ``None`` if there is none."""
+    """Return the files of a recording, and delete it here; ``None`` if there is none."""
     recording = Store(store).path_of(digest)
     if not recording.exists():
         return None
@@ -191,7 +191,7 @@ def _taken(store: Path, digest: str, bring: Any) -> dict[str, bytes] | None:  # 
 
 
 def _memory_cap(worker: Any) -> int:  # noqa: ANN401 (of Dask)
-    """Bytes that a run may take, so that one run per thread leaves a fifth of the worker's memory free."""
+    """Return the bytes a run may take: with one per thread, a fifth of the worker's memory stays free."""
     limit = worker.memory_manager.memory_limit
     threads: int = worker.state.nthreads
     return int(limit * SHARE_OF_MEMORY / threads) if limit else memory_cap(threads)

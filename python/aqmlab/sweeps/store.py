@@ -105,7 +105,7 @@ class Store(Place):
         return run.manifest.run_digest in (None, name)
 
     def kept(self) -> str:
-        """The state after an interrupt, and how to continue."""
+        """Return a sentence on the state after an interrupt, and on how to continue."""
         return kept_in(self.path)
 
     @property
@@ -122,11 +122,11 @@ class Store(Place):
         )
 
     def sweeps(self) -> list[Path]:
-        """The directories of its sweeps, by name."""
+        """The directories of the store's sweeps, by name."""
         return [path for path in _directories(self.path / "sweeps") if (path / SWEEP_FILE).is_file()]
 
     def sweep_directory(self, name: str) -> Path:
-        """The directory of the tables of a sweep with that name."""
+        """Return the directory with the tables of the sweep of that name."""
         return self.path / "sweeps" / name
 
     def _begin_writing(self) -> None:
@@ -143,7 +143,7 @@ def store_path(path: Path | str | None) -> Path:
 
 
 def kept_in(store: Path) -> str:
-    """The state of a store after an interrupt, and how to continue."""
+    """Return a sentence on a store's state after an interrupt, and on how to continue."""
     return f"finished runs are kept in `{store}`; the same command continues"
 
 

@@ -64,8 +64,8 @@ _SHARE_OF_LOOKING = 0.05
 class Sweep:
     """A sweep that is in progress or has ended; :func:`sweep` makes one.
 
-    Iterating gives each run as it ends (:class:`~aqmlab.sweeps.tally.Ended`). Used as a context manager, it
-    is cancelled when an exception leaves the block.
+    Iterating over it gives each run as it ends (:class:`~aqmlab.sweeps.tally.Ended`). Used as a context
+    manager, it is cancelled when an exception leaves the block.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ class Sweep:
         return iter(self._tally)
 
     def wait(self) -> Results:
-        """Wait until the sweep has ended, tables included.
+        """Wait until the sweep has ended and its tables are written.
 
         Raises
         ------
@@ -289,7 +289,7 @@ class Sweep:
         finally:
             self.remarks = tuple(executor.remarks)
             executor.close(now=waiting > 0)
-            # Workers that ended may have left partial files.
+            # Workers that have been ended may have left partial files.
             self._place.sweep_out()
 
     def _look(self, *, last: bool) -> None:
@@ -310,7 +310,8 @@ class Sweep:
         """Write the tables of all existing runs, including those of other processes."""
         self._directory.update(self._tally.todo, self._tally.failed)
         if self._partial:
-            # Tables and claims cover the whole sweep, and reading it may take longer than the part.
+            # Tables and claims would cover the whole sweep, and reading that may take longer than running the
+            # part.
             self._conclusion = Conclusion(self._recordings.results(self._tally.there()).sound())
         else:
             self._conclusion = self._directory.conclude(

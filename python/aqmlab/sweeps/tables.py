@@ -36,7 +36,7 @@ def columns(results: Results) -> tuple[Metric, ...]:
 
 
 def results_csv(found: Answer) -> str:
-    """One row per finished run: swept values, arm, seed, metrics; empty where a metric is not defined."""
+    """One row per finished run: swept values, arm, seed and metrics; an undefined metric is left empty."""
     rows: list[list[str]] = [[*_axes(found.results), "arm", "seed", *(m.name for m in found.metrics)]]
     for row in found.rows:
         for run in found.results.runs_of(row.cell):
@@ -61,7 +61,7 @@ def answer_csv(found: Answer) -> str:
 
 
 def write_tables(results: Results, directory: Path) -> None:
-    """Write the tables; the table of classes only if there are several.
+    """Write the tables; the table of classes is written only if there are several classes.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The outcomes of the runs of a request so far; they may be read while more arrive."""
+"""The outcomes so far of the runs of a request; they may be read while more arrive."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Tally:
         self._changed = threading.Condition()
 
     def add(self, outcome: Outcome) -> None:
-        """Keep the outcome of a run."""
+        """Record the outcome of a run."""
         name = outcome.task.name
         cell, seed = self.cells[name]
         ended = EndedRun(

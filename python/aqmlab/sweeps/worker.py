@@ -44,12 +44,12 @@ def main() -> None:
     try:
         serve(_requests(sys.stdin, idle_s), answers, place, parent)
     except BrokenPipeError:
-        # No client is left to receive this.
+        # No client is left to receive the answer.
         os._exit(0)
 
 
 def _requests(lines: TextIO, idle_s: float) -> Iterator[str]:
-    """Requests as they arrive, each after the answer to the previous one."""
+    """Yield requests as they arrive, each after the answer to the previous one."""
     while not idle_s or select.select([lines], [], [], idle_s)[0]:
         line = lines.readline()
         if not line:
@@ -71,7 +71,7 @@ def place_at(path: Path) -> Place:
 def serve(requests: Iterable[str], answers: TextIO, place: Place, parent: int) -> None:
     """Execute the requests, line by line, until there are no more lines.
 
-    Between two requests the worker has no files in the place: on a cluster it outlives its clients.
+    Between two requests, the worker has no files in the place, because on a cluster it outlives its clients.
     """
     for line in requests:
         request = json.loads(line)
