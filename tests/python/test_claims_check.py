@@ -217,10 +217,10 @@ def test_what_cannot(text, at, message):
 def test_an_open_cell_is_refused_with_what_is_open():
     with pytest.raises(ScenarioError) as caught:
         check("goodput_bps{count=2} > 0")
-    assert "because `arm` (RED, Drop Tail, BLUE) and `limit` (4p, 12p, 36p, 72p) are open" in str(
+    assert "because `arm` (RED, Drop Tail, BLUE) and `limit` (4p, 12p, 36p, 72p) are not fixed" in str(
         caught.value
     )
-    assert "fix it in braces, in `where`, or by `for all`" in str(caught.value)
+    assert "fix each in braces, in `where`, or by `for all`" in str(caught.value)
     check("goodput_bps > 0", names=Names(("RED",), (Axis("a", "a", (), ("only",)),)))
 
 
@@ -268,7 +268,7 @@ def test_labels_that_look_like_words_of_the_grammar():
 
 def test_a_word_is_a_parameter_before_it_is_an_axis():
     names = Names(("RED",), (Axis("queue.low", "low", (), ("1", "2")),))
-    with pytest.raises(ScenarioError, match=r"`low` \(1, 2\) is open"):
+    with pytest.raises(ScenarioError, match=r"`low` \(1, 2\) is not fixed"):
         check("band_percent{low=1} > 0", names=names)
     check("band_percent{low=1, queue.low=1} > 0", names=names)
 

@@ -158,7 +158,7 @@ def test_every_rule(text, tree):
         ("a + 1", 1, "a claim is a condition"),
         ("a = b", 3, "`=` is not a comparison; write `==`"),
         ("a < b < a < b", 11, "at most three parts"),
-        ("a < 5foo", 6, "there is no unit `foo`; there are `s`"),
+        ("a < 5foo", 6, "`foo` is not a unit; the units are `s`"),
         ("a < 5 foo", 7, "`foo` comes after the end"),
         ("a # b", 3, "`#` has no meaning here"),
         ("a \x00 b", 3, "the character U+0000 has no meaning here"),

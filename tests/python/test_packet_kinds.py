@@ -244,7 +244,7 @@ NAMES = Names(
         ("drop_percent{kind=red} > 1 %", None),
         ("goodput_bps{kind=pi, router=a} > 1 Mbit", None),
         ("for all router in (a, b): goodput_bps{kind=pi} > 1 Mbit", None),
-        ("drop_percent{kind=syn} > 1 %", "because `kind` \\(red, pi\\) is open"),
+        ("drop_percent{kind=syn} > 1 %", "because `kind` \\(red, pi\\) is not fixed"),
         ("drop_percent{kind=sny} > 1 %", "sny"),
         ("goodput_bps{kind=pi, router=z} > 1 Mbit", "no router `z`"),
         ("drop_percent{kind=pi, router=a} > 1 %", "cannot be computed for a router"),

@@ -389,8 +389,8 @@ class _Checker:
             raise MisplacedError(
                 node.at,
                 f"`{node}` applies to several cells because {listed}"
-                f" {'is' if len(still) == 1 else 'are'} open: fix"
-                " it in braces, in `where`, or by `for all`",
+                f" {'is' if len(still) == 1 else 'are'} not fixed:"
+                " fix each in braces, in `where`, or by `for all`",
             )
         return ValueKind(unit_of_metric(metric.unit)[1])
 

@@ -207,7 +207,7 @@ class Scanner:
         if unit.start() > end:
             return Token("number", number[0], at, end)
         known = ", ".join(f"`{name}`" for name in LITERALS if "/" not in name and "bps" not in name)
-        raise self.wrong(unit.start(), f"there is no unit `{plain}`; there are {known}")
+        raise self.wrong(unit.start(), f"`{plain}` is not a unit; the units are {known}")
 
     def _skip_blanks(self, at: int) -> int:
         found = _BLANK.match(self.text, at)

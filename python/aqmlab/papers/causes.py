@@ -62,7 +62,7 @@ def to_explain(
     ]
     if not found:
         raise UsageError(
-            f"nothing to explain: no finding asked about names a `cause` and fails or is undecided in {file}"
+            f"nothing to explain: in {file}, no requested finding that names a `cause` fails or is undecided"
         )
     return found
 

@@ -73,8 +73,8 @@ class Targets:
             ]
             if of_default and not queue_is_known(self.names[file]):
                 raise UsageError(
-                    f"`{of_default[0]}` is asked of {file}, which has several queues and none called"
-                    " `bottleneck`; name the one that is meant: {queue=...}"
+                    f"`{of_default[0]}` depends on a queue, but {file} has several queues and none called"
+                    " `bottleneck`; name the queue: {queue=...}"
                 )
         return found
 

@@ -242,8 +242,7 @@ class Connection:
         return futures
 
     def ended(self) -> Iterator[tuple[str, Any]]:
-        """Yield key and result of each ended task: its exception if it raised one, ``None`` if it was
-        lost."""
+        """Yield key and result of each ended task: an exception if it raised one, ``None`` if lost."""
         if self._client is None:
             return
         for future, result in self._ended.next_batch(block=False):
