@@ -189,7 +189,7 @@ class Decider:
         )
 
     def _measure(self, left: Located, right: Located | None, *, plain: bool = False) -> Measure:
-        """Return the measure of a difference; of a ratio for standard deviations, unless ``plain``."""
+        """Return the measure of a difference or, for standard deviations, of a ratio, unless ``plain``."""
         return Measure(self._leaves, self._names, left, right, plain=plain)
 
     # --- labels and courses

@@ -162,7 +162,7 @@ class Measure:
         middle = points[0] - points[1] if len(points) > 1 else points[0]
         method = "intervals of figures" if len(self._seen.figures) > 1 else "interval of a figure"
         if math.isnan(found.low) or math.isnan(middle):
-            reason = ends.reason or "it is not defined throughout its interval"
+            reason = ends.reason or "it is undefined in part of its interval"
             known = None if math.isnan(middle) else middle
             return Interval(known, None, None, n, confidence, method, reason)
         return Interval(middle, found.low, found.high, n, confidence, method)

@@ -119,7 +119,7 @@ LITERALS: Mapping[str, tuple[float, Unit]] = {
     "segments": (1.0, SEGMENTS),
     "%": (0.01, PERCENT),
 }
-"""Units in scenarios and claims: factor to the base unit, and dimension."""
+"""Units in scenarios and claims, each with its factor to the base unit and its dimension."""
 
 _BASES: Mapping[str, tuple[float, Unit]] = {
     "": (1.0, PURE),

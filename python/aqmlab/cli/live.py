@@ -62,7 +62,7 @@ def live(
 ) -> None:
     """Run every arm of a scenario live, between this kernel's TCP stacks; print the results.
 
-    Runs in real time. Needs no root where user namespaces are allowed; `aqmlab doctor` checks this.
+    Runs in real time. Root is not needed where user namespaces are allowed; `aqmlab doctor` checks this.
 
     Exits with 1 if a firm claim of the scenario fails, with 3 if this machine cannot run it or cannot store
     the requested packets, and with 5 if a run is NOT FAITHFUL: its figures show the machine, not the

@@ -57,9 +57,9 @@ def vectors(
 ) -> None:
     """Write the connections of a scenario, exchange by exchange: start, sizes, think times, delays.
 
-    Classes of kind packmime, requests and trace have such connections. They are the same as in a run with
-    this seed, and are drawn without running it, except for users (`--recording`). A class of `kind = "trace"`
-    can read the file, and so can ns-2's Tmix.
+    Classes of kind packmime, requests and trace have such connections. The connections are the same as in a
+    run with this seed, and no run is needed to draw them, except for users (`--recording`). A class of
+    `kind = "trace"` can read the file, and so can ns-2's Tmix.
     """
     from aqmlab.vectors import write_vectors
 

@@ -79,7 +79,7 @@ class ExpressionValues:
         return kind_of(asked, self._names, bound).unit.written()
 
     def truths(self, condition: str, where: Mapping[str, str], what: str) -> dict[int, bool | None]:
-        """Return whether a condition is true for each seed; ``None`` where undefined."""
+        """Return, for each seed, whether a condition is true; ``None`` where it is undefined."""
         claim = Claim(what, condition, where=where)
         claim.check(self._names)
         found = self._by_seed(self._evaluator.truth(claim.tree, claim.bound(self._names)))

@@ -24,7 +24,7 @@ def read_inference(
     findings: Sequence[Finding],
     tables: Sequence[PublishedTable],
 ) -> Inference:
-    """Return the contents of ``[infer]``; every second finding is fitted if it names nothing.
+    """Return the contents of ``[infer]``; if it names nothing to fit, every second finding is fitted.
 
     Raises
     ------

@@ -37,7 +37,7 @@ class LiveRuns:
     refused
         Runs that did not count because they were not faithful, including those that were repeated.
     twin
-        The findings as scored by the simulated runs, in the order of the live ones.
+        The findings as scored from the simulated runs, in the order of the live findings.
     compared
         How live results compare with simulated ones, by file of the experiment.
     """

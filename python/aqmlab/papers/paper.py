@@ -86,7 +86,7 @@ class Setting:
     Attributes
     ----------
     name
-        Unique in the paper.
+        The setting's name, which is unique in the paper.
     mark
         How well the value is known, one of :data:`MARKS`.
     why

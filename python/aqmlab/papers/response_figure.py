@@ -146,7 +146,7 @@ def response_figure(figure: PaperFigure, title: str, lines: Sequence[WaitLine]) 
 
 
 class Dots(NamedTuple):
-    """The requests of a plot of a scatter: its title, and the sample of the cell's first run."""
+    """What one plot of a scatter shows: its title, and the sample of requests of the cell's first run."""
 
     title: str
     number: int

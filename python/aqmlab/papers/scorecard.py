@@ -128,7 +128,7 @@ def as_markdown(done: Reproduction, folder: Path, made: Mapping[str, str]) -> st
         "",
     ]
     if done.live:
-        lines += [f"{done.live.text} The last column scores the same experiments, simulated.", ""]
+        lines += [f"{done.live.text} The last column has the scores of the simulated runs.", ""]
     more = ["simulated"] if done.live else []
     heads = ["finding", "score", "strength", "what the paper says", "threshold", "what was measured", *more]
     lines += [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]

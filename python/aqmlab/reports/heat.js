@@ -87,7 +87,7 @@
     );
   }
 
-  // A pair is shown between its two arms: the values of both, and their difference.
+  // A pair is shown as three maps: the values of each of its arms, and the difference.
   function maps(of) {
     const name = (arm) => data.arms[arm].name;
     if (of.startsWith("a")) return [{ arm: Number(of.slice(1)), title: name(Number(of.slice(1))) }];
@@ -171,7 +171,7 @@
     return (value) => mixed(value < 0 ? LOWER : HIGHER, Math.abs(value) / most);
   }
 
-  // The colour stays weak enough for the text on it to be readable, light or dark.
+  // The colour stays weak enough for the text on it to be readable in the light and in the dark style.
   function mixed(color, share) {
     return `color-mix(in srgb, ${color} ${Math.round(6 + 49 * share)}%, var(--ground))`;
   }

@@ -1,7 +1,7 @@
 """A drawing of the network: its routers, its links with rate, delay and queue, and the traffic at its ends.
 
-Up to two links in a row go from left to right, with senders on the left and receivers on the right.
-More links go from top to bottom, each router with its senders on the left and its receivers on the
+A row of up to two links goes from left to right, with senders on the left and receivers on the right. A
+longer row goes from top to bottom, and each router has its senders on the left and its receivers on the
 right. Such a drawing is not wider than a page.
 """
 
@@ -367,7 +367,7 @@ def spaced(quantity: str) -> str:
 
 
 def spread(drawn: Drawn) -> str:
-    """Return a uniform distribution of times as ``60 ms to 100 ms``; others lose braces and quotes."""
+    """Return a uniform distribution of times as ``60 ms to 100 ms``, others without braces and quotes."""
     if isinstance(drawn, Mapping) and "uniform" in drawn:
         return " to ".join(spaced(quantity_text(end, "ns")) for end in drawn["uniform"])
     return spaced(re.sub(r'[{}"\[\]]', "", drawn_text(drawn, "ns")).strip())

@@ -144,7 +144,7 @@ def unpaired_difference(a: Values, b: Values, confidence: float = CONFIDENCE) ->
     Parameters
     ----------
     a, b
-        Value by seed; that both have a seed means nothing here. The change is from ``b`` to ``a``.
+        Value by seed; it means nothing here that both have the same seed. The change is from ``b`` to ``a``.
     confidence
         Confidence of the interval.
     """
@@ -157,7 +157,7 @@ def unpaired_difference(a: Values, b: Values, confidence: float = CONFIDENCE) ->
     (mean_x, error_x), (mean_y, error_y) = _mean_and_error(xs), _mean_and_error(ys)
     mean = mean_x - mean_y
     ratio = mean_x / mean_y - 1 if mean_y else None
-    relative = Interval(ratio, None, None, count, confidence, reason="not paired: no interval of the ratio")
+    relative = Interval(ratio, None, None, count, confidence, reason="not paired: no interval for the ratio")
     if error_x is None or error_y is None:
         return Difference(Estimate(mean, None, count, confidence), relative, None, unpaired=sizes)
     square = error_x + error_y

@@ -34,7 +34,7 @@ def quantile(values: Iterable[float | None], q: float, confidence: float = CONFI
     Returns
     -------
     Interval
-        Without ends if even the smallest and the largest value do not reach the coverage.
+        An interval; it has no ends if even the smallest and the largest value do not reach the coverage.
     """
     if not 0.0 < q < 1.0:
         raise ValueError(f"the quantile {q:g} is not between 0 and 1")

@@ -137,7 +137,7 @@ class Progress:
 
 
 class Intervals:
-    """The intervals of a growing sweep; a cell is evaluated again when it has got more runs."""
+    """The intervals of a growing sweep; a cell is evaluated again when it has more runs."""
 
     def __init__(self) -> None:
         self._seen: dict[Cell, tuple[int, Widest | None]] = {}

@@ -279,7 +279,7 @@ def _make_view(
     *,
     mixed: bool,
 ) -> None:
-    """Make the view of a table; ``mixed`` files may differ in their columns, so all are examined first."""
+    """Make the view of a table; the columns of ``mixed`` files may differ, so all are examined first."""
     if not files:
         return
     paths = [file.path for file, _ in files]

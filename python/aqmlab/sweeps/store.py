@@ -7,7 +7,7 @@
     sweeps/<name>/              definition and results of a sweep: scenario, cells, tables, report
     tmp/<process>/, <process>.lock   files that a living process is writing
 
-Any number of processes may write it at once (:mod:`aqmlab.sweeps.place`).
+Any number of processes may write to it at once (:mod:`aqmlab.sweeps.place`).
 """
 
 from __future__ import annotations

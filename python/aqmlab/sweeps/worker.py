@@ -151,7 +151,7 @@ def _do(
 
 
 def _die_with(parent: int) -> None:
-    """Have the kernel end this process with its parent; elsewhere, the progress of a run checks for this."""
+    """Have Linux end this process when its parent ends; elsewhere, the progress of a run checks for this."""
     if sys.platform == "linux":
         import ctypes
 
