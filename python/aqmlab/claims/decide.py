@@ -1,12 +1,12 @@
 """Decisions on claims: on each comparison by its interval, and on conditions made of many comparisons.
 
 A condition that needs ``k`` of ``m`` comparisons (all of them: ``and``, ``for all``; one: ``or``,
-``for some``) holds if ``k`` of them do, each decided at ``alpha / (m - k + 1)``, and fails if
-``m - k + 1`` fail, each decided at ``alpha / k``. The condition is then decided wrongly with a probability of
-at most ``alpha``, however the comparisons depend on each other: if only ``t < k`` are true, ``k - t`` of the
-other ``m - t`` would have to be decided wrongly, and by Markov's inequality the probability of this is at
-most ``(m - t) / (k - t) * alpha / (m - k + 1) <= alpha``. For "all hold" this is the intersection-union test,
-with every comparison at its own 95 %; for "one holds" it is Bonferroni's correction.
+``for some``) holds if ``k`` of them do, each decided at ``alpha / (m - k + 1)``, and fails if ``m - k + 1``
+fail, each decided at ``alpha / k``. The condition is then decided wrongly with a probability of at most
+``alpha``, however the comparisons depend on each other: if only ``t < k`` are true, ``k - t`` of the other
+``m - t`` would have to be decided wrongly, and by Markov's inequality the probability of this is at most
+``(m - t) / (k - t) * alpha / (m - k + 1) <= alpha``. For "all hold", this is the intersection-union test,
+with every comparison at its own 95 %; for "one holds", it is Bonferroni's correction.
 """
 
 from __future__ import annotations

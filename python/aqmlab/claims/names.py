@@ -98,7 +98,7 @@ class Names:
         return next((axis.short for axis in self.axes if axis.name == key), key)
 
     def options(self, choice: Choice) -> tuple[str, ...]:
-        """Return the labels that a choice selects, in the order of the axis; those of a list, as listed."""
+        """Return the labels that a choice selects, in the order of the axis or, for a list, of the list."""
         key = self.key(choice.axis)
         every = self.labels(key)
         if choice.mode == "in":

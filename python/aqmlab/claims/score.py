@@ -71,7 +71,7 @@ class Scored:
         return self.claim.strength == "firm" and self.status == FAILS
 
     def deciding(self) -> tuple[ClaimComparison, ...]:
-        """Return the decisive parts, the most decisive first: all that share the verdict's status, or all."""
+        """Return the decisive parts, most decisive first: those with the verdict's status, or else all."""
         same = tuple(part for part in self.parts if part.verdict.status == self.status)
         return foremost(same or self.parts, self.status)
 

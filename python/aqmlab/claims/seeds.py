@@ -51,7 +51,7 @@ class Seen:
     missing: npt.NDArray[np.bool_]
     """Seeds without a finished run in some cell of the comparison."""
     suspects: dict[int, str] = field(default_factory=dict)
-    """By seed index, a metric that is undefined for it, which need not matter: ``default(x, 0)``."""
+    """By seed index, a metric undefined for that seed, which need not matter: ``default(x, 0)``."""
     lacking: set[int] = field(default_factory=set)
     """Indices of the seeds for which the comparison itself is undefined."""
     figures: set[Key] = field(default_factory=set)

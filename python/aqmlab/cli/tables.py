@@ -58,7 +58,7 @@ def tell_losses(results: Results, *, as_json: bool) -> None:
 
 
 def print_doubts(checks: Sequence[Check]) -> None:
-    """Print reasons to distrust the answer, the most serious first, or how many checks found none."""
+    """Print reasons to distrust the answer, the most serious first, or how many checks passed."""
     from aqmlab.soundness import ranked
 
     console = answer_console()

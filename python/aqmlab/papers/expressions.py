@@ -74,7 +74,7 @@ class ExpressionValues:
         return {seed: None if value is None else unit.written_value(value) for seed, value in found.items()}
 
     def unit(self, expression: str, where: Mapping[str, str], what: str) -> str:
-        """The unit of these values; for differences of percentages, it is also ``%``."""
+        """The unit of these values; differences of percentages also have the unit ``%``."""
         asked, bound = of_each_seed(expression, where, what, self._names)
         return kind_of(asked, self._names, bound).unit.written()
 

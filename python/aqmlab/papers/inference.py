@@ -171,7 +171,7 @@ def infer(  # noqa: PLR0913 (keyword arguments)
     progress: Watcher | None = None,
     told: Callable[[str], object] = lambda _: None,
 ) -> InferredReading:
-    """Search for the reading that fits the part of a paper named in ``[infer]``, and test it on the rest.
+    """Search for the reading that best fits the part of a paper named in ``[infer]``; test it on the rest.
 
     Parameters
     ----------

@@ -157,7 +157,7 @@ class Search:
     # --- looking at readings
 
     def _errors(self, row: Row, count: int = 0) -> tuple[float, ...] | None:
-        """Return the errors of a reading with at least this many seeds, or ``None`` if it cannot be run."""
+        """Return the errors of a reading for at least this many seeds, or ``None`` if it cannot be run."""
         count = count or self.seeds
         known = self._tried.get(row, ())
         if known is None or len(known) >= count:
@@ -205,7 +205,7 @@ class Search:
         return [row for row in ranked if row == ranked[0] or self._mean(row, begin, end) < limit]
 
     def _nearest(self, rows: Iterable[Row], begin: int = 0, end: int = 0) -> Row:
-        """Return the one nearest to the fixed reading among the best reading and those equivalent to it."""
+        """Return, of the best reading and those equivalent to it, the one nearest to the fixed reading."""
         alike = self._alike(rows, begin, end)
         return min(alike, key=lambda row: (departures(row), self._mean(row, begin, end)))
 

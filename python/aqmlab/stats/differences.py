@@ -144,7 +144,7 @@ def unpaired_difference(a: Values, b: Values, confidence: float = CONFIDENCE) ->
     Parameters
     ----------
     a, b
-        Value by seed; it means nothing here that both have the same seed. The change is from ``b`` to ``a``.
+        Value by seed; equal seeds do not form pairs here. The change is from ``b`` to ``a``.
     confidence
         Confidence of the interval.
     """

@@ -1,7 +1,7 @@
 """The executor of a Dask cluster: tasks go to its workers, outcomes and recordings come back.
 
 Dask restarts a run whose worker dies. Tasks that Dask loses with its scheduler are resubmitted. Runs are
-named by their digests, so two simultaneous sweeps execute a run that both need only once.
+named by their digests, so a run that two simultaneous sweeps need is executed only once.
 """
 
 from __future__ import annotations

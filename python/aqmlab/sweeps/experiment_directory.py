@@ -237,7 +237,7 @@ def describe_experiment(cases: Cases) -> dict[str, Any]:
 
 
 def directory_name(cases: Cases, now: datetime | None = None) -> str:
-    """``20261121T193015Z-red-against-droptail-3fa9c1d2``: when, what, and a digest of all runs."""
+    """``20261121T193015Z-red-against-droptail-3fa9c1d2``: the time, the title, and a digest of all runs."""
     return f"{(now or datetime.now(UTC)).strftime('%Y%m%dT%H%M%SZ')}-{cases.name}"
 
 
@@ -275,7 +275,7 @@ def begin_directory(output: Path | str | None, cases: Cases, files: Mapping[str,
 
 
 def _make_directory(directory: Path, called: str, files: Mapping[str, str]) -> None:
-    """Create a directory with these files by name, completely or not at all.
+    """Create a directory with these files, given as contents by name, completely or not at all.
 
     Until it is complete, its content is in a temporary directory named after ``called``.
     """

@@ -219,7 +219,7 @@ class Place(ABC):
 
 @contextmanager
 def alone_in(directory: Path) -> Iterator[None]:
-    """Run the block while no other process is in such a block for the same directory; wait until then."""
+    """Wait until no other process is in such a block for the same directory, then run the block."""
     lock = os.open(directory / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
     try:
         # If the file system has no locks, the last writer wins, which is harmless because the tables are

@@ -65,7 +65,7 @@ def attempt(request: str, files: Mapping[str, bytes] | None = None) -> dict[str,
     Returns
     -------
     dict
-        ``answer``, as the process gave it; ``worker``, the address of this one; ``files``, those of the
+        ``answer``, as the process gave it; ``worker``, the address of this worker; ``files``, those of the
         recording by name, if the place cannot be reached from here; ``parts``, the versions that are here, if
         the run needs others.
     """

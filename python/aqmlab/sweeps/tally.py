@@ -27,7 +27,7 @@ class EndedRun:
     status
         ``finished``, ``present`` (another process has done it meanwhile) or ``failed``.
     cause, reason
-        For a failure: a word for counting, and a sentence.
+        For a failure: a word under which failures are counted, and a sentence.
     wall_s, cpu_s, events
         As measured for the run itself.
     """
