@@ -181,8 +181,8 @@ class Finding:
     parts
         Statements that must all hold.
     causes
-        For a failing finding: readings with which it holds, as candidates by setting. These
-        experiments explain it.
+        For a failing finding: readings with which it holds, as candidates by setting. Such a reading explains
+        the failure.
     cause_seeds
         The number of seeds of its causes, one of :data:`CAUSE_SEEDS`; empty: as in the multiverse.
     note

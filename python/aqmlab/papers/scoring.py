@@ -1,4 +1,4 @@
-"""Findings as claims: their scores, the decisive comparisons, and what smaller versions lack of them."""
+"""Findings as claims: their scores, the decisive comparisons, and the parts that smaller versions lack."""
 
 from __future__ import annotations
 
