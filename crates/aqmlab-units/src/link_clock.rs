@@ -65,10 +65,19 @@ impl Serialiser {
     #[inline(never)]
     fn recall(&mut self, size: Bytes) {
         let place = (size.get() >> 3 ^ size.get() >> 7) as usize % PLACES;
-        if size != self.known[place].size {
-            self.known[place] = self.quotient(size);
+        if size == self.known[place].size {
+            self.last = self.known[place];
+        } else {
+            self.learn(size, place);
         }
-        self.last = self.known[place];
+    }
+
+    /// Computes the quotient of `size`, and makes it the last.
+    #[cold]
+    #[inline(never)]
+    fn learn(&mut self, size: Bytes, place: usize) {
+        self.last = self.quotient(size);
+        self.known[place] = self.last;
     }
 
     fn quotient(&self, size: Bytes) -> Quotient {
