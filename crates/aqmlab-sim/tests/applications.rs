@@ -179,3 +179,57 @@ fn a_stopped_session_ends_its_connection() {
         assert_eq!(integers(r.table("run").expect("a run"), "in_flight_packets"), [0]);
     }
 }
+
+/// A lost answer leaves a hole at the client, whose next requests then carry SACK blocks. The kernel acknowledges each
+/// request before the application answers it (`prompt_ack`).
+#[test]
+fn an_acknowledgment_leaves_before_the_answer_to_a_request_with_sack_blocks() {
+    let text = format!(
+        r#"{PATH}
+        [record]
+        packets = {{ links = ["bottleneck", "reverse"], events = ["enqueue"] }}
+        [[traffic]]
+        name = "x"
+        kind = "pages"
+        users = 1
+        think = "100s"
+        origins = 1
+        waves = 1
+        objects = 60
+        weight = "12kB"
+        request = "4344B"
+        tcp = {{ profile = "linux", nagle = false, ack_every = 1 }}
+        [[delay]]
+        direction = "to_sender"
+        at = "exit"
+        loss = 0.1
+        "#
+    );
+    let r = record(&text, 10);
+    let packets = r.table("packets").expect("they are recorded");
+    let [bytes, payload, seq, ack] =
+        ["wire_bytes", "payload_bytes", "seq", "ack"].map(|name| integers(packets, name));
+    let links = support::names(packets, "place");
+    // The ends of requests with options, the latest acknowledgment without data, the end of the answers so far.
+    let (mut requests, mut acknowledged, mut answered, mut answers) = (Vec::new(), 0, 0, 0);
+    for i in 0..packets.rows() {
+        if links[i] == "bottleneck" {
+            if payload[i] > 0 && bytes[i] > payload[i] + 52 {
+                requests.push(seq[i] + payload[i]);
+            }
+        } else if payload[i] == 0 {
+            acknowledged = ack[i];
+        } else if seq[i] >= answered {
+            if requests.contains(&ack[i]) {
+                assert_eq!(
+                    acknowledged, ack[i],
+                    "no acknowledgment of its own precedes the answer at {}",
+                    seq[i]
+                );
+                answers += 1;
+            }
+            answered = seq[i] + payload[i];
+        }
+    }
+    assert_eq!(answers, 8);
+}
