@@ -58,19 +58,23 @@ impl OptionTable {
     /// packet with the number of the entry.
     #[cold]
     pub fn put(&mut self, packet: SimPacket, segment: &Segment, sack: Sack) -> SimPacket {
+        let Some(place) = self.free.pop() else {
+            self.add();
+            return self.put(packet, segment, sack);
+        };
         let Segment { window, sack_len, sack_permitted, .. } = *segment;
-        let options = Options { sack, window, sack_len, sack_permitted, held: true };
-        let place = self.free.pop().unwrap_or_else(|| self.add());
-        self.places[place as usize] = options;
+        self.places[place as usize] = Options { sack, window, sack_len, sack_permitted, held: true };
         packet.with_options(place, sack_len)
     }
 
+    /// Makes room for one packet more.
     #[cold]
-    fn add(&mut self) -> u32 {
+    #[inline(never)]
+    fn add(&mut self) {
         let nothing =
             Options { sack: Sack::NONE, window: 0, sack_len: 0, sack_permitted: false, held: false };
+        self.free.push(self.places.len() as u32);
         self.places.push(nothing);
-        (self.places.len() - 1) as u32
     }
 
     /// Frees the entry at `place`, whose packet has arrived. The options that it returns remain

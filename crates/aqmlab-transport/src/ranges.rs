@@ -91,11 +91,18 @@ impl Ranges {
     /// Returns the run that contains `number`.
     #[inline]
     pub(crate) fn run_of(&self, number: u64) -> Option<(u64, u64)> {
-        let run = match self.runs.last() {
-            Some(last) if last.0 <= number => last, // usually the number is near the last run
-            _ => self.runs[self.runs.partition_point(|r| r.1 <= number)..].first()?,
-        };
-        (run.0 <= number && number < run.1).then_some(*run)
+        match self.runs.last() {
+            // Usually the number is near the last run.
+            Some(last) if last.0 <= number => (number < last.1).then_some(*last),
+            _ => self.lower_run_of(number),
+        }
+    }
+
+    /// The same for a number below the last run.
+    #[inline(never)]
+    fn lower_run_of(&self, number: u64) -> Option<(u64, u64)> {
+        let run = self.runs.get(self.runs.partition_point(|r| r.1 <= number))?;
+        (run.0 <= number).then_some(*run)
     }
 
     /// Returns the lowest number not below `from` that is in no run.

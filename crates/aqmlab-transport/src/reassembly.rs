@@ -85,6 +85,7 @@ impl Beyond {
     }
 
     /// Records that an option leaves, and returns its number of blocks.
+    #[inline]
     pub(crate) fn report(&mut self, most: u32) -> u32 {
         self.reported = self.twice.take();
         (u32::from(self.recent.count) + u32::from(self.reported.is_some())).min(most)
@@ -95,6 +96,18 @@ impl Beyond {
     /// earlier options, most recent first (RFC 2018, section 4).
     #[inline]
     pub(crate) fn sack(&self, initial: u32, most: u32) -> Sack {
+        // Usually there is one hole.
+        if self.reported.is_none()
+            && self.recent.count == 1
+            && let Some((from, to)) = self.ranges.last().filter(|run| run.0 <= self.recent.numbers[0])
+        {
+            return Sack::one(to_wire(initial, from), to_wire(initial, to));
+        }
+        self.several_blocks(initial, most)
+    }
+
+    #[inline(never)]
+    fn several_blocks(&self, initial: u32, most: u32) -> Sack {
         let mut sack = Sack::NONE;
         if let Some((from, to)) = self.reported {
             sack.push(to_wire(initial, from), to_wire(initial, to));

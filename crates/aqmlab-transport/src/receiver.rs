@@ -264,9 +264,11 @@ impl Receiver {
     }
 
     /// Records that a SACK option leaves, and returns its number of blocks.
+    #[inline]
     pub(crate) fn report_blocks(&mut self, troubles: &mut Troubles, profile: &Profile) -> u32 {
         self.notes.clear(TWICE);
-        troubles.note().beyond.as_mut().map_or(0, |beyond| beyond.report(profile.sack_blocks))
+        let beyond = troubles.get_mut().and_then(|trouble| trouble.beyond.as_mut());
+        beyond.map_or(0, |beyond| beyond.report(profile.sack_blocks))
     }
 
     /// Returns the blocks of the latest SACK option.

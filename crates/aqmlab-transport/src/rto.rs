@@ -109,6 +109,7 @@ impl RtoTimer {
     }
 
     /// Sets the timer to fire `span` from now, at a tick of the profile's clock.
+    #[inline]
     pub(crate) fn arm_by_ticks(&mut self, now: Instant, span: Span, profile: &Profile) {
         self.deadline = fires_at(now, span, profile.timer_tick);
     }

@@ -18,6 +18,12 @@ impl Sack {
     /// No block.
     pub const NONE: Sack = Sack { blocks: [(0, 0); MAX_BLOCKS], count: 0 };
 
+    /// Returns an option with a single block.
+    #[inline]
+    pub(crate) const fn one(from: u32, to: u32) -> Sack {
+        Sack { blocks: [(from, to), (0, 0), (0, 0), (0, 0)], count: 1 }
+    }
+
     /// Returns the blocks; each has its first sequence number and the one after its last.
     pub fn blocks(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]

@@ -20,10 +20,13 @@ pub(crate) fn whole_ticks(span: Span, tick: Span) -> Span {
 }
 
 /// Returns the instant at which a timer set at `now` for `span` fires; it never fires early.
+#[inline]
 pub(crate) fn fires_at(now: Instant, span: Span, tick: Span) -> Instant {
-    if tick.is_zero() {
-        return now.saturating_add(span);
-    }
+    if tick.is_zero() { now.saturating_add(span) } else { fires_with_tick(now, span, tick) }
+}
+
+#[inline(never)]
+fn fires_with_tick(now: Instant, span: Span, tick: Span) -> Instant {
     let ns = tick.as_ns();
     let ticks = span.as_ns().div_ceil(ns);
     let (mut step, mut reach) = (1, REACH);

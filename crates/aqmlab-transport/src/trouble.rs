@@ -92,6 +92,18 @@ impl Troubles {
     /// Returns the history of losses so far for modification, and creates it if necessary.
     #[cold]
     pub(crate) fn note(&mut self) -> &mut Trouble {
-        self.0.get_or_insert_with(|| Box::new(Trouble::none()))
+        self.0.get_or_insert_with(nothing_yet)
     }
+
+    /// The memory of the congestion control, to change it.
+    #[inline]
+    pub(crate) fn control(&mut self) -> &mut Memory {
+        &mut self.0.get_or_insert_with(nothing_yet).control
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn nothing_yet() -> Box<Trouble> {
+    Box::new(Trouble::none())
 }

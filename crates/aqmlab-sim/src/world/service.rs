@@ -353,6 +353,9 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         let (at, marked) = (FlowRef { slot: packet.flow().slot, generation }, packet.ecn() == Ecn::Ce);
         match packet.options() {
             None => self.serve(class, flow, at, end, Some((segment, marked)), sending),
+            Some(place) if sending == Sending::FromList => {
+                self.reborrow().serve_listing_with_options(class, flow, at, end, (segment, marked), place)
+            }
             Some(place) => self.reborrow().serve_with_options(class, flow, at, end, (segment, marked), place),
         }
     }
@@ -402,6 +405,29 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         };
         let served = self.serve(class, flow, at, end, None, Sending::MayWait);
         Served { answered, ..served }
+    }
+
+    /// The same for a host that lists its segments.
+    #[inline(never)]
+    fn serve_listing_with_options(
+        mut self,
+        class: &mut Class,
+        flow: &mut Flow,
+        at: FlowRef,
+        end: End,
+        (segment, marked): (Segment, bool),
+        place: u32,
+    ) -> Served {
+        let options = self.options.take(place);
+        let segment = options.complete(segment);
+        flow.connection().endpoint(end).on_segment_with_sack(
+            self.now,
+            &segment,
+            &options.sack,
+            marked,
+            class.profile(),
+        );
+        self.serve(class, flow, at, end, None, Sending::FromList)
     }
 
     /// Passes an arrival (a segment, and whether it was marked) to an endpoint, sends what it has
@@ -598,6 +624,9 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             }
             if let Some(watch) = &mut self.watch {
                 watch.sent(self.now, &packet, lost);
+            }
+            if way == Sending::FromList && endpoint.has_ended_burst() {
+                break;
             }
         }
     }

@@ -37,6 +37,7 @@ struct Stage {
 
 impl Stage {
     /// Equation 2. If no W_max lies above the window, the stage begins at the plateau (4.8, 4.10).
+    #[inline(never)]
     fn begin(now: Instant, cwnd: f64, w_max: f64, profile: &Profile) -> Self {
         let w_max = w_max.max(cwnd);
         let k = libm::cbrt((w_max - cwnd) / profile.cubic_c);
@@ -81,6 +82,7 @@ impl Control for Cubic {
     }
 
     /// Sections 4.2 to 4.5.
+    #[inline(always)]
     fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         let cwnd = window.cwnd();
         let w_max = self.w_max;

@@ -27,6 +27,7 @@ use alloc::boxed::Box;
 
 use aqmlab_units::Instant;
 
+pub(crate) use reno::Reno;
 pub(crate) use window::{Ack, Heard, Outstanding, Sign, Window};
 
 use crate::profile::{Congestion, CubicGrowth, Profile, SlowStartExit};
@@ -35,7 +36,6 @@ use cubic::Cubic;
 use dctcp::Dctcp;
 use hystart::HyStart;
 use hystart_plus_plus::HyStartPlusPlus;
-use reno::Reno;
 use window::{Control, Cut};
 
 /// State of a control besides the window; none for Reno.
@@ -68,6 +68,8 @@ enum Exit {
 }
 
 impl Remembered {
+    #[cold]
+    #[inline(never)]
     fn new(profile: &Profile) -> Box<Self> {
         let now = match (profile.congestion, profile.cubic_growth) {
             // No endpoint is ever created with a control that only kernels have.
@@ -82,6 +84,15 @@ impl Remembered {
             SlowStartExit::HystartPlusPlus => Some(Exit::PlusPlus(HyStartPlusPlus::default())),
         };
         Box::new(Remembered { now, before: now, exit })
+    }
+
+    #[inline(never)]
+    fn start_slowly(&mut self, window: &mut Window, ack: Ack, profile: &Profile) {
+        let before = window.cwnd();
+        self.now.control().slow_start(window, &ack, profile);
+        if let Some(Exit::PlusPlus(exit)) = &self.exit {
+            window.slow_growth(before, exit.share());
+        }
     }
 }
 
@@ -142,11 +153,13 @@ impl<'m> Algorithm<'m> {
     /// Returns the control that `profile` names; if it needs a memory, it gets it from `memory`.
     #[inline(always)]
     pub(crate) fn of(profile: &Profile, memory: impl FnOnce() -> &'m mut Memory) -> Self {
-        if profile.remembers() {
-            Algorithm::Kept(memory().0.get_or_insert_with(|| Remembered::new(profile)))
-        } else {
-            Algorithm::Reno(Reno)
-        }
+        if profile.remembers() { Algorithm::kept(profile, memory()) } else { Algorithm::Reno(Reno) }
+    }
+
+    /// The same for a control that [has a memory](Profile::remembers).
+    #[inline(always)]
+    pub(crate) fn kept(profile: &Profile, memory: &'m mut Memory) -> Self {
+        Algorithm::Kept(memory.0.get_or_insert_with(|| Remembered::new(profile)))
     }
 }
 
@@ -171,16 +184,19 @@ impl Control for Remembered {
         }
     }
 
+    #[inline(always)]
     fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
-        let before = window.cwnd();
-        self.now.control().slow_start(window, ack, profile);
-        if let Some(Exit::PlusPlus(exit)) = &self.exit {
-            window.slow_growth(before, exit.share());
-        }
+        self.start_slowly(window, *ack, profile);
     }
 
+    /// Calls get a copy of the acknowledgment, so that the original needs no memory where CUBIC is inlined.
+    #[inline(always)]
     fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
-        self.now.control().avoid(window, ack, profile);
+        match &mut self.now {
+            Kept::Cubic(cubic) => cubic.avoid(window, ack, profile),
+            Kept::Counted(cubic) => cubic.avoid(window, &{ *ack }, profile),
+            other => other.control().avoid(window, &{ *ack }, profile),
+        }
     }
 
     fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut {

@@ -6,7 +6,7 @@ use aqmlab_units::Instant;
 
 use super::by_segments::Signs;
 use super::{Endpoint, HANDSHAKE_ACK, LIMITED, NO_BURST_LIMIT, RESET, RETRANSMISSION};
-use crate::congestion::{Ack, Heard};
+use crate::congestion::{Ack, Algorithm, Heard, Reno};
 use crate::connection::State;
 use crate::event::Ending;
 use crate::profile::{EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, Profile, Recovery, SackPipe};
@@ -403,15 +403,25 @@ impl Endpoint {
     /// Notifies the congestion control of `bytes` acknowledged, which `una` already includes.
     #[inline(always)]
     pub(super) fn open_window(&mut self, now: Instant, bytes: u32, profile: &Profile) {
-        let ack = Ack {
-            now,
-            bytes,
-            flight: self.flight + bytes,
-            srtt: self.rto.srtt(),
-            after_timeout: self.troubles.get().recovery.after_timeout(),
-        };
-        let (window, algorithm) = self.congestion(profile);
-        window.acked(algorithm, &ack, profile);
+        if profile.remembers() {
+            self.open_window_from_memory(now, bytes, profile);
+        } else {
+            self.window.acked(Reno, &self.ack(now, bytes), profile);
+        }
+    }
+
+    /// The same for a congestion control with a memory.
+    #[inline(never)] // keeps the path of Reno short
+    fn open_window_from_memory(&mut self, now: Instant, bytes: u32, profile: &Profile) {
+        let ack = self.ack(now, bytes);
+        self.window.acked(Algorithm::kept(profile, self.troubles.control()), &ack, profile);
+    }
+
+    /// The acknowledgment of `bytes`, which `una` already includes.
+    #[inline(always)]
+    fn ack(&self, now: Instant, bytes: u32) -> Ack {
+        let after_timeout = self.troubles.get().recovery.after_timeout();
+        Ack { now, bytes, flight: self.flight + bytes, srtt: self.rto.srtt(), after_timeout }
     }
 
     /// RFC 6298, 5.2 and 5.3. If a mark has closed the window, the timer is needed although nothing is

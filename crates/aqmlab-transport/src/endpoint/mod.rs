@@ -338,7 +338,7 @@ impl Endpoint {
     #[inline(always)]
     fn congestion(&mut self, profile: &Profile) -> (&mut Window, Algorithm<'_>) {
         let Endpoint { window, troubles, .. } = self;
-        (window, Algorithm::of(profile, || &mut troubles.note().control))
+        (window, Algorithm::of(profile, || troubles.control()))
     }
 
     /// Returns the data outstanding at a congestion signal, of which the window counts `flight`

@@ -25,11 +25,19 @@ impl Endpoint {
     #[inline(always)]
     pub fn poll_transmit_listing(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         let by_list = self.notes.any(SELECTIVE) && !self.notes.any(DUE & !SELECTIVE);
-        if by_list && self.state.is_synchronised() && self.tracks(profile) {
+        if by_list && self.state.is_synchronised() {
+            debug_assert!(self.tracks(profile), "with such a profile, only a list selects segments");
             self.transmit_listed(now, profile)
         } else {
             self.transmit_otherwise(now, profile)
         }
+    }
+
+    /// Returns whether [`Endpoint::poll_transmit_listing`] would return nothing, as is known after the
+    /// last segment that the window permits.
+    #[inline(always)]
+    pub fn has_ended_burst(&self) -> bool {
+        self.burst == 0 && !self.notes.any(DUE & !SELECTIVE) && !self.receiver.owes_ack()
     }
 
     #[cold]
@@ -466,7 +474,7 @@ impl Endpoint {
 
     /// Returns a segment without payload at `from`; with the ACK bit, it acknowledges everything that
     /// has arrived in order.
-    #[inline]
+    #[inline(always)]
     fn control(&mut self, flags: Flags, from: u64, profile: &Profile) -> Segment {
         let mut segment = Segment {
             seq: to_wire(profile.initial_sequence, from),

@@ -53,7 +53,7 @@ impl Endpoint {
             twin
         });
         match predicted {
-            Predicted::Ack { bytes } if listing && self.tracks(profile) => {
+            Predicted::Ack { bytes } if listing && self.troubles.tracking().is_some() => {
                 self.note_predicted(seg, profile);
                 self.on_calm_ack(now, bytes, profile);
             }
@@ -77,12 +77,10 @@ impl Endpoint {
             twin.on_any_segment(now, seg, sack, ce, profile);
             twin
         });
-        if !(self.is_pure_report(seg, ce, profile) && self.on_report(now, sack, profile)) {
+        if !(self.is_pure_report(seg, ce, profile) && self.on_report(now, seg, sack, profile)) {
             self.on_any_segment(now, seg, sack, ce, profile);
             return;
         }
-        self.note_predicted(seg, profile);
-        self.end_burst_without_room(profile);
         debug_assert_eq!(Some(&*self), twin.as_ref(), "the fast path and the full one agree");
     }
 
@@ -140,7 +138,7 @@ impl Endpoint {
     }
 
     #[inline(always)]
-    fn note_predicted(&mut self, seg: &Segment, profile: &Profile) {
+    pub(super) fn note_predicted(&mut self, seg: &Segment, profile: &Profile) {
         self.burst = profile.max_burst;
         self.peer_window = seg.window;
         self.ecn.on_ack(Flags::ACK); // its only flag

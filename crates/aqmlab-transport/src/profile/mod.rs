@@ -348,12 +348,6 @@ impl Profile {
         self.timer_tick.saturating_mul(2)
     }
 
-    /// Returns the shortest possible retransmission timeout.
-    #[inline]
-    pub(crate) fn least_rto(&self) -> Span {
-        self.min_rto.min(self.max_rto)
-    }
-
     /// Returns the number of reported blocks that a receiver remembers.
     pub(crate) fn remembered_blocks(&self) -> usize {
         match self.sack_memory {

@@ -6,7 +6,8 @@ use aqmlab_units::{Instant, Span};
 
 use super::pace::Pace;
 use super::prr::Prr;
-use super::segments::Segments;
+use super::segments::{Found, Segments};
+use crate::congestion::Window;
 use crate::profile::{Profile, RttArithmetic};
 use crate::rto::Deviation;
 
@@ -150,6 +151,15 @@ impl Tracking {
         }
     }
 
+    /// Records that a new segment of `len` bytes leaves, which ends at `end`.
+    #[inline(always)]
+    pub(crate) fn sent_new(&mut self, now: Instant, len: u32, end: u64, profile: &Profile) {
+        self.segments.sent(now, end);
+        if 0 < len && len < profile.mss {
+            self.partial_end = end;
+        }
+    }
+
     /// Returns the departure times of paced segments and of bursts, for modification.
     pub(crate) fn pace(&mut self) -> &mut Pace {
         self.pace.get_or_insert_with(|| Box::new(Pace::new()))
@@ -178,6 +188,14 @@ impl Tracking {
         self.is_calm() && !self.probe_due && !self.retransmission_due
     }
 
+    /// Returns whether the window has no room until an arrival or a timer.
+    #[inline(always)]
+    pub(crate) fn fills(&self, window: &Window, profile: &Profile) -> bool {
+        let urgent = self.retransmission_due || self.probe_due;
+        let full = u64::from(self.segments.in_flight()) >= window.usable(0, profile);
+        full && !urgent && !profile.pacing && profile.burst == 1
+    }
+
     /// Returns how long to wait before a probe (RFC 8985, section 7.2).
     #[inline(always)]
     pub(crate) fn probe_timeout(&self, srtt: Option<Span>, profile: &Profile) -> Span {
@@ -193,5 +211,15 @@ impl Tracking {
 
     pub(crate) fn is_recovering(&self) -> bool {
         matches!(self.phase, Phase::Recovery | Phase::Loss)
+    }
+
+    /// Returns whether lost segments, of which `found` are new, begin another phase.
+    #[inline]
+    pub(crate) fn has_begun_losing(&self, found: Found) -> bool {
+        match self.phase {
+            Phase::Open | Phase::Reduction => self.segments.lost() > 0,
+            Phase::Recovery => false,
+            Phase::Loss => found.copies > 0,
+        }
     }
 }

@@ -155,7 +155,11 @@ impl Endpoint {
         if let Some(wait) = wait {
             self.rto.arm_by_ticks(now, wait + profile.patience(), profile);
             self.tracking_mut().timer = Timer::Reordering;
-        } else if advances || news.first_sacked.is_some_and(|rtt| self.sacked_is_older_than_first(now, rtt)) {
+        } else if advances
+            || news
+                .first_sacked
+                .is_some_and(|rtt| timers::sacked_is_older_than_first(self.tracking(), now, rtt))
+        {
             self.rearm(now, true, profile);
         }
     }
@@ -230,27 +234,14 @@ impl Endpoint {
         }
     }
 
-    #[inline(always)]
     fn note_round_trip(&mut self, rtt: Span, reach: (u64, u64), profile: &Profile) {
         let Endpoint { rto, troubles, .. } = self;
         measure(rto, troubles.tracking_mut().expect("made with the connection"), rtt, reach, profile);
     }
 
-    /// Marks lost segments; returns their number, and how long to wait before looking for more.
-    #[inline(always)]
     fn find_lost(&mut self, now: Instant, profile: &Profile) -> (Found, Option<Span>) {
         let srtt = self.rto.srtt();
-        let tracking = self.tracking_mut();
-        let recovering = tracking.is_recovering();
-        let segments = &mut tracking.segments;
-        if segments.is_orderly() && !(profile.rack && segments.first_is_overtaken()) {
-            return (Found::default(), None);
-        }
-        if profile.rack {
-            segments.find_lost_by_time(now, recovering, srtt, profile)
-        } else {
-            (segments.find_lost_by_count(profile.dupthresh), None)
-        }
+        find_lost(self.tracking_mut(), now, srtt, profile)
     }
 
     /// Without SACK, declares the first segment lost after `dupthresh` duplicate ACKs, and after each
@@ -264,6 +255,26 @@ impl Endpoint {
             Phase::Loss => false,
         };
         if due { tracking.segments.find_first_lost() } else { Found::default() }
+    }
+}
+
+/// Marks lost segments; returns their number, and how long to wait before looking for more.
+#[inline(always)]
+fn find_lost(
+    tracking: &mut Tracking,
+    now: Instant,
+    srtt: Option<Span>,
+    profile: &Profile,
+) -> (Found, Option<Span>) {
+    let recovering = tracking.is_recovering();
+    let segments = &mut tracking.segments;
+    if segments.is_orderly() && !(profile.rack && segments.first_is_overtaken()) {
+        return (Found::default(), None);
+    }
+    if profile.rack {
+        segments.find_lost_by_time(now, recovering, srtt, profile)
+    } else {
+        (segments.find_lost_by_count(profile.dupthresh), None)
     }
 }
 

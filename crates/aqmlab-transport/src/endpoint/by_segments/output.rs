@@ -2,6 +2,7 @@
 
 use aqmlab_units::Instant;
 
+use super::timers::{probe_stands, rearm};
 use crate::endpoint::Endpoint;
 use crate::profile::Profile;
 use crate::recovery::{Frto, Phase, Probe, Timer};
@@ -18,14 +19,14 @@ impl Endpoint {
         if profile.pacing {
             self.release_timer(now);
         }
-        if core::mem::take(&mut self.tracking_mut().probe_due) {
-            return Some(self.transmit_probe(now, profile));
-        }
-        if self.unacked == 0 {
+        if self.unacked == 0 && !self.tracking().probe_due {
             self.restart_after_idle(now, profile);
         }
         let usable = self.window.usable(0, profile);
         let tracking = self.tracking_mut();
+        if core::mem::take(&mut tracking.probe_due) {
+            return Some(self.transmit_probe(now, profile));
+        }
         let urgent = core::mem::take(&mut tracking.retransmission_due);
         if !urgent && u64::from(tracking.segments.in_flight()) >= usable {
             return None;
@@ -44,20 +45,19 @@ impl Endpoint {
         if in_bursts {
             self.note_burst(now, profile);
         }
-        let segment = match lost {
+        let (segment, in_flight) = match lost {
             Some(place) => {
                 self.tracking_mut().undo.sent_again();
-                self.transmit_again(now, place, profile)
+                let segment = self.transmit_again(now, place, profile);
+                (segment, self.tracking().segments.in_flight())
             }
             None => self.transmit_new(now, profile),
         };
         if profile.pacing {
             self.note_pace(now, segment.len, profile);
         }
-        self.burst -= 1;
-        if u64::from(self.tracking().segments.in_flight()) >= usable {
-            self.burst = 0; // whatever opens the window starts a new burst: no need to check again
-        }
+        // Without room, no need to check again: whatever opens the window starts a new burst.
+        self.burst = if u64::from(in_flight) < usable { self.burst - 1 } else { 0 };
         Some(segment)
     }
 
@@ -69,12 +69,8 @@ impl Endpoint {
 
     /// Ends the burst if the window has no room now, so that nothing more leaves before the next
     /// arrival.
-    #[inline(always)]
-    pub(in crate::endpoint) fn end_burst_without_room(&mut self, profile: &Profile) {
-        let tracking = self.tracking();
-        let urgent = tracking.retransmission_due || tracking.probe_due;
-        let full = u64::from(tracking.segments.in_flight()) >= self.window.usable(0, profile);
-        if full && !urgent && !profile.pacing && profile.burst == 1 {
+    pub(super) fn end_burst_without_room(&mut self, profile: &Profile) {
+        if self.tracking().fills(&self.window, profile) {
             self.burst = 0;
         }
     }
@@ -93,9 +89,12 @@ impl Endpoint {
             return None;
         }
         let segment = self.new_data(now, profile);
-        self.list_new(now, segment.len, profile);
-        if profile.tail_loss_probe && !self.probe_stands(now, in_flight, profile) {
-            self.rearm_calmly(now, false, profile);
+        let (end, by_sack) = (self.sent(), self.uses_sack());
+        let Endpoint { rto, troubles, .. } = self;
+        let tracking = troubles.tracking_mut().expect("made with the connection");
+        tracking.sent_new(now, segment.len, end, profile);
+        if profile.tail_loss_probe && !probe_stands(rto, tracking, now, in_flight, profile) {
+            rearm(rto, tracking, true, now, false, by_sack, profile);
         }
         self.burst = if in_flight + 1 < usable { self.burst - 1 } else { 0 }; // as above
         Some(segment)
@@ -111,26 +110,19 @@ impl Endpoint {
         tracking.probe_due || room && (new || tracking.segments.first_lost().is_some())
     }
 
-    fn transmit_new(&mut self, now: Instant, profile: &Profile) -> Segment {
+    /// Returns new data, and the number of segments in flight with it.
+    #[inline(always)]
+    fn transmit_new(&mut self, now: Instant, profile: &Profile) -> (Segment, u32) {
         let segment = self.new_data(now, profile);
-        self.list_new(now, segment.len, profile);
+        let end = self.sent();
         let tracking = self.tracking_mut();
+        tracking.sent_new(now, segment.len, end, profile);
         tracking.prr.sent();
+        let in_flight = tracking.segments.in_flight();
         if profile.tail_loss_probe && tracking.timer != Timer::Reordering && tracking.phase == Phase::Open {
             self.rearm(now, false, profile);
         }
-        segment
-    }
-
-    /// Adds to the list a new segment of `len` bytes, which has just left.
-    #[inline(always)]
-    fn list_new(&mut self, now: Instant, len: u32, profile: &Profile) {
-        let end = self.sent();
-        let tracking = self.tracking_mut();
-        tracking.segments.sent(now, end);
-        if 0 < len && len < profile.mss {
-            tracking.partial_end = end;
-        }
+        (segment, in_flight)
     }
 
     /// Returns whether a partial segment is still unacknowledged.
@@ -138,6 +130,7 @@ impl Endpoint {
         self.tracking().partial_end > self.una
     }
 
+    #[inline(never)]
     fn transmit_again(&mut self, now: Instant, place: usize, profile: &Profile) -> Segment {
         let (from, to) = self.tracking().segments.bounds(place, self.una);
         let most = (to - from) as u32;
@@ -156,6 +149,8 @@ impl Endpoint {
 
     /// RFC 8985, section 7.3: returns new data if there is any, and otherwise the last segment
     /// again.
+    #[cold]
+    #[inline(never)]
     fn transmit_probe(&mut self, now: Instant, profile: &Profile) -> Segment {
         let (len, reach) = (self.segment_len(self.next(), profile), self.reach(profile));
         // Of all limits on new data, only the receive window applies; Nagle's rule does not.
@@ -165,7 +160,8 @@ impl Endpoint {
             Some(place) => self.transmit_again(now, place, profile),
             None => {
                 let segment = self.new_data(now, profile);
-                self.list_new(now, segment.len, profile);
+                let end = self.sent();
+                self.tracking_mut().sent_new(now, segment.len, end, profile);
                 segment
             }
         };

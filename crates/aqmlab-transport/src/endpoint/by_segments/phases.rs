@@ -1,6 +1,6 @@
 //! Reactions to congestion: recoveries and reductions, and whether these were spurious.
 
-use crate::congestion::{Outstanding, Sign};
+use crate::congestion::{Outstanding, Sign, Window};
 use crate::endpoint::Endpoint;
 use crate::profile::Profile;
 use crate::recovery::{Delivery, Found, Frto, News, Phase, Tracking, Undo};
@@ -131,7 +131,6 @@ impl Endpoint {
 
     /// Begins fast recovery at a loss (after a timeout, only at the loss of a retransmission); at an
     /// echo, begins only a reduction.
-    #[inline(always)]
     pub(super) fn enter_phase(&mut self, found: Found, delivered: u32, echo: bool, profile: &Profile) {
         let tracking = self.tracking();
         let lost = tracking.segments.lost() > 0;
@@ -194,15 +193,26 @@ impl Endpoint {
     }
 
     /// Advances a reduction in progress by the number of segments that have arrived.
-    #[inline(always)]
     pub(super) fn reduce_window(&mut self, delivered: u32, safe: bool, profile: &Profile) {
-        let ssthresh = self.window.ssthresh();
-        let tracking = self.tracking_mut();
-        if profile.prr && tracking.reduces() && delivered > 0 {
-            let in_flight = tracking.segments.in_flight();
-            let ack = Delivery { segments: delivered, in_flight, safe };
-            let segments = tracking.prr.window(ack, ssthresh as u32);
-            self.window.set(segments);
-        }
+        let Endpoint { window, troubles, .. } = self;
+        let tracking = troubles.tracking_mut().expect("made with the connection");
+        reduce_window(window, tracking, delivered, safe, profile);
+    }
+}
+
+/// Advances a reduction in progress by the number of segments that have arrived.
+#[inline(always)]
+pub(super) fn reduce_window(
+    window: &mut Window,
+    tracking: &mut Tracking,
+    delivered: u32,
+    safe: bool,
+    profile: &Profile,
+) {
+    if profile.prr && tracking.reduces() && delivered > 0 {
+        let in_flight = tracking.segments.in_flight();
+        let ack = Delivery { segments: delivered, in_flight, safe };
+        let segments = tracking.prr.window(ack, window.ssthresh() as u32);
+        window.set(segments);
     }
 }

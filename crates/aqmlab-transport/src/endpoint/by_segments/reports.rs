@@ -4,20 +4,33 @@
 
 use aqmlab_units::Instant;
 
-use crate::congestion::Heard;
+use super::phases::reduce_window;
+use super::timers::{rearm, sacked_is_older_than_first};
+use super::{find_lost, measure};
+use crate::congestion::{Algorithm, Heard};
 use crate::endpoint::Endpoint;
 use crate::profile::Profile;
 use crate::recovery::{Frto, Phase, Timer};
 use crate::sack::Sack;
+use crate::segment::Segment;
+use crate::trouble::Trouble;
 
 impl Endpoint {
     /// Processes a pure acknowledgment of `una` that reports one more segment. Returns false, and changes
     /// nothing, if it reports anything else, or may end a phase, or concerns a probe or a timeout.
     #[inline(always)]
-    pub(in crate::endpoint) fn on_report(&mut self, now: Instant, sack: &Sack, profile: &Profile) -> bool {
+    pub(in crate::endpoint) fn on_report(
+        &mut self,
+        now: Instant,
+        seg: &Segment,
+        sack: &Sack,
+        profile: &Profile,
+    ) -> bool {
         let (una, sent) = (self.una, self.sent());
-        let Some(trouble) = self.troubles.get_mut() else { return false };
-        let Some(tracking) = trouble.tracking.as_deref_mut() else { return false };
+        let Endpoint { rto, window, troubles, .. } = self;
+        let Some(trouble) = troubles.get_mut() else { return false };
+        let Trouble { tracking, counts, control, .. } = trouble;
+        let Some(tracking) = tracking.as_deref_mut() else { return false };
         let answers_probe = tracking.probe.is_some_and(|probe| una >= probe.end);
         let judges_timeout = tracking.phase == Phase::Loss && tracking.frto != Frto::Off;
         let ends_phase = tracking.phase != Phase::Open && una >= tracking.recover;
@@ -28,20 +41,28 @@ impl Endpoint {
             return false;
         };
         self.unsettled = true;
-        trouble.counts.duplicate_acks += 1;
-        self.note_round_trip(rtt, (una, sent), profile);
+        counts.duplicate_acks += 1;
+        measure(rto, tracking, rtt, (una, sent), profile);
         if profile.hears {
             let heard = Heard { now, bytes: 0, segments: 1, marked: false, una, sent, rtt: Some(rtt) };
-            self.hear(&heard, profile);
+            window.heard(Algorithm::of(profile, || control), &heard, profile);
         }
-        let (found, wait) = self.find_lost(now, profile);
-        self.enter_phase(found, 1, false, profile);
-        self.reduce_window(1, false, profile);
+        let (found, wait) = find_lost(tracking, now, rto.srtt(), profile);
+        if tracking.has_begun_losing(found) {
+            self.enter_phase(found, 1, false, profile);
+        }
+        self.note_predicted(seg, profile);
+        let Endpoint { rto, window, troubles, unacked, burst, .. } = self;
+        let tracking = troubles.tracking_mut().expect("made with the connection");
+        reduce_window(window, tracking, 1, false, profile);
         if let Some(wait) = wait {
-            self.rto.arm_by_ticks(now, wait + profile.patience(), profile);
-            self.tracking_mut().timer = Timer::Reordering;
-        } else if self.sacked_is_older_than_first(now, rtt) {
-            self.rearm_with(now, true, false, profile); // no probe while something is missing
+            rto.arm_by_ticks(now, wait + profile.patience(), profile);
+            tracking.timer = Timer::Reordering;
+        } else if sacked_is_older_than_first(tracking, now, rtt) {
+            rearm(rto, tracking, *unacked > 0, now, true, false, profile); // no probe while something is missing
+        }
+        if tracking.fills(window, profile) {
+            *burst = 0;
         }
         true
     }

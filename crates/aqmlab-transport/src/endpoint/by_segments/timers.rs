@@ -9,14 +9,6 @@ use crate::recovery::{Frto, Phase, Timer, Tracking};
 use crate::rto::RtoTimer;
 
 impl Endpoint {
-    /// Returns whether newly SACKed data with this round-trip time was sent before the latest
-    /// transmission of the first outstanding segment, which must then be a retransmission.
-    #[inline(always)]
-    pub(super) fn sacked_is_older_than_first(&self, now: Instant, rtt: Span) -> bool {
-        let left = self.tracking().segments.first_left();
-        left.is_some_and(|left| rtt > now.saturating_since(left))
-    }
-
     /// Sets the timer for a probe or for a retransmission timeout. With `anew`, the time counts from the
     /// acknowledgment that starts the timer; otherwise, and if another timer came first, it counts from
     /// when the first outstanding segment was sent.
@@ -26,34 +18,9 @@ impl Endpoint {
             && tracking.probe.is_none()
             && matches!(tracking.phase, Phase::Open | Phase::Reduction)
             && tracking.segments.is_orderly();
-        self.rearm_with(now, anew, probes && profile.tail_loss_probe, profile);
-    }
-
-    /// Does the same while the list is settled.
-    #[inline(always)]
-    pub(super) fn rearm_calmly(&mut self, now: Instant, anew: bool, profile: &Profile) {
-        self.rearm_with(now, anew, profile.tail_loss_probe && self.uses_sack(), profile);
-    }
-
-    /// Does the same; `probes` says whether the timer may be set for a probe.
-    #[inline(always)]
-    pub(super) fn rearm_with(&mut self, now: Instant, anew: bool, probes: bool, profile: &Profile) {
         let Endpoint { rto, troubles, unacked, .. } = self;
         let tracking = troubles.tracking_mut().expect("made with the connection");
-        rearm(rto, tracking, *unacked > 0, now, anew, probes, profile);
-    }
-
-    /// Returns whether the timer is already set as a new segment would set it. This is so if it was set
-    /// for a probe at this same instant, with more than one segment `outstanding`, and the
-    /// retransmission timeout is later in any case.
-    #[inline(always)]
-    pub(super) fn probe_stands(&self, now: Instant, outstanding: u64, profile: &Profile) -> bool {
-        let tracking = self.tracking();
-        let timeout = || tracking.segments.first_left().map(|left| left.saturating_add(profile.least_rto()));
-        tracking.timer == Timer::Probe
-            && tracking.probe_set == now
-            && outstanding > 1
-            && timeout() >= Some(self.rto.deadline())
+        rearm(rto, tracking, *unacked > 0, now, anew, probes && profile.tail_loss_probe, profile);
     }
 
     /// Handles the timer's expiry; returns true if this was not a retransmission timeout.
@@ -120,6 +87,32 @@ impl Endpoint {
     }
 }
 
+/// Returns whether newly SACKed data with this round-trip time was sent before the latest transmission of
+/// the first outstanding segment, which must then be a retransmission.
+#[inline(always)]
+pub(super) fn sacked_is_older_than_first(tracking: &Tracking, now: Instant, rtt: Span) -> bool {
+    let left = tracking.segments.first_left();
+    left.is_some_and(|left| rtt > now.saturating_since(left))
+}
+
+/// Returns whether the timer is already set as a new segment would set it. This is so if it was set for a
+/// probe at this same instant, with more than one segment `outstanding`, and the retransmission timeout is
+/// later in any case.
+#[inline(always)]
+pub(super) fn probe_stands(
+    rto: &RtoTimer,
+    tracking: &Tracking,
+    now: Instant,
+    outstanding: u64,
+    profile: &Profile,
+) -> bool {
+    let timeout = || tracking.segments.first_left().map(|left| left.saturating_add(profile.min_rto));
+    tracking.timer == Timer::Probe
+        && tracking.probe_set == now
+        && outstanding > 1
+        && timeout() >= Some(rto.deadline())
+}
+
 /// Sets the timer for a probe or for a timeout if data is `outstanding`.
 #[inline(always)]
 pub(super) fn rearm(
@@ -138,14 +131,20 @@ pub(super) fn rearm(
     }
     let since_first = if probes { !anew } else { tracking.timer != Timer::Timeout };
     let first = if since_first { tracking.segments.first_left() } else { None };
-    let timeout = |rto| first.unwrap_or(now).saturating_add(rto).saturating_since(now);
-    tracking.timer = if probes { Timer::Probe } else { Timer::Timeout };
-    let probe = if probes { tracking.probe_timeout(rto.srtt(), profile) } else { Span::MAX };
-    let wait = if probe <= timeout(profile.least_rto()) {
-        tracking.probe_set = now;
-        probe
+    let timeout = |rto| first.map_or(rto, |first| first.saturating_add(rto).saturating_since(now));
+    let wait = if probes {
+        tracking.timer = Timer::Probe;
+        let probe = tracking.probe_timeout(rto.srtt(), profile);
+        // No timeout is shorter than `min_rto`.
+        if probe <= timeout(profile.min_rto) {
+            tracking.probe_set = now;
+            probe
+        } else {
+            probe.min(timeout(rto.rto(profile)))
+        }
     } else {
-        probe.min(timeout(rto.rto(profile)))
+        tracking.timer = Timer::Timeout;
+        timeout(rto.rto(profile))
     };
     rto.arm_by_ticks(now, wait, profile);
 }

@@ -96,7 +96,7 @@ impl Segments {
     }
 
     /// Records a new segment that ends at `end`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn sent(&mut self, now: Instant, end: u64) {
         if self.list.len() == self.list.capacity() {
             self.move_down();

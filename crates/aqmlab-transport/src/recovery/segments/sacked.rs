@@ -25,9 +25,15 @@ impl Segments {
             Some(known) if from <= known.1 => known.1,
             _ => from,
         };
-        let at = self.place_after(begin);
-        let segment = *self.list.get(at)?;
-        if segment.end != to || segment.marks() & !LOST != 0 || self.begin(at, una) != begin {
+        let mut at = self.sacked_to.max(self.first);
+        if !self.is_segment(at, (begin, to), una) {
+            at = self.search_place_after(begin);
+            if !self.is_segment(at, (begin, to), una) {
+                return None;
+            }
+        }
+        let segment = self.list[at];
+        if segment.marks() & !LOST != 0 {
             return None;
         }
         self.lost -= u32::from(segment.has(LOST));
@@ -98,6 +104,12 @@ impl Segments {
         self.sacked_to = at;
     }
 
+    /// Returns whether `[from, to)` is the segment at this place.
+    #[inline(always)]
+    fn is_segment(&self, at: usize, (from, to): (u64, u64), una: u64) -> bool {
+        self.list.get(at).is_some_and(|segment| segment.end == to) && self.begin(at, una) == from
+    }
+
     /// Returns the place of the first segment that ends after `number`.
     #[inline]
     fn place_after(&self, number: u64) -> usize {
@@ -106,6 +118,11 @@ impl Segments {
         if at <= self.list.len() && (at == self.first || ends_by(at - 1)) && !ends_by(at) {
             return at;
         }
+        self.search_place_after(number)
+    }
+
+    #[inline(never)]
+    fn search_place_after(&self, number: u64) -> usize {
         self.first + self.list[self.first..].partition_point(|segment| segment.end <= number)
     }
 
