@@ -1,6 +1,7 @@
 """A laboratory for active queue management.
 
-A scenario goes in, a recording comes out, and one set of metrics, statistics, figures and reports reads it::
+A scenario goes in, a recording comes out, and one set of metrics, statistics, figures and reports
+uses that recording::
 
     import aqmlab
 

@@ -1,4 +1,4 @@
-"""The answer: metrics of every cell, or of every class of traffic in it, each as a mean over seeds."""
+"""The answer: the metrics of every cell, or of every class of traffic in a cell, as means over seeds."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ HEADLINE = (
 """The default metrics of an answer, in addition to those that a scenario names."""
 
 Settings = tuple[tuple[str, str], ...]
-"""Axis and label of a case, in the order of the axes."""
+"""The pairs of axis and label that identify a case, in the order of the axes."""
 
 
 class Row(NamedTuple):
-    """The subject of a figure: a cell, and all traffic in it or one class."""
+    """What a figure refers to: a cell, and either all traffic in it or one class."""
 
     cell: Cell
     class_name: str
@@ -51,28 +51,28 @@ class Row(NamedTuple):
 class Answer(Framed):
     """Metrics by cell and, on request, by class of traffic.
 
-    When printed, it is the table that the command line shows. As a data frame (:meth:`to_frame`) it has a row
-    per run, or per run and class, with a column per axis, ``arm``, ``class`` where there are rows
-    of classes, ``seed`` and one per metric.
+    When printed, it is the table that the command line shows. As a data frame (:meth:`to_frame`) it
+    has a row per run, or per run and class. Its columns are one per axis, ``arm``, ``class`` if
+    rows are per class, ``seed``, and one per metric.
 
-    Methods take a cell or, if no values are swept, the name of an arm. They also take the class if there
-    are rows of several.
+    Methods take a cell or, if no values are swept, the name of an arm. They also take the name of a
+    class if rows are per class.
 
     Attributes
     ----------
     results
         The results that it summarises.
     asked_queue
-        The queue as requested; ``None`` is the queue by which each cell is judged.
+        The queue as requested; ``None`` means the queue by which each cell is judged.
     class_name
-        The class of traffic; ``*`` is all traffic whose data cross the queue, or with queue ``*``
-        all traffic.
+        The class of traffic; ``*`` means all traffic whose data cross the queue or, if the queue is
+        ``*`` too, all traffic.
     by_class
         Whether there is a row for each class.
     metrics
         The metrics requested.
     by_name
-        Whether the metrics were named, instead of the default ones.
+        Whether the metrics were named explicitly rather than taken by default.
     values
         By row, metric name and seed; ``None`` where the metric is not defined.
     """
@@ -103,7 +103,7 @@ class Answer(Framed):
 
     @property
     def shown(self) -> tuple[Metric, ...]:
-        """The metrics that were named, or the default ones of which some run has a value."""
+        """The metrics that were named, or else those of the default ones that have a value in some run."""
         return self.metrics if self.by_name else self._there
 
     @cached_property
@@ -112,7 +112,7 @@ class Answer(Framed):
 
     @cached_property
     def cases(self) -> tuple[tuple[Settings, tuple[Cell, ...]], ...]:
-        """Each case and its cells, which differ by their arm."""
+        """Each case with its cells, one per arm."""
         return tuple(
             (settings, tuple(cells)) for settings, cells in groupby(self.results.cells, lambda c: c.settings)
         )
@@ -196,7 +196,7 @@ class Answer(Framed):
         return difference(self.by_seed(of, metric, class_name), self.by_seed(other, metric, class_name))
 
     def defined_in(self, of: Cell | str, metric: str, class_name: str | None = None) -> str:
-        """Return ``"3 of 10"`` where some seeds lack the figure, because those seeds may be the bad ones."""
+        """Return ``"3 of 10"`` if some seeds lack the figure; those seeds may be the bad ones."""
         values = self.by_seed(of, metric, class_name).values()
         count = sum(value is not None for value in values)
         return f"{count} of {len(values)}" if 0 < count < len(values) else ""
@@ -216,7 +216,7 @@ class Answer(Framed):
         return (f"{mean} ±{half}" if half else mean) + (f" ({some})" if some else "")
 
     def without_chance(self) -> tuple[str, ...]:
-        """The arms in which all seeds gave the same values: nothing is random, so there is no interval."""
+        """The arms whose seeds all gave the same values: nothing is random, so there is no interval."""
         fixed = {
             arm: all(_all_the_same(self.values[row]) for row in self.values if row.cell.arm == arm)
             for arm in self.arms
@@ -224,7 +224,7 @@ class Answer(Framed):
         return tuple(arm for arm in self.arms if fixed[arm])
 
     def chance_note(self) -> str:
-        """Return a sentence about :meth:`without_chance`, empty if there are no such arms."""
+        """Return a sentence that names the arms of :meth:`without_chance`; empty if there are none."""
         fixed = self.without_chance()
         return (
             f"nothing is drawn at random in {', '.join(fixed)}: all seeds gave the same values"
@@ -264,9 +264,9 @@ class Answer(Framed):
     def grid(self, most: int | None = None) -> Grid:
         """The answer as text.
 
-        Without swept values and classes, it has a row per metric of which some run has a value, and
-        a column per arm. Otherwise it has a row per cell or class, limited to the first ``most`` if
-        given.
+        If nothing is swept and rows are not per class, it has a column per arm, and a row per
+        metric that has a value in some run. Otherwise it has a row per cell or class, but only the
+        first ``most`` rows if that is given.
         """
         if not self.results.axes and not self.by_class:
             grid = Grid("", *(Column(arm, right=True) for arm in self.arms), turns=True)
@@ -288,7 +288,7 @@ class Answer(Framed):
         return grid
 
     def footnote(self) -> str:
-        """Describe the subject of the figures, the seeds, and the missing values in words."""
+        """Describe in words what the figures refer to, the seeds, and the missing values."""
         seeds = self.results.finished_seeds
         one_case = not self.results.axes
         asked = self.by_class or one_case or self.asked_queue is not None or self.class_name != EVERY_CLASS
@@ -403,9 +403,9 @@ def answer(
         Names; by default those of :data:`HEADLINE` and the scenario's own, and for classes those of
         :data:`BY_CLASS`.
     queue
-        The queue; figures of flows refer to the flows whose data cross it. By default, the queue by
-        which each cell is judged (:meth:`Results.queue_of`), and each class on its whole path.
-        ``*`` is the whole network.
+        The queue; figures of flows refer to the flows whose data cross it. By default, each cell is
+        measured at the queue by which it is judged (:meth:`Results.queue_of`), and each class over
+        its whole path. ``*`` is the whole network.
     class_name
         A traffic class; by default all traffic.
     by
@@ -451,7 +451,7 @@ def _queues(results: Results, cell: Cell) -> set[str]:
 
 
 def _rows(results: Results, queue: str | None, class_name: str, *, by_class: bool) -> list[Row]:
-    """Return the rows with figures; a cell without finished runs has one if its case has swept values."""
+    """Return the answer's rows; a sweep's cells without finished runs have one unless rows are per class."""
     cells = [cell for cell in results.cells if results.runs_of(cell) or (results.axes and not by_class)]
     if not by_class:
         return [Row(cell, class_name) for cell in cells]

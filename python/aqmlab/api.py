@@ -1,4 +1,4 @@
-"""The public functions: each command of the command line is one of them."""
+"""The public functions; each command of the command line calls one of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class LookOptions(TypedDict, total=False):
 
 
 class FigureOptions(LookOptions, total=False):
-    """The subject of a figure, and its look; :func:`plot` explains each option."""
+    """The content of a figure, and its look; :func:`plot` explains each option."""
 
     queue: str | None
     flows: str | Sequence[str]
@@ -105,7 +105,7 @@ def score_claims(path: Path | str, file: Path | str | None = None) -> tuple[Scor
     Raises
     ------
     ScenarioError
-        If a claim of the file is wrong.
+        If a claim in the file is wrong.
     """
     from aqmlab.claims import read_claims, score
     from aqmlab.paths import load
@@ -124,12 +124,13 @@ def plot(
         The directory of an experiment, a run or a sweep.
     kind
         For an experiment or a run: ``"series"``, ``"delay-cdf"``, ``"goodput-delay"``,
-        ``"variance-time"``, ``"box"``, ``"bar"``; for flows ``"goodput-rtt"``, ``"cumulative-ack"``;
-        for single flows, if recorded, ``"cwnd"``, ``"srtt"`` (``trace``), ``"time-sequence"``,
-        ``"ladder"`` (``packets``). For a sweep: ``"lines"``, ``"heat"``, ``"differences"``,
-        ``"goodput-delay"``, ``"delay-cdf"``, ``"box"``, ``"bar"``. For requests, in either:
-        ``"response-cdf"``, ``"response-ccdf"``, ``"response-scatter"``, ``"response-quantiles"``;
-        for web pages ``"page-cdf"``, ``"page-ccdf"``, ``"page-scatter"``, ``"page-quantiles"``.
+        ``"variance-time"``, ``"box"``, ``"bar"``; for flows ``"goodput-rtt"``,
+        ``"cumulative-ack"``; for single flows, if recorded, ``"cwnd"``, ``"srtt"`` (``trace``),
+        ``"time-sequence"``, ``"ladder"`` (``packets``). For a sweep: ``"lines"``, ``"heat"``,
+        ``"differences"``, ``"goodput-delay"``, ``"delay-cdf"``, ``"box"``, ``"bar"``. For requests,
+        in an experiment, a run or a sweep: ``"response-cdf"``, ``"response-ccdf"``,
+        ``"response-scatter"``, ``"response-quantiles"``; for web pages, likewise: ``"page-cdf"``,
+        ``"page-ccdf"``, ``"page-scatter"``, ``"page-quantiles"``.
     output
         The file. Its extension selects PDF, SVG or PNG, and for most kinds CSV (the numbers). By
         default ``figures/<kind>.pdf`` in the directory.
@@ -140,9 +141,9 @@ def plot(
     arms
         The arms to draw, for the figures of flows, of a sweep, boxes and bars; all if not given.
     from_s, until_s
-        The time to show, for the figures of flows; all of the run if not given. Times of requests
-        or pages, for ``"response-cdf"`` (0 to 2 s if not given), ``"page-cdf"`` (0 to 20 s) and
-        ``"response-ccdf"``, ``"page-ccdf"`` (all).
+        The time to show, for the figures of flows; all of the run if not given. In distributions,
+        the range of response or page times: if not given, 0 to 2 s in ``"response-cdf"``, 0 to 20 s
+        in ``"page-cdf"``, and all times in ``"response-ccdf"`` and ``"page-ccdf"``.
     metrics
         Names, for ``"lines"``, ``"heat"``, ``"differences"``, ``"box"`` and ``"bar"``; the 95th
         percentile of queueing delay if not given, and goodput in boxes and bars.
@@ -150,7 +151,7 @@ def plot(
         Axes of a sweep: the horizontal axis of each plot, and the axis with one plot per label, which is the
         vertical one in ``"heat"`` and ``"differences"``; those with the most labels if not given.
     where
-        Labels at which other axes are held, by axis; their first ones if not given.
+        Labels at which the other axes are fixed, by axis; the first label of each if not given.
     over
         The values of ``"box"`` and ``"bar"``: those of ``"seeds"``, or of ``"flows"`` (their
         goodput).
@@ -165,7 +166,7 @@ def plot(
     font_size
         Font size in points; 8 unless this or a style sets another.
     title
-        Whether it has a title.
+        Whether the figure has a title.
     style
         ``"paper"`` (the default), ``"slides"``, ``"gray"``, the name of a matplotlib style sheet, or
         the path of one.
@@ -194,7 +195,7 @@ def figure(path: Path | str, kind: str, **options: Unpack[FigureOptions]) -> Fig
     Returns
     -------
     matplotlib.figure.Figure
-        The figure; it belongs to no window and needs no ``close``.
+        The figure; it belongs to no window and need not be closed.
     """
     from aqmlab.paths import load
     from aqmlab.plots.draw import figure_of
@@ -203,7 +204,7 @@ def figure(path: Path | str, kind: str, **options: Unpack[FigureOptions]) -> Fig
 
 
 class _Choices(TypedDict):
-    """The subject of a figure, and its look, checked."""
+    """The content of a figure, and its look, after both have been checked."""
 
     queue: str | None
     view: View
@@ -254,7 +255,7 @@ def plot_law(  # noqa: PLR0913 (keyword arguments)
         The file. Its extension selects PDF, SVG, PNG or CSV (the numbers). By default
         ``law-<name>.pdf``.
     presets
-        One line per preset, with ``settings`` in addition.
+        The presets to draw, one line each; ``settings`` apply to all of them in addition.
     seed
         Seed of the discipline's draws.
     bench

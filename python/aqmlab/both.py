@@ -1,4 +1,4 @@
-"""A scenario simulated and live: two experiments or two sweeps, and their differences, case by case."""
+"""A scenario that was both simulated and run live: two experiments or two sweeps, and their differences."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from aqmlab.comparison import Compared, Comparison
 
 SIMULATED, LIVE = "simulated", "live"
-"""The names of the two sides, also those of the folders of experiments."""
+"""The names of the two sides; in an experiment, their folders have the same names."""
 
 FILE = "both.json"
-"""The file that distinguishes such a directory from that of an experiment or a sweep.
+"""The file that marks a directory with both sides; that of an experiment or a sweep does not have it.
 
-For sweeps it names the directory of each side, relative to its own.
+For sweeps, the file names the directory of each side, relative to its own directory.
 """
 
 
@@ -34,12 +34,12 @@ _SUMMED_UP = {
 
 @dataclass(frozen=True, repr=False)
 class Both:
-    """A scenario simulated and live.
+    """A scenario that was both simulated and run live.
 
     Attributes
     ----------
     path
-        The directory of both.
+        The directory with both sides.
     simulated, live
         The two experiments or sweeps: the same plans, the same seeds.
     comparison
@@ -127,7 +127,7 @@ def is_both(path: Path | str) -> bool:
 
 
 def of_sides(path: Path, simulated: Results, live: Results) -> Both:
-    """Combine two sides that are already open with their differences; ``path`` is the directory of both."""
+    """Combine two sides that are already open, and compare them; ``path`` is their common directory."""
     from aqmlab.comparison import compare_sides
     from aqmlab.pairing import side_of
 
@@ -137,7 +137,7 @@ def of_sides(path: Path, simulated: Results, live: Results) -> Both:
 
 
 def grouped(both: Both) -> Mapping[str, list[tuple[str, Compared]]]:
-    """Return the comparisons as tables: for one case a table per arm, otherwise one per metric."""
+    """Return the comparisons as tables: one per arm if there is a single case, otherwise one per metric."""
     if both.live.axes:
         metrics: dict[str, list[tuple[str, Compared]]] = {}
         for one in both.comparison.compared:

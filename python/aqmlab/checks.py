@@ -40,8 +40,8 @@ def check(  # noqa: PLR0913 (keyword arguments)
     for_s
         Alternatively, the number of seconds for which to run scripts.
     seed
-        The first script; by default 0, or a random one with ``for_s``, so that no two searches are
-        the same.
+        The seed of the first script; by default 0, or with ``for_s`` a random one, so that no two
+        searches are the same.
     workers
         Number of threads; one per processor by default. The findings do not depend on it.
     progress

@@ -1,4 +1,4 @@
-"""The columns of recorded tables under their present names, for every version that wrote them.
+"""The columns of recorded tables under their present names, whichever version wrote the tables.
 
 Format version 3 gave some columns more accurate names. Tables are read through
 :func:`parquet_source`, so no other code needs to know an earlier name.
@@ -77,7 +77,7 @@ def parquet_source(table: str, files: Sequence[TableFile], *, union_by_name: boo
 def without_columns(
     connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[TableFile]
 ) -> dict[str, str]:
-    """Return the files that lack a renamed column under the name of their version, each with a sentence.
+    """Return the files that lack a renamed column under the name used by their version, each with a message.
 
     Raises
     ------

@@ -29,7 +29,7 @@ from aqmlab.stats.multiple import MultipleComparisons, adjusted, multiple_compar
 from aqmlab.stats.sentence import relative_sentence, sentence
 
 MAIN = ("queueing_delay_p95_s", "goodput_bps", "drop_percent")
-"""The default metrics, besides those of the scenario, where there are several cases."""
+"""The default metrics if there are several cases; those of the scenario are added."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,7 +47,7 @@ class Compared:
     found
         The difference, second minus first.
     adjusted_p
-        :attr:`found` after correction for multiple comparisons (Holm).
+        The p value of :attr:`found` after correction for multiple comparisons (Holm).
     unpaired
         Why seeds do not form pairs; empty if they do.
     sentence
@@ -105,7 +105,7 @@ class Comparison(Framed):
     compared
         The comparisons, metric by metric, with the cases of each.
     multiple
-        The number of comparisons, and those significant after correction.
+        The number of comparisons, and how many of them are significant after correction.
     unmatched
         Cells of one side that the other does not have.
     """
@@ -194,7 +194,7 @@ def compare_sides(  # noqa: PLR0913 (keyword arguments)
     """Compare results that are already open, as :func:`aqmlab.compare` does.
 
     ``usual`` are the default metrics, in addition to those of the scenario; ``names`` are the names
-    of the sides, by default their differences.
+    of the sides, by default made of the settings in which they differ.
     """
     pairs, unmatched = match(one, other)
     names = names or named(one, other)
@@ -244,7 +244,7 @@ def why_not_paired(results: Results, cell: Cell, others: Results, other: Cell) -
 
 
 def _drawing(manifest: Manifest) -> dict[str, int]:
-    """Return the parts of a run that determine its arrivals, independent of the queues."""
+    """Return the versions of the parts of the program that determine a run's arrivals rather than its queues."""
     deciding = ("random", "scenario", "traffic", PROGRAM)
     return {name: version for name, version in manifest.parts.items() if name.partition(".")[0] in deciding}
 

@@ -18,7 +18,7 @@ def aqm_show(name: str) -> dict[str, Any]:
     """Return one discipline, also with ``params`` and ``presets``.
 
     A parameter has ``name``, ``kind``, ``values`` (its range), ``unit`` (the accepted units),
-    ``default``, ``source``, ``help`` and ``aliases`` (``of``, ``name``, ``meaning``); a preset
+    ``default``, ``source``, ``help`` and ``aliases`` (``of``, ``name``, ``meaning``); a preset has
     ``name``, ``title`` and ``values``.
 
     Raises

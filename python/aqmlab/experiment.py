@@ -84,8 +84,8 @@ def run(  # noqa: PLR0913 (keyword arguments)
         Whether to make ``report.html``.
     resume
         Whether to continue in ``output`` (by default the latest directory of the same runs below
-        ``runs``): intact runs are kept, others are repeated. Without such a directory, it starts from the
-        beginning.
+        ``runs``): intact runs are kept, others are repeated. If there is no such directory, all
+        runs are made.
 
     Returns
     -------
@@ -130,7 +130,7 @@ def run_live(  # noqa: PLR0913 (keyword arguments)
 ) -> Results:
     """Run every arm of a scenario with every seed between real TCP stacks.
 
-    This takes as long as the runs last. All arms of a seed run before the next seed, so that slow
+    Runs take place in real time. All arms of a seed run before the next seed, so that slow
     changes of the machine affect all arms.
 
     Parameters
@@ -145,7 +145,8 @@ def run_live(  # noqa: PLR0913 (keyword arguments)
     Returns
     -------
     Results
-        The finished runs, faithful or not: :func:`aqmlab.faithfulness.verdicts` returns which.
+        The finished runs, faithful or not; :func:`aqmlab.faithfulness.verdicts` returns the verdict
+        on each.
 
     Raises
     ------
@@ -222,7 +223,7 @@ def run_both(  # noqa: PLR0913 (keyword arguments)
 
 
 def _begun_both(cases: Cases, output: Path | str | None) -> Path | None:
-    """Return the directory in which a scenario was begun live and simulated, if there is one."""
+    """Return the directory in which live and simulated runs of a scenario were begun, if there is one."""
     if output is not None:
         path = Path(output)
         if path.exists() and not both.is_both(path):

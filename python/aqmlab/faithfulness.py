@@ -15,7 +15,7 @@ FAITHFUL = "faithful"
 NOT_FAITHFUL = "NOT FAITHFUL"
 
 PACKETS_FILE = "`packets.pcapng`"
-"""The name for the file of captured packets in remarks."""
+"""The name of the file of captured packets, as it appears in remarks."""
 
 _LOST_UNSEEN = ("write_error", "no_slot", "oversize")
 """Causes in ``drops`` that no queue's books contain; losses within hosts have a separate check."""
@@ -28,11 +28,11 @@ class FaithfulnessCheck:
     Attributes
     ----------
     name
-        A word for programs: ``"lateness"``.
+        Its name, for programs: ``"lateness"``.
     passed
-        Whether it holds.
+        Whether the condition holds.
     sentence
-        The figure and its limit.
+        The measured figure and its limit, in words.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Faithfulness:
         return _seconds(self.part("lateness").get(f"{quantile}_ns"))
 
     def ping_s(self, quantile: str) -> float | None:
-        """Return round-trip times between hosts without a router, before the run, like :meth:`lateness_s`."""
+        """Return round-trip times before the run, without a router; quantiles as in :meth:`lateness_s`."""
         return _seconds(self.part("ping").get(f"{quantile}_ns"))
 
     @property
@@ -134,7 +134,7 @@ class Faithfulness:
 
     @property
     def virtual_time(self) -> bool:
-        """Whether the kernel ran in virtual time: its clock stands still while anything computes."""
+        """Whether the kernel ran in virtual time: its clock stands still during any computation."""
         return bool(self.live.get("virtual_time"))
 
     @property
@@ -161,7 +161,7 @@ class Faithfulness:
 
     @property
     def capture_remarks(self) -> tuple[str, ...]:
-        """The remarks on the file of packets: missing packets."""
+        """The remarks on the file of captured packets: those that are missing from it."""
         return tuple(remark for remark in self.remarks if PACKETS_FILE in remark)
 
     @property

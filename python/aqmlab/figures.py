@@ -16,7 +16,7 @@ NO_VALUE = "–"
 
 
 def display_unit(unit: str, like: float | None = None) -> str:
-    """Return the unit in which a value in ``unit`` is shown.
+    """Return the unit in which values given in ``unit`` are shown.
 
     ``like`` is the largest of the values shown together, if known: times of one second or more are in
     seconds.
@@ -25,7 +25,7 @@ def display_unit(unit: str, like: float | None = None) -> str:
 
 
 def display_value(value: float, unit: str, like: float | None = None) -> float:
-    """Return ``value`` in the unit in which it is shown."""
+    """Convert ``value`` to the unit in which it is shown."""
     return value * _scale(unit, like)[0]
 
 
@@ -36,7 +36,7 @@ def _scale(unit: str, like: float | None) -> tuple[float, str]:
 
 
 def fixed(value: float, places: int) -> str:
-    """Return ``value`` with this many places; zero has no sign."""
+    """Return ``value`` with this many decimal places; zero has no sign."""
     text = f"{value:.{places}f}"
     return text if float(text) else text.removeprefix("-")
 
@@ -69,7 +69,7 @@ def time_text(seconds: float, digits: int = 6) -> str:
 
 
 def shown(value: float | None, places: int = 0, scale: float = 1.0) -> str:
-    """Return ``value`` times ``scale`` with this many places, or a dash if it is unknown."""
+    """Return ``value`` times ``scale`` with this many decimal places, or a dash if it is unknown."""
     return NO_VALUE if value is None else fixed(scale * value, places)
 
 

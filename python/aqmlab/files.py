@@ -85,7 +85,7 @@ def write_whole(file: Path, content: str | bytes) -> None:
 
 @contextmanager
 def partial_directory(parent: Path, called: str) -> Iterator[Path]:
-    """A temporary directory that is removed at the end, or by the next one if its process was killed."""
+    """A temporary directory, removed at the end; after a killed process, the next call removes it."""
     prefix = f".{called}.partial-"
     _remove_abandoned(parent, rf"{re.escape(prefix)}\w{{8}}")
     while True:
@@ -128,7 +128,7 @@ def _own_file(file: Path) -> tuple[Path, int]:
 
 
 def _is_ours(file: int) -> bool:
-    """Lock a new temporary file; ``False`` if another process was first and removes it as abandoned."""
+    """Lock a new temporary file; ``False`` if another process locked it first and removes it as abandoned."""
     return locked(file) is not False and os.fstat(file).st_nlink > 0
 
 

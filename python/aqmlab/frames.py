@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 TEXT, WHOLE, REAL, YES_OR_NO = "VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN"
 
 Columns = Mapping[str, tuple[str, Sequence[Any]]]
-"""By name: the type of the values (:data:`TEXT`, ...), and the values; ``None`` if undefined."""
+"""For each column name, the type of the values (:data:`TEXT`, ...), and the values; ``None`` if undefined."""
 
 LIBRARIES = ("pandas", "polars")
 
@@ -102,7 +102,7 @@ def _numbered(name: str) -> Iterator[str]:
 
 
 def _library(asked: str | None) -> tuple[Any, str]:
-    """The package and its name."""
+    """The imported package, and its name."""
     if asked is not None and asked not in LIBRARIES:
         raise unknown("library of data frames", asked, LIBRARIES)
     for name in LIBRARIES if asked is None else (asked,):

@@ -11,7 +11,7 @@ from aqmlab.plan import PACKMIME, Drawn
 _EXCHANGES = 1.2
 _REQUEST_BYTES = 584.0
 _RESPONSE_BYTES = 8.6e3
-"""PackMime-HTTP's means, by integration of its tables."""
+"""The means of PackMime-HTTP's distributions, computed by integrating its tables."""
 PACKMIME_TAIL = 1.231
 """Index of the Pareto tail of PackMime-HTTP's responses; for its requests, see :data:`_REQUEST_TAIL`."""
 _REQUEST_TAIL = 1.485

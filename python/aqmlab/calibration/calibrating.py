@@ -23,7 +23,7 @@ from aqmlab.scenario import DICT_NAME, Scenario, read
 
 RUNS = 10
 _ROUNDING = 0.01
-"""Largest difference from the target, due to rounding to whole users, that needs no remark."""
+"""Largest difference from the target, due to rounding to whole users, that is not remarked on."""
 FASTER = 10.0
 
 
@@ -78,7 +78,8 @@ def calibrate(  # noqa: PLR0913 (keyword arguments)
     runs, seed
         Number of seeds per value, at least two, and the first of them; by default the scenario's.
     duration, warmup
-        When measurement ends and begins, such as ``"300s"``; as in the scenario if not given.
+        The times at which the run ends and at which measurement begins, such as ``"300s"``; as in
+        the scenario if not given.
     arm, where
         The arm, and the labels by axis, where the load depends on them.
     allow_overload
@@ -169,7 +170,7 @@ def _interval(case: Case, warmup: str | None, duration: str | None) -> tuple[int
 
 
 def _check_links(network: Uncongested, case: Case, asked: Load) -> None:
-    """Check that the links can be made this fast, and that the load is small enough relative to them."""
+    """Check that links can be made this fast, and that the load is a small enough share of their rates."""
     if not (math.isfinite(network.faster) and network.faster >= 1):
         raise UsageError(f"a factor of `{network.faster:g}` does not make links faster; give 1 or more")
     for pattern in network.keep:

@@ -11,16 +11,16 @@ from aqmlab.stats import CONFIDENCE, Estimate, estimate, t_quantile
 from aqmlab.stats.quantiles import interpolated
 
 SHARES = (0.01, 0.03)
-"""Accuracies of the mean load whose cost is computed."""
+"""Accuracies of the mean load for which the required runs are computed."""
 NOTICEABLE = 0.02
-"""Largest change of the load per unit that needs no remark."""
+"""Largest change of the load per unit that is not remarked on."""
 _NEARLY_NORMAL = 1000
 """Degrees of freedom above which Student's t equals the normal distribution to one part in a thousand."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A line through the origin, by seed, and the value at which it reaches the target.
+    """A line through the origin, fitted seed by seed, and the value at which it reaches the target.
 
     Attributes
     ----------
@@ -131,11 +131,12 @@ class Needed:
 def needed(share: float, spread: Spread, interval_s: float, tail: float | None) -> Needed:
     """Return the cost of knowing the mean load to a given relative accuracy.
 
-    Runs of one length have a finite variance because no connection carries more than its links do
-    in that time. An interval over seeds therefore narrows with the square root of their number. One
-    longer run does the same only if sizes have a variance. With a Pareto tail of index a < 2, the
-    mean of n sizes differs from its limit by n^(1/a - 1) (Samorodnitsky and Taqqu, Stable
-    Non-Gaussian Random Processes, 1994, section 1.8).
+    The load of runs of a given length has a finite variance, because no connection can carry more
+    than its links can in that time. An interval over seeds therefore narrows with the square root
+    of their number. The interval of a single run narrows with the square root of its length only if
+    the sizes have a finite variance. With a Pareto tail of index a < 2, the mean of n sizes differs
+    from its limit by n^(1/a - 1) (Samorodnitsky and Taqqu, Stable Non-Gaussian Random Processes,
+    1994, section 1.8).
 
     Parameters
     ----------
@@ -150,12 +151,12 @@ def needed(share: float, spread: Spread, interval_s: float, tail: float | None) 
     """
     times = t_quantile(CONFIDENCE, _NEARLY_NORMAL) * spread.variation / share
     exponent = narrowing(tail)
-    # Runs shorter than these are of no use.
+    # A run shorter than the present ones would be of no use.
     return Needed(share, _seeds(share, spread.variation), interval_s * max(times, 1.0) ** (1 / exponent))
 
 
 def narrowing(tail: float | None) -> float:
-    """Return the exponent with which the interval of a run narrows as its measured time grows."""
+    """Return the exponent by which the interval of a run narrows as its measured time grows."""
     return 0.5 if tail is None else 1 - 1 / tail
 
 

@@ -32,7 +32,7 @@ class Case:
     Attributes
     ----------
     content
-        The case's scenario, in a form in which arms have dotted paths.
+        The case's scenario, with the changes of each arm written as dotted paths.
     arm
         The arm's name.
     plan
@@ -141,7 +141,7 @@ class Uncongested:
         return frozenset({one.name for one in self.populations} | set(self.others))
 
     def scenario(self, case: Case) -> dict[str, Any]:
-        """Return the scenario of a case, for one arm and without a sweep; populations are as written."""
+        """Return the scenario of a case, for one arm and without a sweep; populations keep their numbers."""
         content = {key: value for key, value in case.content.items() if key not in _LEFT_OUT}
         title = str(content.get("title", "scenario"))
         content |= {
@@ -175,7 +175,7 @@ class Uncongested:
         return changes
 
     def _written_out(self, path: str) -> Iterator[str]:
-        """Expand a path to one per sending class if a star stands for several."""
+        """Expand a path with a star in the class's name into one path per sending class that matches."""
         first, _, rest = path.partition(".")
         name, _, key = rest.partition(".")
         if first != "traffic" or "*" not in name:

@@ -14,7 +14,7 @@ RESPONSES = "responses"
 REQUESTS = "requests"
 NAMED = "named"
 DIRECTIONS = (RESPONSES, REQUESTS, NAMED)
-"""The direction of responses, that of requests, and the link in the direction named."""
+"""The accepted directions: that of responses, that of requests, and that of the link as named."""
 
 WIRE = "wire"
 PAYLOAD = "payload"

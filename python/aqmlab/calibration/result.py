@@ -27,7 +27,7 @@ class Calibration:
     values
         Their numbers, by name, as a scenario accepts them: ``{"web": 43.2}``.
     asked
-        The load, the place of its measurement, and the bytes that count.
+        The target load, the place of its measurement, and the bytes that count.
     fit
         The line through the loads around the value of the first class, and where it reaches the
         target.

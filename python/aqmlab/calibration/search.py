@@ -17,14 +17,14 @@ _GREATEST_STEP = 16.0
 _NEAR = 1.5
 """A pilot run within this factor of the target is close enough."""
 _WIDE, _NARROW = 1.25, 1.05
-"""Values are run around the expected one, between it divided by this factor and multiplied by it:
+"""Runs cover values from the expected one divided by this factor to the expected one multiplied by it:
 a wide factor to show whether the load is proportional, a narrow one if it is not.
 """
 _MOST_ROUNDS = 8
 _CLOSE = 0.01
 """A fit that moves the value by less than this, or by less than half of its own interval, is the last one."""
 _FOLLOWS = 0.25
-"""Smallest growth of the load, relative to that of the value, at which the load still follows the value."""
+"""Smallest growth of the load, relative to that of the value, that counts as following the value."""
 
 
 class Found(NamedTuple):
@@ -37,7 +37,7 @@ class Found(NamedTuple):
     wide
         The last fit over a wide range of values, which shows whether the load is proportional.
     value
-        Its value, in a form that a scenario accepts.
+        The value at which the last fit reaches the target, in a form that a scenario accepts.
     loads
         Loads by value and seed: those of the fit, and those at the value.
     """

@@ -51,7 +51,7 @@ class Trials:
     Attributes
     ----------
     scenario
-        The uncongested one.
+        The uncongested scenario.
     network
         The rules by which it was made.
     asked

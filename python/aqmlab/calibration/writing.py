@@ -46,7 +46,7 @@ def write_values(text: str, values: Values, arm: str | None, destination: Path) 
     Raises
     ------
     ScenarioError
-        If the scenario could not be run with them.
+        If the scenario could not be run with the new values.
     HostError
         If the file cannot be written.
     """
@@ -81,7 +81,8 @@ def arms_with_their_own(text: str, paths: Sequence[str], arm: str | None) -> str
 def _place(table: Any, path: str) -> tuple[Any, str] | None:  # noqa: ANN401 (any type of tomlkit)
     """Return the table and its key to which a dotted path refers, in any notation.
 
-    If a star stands for several names, the key is a separate one for this path alone.
+    If the only match has a star, which stands for several names, the key returned is the path
+    itself, so that a new entry can be made for this path alone.
     """
     starred = None
     for key, value in table.items():

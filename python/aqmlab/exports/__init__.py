@@ -55,7 +55,8 @@ def export(  # noqa: PLR0913 (keyword arguments)
         The file or directory to create: a file for ``"markdown"`` and ``"latex"``, else a directory.
         ``exports/<format>`` in ``path`` if not given, with ``.md`` or ``.tex`` for a file.
     arms, seed
-        Only these arms, and only this seed; all if not given. The table of an answer contains all of them.
+        Only these arms, and only this seed; all if not given. The table of an answer always
+        contains all arms and seeds.
     tables
         For CSV: only these tables.
     metrics, queue

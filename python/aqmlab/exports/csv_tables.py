@@ -13,7 +13,7 @@ from aqmlab.results import Results
 
 
 def csv_files(results: Results, chosen: Sequence[Chosen], tables: Sequence[str]) -> dict[str, bytes]:
-    """Return each table's contents by the name of its file, with axes, arm and seed in front.
+    """Return each table's contents by the name of its file; columns for the axes, arm and seed come first.
 
     Raises
     ------

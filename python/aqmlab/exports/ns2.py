@@ -54,7 +54,7 @@ class _Packet:
 
 
 class _Trace:
-    """Follows packets from link to link: they have no numbers, but keep their order."""
+    """Follows packets from link to link by their order, because packets have no numbers."""
 
     def __init__(self, chosen: Chosen, classes: dict[int, str]) -> None:
         plan = chosen.run.plan
@@ -95,7 +95,7 @@ class _Trace:
             # The packet arrived before the recording began.
             return None
         if event == "drop":
-            # If a queue drops a packet at the instant of an arrival, it drops the arrival.
+            # A packet dropped at the instant of an arrival is taken to be the one that arrived.
             return here.pop() if self._arrived[link.name, header] == t_ns else here.popleft()
         packet = here.popleft()
         self._under_way[link.target, header].append(packet)
