@@ -1,9 +1,9 @@
-"""Tables of text that fit a width and lose nothing.
+"""Text tables that fit a given width without losing anything.
 
-A table that is too wide first breaks its headers and its prose between words. Then it is transposed,
-or its columns are folded into blocks below each other, each repeating the first columns. As a last
-resort, each row is printed as a record, one line per column. Names and numbers are never cut, and a
-word is broken only if it is longer than the line.
+A table that is too wide first breaks its headers and its prose between words. If that is not
+enough, it is transposed, or its columns are folded into blocks, one below the other, each of which
+repeats the first columns. As a last resort, each row is printed as a record, one line per column.
+Names and numbers are never cut, and a word is broken only if it is longer than the line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LEAST_PROSE = 12
 
 @dataclass(frozen=True)
 class Span:
-    """A text and its style of Rich on a terminal."""
+    """A text, and its Rich style on a terminal."""
 
     text: str
     style: str = ""
@@ -35,7 +35,7 @@ class Column:
     Attributes
     ----------
     head
-        Its title.
+        The column's heading.
     right
         Whether its cells are flush right, as numbers are.
     prose
@@ -51,7 +51,7 @@ Line = list[Span]
 
 
 def text_width() -> int | None:
-    """The width of the output: ``COLUMNS``, or the terminal's; ``None`` where it has no width."""
+    """The width of the output: ``COLUMNS``, or that of the terminal; ``None`` if there is neither."""
     given = os.environ.get("COLUMNS", "")
     if given.isascii() and given.isdecimal() and int(given):
         return max(int(given), _LEAST_WIDTH)
@@ -70,7 +70,7 @@ class Grid:
         The columns, or their headers.
     keys
         Number of first columns that identify a row; they are repeated where the table is folded.
-        With 0, it is never folded.
+        With 0, the table is never folded.
     turns
         Whether the table may be transposed where that takes fewer lines.
     """
@@ -88,7 +88,7 @@ class Grid:
         self.rows.append(tuple(Span(cell) if isinstance(cell, str) else cell for cell in cells))
 
     def lines(self, width: int | None = None) -> list[Line]:
-        """The printed lines, none wider than ``width``; a line per row if not given."""
+        """The printed lines, none wider than ``width``; if that is not given, one line per row."""
         every = range(len(self.columns))
         if width is None or self._total(full := [self._full(i) for i in every]) <= width:
             return self._block(every, [self._full(i) for i in every])
@@ -113,7 +113,7 @@ class Grid:
         return text_of(self.lines(text_width()))
 
     def html(self) -> str:
-        """Return the table in HTML, escaped, with its style in its own attributes."""
+        """Return the table as escaped HTML, with its style in attributes of the elements."""
         from html import escape
 
         def cell(tag: str, text: str, column: Column) -> str:
@@ -136,11 +136,11 @@ class Grid:
             yield from row[column].text.split("\n")
 
     def _full(self, column: int) -> int:
-        """Return the width at which nothing breaks."""
+        """Return the width of a column at which nothing in it breaks."""
         return max(map(cell_width, (self.columns[column].head, *self._texts(column))))
 
     def _least(self, column: int, *, words: bool = False) -> int:
-        """Return the width at which headers and cells of prose break only between words."""
+        """Return the width of a column at which its header and cells of prose break only between words."""
         head = _longest_word(self.columns[column].head)
         if not (self.columns[column].prose or words):
             return max(head, *map(cell_width, self._texts(column)), 0)
@@ -150,7 +150,7 @@ class Grid:
     def _grown(
         self, columns: Sequence[int], least: Sequence[int], full: Sequence[int], width: int
     ) -> list[int]:
-        """Return widths from ``least`` up to ``full``: spare width goes to prose, then to narrow columns."""
+        """Return widths between ``least`` and ``full``: spare width goes to prose, then to narrow columns."""
         widths = [least[i] for i in columns]
         left = width - self._total(widths)
         while left > 0:

@@ -3,7 +3,7 @@
 The manifest contains the SHA-256 of each table's file. A JSON file that numbers depend on
 (``manifest.json``, ``experiment.json``, ``sweep.json``) is *sealed*: its last member
 ``file_digest`` is the SHA-256 of all bytes before it. A file is read for its digest once per
-process, unless size, time or inode change.
+process, unless its size, time or inode has changed since.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def file_digest(path: Path | str) -> str:
 def damaged_tables(
     path: Path, digests: Mapping[str, str | None], only: Iterable[str] | None = None
 ) -> dict[str, str]:
-    """Return the tables of a run whose files have been changed, each with a sentence.
+    """Return the tables of a run whose files have been changed, each with a message.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ _KINDS = {
     ("DOUBLE", True): 7,
     ("DECIMAL(38,0)", True): 8,
 }
-"""The number of a column's type, by DuckDB's name and whether a value may be absent."""
+"""The number that stands for a column's type, by DuckDB's name of it and whether values may be absent."""
 _REQUIRED = {6: 1, 7: 3, 8: 5}
 
 

@@ -91,9 +91,10 @@ def law_curves(
     settings
         Parameters as in a scenario file.
     presets
-        One curve per preset, with ``settings`` in addition.
+        The presets, with one curve each; ``settings`` apply to all of them in addition.
     averages
-        The averages; by default from 0 to beyond the average at which every packet is chosen.
+        The averages at which to compute the probability; by default from 0 to beyond the average at
+        which every packet is dropped or marked.
     bench
         The link for which automatic parameters are computed.
 
@@ -168,7 +169,7 @@ def law_warnings(
     presets: bool = False,
     bench: Bench | None = None,
 ) -> list[str]:
-    """Return warnings about allowed but suspicious parameters, such as gains that are unstable.
+    """Return warnings about allowed but suspicious parameters, such as gains that make the queue unstable.
 
     The bench's deliberate overload is not included: during the step its load exceeds the link,
     whatever the queue.
@@ -232,7 +233,7 @@ def _check_name(name: str, possible: Sequence[str]) -> None:
 
 
 def _arms(name: str, settings: Mapping[str, Any], presets: bool) -> dict[str, dict[str, Any]]:
-    """Return a queue per preset, or one named after the discipline."""
+    """Return a queue per preset, or a single queue named after the discipline."""
     from aqmlab.disciplines import aqm_show
 
     entry = aqm_show(name)

@@ -22,7 +22,7 @@ SWEEP_FORMAT = 2
 
 
 class SweepFile:
-    """``sweep.json``, opened; an experiment has the same facts for a single case.
+    """The content of ``sweep.json``; an experiment provides the same facts for a single case.
 
     Parameters
     ----------
@@ -82,9 +82,9 @@ class Recordings:
     Parameters
     ----------
     place
-        Their place.
+        The place where they are kept.
     file
-        Their names.
+        The requested runs, with their names there.
     experiment
         The contents of ``experiment.json``, for an experiment.
     """
@@ -98,7 +98,7 @@ class Recordings:
         self._reader = Reader() if experiment is None else Reader(remedy(file.path))
 
     def results(self, among: Container[str] | None = None) -> Results:
-        """Return the present results.
+        """Return the results of the runs that are present now.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class Recordings:
 
 
 class _Folder(NamedTuple):
-    """The directory of an experiment: each run in that of its arm and seed."""
+    """The directory of an experiment, in which each run has a directory for its arm and seed."""
 
     path: Path
 

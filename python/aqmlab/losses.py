@@ -23,11 +23,11 @@ class KindRow:
     Attributes
     ----------
     cell, queue, class_name, kind
-        The subject.
+        What the row refers to.
     packets
-        Number of arrivals in the measured interval, over the seeds.
+        Mean over the seeds of the number of arrivals in the measured interval.
     values
-        Value of each of :data:`METRICS`, over the seeds in which it is defined.
+        Mean of each of :data:`METRICS` over the seeds in which it is defined.
     """
 
     cell: Cell

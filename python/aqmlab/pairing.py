@@ -20,13 +20,13 @@ class Side:
     Attributes
     ----------
     text
-        The request.
+        The text that selected the cells.
     results
-        Their path.
+        The results that contain the cells.
     fixed
         The requested arm and labels, by ``arm`` or the name of the axis.
     cells
-        The results that contain them.
+        The selected cells.
     """
 
     text: str
@@ -77,7 +77,7 @@ def match(one: Side, other: Side) -> tuple[list[tuple[str, Cell, Cell]], tuple[s
 
 
 def named(one: Side, other: Side) -> tuple[str, str]:
-    """Return short names of the sides: their differences, or their paths where nothing else differs."""
+    """Return short names of the sides: the settings in which they differ, or else their paths."""
     open_ = set(one.open())
     ours, theirs = (_place(s.cells[0]) for s in (one, other))
     differing = [
@@ -121,7 +121,7 @@ def _listed(of: Side) -> str:
 
 
 def _fixed(results: Results, which: str) -> dict[str, str]:
-    """Arm and labels of ``RED,rate=5Mbit``; a comma may be quoted."""
+    """The arm and the labels in a text such as ``RED,rate=5Mbit``; a comma may be quoted."""
     if which in results.arms:
         return {ARM: which}
     fixed: dict[str, str] = {}

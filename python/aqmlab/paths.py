@@ -78,7 +78,7 @@ def side(text: str, beside: Side | None = None) -> Side:
     UsageError
         For an unknown arm, axis or label.
     RecordingError
-        If the path holds no recording. If there are many, unreadable ones are left out.
+        If the path holds no recording. If it holds many, unreadable ones are left out.
     """
     path, which = _split(text)
     if path == "" and beside is None:
@@ -125,7 +125,7 @@ def compare(
 def _split(text: str) -> tuple[str, str]:
     """Return the path and the text after it.
 
-    A directory's name may contain colons, so the longest existing path counts.
+    A directory's name may contain colons, so the longest existing path is taken.
     """
     ends = [match.start() for match in re.finditer(":", text)] + [len(text)]
     for end in reversed(ends):

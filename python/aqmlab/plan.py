@@ -73,11 +73,11 @@ class Link:
 
     @property
     def units_a_packet(self) -> float:
-        """The unit of the queue's average per packet: 1, or the packet's bytes if the law measures them."""
+        """The queue average's units per packet: 1, or a mean packet's bytes if the law measures bytes."""
         return float(self.settings["mean_packet_bytes"]) if self.settings.get("measure") == "bytes" else 1.0
 
     def packets(self, name: str) -> float | None:
-        """A size among the parameters, in packets of mean size; ``None`` if there is none of this name."""
+        """A parameter that is a size, in packets of mean size; ``None`` if there is none of this name."""
         if (packets := self.settings.get(f"{name}_packets")) is not None:
             return float(packets)
         size = self.settings.get(f"{name}_bytes")
@@ -86,7 +86,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Access:
-    """The links that belong to each flow of a class alone."""
+    """The links that each flow of a class has to itself."""
 
     rate_bps: int
     rtt_ns: Drawn
@@ -141,12 +141,12 @@ class TrafficClass:
 
     @property
     def ways(self) -> tuple[tuple[str, ...], ...]:
-        """The queues of each direction of its data, in order; the reverse only if servers respond."""
+        """The queues that its data cross in each direction, in order; the return only if servers respond."""
         return (self.path, self.return_path) if self.answered else (self.path,)
 
     @property
     def route(self) -> tuple[str, ...]:
-        """The queues that its data cross: those of all routes in sequence."""
+        """The queues that its data cross: those of all its paths in sequence."""
         return tuple(queue for way in self.ways for queue in way)
 
     @property
@@ -299,7 +299,7 @@ class Plan:
         return frozenset(entry.name for entry in self.classes if not crosses(entry.route))
 
     def units_a_packet(self, queue: str) -> float:
-        """Return the unit of a queue's average per packet; 1 if there is no such queue."""
+        """Return the units of a queue's average per packet; 1 if there is no such queue."""
         link = self.link(queue)
         return 1.0 if link is None else link.units_a_packet
 

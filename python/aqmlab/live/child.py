@@ -101,7 +101,7 @@ def _tell(messages: TextIO, message: Mapping[str, Any]) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Make the kernel end this process with its parent, together with everything created for a run."""
+    """Make the kernel end this process, and everything created for a run, when its parent ends."""
     if sys.platform == "linux":
         import ctypes
 

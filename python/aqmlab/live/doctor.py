@@ -20,7 +20,7 @@ class Diagnostic:
     name
         Name of the property: ``"user namespaces"``.
     severity
-        ``"ok"``; ``"warning"``, live runs work but may not be faithful; ``"fail"``: no live run works.
+        ``"ok"``; ``"warning"``: live runs work but may not be faithful; ``"fail"``: no live run works.
     finding
         The observation.
     remedy

@@ -25,7 +25,7 @@ DEFECT = "Defect"
 
 
 def kind_of(error: BaseException) -> str:
-    """The word for an error."""
+    """Return the ``kind`` of an error."""
     if isinstance(error, KeyboardInterrupt):
         return INTERRUPTED
     return type(error).__name__ if isinstance(error, AqmlabError) else DEFECT

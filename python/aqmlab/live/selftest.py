@@ -66,9 +66,10 @@ class SelfTest:
 
     @property
     def carried_bps(self) -> float:
-        """The rate at which the router's thread would be as busy as it may be.
+        """The rate at which the router's thread would need its largest permitted share of a processor.
 
-        Processor time is proportional to packets. The run with the lower share has spent less time spinning.
+        Processor time is proportional to the number of packets. Of the runs, the one with the
+        lowest share counts, because it spent the least time spinning.
         """
         if self.virtual_time:
             return math.inf

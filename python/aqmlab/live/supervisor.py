@@ -51,7 +51,7 @@ def ask(
     job
         Plain data: ``do`` and its arguments.
     progress
-        Receives its progress.
+        Receives the progress of the job.
     interrupted
         Called once, when the first Ctrl-C has been passed on.
     heed
@@ -159,8 +159,8 @@ class _Process:
         Raises
         ------
         RunError
-            If the process has ended, is silent for ``SILENCE_S`` seconds, has not ended by then, or writes
-            something else.
+            If the process has ended, is silent for ``SILENCE_S`` seconds, has not ended by then, or
+            writes something other than a message.
         """
         while (left_s := until - time.monotonic()) > 0:
             yield self._message(self._line(min(left_s, SILENCE_S)))
@@ -219,7 +219,7 @@ class _Process:
 
     def _reap(self) -> None:
         signalled: KeyboardInterrupt | None = None
-        # The process was killed; the system needs some time for this, and waiting does not prolong it.
+        # A killed process takes the system a moment to end, whether or not anything waits for it.
         while self._process.returncode is None:
             try:
                 self._process.wait()

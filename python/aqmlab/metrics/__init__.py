@@ -1,4 +1,4 @@
-"""Metrics: each is defined in one place over a recording, from exact counts or, over time, from samples."""
+"""Metrics of a recording, each defined in one place, from exact counts or, for changes over time, samples."""
 
 from aqmlab.metrics import classes as _classes
 from aqmlab.metrics import control as _control

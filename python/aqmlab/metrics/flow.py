@@ -13,8 +13,8 @@ from aqmlab.metrics.registry import metric
 def flow_goodput(run: Measured, flow: FlowTotals) -> float:
     """Goodput of one flow in bit/s: bytes that reached the receiver for the first time, in order or not.
 
-    Recordings of results versions before 5 lack these bytes, as do the samples of live runs; the bytes
-    delivered in order replace them.
+    Recordings of results versions before 5 lack this count, as do the samples of live runs; the
+    count of bytes delivered in order then replaces it.
     """
     return 8 * flow.measured_received_bytes / run.interval_s
 
@@ -27,7 +27,7 @@ def goodputs(run: Measured, flows: Flows, window: Window, *, in_order: bool = Fa
     Parameters
     ----------
     run, flows, window
-        The subject.
+        The run, its flows, and the part of the run.
     in_order
         Count bytes when they are delivered in order to the application, not when they reach the
         receiver.
@@ -45,7 +45,7 @@ def goodputs(run: Measured, flows: Flows, window: Window, *, in_order: bool = Fa
 def jain_index(values: Sequence[float]) -> float:
     """Jain's fairness index, (sum x)^2 / (n sum x^2), from 1/n (one has all) to 1 (all equal).
 
-    Undefined where all are zero, and reported as 1 because all are equal.
+    If all are zero, the formula is undefined, and the index is reported as 1 because all are equal.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def jain_index(values: Sequence[float]) -> float:
 
 
 def _sum(flows: Flows, count: str) -> float | None:
-    """Return the sum of a count over flows; ``None`` without any, or where one of them was not counted."""
+    """Return the sum of a count over flows; ``None`` if there are none, or if one has no count."""
     counts = flows.column(count)
     return float(sum(counts)) if counts and None not in counts else None
 

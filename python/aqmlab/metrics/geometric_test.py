@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 LEAST_MARKS = 100
 LEAST_EXPECTED = 20.0
-"""Gaps expected in a class of the test: four times Cochran's rule of five."""
+"""Least number of gaps expected in each class of the test: four times Cochran's rule of five."""
 
 
 def geometric_p_value(marked: npt.NDArray[np.bool_]) -> float | None:
@@ -23,8 +23,8 @@ def geometric_p_value(marked: npt.NDArray[np.bool_]) -> float | None:
     float or None
         The probability of a larger statistic if each arrival is marked independently with the same
         probability. That probability is estimated from the gaps, which costs a degree of freedom.
-        ``None`` below 100 marks, and if marks are so frequent that the gaps fall into fewer than
-        three classes.
+        ``None`` if there are fewer than 100 marks, or if marks are so frequent that the gaps fall
+        into fewer than three classes.
     """
     from scipy.stats import chi2
 

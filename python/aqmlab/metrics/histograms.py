@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     Bins = tuple[array[int], array[int], array[int]]
 
 BINS_KEPT = 16_000_000
-"""Largest number of bins of one table that are kept, unless one block has more: 24 bytes each."""
+"""Largest number of bins of one table that are kept, unless one block has more; a bin takes 24 bytes."""
 
 
 @dataclass(frozen=True, repr=False)
 class Histogram:
-    """A distribution of whole numbers in bins, low and high ends included.
+    """A distribution of whole numbers in bins, each of which includes its low and its high end.
 
     Attributes
     ----------
@@ -62,8 +62,8 @@ class Histogram:
     def quantile(self, p: float) -> float | None:
         """Smallest value that at least the share ``p`` of the weight does not exceed.
 
-        Within a bin the weight counts as spread evenly, so the error is below the bin's width, 1 % of the
-        value. ``None`` where the histogram is empty.
+        Within a bin, the weight is taken to be spread evenly, so the error is below the bin's
+        width, 1 % of the value. ``None`` where the histogram is empty.
         """
         cumulative = self._cumulative
         if not cumulative or cumulative[-1] == 0:
@@ -81,7 +81,7 @@ class Histogram:
 
     @staticmethod
     def merged(parts: Sequence[Histogram]) -> Histogram:
-        """The histogram of all values of several: bins are the same everywhere."""
+        """The histogram of the values of several histograms; bins are the same in all of them."""
         weights: defaultdict[tuple[int, int], int] = defaultdict(int)
         for part in parts:
             for low, high, weight in zip(part.low, part.high, part.weight, strict=True):
@@ -100,8 +100,9 @@ EMPTY_HISTOGRAM = Histogram()
 class Histograms:
     """A table of histograms of some runs, which are read on demand.
 
-    A run in a large network has hundreds of thousands of bins, few of which are used. A block of
-    the same histograms of all runs is read at once. The last few blocks are kept.
+    A run in a large network has hundreds of thousands of bins, few of which are used. A block,
+    which consists of the same histograms of all runs, is read at once. The last few blocks are
+    kept.
 
     Parameters
     ----------
@@ -117,9 +118,9 @@ class Histograms:
     Attributes
     ----------
     sums
-        By run, block's names and own names: the sum of the weights, and that of both ends of its
-        bin over each, which is twice the mean's numerator. They are read at once, so that a damaged file is
-        detected immediately.
+        By run, names of the block and names of the histogram: the sum of the weights, and the
+        weighted sum of the low and high ends of the bins, which is twice the numerator of the mean.
+        They are read at once, so that a damaged file is detected immediately.
     """
 
     def __init__(self, tables: Tables, table: str, block: Sequence[str], within: Sequence[str] = ()) -> None:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 REASONS = ("early", "forced", "overflow", "injected")
 EVERY_CLASS = "*"
 EVERY_QUEUE = "*"
-"""The name of the whole network: all flows, and for packets their whole path."""
+"""The name that stands for the whole network: all flows and, for packets, their whole path."""
 
 
 def named_classes(text: str) -> tuple[str, ...]:
@@ -54,8 +54,8 @@ class QueueTotals:
     distribution
         Reads its distribution of a kind: ``"sojourn_ns"`` or ``"backlog_packets"``.
     sojourn_sums
-        Packets in its distribution of queueing delay, and the sum over them of both ends of their
-        bins in ns.
+        The number of packets in its distribution of queueing delay, and the sum over them of the
+        low and the high end of their bins, in ns.
     """
 
     queue: str
@@ -71,7 +71,7 @@ class QueueTotals:
 
     @property
     def sojourn_mean_ns(self) -> float | None:
-        """Mean queueing delay in ns, each packet's at the middle of its bin; ``None`` without packets."""
+        """Mean queueing delay in ns, taking the middle of each packet's bin; ``None`` without packets."""
         packets, ends_ns = self.sojourn_sums
         return ends_ns / (2 * packets) if packets else None
 
@@ -81,7 +81,7 @@ class QueueTotals:
         return self.distribution("backlog_packets")
 
     def __getitem__(self, column: str) -> int:
-        """Count or integral; a column without value is an error of the caller."""
+        """A count or an integral; asking for a column without a value is an error of the caller."""
         value = self.counts[column]
         if value is None:
             raise KeyError(f"{column} is recorded only for all classes together")
@@ -102,14 +102,15 @@ class RequestTotals:
     """A row of ``request_summary``: requests of one class whose responses are of one size band.
 
     Pages are recorded in the same way, in a row of ``page_summary``: a page counts as one request,
-    and its weight is the size of the response.
+    and its weight as the size of the response.
 
     Attributes
     ----------
     response_low_bytes, response_high_bytes
         The band, both ends included; the last one has no upper end: ``None``.
     completed, failed, censored
-        Requests that ended in the measured interval, and those that had not ended when it did.
+        Numbers of requests that were completed or failed in the measured interval, and of those
+        that had not ended at its end.
     response_time_sum_ns
         Sum of the response times of the completed ones.
     distribution
@@ -306,7 +307,7 @@ class Measured:
         ]
 
     def at_queue(self, queue: str, class_name: str) -> QueueTotals | None:
-        """Return the counts of a class at a queue, of several together, or over the whole path for ``*``."""
+        """Return the counts of a class or of several together at a queue; for ``*``, over the whole path."""
         if queue == EVERY_QUEUE:
             return self.on_the_way(class_name)
         if "," not in class_name:
@@ -372,9 +373,9 @@ class Measured:
         Parameters
         ----------
         column
-            ``"cwnd_segments"``, ``"acked_bytes"``, ``"received_bytes"``, ... If ``"received_bytes"`` were not
-            sampled (live, and before results version 5), the bytes in order, ``"delivered_bytes"``, replace
-            them.
+            ``"cwnd_segments"``, ``"acked_bytes"``, ``"received_bytes"``, ... If
+            ``"received_bytes"`` were not sampled (in live runs, and before results version 5), the
+            bytes in order, ``"delivered_bytes"``, replace them.
         """
         import numpy as np
 
@@ -395,7 +396,7 @@ class Measured:
         }
 
     def losses(self, queue: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]] | None:
-        """Times in s, and flows, of the drops and marks at a queue in the measured interval, in order.
+        """Times in s, and flows, of the drops and marks at a queue in the measured interval, by time.
 
         ``None`` where the packets of the queue were not recorded, or not all of their drops and marks.
         """

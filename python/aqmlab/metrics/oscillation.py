@@ -13,7 +13,7 @@ from aqmlab.metrics.registry import Parameter, metric
 _BLUE = "Feng, Kandlur, Saha, Shin, Blue: A New Class of Active Queue Management Algorithms, 1999"
 _BIN = Parameter("bin", "s", "length of a bin; bins must be no finer than the samples", 1.0)
 SHORT_PACKETS = 2.0
-"""Mean packets by which the link may fall short of its rate in a bin without having been idle: one is in
+"""Packets of mean size by which a link that is never idle may fall short of its rate in a bin: one may be in
 transmission at each edge."""
 
 
@@ -31,7 +31,7 @@ transmission at each edge."""
 def loss_bins(
     run: Measured, queue: str, _class_name: str, window: Window, *, bin: float | None
 ) -> float | None:
-    """Share of the time with losses."""
+    """Share of the bins with losses."""
     from aqmlab.metrics.queue_samples import DROPPED, by_bins
 
     drops = by_bins(run, queue, window, bin or 1.0, *DROPPED)
@@ -53,7 +53,7 @@ def loss_bins(
 def idle_bins(
     run: Measured, queue: str, _class_name: str, window: Window, *, bin: float | None
 ) -> float | None:
-    """Share of the time in which the link is sometimes idle."""
+    """Share of the bins in which the link is idle for some time."""
     from aqmlab.metrics.queue_samples import adds_bytes, by_bins
 
     bin_s = bin or 1.0

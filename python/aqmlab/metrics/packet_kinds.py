@@ -28,7 +28,7 @@ class KindCounts:
     tables
         The tables of the runs.
     columns
-        The counts in question, which are columns of ``summary`` too.
+        The counts to read, which are also columns of ``summary``.
     """
 
     def __init__(self, tables: Tables, columns: tuple[str, ...]) -> None:

@@ -1,6 +1,6 @@
 """Metrics of a queue and its link.
 
-All come from exact counts and time integrals over the measured interval, none from samples. For
+Over the measured interval, all come from exact counts and time integrals, none from samples. For
 another part of the run, some are computed from samples. Percentiles come from histograms with bins
 of at most 1 %.
 """
@@ -52,7 +52,7 @@ def throughput(run: Measured, queue: str, class_name: str) -> float | None:
     windowed=True,
 )
 def utilisation(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
-    """Busy time divided by the measured interval; in a part of the run, bytes sent over capacity."""
+    """Busy time divided by the measured interval; in a part of the run, bytes sent divided by capacity."""
     if window != run.window:
         from aqmlab.metrics.queue_samples import adds_bytes, counted
 

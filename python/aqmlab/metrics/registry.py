@@ -1,7 +1,7 @@
 """The list of metrics: each is defined once, with its unit and its source.
 
 A metric declares its options beyond run, queue and class: a part of the run (``windowed``), and
-thresholds other than its own (``parameters``)::
+thresholds that may replace its own (``parameters``)::
 
     @metric("avg_in_band_percent", ..., windowed=True,
             parameters=(Parameter("low", "packets", "...", 5.0),))
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from aqmlab.metrics.response_times import CdfUntil
 
 Definition = Callable[..., float | None]
-"""``(run, queue, class)`` to the value in the metric's unit, ``None`` where it is not defined; of a windowed
-metric ``(run, queue, class, window)``; parameters come as keywords."""
+"""Maps ``(run, queue, class)``, or for a windowed metric ``(run, queue, class, window)``, to the value in the
+metric's unit, ``None`` where it is not defined; parameters come as keywords."""
 
 F = TypeVar("F", bound=Definition)
 
@@ -52,7 +52,8 @@ class Parameter:
     definition
         Its meaning, and the value used if it is not given and ``default`` is ``None``.
     default
-        Used if it is not given; with ``None`` the metric takes it from the run's plan.
+        The value used if it is not given; if that is ``None``, the metric takes one from the run's
+        plan.
     """
 
     name: str
@@ -96,8 +97,8 @@ class Metric:
     by_router
         Whether it accepts the data that reach the hosts at one router, in the measured interval.
     cdf
-        For a value of a distribution function, the whole function up to there: ``(run, class)``,
-        and parameters as keywords, the first of which is the place.
+        For a metric that is a value of a distribution function: returns the function up to that
+        point, given ``(run, class)``, and parameters as keywords, the first of which is the point.
     """
 
     name: str
@@ -131,11 +132,12 @@ class Metric:
         Parameters
         ----------
         run, queue, class_name
-            The subject; class ``*`` is all traffic. Only flows whose data cross the queue count.
-            Queue ``*`` is the whole network, for which metrics of single queues are undefined.
+            What is measured; class ``*`` means all traffic. Only flows whose data cross the queue
+            count. Queue ``*`` means the whole network, for which metrics of single queues are
+            undefined.
         window
-            The part of the run; by default the measured interval. An infinite end is that of the
-            measured interval. No metric is defined in a window that ends after the run.
+            The part of the run; by default the measured interval. An infinite end stands for that
+            of the measured interval. No metric is defined in a window that ends after the run.
         parameters
             Values by name, in their units; others have their defaults.
         kind
@@ -206,12 +208,12 @@ class Metric:
 
     @property
     def of_flows(self) -> bool:
-        """Whether a queue determines only which flows count: such a definition calls it ``_queue``."""
+        """Whether the queue only determines which flows count; the code then calls it ``_queue``."""
         return "_queue" in signature(self.code).parameters
 
     @property
     def of_class(self) -> bool:
-        """Whether the value depends on the class: the parameter is not called ``_class_name``."""
+        """Whether the value depends on the class; if not, the code calls it ``_class_name``."""
         return "_class_name" not in signature(self.code).parameters
 
     @property

@@ -76,11 +76,11 @@ class ResponseTimes:
         return found
 
     def crossing(self, other: ResponseTimes, until_ns: float) -> float | None:
-        """The share of requests that take longer than the time at which F falls behind that of another one.
+        """The share of requests that take longer than the time at which F falls behind the other function.
 
-        It is the time up to which its lead, integrated over the logarithm of time, is largest, so short-lived
-        leads do not affect it. The share is the mean of both at that time, and 1 if F never leads; ``None``
-        if the two are the same.
+        This is the time up to which the lead of F, integrated over the logarithm of time, is
+        largest, so short-lived leads do not affect it. The share is the mean of the shares of both
+        at that time, and 1 if F never leads; ``None`` if the two are the same.
         """
         lead = greatest = 0.0
         crossing = 1.0
@@ -131,11 +131,11 @@ class CdfUntil(NamedTuple):
     until_ns: float
 
     def gap(self, other: CdfUntil) -> float | None:
-        """The largest distance to another one up to that time, in percent."""
+        """The largest distance to another function up to that time, in percent."""
         return _percent(self.times.gap(other.times, self.until_ns))
 
     def crossing(self, other: CdfUntil) -> float | None:
-        """The share of requests beyond the time at which it falls behind another one, in percent."""
+        """The share of requests beyond the time at which it falls behind another function, in percent."""
         return _percent(self.times.crossing(other.times, self.until_ns))
 
 

@@ -8,11 +8,11 @@ import numpy.typing as npt
 from aqmlab.metrics.measured import Samples
 
 WINDOW_S = 10.0
-"""Length of the moving mean: forty round-trip times of 250 ms, so that TCP's saw tooth is averaged out."""
+"""Length of the moving mean: forty round-trip times of 250 ms, so that TCP's sawtooth is averaged out."""
 BAND = 0.2
 """Largest distance of the moving mean from the target, as a share of the target."""
 HOLD_S = 60.0
-"""Time for which the moving mean must have stayed there at the end: six windows, to exclude coincidences."""
+"""Time for which the moving mean must stay near the target at the end: six windows, against coincidences."""
 BIN_S = 1.0
 """Length of a bin of the probability."""
 
@@ -20,7 +20,7 @@ BIN_S = 1.0
 def moving_mean(samples: Samples, window_s: float = WINDOW_S) -> Samples:
     """Mean of the samples in ``(t - window_s, t]``, for each sample time t from ``window_s`` on.
 
-    Samples are taken to be equally spaced. Empty where they do not fill a window.
+    Samples are taken to be equally spaced. Empty if they do not fill a window.
     """
     if len(samples.t_s) < 2:
         return Samples(samples.t_s[:0], samples.values[:0])
@@ -61,7 +61,7 @@ def stretches_between(values: npt.NDArray[np.float64], low: float, high: float) 
 def coefficient_of_variation(samples: Samples, from_s: float, bin_s: float = BIN_S) -> float | None:
     """Standard deviation of the means of bins after ``from_s``, divided by their mean.
 
-    ``None`` without a bin, and if the mean is zero.
+    ``None`` if there is no bin, or if the mean is zero.
     """
     late = samples.t_s > from_s
     # A sample at the end of a bin belongs to it.

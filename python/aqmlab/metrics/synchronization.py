@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 WINDOW_S = 10.0
 """Length of a window in which every flow should receive something: forty round-trip times of 250 ms."""
 JAIN_OF_LOCKOUT = 0.7
-"""Below it a few flows have nearly everything, as if fewer than seven of ten shared it equally."""
+"""Jain's index below which a few flows have nearly everything; 0.7 if seven flows of ten share equally."""
 STARVED = 0.1
 """Share of the mean below which a flow counts as shut out."""
 
@@ -23,7 +23,7 @@ STARVED = 0.1
 def amounts_between(
     run: Measured, flows: Sequence[FlowTotals], column: str, edges: Sequence[float]
 ) -> Floats:
-    """Return the growth of a column of ``flow_series`` between edges in s: row by interval, column by flow.
+    """Return the growth of a column of ``flow_series`` between edges in s: rows are intervals, columns flows.
 
     Between samples, a flow is assumed to progress evenly. Empty if flows were not sampled, or if an edge lies
     beyond the samples by more than their interval.
@@ -44,7 +44,7 @@ def amounts_between(
 
 
 def shares_by_window(run: Measured, flows: Sequence[FlowTotals], part: Window) -> Floats:
-    """Return the bytes received in each full 10 s of a part of the run: row by interval, column by flow."""
+    """Return the bytes received in each full 10 s of a part of the run: rows are intervals, columns flows."""
     # Rounding of the times must not lose a window.
     count = int(part.length_s / WINDOW_S + 1e-9)
     if not count:
@@ -69,7 +69,7 @@ def starved_share(amounts: Floats) -> float:
 def synchronisation_ratio(
     t_s: Floats, flows: npt.NDArray[np.int64], of: Sequence[int], rtt_s: float
 ) -> float | None:
-    """Mean over loss events of the share of the flows ``of`` that lose in one.
+    """Mean over loss events of the share of the flows ``of`` that have a loss in the event.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def synchronisation_ratio(
         Times of losses, ascending, with their flows. Losses of flows other than ``of`` do not
         count.
     of
-        The flows that could lose.
+        The flows that could have a loss.
     rtt_s
         Duration of an event from its first loss on.
 

@@ -1,8 +1,8 @@
 """Metrics of RED's average queue between its thresholds.
 
-The average is that of the law's samples, each of which covers the time up to it. The recording has
-the exact distribution of the backlog. Averages and thresholds are in packets; for a law that
-measures bytes they are divided by its mean packet.
+The average comes from the law's samples, each of which covers the time up to it. The backlog comes
+from its exact distribution in the recording. Averages and thresholds are in packets; for a law that
+measures bytes, they are divided by its mean packet size.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def _define(waits: Waits, *, timed: str, of_sizes: str, source: str, ended: dict
     waits
         Requests or pages.
     timed
-        The beginning and the end of the time.
+        The events between which the time is measured.
     of_sizes
         The objects whose sizes define the bands.
     source

@@ -34,7 +34,7 @@ class Sample(NamedTuple):
 
 
 class SizeBand(NamedTuple):
-    """Responses or pages of at least one size and, if there is an upper limit, below another."""
+    """The sizes of responses or pages from one size up to another, exclusive, if there is an upper limit."""
 
     at_least: int
     below: int | None = None
@@ -64,9 +64,9 @@ class Waits:
     until_s
         The time up to which distribution functions are shown by default.
     totals
-        Returns those of a class in a run, by size band.
+        Returns the totals of a class in a run, by size band.
     serial
-        The columns that identify one among those of a user.
+        The columns that identify one request or page among those of a user.
     """
 
     one: str
@@ -108,7 +108,7 @@ class Waits:
         return ResponseTimes.of(self.of_sizes(run, class_name, at_least, below))
 
     def sample(self, tables: Tables, run: Run, class_name: str) -> Sample:
-        """The completed requests or pages of some classes that are recorded one by one."""
+        """The completed requests or pages of some classes, as far as they are recorded one by one."""
         import numpy as np
 
         named = ", ".join(map(quoted, named_classes(class_name)))
