@@ -86,14 +86,14 @@ class Both:
         told = ", ".join(parts[:-1]) + (" and " if len(parts) > 1 else "") + parts[-1]
         live = self.live
         over = counted(len(live.cells), "cell") if live.axes else counted(len(live.arms), "arm")
-        return f"Live against simulated, over {over}: {told}."
+        return f"Live runs against simulated ones, over {over}: {told}."
 
     @property
     def note(self) -> str:
         """Describe the basis of the intervals, and the number of comparisons."""
         seeds = self.live.finished_seeds
         if len(seeds) == 1:
-            said = f"One run of each (seed {seeds[0]}): no interval, so a difference may be chance."
+            said = f"One run on each side (seed {seeds[0]}): without an interval, a difference may be chance."
         elif self.comparison.unpaired:
             said = f"95 % intervals; runs are not paired by seed: {'; '.join(self.comparison.unpaired)}."
         else:

@@ -69,7 +69,7 @@ def match(one: Side, other: Side) -> tuple[list[tuple[str, Cell, Cell]], tuple[s
     ours, theirs = ({_key(cell, open_): cell for cell in s.cells} for s in (one, other))
     pairs = [(_case(cell, open_), cell, theirs[key]) for key, cell in ours.items() if key in theirs]
     if not pairs:
-        raise UsageError(f"no case of `{one.text}` is one of `{other.text}`")
+        raise UsageError(f"`{one.text}` and `{other.text}` have no case in common")
     unmatched = [
         str(cell) for key, cell in (*ours.items(), *theirs.items()) if (key in ours) != (key in theirs)
     ]

@@ -248,7 +248,7 @@ class Tables:
 
 @lru_cache(maxsize=1)
 def _database() -> duckdb.DuckDBPyConnection:
-    """The engine that reads tables: making one takes longer than reading a small recording."""
+    """The engine that reads tables, made only once: that takes longer than reading a small recording."""
     import duckdb
 
     return duckdb.connect(":memory:", config={"threads": "2"})

@@ -1,4 +1,4 @@
-"""Results: recordings, and the queries of statistics, claims and reports.
+"""Results: recordings, and the queries that statistics, claims and reports make.
 
 A *case* is one combination of the swept values, a *cell* a case under one arm, and a *run* a cell
 with a seed. An experiment has one case, without settings.
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 NOT_RUN = "not run"
 UNCONGESTED = "uncongested"
-"""The name of the arm that serves as the reference of the others in every case."""
+"""The name of the arm that serves as the reference for the others in every case."""
 
 Value = float | None
 
@@ -53,7 +53,7 @@ class Missing(NamedTuple):
     seed: int
     reason: str
     damaged: bool = False
-    """Whether there is a recording, but it cannot be read."""
+    """Whether a recording exists but cannot be read."""
 
 
 # Results are equal only to themselves, because computed values are cached with them.
@@ -81,7 +81,7 @@ class Results:
         Claims of the scenario: ``name``, ``text``, ``expect``, ``where``, ``strength``, ``source``,
         and ``line`` and ``column`` of the first character of ``expect``.
     metrics
-        Names of the metrics that the scenario requests besides those of every experiment.
+        Names of the metrics that the scenario requests in addition to those of every experiment.
     missing
         Requested runs that have not finished, with the reasons.
     warnings
@@ -267,7 +267,7 @@ class Results:
             One of ``cells``.
         queue
             The queue; flows count if their data cross it. ``*`` is the whole network; by default
-            :meth:`queue_of` the cell and the class.
+            what :meth:`queue_of` returns for the cell and the class.
         class_name
             A traffic class; by default all traffic.
         window
@@ -304,7 +304,7 @@ class Results:
         return dict(self._values[cell, asked])
 
     def of_curves(self, function: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[int, Value]:
-        """A figure in percent about two distribution functions, for each seed that finished in both.
+        """A percentage that compares two distribution functions, for each seed that finished in both cells.
 
         Parameters
         ----------
@@ -312,8 +312,9 @@ class Results:
             ``"cdf_gap"``, their largest distance, or ``"cdf_crossing"``, the share of
             requests that take longer than the time at which the first falls behind the other.
         one, other
-            ``metric`` and ``cell``, and ``queue``, ``class_name`` and ``parameters`` as in :meth:`values`.
-            The metric is a value of a distribution function, which is used up to the given time.
+            ``metric`` and ``cell``, and ``queue``, ``class_name`` and ``parameters`` as in
+            :meth:`values`. The metric is a value of a distribution function; the functions are
+            compared up to the time given.
 
         Raises
         ------
@@ -395,7 +396,7 @@ class Results:
         return _judged(runs, everywhere if there else bottleneck(runs), class_name)
 
     def place(self, queue: str | None = None) -> str:
-        """The queue with a given name; by default that of the first cell with a finished run.
+        """The queue with a given name; by default that by which the first cell with a finished run is judged.
 
         Raises
         ------
@@ -420,7 +421,7 @@ class Results:
         return bottleneck(self.measured())
 
     def sound(self) -> Results:
-        """The same, but with unreadable runs treated as missing, with the name of the file."""
+        """The same results, but with unreadable runs treated as missing for a reason that names the file."""
         broken: dict[Path, str] = {}
         for i in range(0, len(self._distinct), RUNS_READ_TOGETHER):
             together = self._distinct[i : i + RUNS_READ_TOGETHER]
@@ -496,7 +497,7 @@ def bottleneck(runs: Sequence[Measured]) -> str:
 
 
 def _judged(runs: Sequence[Measured], queue: str, class_name: str) -> str:
-    """Return a queue that the data of a class cross, or else the busiest one among those that they cross."""
+    """Return a queue if the data of a class cross it, or else the busiest one among those that they cross."""
     names = set(named_classes(class_name))
     if class_name == EVERY_CLASS or any(names - run.run.plan.elsewhere(queue) for run in runs):
         return queue

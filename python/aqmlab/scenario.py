@@ -22,7 +22,7 @@ def read(scenario: Scenario) -> tuple[str, str]:
     Raises
     ------
     ScenarioError
-        If the file cannot be read, or the dict holds something that TOML cannot.
+        If the file cannot be read, or the dict holds something that TOML cannot express.
     """
     if isinstance(scenario, Mapping):
         return _dict_to_toml(scenario), DICT_NAME
@@ -53,8 +53,8 @@ def _unreadable(path: Path, reason: str) -> ScenarioError:
 def _dict_to_toml(scenario: Mapping[str, Any]) -> str:
     """The dict as TOML: tables and lists of tables have headers; each value below them is on one line.
 
-    In arms and sweeps a table in one line is a value that replaces another, and a table under a header is a
-    list of individual changes: a dict means the former.
+    In arms and sweeps, a table in one line is a value that replaces another, and a table under a
+    header is a list of individual changes: a dict means the former.
     """
     import tomlkit
 
@@ -64,7 +64,7 @@ def _dict_to_toml(scenario: Mapping[str, Any]) -> str:
             document.add(str(key), _item(value))
         return tomlkit.dumps(document)
     except (TypeError, ValueError) as error:
-        message = f"the scenario holds a value that TOML cannot: {error}"
+        message = f"the scenario holds a value that TOML cannot express: {error}"
         raise ScenarioError(message, [Problem(line=0, column=0, path="", message=message)]) from error
 
 

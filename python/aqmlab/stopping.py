@@ -116,13 +116,13 @@ def answered(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
 
 
 def wait_heeding_signals(event: threading.Event) -> None:
-    """Wait for an event; a signal is handled soon after its arrival, whatever set its handler."""
+    """Wait for an event; a signal is handled soon after its arrival, even if a library set its handler."""
     while not event.wait(HEARD_S):
         pass
 
 
 def _heard(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
-    """Return DuckDB's result from another thread.
+    """Return DuckDB's result, computed in another thread.
 
     DuckDB checks for signals only between its tasks, and may wait indefinitely for the tasks of other
     threads. The main thread therefore waits in Python.

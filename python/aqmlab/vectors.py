@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from aqmlab.recording import Run
 
 FORMATS = {"csv": ".csv", "parquet": ".parquet", "tmix": ".cvec"}
-"""Each with the extension of its files."""
+"""The formats, each with the extension of its files."""
 KINDS = ("packmime", "requests", "trace")
 """Kinds of traffic whose connections carry exchanges."""
 
@@ -47,9 +47,9 @@ def write_vectors(  # noqa: PLR0913 (keyword arguments)
     seed
         That of the run; the scenario's first, or the recording's, if not given.
     arm
-        The arm whose traffic is meant; it may be omitted if all arms have the same.
+        The arm whose traffic is meant; it may be omitted if all arms have the same traffic.
     format
-        ``"csv"``, ``"parquet"`` or ``"tmix"``; by the ending of ``output`` if not given.
+        ``"csv"``, ``"parquet"`` or ``"tmix"``; chosen by the ending of ``output`` if not given.
     duration_s
         The time until which connections open; the end of the run if not given.
     recording

@@ -247,7 +247,7 @@ def test_classes_that_send_too_do_not_count(calibrate):
 def test_what_arms_change_of_the_load_is_followed(calibrate):
     scenario = fetches()
     scenario["arm"] = [{"name": "small"}, {"name": "large", "traffic.web.response": "40kB"}]
-    with pytest.raises(UsageError, match="the arms `small` and `large` differ in what determines the load"):
+    with pytest.raises(UsageError, match="`small` and `large` differ in settings that determine the load"):
         calibrate(scenario)
     large = 40_000 + 40 * (math.ceil(40_000 / 1460) + 2)
     assert calibrate(scenario, arm="large").values["web"] == pytest.approx(3.5e6 / 8 / large, rel=0.05)
@@ -294,7 +294,10 @@ def test_a_case_is_named_where_they_differ(calibrate):
         ({"target": "nan %"}, "the target `nan %` is not a share"),
         ({"target": "35"}, "the target `35` has no unit; .* or a share of the link such as"),
         ({"target": "120 %"}, "is 120.0 % of the rate of `bottleneck` .10Mbit.; .* `--allow-overload`"),
-        ({"target": "400 %", "allow_overload": True}, "a link is uncongested up to 30 %; give `--faster 14`"),
+        (
+            {"target": "400 %", "allow_overload": True},
+            "a link counts as uncongested up to 30 % load; give `--faster 14`",
+        ),
         ({"classes": "wbe"}, "there is no class `wbe`; did you mean `web`?"),
         (
             {"classes": "ftp"},
@@ -308,7 +311,7 @@ def test_a_case_is_named_where_they_differ(calibrate):
         ({"faster": math.nan}, "a factor of `nan` does not make links faster"),
         ({"keep": "acess"}, "there is no link `acess`"),
         ({"others": "cbr"}, "there is no class `cbr`"),
-        ({"runs": 1}, "`1` seeds have no interval; give at least 2"),
+        ({"runs": 1}, "an interval takes at least 2 seeds, not `1`"),
         ({"warmup": "40s"}, "nothing is measured"),
         ({"arm": "RED"}, "there is no arm `RED`"),
         ({"where": {"rate": "5Mbit"}}, "there is no axis `rate`"),

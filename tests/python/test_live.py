@@ -245,12 +245,12 @@ def test_both_compares_arm_by_arm_and_says_that_one_run_has_no_interval(
     ended = aqmlab_cli("run", "--both", tiny_file, "-o", tmp_path / "out")
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.startswith("faithful: 2 of 2 runs\n")
-    assert "Live against simulated, over 2 arms: goodput differs by 0.0 %" in ended.stdout
+    assert "Live runs against simulated ones, over 2 arms: goodput differs by 0.0 %" in ended.stdout
     assert "goodput [Mbit/s]" in ended.stdout
     assert "no interval" in ended.stdout
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert page.index("faithful: 2 of 2 runs") < page.index("<h1>")
-    assert "One run of each (seed 1): no interval, so a difference may be chance." in page
+    assert "One run on each side (seed 1): without an interval, a difference may be chance." in page
     assert "not measured live" in page, "timeouts, which the stand-in's kernel does not report"
     # The stand-in's live run is the simulation, so nothing differs.
     assert "goodput differs by 0.0\u00a0%" in page
@@ -307,7 +307,7 @@ def test_seeds_of_both_make_pairs_with_intervals(router, small, tmp_path):
     assert goodput.found.estimate.half_width == 0
     assert list(both.grouped(found)) == ["DropTail", "RED + ECN"]
     assert found.note.startswith("95 % t intervals over 3 seeds, each simulated and live with the same start")
-    assert found.summary.startswith("Live against simulated, over 2 arms: goodput differs by 0.0 %")
+    assert found.summary.startswith("Live runs against simulated ones, over 2 arms: goodput differs by 0.0 %")
 
 
 def test_doctor_tells_each_remedy(aqmlab_cli, router):

@@ -299,7 +299,7 @@ def test_a_sweep_simulated_and_live_is_compared_cell_by_cell(router, tmp_path, a
     for path in (live, simulated, beside):
         assert f"sweep      {path}" in both.stderr
     assert re.search(r"^goodput \[Mbit/s\] +simulated +live +difference +relative$", both.stdout, re.M)
-    told = both.stdout.partition("Live against simulated, over 4 cells: goodput differs by 0.0 %.")
+    told = both.stdout.partition("Live runs against simulated ones, over 4 cells: goodput differs by 0.0 %.")
     assert told[1], both.stdout
     assert not (beside / "report.html").exists()
     # A report of the directory says the same, and so do its JSON, the Python package and the page.

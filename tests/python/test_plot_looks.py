@@ -189,10 +189,13 @@ def test_letters_title_and_style(experiment, tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"width": "wide"}, "`wide` is no width; write a number with mm, cm, in, pt or col: `88mm`, `1col`"),
-        ({"height": "5px"}, "`5px` is no height"),
-        ({"width": "-3in"}, "`-3in` is no width"),
-        ({"width": "nan"}, "`nan` is no width"),
+        (
+            {"width": "wide"},
+            "`wide` is not a width; write a number with mm, cm, in, pt or col: `88mm`, `1col`",
+        ),
+        ({"height": "5px"}, "`5px` is not a height"),
+        ({"width": "-3in"}, "`-3in` is not a width"),
+        ({"width": "nan"}, "`nan` is not a width"),
         ({"width": "1mm"}, "a width of 0.0393701 in: write one from 0.5 in to 100 in"),
         ({"height": "9999in"}, "a height of 9999 in"),
         ({"font_size": 0}, "a font size of 0 pt: write one from 2 to 100"),
@@ -235,7 +238,7 @@ def test_the_command_line_takes_looks_and_tells_bad_ones(experiment, aqmlab_cli,
     assert "Small: queueing delay" not in drawing.partition("</metadata>")[2]
     ended = aqmlab_cli("plot", experiment.path, "delay-cdf", "-o", file, "--width", "wide")
     assert ended.returncode == 2
-    assert "`wide` is no width" in ended.stderr
+    assert "`wide` is not a width" in ended.stderr
     law = tmp_path / "law.svg"
     assert aqmlab_cli("plot", "law", "red", "-o", law, "--width", "1col", "--no-title").returncode == 0
     assert 'width="252pt"' in law.read_text(encoding="utf-8")

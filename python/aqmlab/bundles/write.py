@@ -37,7 +37,7 @@ Made by aqmlab {version}. To check it, with aqmlab installed and without a netwo
     aqmlab bundle --check --rerun {file}
 
 The first compares every file with its SHA-256. The second also repeats a seed and compares the digests of
-its tables. After unpacking, `aqmlab report {place}` prints the results. `lock/` has the versions of packages.
+its tables. After unpacking, `aqmlab report {place}` prints the results. `lock/` lists package versions.
 """
 
 

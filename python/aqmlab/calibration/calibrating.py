@@ -108,7 +108,7 @@ def calibrate(  # noqa: PLR0913 (keyword arguments)
     """
     runs = whole(runs, "`runs`")
     if runs < 2:
-        raise UsageError(f"`{runs}` seeds have no interval; give at least 2")
+        raise UsageError(f"an interval takes at least 2 seeds, not `{runs}`")
     if count not in COUNTS:
         raise unknown("count", count, COUNTS)
     text, name = read(scenario)
@@ -187,7 +187,8 @@ def _check_links(network: Uncongested, case: Case, asked: Load) -> None:
         least = math.ceil(asked.bps / MOST_BUSY / link.rate_bps)
         raise UsageError(
             f"the target is {number(100 * asked.bps / rate_bps, 3)} % of `{link.name}`, even if that is"
-            f" {network.faster:g} times as fast; a link is uncongested up to {100 * MOST_BUSY:.0f} %;"
+            f" {network.faster:g} times as fast; a link counts as uncongested up to"
+            f" {100 * MOST_BUSY:.0f} % load;"
             f" give `--faster {least}` or more"
         )
 
@@ -223,9 +224,9 @@ def _remarks(first: Population, answer: Found, asked: Load) -> Iterator[str]:
     if not wide.proportional:
         one = "one user" if first.closed else "one connection per second"
         yield (
-            f"The load is not proportional: the load of {one} of `{first.name}` changes by"
+            f"The load is not proportional to the value: the load of {one} of `{first.name}` changes by"
             f" {change_text(wide.change.mean)} from {first.digits(wide.least)} to {first.text(wide.most)};"
-            " the value holds for this target only."
+            " the value is valid for this target only."
         )
     off = answer.fit.slope.mean * answer.value / asked.bps - 1
     if first.closed and abs(off) > _ROUNDING:

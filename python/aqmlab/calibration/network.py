@@ -277,4 +277,4 @@ def the_same(found: Sequence[tuple[Case, Mapping[str, Any]]], more: str) -> None
             what = f"the arms `{first.arm}` and `{case.arm}`"
             if case.arm == first.arm:
                 what = "cases of the sweep"
-            raise UsageError(f"{what} differ in what determines the load; {more}")
+            raise UsageError(f"{what} differ in settings that determine the load; {more}")

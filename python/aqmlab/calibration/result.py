@@ -112,9 +112,9 @@ class Calibration:
 
         found = self.spread
         return (
-            f"At this value one run of {time_text(self.interval_s)} offers {mbit(found.median)} Mbit/s in the"
-            f" median and {mbit(found.least)} to {mbit(found.most)} over all seeds (80 % of them"
-            f" {mbit(found.p10)} to {mbit(found.p90)}); its coefficient of variation between seeds is"
+            f"At this value, one run of {time_text(self.interval_s)} offers a median of"
+            f" {mbit(found.median)} Mbit/s, and {mbit(found.least)} to {mbit(found.most)} over all seeds"
+            f" (80 % of them {mbit(found.p10)} to {mbit(found.p90)}); its coefficient of variation between seeds is"
             f" {fixed(100 * found.variation, 1)} %."
         )
 
@@ -132,11 +132,10 @@ class Calibration:
             return f"{now}; {takes}."
         narrower = number(100 * 10 ** -narrowing(self.tail), 2)
         return (
-            f"{now}; {takes}. Sizes have a Pareto tail of index {self.tail:.3g} and infinite variance: ten"
-            " times"
-            f" the time narrows the interval of one run only to {narrower} %, longer runs offer more load"
-            " because"
-            " larger transfers fit into them, and intervals over few seeds cover less than they state."
+            f"{now}; {takes}. Sizes have a Pareto tail of index {self.tail:.3g} and infinite variance: a run"
+            f" ten times as long narrows its interval only to {narrower} %, longer runs offer more load"
+            " because larger transfers fit into them, and intervals over few seeds cover less than they"
+            " state."
         )
 
     def write(self, text: str, arm: str | None, file: Path) -> None:

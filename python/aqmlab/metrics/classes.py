@@ -57,7 +57,7 @@ def retransmissions(run: Measured, _queue: str, class_name: str) -> float | None
     label="RTT, mean",
     unit="s",
     definition="RTT without queueing plus the mean queueing delays of the class's packets at the queues in"
-    " both directions, mean over the responsive flows",
+    " both directions, averaged over the responsive flows",
     source="sum of the parts of a round trip, without the transmission time of packets",
     better="less",
 )

@@ -30,7 +30,7 @@ def _against_target(
     "backlog_error_percent",
     label="backlog off q_ref",
     unit="%",
-    definition="time-weighted mean of the waiting packets minus the law's q_ref, divided by q_ref",
+    definition="time-weighted mean number of waiting packets minus the law's q_ref, divided by q_ref",
     source="steady-state error of a controller: Hollot, Misra, Towsley, Gong 2001",
     from_samples=True,
 )
@@ -64,7 +64,7 @@ def backlog_reach(run: Measured, queue: str, _class_name: str) -> float | None:
     label="q_ref held after",
     unit="s",
     definition="time from the start of the run after which the mean backlog of the last 10 s stays within"
-    " 20 % of q_ref until the end; not defined where it does not, or does so for less than 60 s",
+    " 20 % of q_ref until the end; not defined if it does not, or does so for less than 60 s",
     source="settling time of a controller; window and band are ours",
     better="less",
     from_samples=True,

@@ -154,12 +154,12 @@ _counted(
     "timeouts_per_flow",
     label="timeouts per flow",
     unit="",
-    definition="retransmission timeouts in the measured interval, by responsive flows",
+    definition="retransmission timeouts of responsive flows in the measured interval, per flow",
     source="RFC 6298",
     better="less",
 )
 def timeouts_per_flow(run: Measured, _queue: str, class_name: str) -> float | None:
-    """Retransmission timeouts by flows that can have one."""
+    """Mean number of timeouts of the flows that can have one."""
     flows = run.flows_of(class_name).of_classes(run.responsive.__contains__)
     total = _sum(flows, "measured_timeouts")
     return None if total is None else total / len(flows)
@@ -168,14 +168,14 @@ def timeouts_per_flow(run: Measured, _queue: str, class_name: str) -> float | No
 _counted(
     "fast_retransmits",
     "fast retransmits",
-    "entries into fast recovery of all flows in the measured interval",
+    "entries of all flows into fast recovery in the measured interval",
     "RFC 5681, section 3.2",
     "less",
 )
 _counted(
     "spurious_retransmissions",
     "spurious retransmissions",
-    "segments that reached a receiver that already had all of their data, in the measured interval",
+    "segments whose data a receiver already had in full when they arrived, in the measured interval",
     "RFC 4015, section 1 (spurious: what is retransmitted had arrived)",
     "less",
 )
@@ -189,13 +189,13 @@ _counted(
 _counted(
     "ecn_reductions",
     "ECN reductions",
-    "window reductions on an ECN echo of all flows in the measured interval",
+    "window reductions of all flows in response to an ECN echo in the measured interval",
     "RFC 3168, section 6.1.2",
 )
 _counted(
     "ce_received",
     "CE marks received",
-    "packets with CE that reached a receiver in the measured interval",
+    "packets marked CE that reached a receiver in the measured interval",
     "RFC 3168, section 6.1.3",
 )
 

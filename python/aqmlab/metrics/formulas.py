@@ -74,8 +74,8 @@ _IN_WORDS = {
         for percent in (50, 95, 99)
     },
     "loss_percent": _loss("all queues of both paths"),
-    "loss_there_percent": _loss("all queues of the path there"),
-    "loss_back_percent": _loss("all queues of the path back"),
+    "loss_there_percent": _loss("all queues of the forward path"),
+    "loss_back_percent": _loss("all queues of the return path"),
     "round_trip_mean_s": Formula("flows, histograms", "mean over flows of base_rtt + sum of mean sojourns"),
     "goodput_share_percent": Formula("flows", "100 * goodput of the class / goodput of all classes"),
     "backlog_error_percent": Formula("summary", "100 * (mean backlog - q_ref) / q_ref"),
@@ -119,7 +119,7 @@ def _of_waits(many: str, table: str, time: str) -> dict[str, Formula]:
     ended = {f"{many}_{how}": f"sum({how})" for how in ("completed", "failed", "censored")}
     percentiles = {"median": 50, "p90": 90, "p95": 95, "p99": 99}
     quantile = "smallest t with at least {} % of the weight of `{}_ns` up to t"
-    share = "Kaplan and Meier's reduced sample: 100 * completed within t / known whether they were"
+    share = "Kaplan and Meier's reduced sample: 100 * completed within t / those for which this is known"
     return {
         **{name: Formula(summary, text) for name, text in ended.items()},
         f"{time}_mean_s": Formula(summary, f"sum({time}_sum_ns) / sum(completed) / 1e9"),

@@ -42,8 +42,8 @@ def loss_bins(
     "idle_bins_percent",
     label="seconds with an idle link",
     unit="%",
-    definition="share of the bins (1 s each by default) in which the link sends at least two mean"
-    " packets less than its rate allows; not defined where the link adds bytes of its own",
+    definition="share of the bins (1 s each by default) in which the link sends at least two packets"
+    " of mean size less than its rate allows; not defined where the link adds bytes of its own",
     source=f"oscillation between loss and underutilisation: {_BLUE}; bins are ours",
     better="less",
     windowed=True,
@@ -107,7 +107,7 @@ def probability_short_sd(
     "backlog_spread_percent",
     label="backlog, sd by mean",
     unit="%",
-    definition="standard deviation of the waiting packets, divided by their mean",
+    definition="standard deviation of the number of waiting packets, divided by the mean of that number",
     source="coefficient of variation of the queue",
     better="less",
     windowed=True,

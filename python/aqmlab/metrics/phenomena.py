@@ -75,7 +75,7 @@ def starved(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     label="flows that lose together",
     unit="%",
     definition="share of the long-lived responsive flows that lose a packet or have one marked in a loss"
-    " event at the queue, mean over the events; an event lasts one RTT (mean base RTT plus mean queueing"
+    " event at the queue, averaged over the events; an event lasts one RTT (mean base RTT plus mean queueing"
     " delay) from its first loss; needs the queue's drops and marks in `packets` of [record]",
     source="global synchronization ratio: RFC 7928, section 2.4",
     better="less",
@@ -121,7 +121,7 @@ def window_correlation(run: Measured, _queue: str, class_name: str, window: Wind
     label="bias against RTT",
     unit="",
     definition="the exponent a in goodput = c / RTT^a, fitted by least squares to the logarithms over the"
-    " long-lived responsive flows, with the RTT without queueing; 0 means no bias, 1 means equal windows; not"
+    " long-lived responsive flows, where RTT excludes queueing; 0 means no bias, 1 means equal windows; not"
     " defined if all RTTs are equal within 10 %",
     source="Lakshman, Madhow 1997, section 1 (throughput is proportional to RTT^-a, a from 1 to"
     " 2 for DropTail)",
@@ -157,7 +157,7 @@ def goodput_share(run: Measured, queue: str, class_name: str, window: Window) ->
     label="width of cumulative ACKs",
     unit="%",
     definition="bytes acknowledged to the long-lived responsive flow with the most minus those to the one"
-    " with the fewest, in the measured interval, divided by their mean over these flows",
+    " with the fewest, in the measured interval, divided by the mean over these flows",
     source="cumulative ACK diagram, its width: Miskovic, Petrovic, Trajkovic, Implementation and performance"
     " analysis of AQM mechanisms; dividing by the mean is ours",
     better="less",

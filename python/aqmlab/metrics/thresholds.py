@@ -130,8 +130,8 @@ def average_in_band(
     label="RED's average in its band, longest stay",
     unit="s",
     definition="longest time in which all samples of the law's average queue are between min_th and max_th,"
-    " both excluded; 0 if none is",
-    source=f"average brought within the thresholds: {_MISKOVIC}; without interruption is ours",
+    " both excluded; 0 if none of them is",
+    source=f"average brought within the thresholds: {_MISKOVIC}; requiring it without interruption is ours",
     better="more",
     windowed=True,
     from_samples=True,

@@ -102,7 +102,7 @@ class Appearance:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Figures that are made within this context look like this.
+        """Figures that are made within this context have this look.
 
         Raises
         ------
@@ -166,7 +166,9 @@ def length_in(text: str | float, what: str = "length") -> float:
     if unit in ("col", "cols", "column", "columns"):
         return number * _COLUMN + max(number - 1, 0.0) * _GUTTER
     if unit not in _INCHES or not math.isfinite(number):
-        raise UsageError(f"`{text}` is no {what}; write a number with mm, cm, in, pt or col: `88mm`, `1col`")
+        raise UsageError(
+            f"`{text}` is not a {what}; write a number with mm, cm, in, pt or col: `88mm`, `1col`"
+        )
     return number * _INCHES[unit]
 
 
@@ -229,7 +231,8 @@ _QUOTED = frozenset({"axes.prop_cycle"})
 def new_figure(width: float, height: float, rows: int = 1) -> Figure:
     """An empty figure of the requested size, laid out for ``width`` and ``height`` in inches.
 
-    Stacked ``rows`` of plots remain legible in a figure that is made narrower.
+    If the figure is made narrower, it stays high enough for its stacked ``rows`` of plots to be
+    legible.
     """
     from matplotlib.figure import Figure
 
@@ -246,7 +249,7 @@ def new_figure(width: float, height: float, rows: int = 1) -> Figure:
 
 
 def width_asked(made: float) -> float:
-    """The width for a figure that was designed for ``made`` inches."""
+    """The requested width of a figure that was designed to be ``made`` inches wide."""
     look, of_style = _LOOK.get()
     return look.width or (of_style[0] if of_style else made)
 
@@ -295,7 +298,7 @@ def arm_look(arm: int, *, marks: bool = True) -> dict[str, Any]:
     """
     look: dict[str, Any] = {"color": arm_color(arm), "linestyle": arm_dash(arm)}
     if marks:
-        # The marks of arms whose lines are close do not overlap.
+        # Marks begin at different places, so that those of arms with close lines do not overlap.
         look |= {
             "marker": arm_mark(arm),
             "markersize": mark_size(),
@@ -357,7 +360,7 @@ def legend_below(figure: Figure, axes: Iterable[Any], more: Mapping[str, Artist]
     columns = _columns(widths, 72.0 * figure.get_figwidth() - size)
     rows = math.ceil(len(handles) / columns)
     if _LOOK.get()[0].height is None:
-        # A long legend takes no space from the plots.
+        # The figure grows, so that a long legend takes no space from the plots.
         figure.set_figheight(figure.get_figheight() + (rows - 1) * 1.6 * size / 72.0)
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
 

@@ -32,14 +32,15 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Field:
-    """Flows of a run, compared.
+    """The progress of the flows of a run, for comparison.
 
     Attributes
     ----------
     t_s
         Times of the samples.
     acked_bytes
-        Values by flow, at these times; zero before its start, its last value after its end.
+        Acknowledged bytes by flow, at these times: zero before the flow starts, and the last value
+        after it ends.
     """
 
     t_s: Floats

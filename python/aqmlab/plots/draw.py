@@ -201,7 +201,7 @@ def write_csv(file: Path, rows: Iterable[tuple[Any, ...]]) -> None:
 
 @contextmanager
 def writing(file: Path) -> Iterator[None]:
-    """Make the directory of ``file``; errors here and in the block are reported as the machine's."""
+    """Make the directory of ``file``; system errors here and in the block become :exc:`HostError`."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         yield

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 MOST_PACKETS = 150
-"""Largest number of arrows; more would be a grey area."""
+"""Largest number of arrows; more would merge into a grey area."""
 _FIRST = 40
 """Number of packets shown by default."""
 _INCHES_A_PACKET = 0.16
 _LETTERS = 0.7
-"""Font size at an arrow, relative to that of the figure."""
+"""Font size of an arrow's label, relative to that of the figure."""
 _LOST_AT = 0.55
-"""Position of a loss in the diagram, because neither host knows where it occurred."""
+"""Fixed position of losses in the diagram, because neither host knows where a loss occurred."""
 
 
 # Also distinguishable in grey.

@@ -31,7 +31,7 @@ def draw_law(  # noqa: PLR0913 (keyword arguments)
 ) -> Path:
     """Draw a discipline's law; see :func:`aqmlab.plot_law`.
 
-    ``heading`` is its title if the law's own is not wanted.
+    If given, ``heading`` replaces the figure's usual title.
     """
     from aqmlab import _core
     from aqmlab.disciplines import aqm_show

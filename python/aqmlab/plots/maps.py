@@ -75,7 +75,7 @@ def _need_axes(grid: PanelGrid) -> None:
 
 
 def _pairs(grid: PanelGrid) -> list[tuple[str, str]]:
-    """The pairs of arms to compare, each later arm first: all with the first arm, or the two chosen arms."""
+    """The pairs of arms to compare: each later arm, minus the first one."""
     arms = list(grid.arms)
     if len(arms) < 2:
         raise UsageError("a difference needs two arms")

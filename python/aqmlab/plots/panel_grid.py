@@ -35,7 +35,7 @@ _PANEL = (1.9, 2.0)
 
 @dataclass(frozen=True)
 class Panel:
-    """One plot: its title, its fixed labels by axis, and its metric where plots differ by that."""
+    """One plot: its title, its fixed labels by axis, and its metric if plots differ by metric."""
 
     title: str
     held: Mapping[str, str]
@@ -113,7 +113,7 @@ def panel_grid(  # noqa: PLR0913 (keyword arguments)
 ) -> PanelGrid:
     """Return the grid of a view: axes along and up each plot, or one plot per label; other axes are fixed.
 
-    ``more`` are metrics without a plot.
+    ``more`` are metrics that are needed but have no plot of their own.
 
     Raises
     ------

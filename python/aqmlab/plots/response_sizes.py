@@ -142,7 +142,8 @@ def quantiles_figure(results: Results, view: View, queue: str | None, *, waits: 
             _line(axes, arm, number, points)
     for i, (panel, axes) in enumerate(plots):
         axes.set_yscale("log")
-        # The interval of a few requests exceeds any axis. Plots of a metric share their axes.
+        # The means set the limits, because the interval of a few requests can be arbitrarily wide.
+        # Plots of a metric share their axes.
         axes.set_ylim(min(means[panel.metric]) / 2, max(means[panel.metric]) * 2)
         plain_powers(axes.yaxis)
         axes.set_xticks(range(len(bands)), names, **turned(figure, names, across))
@@ -188,7 +189,7 @@ def quantile_rows(
 
 
 def _drawn(grid: PanelGrid, view: View) -> list[tuple[str, int | None]]:
-    """The arms with their numbers, and the reference without one."""
+    """The arms to draw, each with its number, and the reference, which has none."""
     reference = [] if view.reference is None else [(view.reference, None)]
     return [*other_arms(grid, view).items(), *reference]
 

@@ -30,7 +30,7 @@ class _Queue:
 
 
 def is_the_bottleneck(results: Results) -> Check:
-    """Arms that differ only in a queue that never makes a decision do not differ."""
+    """Check that the queue makes decisions; otherwise, arms that differ only in it do not differ."""
     kind, findings, idlest, names = "bottleneck", [], 100.0, set()
     for cell in _with_runs(results):
         name = results.queue_of(cell)
@@ -108,7 +108,7 @@ def buffer_is_reached(results: Results) -> Check:
 
 
 def _asks_for_the_buffer(results: Results) -> bool:
-    """Whether limits are swept, or the queues of some arms differ only in them."""
+    """Whether queue limits are swept, or the queues of some arms differ only in their limits."""
     if any(key.rsplit(".", 1)[-1] == "limit" for axis in results.axes for key in axis.keys):
         return True
     if results.axes:

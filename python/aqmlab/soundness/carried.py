@@ -38,7 +38,7 @@ class _Account(NamedTuple):
 
 
 def no_more_than_carried(results: Results) -> Check:
-    """Check that goodput does not exceed what the queue carried; otherwise it counts something else."""
+    """Check that goodput does not exceed what the queue carried; if it does, it counts other data too."""
     kind, findings, highest = "carried", [], 0.0
     for cell in results.cells:
         accounts = [(run, account) for run in results.measured(cell) for account in _accounts(run)]
@@ -53,7 +53,7 @@ def no_more_than_carried(results: Results) -> Check:
             )
             sentence = (
                 f"the flows that cross `{worst.queue}` received {got}, headers included, but the queue"
-                f" carried {carried} for them, and {before} may have been in flight before"
+                f" carried {carried} for them, and {before} may have been in flight already"
                 f" (seed {run.run.seed})"
             )
             findings.append(CellDoubt(cell, "serious", sentence, _REMEDY, worst.share))
@@ -113,7 +113,7 @@ def _got(run: Measured, entry: TrafficClass, flows: Sequence[FlowTotals]) -> flo
 
 
 def _slower_behind(run: Measured, entry: TrafficClass, rate_bps: int) -> bool:
-    """Whether packets may wait uncounted behind the queue, at slower links of their own."""
+    """Whether packets may wait uncounted behind the queue, at slower links of the flows' own."""
     if entry.access and entry.access.rate_bps < rate_bps:
         return True
     rules = (rule for rule in run.run.plan.delays if rule.class_name in (None, entry.name))
@@ -129,8 +129,8 @@ def _before(
 ) -> float:
     """Return the largest amount of data that can be between a queue and the receivers of a class.
 
-    It consists of the data that its link sends in the delay of the longest path to a receiver, the contents
-    of the queues on that path, and a packet on each link and at its end.
+    It consists of the data that the queue's link sends during the delay of the longest path to a
+    receiver, the contents of the queues on that path, and a packet on each link and at its end.
     """
     path = list(entry.path)
     rest = path[path.index(queue) :]

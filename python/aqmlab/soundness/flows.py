@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 FILLED = 0.85
-"""Share of its window limit, in flight on average, at which a flow counts as limited by it (ours).
+"""Least share of its window limit that a flow limited by it has in flight on average (ours).
 
-Delayed acknowledgments leave one or two segments of it unused; a window that is halved by losses is three
-quarters full on average.
+Delayed acknowledgments leave one or two segments of the limit unused; a window that is halved by
+losses is three quarters full on average.
 """
 
 
@@ -48,7 +48,7 @@ def limited_by_windows(results: Results) -> Check:
 
 
 def _window_bytes(entry: TrafficClass) -> float:
-    """Return the most data in flight: whole segments, as senders avoid others (RFC 9293, 3.8.6.2.1)."""
+    """Return the maximum data in flight: whole segments, since senders avoid others (RFC 9293, 3.8.6.2.1)."""
     tcp = entry.tcp or {}
     mss = int(tcp["mss_bytes"])
     return mss * min(int(tcp["max_window"]), max(1, int(tcp["receive_window_bytes"]) // mss))

@@ -1,4 +1,4 @@
-"""The history of the queue under study: its backlog and throughput, mean over the seeds of a cell."""
+"""The history of the queue under study: its backlog and throughput, averaged over the seeds of a cell."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 POINTS = 500
-"""Largest number of steps per run: MSER-5 finds the end of the initial phase to a hundredth of it."""
+"""Largest number of steps per run: MSER-5 finds the end of the initial phase to within 1 % of the run."""
 
 
 @dataclass(frozen=True)
 class QueueHistory:
-    """A series of a queue, mean over the seeds of a cell.
+    """A series of values at a queue, averaged over the seeds of a cell.
 
     Attributes
     ----------

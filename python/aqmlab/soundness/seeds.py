@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 PLENTY = 10
-"""Number of seeds that is the reference for widths: its t is within a seventh of the normal quantile."""
+"""Number of seeds that is the reference for widths: its t quantile is within a seventh of the normal one."""
 
 
 def finished(results: Results) -> Check:
@@ -66,13 +66,13 @@ _MORE_SEEDS = f"set `runs` to {LEAST_SEEDS} or more"
 
 
 def _by_batches(results: Results, cell: Cell) -> str:
-    """Return the spread within a run if it is the only one."""
+    """Return the interval by batch means of a single run, in words, if the results have only one cell."""
     if len(results.cells) > 1:
         return ""
     try:
         series = queue_histories(results).get(cell, ())
     except RecordingError:
-        return ""  # which the check of the warm-up reports
+        return ""  # the check of the warm-up reports this error
     for course in series[:1]:
         after = math.ceil(results.runs_of(cell)[0].t0_ns / 1e9 / course.step_s)
         found = batch_means(course.values[after:])
@@ -88,7 +88,7 @@ def _width(n: int) -> float:
 
 
 def differ(results: Results) -> Check:
-    """Copies of one run give intervals that suggest certainty."""
+    """Check that the runs differ: intervals over copies of one run would suggest certainty."""
     kind, findings, compared = "chance", [], 0
     for cell in results.cells:
         runs = results.measured(cell)

@@ -21,7 +21,7 @@ SETTLING_RTTS = 10
 """Number of round trips that a flow should have completed before it is measured (ours)."""
 LEAST_BIAS = 0.01
 BIAS_OF_ONE_RUN = 0.05
-"""Largest relative effect of the beginning on a mean that goes unreported (ours).
+"""Relative effect of the beginning on a mean up to which nothing is reported (ours).
 
 The second value applies to a single run, which has no interval for comparison.
 """
@@ -58,7 +58,7 @@ def flows_have_started(results: Results) -> Check:
 
 @dataclass(frozen=True)
 class _Beginning:
-    """The effect of omitting more of a run on the mean of a series."""
+    """How the mean of a series changes if more of the beginning of a run is omitted."""
 
     cut_s: float
     settled: bool
@@ -102,7 +102,7 @@ def _told(cell: Cell, beginning: _Beginning, course: QueueHistory, t0_s: float) 
     else:
         instead = f"{1 + change:.2g} times as high"
     if not math.isfinite(change):
-        zero = f"{course.what} has a mean of zero from {time_text(beginning.cut_s, 3)} on, and not from"
+        zero = f"{course.what} has a mean of zero from {time_text(beginning.cut_s, 3)} on, but not from"
         sentence = f"{zero} {time_text(t0_s)}, where the measured interval begins"
         remedy = "make `warmup` longer, or state that the scenario studies a transient"
     elif beginning.settled:

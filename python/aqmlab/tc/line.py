@@ -120,18 +120,19 @@ def _red(link: Link) -> tuple[str, list[str]]:
 
 
 def _slope(sizes: Mapping[str, int], probability: float) -> list[str]:
-    """Linux stores the slope of RED's probability per byte as a multiple of 2^-32."""
+    """Return a remark if Linux, which keeps RED's slope in units of 2^-32 per byte, changes it."""
     steps = probability * 2.0**32 / max(1, sizes["max_th"] - sizes["min_th"])
     kept = max(1, int(steps)) / steps
     if abs(kept - 1.0) < 1e-3:
         return []
     return [
-        f"Linux keeps the probability's rise per byte in units of 2^-32, which gives {100 * kept:.1f} % of it"
+        "Linux rounds the probability's rise per byte to units of 2^-32, which leaves"
+        f" {100 * kept:.1f} % of it"
     ]
 
 
 def _burst(link: Link, sizes: Mapping[str, int]) -> int:
-    """A burst for which tc computes the nearest power of two: the scenario's or the guideline's, if any."""
+    """A burst for which tc computes the nearest power of two: if possible, the scenario's or guideline's."""
     settings = link.settings
     mean = int(settings["mean_packet_bytes"])
     wanted = min(31, max(1, round(-log2(settings["w_q"]))))

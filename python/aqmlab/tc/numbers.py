@@ -62,7 +62,7 @@ def chance(text: str) -> float:
     """A probability above 0, to 1."""
     value = float(text) if _FLOAT.fullmatch(text) else 0.0
     if not 0.0 < value <= 1.0:
-        raise UsageError(f"`{text}` is not a probability; write one above 0, to 1: `0.02`")
+        raise UsageError(f"`{text}` is not a probability; write one above 0 and at most 1: `0.02`")
     return value
 
 

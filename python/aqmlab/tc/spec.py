@@ -31,9 +31,9 @@ class TcQueue:
     queue
         The queue in the syntax of scenarios.
     rate_bps
-        The link's rate in the words; ``None`` if they have none.
+        The link's rate if the words contain it; otherwise ``None``.
     remarks
-        Meanings of the words beyond the queue itself.
+        What the words mean beyond the queue itself.
     """
 
     spec: str
