@@ -246,7 +246,7 @@ class Answer(Framed):
         return tuple(name for name in self.classes if name in crossing)
 
     def where_text(self) -> str:
-        """Describe the queue and the traffic of the figures in words."""
+        """Describe in words the queue and the traffic that the figures refer to."""
         if self.by_class:
             if self.asked_queue == EVERY_QUEUE:
                 return "each class over its whole path"

@@ -139,14 +139,15 @@ def plot(
     flows
         Names (``"ftp 3"``) or classes, for the figures of flows; the first ones if not given.
     arms
-        The arms to draw, for the figures of flows, of a sweep, boxes and bars; all if not given.
+        The arms to draw, for the figures of flows and of a sweep, and for boxes and bars; all if
+        not given.
     from_s, until_s
         The time to show, for the figures of flows; all of the run if not given. In distributions,
         the range of response or page times: if not given, 0 to 2 s in ``"response-cdf"``, 0 to 20 s
         in ``"page-cdf"``, and all times in ``"response-ccdf"`` and ``"page-ccdf"``.
     metrics
-        Names, for ``"lines"``, ``"heat"``, ``"differences"``, ``"box"`` and ``"bar"``; the 95th
-        percentile of queueing delay if not given, and goodput in boxes and bars.
+        Names of metrics, for ``"lines"``, ``"heat"``, ``"differences"``, ``"box"`` and ``"bar"``;
+        if not given, the 95th percentile of queueing delay, or goodput in boxes and bars.
     x, by
         Axes of a sweep: the horizontal axis of each plot, and the axis with one plot per label, which is the
         vertical one in ``"heat"`` and ``"differences"``; those with the most labels if not given.

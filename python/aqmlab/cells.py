@@ -63,7 +63,7 @@ def axis_named(axes: Sequence[Axis], name: str) -> Axis:
     Raises
     ------
     UsageError
-        If no axis or more than one has this name; the message gives the nearest name.
+        If no axis, or more than one, has this name; the message gives the nearest name.
     """
     return axes[_named([axis.name for axis in axes], name, [axis.short for axis in axes])]
 

@@ -1,7 +1,8 @@
 """Comparisons of two arms, recordings or cells of a sweep by their metrics.
 
-Where both sides ran the same seeds with the same traffic, each seed forms a pair because both sides share its
-arrivals and start times. Otherwise the two sets of runs are independent, and compared as such.
+If both sides ran the same seeds with the same traffic, the two runs of a seed form a pair, because
+they share arrivals and start times. Otherwise, the two sets of runs are independent and are
+compared as such.
 """
 
 from __future__ import annotations

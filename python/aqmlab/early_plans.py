@@ -95,7 +95,7 @@ def _settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 @lru_cache(maxsize=1024)
 def _setting(text: str) -> tuple[str, int | str | None]:
-    """Return unit and number of a parameter's value; a value without a unit is a keyword."""
+    """Return the unit and the number of a parameter's value; a value without a unit is a keyword."""
     if text == "unlimited":
         return "", None
     for unit in _UNITS:

@@ -68,7 +68,8 @@ def run(  # noqa: PLR0913 (keyword arguments)
     arms
         Names of the arms to run, or one name; all if not given.
     jobs
-        Runs in parallel on this machine; one per processor by default. Results do not depend on it.
+        Number of runs in parallel on this machine; one per processor by default. Results do not
+        depend on it.
     executor
         The executor, as in :func:`aqmlab.sweep`; a cluster returns whole recordings unless set
         otherwise.

@@ -1,4 +1,4 @@
-"""Atomic writing of files: they are complete or unchanged, however the process or the machine ends."""
+"""Atomic writing of files: a file is complete or unchanged, whatever ends the process or the machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from aqmlab.errors import HostError
 SWEEP_FILE = "sweep.json"
 EXPERIMENT_FILE = "experiment.json"
 CLAIMS_FILE = "claims.json"
-"""The verdicts, in the directory of an experiment or of a sweep."""
+"""The file with the verdicts on claims, in the directory of an experiment or of a sweep."""
 
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 

@@ -116,7 +116,7 @@ def _library(asked: str | None) -> tuple[Any, str]:
 
 
 def _pandas(pandas: Any, columns: Columns) -> Any:  # noqa: ANN401 (as above)
-    """Return a frame of pandas without pyarrow, which pandas needs for Arrow."""
+    """Return a pandas frame, made without pyarrow, which pandas would need for Arrow."""
     kinds = {REAL: "float64", WHOLE: "Int64", YES_OR_NO: "boolean"}
     series = {}
     for name, (kind, values) in columns.items():

@@ -29,7 +29,7 @@ LONGEST_S = 1e5
 
 @dataclass(frozen=True)
 class Bench:
-    """The link and, for responses, the load on it: evenly spaced datagrams of 1500 B, regardless of losses.
+    """The link and, for responses, its load: evenly spaced datagrams of 1500 B, sent regardless of losses.
 
     Attributes
     ----------

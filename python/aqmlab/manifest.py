@@ -67,7 +67,7 @@ class Manifest:
     books_balanced
         Whether the run's books balance.
     events, wall_s
-        The events that the engine processed, and the time that it took.
+        Number of events that the engine processed, and the real time that it took.
     live
         The facts that only the live router knows; ``None`` for a simulated run.
     left_behind

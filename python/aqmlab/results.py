@@ -192,7 +192,7 @@ class Results:
         Raises
         ------
         UsageError
-            If no axis or more than one has this name; the message gives the nearest name.
+            If no axis, or more than one, has this name; the message gives the nearest name.
         """
         return axis_named(self.axes, name)
 

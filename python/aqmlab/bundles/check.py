@@ -80,7 +80,7 @@ def check_bundle(file: Path | str, *, rerun: bool = False, seed: int | None = No
     file
         A file written by :func:`bundle`.
     rerun
-        Whether to repeat a seed in every arm (for a sweep in its first case) and compare all
+        Whether to repeat a seed in every arm (for a sweep, in its first case) and compare all
         tables.
     seed
         The seed to repeat; by default the first finished one.

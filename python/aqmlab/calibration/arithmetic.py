@@ -63,7 +63,7 @@ def load_bps(population: Population, asked: Load) -> float | None:
 
 
 def _bytes_sent(population: Population) -> tuple[float, float, float] | None:
-    """Return the mean number of exchanges per connection, and the mean bytes per request and per response."""
+    """Return the mean number of exchanges per connection, and the mean sizes of requests and responses."""
     workload = population.of.workload
     if population.of.kind == PACKMIME:
         return _EXCHANGES, _REQUEST_BYTES, _RESPONSE_BYTES

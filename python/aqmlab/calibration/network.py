@@ -192,7 +192,7 @@ class Uncongested:
             yield f"{place}.{prefix}faults", {}
         for planned in case.plan.classes:
             if planned.name in self.senders:
-                # The default derives from the slowest link, which is faster now.
+                # Written out, because the default follows from the slowest link, which is faster now.
                 access = quantity_text(planned.access.rate_bps, "bps") if planned.access else "none"
                 yield f"traffic.{planned.name}.access_rate", access
             else:

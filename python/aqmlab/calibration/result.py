@@ -114,8 +114,8 @@ class Calibration:
         return (
             f"At this value, one run of {time_text(self.interval_s)} offers a median of"
             f" {mbit(found.median)} Mbit/s, and {mbit(found.least)} to {mbit(found.most)} over all seeds"
-            f" (80 % of them {mbit(found.p10)} to {mbit(found.p90)}); its coefficient of variation between seeds is"
-            f" {fixed(100 * found.variation, 1)} %."
+            f" (80 % of them {mbit(found.p10)} to {mbit(found.p90)}); its coefficient of variation between"
+            f" seeds is {fixed(100 * found.variation, 1)} %."
         )
 
     @property

@@ -126,7 +126,8 @@ def _possible(trials: Trials, value: float) -> float:
     first = trials.first
     if first.closed and value < 0.5:
         raise UsageError(
-            f"one user of `{first.name}` offers more than {trials.asked}: it would take {number(value, 2)}"
+            f"one user of `{first.name}` offers more than {trials.asked}: it would take"
+            f" {number(value, 2)} users"
         )
     if value > first.most:
         raise UsageError(

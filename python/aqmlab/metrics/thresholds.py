@@ -100,7 +100,7 @@ def average_sd(run: Measured, queue: str, _class_name: str, window: Window) -> f
     "average_in_band_percent",
     label="RED's average in its band",
     unit="%",
-    definition="share of the samples of the law's average queue from min_th up to max_th, both included",
+    definition="share of the law's samples whose average queue is between min_th and max_th, both included",
     source=f"time within the thresholds: {_MISKOVIC}",
     better="more",
     windowed=True,

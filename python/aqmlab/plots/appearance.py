@@ -315,7 +315,7 @@ def mark_size() -> float:
 
 
 def arm_color(arm: int) -> str:
-    """Return the colour of an arm; a style sheet may have its own."""
+    """Return the colour of an arm; a style sheet may have its own colours."""
     import matplotlib as mpl
 
     colors = mpl.rcParams["axes.prop_cycle"].by_key().get("color", COLORS)

@@ -125,7 +125,7 @@ def box(results: Results, view: View, queue: str | None) -> Figure:
 
 
 def bar(results: Results, view: View, queue: str | None) -> Figure:
-    """Means over the seeds as bars with their 95 % intervals: of each arm, or of each flow."""
+    """Means over the seeds, of each arm or of each flow, as bars with 95 % intervals."""
     grid, groups = _compared(results, view, queue, each=True)
     figure, plots = empty_plots(grid, _over(grid, view))
     for panel, axes in plots:

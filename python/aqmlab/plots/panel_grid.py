@@ -147,7 +147,7 @@ def panel_grid(  # noqa: PLR0913 (keyword arguments)
 def _panels(
     metrics: Sequence[Metric], by: Axis | None, held: Mapping[str, str]
 ) -> tuple[tuple[Panel, ...], ...]:
-    """Return a row per metric; with one metric, or one plot per metric, as many columns as fit."""
+    """Return rows of plots: with several metrics and an axis ``by``, one per metric; else as full as fits."""
     rows = [
         [
             Panel("" if by is None else f"{by.short} {label}", {**held, **fixed}, metric)
