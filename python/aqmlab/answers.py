@@ -150,7 +150,8 @@ class Answer(Framed):
         Raises
         ------
         UsageError
-            For a cell, metric or class that the answer does not have, with the nearest name.
+            For a cell, metric or class that the answer does not have; the message gives the nearest
+            name.
         """
         row = self._row(of, class_name)
         if metric not in self.values[row]:

@@ -71,7 +71,8 @@ def report(path: Path | str, output: Path | str | None = None) -> Path:
     Parameters
     ----------
     path
-        The directory of an experiment, a run or a sweep, or of a scenario simulated and live.
+        The directory of an experiment, a run or a sweep, or of a scenario that was both simulated
+        and run live.
     output
         The file to write; by default ``report.html`` in that directory.
 

@@ -41,7 +41,7 @@ class Both:
     path
         The directory with both sides.
     simulated, live
-        The two experiments or sweeps: the same plans, the same seeds.
+        The two experiments or sweeps, with the same plans and the same seeds.
     comparison
         How the live runs differ, per metric and per arm (per cell in a sweep).
     """

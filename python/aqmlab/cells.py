@@ -16,7 +16,7 @@ class Axis:
     Attributes
     ----------
     name
-        Name in the scenario; for a plain key the full path: ``topology.rate``.
+        Name in the scenario; for a plain key, the full path: ``topology.rate``.
     short
         The shortest tail of the name that no other axis has: ``rate``.
     keys

@@ -35,7 +35,7 @@ class ScenarioError(AqmlabError):
     Attributes
     ----------
     errors
-        All its errors, in the order of the file.
+        All errors of the scenario, in the order of the file.
     """
 
     exit_code = 2

@@ -177,7 +177,7 @@ class Faithfulness:
         )
 
     def part(self, name: str) -> Mapping[str, Any]:
-        """Return an object of the manifest's ``live``; empty if an earlier version did not write it."""
+        """Return an object in the manifest's ``live``; empty if an earlier version did not write it."""
         return self.live.get(name) or {}
 
     def to_json(self) -> dict[str, Any]:

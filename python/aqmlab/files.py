@@ -25,7 +25,7 @@ _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 
 
 def slug(title: str) -> str:
-    """Return a title as part of a file's name."""
+    """Return a title in a form that can be part of a file's name."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].rstrip("-") or "experiment"
 
 

@@ -149,7 +149,7 @@ class Tables:
         Raises
         ------
         UsageError
-            If the runs have no such table, with the nearest name, or for another library.
+            If the runs have no such table (the message gives the nearest name), or for another library.
         HostError
             If the library is not installed.
         RecordingError
@@ -200,7 +200,7 @@ class Tables:
     def arrays(
         self, table: str, columns: str, clauses: str = "", runs: Sequence[Run] | None = None
     ) -> dict[str, Any]:
-        """Like :meth:`rows`, but a NumPy array for each selected column."""
+        """Like :meth:`rows`, but returns a NumPy array for each selected column."""
         return dict(self._query(table, f"SELECT {columns} FROM {table} {clauses}", runs, "fetchnumpy"))
 
     def _query(self, table: str, statement: str, runs: Sequence[Run] | None, fetch: str) -> Any:  # noqa: ANN401 (any type of DuckDB)
@@ -292,7 +292,7 @@ def _unreadable(
 
 
 def damage(connection: duckdb.DuckDBPyConnection, file: Path | str) -> str:
-    """Return the damage of one Parquet file, read to its end; empty if there is none."""
+    """Return what is damaged in one Parquet file, which is read to its end; empty if nothing is."""
     import duckdb
 
     statement = "SELECT count(*), any_value(t) FROM read_parquet([$file]) AS t"

@@ -204,7 +204,7 @@ class Results:
         Raises
         ------
         UsageError
-            For an unknown arm, axis or label, with the nearest name.
+            For an unknown arm, axis or label; the message gives the nearest name.
         """
         if arm is not None and arm not in self.arms:
             raise unknown("arm", arm, self.arms)
@@ -257,7 +257,7 @@ class Results:
         kind: str = EVERY_KIND,
         router: str = EVERY_ROUTER,
     ) -> dict[int, Value]:
-        """A metric of the finished runs of a cell by seed; ``None`` where it is not defined.
+        """The values of a metric in the finished runs of a cell, by seed; ``None`` where it is not defined.
 
         Parameters
         ----------

@@ -25,7 +25,7 @@ class Fit:
     Attributes
     ----------
     slope
-        Load per unit in bit/s, over seeds.
+        Mean over the seeds of the load per unit, in bit/s.
     value, low, high
         The value at which the line reaches the target, and the ends of its interval; ``None`` if
         the slope's interval reaches zero.

@@ -73,7 +73,7 @@ class Calibration:
         return "\n".join(lines)
 
     def grid(self) -> Grid:
-        """Return the values that were run, and the load at each."""
+        """Return the values that were tried, and the load at each."""
         first = self.classes[0]
         columns = (first.unit, "load [Mbit/s]", f"of `{self.asked.link.name}` [%]", "between seeds [%]")
         table = Grid(*(Column(head, right=True) for head in columns))

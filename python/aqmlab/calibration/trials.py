@@ -130,7 +130,7 @@ class Trials:
         return {**self.scenario, "arm": [own], "sweep": {"zip": [axis]}}
 
     def _load(self, run: Measured) -> float:
-        """Return the bits of the populations that arrived at the link, divided by the measured interval."""
+        """Return the bits that arrived at the link from the populations, divided by the measured interval."""
         total = 0
         for one in self.network.populations:
             counts = run.queues.get((self.asked.link.name, one.name))
@@ -138,7 +138,7 @@ class Trials:
                 continue
             packets = counts["arrivals_packets"]
             if self.asked.count == PAYLOAD:
-                # Without losses no packet has options, so all have the same header.
+                # Without losses, no packet has options, so all have the same header.
                 total -= packets * int((one.of.tcp or {})["header_bytes"])
             else:
                 total += packets * self.asked.link.overhead_bytes

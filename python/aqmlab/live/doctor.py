@@ -1,4 +1,4 @@
-"""The requirements of live runs that this machine meets or lacks, with remedies."""
+"""The requirements of live runs: which ones this machine meets, and remedies for those that it does not."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ class _Process:
             self._process.stdin.flush()
 
     def messages(self, until: float) -> Iterator[Mapping[str, Any]]:
-        """The process's messages as they arrive, up to this time of the monotonic clock.
+        """The process's messages as they arrive, up to the given time of the monotonic clock.
 
         Raises
         ------

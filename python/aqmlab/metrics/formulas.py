@@ -63,7 +63,7 @@ _OF_SUMMARY = {
 
 
 def _loss(queues: str) -> Formula:
-    return Formula("summary", f"100 * packets dropped at {queues} / packets arrived at the first")
+    return Formula("summary", f"100 * packets dropped at {queues} / packets arrived at each path's first")
 
 
 _IN_WORDS = {

@@ -1,4 +1,4 @@
-"""Metrics of congestion signals, by drops and marks, and of a class's losses on all its paths."""
+"""Metrics of congestion signals, which are drops and marks, and of a class's losses on all its paths."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class QueueTotals:
 
     @property
     def backlog(self) -> Histogram:
-        """Distribution of the backlog in packets, by time in ns; empty except for class ``*``."""
+        """Distribution of the backlog in packets, weighted by time in ns; empty except for class ``*``."""
         return self.distribution("backlog_packets")
 
     def __getitem__(self, column: str) -> int:
@@ -398,7 +398,8 @@ class Measured:
     def losses(self, queue: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]] | None:
         """Times in s, and flows, of the drops and marks at a queue in the measured interval, by time.
 
-        ``None`` where the packets of the queue were not recorded, or not all of their drops and marks.
+        ``None`` if the packets of the queue were not recorded, or if some of their drops or marks
+        were not.
         """
         import numpy as np
 
@@ -416,8 +417,8 @@ class Measured:
     def marks_of_arrivals(self, queue: str, window: Window) -> npt.NDArray[np.bool_] | None:
         """Return, in order, whether each packet that a queue admitted in a part of the run was marked.
 
-        ``None`` where the packets of the queue were not recorded, or not all of their arrivals and
-        fates.
+        ``None`` if the packets of the queue were not recorded, or if some of their arrivals or
+        fates were not.
         """
         import numpy as np
 
@@ -449,7 +450,7 @@ def _add_way(counts: defaultdict[str, int], parts: Sequence[QueueTotals | None])
 
 
 def _together(queue: str, class_name: str, parts: Sequence[QueueTotals]) -> QueueTotals | None:
-    """Return the row of several classes at one queue; values not recorded per class remain unknown."""
+    """Return one row for several classes at one queue; values not recorded per class remain unknown."""
     if not parts:
         return None
     columns = {name: [part.counts[name] for part in parts] for name in parts[0].counts}
@@ -481,7 +482,7 @@ def _records(run: Run, queue: str, events: set[str], window: Window) -> bool:
 
 
 def measure(tables: Tables) -> tuple[Measured, ...]:
-    """Read what metrics need of some runs, in their order."""
+    """Read what metrics need to know about some runs, in the order of the runs."""
     histograms = Histograms(tables, "histograms", ("queue", "class", "kind"))
     queues: list[dict[tuple[str, str], QueueTotals]] = [{} for _ in tables.runs]
     names, rows = _summary(tables)
@@ -539,7 +540,7 @@ def _summary(tables: Tables) -> tuple[list[str], list[Any]]:
 
 
 def _waits(tables: Tables, what: str, size: str) -> dict[Path, list[RequestTotals]]:
-    """Return requests or pages, with tables beginning with ``what``, by the paths of the runs."""
+    """Return the totals of requests or pages, whose tables begin with ``what``, by the path of each run."""
     runs = [run for run in tables.runs if f"{what}_summary" in run.manifest.tables]
     if not runs:
         return {}

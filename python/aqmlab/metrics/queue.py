@@ -74,7 +74,7 @@ def utilisation(run: Measured, queue: str, _class_name: str, window: Window) -> 
     by_kind=True,
 )
 def drop_percentage(run: Measured, queue: str, class_name: str, window: Window) -> float | None:
-    """Packets dropped divided by packets arrived; for a class in the measured interval only."""
+    """Packets dropped, divided by packets arrived; for a class, in the measured interval only."""
     if window != run.window:
         from aqmlab.metrics.queue_samples import DROPPED, counted
 
@@ -133,7 +133,7 @@ def drop_rate(run: Measured, queue: str, class_name: str) -> float | None:
     by_kind=True,
 )
 def mark_percentage(run: Measured, queue: str, class_name: str) -> float | None:
-    """Packets marked divided by ECN-capable packets that arrived; not defined where none arrived."""
+    """Packets marked, divided by ECN-capable packets that arrived; not defined if none arrived."""
     return _by_arrivals(run, queue, class_name, lambda of: of.sum_over_reasons("marked"), "ect_arrivals")
 
 

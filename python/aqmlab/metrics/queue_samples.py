@@ -10,7 +10,7 @@ from aqmlab.metrics.measured import Measured, Window
 Floats = npt.NDArray[np.float64]
 
 DROPPED = ("dropped_by_law_packets", "dropped_not_by_law_packets")
-"""Columns of ``queues`` that count drops: all reasons are in one of the two."""
+"""Columns of ``queues`` that count drops: every reason counts in one of the two."""
 EDGE = 1e-6
 """Times are whole nanoseconds divided by 1e9: differences below this fraction of a bin are ignored."""
 

@@ -34,7 +34,7 @@ class Sample(NamedTuple):
 
 
 class SizeBand(NamedTuple):
-    """The sizes of responses or pages from one size up to another, exclusive, if there is an upper limit."""
+    """A range of sizes of responses or pages; the upper limit, if there is one, is exclusive."""
 
     at_least: int
     below: int | None = None

@@ -76,7 +76,7 @@ _MORE_LOAD = "raise the load or lower the rate to study this queue"
 
 
 def _elsewhere(name: str, queues: Mapping[str, _Queue]) -> str:
-    """Return the actual bottleneck, if there is one."""
+    """Return the remedy, which names the actual bottleneck if there is one."""
     others = {queue: found for queue, found in queues.items() if queue != name and found.interventions}
     if not others:
         return "raise the load or lower the rate of its link"

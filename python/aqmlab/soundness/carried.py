@@ -63,7 +63,7 @@ def no_more_than_carried(results: Results) -> Check:
 
 
 def _accounts(run: Measured) -> list[_Account]:
-    """Return, at each queue, the classes whose data in flight can be bounded."""
+    """Return an account per queue of the classes whose data in flight can be bounded."""
     if not run.interval_ns:
         return []
     links = {link.name: link for link in run.run.links}
@@ -87,7 +87,7 @@ def _accounts(run: Measured) -> list[_Account]:
 
 
 def _largest_packet(entry: TrafficClass) -> float | None:
-    """Return the bytes of a class's largest packet; ``None`` if drawn or listed, or if servers respond."""
+    """Return a class's largest packet in bytes; ``None`` if sizes are drawn or listed, or servers respond."""
     if entry.kind == "schedule" or entry.kind in ANSWERED:
         return None
     if entry.over_tcp:

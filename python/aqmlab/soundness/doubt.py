@@ -25,7 +25,7 @@ class Doubt:
     Attributes
     ----------
     cells
-        The part of the results concerned.
+        The cells concerned.
     severity
         ``"serious"``, ``"warning"`` or ``"note"``.
     kind

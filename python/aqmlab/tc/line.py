@@ -14,7 +14,7 @@ from aqmlab.tc.effective import effective
 from aqmlab.tc.spec import HEADERS, IDLE, codel_units, read_tc
 
 LONGEST_BURST = 1_000_000
-"""The largest ``burst`` of RED here."""
+"""The largest ``burst`` that RED accepts here."""
 _AS_ONE = 1.0 - 2.0**-20
 
 
