@@ -103,7 +103,7 @@ def of_arrivals(run: Measured, queue: str) -> VarianceTime | None:
     label="Hurst parameter",
     unit="",
     definition="1 + slope / 2 of the variance-time plot of arrivals, at scales from 1/400 to 1/20 of the"
-    " measured interval; not defined below 400 samples of the queue",
+    " measured interval; not defined for fewer than 400 samples of the queue",
     source="Leland, Taqqu, Willinger, Wilson 1994, section 3.2",
     from_samples=True,
 )

@@ -80,7 +80,7 @@ class _Grammar:
 
 
 def _discipline(words: Sequence[str]) -> list[str]:
-    """The words without ``tc qdisc add dev DEV root``, if they begin with it."""
+    """The words, without a leading ``tc qdisc add dev DEV root``."""
     rest = list(words)
     if rest[:2] == ["tc", "qdisc"]:
         rest = rest[3:]
