@@ -51,8 +51,8 @@ class Row(NamedTuple):
 class Answer(Framed):
     """Metrics by cell and, on request, by class of traffic.
 
-    When printed, it is the table that the command line shows. As a data frame (:meth:`to_frame`) it
-    has a row per run, or per run and class. Its columns are one per axis, ``arm``, ``class`` if
+    When printed, it is the table that the command line shows. As a data frame (:meth:`to_frame`),
+    it has a row per run, or per run and class. Its columns are one per axis, ``arm``, ``class`` if
     rows are per class, ``seed``, and one per metric.
 
     Methods take a cell or, if no values are swept, the name of an arm. They also take the name of a
@@ -422,7 +422,7 @@ def answer(
     if by not in (None, "class"):
         raise unknown("way to make rows", str(by), ["class"])
     if by and class_name != EVERY_CLASS:
-        raise UsageError("an answer by class has every class; leave out the class")
+        raise UsageError("an answer by class covers every class; leave out the class")
     given = given_names(metrics)
     usual = BY_CLASS if by else (*HEADLINE, *results.metrics)
     chosen = tuple(map(find, dict.fromkeys(usual if given is None else given)))

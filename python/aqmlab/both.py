@@ -98,8 +98,8 @@ class Both:
             said = f"95 % intervals; runs are not paired by seed: {'; '.join(self.comparison.unpaired)}."
         else:
             said = (
-                f"95 % t intervals over {len(seeds)} seeds, each simulated and live with the same start"
-                " times, sizes and round-trip times."
+                f"95 % t intervals over {len(seeds)} seeds, each both simulated and run live with the same"
+                " start times, sizes and round-trip times."
             )
         several = self.comparison.multiple.note
         return f"{said} {several}." if several else said

@@ -97,7 +97,7 @@ class Compared:
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Framed):
-    """All comparisons of two sides. As a data frame it has a row per case and metric.
+    """All comparisons of two sides. As a data frame, it has a row per case and metric.
 
     Attributes
     ----------

@@ -183,7 +183,7 @@ def run_both(  # noqa: PLR0913 (keyword arguments)
     report: bool = True,
     resume: bool = False,
 ) -> Both:
-    """Run a scenario live, then simulate it, and compare.
+    """Run a scenario live, then simulate it, and compare the two.
 
     Live runs come first, so that a machine that cannot run them reports this before an hour of simulation.
 

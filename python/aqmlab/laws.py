@@ -171,8 +171,8 @@ def law_warnings(
 ) -> list[str]:
     """Return warnings about allowed but suspicious parameters, such as gains that make the queue unstable.
 
-    The bench's deliberate overload is not included: during the step its load exceeds the link,
-    whatever the queue.
+    The bench's deliberate overload is not included: during the step, the load exceeds the link's
+    rate, whatever the queue.
 
     Parameters
     ----------

@@ -61,8 +61,8 @@ def match(one: Side, other: Side) -> tuple[list[tuple[str, Cell, Cell]], tuple[s
     open_ = one.open()
     if set(open_) != set(other.open()):
         raise UsageError(
-            f"`{one.text}` leaves open {_listed(one)}, `{other.text}` {_listed(other)}: name arms or"
-            " labels, as in PATH:ARM,axis=label, until both leave the same axes open"
+            f"`{one.text}` leaves open {_listed(one)}, and `{other.text}` leaves open {_listed(other)}: name"
+            " arms or labels, as in PATH:ARM,axis=label, until both leave the same axes open"
         )
     if one.results is other.results and set(one.cells) == set(other.cells):
         raise UsageError(f"`{one.text}` and `{other.text}` are the same; give two things to compare")

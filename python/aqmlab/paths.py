@@ -96,7 +96,7 @@ def compare(
     queue: str | None = None,
     class_name: str = EVERY_CLASS,
 ) -> Comparison:
-    """Compare the second with the first.
+    """Compare the second side with the first.
 
     Parameters
     ----------

@@ -28,8 +28,9 @@ _ADDED: Mapping[str, tuple[tuple[str, int, tuple[str, ...]], ...]] = {
     "flows": ((PROGRAM, 5, ("received_bytes", "measured_received_bytes")), (_RECORDING, 2, _BY_CLIENT)),
     "flow_series": ((PROGRAM, 5, ("received_bytes",)),),
 }
-"""By table, the first version of a part of the program that fills certain columns; in earlier ones
-they are null. A single version for the whole program is earlier than any version of a part.
+"""By table, the first version of a part of the program that fills certain columns; in earlier
+versions, they are null. A single version for the whole program is earlier than any version of a
+part.
 """
 
 

@@ -23,7 +23,7 @@ MOST_FLOWS = 10
 
 @dataclass(frozen=True, repr=False)
 class Series(Framed):
-    """Values by time. As a data frame it has a row per bin.
+    """Values by time. As a data frame, it has a row per bin.
 
     Attributes
     ----------

@@ -98,7 +98,7 @@ def test_cases_of_one_side_only_are_named():
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
-        ("RED", "PI,rate=5Mbit", "leaves open `rate`, `count`, `PI,rate=5Mbit` `count`"),
+        ("RED", "PI,rate=5Mbit", "leaves open `rate`, `count`, and `PI,rate=5Mbit` leaves open `count`"),
         ("RED", "arm=RED", "are the same"),
         ("RED,rate=5Mbit,count=5", "RED,rate=5Mbit,count=5", "are the same"),
     ],

@@ -306,7 +306,7 @@ def test_seeds_of_both_make_pairs_with_intervals(router, small, tmp_path):
     assert goodput.found.estimate.n == 3
     assert goodput.found.estimate.half_width == 0
     assert list(both.grouped(found)) == ["DropTail", "RED + ECN"]
-    assert found.note.startswith("95 % t intervals over 3 seeds, each simulated and live with the same start")
+    assert found.note.startswith("95 % t intervals over 3 seeds, each both simulated and run live with")
     assert found.summary.startswith("Live runs against simulated ones, over 2 arms: goodput differs by 0.0 %")
 
 

@@ -161,7 +161,7 @@ def narrowing(tail: float | None) -> float:
 
 
 def _seeds(share: float, variation: float) -> int:
-    """Return the smallest number of runs whose t interval is this narrow."""
+    """Return the smallest number of runs whose t interval has at most this relative half-width."""
 
     def wide(n: int) -> bool:
         return t_quantile(CONFIDENCE, min(n - 1, _NEARLY_NORMAL)) * variation / math.sqrt(n) > share

@@ -121,7 +121,7 @@ def target_bps(text: str, link: Link, *, allow_overload: bool = False) -> float:
     if wanted > link.rate_bps and not allow_overload:
         raise UsageError(
             f"the target `{text}` is {number(100 * wanted / link.rate_bps)} % of the rate of `{link.name}`"
-            f" ({link.rate}); a load beyond the link needs `--allow-overload`"
+            f" ({link.rate}); a load above that rate needs `--allow-overload`"
         )
     return wanted
 

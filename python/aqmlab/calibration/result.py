@@ -159,7 +159,7 @@ class Calibration:
         write_values(text, values, arm, file)
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything, for programs."""
+        """Return the whole result as plain data, for programs."""
         first = self.classes[0]
         return {
             "format_version": 1,

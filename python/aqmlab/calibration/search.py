@@ -138,7 +138,7 @@ def _possible(trials: Trials, value: float) -> float:
 
 
 def _around(trials: Trials, value: float, factor: float) -> list[float]:
-    """Return values around one, at least two."""
+    """Return at least two values around the given one."""
     values = sorted({trials.first.rounded(part * value) for part in (1 / factor, 1.0, factor)})
     return values if len(values) > 1 else [values[0], values[0] + 1]
 

@@ -16,7 +16,7 @@ MOST_DUTY_PERCENT = 70.0
 """The share of a processor that the router of a faithful run may take."""
 
 LEAST_RATE_BPS = 10e6
-"""A machine that is not faithful at this rate, 1.2 ms per full packet, is not fit for live runs."""
+"""A machine that is not faithful at this rate, where a full packet takes 1.2 ms, is unfit for live runs."""
 
 
 @dataclass(frozen=True)

@@ -319,8 +319,8 @@ class Measured:
         """Return the counts of a class over all queues that its data cross; ``None`` where they cross none.
 
         Arrivals are those at the first queue of the path, departures those from the last one, drops
-        and marks those of all queues. Other counts do not exist. For ``*`` it is the sum over the
-        classes. Where servers respond, the two directions add up.
+        and marks those of all queues. Other counts do not exist. For ``*``, the result is the sum
+        over the classes. Where servers respond, the two directions add up.
         """
         return self.over(class_name, lambda entry: entry.ways)
 

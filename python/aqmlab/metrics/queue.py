@@ -147,7 +147,7 @@ def mark_percentage(run: Measured, queue: str, class_name: str) -> float | None:
     windowed=True,
 )
 def backlog_mean(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
-    """Time-weighted mean of the backlog; in a part of the run the mean of its samples."""
+    """Time-weighted mean of the backlog; in a part of the run, the mean of its samples."""
     if window != run.window:
         return run.samples("queues", "backlog_packets", queue).within(window).mean()
     totals = run.at_queue(queue, EVERY_CLASS)
@@ -164,7 +164,7 @@ def backlog_mean(run: Measured, queue: str, _class_name: str, window: Window) ->
     windowed=True,
 )
 def backlog_sd(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
-    """Time-weighted standard deviation of the backlog; in a part of the run that of its samples."""
+    """Time-weighted standard deviation of the backlog; in a part of the run, that of its samples."""
     if window != run.window:
         return run.samples("queues", "backlog_packets", queue).within(window).sd()
     totals = run.at_queue(queue, EVERY_CLASS)

@@ -37,7 +37,7 @@ def amounts_between(
         step = float(samples.t_s[1] - samples.t_s[0])
         if edges[-1] > samples.t_s[-1] + 1.5 * step:
             return np.zeros((0, len(flows)))
-        # Before its start a flow had received nothing.
+        # Before its start, a flow had received nothing.
         times = np.concatenate([[flow.start_ns / 1e9], samples.t_s])
         columns.append(np.diff(np.interp(edges, times, np.concatenate([[0.0], samples.values]))))
     return np.stack(columns, axis=1) if columns else np.zeros((0, 0))

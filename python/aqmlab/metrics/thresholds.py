@@ -43,7 +43,7 @@ class Thresholds:
 
 
 def thresholds(run: Measured, queue: str) -> Thresholds | None:
-    """The thresholds of a queue's law; ``None`` without any."""
+    """The thresholds of a queue's law; ``None`` if it has none."""
     link = run.run.plan.link(queue)
     if link is None or "measure" not in link.settings:
         return None

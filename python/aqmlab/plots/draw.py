@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def _whole(figure: Callable[[Results, str], Figure]) -> FigureKind:
-    """Return a figure of the whole experiment, which refuses a choice of flows, arms or times."""
+    """Return a kind of figure that shows whole experiments: it refuses a choice of flows, arms or times."""
 
     def draw(results: Results, view: View, queue: str) -> Figure:
         if given := view.chosen():
