@@ -139,7 +139,7 @@ class Faithfulness:
 
     @property
     def wait(self) -> str | None:
-        """``epoll``, ``hybrid``, or ``hybrid, 12.5 % without spinning`` if it was often too busy to spin.
+        """``epoll``, ``hybrid``, or ``hybrid, 12.5 % without spinning`` if it was too busy to spin that long.
 
         In virtual time, where a router does not spin: ``epoll, in virtual time``.
         """

@@ -58,7 +58,7 @@ from aqmlab.stopping import raise_if_stopped
 
 ALPHA = 1.0 - CONFIDENCE
 SHARE_OF_ANY = 0.15
-"""Share of failing seeds that ``any`` must detect: twenty seeds detect it with a probability of 95 %."""
+"""Share of seeds with a true condition that ``any`` must detect: 19 seeds detect it with at least 95 %."""
 
 
 @dataclass(frozen=True)

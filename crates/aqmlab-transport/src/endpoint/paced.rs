@@ -60,7 +60,8 @@ impl Endpoint {
         ((self.paced_window(profile) * share) as u32).max(2).min(profile.burst)
     }
 
-    /// Returns whether new data must wait until a burst fits into the window of `usable` segments.
+    /// Returns whether new data that begins no burst now must wait until a burst, a third of the window
+    /// of `usable` segments, or the rest of the data fits.
     #[cold]
     pub(super) fn waits_for_burst(&self, usable: u64, profile: &Profile) -> bool {
         let tracking = self.tracking();

@@ -62,7 +62,7 @@ impl Rack {
     }
 
     /// Notes the arrival of consecutive segments, from `first` to `last`, each of which was sent only
-    /// once. Returns the round trip of the last one.
+    /// once; those between the two also left between them. Returns the round trip of the last one.
     #[inline]
     pub(super) fn originals_arrived(&mut self, now: Instant, first: &Sent, last: &Sent) -> Span {
         let rtt = now - last.at();
