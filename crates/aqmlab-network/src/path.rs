@@ -120,8 +120,8 @@ impl<'a> FlowPath<'a> {
         self.access_delay
     }
 
-    /// Returns the losses at the entrance of the sender's access link (see `ClassPlan::access_loss`), if there
-    /// are any.
+    /// Returns the losses at the entrance of the sender's access link (see `ClassPlan::access_loss`), if
+    /// there are any.
     pub fn access_losses(&self) -> Option<Loss> {
         self.class().access_losses(self.of?.index(), self.seed)
     }
