@@ -126,7 +126,7 @@ def _slope(sizes: Mapping[str, int], probability: float) -> list[str]:
     if abs(kept - 1.0) < 1e-3:
         return []
     return [
-        "Linux rounds the probability's rise per byte to units of 2^-32, which leaves"
+        "Linux rounds the probability's rise per byte to units of 2^-32, which gives"
         f" {100 * kept:.1f} % of it"
     ]
 
