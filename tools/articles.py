@@ -61,7 +61,7 @@ def headline(card: dict[str, Any]) -> str:
         holds, fails, undecided = counts["holds"], counts["fails"], counts["undecided"]
         if total := holds + fails + undecided:
             said.append(
-                f"of {total} {strength} findings {holds} hold, {fails} fail and {undecided} are undecided"
+                f"of {total} {strength} findings, {holds} hold, {fails} fail and {undecided} are undecided"
             )
     cells = [cell for table in card["tables"] for row in table["rows"] for cell in row["cells"]]
     agree = sum(cell["verdict"] == "agrees" for cell in cells)

@@ -203,7 +203,7 @@ def figures_of_papers() -> Iterator[str]:
 
 def gallery() -> str:
     """The page of all figures."""
-    about = "Each figure of the documentation and of the papers, with the commands that draw it."
+    about = "Every figure in the documentation and the papers, with the commands that draw it."
     shown = ["# Gallery\n\n" + about + "\n", "## The documentation\n", *documented_figures()]
     return "\n".join([*shown, *figures_of_papers()])
 

@@ -1,6 +1,6 @@
-//! Tests arbitrary bytes as a packet: the parser returns a result for any bytes and agrees with another
-//! parser, and a mark changes only the traffic class and the checksum. Tests arbitrary bytes as a
-//! super-segment, too: its segments can be joined and split again without a change.
+//! Interprets arbitrary bytes as a packet: the parser must return a result and agree with another parser, and
+//! setting a mark must change only the traffic class and the checksum. Also interprets the bytes as a
+//! super-segment: if its segments are joined and split again, they must be unchanged.
 #![no_main]
 
 use std::net::IpAddr;

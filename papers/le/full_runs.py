@@ -1,4 +1,4 @@
-"""Run each arm once at 98 % load for the paper's length: the middle 90 minutes of two hours are measured.
+"""Run each arm once at 98 % load, as long as in the paper: the middle 90 minutes of two hours are measured.
 
 The last quarter of an hour is not simulated, because nothing is measured in it.
 

@@ -28,7 +28,7 @@ For sweeps, the file names the directory of each side, relative to its own direc
 _SUMMED_UP = {
     "goodput_bps": "goodput",
     "backlog_mean_packets": "the mean queue",
-    "mark_percent": "the share of marks",
+    "mark_percent": "the proportion of marked packets",
 }
 
 
@@ -71,7 +71,7 @@ class Both:
 
     @property
     def summary(self) -> str:
-        """Describe how far live runs differ from simulated ones, in one sentence over all arms or cells."""
+        """Describe in one sentence how far live runs differ from simulated ones, over all arms or cells."""
         parts = []
         for name, called in _SUMMED_UP.items():
             apart = [

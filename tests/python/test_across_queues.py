@@ -1,4 +1,4 @@
-"""Figures of a queue cover flows whose data cross it; figures of the whole network are labelled as such."""
+"""Figures for a queue cover only flows whose data cross it; those for the whole network are labelled."""
 
 from __future__ import annotations
 

@@ -190,8 +190,8 @@ def test_what_waits_behind_a_hole_at_the_end_of_the_warm_up_is_no_goodput(tmp_pa
     }
     found = aqmlab.run(scenario, output=tmp_path / "holes")
     goodput, in_order = (find(name) for name in ("goodput_bps", "in_order_goodput_bps"))
-    # Payload is 1460 of 1500 bytes; packets that have left the queue when the interval begins add at most 50
-    # ms.
+    # Of each packet's 1500 bytes, 1460 are payload. Packets that have left the queue before the interval
+    # begins, but arrive during it, add the data of at most 50 ms.
     most = 50e6 * (1460 / 1500 + 0.05 / 4)
     runs = found.measured()
     assert max(goodput.compute(run, "bottleneck", "*") for run in runs) <= most

@@ -314,9 +314,9 @@ proptest! {
     }
 }
 
-/// Returns whether the other reader finds more in a packet than our parser does, which damage seldom causes.
-/// It continues after authentication headers over IPv4, which no flow here has, and takes a payload length of
-/// zero for that of a jumbogram, which none of our links carries.
+/// Returns whether the other reader finds more in a packet than our parser does. Damage to a
+/// packet seldom leads to this. The other reader continues after authentication headers over IPv4, which no
+/// flow here has, and takes a payload length of zero for that of a jumbogram, which none of our links carries.
 fn goes_on_without_us(octets: &[u8]) -> bool {
     match octets[0] >> 4 {
         4 => octets[9] == IpNumber::AUTHENTICATION_HEADER.0,

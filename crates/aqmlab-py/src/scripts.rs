@@ -30,7 +30,7 @@ pub(crate) enum Finding {
 pub(crate) struct Tried {
     pub(crate) scripts: u64,
     pub(crate) checks: Checks,
-    /// The finding with its seed, which is the smallest seed with a finding.
+    /// The smallest seed that led to a finding, and this finding.
     pub(crate) finding: Option<(u64, Finding)>,
 }
 

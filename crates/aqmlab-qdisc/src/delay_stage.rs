@@ -12,10 +12,11 @@ use crate::{Backlog, Cause, Observer, Packet, Passage, Pipe, Reason};
 
 /// Delays each packet in the pipe that a rule selects, like dummynet and the DelayBox of the papers.
 ///
-/// Packets of one pipe leave in the order of their arrival; packets of different pipes leave by due time and,
-/// if that is equal, by the pipes' numbers. The order therefore depends only on content, not on which packet
-/// reached another pipe first. Packets lost in a pipe are reported as [`Reason::Injected`]. Packets beyond
-/// the cap are reported as [`Reason::Overflow`] and counted separately.
+/// Packets in the same pipe leave in the order in which they arrived. Packets in different pipes leave in the
+/// order of their due times; if two are due at the same time, the one in the pipe with the lower number
+/// leaves first. The order therefore depends only on content, not on which packet reached another pipe first.
+/// Packets lost in a pipe are reported as [`Reason::Injected`]. Packets beyond the cap are reported as
+/// [`Reason::Overflow`] and counted separately.
 pub struct DelayStage<P, Rule> {
     pipes: Vec<Pipe>,
     rule: Rule,

@@ -71,7 +71,7 @@ impl Histogram {
         self.weights.iter().sum()
     }
 
-    /// Returns the size in bytes of the memory that its bins take.
+    /// Returns how much memory the bins occupy, in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.weights.capacity() * size_of::<u64>()
     }

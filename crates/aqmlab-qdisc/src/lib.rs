@@ -1,10 +1,10 @@
 //! Queue disciplines and active queue management as pure computations on their arguments, for a simulator, a
 //! router or your own transport stack.
 //!
-//! A discipline is a state machine. Its inputs are arriving packets and requests by the link; its outputs are
-//! packets and their fates. It reads no clock, owns no socket, starts no thread, logs nothing and draws
-//! random numbers only from its own stream. A simulator and a router can therefore drive the same code, and a
-//! run can be repeated bit for bit.
+//! A discipline is a state machine. Its inputs are arriving packets and the link's requests for the next
+//! packet; its outputs are the packets to send and the fate of each packet. It reads no clock, owns no
+//! socket, starts no thread, logs nothing and draws random numbers only from its own stream. A simulator and
+//! a router can therefore drive the same code, and a run can be repeated bit for bit.
 //!
 //! # Using it
 //!

@@ -1,6 +1,6 @@
 //! The registry of disciplines: their names, their parameters, their resolution and construction.
 //!
-//! Users that have no packet type (`aqm list`, the scenario parser, the reference chapters) read the
+//! Callers that have no packet type (`aqm list`, the scenario parser, the reference chapters) read the
 //! [`catalogue`]. A host that builds queues for its own packet type has a [`Registry`], to which user-defined
 //! disciplines can be added by [`Registry::register`]. They are then resolved, built, tested by the contract
 //! kit and recorded like the built-in ones.

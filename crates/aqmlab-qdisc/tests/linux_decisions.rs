@@ -296,7 +296,7 @@ struct Draws {
     hits: [f64; 4],
     expected: [f64; 4],
     variance: [f64; 4],
-    /// Number of hits that no draw explains, and of missing hits that were certain.
+    /// Number of hits that no draw can explain, plus hits that were certain but did not occur.
     impossible: usize,
 }
 

@@ -1,6 +1,6 @@
-//! A port that looks ahead compared with one that is called at each departure, with the same discipline and
-//! arrivals. Each packet is predicted to leave at the instant at which it does leave, and all books and laws
-//! agree at any instant.
+//! Compares a port that looks ahead with one that is called at each departure, with the same discipline and
+//! arrivals. The departure predicted for each packet must be the actual one, and the books and laws of the
+//! two ports must agree at every instant.
 
 use aqmlab_params::{Origin, Value};
 use aqmlab_qdisc::contract::LINK;

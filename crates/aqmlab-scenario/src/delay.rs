@@ -177,7 +177,7 @@ impl Pass<'_, '_> {
                         .to_string()
                 }
                 StagePlace::Router(router) => format!(
-                    "no packet matches this rule: no class of traffic that it names has packets that pass \"{}\" this way",
+                    "no packet matches this rule: none of the traffic classes that it names sends packets through \"{}\" in this direction",
                     network.nodes[router]
                 ),
             };

@@ -171,7 +171,8 @@ impl<'t> Report<'t> {
         other.warnings
     }
 
-    /// Returns whether there is no error at or below the path's first key, such as `topology`.
+    /// Returns whether no error was found at the top-level key `first`, such as `topology`, or
+    /// below it.
     pub(crate) fn is_clean_of(&self, first: &str) -> bool {
         !self.concerned.contains(first)
     }

@@ -17,7 +17,8 @@ pub fn schema() -> Json {
     let own = root.as_object_mut().expect("an object schema is an object");
     own.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
     own.insert("title".into(), json!("aqmlab scenario"));
-    // The queue has a name because a discipline may be inside another one.
+    // The schema of a queue has a name so that it can refer to itself: a discipline may contain
+    // others.
     own.insert("$defs".into(), json!({ "queue": queue() }));
     root
 }

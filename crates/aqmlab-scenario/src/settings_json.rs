@@ -106,7 +106,7 @@ fn list_json(items: &[Value]) -> (&'static str, Json) {
     ("", items.into_iter().map(|(unit, value)| json!({ unit: value })).collect())
 }
 
-/// A discipline inside another one, which has no link of its own.
+/// A discipline that is inside another one and has no link of its own.
 struct InnerQueue;
 
 impl JsonSchema for InnerQueue {

@@ -89,8 +89,8 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Returns the turn of the object's next event, which is at `at`; from call to call, `at` never
-    /// decreases.
+    /// Returns the turn of the object's next event, which takes place at `at`. The caller must not
+    /// pass an earlier `at` than in the previous call.
     #[inline]
     pub fn take(&mut self, at: Instant) -> u64 {
         if at != self.at {

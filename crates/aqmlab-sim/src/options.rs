@@ -11,7 +11,8 @@ use crate::packet::SimPacket;
 pub struct Options {
     /// The blocks of the packet's SACK option, if it has one.
     pub sack: Sack,
-    /// The packet's window, because its field in the packet contains the number of the entry.
+    /// The packet's window. It is kept here because the window field of the packet contains the
+    /// number of this entry.
     window: u32,
     sack_len: u8,
     sack_permitted: bool,

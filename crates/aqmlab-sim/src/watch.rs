@@ -183,7 +183,7 @@ impl Watch {
         (rows > self.limit).then_some(TableFull { table: "trace", at: now })
     }
 
-    /// Returns the memory of the rows in bytes, estimated from their number.
+    /// Estimates from the number of rows how much memory they occupy, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let cells = |table: &Table| table.rows() * table.columns.len();
         let packets = self.packets.as_ref().map_or(0, |p| cells(p.log.table()));

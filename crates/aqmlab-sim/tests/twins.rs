@@ -577,8 +577,9 @@ fn queues_that_one_link_feeds() {
     }
 }
 
-/// A run that ends at a number of completions must not contain anything that was done for instants
-/// after its end, however near that end is.
+/// Some runs end when a given number of flows or requests is complete. The recording of such a run
+/// must not contain anything that was done ahead of time for later instants, not even for those
+/// just after the end.
 #[test]
 fn runs_that_end_with_what_completes() {
     let queue = r#"{ kind = "droptail", limit = "12p" }"#;

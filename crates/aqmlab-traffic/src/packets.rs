@@ -105,9 +105,9 @@ impl PacketSource {
     /// In an on period, the source sends the whole number of packets, at least one, that comes
     /// nearest to the period's drawn length at this rate. The off period begins after the
     /// transmission time of these packets. ns-2's `Application/Traffic/Exponential` and
-    /// `Application/Traffic/Pareto` do the same, with `Begin::Off`. DEVIATES from them in the
-    /// random numbers, and in that the transmission time of one packet does not precede the first
-    /// off period.
+    /// `Application/Traffic/Pareto` do the same, with `Begin::Off`. DEVIATES from them in two
+    /// respects: the random numbers differ, and the first off period begins immediately, not after
+    /// the transmission time of one packet.
     ///
     /// # Panics
     /// If the rate or the size is zero.

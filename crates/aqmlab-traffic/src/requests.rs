@@ -105,7 +105,7 @@ enum Stage {
     Over,
 }
 
-/// The position of each of an exchange's draws among its [`PLACES`] draws.
+/// Identifies one of the [`PLACES`] draws of an exchange by its position.
 #[derive(Clone, Copy)]
 enum Place {
     Request = 0,

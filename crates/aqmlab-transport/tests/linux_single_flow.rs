@@ -86,8 +86,8 @@ fn profile(case: &Row) -> Profile {
     Profile::resolve(&mut settings).expect("consistent")
 }
 
-/// Reads words of the form `segment` or `segment:time`; data segments are numbered in the order in
-/// which they are sent.
+/// Parses words of the form `segment` or `segment:n`, which select the first or the nth
+/// transmission of a data segment. Segments are numbered by their position in the data.
 fn listed(words: &[String]) -> Vec<(u64, u64)> {
     let pair = |word: &String| {
         let (segment, nth) = word.split_once(':').unwrap_or((word, "1"));

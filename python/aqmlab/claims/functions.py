@@ -28,7 +28,7 @@ class Function:
         Whether its value is a truth value, not a number.
     single
         Whether it takes one axis only, because the order of the labels matters or the result is a
-        label. Whether the order of two values is irrelevant.
+        label.
     meaning
         The function's meaning in one sentence.
     """

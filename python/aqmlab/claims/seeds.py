@@ -245,7 +245,7 @@ class Ends(_OverSeeds):
 
 
 def figure(function: str, values: Floats, q: float) -> float:
-    """Return a figure over the seeds, or NaN where there are too few."""
+    """Return a statistic of one value per seed, or NaN if there are too few seeds or a value is NaN."""
     if len(values) < (2 if function == "std" else 1) or np.isnan(values).any():
         return math.nan
     if function == "std":

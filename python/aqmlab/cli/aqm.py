@@ -70,7 +70,7 @@ def aqm_check(
     for_time: Annotated[
         str | None,
         typer.Option(
-            "--for", metavar="TIME", help="Run scripts for this long instead (10min), from a random seed."
+            "--for", metavar="TIME", help="Run scripts for this long (e.g. 10min), from a random seed."
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="The seed of the first script.")] = None,

@@ -81,7 +81,7 @@ class Histogram:
 
     @staticmethod
     def merged(parts: Sequence[Histogram]) -> Histogram:
-        """The histogram of the values of several histograms; bins are the same in all of them."""
+        """Merge several histograms into one; all of them use the same bins."""
         weights: defaultdict[tuple[int, int], int] = defaultdict(int)
         for part in parts:
             for low, high, weight in zip(part.low, part.high, part.weight, strict=True):

@@ -81,7 +81,7 @@ class QueueTotals:
         return self.distribution("backlog_packets")
 
     def __getitem__(self, column: str) -> int:
-        """A count or an integral; asking for a column without a value is an error of the caller."""
+        """Return a count or an integral. The caller must not ask for a column that has no value."""
         value = self.counts[column]
         if value is None:
             raise KeyError(f"{column} is recorded only for all classes together")
@@ -319,8 +319,8 @@ class Measured:
         """Return the counts of a class over all queues that its data cross; ``None`` where they cross none.
 
         Arrivals are those at the first queue of the path, departures those from the last one, drops
-        and marks those of all queues. Other counts do not exist. For ``*``, the result is the sum
-        over the classes. Where servers respond, the two directions add up.
+        and marks those of all queues. The result has no other counts. For ``*``, the result is the sum over
+        the classes. Where servers respond, the two directions add up.
         """
         return self.over(class_name, lambda entry: entry.ways)
 

@@ -293,8 +293,8 @@ def text_width(text: str, size: float) -> float:
 def arm_look(arm: int, *, marks: bool = True) -> dict[str, Any]:
     """Return the look of an arm's line: colour, dashes and marks.
 
-    The numbers of colours, dashes and marks have no common divisor, so no two of 56 arms agree in two of
-    these.
+    No two of the numbers of colours, dashes and marks have a common divisor. Of the first 56 arms, any two
+    therefore share at most one of the three.
     """
     look: dict[str, Any] = {"color": arm_color(arm), "linestyle": arm_dash(arm)}
     if marks:

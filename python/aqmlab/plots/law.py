@@ -43,7 +43,7 @@ def draw_law(  # noqa: PLR0913 (keyword arguments)
     if name in RESPONSES:
         responses = law_responses(name, settings, presets=presets, seed=seed, bench=bench)
         rows = [("line", "t_s", "p", "backlog_packets"), *_response_rows(responses)]
-        figure = lambda: _response_figure(title, responses, bench, heading)  # noqa: E731 (drawn in the style, not here)
+        figure = lambda: _response_figure(title, responses, bench, heading)  # noqa: E731 (save() calls it, in its style)
     else:
         curves = law_curves(name, settings, presets=presets, bench=bench)
         rows = [("line", "unit", "avg", "p"), *_curve_rows(curves)]

@@ -35,7 +35,7 @@ _PANEL = (1.9, 2.0)
 
 @dataclass(frozen=True)
 class Panel:
-    """One plot: its title, its fixed labels by axis, and its metric if plots differ by metric."""
+    """One plot: its title, the label of each axis that is fixed, and the metric that it shows."""
 
     title: str
     held: Mapping[str, str]

@@ -108,7 +108,7 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
     how = "there is nothing to run"
     if todo and host == LIVE:
         wall_s = sum(cell.end_ns for cell in todo) / 1e9
-        how = "each live run takes its own duration and a few seconds more, one after the other"
+        how = "live runs take place one after the other, each for its own duration plus a few seconds"
     elif todo:
         cells = sorted(todo, key=lambda cell: cell.weight)
         ends = [cells[0]] if cells[0].weight == cells[-1].weight else [cells[0], cells[-1]]

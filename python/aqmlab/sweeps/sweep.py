@@ -388,8 +388,8 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
 ) -> Sweep:
     """Run every cell of a scenario with every seed that the store lacks.
 
-    Runs are executed in other processes, and the call returns when they have begun. They end with this
-    process at the latest, so call ``wait()``.
+    Runs are executed in other processes, and the call returns once they have begun. If this process exits
+    before they have finished, they are stopped, so call ``wait()``.
 
     Parameters
     ----------

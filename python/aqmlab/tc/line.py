@@ -165,7 +165,8 @@ def _in_bytes(settings: Mapping[str, Any], name: str) -> int:
 
 
 _BY_RULE = frozenset({"preset", "w_rule", "burst", "mark_p", "max_packet_bytes", "limit_rule"})
-"""Parameters that are not compared: others follow from them, or they apply in variants compared by name."""
+"""Parameters that need no comparison: they only determine others, which are compared, or belong to variants
+that are compared by name."""
 
 
 def _differences(ours: Mapping[str, Any], kernels: Mapping[str, Any]) -> list[str]:

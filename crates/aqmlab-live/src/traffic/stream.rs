@@ -47,7 +47,7 @@ pub struct Stream {
     opening: bool,
     /// Maximum receive window, and the number of times that it must still be set.
     window: Option<(u32, u32)>,
-    /// Events that the generator waits for at this socket.
+    /// Events on this socket that the generator waits for.
     interest: EventFlags,
 }
 

@@ -15,8 +15,8 @@ use crate::{Arrived, Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Pac
 /// law that is up to date. Each decision has its own draw, a number in [0, 1) that `draw` returns,
 /// whether or not the law uses it.
 ///
-/// A port may look ahead unless the law decides at departures or names victims. The port reports
-/// each departure at its own instant, so the law sees the same departures.
+/// A port may look ahead unless the law decides at departures or names victims. Even if it does, it
+/// reports each departure at the instant of that departure, so the law sees no difference.
 pub trait EarlyLaw {
     /// Where the law may decide, over all its possible parameters.
     const DECIDES: Decides = Decides::Enqueue;

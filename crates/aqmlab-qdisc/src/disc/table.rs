@@ -54,7 +54,7 @@ pub(super) const fn max_packet(source: &'static str, help: &'static str) -> Para
 /// The name of `measure` in ns-2's RED, PI and related disciplines.
 pub(super) const IN_BYTES: Alias = ns2("queue_in_bytes_").reads(Reading::Words("bytes", "packets"));
 
-/// Returns the parameter of every discipline that measures its queue.
+/// Returns the parameter `measure`, the unit in which a discipline measures its queue: packets or bytes.
 pub(super) const fn measure(source: &'static str, help: &'static str, aliases: &'static [Alias]) -> Param {
     Param {
         name: "measure",

@@ -200,8 +200,8 @@ impl CodelLaw {
         from.saturating_add(Span::ns(ns))
     }
 
-    /// Linux: takes a step of Newton's method, x (3 - count x^2) / 2, towards the inverse square
-    /// root of the count, in fixed point with 32 bits.
+    /// Improves the inverse square root of the count by one step of Newton's method,
+    /// x (3 - count x^2) / 2, in 32-bit fixed-point arithmetic, as Linux does.
     fn improve_root(&mut self) {
         let x = u64::from(self.inverse_root) << 16;
         let square = (x * x) >> 32;

@@ -2,10 +2,10 @@
 
 use aqmlab_units::{Bytes, Instant, Rate};
 
-/// A meter with a single rate: that of RFC 2697 with an excess burst of zero, which is the same as the meter
-/// of RFC 1363 and the (r, b) curve of network calculus. In every interval of length t, the conforming
-/// packets amount to at most `burst + rate t`, and a packet is refused only if this amount would otherwise be
-/// exceeded.
+/// A meter with a single rate. It is the meter of RFC 2697 with an excess burst of zero, which is equivalent
+/// to the meter of RFC 1363 and to the (r, b) curve of network calculus. In every interval of length t, the
+/// conforming packets amount to at most `burst + rate t`, and a packet is refused only if this amount would
+/// otherwise be exceeded.
 ///
 /// The meter is exact: the level is a whole number of 10^-9 bit, so no rounding error accumulates,
 /// whatever the spacing of packets.

@@ -12,7 +12,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 MIN_TH_BYTES = 5000.0
-# name: offered load in packets of 1000 B, wait_, seed, arrivals, Self-Configuring RED?, seconds on and off
+# name: arrival rate in multiples of 125 packets/s, wait_, seed, arrivals, Self-Configuring RED?, seconds on
+# and off
 TRACES = {
     "ared_rising": (2.2, 1, 13, 4000, 0, 1, 0),
     "ared_falling": (1.66, 0, 14, 4000, 0, 1, 0),

@@ -73,7 +73,7 @@ impl Endpoint {
         if self.receiver.owes_ack() { self.ack_beside_list(profile) } else { None }
     }
 
-    /// Returns a separate acknowledgment from a host that has a list of segments.
+    /// Returns a pure acknowledgment, for a host that keeps a list of segments.
     #[inline(never)]
     fn ack_beside_list(&mut self, profile: &Profile) -> Option<Segment> {
         Some(self.pure_ack(profile))

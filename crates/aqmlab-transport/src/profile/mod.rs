@@ -143,7 +143,7 @@ pub struct Profile {
     pub(crate) least_variance: Span,
 }
 
-/// The congestion control has a memory.
+/// The congestion control keeps state beyond the window and its threshold.
 const REMEMBERS: u8 = 1;
 /// A sender tracks each outstanding segment, with or without SACK.
 const BY_SEGMENTS: u8 = 1 << 1;
@@ -322,7 +322,7 @@ impl Profile {
         if self.burst == 1 || !self.by_segments() { 0 } else { (self.burst - 1).min(third_of(window as u64)) }
     }
 
-    /// Returns whether the congestion control has a memory.
+    /// Returns whether the congestion control keeps state beyond the window and its threshold.
     #[inline(always)]
     pub(crate) fn remembers(&self) -> bool {
         self.more_than_reno.any(REMEMBERS)

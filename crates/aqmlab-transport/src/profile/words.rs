@@ -146,12 +146,12 @@ words! {
 words! {
     /// Which duplicate acknowledgments count, and when the third one may start a fast retransmit.
     pub enum FastRetransmitGuard {
-        /// Duplicates that arrive while data is outstanding count; the third may always start a
+        /// A duplicate counts if it arrives while data is outstanding; the third may always start a
         /// fast retransmit (RFC 5681, sections 2 and 3.2).
         Rfc5681 = "rfc5681",
-        /// Duplicates that arrive while data is outstanding count (RFC 5681, section 2); the third
-        /// may start a fast retransmit if it covers more than `recover` (RFC 6582, section 3.2,
-        /// step 2: careful).
+        /// A duplicate counts if it arrives while data is outstanding (RFC 5681, section 2); the
+        /// third may start a fast retransmit if it covers more than `recover` (RFC 6582, section
+        /// 3.2, step 2: careful).
         Rfc6582 = "rfc6582",
         /// Any repetition counts; the third may start a fast retransmit under the same condition,
         /// or while no data has been acknowledged yet; an ECN reaction does not change `recover`

@@ -53,9 +53,8 @@ impl Rack {
         }
     }
 
-    /// Returns whether the segment that left at `left` and ends at `end` left before the most recently
-    /// sent segment that has arrived: RACK_sent_after (RFC 8985, section 5.1), with the segments
-    /// exchanged.
+    /// Returns whether the most recently sent segment that has arrived was sent after the segment that left
+    /// at `left` and ends at `end` (RACK_sent_after in RFC 8985, section 5.1).
     #[inline]
     pub(super) fn is_after(&self, left: Instant, end: u64) -> bool {
         (left, end) < (self.at, self.end)

@@ -172,7 +172,7 @@ fn a_probe_leaves_after_two_round_trips() {
     }
 }
 
-/// Nagle's rule holds back the second small part, unless it is sent as a probe.
+/// Nagle's rule delays the second small segment, unless it is sent as a probe.
 ///
 /// Rules: 8985 7.3 new data
 #[test]

@@ -141,8 +141,8 @@ impl Segments {
         (self.list.len() - self.first) as u32
     }
 
-    /// Returns whether, as far as is known, all outstanding segments are in flight and none of them
-    /// is a copy.
+    /// Returns whether all outstanding segments are still in flight and none has been
+    /// retransmitted, as far as the sender knows.
     #[inline]
     pub(crate) fn is_orderly(&self) -> bool {
         self.sacked | self.lost | self.again == 0
