@@ -87,7 +87,7 @@ MOST_LISTED = 8
 
 @dataclass(frozen=True, repr=False)
 class Trace(Framed):
-    """Changes of one sender; values hold from their time on. As a data frame, one row per change.
+    """Changes of one sender; values hold as of their time. As a data frame, one row per change.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ class Journey:
 
 
 def journeys(tables: Tables, run: Run, name: FlowName) -> list[Journey]:
-    """The packets of one flow from `send` on, in the order in which they were sent."""
+    """The packets of one flow, starting at `send`, in the order in which they were sent."""
     rows = tables.rows(
         "packets",
         "t_ns, event, place, reason, toward, seq, ack, payload_bytes, flags, ecn",

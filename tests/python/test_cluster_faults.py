@@ -171,7 +171,7 @@ def run_stopped(trial: Trial) -> None:
 
 
 def disk_full(trial: Trial) -> None:
-    """No file of one of the workers may grow beyond 3 kB from some moment on."""
+    """No file of one of the workers may grow beyond 3 kB after some moment."""
     trial.begin()
     sweep = trial.sweep()
     trial.moment()

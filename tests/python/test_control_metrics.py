@@ -15,7 +15,7 @@ STEP_S = 0.1
 
 
 def series(*pieces):
-    """A series of constant pieces (seconds, value), sampled ten times per second from 0.1 s on."""
+    """A series of constant pieces (seconds, value), sampled ten times per second, starting at 0.1 s."""
     values = np.concatenate([np.full(round(seconds / STEP_S), float(value)) for seconds, value in pieces])
     return Samples(np.arange(1, len(values) + 1) * STEP_S, values)
 
@@ -54,7 +54,7 @@ def test_an_offset_beyond_the_band_never_settles():
 
 
 def test_a_visit_at_the_end_is_not_settling():
-    # The mean is in the band from 58 s on, and must stay there for a minute.
+    # The mean is in the band as of 58 s, and must stay there for a minute.
     assert settling_time(series((50, 0), (67.9, 100)), 100) is None
     assert settling_time(series((50, 0), (68, 100)), 100) == pytest.approx(58)
 

@@ -88,7 +88,7 @@ LOT = {
 
 
 ROWS = 20 + 3 + 1
-"""Rows of `flows`. Connections of users are numbered from this number on."""
+"""Rows of `flows`. Connections of users are numbered starting at this number."""
 
 
 @pytest.fixture(scope="module")

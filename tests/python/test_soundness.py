@@ -196,7 +196,7 @@ def test_a_load_that_grows_to_the_end_has_no_steady_state(ask):
 
 
 def test_a_beginning_that_matters_less_than_chance_is_not_told(ask):
-    """Nine flows begin at random: from 12.3 s on, the mean is 7 packets higher, but its half-width is 10."""
+    """Nine flows begin at random: as of 12.3 s, the mean is 7 packets higher, but its half-width is 10."""
     scattered = {"start": {"uniform": ["0s", "25s"]}, "count": 9}
     few = SOUND["traffic"][0] | {"tcp": {"max_window": 6}}
     traffic = [few | {"count": 1}, few | {"name": "late", "bytes": "100MB"} | scattered]

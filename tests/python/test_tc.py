@@ -79,7 +79,7 @@ def test_a_line_that_was_read_is_written_with_the_same_meaning(entry):
     line = line_of(dict(read.queue), rate)
     assert line.spec is not None
     assert resolved(line.spec) == resolved(entry["spec"])
-    assert not [remark for remark in line.remarks if " here, " in remark and " in Linux" in remark]
+    assert not [remark for remark in line.remarks if " in aqmlab, " in remark and " in Linux" in remark]
 
 
 @pytest.mark.parametrize("w_q", [0.25, 0.01, 0.002, 1e-4])
@@ -88,7 +88,8 @@ def test_the_burst_is_one_of_which_tc_makes_the_nearest_power_of_two(w_q):
     assert line.spec is not None
     _, kernels = resolved(line.spec)
     assert abs(log2(kernels["w_q"]) - log2(w_q)) <= 0.5
-    assert f"`w_q`: `{w_q:g}` here, `{kernels['w_q']:.6g}` in Linux" in line.remarks or kernels["w_q"] == w_q
+    remark = f"`w_q`: `{w_q:g}` in aqmlab, `{kernels['w_q']:.6g}` in Linux"
+    assert remark in line.remarks or kernels["w_q"] == w_q
 
 
 def test_what_linux_does_otherwise_is_named():
@@ -100,9 +101,9 @@ def test_what_linux_does_otherwise_is_named():
         " ecn harddrop"
     )
     assert line.spec in [entry["spec"] for entry in SENT]
-    assert "`gentle`: true here, false in Linux" in line.remarks
-    assert "`limit`: 100p here, 150kB in Linux, whatever the sizes of packets" in line.remarks
-    assert "`uniformisation`: `paper` here, `linux` in Linux" in line.remarks
+    assert "`gentle`: true in aqmlab, false in Linux" in line.remarks
+    assert "`limit`: 100p in aqmlab, 150kB in Linux, whatever the packet sizes" in line.remarks
+    assert "`uniformisation`: `paper` in aqmlab, `linux` in Linux" in line.remarks
     # Marking ends at the same point on both sides (harddrop).
     assert not any("ecn_region" in remark for remark in line.remarks)
     without = line_of({**queue, "ecn": False})
@@ -136,8 +137,8 @@ def test_codel_is_kept_in_units_of_1024_ns():
     line = line_of({"kind": "codel", "limit": "100p", "target": "5ms", "interval": "100ms", "ecn": True})
     assert line.spec == "codel limit 100 target 5ms interval 100ms ecn"
     assert line.remarks == (
-        "`arithmetic`: `exact` here, `linux` in Linux",
-        "`mtu`: 1.5kB here, 1.514kB in Linux",
+        "`arithmetic`: `exact` in aqmlab, `linux` in Linux",
+        "`mtu`: 1.5kB in aqmlab, 1.514kB in Linux",
         "Linux keeps CoDel's times in units of 1024 ns:"
         " `target` and `interval` are 4999.168us and 99999.744us",
     )
@@ -161,16 +162,16 @@ def test_every_discipline_has_a_line_or_a_reason():
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("fq_codel", "a discipline of Linux without a counterpart here"),
+        ("fq_codel", "a discipline of Linux without a counterpart in aqmlab"),
         ("rde limit 3", "`rde` is not a queue discipline (`red`?)"),
-        ("red limit 400000 avpkt 1000 nodrop", "`nodrop` has no parameter here"),
+        ("red limit 400000 avpkt 1000 nodrop", "`nodrop` has no equivalent in aqmlab"),
         ("red limit 400000", "`avpkt` must be given"),
         ("red limit 400000 avpkt", "`avpkt` has no value"),
         ("red limit 400000 avpkt 1000 burst 20 min 30000", "burst `20` is too small for min_th"),
         ("codel limit 100p", "`100p` is not a whole number"),
         ("codel limit 09", "octal"),
         ("codel target 10ns", "`10ns` is not a time"),
-        ("codel ce_threshold 1ms", "`ce_threshold` has no parameter here"),
+        ("codel ce_threshold 1ms", "`ce_threshold` has no equivalent in aqmlab"),
         ("pfifo", "takes the device's txqueuelen"),
         ("tc qdisc add dev eth0 root", "there is no discipline"),
         ("", "there is no discipline"),

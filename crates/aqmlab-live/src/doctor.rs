@@ -176,7 +176,7 @@ const DESCRIPTORS: u64 = 2_200;
 
 fn descriptors(limit: Option<u64>) -> Finding {
     let finding =
-        limit.map_or_else(|| "any number of files".into(), |limit| format!("{limit} files at a time"));
+        limit.map_or_else(|| "any number of files".into(), |limit| format!("{limit} files at once"));
     Finding::unless(
         limit.is_some_and(|limit| limit < DESCRIPTORS),
         "file descriptors",

@@ -48,7 +48,7 @@ fn start(sink: Box<dyn Write + Send>, ring: usize) -> (CaptureObserver, CaptureW
     capture::start_with(capture, SLOTS as usize, ring).unwrap()
 }
 
-/// Notifies an observer of a packet and its bytes, from the packet's arrival on.
+/// Notifies an observer of a packet and its bytes, starting with the packet's arrival.
 fn observe(observer: &mut CaptureObserver, (packet, octets): &(PacketAtPort, Vec<u8>), n: u64) {
     let arrived = Instant::from_ns(packet.at.as_ns() - packet.waited.as_ns());
     let (link, slot) = (LINKS[packet.port as usize], n as u32 % SLOTS);

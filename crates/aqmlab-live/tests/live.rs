@@ -182,7 +182,7 @@ fn captured(ip: u32, offload: bool) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// If the captured packets do not fit on the disk next to the tables, all count as missing, and the recording
+/// If the captured packets do not fit on disk next to the tables, all count as missing, and the recording
 /// states why.
 fn given_up(mut run: LiveRun, packets: u64) {
     let (operation, path, source) = ("write", "run.parquet".into(), io::ErrorKind::StorageFull.into());

@@ -9,8 +9,8 @@ use crate::catalogue::find;
 use crate::scripts::{Finding, Lot, Progress, Trial, Tried, run_all};
 
 /// Runs the contract kit on the disciplines `names`, with every preset and every word of every choice, using
-/// random scripts numbered from `first_seed` on: `seeds` scripts for each discipline or, if `seeds` is not
-/// given, scripts until `progress` returns `False`. Returns the checks and the findings as JSON text.
+/// random scripts numbered upwards from `first_seed`: `seeds` scripts for each discipline or, if `seeds` is
+/// not given, scripts until `progress` returns `False`. Returns the checks and the findings as JSON text.
 #[pyfunction]
 #[pyo3(signature = (names, first_seed, seeds, workers, progress=None))]
 pub(crate) fn aqm_check(

@@ -39,7 +39,7 @@ pub(crate) struct CaptureChoice {
 
 /// The outcome of a run.
 pub(crate) enum Outcome {
-    /// The run's recording is on the disk.
+    /// The run's recording is on disk.
     Finished {
         /// seconds
         wall_s: f64,

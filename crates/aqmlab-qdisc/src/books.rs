@@ -11,7 +11,7 @@ use crate::time_weighted::TimeByValue;
 pub use crate::time_weighted::{Area, TimeWeighted};
 use crate::{Backlog, Cause, Classed, Histogram, PacketKind, Reason};
 
-/// A number of packets and their bytes (network layer, headers included, without the link's overhead).
+/// A number of packets and their bytes (network layer, including headers but not the link's overhead).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// Number of packets.

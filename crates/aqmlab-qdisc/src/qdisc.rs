@@ -175,7 +175,7 @@ pub trait Observer<P> {
     fn left(&mut self, _now: Instant, _pkt: &P, _inner: u16) {}
 }
 
-/// The contents of a queue: waiting packets, without the one in transmission.
+/// The contents of a queue: waiting packets, excluding the one in transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Backlog {
     /// Waiting packets.

@@ -71,7 +71,10 @@ pub(crate) fn absolute_size(
     let size = link.absolute(name, written)?;
     if size != written {
         let at_rate = if let Size::Time(_) = written { format!(" at {}", link.rate) } else { String::new() };
-        let rule = format!("{written}{at_rate} in packets of {}, rounded to the nearest", link.mean_packet);
+        let rule = format!(
+            "{written}{at_rate} in packets of {}, rounded to the nearest whole number",
+            link.mean_packet
+        );
         settings.set(name, Value::Size(size), Origin::Derived(Cow::Owned(rule)));
     }
     Ok(())
@@ -119,8 +122,8 @@ pub(crate) fn absolute_in_queue_unit(
     if let Some(bytes) = link.relative_bytes(name, written)? {
         let size = in_queue_unit(bytes, measure, mean);
         let rule = match written {
-            Size::Time(_) => format!("{written} at {}, rounded to the nearest", link.rate),
-            _ => format!("{written}, rounded to the nearest"),
+            Size::Time(_) => format!("{written} at {}, rounded to the nearest whole number", link.rate),
+            _ => format!("{written}, rounded to the nearest whole number"),
         };
         settings.set(name, Value::Size(size), Origin::Derived(rule.into()));
     }

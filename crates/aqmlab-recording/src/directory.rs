@@ -52,7 +52,7 @@ impl StreamedFile {
         let _ = fs::remove_file(&self.temporary);
     }
 
-    /// Waits until the written data is on the disk.
+    /// Waits until the written data is on disk.
     ///
     /// # Errors
     /// If waiting fails.
@@ -130,7 +130,7 @@ impl Staged {
         true
     }
 
-    /// Waits until everything is on the disk, and renames the directory to its final name.
+    /// Waits until everything is on disk, and renames the directory to its final name.
     ///
     /// # Errors
     /// If the operating system refuses; nothing is then left behind.

@@ -183,8 +183,8 @@ pub fn manifest_schema() -> Value {
 }
 
 impl Manifest {
-    /// Returns the contents of `manifest.json`, without its own digest, for a recording with these
-    /// tables.
+    /// Returns the contents of `manifest.json`, excluding its own digest, for a recording with
+    /// these tables.
     pub(crate) fn content<'m>(&'m self, tables: BTreeMap<&'m str, TableFacts>) -> impl Serialize + use<'m> {
         ManifestFile {
             format_version: FORMAT_VERSION,

@@ -37,7 +37,7 @@ impl Recording {
     }
 
     /// Writes the directory `dir`: one Parquet file per table, and `manifest.json`. Parents are created. The
-    /// directory appears under its name with all its files or not at all; the files are on the disk before it
+    /// directory appears under its name with all its files or not at all; the files are on disk before it
     /// appears.
     ///
     /// # Errors

@@ -24,7 +24,7 @@ impl Sink {
         }
     }
 
-    /// Waits until the written data is on the disk, if the sink is a file.
+    /// Waits until the written data is on disk, if the sink is a file.
     pub fn sync(&self) -> io::Result<()> {
         match self {
             Sink::Staged(file) => file.sync(),

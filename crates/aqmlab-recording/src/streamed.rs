@@ -34,7 +34,7 @@ pub struct StreamedTable {
     pub digest: Digest,
     /// The SHA-256 of its file.
     pub file_digest: Digest,
-    /// The file, if it is not on the disk.
+    /// The file, if it is not on disk.
     held: Option<Vec<u8>>,
 }
 

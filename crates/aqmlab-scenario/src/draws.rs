@@ -19,7 +19,7 @@ use crate::trace::{Schedule, Trace};
 /// Incremented whenever the same plan and seed lead to different starts, delays, losses or sources.
 pub(crate) const VERSION: u32 = 1;
 
-/// The behaviour of a flow from its start on.
+/// The behaviour of a flow, beginning at its start.
 #[derive(Clone, Debug)]
 pub enum FlowSource {
     /// A connection that writes only once: all its data, or an endless stream.
@@ -259,8 +259,8 @@ impl ClassPlan {
         Some(shared(self.on_links(self.own_delays(carried)?), self.access.as_ref()?))
     }
 
-    /// Returns the one-way delays of a connection's ends without those that delay stages represent:
-    /// the part on the access links.
+    /// Returns the one-way delays of a connection's ends, excluding those that delay stages
+    /// represent: the part on the access links.
     fn on_links(&self, delays: [Span; 2]) -> [Span; 2] {
         End::ALL.map(|end| if self.placed[end as usize] { Span::ZERO } else { delays[end as usize] })
     }

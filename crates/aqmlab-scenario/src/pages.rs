@@ -1,4 +1,4 @@
-//! `pages`: users who fetch web pages over several connections at a time.
+//! `pages`: users who fetch web pages over several connections at once.
 
 use std::sync::Arc;
 

@@ -44,7 +44,7 @@ impl Pass<'_, '_> {
     ) -> Option<(Value, Origin)> {
         let value = self.share_of_buffer(node).and_then(|share| {
             let buffer = self.written_buffer(table, params, param)?;
-            let rule = format!("{share} of `{LIMIT}`, `{buffer}`, rounded to the nearest");
+            let rule = format!("{share} of `{LIMIT}`, `{buffer}`, rounded to the nearest whole number");
             let size = part(buffer, share, &param.kind)
                 .ok_or_else(|| format!("{share} of `{LIMIT}`, `{buffer}`, is too small"))?;
             Ok((Value::Size(size), Origin::Derived(rule.into())))

@@ -111,7 +111,7 @@ pub enum Completed {
     Requests,
 }
 
-/// Stops when `quantity` at link `link` reaches `count`; events count from the end of the warm-up on.
+/// Stops when `quantity` at link `link` reaches `count`; events count only after the warm-up.
 #[derive(Clone, Debug)]
 pub struct QueueStop {
     /// Index into [`Plan::links`].
@@ -214,8 +214,8 @@ pub struct ClassPlan {
 pub enum PopulationPlan {
     /// Each flow is one connection, or one stream of datagrams, and starts once.
     List,
-    /// From the start on, connections open with these gaps, whatever the state of earlier ones. All
-    /// of them count as one flow.
+    /// Connections open with these gaps, whatever the state of earlier ones. All of them count as
+    /// one flow.
     Arrivals(Gaps),
     /// Each flow is a user who has one connection at a time and thinks for a drawn time before
     /// opening the next.

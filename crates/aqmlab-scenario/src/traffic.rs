@@ -86,8 +86,8 @@ impl Pass<'_, '_> {
         Some(classes)
     }
 
-    /// Records that a class is not enabled. Its keys, which were entered from number `first` on,
-    /// are no longer effective parameters.
+    /// Records that a class is not enabled. Its keys, which were entered starting at number
+    /// `first`, are no longer effective parameters.
     fn disable(&mut self, name: &str, path: &str, first: usize) {
         self.disabled.push(name.to_string());
         let enabled = format!("{path}.enabled");
@@ -489,7 +489,7 @@ impl List {
     }
 }
 
-/// Returns the propagation delay of the path in both directions together, without access links.
+/// Returns the propagation delay of the path in both directions together, excluding access links.
 fn propagation(network: &Network<'_>, there: &[usize], back: &[usize]) -> Span {
     there.iter().chain(back).fold(Span::ZERO, |sum, &l| sum + network.links[l].delay)
 }

@@ -189,9 +189,9 @@ fn pseudo_header(protocol: u8, addresses: Addresses, len: usize) -> u32 {
     words(&addresses.from.0) + words(&addresses.to.0) + u32::from(protocol) + len as u32
 }
 
-/// Computes the Internet checksum (RFC 1071) over the bytes from `begin` on, plus the sum `more`,
-/// and writes it into the two bytes `place` bytes after `begin`. The payload is all zeros, so it
-/// adds nothing.
+/// Computes the Internet checksum (RFC 1071) over the bytes starting at `begin`, plus the sum
+/// `more`, and writes it into the two bytes `place` bytes after `begin`. The payload is all zeros,
+/// so it adds nothing.
 fn set_checksum(out: &mut [u8], begin: usize, place: usize, more: u32) {
     let mut sum = words(&out[begin..]) + more;
     while sum > 0xffff {

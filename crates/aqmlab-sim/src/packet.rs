@@ -134,7 +134,7 @@ impl SimPacket {
         (self.0[word] >> 32) as u32
     }
 
-    /// Returns eight bits of the last word, from bit `at` on.
+    /// Returns eight bits of the last word, starting at bit `at`.
     #[inline]
     const fn octet(&self, at: u32) -> u8 {
         (self.0[3] >> at) as u8

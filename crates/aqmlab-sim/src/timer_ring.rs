@@ -44,7 +44,7 @@ impl TimerRing {
         TimerRing { pool: Vec::new(), free: NONE, heads: boxed(NONE), occupied: boxed(0), first: NEVER }
     }
 
-    /// Returns whether `slot` is within one turn of the ring from slot `from` on.
+    /// Returns whether `slot` is within one turn of the ring, starting at slot `from`.
     #[inline]
     pub(crate) fn reaches(&self, from: u64, slot: u64) -> bool {
         slot - from <= MASK
@@ -92,8 +92,8 @@ impl TimerRing {
         Some((node.key, node.notice))
     }
 
-    /// Returns the first slot with notices, from `start` on, within one turn. The word in which the
-    /// search starts is examined twice: its upper bits first, and its lower bits last.
+    /// Returns the first slot with notices within one turn, starting at `start`. The word in which
+    /// the search starts is examined twice: its upper bits first, and its lower bits last.
     fn next_occupied(&self, start: u64) -> u64 {
         let first = (start & MASK) as usize;
         let words = self.occupied.len();

@@ -105,8 +105,8 @@ impl Wheel {
         key.at.as_ns() >> self.shift
     }
 
-    /// Returns whether the wheel reaches this slot. It reaches from the slot after the cursor's on,
-    /// because time does not go back.
+    /// Returns whether the wheel reaches this slot. Its reach starts at the slot after the
+    /// cursor's, because time does not go back.
     #[inline]
     fn reaches(&self, slot: u64) -> bool {
         slot.wrapping_sub(self.cursor).wrapping_sub(1) < MASK
@@ -206,8 +206,8 @@ impl Wheel {
         }
     }
 
-    /// Returns the next slot with events from `slot` on, which is the first of its group, within
-    /// one turn from the cursor. The cursor's group is examined last.
+    /// Returns the next slot with events within one turn from the cursor, starting at `slot`, which
+    /// is the first of its group. The cursor's group is examined last.
     #[inline(never)]
     fn next_group(&mut self, slot: u64) -> u64 {
         let start = (slot & MASK) as usize / GROUP;

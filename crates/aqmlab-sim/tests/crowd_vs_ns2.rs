@@ -25,8 +25,8 @@ fn seeds(few: usize) -> usize {
 }
 
 /// The 95 % quantile of Student's t (for a two-sided 90 % interval) with `n - 1` degrees of
-/// freedom, from the expansion in Abramowitz and Stegun 26.7.5. It is accurate to four digits from
-/// 20 degrees of freedom on, and to 0.5 % from 5 on.
+/// freedom, from the expansion in Abramowitz and Stegun 26.7.5. It is accurate to four digits with
+/// at least 20 degrees of freedom, and to 0.5 % with at least 5.
 fn t_90(n: f64) -> f64 {
     let (x, v): (f64, f64) = (1.644_854, n - 1.0);
     let (g1, g2) = ((x.powi(3) + x) / 4.0, (5.0 * x.powi(5) + 16.0 * x.powi(3) + 3.0 * x) / 96.0);

@@ -266,7 +266,8 @@ fn what_lies_behind_a_router_sees_its_delay_and_losses() {
         let lost = flows(&r, "back", "lost_outside_queues_packets")[0];
         (["hop3-reverse", "hop2-reverse", "hop1-reverse"].map(at), lost, lost_in(&r))
     };
-    // One packet is sent per millisecond from 0 s on, the last at the end; a hop takes 1.08 ms.
+    // One packet is sent per millisecond, starting at 0 s, the last at the end; a hop takes 1.08
+    // ms.
     assert_eq!(arrivals(""), ([10_001, 9_999, 9_998], 0, 0));
     let late = "[[delay]]\nclass = \"back\"\nat = \"r2\"\ndelay = \"2s\"\n";
     assert_eq!(arrivals(late), ([10_001, 7_999, 7_998], 0, 0));

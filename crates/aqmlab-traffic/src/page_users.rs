@@ -1,4 +1,4 @@
-//! Users who fetch pages, each over several connections at a time.
+//! Users who fetch pages, each over several connections at once.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;

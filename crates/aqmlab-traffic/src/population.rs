@@ -31,7 +31,7 @@ pub enum Population {
     Users(Users),
     /// A cloud of web users, as in PackMime-HTTP.
     Cloud(Box<Cloud>),
-    /// Users who fetch pages, each page over several connections at a time.
+    /// Users who fetch pages, each page over several connections at once.
     Pages(Box<PageUsers>),
     /// Users who fetch pages with one request at a time on each connection.
     Browsers(Box<Browsers>),

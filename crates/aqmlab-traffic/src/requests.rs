@@ -74,7 +74,7 @@ enum Exchanges {
     Drawn(DrawnExchanges),
     /// A connection of PackMime-HTTP.
     Web(Box<WebConnection>),
-    /// The exchanges of a list, from this position on.
+    /// The exchanges of a list, starting at this position.
     Listed(Arc<[PlannedExchange]>, usize),
 }
 

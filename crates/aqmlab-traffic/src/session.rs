@@ -179,7 +179,7 @@ impl Session {
     }
 
     /// Returns the exchanges that a session would carry out; empty if the session has no exchanges,
-    /// or may have several at a time. The session must not have begun.
+    /// or may have several at once. The session must not have begun.
     pub fn planned(self) -> Vec<PlannedExchange> {
         match self {
             Session::Greedy(_) | Session::Bursts(_) | Session::Multiplexed(_) => Vec::new(),

@@ -65,8 +65,7 @@ fn what_is_not_persistent_carries_one_object_each_and_what_is_carries_the_rest_o
 fn objects_on_shared_connections_are_those_of_the_theory() {
     // An exponential variable of mean m, rounded, is at least k >= 1 with probability exp(-(k - 1/2) / m):
     // given that some objects are left, their number is geometric with ratio r, no matter how many
-    // have been fetched. From any such moment on, a page therefore opens c = 1 + (1 - p) r c
-    // connections.
+    // have been fetched. After any such moment, a page therefore opens c = 1 + (1 - p) r c connections.
     let (m, p) = (4.0f64, 0.3);
     let (r, some) = (libm::exp(-1.0 / m), libm::exp(-0.5 / m));
     let objects = 1.0 + some / (1.0 - r);

@@ -186,7 +186,7 @@ fn users(keeps_connections: bool) -> Population {
     Population::Pages(Box::new(PageUsers::new(starts, Arc::new(plan), draws("pages"), draws("think"))))
 }
 
-/// The population's actions from `wake` on, as text, until it no longer requests an immediate
+/// The population's actions as text, starting at `wake`, until it no longer requests an immediate
 /// wake-up; and the wake-up that it requests last.
 fn turns(population: &mut Population, wake: Wake) -> (Vec<(String, Identity, usize)>, Option<Wake>) {
     let (mut said, mut next) = (Vec::new(), Some(wake));

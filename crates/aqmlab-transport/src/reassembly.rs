@@ -67,7 +67,7 @@ impl Beyond {
         self.ranges.is_empty()
     }
 
-    /// Returns the number of bytes of the stream that wait, without the FIN.
+    /// Returns the number of bytes of the stream that wait, excluding the FIN.
     pub(crate) fn waiting(&self) -> u64 {
         self.ranges.covered() - u64::from(self.fin.is_some())
     }

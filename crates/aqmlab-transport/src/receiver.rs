@@ -207,8 +207,8 @@ impl Receiver {
         u32::from(self.unacked) + 1 >= profile.ack_at
     }
 
-    /// Notes that the amount `more` is also unacknowledged, and will be acknowledged after the
-    /// delay at the latest.
+    /// Notes that the amount `more` is also unacknowledged; it will be acknowledged before the
+    /// delay has passed.
     #[inline]
     fn owe(&mut self, more: u16, now: Instant, delay: Span) {
         self.unacked += more;

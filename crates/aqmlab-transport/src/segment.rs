@@ -62,7 +62,7 @@ impl BitOrAssign for Flags {
     }
 }
 
-/// One TCP segment: header fields and the length of its payload, without the payload itself.
+/// One TCP segment: header fields and the length of its payload, but not the payload itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
     /// Sequence number of the first payload byte (or of the SYN or FIN if there is no payload).

@@ -98,7 +98,7 @@ def plot_recording(
     begin: Annotated[
         str | None,
         typer.Option(
-            "--from", metavar="TIME", help="Show flows, or response and page times, from this time on."
+            "--from", metavar="TIME", help="Show flows, or response and page times, starting at this time."
         ),
     ] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Until then.")] = None,

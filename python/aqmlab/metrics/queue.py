@@ -141,7 +141,7 @@ def mark_percentage(run: Measured, queue: str, class_name: str) -> float | None:
     "backlog_mean_packets",
     label="backlog, mean",
     unit="packets",
-    definition="time-weighted mean number of waiting packets, without the packet in transmission",
+    definition="time-weighted mean number of waiting packets, excluding the packet in transmission",
     source="integral of the backlog over time",
     better="less",
     windowed=True,

@@ -79,7 +79,7 @@ def synchronisation_ratio(
     of
         The flows that could have a loss.
     rtt_s
-        Duration of an event from its first loss on.
+        Duration of an event, starting at its first loss.
 
     Returns
     -------

@@ -166,7 +166,7 @@ class Sweep:
         return self._over.is_set()
 
     def __iter__(self) -> Iterator[EndedRun]:
-        """Yields each run as it ends, from the first on, until the last has ended."""
+        """Yields each run as it ends, starting with the first, until the last has ended."""
         return iter(self._tally)
 
     def wait(self) -> Results:
@@ -503,9 +503,8 @@ def cluster_of(
         executor = Cluster()
     if jobs is not None:
         raise UsageError(
-            f"`--jobs {jobs}` applies to this machine; a Dask cluster executes as many runs at a time as its"
-            " workers"
-            " have threads; leave it (or `AQMLAB_JOBS`) out"
+            f"`--jobs {jobs}` applies to this machine; a Dask cluster executes as many runs at once as its"
+            " workers have threads; leave it (or `AQMLAB_JOBS`) out"
         )
     return replace(executor.checked(), bring=executor.bring or bring)
 

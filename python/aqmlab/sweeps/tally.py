@@ -115,7 +115,7 @@ class Tally:
         return len(self._ended)
 
     def __iter__(self) -> Iterator[EndedRun]:
-        """Yields each run as it ends, from the first on, until no more will follow."""
+        """Yields each run as it ends, starting with the first, until no more will follow."""
         seen = 0
         while True:
             with self._changed:

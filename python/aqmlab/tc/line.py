@@ -14,7 +14,7 @@ from aqmlab.tc.effective import effective
 from aqmlab.tc.spec import HEADERS, IDLE, codel_units, read_tc
 
 LONGEST_BURST = 1_000_000
-"""The largest ``burst`` that RED accepts here."""
+"""The largest ``burst`` that RED accepts in aqmlab."""
 _AS_ONE = 1.0 - 2.0**-20
 
 
@@ -29,7 +29,7 @@ class TcLine:
     rate_bps
         The link's rate, which the line does not set.
     kind
-        The discipline's name here.
+        The discipline's name in aqmlab.
     spec
         The words after ``tc qdisc add dev DEV root``; ``None`` if Linux has no such discipline.
     remarks
@@ -81,7 +81,7 @@ def _droptail(link: Link) -> tuple[str, list[str]]:
     settings, remarks = link.settings, []
     less = 1 if settings["limit_rule"] == "below" else 0
     if settings["limit_rule"] == "reached":
-        remarks.append("`limit_rule`: here the last packet may exceed the limit; bfifo refuses it")
+        remarks.append("`limit_rule`: in aqmlab, the last packet may exceed the limit; bfifo refuses it")
     if (packets := settings.get("limit_packets")) is not None:
         return f"pfifo limit {packets - less}", []
     return f"bfifo limit {settings['limit_bytes'] - less}", [*remarks, HEADERS]
@@ -182,7 +182,7 @@ def _differences(ours: Mapping[str, Any], kernels: Mapping[str, Any]) -> list[st
             remarks.append(_other_unit(name, value, unit, kernels))
         elif other is not None and other != value and not _is_close(other, value):
             name = name if unit in ("ns", "packets", "bytes") else key
-            remarks.append(f"`{name}`: {_text(key, value)} here, {_text(key, other)} in Linux")
+            remarks.append(f"`{name}`: {_text(key, value)} in aqmlab, {_text(key, other)} in Linux")
     return remarks
 
 
@@ -193,8 +193,8 @@ def _is_close(one: object, other: object) -> bool:
 def _other_unit(name: str, value: int, unit: str, kernels: Mapping[str, Any]) -> str:
     other = "bytes" if unit == "packets" else "packets"
     there = kernels[f"{name}_{other}"]
-    here = quantity_text(value, unit)
-    return f"`{name}`: {here} here, {quantity_text(there, other)} in Linux, whatever the sizes of packets"
+    ours = quantity_text(value, unit)
+    return f"`{name}`: {ours} in aqmlab, {quantity_text(there, other)} in Linux, whatever the packet sizes"
 
 
 def _text(key: str, value: object) -> str:

@@ -71,7 +71,7 @@ def read_tc(text: str) -> TcQueue:
 
 @dataclass(frozen=True)
 class _Grammar:
-    """The words of a discipline: those with a value, those without, those without an equivalent here."""
+    """The words of a discipline: with a value, without a value, and without an equivalent in aqmlab."""
 
     values: Mapping[str, Callable[[str], float]]
     flags: Mapping[str, tuple[str, bool]]
@@ -106,19 +106,19 @@ def _given(kind: str, words: Sequence[str], grammar: _Grammar) -> Iterator[tuple
             except UsageError as error:
                 raise UsageError(f"{kind} {word}: {error}") from None
         elif word in grammar.refused:
-            raise UsageError(f"{kind}: `{word}` has no parameter here: {grammar.refused[word]}")
+            raise UsageError(f"{kind}: `{word}` has no equivalent in aqmlab: {grammar.refused[word]}")
         else:
             known = ", ".join(f"`{name}`" for name in (*grammar.values, *grammar.flags))
             raise UsageError(f"{kind}: `{word}` is not an option; the options are {known}")
 
 
 def _no_discipline(kind: str) -> str:
-    here = ", ".join(f"`{name}`" for name in _GRAMMARS)
+    ours = ", ".join(f"`{name}`" for name in _GRAMMARS)
     if kind in LINUX_ONLY:
-        return f"`{kind}` is a discipline of Linux without a counterpart here; there are {here}"
+        return f"`{kind}` is a discipline of Linux without a counterpart in aqmlab, which has {ours}"
     near = get_close_matches(kind, (*_GRAMMARS, *LINUX_ONLY), 1)
     hint = f" (`{near[0]}`?)" if near else ""
-    return f"`{kind}` is not a queue discipline{hint}; there are {here}"
+    return f"`{kind}` is not a queue discipline{hint}; aqmlab has {ours}"
 
 
 def _bytes(value: float) -> str:
@@ -139,7 +139,7 @@ def _red(given: Given) -> tuple[Queue, int | None, Sequence[str]]:
             queue["ecn_region"] = "rfc3168"
     rate_bps = given.get("bandwidth") or DEFAULT_RATE_BPS
     written = quantity_text(rate_bps, "bps")
-    return queue, rate_bps, [f"`bandwidth` is the link's `rate` here: {written}", IDLE, HEADERS]
+    return queue, rate_bps, [f"`bandwidth` is the link's `rate` in aqmlab: {written}", IDLE, HEADERS]
 
 
 def _codel(given: Given) -> tuple[Queue, int | None, Sequence[str]]:
@@ -163,7 +163,7 @@ def _fifo(given: Given, unit: str) -> tuple[Queue, int | None, Sequence[str]]:
 
 
 IDLE = "behind a shaper such as htb, Linux never finds RED's queue idle, and its average does not age"
-HEADERS = "over Ethernet, Linux counts 14 bytes of header with each packet, which are not counted here"
+HEADERS = "over Ethernet, Linux counts 14 bytes of header with each packet; aqmlab does not"
 
 
 def codel_units(*times_ns: int) -> list[str]:
@@ -188,7 +188,7 @@ _GRAMMARS = {
         },
         flags={word: (word, True) for word in ("ecn", "harddrop", "adaptive")},
         refused={
-            "nodrop": "here packets that cannot be marked are dropped",
+            "nodrop": "aqmlab drops packets that cannot be marked",
             "qevent": "actions on packets are the kernel's own",
         },
         queue=_red,
@@ -196,7 +196,7 @@ _GRAMMARS = {
     "codel": _Grammar(
         values={"limit": numbers.count, "target": numbers.time_us, "interval": numbers.time_us},
         flags=_ECN,
-        refused={"ce_threshold": "here CoDel's law alone decides on marks"},
+        refused={"ce_threshold": "CoDel's law alone decides which packets to mark"},
         queue=_codel,
     ),
     "pfifo": _Grammar({"limit": numbers.size}, {}, {}, lambda given: _fifo(given, "packets")),
@@ -207,6 +207,6 @@ LINUX_ONLY = (
     *("mq", "mqprio", "multiq", "netem", "noqueue", "pfifo_fast", "pie", "plug", "prio", "qfq", "sfb", "sfq"),
     *("skbprio", "taprio", "tbf"),
 )
-"""Disciplines of Linux that have no equivalent here."""
+"""Disciplines of Linux that have no equivalent in aqmlab."""
 
 __all__ = ["CODEL_UNIT_NS", "DEFAULT_RATE_BPS", "HEADERS", "IDLE", "TcQueue", "codel_units", "read_tc"]

@@ -293,7 +293,7 @@ fn a_flood_keeps_no_link_waiting() {
     let (router, devices, report) = event_loop(&plan, &time, devices).run(&time.control).unwrap();
     assert!(time.now.get() < at(1201), "and it notices the request to end: {:?}", time.now.get());
     assert!(report.lateness_max <= Span::us(10), "{}", report.lateness_max);
-    // From about 13 ms on, the link is never idle: at 10 Mbit/s, each packet of 100 octets takes 80 us.
+    // After about 13 ms, the link is never idle: at 10 Mbit/s, each packet of 100 octets takes 80 us.
     assert!(devices[1].written.len() > 14_500, "{}", devices[1].written.len());
     assert_eq!(report.stalls, 0);
     router.finish().unwrap();
@@ -349,8 +349,8 @@ fn the_measured_interval_ends_when_somebody_wants_it() {
     assert!(ended >= at(1000) && ended <= at(1004), "{ended:?}");
     assert_eq!(why, StoppedBy::Completed);
     assert!(time.control.held().abs_diff(router.held() as u64) <= 2, "this count is some milliseconds older");
-    // From 500 ms on, one packet leaves every 2 ms, and the packets of about the last 17 ms are still in
-    // flight at the end.
+    // After 500 ms, one packet leaves every 2 ms, and the packets of about the last 17 ms are still in flight
+    // at the end.
     assert!((240..=260).contains(&report.lateness.total()), "{}", report.lateness.total());
     let record = router.finish().unwrap();
     assert_eq!((record.t1, record.stopped_by), (ended, StoppedBy::Completed));

@@ -14,7 +14,7 @@ use super::headers::{TCP, UDP, folded, internet_checksum, ones_sum, traffic_clas
 
 /// Length of the header in front of each packet.
 pub const HEADER: usize = 10;
-/// Length of the longest super-segment, without that header.
+/// Length of the longest super-segment, excluding that header.
 pub const LONGEST: usize = 65_535;
 /// Maximum number of segments in a super-segment; the kernel counts them in 16 bits.
 pub const MOST_SEGMENTS: usize = 64;

@@ -144,7 +144,7 @@ fn of_every_host(ip: IpVersion) -> Vec<Sysctl> {
         // Acknowledgments are delayed only as the plan specifies, and writes are not held back.
         Sysctl::new("ipv4/tcp_backlog_ack_defer", 0),
         Sysctl::new("ipv4/tcp_autocorking", 0),
-        // RFC 6298, 5.5: the timeout of a SYN doubles from the first expiry on.
+        // RFC 6298, 5.5: the timeout of a SYN doubles at every expiry, including the first.
         Sysctl::new("ipv4/tcp_syn_linear_timeouts", 0),
         Sysctl::new("ipv6/conf/all/disable_ipv6", without_ipv6),
         Sysctl::new("ipv6/conf/default/disable_ipv6", without_ipv6),

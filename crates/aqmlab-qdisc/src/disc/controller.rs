@@ -101,7 +101,7 @@ impl<'a> Controller<'a> {
         let least = 4.0 * self.packets("q_ref")? * self.mean.as_f64();
         let bdp = self.link.rtt.map(|_| self.link.bdp_bytes("limit", 1.0)).transpose()?;
         let (bytes, rule) = match bdp.filter(|bdp| *bdp > least) {
-            Some(bdp) => (bdp, "one bandwidth-delay product, rounded to the nearest"),
+            Some(bdp) => (bdp, "one bandwidth-delay product, rounded to the nearest whole number"),
             None => (least, "4 q_ref"),
         };
         let size = resolve::in_queue_unit(bytes, self.measure, self.mean);

@@ -173,7 +173,11 @@ impl<'a> Resolver<'a> {
         match bdp.filter(|bdp| *bdp > least) {
             Some(bdp) => {
                 let size = self.in_queue_unit(bdp);
-                self.derive("limit", size, "one bandwidth-delay product, rounded to the nearest".into());
+                self.derive(
+                    "limit",
+                    size,
+                    "one bandwidth-delay product, rounded to the nearest whole number".into(),
+                );
             }
             None => self.derive("limit", times(max_th, 4), format!("4 max_th ({max_th})")),
         }
@@ -184,7 +188,11 @@ impl<'a> Resolver<'a> {
     fn linux_sizes(&mut self) -> Result<(), ParamError> {
         if self.all.is_auto("limit") {
             let size = self.in_queue_unit(self.link.bdp_bytes("limit", 1.0)?);
-            self.derive("limit", size, "one bandwidth-delay product, rounded to the nearest".into());
+            self.derive(
+                "limit",
+                size,
+                "one bandwidth-delay product, rounded to the nearest whole number".into(),
+            );
         }
         if self.all.is_auto("max_th") && !self.all.is_auto("min_th") {
             let min_th = self.all.size("min_th")?;

@@ -42,7 +42,7 @@ pub enum Idle {
 /// One queue. Times are in nanoseconds. Probabilities are integers, and `one` stands for probability 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// waiting packets, without the one in transmission
+    /// waiting packets, excluding the one in transmission
     pub limit: usize,
     /// L, in waiting packets
     pub threshold: Option<usize>,

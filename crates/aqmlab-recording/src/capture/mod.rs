@@ -56,7 +56,7 @@ pub struct PacketAtPort {
     pub wire_len: Bytes,
 }
 
-/// The bytes of a packet, from the IP header on.
+/// The bytes of a packet, starting with the IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame<'a> {
     /// The first bytes, as many as are available.

@@ -116,7 +116,7 @@ impl Place {
         let next = self.connections;
         if connection != next {
             return Err(format!(
-                "`connection` is {connection} where {next} comes next; number connections from 0 on in the order of \
+                "`connection` is {connection} where {next} comes next; number connections from 0 upwards in the order of \
                  their starts, and keep the rows of each together"
             ));
         }
@@ -142,7 +142,7 @@ impl Place {
     fn go_on(&mut self, number: u64, start: Option<Span>, delays: Option<[Span; 2]>) -> Result<(), String> {
         if number != self.exchanges {
             return Err(format!(
-                "`exchange` is {number} where {} comes next; number the exchanges of a connection from 0 on without gaps",
+                "`exchange` is {number} where {} comes next; number the exchanges of a connection from 0 upwards without gaps",
                 self.exchanges
             ));
         }

@@ -93,7 +93,7 @@ impl Schedule {
                 begins.push(i);
             } else if begins.len() < flow as usize {
                 return Err(format!(
-                    "schedule `{file}`: there is a flow {flow} and no flow {}; number flows from 0 on without gaps",
+                    "schedule `{file}`: there is a flow {flow} and no flow {}; number flows from 0 upwards without gaps",
                     begins.len()
                 ));
             }

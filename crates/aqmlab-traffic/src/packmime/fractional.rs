@@ -12,7 +12,7 @@ use super::variates::normal;
 ///
 /// Value `t` is its best linear prediction from the `order` values before it, plus an innovation.
 /// The recursion of Durbin and Levinson computes the coefficients from the partial autocorrelations
-/// `d / (t - d)`. From value `order` on, they are constant (Hosking, "Fractional differencing",
+/// `d / (t - d)`. Starting at value `order`, they are constant (Hosking, "Fractional differencing",
 /// Biometrika 68, 1981).
 #[derive(Clone, Debug)]
 pub struct Fractional {

@@ -6,7 +6,7 @@
 //! Source: J. Cao, W. S. Cleveland, Y. Gao, K. Jeffay, F. D. Smith and M. C. Weigle, "Stochastic models for
 //! generating synthetic HTTP source traffic", INFOCOM 2004, as implemented in ns-2.35
 //! (`packmime/`). Versions up to ns-2.30 have the same parameters and tables, but their pauses on
-//! persistent connections are those of [`PausesOf::Connection`]; from ns-2.31 on, they are those of
+//! persistent connections are those of [`PausesOf::Connection`]; as of ns-2.31, they are those of
 //! [`PausesOf::Cloud`].
 
 mod connection;

@@ -15,7 +15,7 @@ pub(super) struct Cubic {
     w_max: f64,
     /// cwnd_prior: the window when `ssthresh` was last set; 0 before that.
     prior: f64,
-    /// The congestion avoidance stage, from its first acknowledgment on.
+    /// The congestion avoidance stage, starting with its first acknowledgment.
     stage: Option<Stage>,
 }
 

@@ -130,7 +130,7 @@ impl Endpoint {
         self.enter(now, State::Established, profile);
     }
 
-    /// RFC 9293, 3.10.7.4: processes a segment in any state from SYN-RECEIVED on.
+    /// RFC 9293, 3.10.7.4: processes a segment in SYN-RECEIVED or any later state.
     fn on_segment_synchronising(
         &mut self,
         now: Instant,

@@ -259,8 +259,8 @@ words! {
         /// (Linux, `tcp_end_cwnd_reduction()`).
         Ssthresh = "ssthresh",
         /// The window is halved to less than one segment, so that nothing leaves until an ACK
-        /// without an echo opens it or the timer fires. From the second such echo in a row on, the
-        /// timer is backed off (ns-2).
+        /// without an echo opens it or the timer fires. Starting with the second such echo in a
+        /// row, the timer is backed off (ns-2).
         Ns2 = "ns2",
     }
 }

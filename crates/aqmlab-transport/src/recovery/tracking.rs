@@ -127,7 +127,7 @@ pub(crate) struct Tracking {
     pub partial_end: u64,
     pub undo: Undo,
     pub deviation: Deviation,
-    /// The departure times of paced segments and of bursts; kept from the first departure on.
+    /// The departure times of paced segments and of bursts; kept as of the first departure.
     pub pace: Option<Box<Pace>>,
 }
 

@@ -117,7 +117,7 @@ impl Segments {
         }
     }
 
-    /// Returns the places of the outstanding segments from the place `from` on.
+    /// Returns the places of the outstanding segments, starting at the place `from`.
     #[inline]
     fn places(&self, from: usize) -> core::ops::Range<usize> {
         from.max(self.first)..self.list.len()
