@@ -5,7 +5,7 @@ Runs crowd.tcl over cells (case, flows) and seeds, and writes one row per run to
 and metric to summary.csv, and the scene of every seed (base RTT and start of each flow, the same for all
 cases) to scenes.csv. Rows already in crowd.csv are kept, so an interrupted campaign continues; remove
 the files to start again. A cell runs with FEWEST seeds, then more, up to MOST, until the 90 % interval of the
-mean of each of its watched metrics is no wider than WIDEST of that mean.
+mean is no wider than WIDEST times the mean for every metric that is watched.
 
     python3 crowd.py [--out DIR] [--jobs N] [--fewest N] [--most N] [--cell CASE:FLOWS ...]
 """

@@ -29,7 +29,7 @@ def check(  # noqa: PLR0913 (keyword arguments)
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Run the contract kit on a discipline, with each of its presets and each option of its parameters.
+    """Run the contract kit on a discipline, with every preset and every option of its parameters.
 
     Parameters
     ----------

@@ -167,7 +167,7 @@ class SlowLink:
     delay_s
         Delay in each direction.
     bytes_per_s
-        Rate of each direction of each connection.
+        Rate of every connection in each direction.
     """
 
     def __init__(self, address: str, delay_s: float, bytes_per_s: float) -> None:

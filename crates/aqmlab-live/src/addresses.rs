@@ -43,7 +43,7 @@ pub const SERVER_PORT: u16 = ClassPlan::PORT;
 
 /// Number of client ports per address.
 const PER_ADDRESS: u32 = (u16::MAX - FIRST_CLIENT_PORT) as u32 + 1;
-/// Maximum number of addresses of the clients of a class.
+/// Maximum number of client addresses in a class.
 const MOST_CLIENTS: u32 = 254;
 /// Maximum number of client ports of a class.
 pub const MOST_CLIENT_PORTS: u32 = MOST_CLIENTS * PER_ADDRESS;

@@ -51,7 +51,7 @@ macro_rules! disciplines {
             ALL
         }
 
-        /// Returns the builder of each entry of the [`catalogue`], in the order of the catalogue.
+        /// Returns the builders of all entries in the [`catalogue`], in the same order.
         pub(crate) fn builders<P: Arrived>() -> impl Iterator<Item = (Info, Builder<P>)> {
             let builders: Vec<Builder<P>> = alloc::vec![
                 $($(|s, draws| Ok(Discipline::$variant($build(s, draws)?))),+),+

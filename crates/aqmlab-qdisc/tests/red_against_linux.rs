@@ -1,4 +1,4 @@
-//! RED with `idle = "linux"` compared with a kernel: the fate of each datagram of bursts with idle periods
+//! RED with `idle = "linux"` compared with a kernel: the fate of each datagram in bursts with idle periods
 //! between them (`vectors/linux-red-idle`). The thresholds are a byte apart, so the average alone decides.
 
 use std::path::PathBuf;

@@ -39,7 +39,7 @@ impl Pass<'_, '_> {
         Some((PopulationPlan::Browsers(Arc::new(plan)), users?))
     }
 
-    /// Returns the content of the connections of a class of browsers. The user determines how many
+    /// Returns what the connections of a class of browsers carry. The user determines how many
     /// exchanges each connection carries.
     pub(crate) fn browsed(&mut self, section: &Section<'_>) -> Option<Workload> {
         let server_delay = self.drawn(section, "server_delay");

@@ -21,7 +21,7 @@ impl Pass<'_, '_> {
         Some((PopulationPlan::Pages(Arc::new(plan?)), users?))
     }
 
-    /// Returns the content of the connections of a class of pages, which their users request.
+    /// Returns what the connections of a class of pages carry; the users request it.
     pub(crate) fn multiplexed(&mut self, section: &Section<'_>) -> Option<Workload> {
         let (tcp, tcp_settings) = self.tcp(section)?;
         Some(Workload::Sessions { sessions: Sessions::Pages, tcp: Box::new(tcp), tcp_settings })

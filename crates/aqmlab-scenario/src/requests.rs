@@ -101,7 +101,7 @@ impl Pass<'_, '_> {
         Some(per_second)
     }
 
-    /// Returns the content of the connections of a class of requests.
+    /// Returns what the connections of a class of requests carry.
     pub(crate) fn requests(&mut self, section: &Section<'_>) -> Option<Workload> {
         let (request, response) = (self.drawn(section, "request"), self.drawn(section, "response"));
         let per_connection = self.drawn(section, "exchanges");

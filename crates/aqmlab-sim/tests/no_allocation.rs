@@ -124,7 +124,7 @@ fn nor_do_requests() {
 }
 
 /// Pages that have been fetched leave their memory to new pages. (That holds only after some time,
-/// because a recording has a row for each bin of its histograms of page times.)
+/// because a recording has a row for each bin of its page-time histograms.)
 #[test]
 fn nor_do_pages_of_browsers() {
     let browsers = users("").replace("kind = \"requests\"", "kind = \"browsers\"");

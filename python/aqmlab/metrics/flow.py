@@ -76,7 +76,7 @@ def _sum(flows: Flows, count: str) -> float | None:
     by_router=True,
 )
 def goodput(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
-    """Sum of the goodputs of the flows of a class."""
+    """Sum of the goodputs of all flows in a class."""
     flows = run.flows_of(class_name)
     of_flows = goodputs(run, flows, window) if flows else None
     return None if of_flows is None else math.fsum(of_flows)

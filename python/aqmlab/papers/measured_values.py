@@ -32,7 +32,7 @@ Value = float | None
 
 
 Queries = Mapping[Cell, tuple[Asked, ...]]
-"""The queries of each cell of an experiment."""
+"""For each cell of an experiment, its queries."""
 
 
 class ValueFile:

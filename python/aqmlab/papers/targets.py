@@ -48,7 +48,7 @@ class Targets:
         self._findings = {finding.name: finding for finding in paper.findings}
 
     def queries(self, targets: Sequence[Target]) -> dict[str, Queries]:
-        """Return the queries of each cell of each experiment.
+        """Return the queries for every cell in every experiment.
 
         Raises
         ------

@@ -78,7 +78,7 @@ def curve_rows(results: Results, view: View, queue: str | None, *, waits: Waits)
 
 
 def point_rows(line: WaitLine) -> Iterator[tuple[Any, ...]]:
-    """Label, time, share, ends of its interval and number of seeds of each point of a curve."""
+    """For each point of a curve, its label, time, share, interval ends and number of seeds."""
     curve = line.curve
     for point in zip(curve.time_s, curve.share, curve.low, curve.high, strict=True):
         yield (line.label, *(f"{value:.9g}" for value in point), curve.n)

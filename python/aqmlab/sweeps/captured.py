@@ -41,7 +41,7 @@ def has_packets(recording: Path, capture: Capture, ports: int) -> bool:
 
 
 def _interfaces(file: BinaryIO) -> Iterator[tuple[str, int]]:
-    """Return the name of each interface and the number of bytes kept of each of its packets."""
+    """Return the name of each interface and the number of bytes that it keeps per packet."""
     while head := file.read(8):
         kind, length = struct.unpack("<II", head)
         if kind not in (_SECTION, _INTERFACE):

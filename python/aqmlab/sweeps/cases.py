@@ -206,7 +206,7 @@ class Cases:
         return self.runs()
 
     def runs(self, among: Container[Cell] | None = None) -> Iterator[tuple[PlannedCell, int, str]]:
-        """Return the cell, seed and digest of each run of the cells ``among``; by default, of all cells.
+        """Return the cell, seed and digest of every run in the cells ``among``; by default, in all cells.
 
         For live runs, all cells of a seed come before the next seed, so that slow changes of the
         machine affect all cells.

@@ -55,11 +55,8 @@ class Catalogue:
     entries
         The recordings, each once.
     cells
-        The sweep, cell, seed and digest of each run of each sweep, whether present or not.
-    skipped
-        Unreadable recordings, with the reasons.
-    plans
-        The plans of the recordings, by digest.
+        The sweep, cell, seed and digest of every run in every sweep, whether present or not. skipped
+        Unreadable recordings, with the reasons. plans The plans of the recordings, by digest.
     """
 
     root: Path

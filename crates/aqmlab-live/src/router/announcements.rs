@@ -30,7 +30,7 @@ pub struct Announcement {
 /// Announces connections to a router.
 pub struct Announcer {
     ring: Producer<Announcement>,
-    /// For each class, the pipes that each of its connections has of its own.
+    /// For each class, the pipes that every connection has to itself.
     pipes: Vec<Vec<OwnPipe>>,
 }
 

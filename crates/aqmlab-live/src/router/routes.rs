@@ -25,7 +25,7 @@ pub struct Routes {
     passed: Vec<u8>,
     /// First step of each host's path, by the host's number.
     begins: Vec<u16>,
-    /// For each class, the pipes of each of its rows, in the order in which a frame may meet them.
+    /// For each class, the pipes of every row, in the order in which a frame may meet them.
     pipes: Vec<Vec<OwnPipe>>,
 }
 
@@ -126,7 +126,7 @@ impl Routes {
         place.is_some_and(|place| self.steps[begin + place + 1] == Step::Leave)
     }
 
-    /// Returns the pipes of each row of a class.
+    /// Returns the pipes of every row in a class.
     pub fn pipes(&self, class: usize) -> &[OwnPipe] {
         &self.pipes[class]
     }
