@@ -207,8 +207,8 @@ impl Receiver {
         u32::from(self.unacked) + 1 >= profile.ack_at
     }
 
-    /// Notes that the amount `more` is also unacknowledged; it will be acknowledged before the
-    /// delay has passed.
+    /// Notes that the amount `more` is also unacknowledged; it will be acknowledged within the
+    /// delay.
     #[inline]
     fn owe(&mut self, more: u16, now: Instant, delay: Span) {
         self.unacked += more;

@@ -39,7 +39,8 @@ pub(super) const MEAN_PACKET: Param = Param {
     help: "mean packet size: conversion between sizes in packets and in bytes",
 };
 
-/// Returns the parameter `max_packet`, the size by which a discipline scales probabilities.
+/// Returns the parameter `max_packet`, the largest packet size, by which a discipline scales
+/// probabilities.
 pub(super) const fn max_packet(source: &'static str, help: &'static str) -> Param {
     Param {
         name: "max_packet",
