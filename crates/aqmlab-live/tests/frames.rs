@@ -316,7 +316,8 @@ proptest! {
 
 /// Returns whether the other reader finds more in a packet than our parser does. Damage to a
 /// packet seldom leads to this. The other reader continues after authentication headers over IPv4, which no
-/// flow here has, and takes a payload length of zero for that of a jumbogram, which none of our links carries.
+/// flow here has, and takes a payload length of zero for that of a jumbogram, which none of our links
+/// carries.
 fn goes_on_without_us(octets: &[u8]) -> bool {
     match octets[0] >> 4 {
         4 => octets[9] == IpNumber::AUTHENTICATION_HEADER.0,

@@ -173,7 +173,7 @@ impl Pass<'_, '_> {
         if !classes.iter().enumerate().any(|class| matching(&class)) {
             let message = match rule.place {
                 StagePlace::Edge(_) => {
-                    "no packet matches this rule: no class of traffic has packets that go this way"
+                    "no packet matches this rule: no traffic class sends packets in this direction"
                         .to_string()
                 }
                 StagePlace::Router(router) => format!(
