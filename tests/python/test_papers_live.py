@@ -171,8 +171,8 @@ def test_a_paper_without_live_experiments_says_so(aqmlab_cli, tmp_path):
     ("words", "said"),
     [
         (["--repeats", "3"], "`--repeats` is about live runs"),
-        (["--live", "--infer"], "leave out --multiverse and --infer"),
-        (["--live", "--multiverse"], "leave out --multiverse and --infer"),
+        (["--live", "--infer"], "leave out --multiverse, --infer and --causes"),
+        (["--live", "--multiverse"], "leave out --multiverse, --infer and --causes"),
     ],
 )
 def test_options_that_do_not_go_together(aqmlab_cli, words, said):

@@ -148,7 +148,7 @@ def test_only_clouds_have_delays_of_their_own(scenario, tmp_path):
         ({"classes": OPEN_LOOP, "format": "tmix"}, "holds one class"),
         ({"classes": "web", "format": "tmx"}, "there is no format of vectors `tmx`; did you mean `tmix`"),
         ({"classes": "web", "arm": "RED"}, "there is no arm `RED`"),
-        ({"classes": "web", "duration_s": 1e-6}, "no connection of `web` opens up to 1us"),
+        ({"classes": "web", "duration_s": 1e-6}, "no connection of `web` opens by 1us"),
     ],
 )
 def test_what_cannot_be_written_is_refused_and_nothing_is_written(scenario, tmp_path, asked, message):
