@@ -188,7 +188,8 @@ def test_a_load_that_does_not_follow_its_value_is_remarked(calibrate):
     found = calibrate(users, target="90 %", keep="bottleneck")
     assert not found.proportional
     assert re.search(
-        r"not proportional: the load of one user of `web` changes by −[0-9.]+ % from [0-9]+ to [0-9]+ users;",
+        r"not proportional to the value: the load of one user of `web` changes by"
+        r" −[0-9.]+ % from [0-9]+ to [0-9]+ users;",
         found.remarks[0],
     )
     assert found.spread.mean.mean == pytest.approx(9e6, rel=0.02)
