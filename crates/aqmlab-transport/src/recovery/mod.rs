@@ -1,12 +1,10 @@
 //! Loss recovery: which segments are missing, and what acknowledgments say about them.
 //!
 //! [`Machine`] turns each acknowledgment into an [`AckAction`], according to Reno, NewReno or SACK; the
-//! endpoint
-//! applies it to the window, the timer and the sequence numbers. Reno and NewReno know only one hole at
-//! a time, the one at the cumulative acknowledgment. With SACK, a [`Scoreboard`] knows all holes, and
-//! determines how
-//! much is in flight and what to send next. If `sack_pipe` is `segments`, a list of all [`Segments`] replaces
-//! both.
+//! endpoint applies it to the window, the timer and the sequence numbers. Reno and NewReno know only one
+//! hole at a time, the one at the cumulative acknowledgment. With SACK, a [`Scoreboard`] knows all holes,
+//! and determines how much is in flight and what to send next. If `sack_pipe` is `segments`, a list of all
+//! segments ([`segments`]) replaces both.
 
 mod machine;
 #[cfg(test)]
