@@ -75,8 +75,8 @@ impl<T: Quantity> Distribution<T> {
         match self {
             Distribution::Uniform { low, high } => {
                 let width = high.units().saturating_sub(low.units());
-                // Both ends are included. With a width of u64::MAX, the number of values would
-                // overflow, so it is one less.
+                // Both ends are included. If the width is `u64::MAX`, the number of values would
+                // overflow, so one value is left out.
                 T::of_units(low.units() + stream.below(width.saturating_add(1)))
             }
             Distribution::Exponential { mean, offset } => offset.plus(mean.times(stream.exponential())),
@@ -84,7 +84,7 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// Computes the value by inversion, for the distributions that are defined that way.
+    /// Computes a value by inversion, for the distributions that are drawn by inversion.
     fn quantile(&self, index: u64, u: f64) -> T {
         match self {
             Distribution::Constant(v) => *v,

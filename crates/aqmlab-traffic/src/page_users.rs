@@ -1,4 +1,4 @@
-//! Users who fetch pages, each over several connections at once.
+//! Users who fetch pages, each page over several connections at once.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -58,7 +58,8 @@ struct UnderWay {
     asked: usize,
     /// Number of objects of the wave that have neither arrived nor failed.
     under_way: u32,
-    /// Once the page is over: connections from this origin on are still to be closed.
+    /// Once the page is over: the first origin whose connection may still have to be closed; the
+    /// later origins follow.
     closing: Option<usize>,
     began: Instant,
     /// The time of the latest arrival or failure.
@@ -180,7 +181,7 @@ impl PageUsers {
         Reaction { wake: Some(wake), page: Some(ended) }
     }
 
-    /// Ends the pages in progress, at `now`.
+    /// Ends, at `now`, all pages that are in progress.
     pub(crate) fn give_up(&mut self, now: Instant) -> Vec<PageEnded> {
         let ended = self.users.iter_mut().enumerate().filter_map(|(index, user)| {
             let page = user.page.take().filter(|page| page.closing.is_none())?;

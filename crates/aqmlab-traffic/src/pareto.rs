@@ -31,7 +31,7 @@ impl Pareto {
         Pareto { shape, least, beyond }
     }
 
-    /// Returns the value that a share `u` of all values does not exceed, for `0 <= u < 1`.
+    /// Returns the `u` quantile, for `0 <= u < 1`.
     pub fn quantile(&self, u: f64) -> f64 {
         let above = 1.0 - u * (1.0 - self.beyond);
         self.least * libm::pow(above, -1.0 / self.shape)
@@ -52,9 +52,9 @@ impl Pareto {
         kept / (1.0 - self.beyond)
     }
 
-    /// Returns what is left of a period at a random instant in it (the equilibrium distribution of
-    /// a renewal process): the `u` quantile of the distribution with `P(R > r) = (integral of P(X >
-    /// x) from r to infinity) / mean`. Returns `None` with a bound.
+    /// Returns the `u` quantile of the time that is left of a period at a random instant in it. Its
+    /// distribution, the equilibrium distribution of a renewal process, is
+    /// `P(R > r) = (integral of P(X > x) from r to infinity) / mean`. Returns `None` with a bound.
     pub fn residual(&self, u: f64) -> Option<f64> {
         if self.beyond > 0.0 {
             return None;

@@ -144,7 +144,7 @@ impl Arrivals {
     /// The version of this part, incremented whenever a change to it changes a result.
     pub const VERSION: u32 = 1;
 
-    /// Creates a process that begins at `start`: the first arrival is one gap after it.
+    /// Creates a process that begins at `start`; the first arrival is one gap later.
     pub fn new(gaps: Gaps, start: Instant, mut draws: Stream) -> Self {
         let next_at = start + gaps.draw(&mut draws);
         Arrivals { gaps, draws, next_at, opened: 0 }
@@ -177,7 +177,7 @@ impl Cloud {
     /// values.
     const MEMORY_BYTES: usize = 1 << 20;
 
-    /// Creates a cloud that begins at `start`: the first connection opens one gap after it.
+    /// Creates a cloud that begins at `start`; the first connection opens one gap later.
     pub fn new(mut model: PackMime, start: Instant) -> Self {
         let OpenedByCloud { gap, carried } = model.open();
         Cloud { model, next_at: start + gap, carried, opened: 0 }

@@ -84,7 +84,8 @@ impl fmt::Display for Count {
     }
 }
 
-/// A probability. Drawn probabilities are multiples of 2^-53, the resolution with which events are drawn.
+/// A probability. Probabilities that are drawn are multiples of 2^-53, the resolution with which
+/// events are drawn as well.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Probability(f64);
 

@@ -154,8 +154,8 @@ impl Session {
         }
     }
 
-    /// Handles an arrival at one end. The host must call it again if [`Step::more`] is set. The
-    /// other end writes nothing in response.
+    /// Handles an arrival at one end. The host must call this again if [`Step::more`] is set. The
+    /// returned step contains no action at the other end.
     pub fn on_progress(&mut self, now: Instant, end: End, progress: StreamPosition) -> Step {
         match (self, end) {
             (Session::Bursts(bursts), End::Client) => bursts.look(now, progress.acked),

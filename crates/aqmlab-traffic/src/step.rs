@@ -54,7 +54,7 @@ pub struct Step {
     pub client: Option<Act>,
     /// Action at the other end.
     pub server: Option<Act>,
-    /// When to call [`Session::on_timer`](crate::Session::on_timer). At most one such instant is
+    /// When to call [`Session::on_timer`](crate::Session::on_timer). At most one such call is
     /// pending.
     pub wake_at: Option<Instant>,
     /// The exchange that has just been completed.

@@ -64,8 +64,9 @@ fn what_is_not_persistent_carries_one_object_each_and_what_is_carries_the_rest_o
 #[test]
 fn objects_on_shared_connections_are_those_of_the_theory() {
     // An exponential variable of mean m, rounded, is at least k >= 1 with probability exp(-(k - 1/2) / m):
-    // given that some objects are left, their number is geometric with ratio r, no matter how many
-    // have been fetched. After any such moment, a page therefore opens c = 1 + (1 - p) r c connections.
+    // given that some objects are left, their number is geometric with ratio r, no matter how many have been
+    // fetched. From any moment at which objects are left, a page therefore opens c = 1 + (1 - p) r c more
+    // connections on average.
     let (m, p) = (4.0f64, 0.3);
     let (r, some) = (libm::exp(-1.0 / m), libm::exp(-0.5 / m));
     let objects = 1.0 + some / (1.0 - r);
@@ -128,8 +129,8 @@ fn open(population: &mut Population, wake: Wake) -> Opening {
     }
 }
 
-/// All connections that open at one instant, starting with that of the first wake-up requested:
-/// their serials and their numbers of exchanges.
+/// Returns the serial and the number of exchanges of each connection that opens at one instant,
+/// starting with the connection of the first wake-up requested.
 fn opened(population: &mut Population, reaction: Reaction) -> Vec<(u32, Option<u32>)> {
     let (mut found, mut next) = (Vec::new(), reaction.wake);
     while let Some(wake) = next {

@@ -69,7 +69,8 @@ fn sizes_and_delays_have_the_quantiles_of_the_source() {
     assert!((1.0 - share(50e3) - 0.0158).abs() < 0.0008, "{}", share(50e3));
     let of_bytes: f64 =
         response.0.iter().filter(|&&v| v <= 10e3).sum::<f64>() / response.0.iter().sum::<f64>();
-    // The exact share is 16.3 % of the bytes; samples lack the end of the tail, so their share is larger.
+    // By integration of the tables, 16.3 % of all bytes are in responses up to 10 kB; samples lack
+    // the end of the tail, so the share in a sample is larger.
     assert!((0.15..0.19).contains(&of_bytes), "{of_bytes}");
 
     let request = Sample::new(opened.iter().map(|c| exchanges(c)[0].request as f64));
@@ -96,8 +97,8 @@ fn sizes_and_delays_have_the_quantiles_of_the_source() {
         &[(0.0, 0.2475, 0.002), (0.5, 28.98, 0.03), (0.9, 57.0, 0.04), (0.99, 335.0, 0.06)],
     );
     assert!((server.mean() / 40.5 - 1.0).abs() < 0.05, "{}", server.mean());
-    // Mean, median and minimum over a path of 18 ms; they are 123, 84 and 19 ms in the source's own
-    // runs.
+    // Mean, median and minimum of the round trip if the network itself takes 18 ms; they are 123,
+    // 84 and 19 ms in the source's own runs.
     let rtt = Sample::new(
         opened.iter().map(|c| 18.0 + 2e3 * (c.carried.client_delay + c.carried.server_delay).as_secs_f64()),
     );
@@ -205,11 +206,12 @@ fn connections_carry_the_exchanges_of_the_source() {
     }
     let later = all.iter().flat_map(|of_one| &of_one[1..]);
     let sizes = Sample::new(later.clone().filter(|e| e.response > 275).map(|e| e.response as f64));
-    // The median of all responses is 2^10.62; those up to 275 bytes are left out here.
+    // The median over all later responses is 2^10.62; here, those up to 275 bytes are left out,
+    // which raises it.
     assert!((1500.0..2100.0).contains(&sizes.quantile(0.5)), "{}", sizes.quantile(0.5));
     let pauses = Sample::new(later.map(|e| e.pause.as_secs_f64()));
     assert!((0.055..0.075).contains(&pauses.quantile(0.5)), "{}", pauses.quantile(0.5));
-    // A connection has one pause between pages fewer than it has pages.
+    // The number of pauses between pages on a connection is one less than its number of pages.
     let long = pauses.0.iter().filter(|&&p| p > 2.0).count() as f64 / pauses.0.len() as f64;
     let between = 0.18 * (pages - 1.0) / (persistent - 1.0);
     assert!((long - between).abs() < 0.015, "{long} against {between}");

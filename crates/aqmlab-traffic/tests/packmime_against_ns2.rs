@@ -1,5 +1,5 @@
 //! PackMime-HTTP compared with ns-2.35's own generator (`vectors/ns2-packmime`): quantiles and the
-//! correlation of successive values, over several seeds of each.
+//! correlation of successive values, over several seeds of each program.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

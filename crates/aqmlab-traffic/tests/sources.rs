@@ -42,8 +42,8 @@ fn ms(of: &[Instant]) -> Vec<u64> {
 #[test]
 fn an_on_period_is_the_nearest_number_of_packets_and_lasts_as_long_as_they_take() {
     let until = Instant::ZERO + Span::ms(200);
-    // 34 ms make 3 packets, and 36 ms make 4. After the 10 ms of the last packet come 50 ms without
-    // packets.
+    // 34 ms make 3 packets, and 36 ms make 4. After the last packet, which takes 10 ms, there are
+    // 50 ms without packets.
     assert_eq!(
         ms(&departures(source(constant(34, 50, Begin::On), 0), until)),
         [0, 10, 20, 80, 90, 100, 160, 170, 180]
@@ -193,7 +193,8 @@ fn an_empirical_distribution_follows_its_points() {
         let found = values.iter().filter(|v| **v <= limit).count() as f64 / n as f64;
         assert!((found - share).abs() < 5.0 * 0.5 / (n as f64).sqrt() + 0.005, "{limit}: {found}");
     }
-    // A share of 0.2 is 100, 0.4 is 150 on average, and 0.4 is 600 on average.
+    // Of the values, a share of 0.2 is exactly 100, a share of 0.4 has the mean 150, and a share of
+    // 0.4 has the mean 600.
     assert_eq!((empirical.least(), empirical.mean()), (Bytes::new(100), Bytes::new(320)));
 }
 

@@ -6,8 +6,8 @@ use aqmlab_units::Span;
 use super::variates::{gamma, normal, weibull};
 use crate::step::PlannedExchange;
 
-/// A response of at most this size, in bytes, reports that nothing has changed; if one response of
-/// a connection does so, all do.
+/// A response of at most this size, in bytes, is taken to be "not modified"; if the first response
+/// on a connection is, all are.
 const NOT_MODIFIED: u64 = 275;
 
 /// Pauses of persistent connections. Their binary logarithms are normally distributed with mean

@@ -26,7 +26,7 @@ impl Complex {
     }
 }
 
-/// The filter, and the part of the past input that its output still depends on.
+/// The filter, and the part of the past input on which the output still depends.
 #[derive(Clone, Debug)]
 pub struct Convolution {
     /// Spectra of the filter's pieces, the one for the latest input first.
@@ -54,8 +54,8 @@ impl Convolution {
         made
     }
 
-    /// Takes the last two blocks of input, the latest value last, and returns the response of the
-    /// filter, in the following block, to all input so far.
+    /// Takes the last two blocks of input, with the latest value last. Returns the filter's output
+    /// in the following block, as far as it depends on all input so far.
     pub fn next_block(&mut self, input: &[f64]) -> [f64; BLOCK] {
         debug_assert_eq!(input.len(), SIZE);
         let count = self.pieces.len();

@@ -23,8 +23,8 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// Creates the process with parameter `d`, predicted from `order` values; `noise_share` is the
-    /// share of its variance that is white noise.
+    /// Creates the process with parameter `d`, whose fractional noise is predicted from its last
+    /// `order` values; `noise_share` is the share of the variance that is due to white noise.
     pub fn new(d: f64, order: usize, noise_share: f64, draws: &Stream) -> Self {
         let mut fractional = Fractional::new(d, order, draws.member(0));
         // Its lag-1 autocorrelation is d / (1 - d).
@@ -57,7 +57,7 @@ impl Driver {
 mod tests {
     use super::*;
 
-    /// `e^2 / (1 - v)` equals the constant in the source.
+    /// `e^2 / (1 - v)`, where `v` is the share of white noise, equals the constant in ns-2.
     #[test]
     fn weights_are_those_of_the_source() {
         for (d, constant) in [(0.31, 0.254_82), (0.32, 0.243_55), (0.33, 0.232_04)] {

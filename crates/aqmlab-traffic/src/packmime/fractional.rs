@@ -20,21 +20,24 @@ pub struct Fractional {
     order: usize,
     innovations: Stream,
     /// Coefficients of the prediction, starting with that of the latest value. Once there are
-    /// `order` of them, only those of the most recent values within one [`BLOCK`] remain, ending
-    /// with that of the latest value.
+    /// `order` of them, only those of the most recent values, fewer than one [`BLOCK`], remain
+    /// here; they are then in reverse order, so that the coefficient of the latest value is the
+    /// last.
     coefficients: Vec<f64>,
     /// Standard deviation of the next innovation.
     deviation: f64,
     /// All values. Once there are `order` coefficients, only the last two whole blocks and the
     /// values since then remain.
     values: Vec<f64>,
-    /// Number of values at the end that have been drawn in advance and not yet returned.
+    /// Number of values at the end of the list that have been drawn in advance and not yet
+    /// returned.
     ahead: usize,
     /// Present once there are `order` coefficients.
     old: Option<Old>,
 }
 
-/// What values that are at least one block old contribute to the predictions in the current block.
+/// The contribution of older values to the predictions in the current block; the filter covers all
+/// values that are at least one block old.
 #[derive(Clone, Debug)]
 struct Old {
     filter: Convolution,
@@ -42,8 +45,8 @@ struct Old {
 }
 
 impl Fractional {
-    /// Creates the process with `0 < d < 1/2`, predicted from `order` values, which must be more than two
-    /// blocks.
+    /// Creates the process with `0 < d < 1/2`. Each value is predicted from the last `order` values; `order`
+    /// must exceed two blocks.
     ///
     /// # Panics
     /// If `d` or `order` is out of range.
@@ -110,7 +113,7 @@ impl Fractional {
     fn settle(&mut self) {
         let mut filter = Convolution::new(&self.coefficients[BLOCK - 1..]);
         let windows = (self.order + 1 - BLOCK).div_ceil(BLOCK);
-        // Zeros stand for values before the first; no coefficient applies to them.
+        // Zeros take the place of values before the first one; no coefficient applies to them.
         let mut values = alloc::vec![0.0; ((windows + 1) * BLOCK).saturating_sub(self.order)];
         values.extend_from_slice(&self.values);
         let mut predicted = [0.0; BLOCK];
@@ -232,7 +235,8 @@ mod tests {
             let found = process.coefficients[j - 1];
             assert!((found / expected - 1.0).abs() < 1e-11, "{j}: {found} against {expected}");
         }
-        // The variance that is left is that of the innovation, which tends to 1 from above.
+        // The variance that remains after prediction is that of the innovation; it tends to 1 from
+        // above.
         let expected = libm::exp(
             libm::lgamma(t as f64 + 1.0) + libm::lgamma(t as f64 + 1.0 - 2.0 * d)
                 - 2.0 * libm::lgamma(t as f64 + 1.0 - d),
@@ -284,7 +288,7 @@ mod tests {
     fn a_block_is_a_value_at_a_time() {
         let (d, order) = (0.33, 1000);
         let mut process = process(d, order);
-        // A process whose order is one higher still has all its coefficients.
+        // A process whose order is higher by one keeps all its coefficients up to this point.
         let mut longer = Fractional { order: order + 1, ..process.clone() };
         let mut values: Vec<f64> = (0..order).map(|_| longer.next()).collect();
         (0..order).for_each(|_| _ = process.next());

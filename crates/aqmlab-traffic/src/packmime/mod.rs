@@ -29,9 +29,9 @@ use driver::Driver;
 pub(crate) use variates::normal;
 use variates::weibull;
 
-/// Number of values from which gaps and delays are predicted.
+/// Number of past values from which the next gap or delay is predicted.
 const ORDER: usize = 1000;
-/// Number of values from which request sizes are predicted.
+/// Number of past values from which the next request size is predicted.
 const REQUEST_ORDER: usize = 5000;
 
 /// How often the location and the spread of the pauses on persistent connections are drawn.
@@ -97,8 +97,8 @@ impl PackMime {
     /// The version of this part, incremented whenever a change to it changes a result.
     pub const VERSION: u32 = 1;
 
-    /// The average connection, computed by integrating the source's tables. Response sizes have a
-    /// heavy tail, so the mean over a few connections is usually below it.
+    /// The average connection, computed by integrating the tables of ns-2. Response sizes have a
+    /// heavy tail, so the mean over a few connections is usually below this average.
     pub const MEAN_CONNECTION: MeanConnection =
         MeanConnection { exchanges: 1.2, bytes: [700.0, 9100.0], waits_s: 0.33 };
 
@@ -235,8 +235,8 @@ fn delay(of: End, z: f64) -> Span {
     seconds((1..power).fold(root, |product, _| product * root) / 2.0 / 1e3)
 }
 
-/// The one-way distances of clients and servers from their edges of the network, for clouds of any
-/// rate.
+/// One-way delays between hosts (clients or servers) and their edges of the network; they do not
+/// depend on the rate of the cloud.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostDelay;
 

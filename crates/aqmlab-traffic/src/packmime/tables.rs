@@ -1,7 +1,7 @@
 //! Points of the inverse distribution functions of PackMime-HTTP.
 //!
-//! Source: the tables of `PackMimeHTTP` in ns-2.35, which are fits to traces of Cao, Cleveland, Gao,
-//! Jeffay, Smith and Weigle (INFOCOM 2004).
+//! Source: the tables of `PackMimeHTTP` in ns-2.35, which Cao, Cleveland, Gao, Jeffay, Smith and Weigle
+//! fitted to traces (INFOCOM 2004).
 
 /// A function given by at least two points with increasing abscissas.
 #[derive(Debug)]

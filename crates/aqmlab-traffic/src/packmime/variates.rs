@@ -19,9 +19,9 @@ pub fn normal(stream: &mut Stream) -> f64 {
     quantile(stream.unit() + HALF_A_STEP)
 }
 
-/// Returns the value that the share `p` of a standard normal variable does not exceed, for
-/// `0 < p < 1`, with a relative error of about 1 in 10^16 (Wichura, "Algorithm AS 241: the
-/// percentage points of the normal distribution", Applied Statistics 37, 1988, function PPND16).
+/// Returns the `p` quantile of the standard normal distribution, for `0 < p < 1`, with a relative
+/// error of about 1 in 10^16 (Wichura, "Algorithm AS 241: the percentage points of the normal
+/// distribution", Applied Statistics 37, 1988, function PPND16).
 pub fn quantile(p: f64) -> f64 {
     let q = p - 0.5;
     if q.abs() <= 0.425 {

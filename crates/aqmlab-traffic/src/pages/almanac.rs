@@ -55,7 +55,7 @@ const FURTHEST: f64 = 4.0;
 
 /// The quantiles of a positive quantity, given at the values `z` of a standard normal variable.
 /// Between two quantiles, the quantity's logarithm is linear in the normal variable. Beyond the
-/// first and the last, it continues with the slope of the outermost pair.
+/// first and the last quantile, the line through the outermost pair continues.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantiles {
     z: &'static [f64],
@@ -72,7 +72,7 @@ const fn two(values: &'static [f64; 2]) -> Quantiles {
 }
 
 impl Quantiles {
-    /// Returns the quantity's value where the standard normal variable is `z`.
+    /// Returns the value that the quantity has when the standard normal variable is `z`.
     pub fn at(&self, z: f64) -> f64 {
         let z = z.clamp(-FURTHEST, FURTHEST);
         let right = self.z.partition_point(|&knot| knot <= z).clamp(1, self.z.len() - 1);
@@ -83,7 +83,8 @@ impl Quantiles {
 }
 
 impl Device {
-    /// Returns the distribution of the bytes of a page: "Page weight distribution by device".
+    /// Returns the distribution of page weights in bytes (chart "Page weight distribution by
+    /// device").
     pub const fn weight(self) -> Quantiles {
         match self {
             Device::Desktop => five(&[607.0, 1275.0, 2412.0, 4570.0, 9179.0]),
@@ -91,8 +92,8 @@ impl Device {
         }
     }
 
-    /// Returns the distribution of the requests of a page: "Distribution of request volume by
-    /// device type".
+    /// Returns the distribution of the number of requests per page (chart "Distribution of request
+    /// volume by device type").
     pub const fn requests(self) -> Quantiles {
         let of = match self {
             Device::Desktop => five(&[27.0, 46.0, 77.0, 122.0, 185.0]),
@@ -101,14 +102,15 @@ impl Device {
         Quantiles { unit: 1.0, ..of }
     }
 
-    /// Returns the distribution of the bytes of an object before the page is scaled to its weight.
+    /// Returns the distribution of object sizes in bytes, before the sizes are scaled to the page's
+    /// weight.
     ///
-    /// Scripts: "JavaScript file size distribution by device"; fonts: "Distribution of font
-    /// response sizes by device type"; images: "Image response size distribution by device". For
-    /// the other types, the chapter has only p10 and p90, in "Distribution of response sizes by
-    /// content type". That chart's values for scripts, fonts and images are twice those of the
-    /// other charts, so its values for the other types are also halved here: 59 KB for HTML, 50 for
-    /// CSS and 3 for XML.
+    /// Charts used for scripts: "JavaScript file size distribution by device"; for fonts:
+    /// "Distribution of font response sizes by device type"; for images: "Image response size
+    /// distribution by device". For the other types, the chapter has only p10 and p90, in
+    /// "Distribution of response sizes by content type". That chart's values for scripts, fonts and
+    /// images are twice those of the other charts, so its values for the other types are also
+    /// halved here: 59 KB for HTML, 50 for CSS and 3 for XML.
     pub const fn object(self, of: ObjectType) -> Quantiles {
         match (of, self) {
             (ObjectType::Document, _) => two(&[0.25, 29.5]),

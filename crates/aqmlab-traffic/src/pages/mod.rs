@@ -31,9 +31,9 @@ use crate::quantity::Count;
 pub struct PagePlan {
     /// The device whose tables apply.
     pub device: Device,
-    /// Total bytes of all objects of a page; `None` uses the device's distribution.
+    /// Total bytes of all objects in a page; `None` uses the device's distribution.
     pub weight: Option<Distribution<Bytes>>,
-    /// Number of objects of a page, including the document; `None` uses the device's distribution.
+    /// Number of objects in a page, including the document; `None` uses the device's distribution.
     pub objects: Option<Distribution<Count>>,
     /// Spearman's rank correlation between weight and number of objects, if both use the device's
     /// tables.
@@ -43,21 +43,21 @@ pub struct PagePlan {
     pub shares: [f64; 4],
     /// Number of waves, from 1 (everything is requested at once) to 3.
     pub waves: u32,
-    /// Number of origins of a page, from 1 to 255.
+    /// Number of origins that serve a page, from 1 to 255.
     pub origins: Distribution<Count>,
     /// Bytes of each request.
     pub request: Distribution<Bytes>,
     /// Delay at the server, from the last byte of a request to its response.
     pub server_delay: Distribution,
-    /// Time at the client, from the last byte of a wave to the requests of the next wave.
+    /// Time at the client, from the arrival of a wave's last byte to the requests of the next wave.
     pub parse: Distribution,
-    /// Time from the end of a user's page to the next page.
+    /// Time from the end of one page of a user to the beginning of the next.
     pub think: Distribution,
     /// Whether connections stay open for the user's next page.
     pub keeps_connections: bool,
 }
 
-/// An object of a page, with all that its request needs.
+/// An object of a page, with everything that is needed to request it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageObject {
     /// Number of its wave, counted from 0.
@@ -90,7 +90,7 @@ pub struct PageEnded {
     pub number: u32,
     /// Number of its objects.
     pub objects: u32,
-    /// Whether its document opened a connection.
+    /// Whether a connection was opened for its document.
     pub opened_connection: bool,
     /// When its first connection was opened, or its document was requested on a connection that was
     /// already open.

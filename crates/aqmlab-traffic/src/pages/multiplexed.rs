@@ -31,7 +31,8 @@ pub struct Multiplexed {
     answered: u64,
     /// The number of the next exchange.
     number: u32,
-    /// Whether the server waits until the response whose turn it is becomes ready.
+    /// Whether the server is waiting for the next response, in the order of the requests, to become
+    /// ready.
     waits: bool,
 }
 
@@ -81,7 +82,7 @@ impl Multiplexed {
         Step { client: Some(Act::Write(self.asked - before)), ..Step::default() }
     }
 
-    /// Handles the instant at which the response whose turn it is becomes ready.
+    /// Handles the instant at which the next response, in the order of the requests, becomes ready.
     pub(crate) fn on_timer(&mut self, now: Instant) -> Step {
         self.waits = false;
         self.answer(now)
@@ -102,7 +103,8 @@ impl Multiplexed {
         if self.waits { Step::default() } else { self.answer(now) }
     }
 
-    /// Writes the responses that are ready and whose turn it is, then waits for the next response.
+    /// Writes responses, in the order of the requests, up to the first one that is not ready; then
+    /// waits for that one.
     fn answer(&mut self, now: Instant) -> Step {
         let before = self.answered;
         let mut wake_at = None;
