@@ -1,18 +1,22 @@
-//! Measures what a segment costs in the endpoints. Two endpoints are connected directly, without a
-//! network: the sender's window is full, each segment that arrives is acknowledged, and each
-//! acknowledgment releases the next segment. Prints one JSON line, so that a profiler can count
-//! instructions; the cost of one segment is the difference in cost between a long and a short run,
-//! divided by the difference between their numbers of segments.
+//! Measures how much a segment costs in the endpoints. Two endpoints are connected directly,
+//! without a network: the sender's window is full, each segment that arrives is acknowledged, and
+//! each acknowledgment releases the next segment. Prints only one JSON line, so that a profiler can
+//! count instructions. The cost of one segment is the difference in cost between a long and a short
+//! run, divided by the difference between their numbers of segments.
 //!
 //! cargo build --release -p aqmlab-transport --example endpoint_bench
 //! perf stat -e instructions:u target/release/examples/endpoint_bench plain 2000000
 //!
-//! `plain` acknowledges every segment, and `delayed` every second one; `lossy` is `plain` with one
-//! segment in 200 lost, and `marked` is `plain` with one in 200 marked; `cubic` and `cubic_linux`
-//! are `plain` with CUBIC, whose window grows as in RFC 9438 or as in Linux; `tracked` and
-//! `tracked_lossy` are `plain` and `lossy` with a sender that tracks each segment individually (RFC
-//! 8985, RFC 9937, RFC 5682), and `linux` and `linux_lossy` are the same with the whole profile
-//! `linux`; `nothing` measures the cost of this program itself, which must be subtracted.
+//! The modes:
+//!
+//! - `plain` acknowledges every segment, and `delayed` every second one;
+//! - `lossy` is `plain` with one segment in 200 lost, and `marked` is `plain` with one in 200 marked;
+//! - `cubic` and `cubic_linux` are `plain` with CUBIC, whose window grows as in RFC 9438 or as in
+//!   Linux;
+//! - `tracked` and `tracked_lossy` are `plain` and `lossy` with a sender that tracks each segment
+//!   individually (RFC 8985, RFC 9937, RFC 5682);
+//! - `linux` and `linux_lossy` are `plain` and `lossy` with the whole profile `linux`;
+//! - `nothing` measures the cost of this program itself, which must be subtracted.
 
 use std::collections::VecDeque;
 
@@ -91,7 +95,8 @@ fn through_endpoints(segments: u64, name: &str, fault: Fault, with: &[(&'static 
     drive([sender, receiver], &profile, segments, fault).counters().retransmitted
 }
 
-/// Does the same with endpoints that answer every segment with one segment.
+/// Does the same as `through_endpoints`, but with ends that merely answer each segment with one
+/// segment.
 fn through_nothing(segments: u64) -> u32 {
     let profile = Profile::named("rfc").expect("built in");
     let mut endpoint = Endpoint::new(Role::Active, &profile);

@@ -8,24 +8,24 @@ use aqmlab_units::{Instant, Span};
 use super::window::{Ack, Control, Cut, Heard, Sign, Window};
 use crate::profile::Profile;
 
-/// Resolution: steps per second, and per unit.
+/// Resolution: number of steps per second (for times), and per unit (for beta).
 const STEPS: f64 = 1024.0;
-/// Steps per unit of C, which is a multiple of 10/1024.
+/// Number of steps per unit for C, which is rounded to a multiple of 10/1024.
 const STEPS_OF_C: f64 = STEPS / 10.0;
 /// The function is evaluated again once the window has changed or more than this time, in
 /// milliseconds, has passed.
 const LOOKS: u64 = 31;
-/// Time, in milliseconds, after the beginning of a stage during which round trips do not count because
-/// queues are still long.
+/// Length, in milliseconds, of the initial part of a stage, in which round trips do not count because queues
+/// are still long.
 const SETTLING: u64 = 1000;
-/// Number of acknowledged segments that opens the window by one segment where the function is flat,
-/// as a multiple of the window.
+/// Where the function is flat, the number of acknowledged segments that opens the window by one
+/// segment; as a multiple of the window.
 const FLAT: u32 = 100;
 /// Maximum number of acknowledged segments that opens the window by one segment before the first
 /// loss.
 const FIRST: u32 = 20;
-/// Minimum number of acknowledged segments that opens the window by one segment, so that it grows
-/// by at most half per round trip.
+/// Minimum number of acknowledged segments that opens the window by one segment, so that the window
+/// grows by at most half per round trip.
 const LEAST: u32 = 2;
 
 /// State, in segments.
@@ -109,8 +109,8 @@ impl Stage {
         }
     }
 
-    /// Returns the largest number of acknowledged segments per segment of growth with which the
-    /// window still keeps up with Reno's window.
+    /// Returns the largest number of acknowledged segments that may be required per segment of
+    /// growth if the window is to keep up with Reno's window.
     fn by_reno(&mut self, cwnd: u32, profile: &Profile) -> u32 {
         // 1 / alpha, in eighths
         let eighths = libm::floor(8.0 * (1.0 + beta(profile)) / (3.0 * (1.0 - beta(profile)))) as u32;

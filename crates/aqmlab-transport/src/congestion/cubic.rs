@@ -25,7 +25,7 @@ pub(super) struct Cubic {
 struct Stage {
     /// t_epoch, shifted by the time that must not count as elapsed.
     epoch: Instant,
-    /// K: time at which the window is back at `w_max`.
+    /// K: time after which the window is back at `w_max`.
     k: f64,
     /// W_max in this stage.
     w_max: f64,
@@ -50,8 +50,8 @@ impl Stage {
         profile.cubic_c * (from_k * from_k * from_k) + self.w_max
     }
 
-    /// Keeps the time since the latest acknowledgment from counting as elapsed, because the
-    /// application was the limit (4.2, 5.8).
+    /// Prevents the time since the latest acknowledgment from counting as elapsed, because the
+    /// application limited sending in that time (4.2, 5.8).
     fn skip(&mut self, now: Instant) {
         self.epoch += now - self.heard;
         self.heard = now;
@@ -73,7 +73,8 @@ fn alpha(profile: &Profile) -> f64 {
 }
 
 impl Control for Cubic {
-    /// Slow start of RFC 5681, which 4.10 allows; an unused window does not grow (5.8).
+    /// Slow start of RFC 5681, which 4.10 allows; a window that is not fully used does not grow
+    /// (5.8).
     fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         self.stage = None;
         if !ack.leaves_room(window, profile) {
@@ -100,8 +101,8 @@ impl Control for Cubic {
         let alpha = if stage.w_est >= self.prior { 1.0 } else { alpha(profile) };
         stage.w_est += alpha * segments / cwnd; // equation 4
         if profile.cubic_reno_friendly && stage.w_cubic(t, profile) < stage.w_est {
-            // DEVIATES from 4.3 if cwnd is already above W_est, because target is W_cubic one round
-            // trip later: the larger of cwnd and W_est is kept.
+            // DEVIATES from 4.3, which sets cwnd to W_est: cwnd may already be above W_est, because
+            // it follows W_cubic one round trip ahead; it then stays as it is.
             window.open((stage.w_est - cwnd).max(0.0));
             return;
         }

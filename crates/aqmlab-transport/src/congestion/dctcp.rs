@@ -8,7 +8,7 @@ use crate::profile::{Profile, ReductionBase};
 
 pub(super) const VERSION: u32 = 2;
 
-/// Number of steps per unit of alpha where DCTCP computes in whole numbers.
+/// Number of steps per unit of alpha, used where DCTCP computes in whole numbers.
 const STEPS: f64 = 1024.0;
 
 /// The estimate of congestion, and its observation window (section 3.3).

@@ -1,6 +1,7 @@
 //! Slow start that ends before a loss, as in HyStart: when a train of acknowledgments is half a round trip
 //! long, or when the round trip has become longer (S. Ha, I. Rhee, "Taming the elephants: New TCP slow
-//! start", Computer Networks 55 (9), 2011). Its bounds are as observed on Linux 6.1 with CUBIC.
+//! start", Computer Networks 55 (9), 2011). The bounds on windows and times are as observed on Linux 6.1 with
+//! CUBIC.
 
 use aqmlab_units::{Instant, Span};
 

@@ -1,19 +1,15 @@
 //! Congestion control: how much may be in flight.
 //!
-//! There are three parts. The [`Window`] is what every control determines, in segments; it includes the
-//! rules that controls share:
-//! the base of a reduction, the minimum that remains, and the window after a pause. A [`Control`] is an
-//! algorithm: it is called for each acknowledgment, a second time if that acknowledgment may open the
-//! window, and for each congestion signal. An [`Algorithm`] is the control that the profile names. No
-//! control
-//! knows which segment is
-//! missing, how much of the outstanding data has left the network, or how far the window is inflated for
-//! that data; [`crate::recovery`] keeps track of these.
+//! There are three parts. The [`Window`] is what every control determines, in segments; it includes the rules
+//! that all controls share: the base of a reduction, the minimum that remains, and the window after a pause.
+//! A [`Control`] is an algorithm: it is called for each acknowledgment, a second time if that acknowledgment
+//! may open the window, and for each congestion signal. An [`Algorithm`] is the control that the profile
+//! names. No control knows which segment is missing, how much of the outstanding data has left the network,
+//! or how far the window is inflated for that data; [`crate::recovery`] keeps track of these.
 //!
-//! Adding a control takes a file next to [`reno`], a word in the profile and a variant of [`Kept`]. Any
-//! state besides the window is kept in [`Memory`], so that flows that do not use the control are no
-//! larger. A control cannot set a pacing rate; that would require a further result from
-//! [`Control`].
+//! Adding a control takes a file next to [`reno`], a word in the profile and a variant of [`Kept`]. Any state
+//! besides the window is kept in [`Memory`], so that flows that do not use the control take no more memory. A
+//! control cannot set a pacing rate; that would require a further result from [`Control`].
 
 mod counted;
 mod cubic;
@@ -46,7 +42,7 @@ pub(crate) struct Memory(Option<Box<Remembered>>);
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Remembered {
     now: Kept,
-    /// The state before the latest of the reductions that may prove unnecessary.
+    /// The state before the latest reduction that may prove unnecessary.
     before: Kept,
     exit: Option<Exit>,
 }
@@ -156,7 +152,7 @@ impl<'m> Algorithm<'m> {
         if profile.remembers() { Algorithm::kept(profile, memory()) } else { Algorithm::Reno(Reno) }
     }
 
-    /// The same for a control that [has a memory](Profile::remembers).
+    /// Does the same as `of`, for a control that [has a memory](Profile::remembers).
     #[inline(always)]
     pub(crate) fn kept(profile: &Profile, memory: &'m mut Memory) -> Self {
         Algorithm::Kept(memory.0.get_or_insert_with(|| Remembered::new(profile)))
@@ -189,7 +185,8 @@ impl Control for Remembered {
         self.start_slowly(window, *ack, profile);
     }
 
-    /// Calls get a copy of the acknowledgment, so that the original needs no memory where CUBIC is inlined.
+    /// Calls that are not inlined get a copy of the acknowledgment, so that the original can stay
+    /// in registers where CUBIC is inlined.
     #[inline(always)]
     fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         match &mut self.now {

@@ -43,13 +43,13 @@ impl Ack {
         f64::from(self.bytes) / f64::from(profile.mss)
     }
 
-    /// Returns the number of whole segments acknowledged.
+    /// Returns the number of segments acknowledged; a partial segment counts as one.
     pub(crate) fn whole_segments(&self, profile: &Profile) -> u32 {
         self.bytes.div_ceil(profile.mss)
     }
 
-    /// Returns whether the window had room for another segment, which means that the application or
-    /// the other side's window was the limit.
+    /// Returns whether the window had room for another segment, which means that not this window
+    /// but the application or the other side's window limited sending.
     pub(crate) fn leaves_room(&self, window: &Window, profile: &Profile) -> bool {
         let usable = u64::from(window.cwnd() as u32) * u64::from(profile.mss);
         let held_back = u64::from(1 + profile.held_back(window.cwnd())) * u64::from(profile.mss);
@@ -70,7 +70,7 @@ pub(crate) struct Heard {
     /// SND.UNA after the acknowledgment, and SND.NXT.
     pub una: u64,
     pub sent: u64,
-    /// The round-trip time that it measures on the latest segment that it covers.
+    /// The round-trip time measured on the latest segment that this acknowledgment covers.
     pub rtt: Option<Span>,
 }
 
@@ -99,7 +99,8 @@ pub(crate) struct Cut {
     pub left: Option<f64>,
 }
 
-/// An algorithm. It decides how the [`Window`] changes; the bounds are enforced elsewhere.
+/// A congestion control algorithm. It decides how the [`Window`] changes; the window's bounds are
+/// enforced elsewhere.
 pub(crate) trait Control {
     /// Processes an acknowledgment, before the other methods are called for it.
     #[inline]
@@ -199,7 +200,7 @@ impl Window {
     }
 
     /// RFC 3465, 2.1: opens the window by one segment for each window of acknowledged bytes.
-    #[inline(never)] // keeps the path of an ACK short without it
+    #[inline(never)] // keeps the code path of an ordinary ACK short
     pub(crate) fn count_bytes(&mut self, acked: u32, profile: &Profile) {
         let credit = f64::from(self.credit) + f64::from(acked);
         let window = self.cwnd * f64::from(profile.mss);
@@ -216,7 +217,7 @@ impl Window {
         self.ssthresh = self.cwnd;
     }
 
-    /// Reduces the growth since the window was `before` to this share of it.
+    /// Keeps only this share of the window's growth since the window was `before`.
     pub(crate) fn slow_growth(&mut self, before: f64, share: f64) {
         self.cwnd = before + (self.cwnd - before) * share;
     }
@@ -224,7 +225,7 @@ impl Window {
     /// Opens the window by one segment for every `count` acknowledged segments.
     pub(crate) fn count_segments(&mut self, acked: u32, count: u32) {
         if self.credit >= count {
-            self.credit = 0; // counted while a larger number was needed
+            self.credit = 0; // these segments were counted while `count` was larger
             self.cwnd += 1.0;
         }
         let credit = self.credit + acked;
@@ -322,7 +323,8 @@ impl Window {
         self.cwnd = self.ssthresh;
     }
 
-    /// Undoes an unnecessary reduction: the window and `ssthresh` return to their earlier values.
+    /// Undoes an unnecessary reduction: raises the window and `ssthresh` to their earlier values,
+    /// unless they are higher by now.
     pub(crate) fn restore(&mut self, cwnd: f64, ssthresh: f64) {
         self.cwnd = self.cwnd.max(cwnd);
         self.ssthresh = self.ssthresh.max(ssthresh);
@@ -365,7 +367,8 @@ impl Window {
         }
     }
 
-    /// Changes the window by a number of segments after a partial ACK.
+    /// Changes the window, after a partial ACK, by this number of segments (negative if the window
+    /// shrinks).
     pub(crate) fn deflate(&mut self, segments: f64) {
         self.cwnd = (self.cwnd + segments).max(1.0);
     }
@@ -390,9 +393,9 @@ impl Window {
         }
     }
 
-    /// Reduces the window after a pause as long as this many timeouts: halves it once per timeout
-    /// (RFC 2861, 3.2), but not below `restart` segments. As in Linux, acknowledged bytes that have
-    /// not yet opened the window are kept.
+    /// Reduces the window after a pause that was as long as this number of timeouts: halves it once
+    /// per timeout (RFC 2861, 3.2), but not below `restart` segments. As in Linux, acknowledged
+    /// bytes that have not yet opened the window are kept.
     pub(crate) fn validate(&mut self, timeouts: u64, restart: f64, profile: &Profile) {
         let kept = match profile.reduction_base {
             ReductionBase::CongestionWindow => libm::floor(self.cwnd / 2.0) + libm::floor(self.cwnd / 4.0),
@@ -420,7 +423,7 @@ mod tests {
     use super::super::Algorithm;
     use super::*;
 
-    /// 40 segments are in flight; 30 of them arrive behind a hole and release 30 new ones; then the
+    /// 40 segments are in flight; 30 of them arrive after a hole and release 30 new ones; then the
     /// timer fires.
     #[test]
     fn a_timeout_in_fast_recovery_halves_what_is_in_the_network() {

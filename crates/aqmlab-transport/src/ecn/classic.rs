@@ -160,8 +160,8 @@ impl ClassicEcn {
         self.0.take(WAITING)
     }
 
-    /// ns-2: notes whether this reaction to an echo occurred at a window of one segment. Returns
-    /// true if the previous reaction did.
+    /// ns-2: notes whether this reaction to an echo occurs at a window of one segment. Returns true
+    /// if both this reaction and the previous one do.
     pub(crate) fn reacted_at_one(&mut self, at_one: bool) -> bool {
         let before = self.0.take(AT_ONE);
         self.0.put(AT_ONE, at_one);

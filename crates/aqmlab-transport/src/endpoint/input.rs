@@ -56,8 +56,8 @@ impl Endpoint {
         }
     }
 
-    /// RFC 9293, 3.10.7.2. DEVIATES, here and in SYN-SENT and SYN-RECEIVED: a stray ACK is not answered
-    /// with a RST. Both sides are created together, so half-open connections do not occur.
+    /// RFC 9293, 3.10.7.2. DEVIATES, here and in SYN-SENT and SYN-RECEIVED: a stray ACK is not answered with
+    /// a RST, because both sides are created together, so half-open connections do not occur.
     fn on_segment_listen(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
         if !seg.flags.has(Flags::SYN) || seg.flags.has(Flags::ACK) || seg.flags.has(Flags::RST) {
             return;
@@ -119,7 +119,7 @@ impl Endpoint {
     /// Handles the acknowledgment of our SYN.
     fn establish(&mut self, now: Instant, profile: &Profile) {
         let syn_lost = self.syn_was_lost();
-        (self.una, self.flight, self.unacked) = (1, 0, 0); // all that was sent is the SYN
+        (self.una, self.flight, self.unacked) = (1, 0, 0); // only the SYN has been sent
         if self.rto.acked(1) {
             self.rto.measured(now, false, profile);
         }
@@ -164,11 +164,10 @@ impl Endpoint {
         }
     }
 
-    /// RFC 9293, 3.10.7.4, second: a RST with exactly the next expected number resets the connection;
-    /// any other RST in the window is answered with a challenge ACK. DEVIATES for SYN-RECEIVED after a
-    /// passive open: an endpoint is one connection
-    /// and does not go back to LISTEN. If a side that has left TIME-WAIT answers our FIN with a reset that
-    /// acknowledges it, the connection ends normally.
+    /// RFC 9293, 3.10.7.4, second: a RST with exactly the next expected number resets the connection; any
+    /// other RST in the window is answered with a challenge ACK. DEVIATES in SYN-RECEIVED after a passive
+    /// open: an endpoint is one connection and does not go back to LISTEN. If a side that has left TIME-WAIT
+    /// answers our FIN with a reset that acknowledges it, the connection ends normally.
     fn on_reset(&mut self, seg: &Segment, from: u64, profile: &Profile) {
         let next = self.receiver.next();
         if from == next {
@@ -284,8 +283,8 @@ impl Endpoint {
         true
     }
 
-    /// RFC 5681, 2: whether an ACK is a duplicate: data is outstanding, and the ACK has no payload,
-    /// no SYN or FIN, and the same acknowledgment number and window as before.
+    /// Returns whether an ACK is a duplicate (RFC 5681, section 2): data is outstanding, and the
+    /// ACK has no payload, no SYN or FIN, and the same acknowledgment number and window as before.
     #[inline]
     fn is_duplicate(&self, seg: &Segment, ack: u64, profile: &Profile) -> bool {
         ack == self.una
@@ -320,7 +319,7 @@ impl Endpoint {
         let (window, algorithm) = self.congestion(profile);
         window.marked(algorithm, outstanding, profile);
         if self.window.is_shut() && !self.rto.is_running() {
-            self.rto.arm(now, profile); // nothing is outstanding whose acknowledgment could open it again
+            self.rto.arm(now, profile); // nothing is outstanding whose ACK could open the window
         }
         self.troubles.note().counts.ecn_waits += u32::from(self.window.is_shut());
     }
@@ -377,7 +376,7 @@ impl Endpoint {
         }
     }
 
-    /// Does the same and takes a round-trip sample, which happens once per round trip.
+    /// Does the same as `go_on`, and takes a round-trip sample; this happens once per round trip.
     #[cold]
     fn go_on_with_sample(&mut self, now: Instant, bytes: u32, opens: bool, profile: &Profile) {
         self.rto.measured(now, self.ecn.keeps_backoff(), profile);
@@ -410,14 +409,15 @@ impl Endpoint {
         }
     }
 
-    /// The same for a congestion control with a memory.
-    #[inline(never)] // keeps the path of Reno short
+    /// Does the same as `open_window`, for a congestion control with a memory.
+    #[inline(never)] // keeps the code path of Reno short
     fn open_window_from_memory(&mut self, now: Instant, bytes: u32, profile: &Profile) {
         let ack = self.ack(now, bytes);
         self.window.acked(Algorithm::kept(profile, self.troubles.control()), &ack, profile);
     }
 
-    /// The acknowledgment of `bytes`, which `una` already includes.
+    /// Returns the acknowledgment of `bytes` as the congestion control sees it; `una` already
+    /// includes these bytes.
     #[inline(always)]
     fn ack(&self, now: Instant, bytes: u32) -> Ack {
         let after_timeout = self.troubles.get().recovery.after_timeout();
@@ -491,7 +491,7 @@ impl Endpoint {
         self.notes.set(RETRANSMISSION);
     }
 
-    /// Notes the arrival of payload at the offset `from`, marked or not, which may have to be
+    /// Notes that payload, marked or not, has arrived at the offset `from`; it may have to be
     /// acknowledged at once.
     #[cold]
     fn note_arrival(&mut self, now: Instant, from: u64, seg: &Segment, marked: bool, profile: &Profile) {
@@ -501,8 +501,8 @@ impl Endpoint {
         let (rto, srtt) = (self.rto.rto(profile), self.rto.srtt());
         let (next, to) = (self.receiver.next(), from + u64::from(seg.len));
         let by_sack = self.uses_sack();
-        // The sender may have reduced its window to a few segments, or may have retransmitted this
-        // one.
+        // The sender may just have reduced its window to a few segments, or may have retransmitted
+        // this one.
         let first_mark = marked && (seg.flags.has(Flags::CWR) || !self.ecn.has_news());
         let concerns_ecn = self.ecn.agreed() && (first_mark && !profile.exact_echo || !seg.ect);
         let quick = self.troubles.note().quick.get_or_insert_with(|| Box::new(Quick::new(profile)));
@@ -530,7 +530,8 @@ impl Endpoint {
         }
     }
 
-    /// Processes the next data in order if more than a count decides when it is acknowledged.
+    /// Processes the next data in order, for a receiver that decides by more than a count when to
+    /// acknowledge it.
     #[cold]
     pub(super) fn on_next_by_rules(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
         if profile.exact_echo {
@@ -557,8 +558,8 @@ impl Endpoint {
         self.receiver.ack_now();
     }
 
-    /// Processes payload, marked or not, if more than a count decides when it is acknowledged. Returns
-    /// whether the acknowledgment leaves at once.
+    /// Processes payload, marked or not, for a receiver that decides by more than a count when to acknowledge
+    /// it. Returns whether the payload must be acknowledged at once.
     #[cold]
     fn note_payload(
         &mut self,
@@ -582,7 +583,7 @@ impl Endpoint {
         if !profile.exact_echo {
             self.ecn.on_data(seg.flags, marked);
         }
-        // The other side is waiting for the answer to its CWR.
+        // The sender of CWR is waiting for an answer, so this segment is acknowledged at once.
         profile.quick_acks_again > 0 && seg.flags.has(Flags::CWR)
     }
 

@@ -1,10 +1,9 @@
 //! One end of a connection, composed of its parts.
 //!
 //! [`input`] processes arriving segments, [`predicted`] processes the most frequent ones on a fast path, and
-//! [`output`] decides what leaves. [`selective`] contains what differs with SACK, and [`by_segments`]
-//! what differs for a sender that tracks each outstanding segment. [`paced`] decides when such a
-//! sender's segments may leave,
-//! and [`timers`] acts when nothing arrives.
+//! [`output`] decides what leaves. [`selective`] contains what differs with SACK, and [`by_segments`] what
+//! differs for a sender that tracks each outstanding segment. [`paced`] decides when such a sender's segments
+//! may leave, and [`timers`] acts when a time has come without an arrival.
 
 mod by_segments;
 mod input;
@@ -40,7 +39,7 @@ pub enum Role {
     Passive,
 }
 
-/// The value that sets no limit on the segments that one call may release.
+/// The value that means no limit on the number of segments that one call may release.
 const NO_BURST_LIMIT: u32 = u32::MAX;
 
 /// One end of a TCP connection.
@@ -100,7 +99,7 @@ const LIMITED: u8 = 1 << 1;
 const HANDSHAKE_ACK: u8 = 1 << 2;
 /// Due: a RST whose sequence number is that of the next offset to send.
 const RESET: u8 = 1 << 3;
-/// Either the scoreboard chooses the segments, or the list of segments does and there is data.
+/// The segments to send are chosen by the scoreboard, or by the list of segments if there is data.
 const SELECTIVE: u8 = 1 << 6;
 /// Everything that is due.
 const DUE: u8 = RETRANSMISSION | LIMITED | HANDSHAKE_ACK | RESET | SELECTIVE;
@@ -150,9 +149,8 @@ impl Endpoint {
         }
     }
 
-    /// Accepts `bytes` more bytes from the application, or [`ENDLESS`]. The application may call this
-    /// before the handshake. Calls
-    /// after [`Endpoint::close`] are ignored.
+    /// Accepts `bytes` more bytes from the application, or an endless stream ([`ENDLESS`]). The application
+    /// may call this before the handshake. Calls after [`Endpoint::close`] are ignored.
     pub fn write(&mut self, bytes: u64) {
         if !self.notes.any(CLOSING) {
             self.stream_end = self.stream_end.saturating_add(bytes);
@@ -172,10 +170,9 @@ impl Endpoint {
     /// Ends the application's stream: a FIN follows the last byte written. An endless stream ends with
     /// the last byte sent so far.
     ///
-    /// DEVIATES from RFC 9293, 3.10.4: before the handshake, the request is stored and the connection
-    /// is kept, so that a workload may write and close as soon as it has opened.
-    /// [`Endpoint::abort`] discards
-    /// the request.
+    /// DEVIATES from RFC 9293, 3.10.4: before the handshake, the request is stored and the connection is
+    /// kept, so that a workload may write and close as soon as it has opened the connection.
+    /// [`Endpoint::abort`] discards the request.
     pub fn close(&mut self) {
         if self.notes.any(CLOSING) {
             return;
@@ -210,9 +207,8 @@ impl Endpoint {
         self.events.next()
     }
 
-    /// Does the same for a host that does not need the delivered and acknowledged amounts: this
-    /// method discards
-    /// [`StreamEvent::Delivered`] and [`StreamEvent::Acked`].
+    /// Does the same as [`Endpoint::poll_event`], but discards [`StreamEvent::Delivered`] and
+    /// [`StreamEvent::Acked`], for a host that does not need these amounts.
     #[inline]
     pub fn poll_change(&mut self) -> Option<StreamEvent> {
         self.events.next_change()

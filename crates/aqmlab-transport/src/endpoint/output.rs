@@ -21,7 +21,8 @@ impl Endpoint {
         self.transmit_ordinary(now, profile)
     }
 
-    /// Does the same, but faster for a sender that [lists its segments](Profile::lists_segments).
+    /// Does the same as [`Endpoint::poll_transmit`], but faster for a sender that [lists its
+    /// segments](Profile::lists_segments).
     #[inline(always)]
     pub fn poll_transmit_listing(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         let by_list = self.notes.any(SELECTIVE) && !self.notes.any(DUE & !SELECTIVE);
@@ -33,8 +34,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether [`Endpoint::poll_transmit_listing`] would return nothing, as is known after the
-    /// last segment that the window permits.
+    /// Returns true if it is already known that [`Endpoint::poll_transmit_listing`] would return nothing,
+    /// which is the case after the last segment that the window permits.
     #[inline(always)]
     pub fn has_ended_burst(&self) -> bool {
         self.burst == 0 && !self.notes.any(DUE & !SELECTIVE) && !self.receiver.owes_ack()
@@ -48,7 +49,7 @@ impl Endpoint {
 
     /// Returns the segment that is due or, if there is a list of segments, the one that the list
     /// permits.
-    #[cold] // keeps the path of other senders short
+    #[cold] // keeps the code path of other senders short
     fn transmit_due(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         let seldom = self.notes.any(DUE & !SELECTIVE) || !self.state.is_synchronised();
         if seldom || !self.tracks(profile) {
@@ -95,7 +96,8 @@ impl Endpoint {
         if let Some(segment) = self.transmit_urgent(now, profile) {
             return Some(segment);
         }
-        // As in ns-2, the first data answers the SYN-ACK even if that data still waits.
+        // As in ns-2, the first data answers the SYN-ACK, even while that data is still being
+        // delayed.
         let answers = profile.handshake_ack == HandshakeAck::Piggyback && self.sent() == 1 && self.has_data();
         if answers && self.receiver.next() == 1 { None } else { self.owed_ack(profile) }
     }
@@ -144,12 +146,12 @@ impl Endpoint {
         self.burst -= 1;
         let following = self.flight + self.segment_len(self.next(), profile);
         if u64::from(following) > window {
-            self.burst = 0; // whatever opens the window starts a new burst: no need to check again
+            self.burst = 0; // no room left: whatever opens the window starts a new burst
         }
         Some(segment)
     }
 
-    /// Returns urgent segments, and those that open or close a connection.
+    /// Returns the next segment if it is urgent, or if it opens or closes a connection.
     #[cold]
     fn transmit_seldom(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.notes.take(RESET) {
@@ -165,7 +167,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns the SYN or SYN-ACK, if that is what `next` refers to.
+    /// Returns the SYN or SYN-ACK, if that is to be sent next.
     fn transmit_syn(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.next() > 0 {
             return None;
@@ -238,8 +240,8 @@ impl Endpoint {
         None
     }
 
-    /// Must be called before the application is notified of what has arrived: an acknowledgment that is
-    /// due then leaves before the application's answer, unless waiting data carries it
+    /// The host must call this before it notifies the application of what has arrived. An acknowledgment that
+    /// is due at this point then precedes the application's answer, unless waiting data carries it
     /// ([`Profile::prompt_ack`]).
     pub fn acknowledge_apart(&mut self, profile: &Profile) {
         if profile.prompt_ack == PromptAck::Apart && self.receiver.owes_ack() && !self.has_data() {
@@ -286,7 +288,7 @@ impl Endpoint {
         !(held_back && self.is_nagled(profile))
     }
 
-    /// Returns whether a partial segment has to wait until outstanding data is acknowledged.
+    /// Returns whether a partial segment has to wait for the acknowledgment of outstanding data.
     #[cold]
     fn is_nagled(&self, profile: &Profile) -> bool {
         match profile.nagle_rule {
@@ -308,9 +310,9 @@ impl Endpoint {
         segment
     }
 
-    /// Builds and records the segment that begins `ahead` of `una`, with at most `most` bytes of the stream.
-    /// Also returns the distance of its end from `una`.
-    #[inline(always)] // one copy for new data, one for rare cases
+    /// Builds and records the segment that begins `ahead` sequence numbers after `una`, with at most `most`
+    /// bytes of the stream. Also returns the distance from `una` to the segment's end.
+    #[inline(always)] // compiled once for new data, and once for rare cases
     pub(super) fn data(&mut self, now: Instant, ahead: u32, most: u32, profile: &Profile) -> (Segment, u32) {
         let from = self.una + u64::from(ahead);
         let len = self.segment_len(from, profile).min(most);
@@ -418,8 +420,8 @@ impl Endpoint {
         }
     }
 
-    /// Records the beginning of the pause that may follow this acknowledgment: the last transmission
-    /// according to RFC 5681, or the last acknowledgment in ns-2, whose timer keeps running.
+    /// Notes that an acknowledgment has arrived. In ns-2, whose timer keeps running, a pause begins with the
+    /// last acknowledgment; according to RFC 5681, it begins with the last transmission.
     #[inline]
     pub(super) fn note_activity_on_ack(&mut self, now: Instant, profile: &Profile) {
         if profile.idle_restart == IdleRestart::Ns2 {
@@ -427,12 +429,12 @@ impl Endpoint {
         }
     }
 
-    /// Returns the bytes of the SACK option for data beyond the first hole, if the other side
-    /// permits SACK.
+    /// Returns the length, in bytes, of the SACK option for data beyond the first hole, if the
+    /// other side permits SACK.
     ///
-    /// DEVIATES from RFC 6691, section 2: in a segment with payload, the option is added to the segment
-    /// size. Otherwise, a host that both sends and receives, with losses in both directions, would
-    /// change its segments' boundaries each time an option appears or changes.
+    /// DEVIATES from RFC 6691, section 2: in a segment with payload, the option makes the segment larger and
+    /// leaves the payload as it is. Otherwise, a host that both sends and receives, with losses in both
+    /// directions, would shift its segments' boundaries each time an option appears or changes.
     #[cold]
     fn sack_len(&mut self, profile: &Profile) -> u8 {
         if !self.uses_sack() {
@@ -457,8 +459,8 @@ impl Endpoint {
         self.control(Flags::ACK, self.sent(), profile)
     }
 
-    /// Returns the acknowledgment that must precede any data. If it is for the segments before a change
-    /// of CE, the one for the segment that brought the change remains due (RFC 8257, 3.2).
+    /// Returns the acknowledgment that must precede any data. If it is for the segments before a change of
+    /// CE, another one, for the segment with the change, remains due (RFC 8257, 3.2).
     #[cold]
     fn urgent_ack(&mut self, profile: &Profile) -> Segment {
         let mut segment = self.pure_ack(profile);

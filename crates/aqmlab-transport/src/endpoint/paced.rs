@@ -20,8 +20,8 @@ impl Endpoint {
         true
     }
 
-    /// Restores the setting that the timer had before a segment had to wait, unless the timer has been set
-    /// since. Returns true if it was restored.
+    /// Restores the timer to its setting from before a segment had to wait, unless the timer has been set
+    /// again since then. Returns true if it was restored.
     pub(super) fn release_timer(&mut self, now: Instant) -> bool {
         let deadline = self.rto.deadline();
         let Some(pace) = &mut self.tracking_mut().pace else { return false };
@@ -43,7 +43,8 @@ impl Endpoint {
         self.tracking_mut().pace().sent(now, takes, profile.pacing_burst.max(burst));
     }
 
-    /// Returns the number of segments that leave in a smoothed round-trip time at the pacing rate.
+    /// Returns the number of segments that leave in one smoothed round-trip time at the pacing
+    /// rate.
     fn paced_window(&self, profile: &Profile) -> f64 {
         let (cwnd, ssthresh) = (self.window.cwnd().max(1.0), self.window.ssthresh());
         let slow_start = cwnd < ssthresh / 2.0;
@@ -60,8 +61,8 @@ impl Endpoint {
         ((self.paced_window(profile) * share) as u32).max(2).min(profile.burst)
     }
 
-    /// Returns whether new data that begins no burst now must wait until a burst, a third of the window
-    /// of `usable` segments, or the rest of the data fits.
+    /// Returns whether new data that would begin a burst has to wait: until the window of `usable` segments
+    /// has room for a whole burst, for a third of the window, or for the rest of the data.
     #[cold]
     pub(super) fn waits_for_burst(&self, usable: u64, profile: &Profile) -> bool {
         let tracking = self.tracking();

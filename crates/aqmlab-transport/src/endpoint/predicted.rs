@@ -1,9 +1,8 @@
 //! Header prediction: almost all segments that arrive at an established connection either contain the next
 //! data and acknowledge nothing new, or acknowledge new data and contain none (V. Jacobson, "4BSD header
-//! prediction", ACM Computer Communication Review 20 (2), 1990). Neither kind needs most of
-//! [`super::input`]. Where packets are lost, half of the data arrives behind a hole or a second time,
-//! and its
-//! acknowledgment field acknowledges nothing new either.
+//! prediction", ACM Computer Communication Review 20 (2), 1990). Neither kind needs most of [`super::input`].
+//! Where packets are lost, half of the data segments arrive beyond a hole or for the second time; these
+//! acknowledge nothing new either.
 
 use aqmlab_units::Instant;
 
@@ -34,7 +33,8 @@ impl Endpoint {
         self.on_segment_as(now, seg, ce, false, profile);
     }
 
-    /// Does the same, but faster for a sender that [lists its segments](Profile::lists_segments).
+    /// Does the same as [`Endpoint::on_segment`], but faster for a sender that [lists its
+    /// segments](Profile::lists_segments).
     #[inline(always)]
     pub fn on_segment_listing(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
         self.on_segment_as(now, seg, ce, true, profile);
@@ -155,8 +155,8 @@ impl Endpoint {
         self.go_on(now, bytes, true, profile);
     }
 
-    /// Processes a predicted acknowledgment for a control with a memory, or for a sender that tracks
-    /// each segment; this is kept apart because the hot path has no room for it.
+    /// Processes a predicted acknowledgment for a control with a memory, or for a sender that tracks each
+    /// segment; this is a separate function to keep the hot path short.
     #[inline(never)]
     fn on_predicted_ack_apart(&mut self, now: Instant, bytes: u32, profile: &Profile) {
         if self.tracks(profile) {

@@ -114,8 +114,8 @@ impl Endpoint {
             SackPipe::Rfc6675 | SackPipe::Segments => self.rto.partially_acked(ack),
             SackPipe::Ns2 => {
                 self.rto.forget_backoff();
-                // A partial ACK takes two segments off the counter: one that has arrived, as with
-                // any ACK, and here the lost one before it.
+                // A partial ACK takes two segments off the counter: one that has arrived, as for
+                // any ACK, and the lost one before it, which is subtracted here.
                 self.troubles.note().board.as_mut().expect("recovery has one").counter -= 1;
             }
         }
@@ -132,8 +132,8 @@ impl Endpoint {
             && ack >= recovery.recover()
     }
 
-    /// Processes new data acknowledged outside recovery, when ns-2's Sack1 agent forgets the
-    /// scoreboard.
+    /// Handles an acknowledgment of new data outside recovery, at which ns-2's Sack1 agent forgets
+    /// the scoreboard.
     pub(super) fn forget_scoreboard_in_ns2(&mut self, profile: &Profile) {
         let told = self.troubles.get().board.as_ref().is_some_and(|board| !board.is_empty());
         if told && profile.sack_pipe == SackPipe::Ns2 {
@@ -286,7 +286,8 @@ impl Endpoint {
         self.has_data() && self.fits((window + arrived).min(self.reach(profile)), profile)
     }
 
-    /// Returns how many bytes beyond `una` segments may reach, regardless of the congestion window.
+    /// Returns how far segments may reach beyond `una`, in bytes, regardless of the congestion
+    /// window.
     pub(super) fn reach(&self, profile: &Profile) -> u64 {
         (u64::from(profile.max_window) * u64::from(profile.mss)).min(u64::from(self.peer_window))
     }

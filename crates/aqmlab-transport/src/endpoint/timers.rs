@@ -26,7 +26,8 @@ impl Endpoint {
         }
     }
 
-    /// Notes that an acknowledgment has waited until its delay ended, at the time `at`.
+    /// Notes that a delayed acknowledgment has waited for its full delay, which ended at the time
+    /// `at`.
     #[cold]
     fn note_waited_ack(&mut self, at: Instant, profile: &Profile) {
         let rto = self.rto.rto(profile);
@@ -62,8 +63,8 @@ impl Endpoint {
         }
         if self.unacked == 0 {
             // Without outstanding data, the timer runs only if an ECN echo has stopped the sender,
-            // which may now continue. In
-            // ns-2 the ACK that opens a window closed by a mark leaves the timer running.
+            // which may now continue. In ns-2, the ACK that opens a window closed by a mark leaves
+            // the timer running.
             debug_assert!(waited || profile.ecn_at_one == EcnAtOne::Ns2, "a timer without a reason");
             self.rto.stop();
             if self.window.is_shut() {
@@ -102,8 +103,8 @@ impl Endpoint {
         self.flight = 0;
     }
 
-    /// Returns the number of bytes that a timeout halves. Bytes that have left the network according to
-    /// SACK count only if the base of reductions is not [`ReductionBase::Flight`].
+    /// Returns the number of bytes on which the reduction at a timeout is based. Bytes that have left the
+    /// network according to SACK count only if the base of reductions is not [`ReductionBase::Flight`].
     fn flight_of_timeout(&self, profile: &Profile) -> u32 {
         let board = self.troubles.get().board.as_ref();
         let sacked = match profile.reduction_base {

@@ -1,9 +1,8 @@
 //! The sender that tracks each outstanding segment (`sack_pipe = "segments"`): loss detection by RFC 8985 or
-//! RFC 6675, gradual reductions by RFC 9937, probes by RFC 8985, and detection of spurious timeouts by
-//! RFC 5682, each if the profile enables it. It replaces [`super::selective`] and most of the processing
-//! of acknowledgments in
-//! [`super::input`]. [`phases`] contains its reactions to congestion, [`timers`] its timers, and [`output`]
-//! the choice of what it sends.
+//! RFC 6675, gradual reductions by RFC 9937, probes by RFC 8985, and detection of spurious timeouts by RFC
+//! 5682; each of these is used only if the profile enables it. It replaces [`super::selective`] and most of
+//! the processing of acknowledgments in [`super::input`]. [`phases`] contains its reactions to congestion,
+//! [`timers`] its timers, and [`output`] the choice of what it sends.
 
 mod output;
 mod phases;
@@ -22,7 +21,7 @@ use crate::rto::RtoTimer;
 use crate::sack::{MAX_BLOCKS, Sack};
 use crate::sequence::from_wire;
 
-/// What else an acknowledgment reports.
+/// What an acknowledgment reports besides the data that has arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(in crate::endpoint) struct Signs {
     /// An ECN echo.
@@ -39,7 +38,7 @@ impl Endpoint {
     }
 
     /// Starts listing segments, now that the connection is established.
-    #[inline(never)] // keeps the path of other senders short
+    #[inline(never)] // keeps the code path of other senders short
     pub(in crate::endpoint) fn begin_tracking(&mut self, profile: &Profile) {
         if profile.by_segments() && (self.uses_sack() || profile.count_duplicates) {
             let (rtt, sent) = (self.rto.srtt(), self.sent());
@@ -58,7 +57,7 @@ impl Endpoint {
         self.troubles.tracking_mut().expect("made with the connection")
     }
 
-    /// Processes an acknowledgment of `bytes` new bytes, which reports nothing else, while the list
+    /// Processes an acknowledgment of `bytes` new bytes that reports nothing else, while the list
     /// is settled.
     #[inline(always)]
     pub(in crate::endpoint) fn on_calm_ack(&mut self, now: Instant, bytes: u32, profile: &Profile) {
@@ -83,7 +82,7 @@ impl Endpoint {
     }
 
     /// Processes the acknowledgment field and the SACK blocks of a segment.
-    #[inline(never)] // keeps the path of other senders short
+    #[inline(never)] // keeps the code path of other senders short
     pub(in crate::endpoint) fn on_ack_by_segments(
         &mut self,
         now: Instant,
@@ -258,7 +257,8 @@ impl Endpoint {
     }
 }
 
-/// Marks lost segments; returns their number, and how long to wait before looking for more.
+/// Marks segments that are lost; returns the number of newly lost segments, and how long to wait
+/// before looking for more.
 #[inline(always)]
 fn find_lost(
     tracking: &mut Tracking,
@@ -278,8 +278,8 @@ fn find_lost(
     }
 }
 
-/// Processes a round trip that an acknowledgment measures. `reach` holds two offsets: up to the first,
-/// data has arrived, and up to the second, it has been sent.
+/// Processes a round trip that an acknowledgment measures. `reach` holds two offsets: data below the first
+/// has arrived, and data below the second has been sent.
 #[inline(always)]
 fn measure(rto: &mut RtoTimer, tracking: &mut Tracking, rtt: Span, reach: (u64, u64), profile: &Profile) {
     if profile.rtt_arithmetic == RttArithmetic::Linux {
@@ -289,7 +289,7 @@ fn measure(rto: &mut RtoTimer, tracking: &mut Tracking, rtt: Span, reach: (u64, 
     }
 }
 
-/// Returns the range that the first block reports as received twice, if it does: a range below `ack` or
+/// If the first block reports data that was received twice, returns its range, which is then below `ack` or
 /// within the second block (RFC 2883, section 4).
 fn first_is_twice(
     blocks: &[(u32, u32)],

@@ -10,7 +10,7 @@ use crate::segment::Segment;
 
 impl Endpoint {
     /// Returns the next segment: a probe, a lost segment, or new data.
-    #[inline(never)] // keeps the path of other senders short
+    #[inline(never)] // keeps the code path of other senders short
     pub(in crate::endpoint) fn transmit_by_segments(
         &mut self,
         now: Instant,
@@ -56,7 +56,8 @@ impl Endpoint {
         if profile.pacing {
             self.note_pace(now, segment.len, profile);
         }
-        // Without room, no need to check again: whatever opens the window starts a new burst.
+        // If there is no room left, the burst ends here: whatever opens the window starts a new
+        // one.
         self.burst = if u64::from(in_flight) < usable { self.burst - 1 } else { 0 };
         Some(segment)
     }
@@ -110,7 +111,7 @@ impl Endpoint {
         tracking.probe_due || room && (new || tracking.segments.first_lost().is_some())
     }
 
-    /// Returns new data, and the number of segments in flight with it.
+    /// Returns new data, and the number of segments in flight including it.
     #[inline(always)]
     fn transmit_new(&mut self, now: Instant, profile: &Profile) -> (Segment, u32) {
         let segment = self.new_data(now, profile);
@@ -153,7 +154,8 @@ impl Endpoint {
     #[inline(never)]
     fn transmit_probe(&mut self, now: Instant, profile: &Profile) -> Segment {
         let (len, reach) = (self.segment_len(self.next(), profile), self.reach(profile));
-        // Of all limits on new data, only the receive window applies; Nagle's rule does not.
+        // The only limit on new data that applies to a probe is the receive window; Nagle's rule,
+        // for example, does not apply.
         let new = if len > 0 { u64::from(self.flight + len) <= reach } else { self.fits(reach, profile) };
         let last = self.tracking().segments.last();
         let segment = match last.filter(|_| !new) {

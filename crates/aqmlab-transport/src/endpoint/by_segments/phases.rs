@@ -40,7 +40,7 @@ impl Endpoint {
         let (sent, has_data) = (self.sent(), self.has_data() && self.fits(self.reach(profile), profile));
         let advances = news.acked > 0;
         let tracking = self.tracking_mut();
-        // Segments sent after the timeout prove nothing.
+        // The arrival of segments sent after the timeout proves nothing.
         if news.original.is_some_and(|end| end <= tracking.recover) {
             self.go_back(true);
             return;
@@ -160,7 +160,7 @@ impl Endpoint {
             tracking.phase = phase;
             if by_sack {
                 tracking.recover = sent;
-            } // otherwise the reduction ends where it would have ended: measured in Linux
+            } // without SACK, the phase ends where the reduction would have ended (measured on Linux)
             if profile.exact_echo {
                 self.halve_after_mark(flight, profile);
             }
@@ -183,8 +183,8 @@ impl Endpoint {
         self.ecn.reduced();
     }
 
-    /// Processes a loss that occurs while the window is being reduced for a mark by less than a loss
-    /// requires (RFC 8257, 3.5).
+    /// Processes a loss that occurs during a reduction for a mark, because such a reduction may be smaller
+    /// than a loss requires (RFC 8257, 3.5).
     #[cold]
     fn halve_after_mark(&mut self, flight: u32, profile: &Profile) {
         let outstanding = Outstanding { flight: flight * profile.mss, inflation: 0 };
@@ -192,7 +192,7 @@ impl Endpoint {
         window.lower(algorithm, Sign::Loss, outstanding, profile);
     }
 
-    /// Advances a reduction in progress by the number of segments that have arrived.
+    /// Continues a reduction in progress, according to the number of segments that have arrived.
     pub(super) fn reduce_window(&mut self, delivered: u32, safe: bool, profile: &Profile) {
         let Endpoint { window, troubles, .. } = self;
         let tracking = troubles.tracking_mut().expect("made with the connection");
@@ -200,7 +200,7 @@ impl Endpoint {
     }
 }
 
-/// Advances a reduction in progress by the number of segments that have arrived.
+/// Continues a reduction in progress, according to the number of segments that have arrived.
 #[inline(always)]
 pub(super) fn reduce_window(
     window: &mut Window,

@@ -1,4 +1,4 @@
-//! The timer, which serves for timeouts, for probes, and for the wait for reordered segments.
+//! The timer, which serves three purposes: timeouts, probes, and waiting for reordered segments.
 
 use aqmlab_units::{Instant, Span};
 
@@ -9,9 +9,9 @@ use crate::recovery::{Frto, Phase, Timer, Tracking};
 use crate::rto::RtoTimer;
 
 impl Endpoint {
-    /// Sets the timer for a probe or for a retransmission timeout. With `anew`, the time counts from the
-    /// acknowledgment that starts the timer; otherwise, and if another timer came first, it counts from
-    /// when the first outstanding segment was sent.
+    /// Sets the timer for a probe or for a retransmission timeout. The retransmission timeout counts from now
+    /// or from the time at which the first outstanding segment was sent: from now if the timer is set for a
+    /// probe with `anew`, or for a timeout when it was already set for one.
     pub(super) fn rearm(&mut self, now: Instant, anew: bool, profile: &Profile) {
         let tracking = self.tracking();
         let probes = self.uses_sack()
@@ -24,7 +24,7 @@ impl Endpoint {
     }
 
     /// Handles the timer's expiry; returns true if this was not a retransmission timeout.
-    #[inline(never)] // keeps the path of other senders short
+    #[inline(never)] // keeps the code path of other senders short
     pub(in crate::endpoint) fn timer_was_no_timeout(&mut self, now: Instant, profile: &Profile) -> bool {
         if profile.pacing && self.release_timer(now) && now < self.rto.deadline() {
             return true;
@@ -54,7 +54,7 @@ impl Endpoint {
 
     /// Handles a retransmission timeout; with `again`, nothing has been acknowledged since the previous
     /// timeout.
-    #[inline(never)] // keeps the path of other senders short
+    #[inline(never)] // keeps the code path of other senders short
     pub(in crate::endpoint) fn time_out_by_segments(&mut self, now: Instant, again: bool, profile: &Profile) {
         let (una, sent) = (self.una, self.sent());
         if !again {
@@ -95,7 +95,7 @@ pub(super) fn sacked_is_older_than_first(tracking: &Tracking, now: Instant, rtt:
     left.is_some_and(|left| rtt > now.saturating_since(left))
 }
 
-/// Returns whether the timer is already set as a new segment would set it. This is so if it was set for a
+/// Returns whether the timer is already set as it would be for a new segment. This is so if it was set for a
 /// probe at this same instant, with more than one segment `outstanding`, and the retransmission timeout is
 /// later in any case.
 #[inline(always)]
