@@ -1,15 +1,15 @@
 //! TCP endpoints as state machines.
 //!
 //! Each endpoint is one side of a full connection, from SYN to FIN, with data in both directions.
-//! Loss recovery is by Reno, NewReno or SACK, optionally with RACK, tail loss probes, gradual
-//! reductions and F-RTO. Congestion control is by RFC 5681, CUBIC or DCTCP, retransmission timeouts
-//! are by RFC 6298, and ECN is by RFC 3168. Acknowledgments may be delayed. There is no clock, no
-//! socket and no payload: an [`Endpoint`] receives segments and the time as arguments, and returns
-//! the segments to send and the time of the next call. Its caller, such as a simulator or a test,
-//! takes the place of the network.
+//! Loss recovery follows Reno, NewReno or SACK, optionally with RACK, tail loss probes, gradual
+//! reductions and F-RTO. Congestion control follows RFC 5681, CUBIC or DCTCP, retransmission
+//! timeouts follow RFC 6298, and ECN follows RFC 3168. Acknowledgments may be delayed. There is no
+//! clock, no socket and no payload: an [`Endpoint`] receives segments and the time as arguments,
+//! and returns the segments to send and the time of the next call. Its caller, such as a simulator
+//! or a test, takes the place of the network.
 //!
 //! # Driving an endpoint
-//! After each call that changes the endpoint, drain it completely: after each of
+//! After each call that changes the endpoint, drain it completely. That is, after each of
 //! [`open`](Endpoint::open), [`write`](Endpoint::write), [`close`](Endpoint::close),
 //! [`abort`](Endpoint::abort), [`on_segment`](Endpoint::on_segment) and
 //! [`on_timer`](Endpoint::on_timer), call [`poll_transmit`](Endpoint::poll_transmit) until it
@@ -19,13 +19,14 @@
 //!
 //! The blocks of a SACK option are separate from their segment, because most segments have none. If a segment
 //! that `poll_transmit` returned has a [`sack_len`](Segment::sack_len), fetch its blocks with
-//! [`sack`](Endpoint::sack) at once, and deliver them with the segment by
+//! [`sack`](Endpoint::sack) at once, and deliver them together with the segment through
 //! [`on_segment_with_sack`](Endpoint::on_segment_with_sack).
 //!
 //! # Parameters
 //! A [`Profile`] holds all settings. The caller passes it to each call, and always passes the same
 //! one for the same endpoint. [`PARAMS`] explains each parameter and names its source;
-//! [`profile_settings`] provides the bundles `rfc`, `ns2`, `ns2_fulltcp`, `freebsd4` and `linux`.
+//! [`profile_settings`] provides the bundles `rfc`, `ns2`, `ns2_fulltcp`, `freebsd4`, `linux` and
+//! `modern`.
 //!
 //! # What is not here
 //! The time stamp option (although its effect on round-trip times and on the detection of spurious

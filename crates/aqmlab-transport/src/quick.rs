@@ -1,13 +1,13 @@
-//! State of a receiver that uses more than a count to decide when it acknowledges
-//! (`quick_acks_again`, `delayed_ack_adapts`): how many segments it acknowledges individually, and
-//! how long it delays the other acknowledgments.
+//! State of a receiver that decides by more than a count when to acknowledge (`quick_acks_again`,
+//! `delayed_ack_adapts`): how many segments it acknowledges individually, and how long it delays
+//! the other acknowledgments.
 
 use aqmlab_units::{Instant, Span};
 
 use crate::profile::Profile;
 use crate::ticks::{last_tick, whole_ticks};
 
-/// Longest gap between segments that resets the delay to its minimum.
+/// Longest gap between segments after which the delay moves halfway to its minimum.
 const SHORT_GAP: Span = Span::ms(20);
 
 /// What a receiver remembers about data that arrived in order.
@@ -19,7 +19,7 @@ pub(crate) struct Quick {
     grown: u32,
     /// Time at which new data last arrived.
     heard: Option<Instant>,
-    /// Delay of an acknowledgment, before the bound is applied.
+    /// Delay of the next delayed acknowledgment, before the bound is applied.
     delay: Span,
     /// Maximum delay: SRTT, or `delayed_ack` if that is longer.
     bound: Span,
@@ -43,7 +43,8 @@ struct Reports {
     until: Instant,
 }
 
-/// Number of first reports of a hole, which never wait because they start a fast retransmit.
+/// Number of reports, starting with the first report of a hole, that never wait, because they start
+/// a fast retransmit.
 const PROMPT: u32 = 3;
 
 impl Quick {
@@ -53,8 +54,8 @@ impl Quick {
         Quick { left: 0, grown: 0, heard: None, delay, bound: delay, reports, earlier: None }
     }
 
-    /// Returns the time until which the report of data beyond a hole at `next` waits, if it waits.
-    /// With `fresh`, no other acknowledgment is waiting.
+    /// Returns the time until which a report of data beyond the hole at `next` waits, or `None` if
+    /// it does not wait. `fresh` means that no other acknowledgment is waiting.
     pub(crate) fn report_waits(
         &mut self,
         now: Instant,

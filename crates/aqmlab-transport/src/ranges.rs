@@ -18,7 +18,7 @@ impl Ranges {
     }
 
     /// Adds `[from, to)` and returns how many of its numbers are new. Finds the place by bisection,
-    /// and usually moves no runs.
+    /// and usually moves no other runs.
     pub(crate) fn insert(&mut self, from: u64, to: u64) -> u64 {
         debug_assert!(from < to, "a range contains a number");
         // Usually the stream continues where its last piece ended.
@@ -98,7 +98,7 @@ impl Ranges {
         }
     }
 
-    /// The same for a number below the last run.
+    /// Does the same as `run_of`, for a number below the last run.
     #[inline(never)]
     fn lower_run_of(&self, number: u64) -> Option<(u64, u64)> {
         let run = self.runs.get(self.runs.partition_point(|r| r.1 <= number))?;

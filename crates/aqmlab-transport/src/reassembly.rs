@@ -16,8 +16,8 @@ pub(crate) struct Beyond {
     recent: Recent,
     /// Whether the most recent of these runs is the topmost run.
     topmost_is_latest: bool,
-    /// Data that arrived twice and has not been reported yet, and such data that the latest option
-    /// reports (RFC 2883).
+    /// The range that arrived twice and has not been reported yet, and the one that the latest
+    /// option reports as having arrived twice (RFC 2883).
     twice: Option<(u64, u64)>,
     reported: Option<(u64, u64)>,
 }
@@ -79,12 +79,12 @@ impl Beyond {
         self.recent = Recent::default();
     }
 
-    /// Notes that `[from, to)` has arrived twice, which the next option reports.
+    /// Notes that `[from, to)` has arrived twice; the next option reports this.
     pub(crate) fn arrived_twice(&mut self, from: u64, to: u64) {
         self.twice = Some((from, to));
     }
 
-    /// Records that an option leaves, and returns its number of blocks.
+    /// Records that an option is being sent, and returns its number of blocks.
     #[inline]
     pub(crate) fn report(&mut self, most: u32) -> u32 {
         self.reported = self.twice.take();
@@ -185,8 +185,8 @@ mod tests {
         assert_eq!(beyond.absorb(301), (301, true));
     }
 
-    /// RFC 2018, section 4: the block of the latest segment first, the others ordered by how recently they
-    /// were first.
+    /// RFC 2018, section 4: the block with the latest segment is first; the others are ordered by how
+    /// recently they were first.
     #[test]
     fn blocks_are_reported_latest_first_and_at_most_four() {
         let mut beyond = Beyond::default();

@@ -108,15 +108,16 @@ impl Receiver {
         troubles.note().beyond.get_or_insert_default().arrived_twice(from, to);
     }
 
-    /// Processes `len` bytes at `next`, with nothing waiting beyond, if only a count decides when
-    /// to acknowledge.
+    /// Processes `len` bytes at `next` while nothing waits beyond them, for a receiver that decides
+    /// by a count alone when to acknowledge.
     #[inline]
     pub(crate) fn on_next_segment(&mut self, now: Instant, len: u32, profile: &Profile) {
         self.next += u64::from(len);
         self.delay_ack_by_count(now, profile);
     }
 
-    /// Does the same if further rules decide when to acknowledge.
+    /// Does the same as `on_next_segment`, for a receiver with further rules for when to
+    /// acknowledge.
     pub(crate) fn on_next_segment_by_rules(
         &mut self,
         now: Instant,
@@ -129,7 +130,7 @@ impl Receiver {
     }
 
     /// Processes a segment with offsets `[from, to)` and possibly a FIN at `to`.
-    #[inline(always)] // there is one caller; where packets are lost, half of the data passes here
+    #[inline(always)] // has one caller; where packets are lost, half of the data passes through here
     pub(crate) fn on_segment(
         &mut self,
         now: Instant,
@@ -182,7 +183,8 @@ impl Receiver {
         !self.finished && end > self.next && from < self.next + u64::from(profile.receive_window)
     }
 
-    /// RFC 5681, 4.2: acknowledges every second segment, or after the delay. `len` bytes are new.
+    /// RFC 5681, 4.2: acknowledges every second segment at once, and any other after the delay.
+    /// `len` bytes are new.
     fn delay_ack(&mut self, now: Instant, len: u32, troubles: &Troubles, profile: &Profile) {
         if profile.ack_rules {
             self.delay_ack_by_rules(now, len, troubles, profile);
@@ -200,7 +202,7 @@ impl Receiver {
         }
     }
 
-    /// Returns whether only a count decides when to acknowledge, and this count requires that the
+    /// Returns whether a count alone decides when to acknowledge, and this count requires that the
     /// next segment be acknowledged at once.
     #[inline]
     pub(crate) fn is_at_count(&self, profile: &Profile) -> bool {
@@ -234,7 +236,7 @@ impl Receiver {
             }
             DelayedAckTimer::Periodic => until_beat(now, profile.delayed_ack),
         };
-        self.owe(more as u16, now, delay); // below the limit, which fits
+        self.owe(more as u16, now, delay); // `more` is below the limit, so it fits
     }
 
     /// Makes the receiver acknowledge the next segment in order at once.
@@ -263,7 +265,7 @@ impl Receiver {
         finished
     }
 
-    /// Records that a SACK option leaves, and returns its number of blocks.
+    /// Records that a SACK option is being sent, and returns its number of blocks.
     #[inline]
     pub(crate) fn report_blocks(&mut self, troubles: &mut Troubles, profile: &Profile) -> u32 {
         self.notes.clear(TWICE);
@@ -312,8 +314,9 @@ impl Receiver {
         self.unacked
     }
 
-    /// Delays the acknowledgment that has just become due, before which the amount `unacked` was
-    /// unacknowledged. It waits until `at`, or leaves with an acknowledgment that is due earlier.
+    /// Delays the acknowledgment that has just become due; `unacked` is the amount that was
+    /// unacknowledged before. The acknowledgment waits until `at`, or leaves with one that is due
+    /// earlier.
     pub(crate) fn hold_ack(&mut self, unacked: u16, at: Instant) {
         self.unacked = unacked.max(1);
         self.ack_deadline = self.ack_deadline.min(at);
@@ -330,7 +333,7 @@ impl Receiver {
         self.unacked == ACK_NOW
     }
 
-    /// Notes that a segment with an acknowledgment leaves.
+    /// Notes that a segment with an acknowledgment is being sent.
     #[inline]
     pub(crate) fn ack_sent(&mut self) {
         self.unacked = 0;

@@ -7,7 +7,7 @@ use crate::ticks::fires_at;
 
 /// No deadline is pending.
 const NEVER: Instant = Instant::FAR_FUTURE;
-/// So many doublings exceed every bound on the timeout.
+/// After this many doublings, the timeout exceeds every bound.
 const MAX_DOUBLINGS: u8 = 62;
 
 /// The deviations in Linux's arithmetic, in nanoseconds; each is stored multiplied by four.
@@ -191,8 +191,8 @@ impl RtoTimer {
         self.sample(Instant::ZERO, r, profile);
     }
 
-    /// Does the same with Linux's arithmetic. Everything below `una` has arrived, and everything
-    /// below `sent` has been sent.
+    /// Does the same as `measured_besides`, with Linux's arithmetic. Everything below `una` has
+    /// arrived, and everything below `sent` has been sent.
     pub(crate) fn measured_by_linux(
         &mut self,
         r: Span,
@@ -213,7 +213,7 @@ impl RtoTimer {
         self.rttvar4 = deviation.round_trip(una, sent, self.rttvar4, profile);
     }
 
-    /// Handles a partial acknowledgment: a segment that was timed in an earlier window is not a
+    /// Handles a partial acknowledgment: a segment whose timing began in an earlier window gives no
     /// valid sample.
     pub(crate) fn partially_acked(&mut self, ack: u64) {
         self.fired = false;
@@ -262,7 +262,7 @@ impl RtoTimer {
         let backed_off = if self.doublings == 0 { base } else { base.saturating_mul(1 << self.doublings) };
         let bounded = backed_off.min(profile.max_rto);
         if profile.rtt_arithmetic == RttArithmetic::Ns2 {
-            // In ns-2, the timer never fires within two ticks of its clock.
+            // In ns-2, the timer never fires earlier than two ticks of its clock after it was set.
             return bounded.max(profile.granularity.saturating_mul(2));
         }
         bounded
@@ -329,8 +329,8 @@ impl RtoTimer {
 mod tests {
     use super::*;
 
-    /// Computed by hand, in milliseconds: four times the deviation is 400, 300, 225 and then, as it
-    /// rises an eighth as fast, 230.46875.
+    /// Computed by hand, in milliseconds: four times the deviation is 400, 300, 225 and then,
+    /// because it rises only an eighth as fast, 230.46875.
     #[test]
     fn the_variance_of_linux_is_the_largest_deviation_and_comes_down_by_quarters() {
         let profile = Profile::named("linux").expect("built in");

@@ -9,7 +9,7 @@ const REACH: u64 = 63;
 /// Factor by which each level is coarser than the one before.
 const COARSER: u64 = 8;
 
-/// Returns the latest tick of a clock, or `now` if it has none.
+/// Returns the latest tick of a clock, or `now` if the clock has no ticks.
 pub(crate) fn last_tick(now: Instant, tick: Span) -> Instant {
     if tick.is_zero() { now } else { Instant::from_ns(now.as_ns() - now.as_ns() % tick.as_ns()) }
 }

@@ -18,9 +18,9 @@ pub(crate) struct Trouble {
     /// With SACK, the data that the other side has received beyond a hole; also reused for later
     /// holes.
     pub board: Option<Box<Scoreboard>>,
-    /// All outstanding segments, if each is tracked.
+    /// The tracking state, with all outstanding segments, if each is tracked.
     pub tracking: Option<Box<Tracking>>,
-    /// What decides when data in order is acknowledged, if this takes more than a count.
+    /// The state that decides when data in order is acknowledged, if more than a count is needed.
     pub quick: Option<Box<Quick>>,
     /// The memory of the congestion control.
     pub control: Memory,
@@ -56,7 +56,8 @@ impl Trouble {
 /// The state that an endpoint has as long as it has seen no losses.
 static NONE: Trouble = Trouble::none();
 
-/// An endpoint's [`Trouble`], created at the first loss, mark or timeout: most short flows never have one.
+/// An endpoint's [`Trouble`], created at the first loss, mark or timeout, so most short flows never
+/// have one.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Troubles(Option<Box<Trouble>>);
 
@@ -77,13 +78,13 @@ impl Troubles {
         self.0.as_deref_mut()
     }
 
-    /// All outstanding segments, if each is tracked.
+    /// Returns the tracking state, with all outstanding segments, if each is tracked.
     #[inline]
     pub(crate) fn tracking(&self) -> Option<&Tracking> {
         self.0.as_deref()?.tracking.as_deref()
     }
 
-    /// Returns the same for modification.
+    /// Returns the tracking state, if there is one, for modification.
     #[inline]
     pub(crate) fn tracking_mut(&mut self) -> Option<&mut Tracking> {
         self.0.as_deref_mut()?.tracking.as_deref_mut()
@@ -95,7 +96,7 @@ impl Troubles {
         self.0.get_or_insert_with(nothing_yet)
     }
 
-    /// The memory of the congestion control, to change it.
+    /// Returns the memory of the congestion control, for modification.
     #[inline]
     pub(crate) fn control(&mut self) -> &mut Memory {
         &mut self.0.get_or_insert_with(nothing_yet).control

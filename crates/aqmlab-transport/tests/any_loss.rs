@@ -80,7 +80,7 @@ fn almost_all(seed: u64, path: &str, _: &mut Stream) -> Faults {
 }
 
 impl Life {
-    /// Draws a connection with at most 300 segments per side, so that a thousand seeds take only a
+    /// Draws a connection with at most 300 segments per side, so that a thousand seeds take about a
     /// second.
     fn new(seed: u64) -> Life {
         Life::with(seed, 300, any_faults)

@@ -35,7 +35,7 @@ fn pair(given: &[(&'static str, Value)], lost: u32) -> Pair {
     net
 }
 
-/// Returns, in order, how many segments leave together each time.
+/// Returns the sizes, in segments, of the groups that leave together, in order.
 fn bursts(given: &[(&'static str, Value)], segments: u64) -> Vec<usize> {
     let mut net = pair(given, 0);
     let mss = 1448;

@@ -37,7 +37,7 @@ fn transfer(profile: Profile, rtt: Span, rate: Rate, faults: Faults) -> Pair {
 }
 
 /// After one loss in a window of about a hundred segments, the window stays within one segment of
-/// the closed form for a time of twice K.
+/// the closed form for twice the time K.
 #[test]
 fn between_losses_the_window_is_the_cubic_function() {
     for (rtt, reno_friendly) in [(100, false), (100, true), (40, false)] {
@@ -110,7 +110,8 @@ fn the_mean_window_is_that_of_the_response_function() {
     for (rtt, c, every, expected) in table {
         let cycles = 60_000 / every + 60;
         let mean = mean_window(&[("cubic_c", Value::Number(c))], rtt, every, cycles);
-        // In the model, recovery takes no time; and here, windows are whole segments.
+        // The model differs from this simulation: there, recovery takes no time; here, windows are
+        // whole segments.
         let ratio = mean / expected;
         assert!((0.85..1.05).contains(&ratio), "{rtt} ms, C {c}, 1/{every}: {mean:.1}, not {expected}");
     }

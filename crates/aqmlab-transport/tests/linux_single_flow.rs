@@ -2,7 +2,7 @@
 //! `vectors/linux-single-flow` records the segments that the kernel's sender sends over two links
 //! with chosen losses and marks. The order and lengths of segments must be equal, and their times,
 //! including those set by timers, must agree within [`CLOCK`]. The exceptions are the cases in
-//! `differences.csv`, which lists where they diverge and why.
+//! `differences.csv`, a table of where each of them diverges and why.
 
 mod support;
 
@@ -132,8 +132,8 @@ type Sent = (Span, u64, u64);
 /// The span of start times that are tried: CUBIC's time steps and the ticks of timers depend on them, and the
 /// vectors do not contain them.
 const PHASES: Span = Span::ms(8);
-/// The step between start times: the one tried first, and the one tried next if no start time gives
-/// agreement.
+/// Two step sizes between start times: one to be tried first, and one to be tried if no start time
+/// gives agreement.
 const STEPS: [Span; 2] = [Span::us(10), Span::us(1)];
 /// The delay that readings of the kernel's clock, each of which advances it by 256 ns, add in each
 /// direction.
@@ -192,7 +192,7 @@ fn together(theirs: &[Sent], ours: &[Sent]) -> (usize, Span) {
     (theirs.len().min(ours.len()), largest)
 }
 
-/// Finds the phase with which our flow agrees with the kernel's flow for the longest time.
+/// Finds the phase at which our flow agrees with the kernel's flow for the longest time.
 fn best_phase(case: &Row, theirs: &[Sent]) -> (usize, Span, Vec<Sent>) {
     let mut best: Option<(usize, Span, Vec<Sent>)> = None;
     let phases = |step: Span| (0..PHASES.as_ns() / step.as_ns()).map(move |n| step.saturating_mul(n));

@@ -123,7 +123,8 @@ fn profile(case: &Case, tick_phase: Span) -> Profile {
     Profile::resolve(&mut settings).expect("consistent")
 }
 
-/// Drops at the entrance, by number; marks at the second link, by number among the remaining packets.
+/// Returns the faults of a case: packets to drop at the entrance, by number, and packets to mark at
+/// the second link, by number among the remaining packets.
 fn faults(drop: Vec<u64>, mark: Vec<u64>) -> Faults {
     let mut passed = 0;
     Box::new(move |n, _| {
@@ -238,8 +239,8 @@ fn equals_ns2_run_now() {
     }
 }
 
-/// Returns a case with random faults in both directions, marks, windows, queues and sinks; its
-/// number determines everything.
+/// Returns a case with random faults in both directions, marks, windows, queues and sinks; the
+/// number of the case determines everything.
 fn random_case(number: u64) -> String {
     let mut state = 0x9E37_79B9_7F4A_7C15u64.wrapping_mul(number + 1);
     let mut below = |n: u64| {

@@ -13,7 +13,8 @@ fn reports(delay: Span, most: u64, gap: Span) -> Vec<Span> {
     reports_of(2, delay, most, gap)
 }
 
-/// Does the same if `ack_every` segments in order are acknowledged together.
+/// Does the same as `reports`, for a receiver that acknowledges `ack_every` segments in order
+/// together.
 fn reports_of(ack_every: u64, delay: Span, most: u64, gap: Span) -> Vec<Span> {
     let mut settings = profile_settings("modern").expect("built in");
     let given = [
@@ -60,7 +61,7 @@ fn from_the_fourth_on_they_wait_for_more() {
     assert_eq!(waiting.len(), 6, "{waiting:?}");
 }
 
-/// At most `sack_delay_most` reports wait; the next one leaves at once and takes them along.
+/// At most `sack_delay_most` reports wait; the next one leaves at once and includes them.
 #[test]
 fn as_many_wait_as_may() {
     let few = reports(Span::ms(1), 4, Span::us(100));

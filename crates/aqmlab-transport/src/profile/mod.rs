@@ -287,8 +287,8 @@ impl Profile {
         Ok(profile.with_summaries())
     }
 
-    /// Returns the profile with summaries of its rules, which are tested for each segment instead
-    /// of all the rules.
+    /// Returns the profile with summaries of its rules; for each segment, these summaries are
+    /// tested instead of all the rules.
     fn with_summaries(self) -> Profile {
         let bytes = self.ack_counting == AckCounting::Bytes;
         let periodic = self.delayed_ack_timer == DelayedAckTimer::Periodic;
@@ -316,7 +316,7 @@ impl Profile {
         }
     }
 
-    /// Returns by how many segments a window may be underused because a burst waits.
+    /// Returns the number of segments of a window that may stay unused because a burst waits.
     #[inline]
     pub(crate) fn held_back(&self, window: f64) -> u32 {
         if self.burst == 1 || !self.by_segments() { 0 } else { (self.burst - 1).min(third_of(window as u64)) }
@@ -438,8 +438,8 @@ impl Profile {
     }
 }
 
-/// Returns a third of a window, but at least one segment; no burst waits for more than this (Linux,
-/// `net.ipv4.tcp_tso_win_divisor`).
+/// Returns a third of a window, but at least one segment; no burst waits for more room than this
+/// (Linux, `net.ipv4.tcp_tso_win_divisor`).
 pub(crate) fn third_of(window: u64) -> u32 {
     (window / 3).max(1) as u32
 }
@@ -460,7 +460,7 @@ fn automatic(name: &str, settings: &Settings) -> Result<Value, ParamError> {
             1096..=2190 => 3,
             _ => 2,
         }),
-        // The guard that the loss recovery itself requires.
+        // The guard that belongs to the chosen loss recovery.
         "fast_retransmit_guard" => Value::Choice(match Recovery::read(settings, "recovery")? {
             Recovery::Reno => FastRetransmitGuard::Rfc5681.word(),
             Recovery::NewReno | Recovery::Sack => FastRetransmitGuard::Rfc6582.word(),

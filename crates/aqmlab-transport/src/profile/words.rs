@@ -235,8 +235,8 @@ words! {
     }
 }
 words! {
-    /// What happens to an acknowledgment that is due when data arrives to which an application
-    /// responds at once.
+    /// What happens to an acknowledgment that becomes due when data arrives, if the application
+    /// responds to that data at once.
     pub enum PromptAck {
         /// The answer carries the acknowledgment.
         WithAnswer = "with_answer",

@@ -69,7 +69,7 @@ impl Machine {
             self.inflation = 0;
             self.phase = Phase::Open;
             if scheme == Recovery::Sack && profile.sack_pipe == SackPipe::Ns2 {
-                self.recover = 0; // its Sack1 agent forgets its position
+                self.recover = 0; // ns-2's Sack1 agent forgets it
             }
             return AckAction::Finish;
         }
@@ -82,7 +82,8 @@ impl Machine {
     #[inline]
     fn stays(&self, ack: u64, scheme: Recovery) -> bool {
         match scheme {
-            // RFC 5681, 3.2, step 6: the next acknowledgment of new data ends it, whatever else is missing.
+            // RFC 5681, 3.2, step 6: the next acknowledgment of new data ends recovery, whatever
+            // else is missing.
             Recovery::Reno => false,
             // A mark on data sent since the loss replaces `recover` with its own value.
             Recovery::NewReno => ack < self.recover && self.cause == Cause::Loss,
@@ -114,8 +115,8 @@ impl Machine {
         let guard = profile.fast_retransmit_guard;
         let nothing_acked = una <= 1;
         let marked = self.cause == Cause::Mark;
-        // Data from a mark's `recover` on was sent after that reduction, and its first segment
-        // carried CWR (RFC 3168, 6.1.2).
+        // Data at or above the `recover` that a mark has set was sent after the mark's reduction,
+        // and the first segment of that data carried CWR (RFC 3168, 6.1.2).
         let since_mark = una >= self.recover;
         let covered = match guard {
             FastRetransmitGuard::Rfc5681 => !marked || since_mark,
@@ -147,8 +148,9 @@ impl Machine {
         if count < profile.dupthresh && !first_is_lost {
             return AckAction::Early { nth: count };
         }
-        // RFC 6675, 5.1: after a timeout, only once all data sent before it is acknowledged. If a mark has
-        // already reduced the window, a loss is recovered without another reduction (RFC 3168, 6.1.2).
+        // RFC 6675, 5.1: after a timeout, recovery begins only once all data sent before the timeout is
+        // acknowledged. If a mark has already reduced the window, a loss is recovered without another
+        // reduction (RFC 3168, 6.1.2).
         let covered = una >= self.recover;
         if !covered && self.cause != Cause::Mark {
             return AckAction::Ignore;
@@ -204,7 +206,8 @@ impl Machine {
         self.timeout(sent, sent, profile);
     }
 
-    /// Begins fast recovery: `dupthresh` segments have left the network (RFC 5681, 3.2, step 3).
+    /// Inflates the window when fast recovery begins, because `dupthresh` segments have left the
+    /// network (RFC 5681, 3.2, step 3).
     pub(crate) fn inflate_to(&mut self, segments: u32) {
         self.inflation = segments;
     }
@@ -217,7 +220,7 @@ impl Machine {
 
     /// Processes a partial ACK of `acked` bytes: deflates by the amount acknowledged and adds back
     /// one segment (RFC 6582, 3.2, step 3). Returns the number of segments by which the window
-    /// itself changes as well.
+    /// itself must change in addition.
     pub(crate) fn deflate(&mut self, acked: u32, profile: &Profile) -> f64 {
         let segments = f64::from(acked) / f64::from(profile.mss);
         let add_back = if acked >= profile.mss { 1.0 } else { 0.0 };
@@ -226,7 +229,8 @@ impl Machine {
             self.inflation -= whole - 1;
             (f64::from(whole) - segments) + (add_back - 1.0)
         } else {
-            // The inflation is used up, except for one segment: the one that is retransmitted now.
+            // The inflation is used up, except for one segment, which allows for the segment that
+            // is retransmitted now.
             let beyond = segments - f64::from(self.inflation);
             self.inflation = 1;
             -(beyond + (1.0 - add_back))

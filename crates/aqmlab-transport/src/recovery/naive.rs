@@ -1,5 +1,5 @@
 //! The scoreboard compared with a slow reference: one flag per octet, and the definitions of RFC 6675,
-//! section 4, word by word. Random histories; a failure prints its seed.
+//! section 4, word by word. The histories are random; a failure prints its seed.
 
 use std::println;
 use std::vec::Vec;
@@ -134,7 +134,7 @@ impl Twins {
         }
     }
 
-    /// Gives both a SACK block, mostly one of outstanding data.
+    /// Gives both scoreboards the same SACK block, usually one within the outstanding data.
     fn tell(&mut self) {
         let from = self.some(0..self.naive.sacked.len());
         let to = from + 1 + self.draw.below(8) as usize;
@@ -153,7 +153,7 @@ impl Twins {
         self.naive.high_ack = Some(octet);
         self.board.acknowledge(octet as u64 + 1);
         let una = octet as u64 + 1;
-        // Data that has arrived in order is acknowledged.
+        // The acknowledgment also covers SACKed data that is now in order.
         let reached = (una as usize..self.naive.sacked.len()).take_while(|s| self.naive.sacked[*s]).count();
         if reached > 0 {
             self.naive.high_ack = Some(octet + reached);
@@ -177,7 +177,7 @@ impl Twins {
         }
     }
 
-    /// Begins a recovery, with the first segment.
+    /// Begins a recovery, which retransmits the first segment.
     fn begin(&mut self) {
         let first = self.naive.first();
         let hole = (first..self.naive.sacked.len()).take_while(|s| !self.naive.sacked[*s]).count();

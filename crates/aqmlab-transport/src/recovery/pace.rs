@@ -3,7 +3,7 @@
 
 use aqmlab_units::{Instant, Span};
 
-/// The burst that is leaving, and the time of the next.
+/// The burst that is leaving, and the time of the next burst.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Pace {
     /// Number of segments of the burst that may still leave.
@@ -12,7 +12,7 @@ pub(crate) struct Pace {
     next: Instant,
     /// The timer's earlier setting, kept while the timer is set for the next burst.
     pub held: Option<Instant>,
-    /// When the latest unpaced burst began, and how many of its segments have not left.
+    /// When the latest unpaced burst began, and how many of its segments have not left yet.
     pub burst: (Instant, u32),
 }
 
@@ -31,7 +31,7 @@ impl Pace {
         deadline == self.next
     }
 
-    /// Notes that a segment is leaving, which takes up the time `takes` at the pacing rate.
+    /// Notes that a segment is leaving; at the pacing rate, it takes up the time `takes`.
     pub(crate) fn sent(&mut self, now: Instant, takes: Span, burst: u32) {
         if now >= self.next {
             self.left = burst;

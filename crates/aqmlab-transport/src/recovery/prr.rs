@@ -24,7 +24,7 @@ pub(crate) struct Delivery {
 }
 
 impl Prr {
-    /// Begins a reduction with `flight` segments in flight; that number is never zero.
+    /// Begins a reduction with `flight` segments in flight; zero counts as one.
     pub(crate) fn begin(flight: u32) -> Self {
         Prr { flight: flight.max(1), delivered: 0, out: 0 }
     }

@@ -19,7 +19,7 @@ pub(super) struct Rack {
     min_rtt: Span,
     /// One past the highest offset that has arrived: RACK.fack.
     highest: u64,
-    /// A segment that was sent only once has arrived after one that was sent later:
+    /// A segment that was sent only once has arrived after a segment that was sent later:
     /// RACK.reordering_seen.
     reordered: bool,
     allowance: Allowance,
@@ -60,8 +60,8 @@ impl Rack {
         (left, end) < (self.at, self.end)
     }
 
-    /// Notes the arrival of consecutive segments, from `first` to `last`, each of which was sent only
-    /// once; those between the two also left between them. Returns the round trip of the last one.
+    /// Notes the arrival of consecutive segments, from `first` to `last`, each of which was sent only once;
+    /// the segments between these two also left between them. Returns the round trip of the last one.
     #[inline]
     pub(super) fn originals_arrived(&mut self, now: Instant, first: &Sent, last: &Sent) -> Span {
         let rtt = now - last.at();

@@ -1,10 +1,10 @@
 //! The sender's scoreboard: the data that the other side has received beyond the cumulative acknowledgment,
 //! the losses among the rest, and the amount in flight (RFC 6675, sections 3 and 4).
 //!
-//! The RFC's queries are about octets. Here, a run of octets is one entry, and every query is answered
-//! from the runs. All octets below a certain edge are lost, and none above it is, so IsLost is one
-//! comparison once the edge is known. The edge is found among the topmost DupThresh runs. The pipe
-//! follows from stored sums.
+//! The RFC's queries are about octets. Here, a run of octets is one entry, and every query is answered from
+//! the runs. All octets below a certain edge are lost, and none above it is, so IsLost is one comparison once
+//! the edge is known. The edge is found among the topmost DupThresh runs. The pipe is computed from stored
+//! sums.
 
 use crate::profile::Profile;
 use crate::ranges::Ranges;
@@ -70,8 +70,8 @@ impl Scoreboard {
     }
 
     /// Forgets all reports: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed
-    /// bits" (RFC 2018, section 5). This is also called when an unused scoreboard is put to use, and
-    /// when ns-2's Sack1 agent forgets its scoreboard.
+    /// bits" (RFC 2018, section 5). This is also called when a scoreboard that was out of use is used again,
+    /// and when ns-2's Sack1 agent forgets its scoreboard.
     pub(crate) fn clear(&mut self, una: u64) {
         self.sacked.clear();
         (self.una, self.high_rxt, self.again) = (una, una, 0);
@@ -84,7 +84,7 @@ impl Scoreboard {
     }
 
     /// Notes that the first segment of a recovery, which ends at `to`, is retransmitted; no rescue
-    /// occurs until more than this is acknowledged (RFC 6675, section 5, step 4.3).
+    /// occurs until more than this segment is acknowledged (RFC 6675, section 5, step 4.3).
     pub(crate) fn first_retransmitted(&mut self, to: u64) {
         self.retransmitted(self.una, to);
         self.rescue = to;
@@ -130,9 +130,8 @@ impl Scoreboard {
         Lost { edge: self.una, sacked_above: above }
     }
 
-    /// SetPipe: returns the number of octets up to `sent` that are in flight (RFC 6675, section 4). An
-    /// octet that is not SACKed counts once if it is not lost, and once more if it has been
-    /// retransmitted.
+    /// SetPipe: returns the number of octets up to `sent` that are in flight (RFC 6675, section 4). Each
+    /// octet that is not SACKed counts once if it is not lost, and once more if it has been retransmitted.
     pub(crate) fn pipe(&self, lost: Lost, sent: u64) -> u64 {
         sent - lost.edge - lost.sacked_above + self.again
     }
@@ -166,7 +165,7 @@ impl Scoreboard {
 }
 
 impl Lost {
-    /// Returns IsLost for an octet that is not SACKed.
+    /// Returns the result of IsLost for an octet that is not SACKed.
     pub(crate) fn covers(self, octet: u64) -> bool {
         octet < self.edge
     }

@@ -16,9 +16,8 @@ const MAX_ACK_DELAY: Span = Span::ms(200);
 /// The probe timeout without a measurement of the round trip (RFC 8985, section 7.2).
 const FIRST_PROBE: Span = Span::s(1);
 
-/// Returns the longest time for which the other side is expected to delay an acknowledgment. Linux uses
-/// its minimum timeout, which has this
-/// value by default.
+/// Returns the longest time for which the other side is expected to delay an acknowledgment. Linux uses its
+/// minimum timeout, which by default has the same value as [`MAX_ACK_DELAY`].
 fn longest_ack_delay(profile: &Profile) -> Span {
     match profile.rtt_arithmetic {
         RttArithmetic::Linux => profile.min_rto,
@@ -31,7 +30,7 @@ fn longest_ack_delay(profile: &Profile) -> Span {
 pub(crate) enum Phase {
     /// No reaction.
     Open,
-    /// The window decreases because of a mark, or of a loss that a probe has repaired.
+    /// The window decreases because of a mark, or because of a loss that a probe has repaired.
     Reduction,
     /// The sender repairs losses that acknowledgments have reported: fast recovery.
     Recovery,
@@ -44,7 +43,8 @@ pub(crate) enum Phase {
 pub(crate) enum Timer {
     /// The retransmission timeout (RFC 6298).
     Timeout,
-    /// When segments that may still be reordered count as lost (RFC 8985, section 6.2, step 5).
+    /// The time at which segments that have so far been considered reordered count as lost (RFC
+    /// 8985, section 6.2, step 5).
     Reordering,
     /// The probe timeout (RFC 8985, section 7.2).
     Probe,
@@ -127,7 +127,7 @@ pub(crate) struct Tracking {
     pub partial_end: u64,
     pub undo: Undo,
     pub deviation: Deviation,
-    /// The departure times of paced segments and of bursts; kept as of the first departure.
+    /// The departure times of paced segments and of bursts; `None` until they are first needed.
     pub pace: Option<Box<Pace>>,
 }
 
@@ -151,7 +151,7 @@ impl Tracking {
         }
     }
 
-    /// Records that a new segment of `len` bytes leaves, which ends at `end`.
+    /// Records that a new segment of `len` bytes, which ends at `end`, is being sent.
     #[inline(always)]
     pub(crate) fn sent_new(&mut self, now: Instant, len: u32, end: u64, profile: &Profile) {
         self.segments.sent(now, end);
@@ -188,7 +188,8 @@ impl Tracking {
         self.is_calm() && !self.probe_due && !self.retransmission_due
     }
 
-    /// Returns whether the window has no room until an arrival or a timer.
+    /// Returns whether the window has no room for a segment until something arrives or the timer
+    /// fires.
     #[inline(always)]
     pub(crate) fn fills(&self, window: &Window, profile: &Profile) -> bool {
         let urgent = self.retransmission_due || self.probe_due;

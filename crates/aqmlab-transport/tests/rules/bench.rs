@@ -98,14 +98,14 @@ impl Bench {
         self.arrive_with_bytes(seg, &bytes)
     }
 
-    /// Does the same with blocks given as bytes, counted from 0.
+    /// Does the same as `arrive_with`, with blocks given as bytes, counted from 0.
     pub fn arrive_with_bytes(&mut self, seg: Segment, blocks: &[(u32, u32)]) -> Vec<Segment> {
         let option = option(blocks.iter().copied());
         self.endpoint.on_segment_with_sack(self.now, &seg, &option, false, &self.profile);
         self.drain()
     }
 
-    /// Advances to the time at which the endpoint's timer must be called.
+    /// Advances to the time at which the endpoint's timer is due, and lets it fire.
     pub fn fire(&mut self) -> Vec<Segment> {
         self.now = self.endpoint.deadline().expect("a timer is running");
         self.endpoint.on_timer(self.now, &self.profile);
@@ -147,7 +147,7 @@ pub fn by_segments(window: u64, switches: &[&'static str]) -> Bench {
     by_segments_with(window, switches, &[])
 }
 
-/// Returns the same sender with these further values.
+/// Returns the same sender as `by_segments`, with these further values.
 pub fn by_segments_with(window: u64, switches: &[&'static str], values: &[(&'static str, Value)]) -> Bench {
     let mut given = vec![sack(), iw(window), ("sack_pipe", Value::Choice("segments"))];
     given.extend(switches.iter().map(|name| (*name, Value::Flag(true))));

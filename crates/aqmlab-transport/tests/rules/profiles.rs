@@ -122,8 +122,9 @@ fn half_of_the_congestion_window_is_cut_to_whole_segments() {
     }
 }
 
-/// Sixteen segments are acknowledged individually after a pause, and two starting with a first mark
-/// or with a segment that is not ECN-capable; a segment with CWR is acknowledged at once.
+/// Sixteen segments are acknowledged individually after a pause; so are two segments starting with
+/// a first mark or with a segment that is not ECN-capable; a segment with CWR is acknowledged at
+/// once.
 #[test]
 fn segments_are_acknowledged_each_after_a_pause_and_at_marks() {
     let given = [("quick_acks_again", Value::Integer(16)), ("ecn", Value::Flag(true))];
@@ -164,8 +165,8 @@ fn an_acknowledgment_that_is_due_leaves_before_the_answer() {
     }
 }
 
-/// A segment that had already arrived is the first of sixteen acknowledged individually; data
-/// beyond a hole also ends a pause.
+/// A segment that had already arrived is the first of sixteen segments that are acknowledged
+/// individually; data beyond a hole also ends a pause.
 #[test]
 fn segments_are_acknowledged_each_from_a_repetition_on() {
     let mut b = Bench::accepted(&[("quick_acks_again", Value::Integer(16))]);
@@ -292,7 +293,7 @@ fn the_windows_of_the_hosts_bound_the_flight() {
     }
 }
 
-/// Returns a sender whose data, `segments` segments, has all been acknowledged.
+/// Returns a sender of `segments` segments, all of which have been acknowledged.
 fn idle_after(segments: u32, lose_first: bool) -> Bench {
     let mut b = Bench::new(Role::Active, &[iw(4), ("idle_restart", Value::Choice("rfc2861"))]);
     b.connect();

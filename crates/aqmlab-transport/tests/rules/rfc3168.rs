@@ -295,7 +295,8 @@ fn an_echo_at_a_window_of_one_by_variant() {
     ];
     for (word, at_once, window, ssthresh) in table {
         let at_one = ("ecn_at_one", Value::Choice(word));
-        // The window is halved from its value when the echo arrives, with nothing else in flight.
+        // When the echo arrives, nothing else is in flight, so the value that is halved is the
+        // window.
         let base = ("reduction_base", Value::Choice("window"));
         let mut b = Bench::established(&[iw(1), ecn()[1].clone(), at_one, base]);
         let sent = b.arrive(echo(1));

@@ -65,7 +65,7 @@ fn the_third_duplicate_retransmits_and_halves() {
     assert_eq!(numbers(&sent), [0]);
     assert_eq!((b.endpoint.cwnd(), b.endpoint.ssthresh()), (5.0, 5.0), "half of ten, and no inflation");
     assert!(b.endpoint.is_recovering());
-    // RecoveryPoint covers all data sent, so an acknowledgment of less does not end recovery.
+    // RecoveryPoint covers all data sent, so an acknowledgment of less data does not end recovery.
     b.ack(9);
     assert!(b.endpoint.is_recovering());
     b.ack(10);
@@ -164,8 +164,8 @@ fn a_retransmission_ends_where_the_hole_does() {
 #[test]
 fn new_data_goes_before_holes_that_may_yet_be_reordering() {
     let mut b = ten();
-    // 0 is lost. 8 has not arrived either, but as only 9 above it has, IsLost does not count 8 as
-    // lost.
+    // 0 is lost. 8 has not arrived either, but IsLost does not count it as lost, because only one
+    // segment above it, 9, has arrived.
     let sent = b.ack_with(0, &[(9, 10), (1, 8)]);
     assert_eq!(numbers(&sent), [0, 10, 11, 12]);
 }

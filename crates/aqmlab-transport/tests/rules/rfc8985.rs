@@ -84,7 +84,7 @@ fn blocks_that_arrive_together_are_no_reordering() {
 }
 
 /// RACK.rtt is the round trip of the most recently delivered segment, which is longer than the
-/// round trip of RACK.segment if it was sent earlier.
+/// round trip of RACK.segment if that segment was sent later.
 ///
 /// Rules: 8985 6.2 RACK.rtt
 #[test]

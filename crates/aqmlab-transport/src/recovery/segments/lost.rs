@@ -7,7 +7,7 @@ use crate::profile::Profile;
 use crate::recovery::sent::{AGAIN, LOST, REPEATED, SACKED, Sent};
 
 /// The number of newly lost segments, and the latest time at which a further segment counts as lost
-/// unless it arrives first; that time is zero if there is no such segment.
+/// unless it arrives first; that time is zero if no further segment may count as lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Judgment {
     found: Found,
@@ -17,8 +17,7 @@ struct Judgment {
 impl Judgment {
     const NOTHING: Judgment = Judgment { found: Found { segments: 0, copies: 0 }, late_at: Instant::ZERO };
 
-    /// Judges a segment that left before the most recently sent one that has arrived; returns whether
-    /// it is lost.
+    /// Judges a segment that left before another one that has already arrived; returns whether it is lost.
     #[inline]
     fn includes(&mut self, segment: Sent, late_at: Instant, now: Instant) -> bool {
         if late_at > now {
@@ -54,8 +53,8 @@ impl Segments {
         (found, (late_at > now).then(|| late_at - now))
     }
 
-    /// Judges segments that were sent only once, up to the first that left after the most recently sent
-    /// one that has arrived.
+    /// Judges, in order, the segments that were sent only once. Stops at the first of them that left after
+    /// the most recently sent segment that has arrived.
     #[inline(always)]
     fn judge_originals(&mut self, now: Instant, window: Span, judgment: &mut Judgment) {
         let mut at = self.judged.max(self.first);
@@ -88,8 +87,8 @@ impl Segments {
         }
     }
 
-    /// Judges a segment or copy that left before the most recently sent one that has arrived; returns
-    /// whether it may still arrive.
+    /// Judges a segment or copy that left before another one that has already arrived; returns whether it may
+    /// still arrive.
     #[inline]
     fn judge(&mut self, at: usize, now: Instant, window: Span, judgment: &mut Judgment) -> bool {
         let late_at = self.rack.late_at(self.list[at].at(), window);
@@ -108,8 +107,8 @@ impl Segments {
         segment.may_arrive().then_some(at)
     }
 
-    /// Returns what [`Segments::find_lost_by_time`] should find, computed segment by segment as in
-    /// RFC 8985.
+    /// Returns the result that [`Segments::find_lost_by_time`] should have, computed segment by
+    /// segment as in RFC 8985.
     fn late_ones(&self, now: Instant, window: Span) -> Judgment {
         let mut judgment = Judgment::NOTHING;
         let outstanding = self.list[self.first..].iter().filter(|segment| segment.may_arrive());
@@ -181,7 +180,7 @@ impl Segments {
         self.places(self.repaired).find(|at| self.list[*at].marks() & (LOST | AGAIN) == LOST)
     }
 
-    /// Does the same, and lets the next search begin at this position.
+    /// Does the same as `first_lost`, and lets the next search begin at the position found.
     #[inline]
     pub(crate) fn next_lost(&mut self) -> Option<usize> {
         let place = self.first_lost();
@@ -189,7 +188,8 @@ impl Segments {
         place
     }
 
-    /// Records that a copy is leaving, and forgets earlier copies that have arrived.
+    /// Records that a copy is leaving, and forgets the earliest copies that have arrived, are lost
+    /// or were sent again.
     pub(super) fn list_copy(&mut self, copy: (Instant, u64)) {
         while self.copies.front().is_some_and(|(left, end)| self.place_of_copy(*left, *end).is_none()) {
             self.copies.pop_front();

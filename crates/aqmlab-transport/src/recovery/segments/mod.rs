@@ -1,6 +1,6 @@
 //! The list of outstanding segments: when each was sent, and whether it is SACKed, lost or retransmitted.
-//! Losses follow from the order of departures (RACK, RFC 8985, section 6) or from SACKed segments above
-//! (IsLost, RFC 6675, section 4); the pipe is a sum of counts.
+//! Losses are inferred from the order of departures (RACK, RFC 8985, section 6) or from the number of SACKed
+//! segments above a segment (IsLost, RFC 6675, section 4); the pipe is computed from counts.
 
 mod duplicates;
 mod lost;
@@ -58,7 +58,7 @@ pub(crate) struct Segments {
     copies: VecDeque<(Instant, u64)>,
     /// The ranges of offsets that SACK options have reported.
     sacked_ranges: Ranges,
-    /// The latest SACK option, if everything that it reports is known here.
+    /// The latest SACK option, if everything that it reports has been processed here.
     latest: Sack,
     sacked: u32,
     lost: u32,
@@ -104,8 +104,8 @@ impl Segments {
         self.list.push(Sent::new(now, end, 0));
     }
 
-    /// Frees memory if at least half of the list is acknowledged, so that on average at most one segment
-    /// moves for each segment sent.
+    /// Makes room by removing the acknowledged part of the list if it is at least half of the list, so that
+    /// on average at most one segment moves for each segment sent.
     #[cold]
     fn move_down(&mut self) {
         if 2 * self.first >= self.list.len() {
@@ -208,7 +208,7 @@ impl Segments {
         }
     }
 
-    /// Subtracts from the counts a segment that leaves the list or changes its marks.
+    /// Subtracts this segment from the counts, because it leaves the list or its marks change.
     fn unmark(&mut self, segment: &Sent) {
         self.sacked -= u32::from(segment.has(SACKED));
         self.lost -= u32::from(segment.has(LOST));
@@ -227,7 +227,7 @@ impl Segments {
     }
 
     /// Returns whether a segment sent after the first outstanding one has arrived; if all outstanding
-    /// segments are in flight, it must have been a copy.
+    /// segments are in flight, the one that has arrived must have been a copy.
     pub(crate) fn first_is_overtaken(&self) -> bool {
         self.front().is_some_and(|first| self.rack.is_after(first.at(), first.end))
     }
@@ -237,7 +237,7 @@ impl Segments {
         (self.begin(at, una), self.list[at].end)
     }
 
-    /// Notes that the segment at this position is retransmitted, up to `end`; this is lower than the
+    /// Notes that the segment at this position is retransmitted, up to `end`, which is lower than the
     /// segment's previous end if segments have become smaller.
     pub(crate) fn sent_again(&mut self, now: Instant, at: usize, end: u64) {
         let segment = self.list[at];

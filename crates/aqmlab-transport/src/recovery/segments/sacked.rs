@@ -45,8 +45,8 @@ impl Segments {
         Some(self.rack.originals_arrived(now, &segment, &segment))
     }
 
-    /// Remembers an option whose blocks are all known already; pass `None` if some are not, or if
-    /// the option reports duplicates.
+    /// Remembers an option whose blocks have all been processed; pass `None` if some have not, or
+    /// if the option reports duplicates.
     #[inline]
     pub(crate) fn remember(&mut self, option: Option<&Sack>) {
         self.latest = *option.filter(|_| self.sacked > 0).unwrap_or(&Sack::NONE);
@@ -126,9 +126,9 @@ impl Segments {
         self.first + self.list[self.first..].partition_point(|segment| segment.end <= number)
     }
 
-    /// Returns the round-trip time that an acknowledgment measures. With `stamped`, time stamps
-    /// distinguish the copies of a segment, and the latest copy is measured unless the acknowledgment
-    /// arrives too soon to be for it.
+    /// Returns the round-trip time that an acknowledgment measures. With `stamped`, time stamps distinguish
+    /// the copies of a segment, and the latest copy is measured unless the acknowledgment has arrived too
+    /// soon to be for that copy.
     pub(crate) fn round_trip(&self, news: &News, stamped: bool) -> Option<Span> {
         let (first, once) = news.first.unzip();
         let by_copy = || first.filter(|rtt| stamped && !self.rack.is_too_soon(*rtt));
