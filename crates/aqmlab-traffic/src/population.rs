@@ -214,7 +214,7 @@ pub struct Users {
 struct User {
     /// Number of connections opened so far.
     opened: u32,
-    /// Whether the user waits for an event of the last connection.
+    /// Whether the user is waiting for an event of the latest connection.
     waits: bool,
 }
 

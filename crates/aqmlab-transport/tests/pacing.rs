@@ -1,5 +1,5 @@
 //! Paced segments leave in bursts, at the rate that the window and the round-trip time determine;
-//! without pacing, they do not.
+//! without pacing, the whole flight leaves at once.
 
 mod support;
 

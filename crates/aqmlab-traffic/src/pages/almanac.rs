@@ -46,7 +46,7 @@ const FIVE: [f64; 5] = [
     0.674_489_750_196_081_7,
     1.281_551_565_544_600_4,
 ];
-/// The same for tables that give only p10 and p90.
+/// The first and the last of these values, for tables that give only p10 and p90.
 const TWO: [f64; 2] = [FIVE[0], FIVE[4]];
 
 /// The extrapolation ends at this many standard deviations; no quantity is drawn beyond. The limit

@@ -146,7 +146,8 @@ pub(crate) enum Algorithm<'m> {
 }
 
 impl<'m> Algorithm<'m> {
-    /// Returns the control that `profile` names; if it needs a memory, it gets it from `memory`.
+    /// Returns the control that `profile` names; if the control needs a memory, `memory` provides
+    /// it.
     #[inline(always)]
     pub(crate) fn of(profile: &Profile, memory: impl FnOnce() -> &'m mut Memory) -> Self {
         if profile.remembers() { Algorithm::kept(profile, memory()) } else { Algorithm::Reno(Reno) }

@@ -48,9 +48,8 @@ impl ClassicEcn {
         self.0.put(AGREED, self.asks(profile) && is_setup_syn(flags));
     }
 
-    /// Processes a repeated SYN with these flags, or a SYN-ACK in SYN-RECEIVED. If it does not
-    /// request ECN, it disables ECN (RFC 3168, 6.1.1); if it does request ECN, it cannot enable ECN
-    /// again.
+    /// Processes a repeated SYN with these flags, or a SYN-ACK in SYN-RECEIVED. A segment that does
+    /// not request ECN disables it (RFC 3168, 6.1.1); one that does cannot enable it again.
     pub(crate) fn on_syn_again(&mut self, flags: Flags) {
         let setup = if flags.has(Flags::ACK) { is_setup_syn_ack(flags) } else { is_setup_syn(flags) };
         if !setup {
@@ -101,7 +100,7 @@ impl ClassicEcn {
         marked != before
     }
 
-    /// Returns whether ECE or CWR has anything to report, or must be reset after a report.
+    /// Returns whether the next segment may have to carry ECE or CWR, or may change this state.
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
         self.0.any(ECHO | CE_SINCE_ACK | CWR_DUE)

@@ -183,7 +183,7 @@ fn segments_are_acknowledged_each_from_a_repetition_on() {
 
 /// Five segments let the window grow, and the next four are also acknowledged individually. If the
 /// first data is beyond a hole, only segments that let the window grow are acknowledged
-/// individually: the acknowledgment of that data is one of these and ends the initial phase.
+/// individually: that data is such a segment, and its acknowledgment ends the initial phase.
 #[test]
 fn segments_that_let_the_window_grow_are_acknowledged_each() {
     let order = |growing, sack: bool, first: u32| -> Vec<usize> {

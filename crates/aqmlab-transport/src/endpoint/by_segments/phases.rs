@@ -12,7 +12,7 @@ impl Endpoint {
         let tracking = self.tracking_mut();
         let Some(probe) = tracking.probe.filter(|probe| ack >= probe.end) else { return false };
         if !probe.again || !news || twice {
-            tracking.probe = None; // new data, or both copies have arrived
+            tracking.probe = None; // the probe was new data, or both copies have arrived
             return false;
         }
         if ack > probe.end {
