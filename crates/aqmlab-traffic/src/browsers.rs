@@ -37,7 +37,7 @@ pub struct BrowserPlan {
     pub think: Distribution,
 }
 
-/// The position of each of a page's draws in the page's stream.
+/// Identifies one of a page's draws by its position in the page's stream.
 #[derive(Clone, Copy)]
 enum OfPage {
     Embedded = 0,

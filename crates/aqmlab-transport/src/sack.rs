@@ -24,13 +24,13 @@ impl Sack {
         Sack { blocks: [(from, to), (0, 0), (0, 0), (0, 0)], count: 1 }
     }
 
-    /// Returns the blocks; each has its first sequence number and the one after its last.
+    /// Returns the blocks; each is given by its first sequence number and the one after its last.
     pub fn blocks(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]
     }
 
     /// Returns whether all blocks except the first also occur, in the same order, in an earlier
-    /// option, which either began with them or had one block before them.
+    /// option, which either begins with them or has one block before them.
     #[inline]
     pub(crate) fn repeats_all_but_first(&self, earlier: &Sack) -> bool {
         let others = self.blocks().get(1..).unwrap_or_default();

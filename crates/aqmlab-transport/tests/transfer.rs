@@ -41,7 +41,7 @@ fn data_flows_both_ways_and_both_sides_close() {
     }
 }
 
-/// Without loss and without delayed ACKs, flights double each round-trip time.
+/// Without loss and without delayed ACKs, the flight doubles in each round-trip time.
 #[test]
 fn loss_free_flights_double() {
     let mut net = pair("ns2");

@@ -31,7 +31,7 @@ pub enum ObjectType {
     Font,
     /// An image.
     Image,
-    /// Everything else: JSON, XML, text, and documents embedded in the document.
+    /// Everything else: JSON, XML, text, and documents embedded in the page's document.
     Data,
 }
 

@@ -109,7 +109,7 @@ pub struct PageEnded {
 const EMBEDDED: [ObjectType; 4] =
     [ObjectType::Script, ObjectType::Style, ObjectType::Font, ObjectType::Image];
 
-/// The position of each of a page's own draws in the page's stream.
+/// Identifies one of a page's own draws by its position in the page's stream.
 #[derive(Clone, Copy)]
 enum OfPage {
     Weight = 0,
@@ -118,7 +118,7 @@ enum OfPage {
     Parse = 3,
 }
 
-/// The position of each of an object's draws among the [`OF_OBJECT`] draws of that object.
+/// Identifies one of the [`OF_OBJECT`] draws of an object by its position among them.
 #[derive(Clone, Copy)]
 enum OfObject {
     Type = 0,

@@ -18,8 +18,8 @@ const LOOKS: u64 = 31;
 /// Length, in milliseconds, of the initial part of a stage, in which round trips do not count because queues
 /// are still long.
 const SETTLING: u64 = 1000;
-/// Where the function is flat, the number of acknowledged segments that opens the window by one
-/// segment; as a multiple of the window.
+/// Number of acknowledged segments, as a multiple of the window, that opens the window by one
+/// segment where the function is flat.
 const FLAT: u32 = 100;
 /// Maximum number of acknowledged segments that opens the window by one segment before the first
 /// loss.

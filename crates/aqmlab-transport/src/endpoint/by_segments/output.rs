@@ -111,7 +111,7 @@ impl Endpoint {
         tracking.probe_due || room && (new || tracking.segments.first_lost().is_some())
     }
 
-    /// Returns new data, and the number of segments in flight including it.
+    /// Returns new data, and the number of segments in flight including this data.
     #[inline(always)]
     fn transmit_new(&mut self, now: Instant, profile: &Profile) -> (Segment, u32) {
         let segment = self.new_data(now, profile);
