@@ -301,9 +301,8 @@ impl Endpoint {
         tracked || self.troubles.get().recovery.is_recovering()
     }
 
-    /// Returns the blocks of the segment that [`Endpoint::poll_transmit`] has just returned, if
-    /// that segment has a nonzero
-    /// [`Segment::sack_len`](crate::Segment::sack_len).
+    /// Returns the blocks of the segment that [`Endpoint::poll_transmit`] has just returned,
+    /// provided that this segment has a nonzero [`Segment::sack_len`](crate::Segment::sack_len).
     pub fn sack(&self, profile: &Profile) -> Sack {
         self.receiver.sack(&self.troubles, profile)
     }

@@ -82,9 +82,8 @@ impl Endpoint {
 
     /// Returns the next segment that does not wait for the sender's delay ([`Profile::send_jitter`]), or
     /// `None` if there is none: an acknowledgment, a SYN-ACK, a RST, a fast retransmission or limited
-    /// transmit. A host with this delay
-    /// first requests these segments, then asks whether there [are more](Endpoint::wants_to_send), and
-    /// requests the rest after the delay.
+    /// transmit. A host with such a delay first requests these segments, then asks whether there [are
+    /// more](Endpoint::wants_to_send), and requests the rest after the delay.
     #[cold]
     pub fn poll_prompt(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if !self.state.is_synchronised() && self.state != State::SynSent || self.notes.any(RESET) {

@@ -119,8 +119,7 @@ impl Segments {
     }
 
     /// IsLost of RFC 6675, section 4, in segments: marks as lost each segment above which `dupthresh`
-    /// segments are SACKed. Returns the number
-    /// of newly lost segments.
+    /// segments are SACKed. Returns the number of newly lost segments.
     pub(crate) fn find_lost_by_count(&mut self, dupthresh: u32) -> Found {
         let (mut above, mut found) = (self.sacked, Found::default());
         for at in self.places(0) {
