@@ -1,4 +1,4 @@
-"""Try seeded mutations: each is an error in transport, a law, the simulator or a statistic to be detected.
+"""Try seeded mutations: errors in transport, laws, the simulator or statistics that the tests must detect.
 
 Each entry of tests/mutations/mutations.toml changes one expression of one file. For each, this program
 applies the change to a copy of the tree, builds, runs the named tests, and expects them to fail. A mutation
@@ -78,7 +78,8 @@ def run_tests(tests: str, seconds: int, *, only_build: bool = False) -> subproce
     # A failing property must not leave its counterexample in the copy.
     environment["PROPTEST_DISABLE_FAILURE_PERSISTENCE"] = "1"
     if is_python(tests):
-        # The copy precedes the installed package (the tree itself); no byte code, as it is matched by time.
+        # The copy precedes the installed package (the tree itself); no byte code, which is matched to its
+        # source by time only.
         environment |= {"PYTHONPATH": str(TREE / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
         selected = ["-x", "-p", "no:cacheprovider", "-m", "not slow", *tests.split()]
         command = [interpreter(), "-m", "pytest", *selected]

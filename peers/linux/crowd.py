@@ -197,7 +197,7 @@ class Run:
         return sender
 
     def write(self) -> None:
-        """Write at all senders, so that segments are full and without PSH, which a full buffer would cause."""
+        """Write at all senders, so that segments are full; no buffer fills, because that would set PSH."""
         for sender in self.senders:
             try:
                 while struct.unpack("i", fcntl.ioctl(sender, SIOCOUTQNSD, bytes(4)))[0] < WINDOW // 2:

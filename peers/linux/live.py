@@ -17,7 +17,7 @@ next timer when all are idle, so nothing is late, however slow or busy the machi
 only for trials. Its modules are taken from ../lib/uml/modules next to the kernel.
 
 The root file system of the kernel is this machine's, read-only; only the folder of DIRECTORY can be written.
-It needs root, ptrace, and room for the guest's memory (`AQMLAB_GUEST_MEMORY`, `1G`) in /dev/shm, of which
+The script needs root, ptrace, and room for the guest's memory (`AQMLAB_GUEST_MEMORY`, `1G`) in /dev/shm, of which
 only the used part is occupied.
 """
 
@@ -59,7 +59,7 @@ def load(folder: str) -> None:
         if any(word in line[0] for word in wanted):
             for module in reversed(line):
                 file = os.open(os.path.join(folder, module), os.O_RDONLY)
-                libc.syscall(FINIT_MODULE, file, b"", 0)  # one that exists already is no error
+                libc.syscall(FINIT_MODULE, file, b"", 0)  # a module that is already loaded is no error
                 os.close(file)
 
 

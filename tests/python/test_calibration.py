@@ -350,7 +350,7 @@ def test_responses_that_go_different_ways_are_refused(calibrate):
     ):
         calibrate(scenario, classes=["web", "back"])
     found = calibrate(scenario, classes=["web", "back"], direction="named")
-    # The second class sends the request, and a header with each SYN, request and second segment.
+    # In this direction, the second class adds its requests, and headers of SYNs, requests and delayed ACKs.
     assert 3.5e6 / 8 / (ON_THE_WIRE + 1500) < found.values["web"] < 3.5e6 / 8 / (ON_THE_WIRE + 600)
 
 

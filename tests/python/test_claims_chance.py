@@ -7,7 +7,7 @@ from claim_worlds import BUFFER, COUNT, World, status, table
 
 
 def rates(text, draw, repetitions=400, seeds=10):
-    """Shares of worlds in which a claim holds and fails."""
+    """Share of worlds in which a claim holds, and share of worlds in which it fails."""
     rng = np.random.default_rng(11)
     found = [status(text, draw(rng, seeds)) for _ in range(repetitions)]
     return tuple(found.count(of) / repetitions for of in ("holds", "fails"))

@@ -314,7 +314,7 @@ def test_a_distribution_that_lacks_packets_is_serious(damaged):
         "* REPLACE (weight + (kind = 'sojourn_ns' AND low = 0)::INTEGER AS weight)",
     )
     checks = checks_of(damaged)
-    if not checks["distribution"].doubts:  # if every packet waited, change any bin
+    if not checks["distribution"].doubts:  # if every packet waited, there is no such bin: change all of them
         rewrite(damaged / "red" / "seed-2" / "histograms.parquet", "* REPLACE (weight + 1 AS weight)")
         checks = checks_of(damaged)
     assert "lacks packets (seed 2)" in only(checks["distribution"]).sentence

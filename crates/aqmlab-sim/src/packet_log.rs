@@ -33,7 +33,7 @@ pub struct PacketLog {
     filter: Filter,
     table: Table,
     limit: usize,
-    /// The instant at which there were more rows than the limit.
+    /// The instant at which the number of rows first exceeded the limit.
     full_at: Option<Instant>,
 }
 
@@ -82,7 +82,7 @@ impl PacketLog {
         ]);
     }
 
-    /// Returns when there were more rows than the limit, if there were.
+    /// Returns when the number of rows first exceeded the limit, if it did.
     pub const fn full_at(&self) -> Option<Instant> {
         self.full_at
     }
