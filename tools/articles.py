@@ -49,7 +49,7 @@ def lower(body: str) -> str:
 
 
 def title_of(paper: Paper, card: dict[str, Any]) -> str:
-    """``[Re]`` or ``[¬Re]``, by the outcome of most decided firm findings, and the paper's title."""
+    """``[Re]`` or ``[¬Re]``, by the outcome of the majority of decided firm findings, and the title."""
     firm = card["counts"]["firm"]
     return f"{'[Re]' if firm['holds'] > firm['fails'] else '[¬Re]'} {paper.title}"
 

@@ -13,8 +13,8 @@ With `--both` as the first option, this script runs `aqmlab run --both`, which a
 
 With CONFIG_UML_TIME_TRAVEL_SUPPORT the kernel's clock stands still while any thread computes and jumps to the
 next timer when all are idle, so nothing is late, however slow or busy the machine is. Debian's package
-`user-mode-linux` has a kernel without it, and with a tick of 10 ms: it runs in real time, and is suitable
-only for trials. Its modules are taken from ../lib/uml/modules next to the kernel.
+`user-mode-linux` has a kernel without that option, and with a tick of 10 ms: it runs in real time, and is suitable
+only for trials. The kernel's modules are taken from ../lib/uml/modules, relative to the folder of KERNEL.
 
 The root file system of the kernel is this machine's, read-only; only the folder of DIRECTORY can be written.
 The script needs root, ptrace, and room for the guest's memory (`AQMLAB_GUEST_MEMORY`, `1G`) in /dev/shm, of which

@@ -21,7 +21,7 @@ Job = dict[str, Any]
 
 
 def reseal(run: Path, **changes: Any) -> None:
-    """Do what :mod:`resealed` does; it is next to this file, in a folder that the program does not search."""
+    """Do what :mod:`resealed` does; the program does not search the folder of that file and this one."""
     sys.path.append(str(Path(__file__).parent))
     from resealed import reseal as change
 

@@ -30,7 +30,7 @@ SILENCE_S = 3.0
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """The directory of the sweep, executed on this machine, whose runs are long enough to be disturbed."""
+    """The directory of the sweep, executed on this machine; its runs are long enough to be disturbed."""
     folder = tmp_path_factory.mktemp("undisturbed")
     (folder / "tiny.toml").write_text(tomli_w.dumps(tiny(duration="200s")), encoding="utf-8")
     sweep = aqmlab.sweep(folder / "tiny.toml", report=False, store=folder / "store", jobs=2)

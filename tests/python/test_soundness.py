@@ -420,7 +420,7 @@ def carrying(tmp_path_factory):
 
 
 def carried(results, more=None):
-    """The result of the check if the flows of a class had received ``more`` bytes in addition."""
+    """The check's result if the flows of each class in ``more`` had received that many more bytes."""
     measured = results.measured
 
     def doctored(cell=None):

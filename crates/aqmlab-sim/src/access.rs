@@ -241,7 +241,7 @@ impl Pending {
         self.0 = self.0.saturating_add(1);
     }
 
-    /// Removes a packet that has arrived from the count; the packet may be one that was never counted.
+    /// Subtracts a packet that has arrived, which may be one that was never counted.
     #[inline]
     pub fn one_less(&mut self) {
         if self.0 != Self::TOO_MANY {

@@ -211,8 +211,8 @@ impl Connection {
         self.endpoint(end).state() == State::TimeWait
     }
 
-    /// Ends an end's wait for late packets ([`State::TimeWait`]) if it should have ended before
-    /// `now`. To be called when a packet arrives, because no event ends such a wait.
+    /// Completes the wait of an end for late packets ([`State::TimeWait`]) if that wait was due to
+    /// end before `now`. To be called when a packet arrives, because no event ends the wait.
     pub fn catch_up(&mut self, end: End, now: Instant, tcp: &Profile) {
         let endpoint = self.endpoint(end);
         if endpoint.state() == State::TimeWait && endpoint.deadline().is_some_and(|at| at < now) {

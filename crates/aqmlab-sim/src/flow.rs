@@ -127,8 +127,8 @@ impl Flow {
             }
     }
 
-    /// Returns the same for flows with applications that watch their streams, and for packets that
-    /// open or close a connection.
+    /// Does the same as [`Flow::can_be_served_ahead`] for flows with applications that watch their
+    /// streams, and for packets that open or close a connection.
     #[inline(never)]
     pub fn changes_alone(&self, end: End, due: Instant) -> bool {
         self.pending.is_none()

@@ -91,8 +91,8 @@ fn queues_see_packets_behind_an_entry_and_before_an_exit() {
         let r = record(&scenario(traffic, &format!("[[delay]]\ndelay = \"2s\"\nat = \"{at}\"\n")), 1);
         (summary(&r, "bottleneck", "*", "arrivals_packets"), flows(&r, "x", "delivered_bytes")[0])
     };
-    // 1000 packets per second are sent for 10 seconds; those of the last 2 seconds (and of 10 ms
-    // for the path) have not arrived.
+    // 1000 packets per second are sent for 10 seconds; those of the last 2.01 s have not arrived,
+    // because of the stage (2 s) and the path (10 ms).
     assert_eq!(arrivals("entry"), (8000, 7_990_000));
     assert_eq!(arrivals("exit"), (10_000, 7_990_000));
 }

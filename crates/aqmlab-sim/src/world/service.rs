@@ -519,8 +519,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         Served { completed: complete, answered, over, to_send }
     }
 
-    /// Notifies the application at an end of the position of its streams, and returns the number of
-    /// requests that have been answered.
+    /// Passes the position of an end's streams to the application at that end, and returns the
+    /// number of requests that have been answered.
     #[inline(never)]
     fn notify_session(
         mut self,
@@ -566,8 +566,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         answered
     }
 
-    /// Notifies the population that opened a connection of the connection's state, as seen from the
-    /// client's end.
+    /// Passes the state of a connection, as seen from the client's end, to the population that
+    /// opened the connection.
     #[cold]
     fn notify_population(
         self,
