@@ -79,7 +79,7 @@ pub struct Opener {
     pub population: Population,
     /// Whether each flow is one connection, or one stream of datagrams.
     pub is_list: bool,
-    /// The instant at which connections cease to be opened.
+    /// The instant from which no further connections are opened.
     pub until: Instant,
     /// Index of the class.
     pub class: u32,

@@ -57,7 +57,7 @@ impl OptionTable {
     }
 
     /// Adds an entry for `packet`, which is the packet of `segment` and has options. Returns the
-    /// packet with the number of the entry.
+    /// packet, which then contains the number of the entry.
     #[cold]
     pub fn put(&mut self, packet: SimPacket, segment: &Segment, sack: Sack) -> SimPacket {
         let Some(place) = self.free.pop() else {
