@@ -140,7 +140,7 @@ def judge(tests: str) -> tuple[bool, str]:
         return False, "SURVIVED"
     failed = re.findall(r"^    ([\w:]+)$|^FAILED (\S+)", result.stdout, re.MULTILINE)
     if not failed and "panicked" not in result.stdout + result.stderr:
-        return False, "NO TEST FAILED, but they ended with errors\n" + (result.stdout + result.stderr)[-1500:]
+        return False, "NO TEST FAILED, but the run had errors\n" + (result.stdout + result.stderr)[-1500:]
     return True, ", ".join(dict.fromkeys(rust or python for rust, python in failed))
 
 

@@ -134,7 +134,7 @@ class Run:
                 f"route add default via {net}.2",
             )
             setting("tcp_ecn", self.case["ecn"])
-            # Otherwise flows whose SYN is lost have no ECN, and their number is random.
+            # Otherwise, flows whose SYN is lost have no ECN, and their number is random.
             setting("tcp_ecn_fallback", "0")
             setting("tcp_no_metrics_save", "1")
         enter(self.spaces["r"])

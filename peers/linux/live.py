@@ -11,7 +11,7 @@ started again. The exit code is that of aqmlab, or 3 if the kernel does not boot
 With `--both` as the first option, this script runs `aqmlab run --both`, which also simulates the same seeds; with
 `--sweep`, it runs `aqmlab sweep --host live` with DIRECTORY as the store.
 
-With CONFIG_UML_TIME_TRAVEL_SUPPORT the kernel's clock stands still while any thread computes and jumps to the
+With CONFIG_UML_TIME_TRAVEL_SUPPORT, the kernel's clock stands still while any thread computes and jumps to the
 next timer when all are idle, so nothing is late, however slow or busy the machine is. Debian's package
 `user-mode-linux` has a kernel without that option, and with a tick of 10 ms: it runs in real time, and is suitable
 only for trials. The kernel's modules are taken from ../lib/uml/modules, relative to the folder of KERNEL.

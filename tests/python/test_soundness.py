@@ -105,7 +105,7 @@ def test_the_queue_that_is_the_bottleneck_instead_is_named(tmp_path):
 
 
 def test_a_discipline_that_never_acts_is_told(ask):
-    """A window limit keeps the backlog far from the buffer; with greedy flows that is a warning."""
+    """A window limit keeps the backlog far from the buffer; with greedy flows, that is a warning."""
     doubt = only(ask(runs=1, traffic__tcp={"max_window": 6})["bottleneck"])
     assert doubt.severity == "warning"
     assert "neither dropped nor marked a packet" in doubt.sentence

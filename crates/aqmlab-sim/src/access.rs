@@ -23,7 +23,7 @@ pub enum AccessLink {
 }
 
 impl AccessLink {
-    /// Returns the end of the flow at which the link is.
+    /// Returns the end of the flow that the link connects to the network.
     pub const fn end(self) -> End {
         match self {
             AccessLink::ClientOut | AccessLink::ClientIn => End::Client,

@@ -38,7 +38,7 @@ pub struct PacketLog {
 }
 
 impl PacketLog {
-    /// Creates a log without rows that may have at most `limit` rows.
+    /// Creates an empty log, which may have at most `limit` rows.
     pub fn new(filter: Filter, limit: u64) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         PacketLog { filter, table: Table::new(&schema::PACKETS), limit, full_at: None }
