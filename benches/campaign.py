@@ -99,7 +99,7 @@ class Campaign:
     # --- our event loop -----------------------------------------------------------------------------------
 
     def dumbbells(self) -> Iterator[Item]:
-        """The dumbbell by number of flows, discipline and recording; many flows also have a faster link."""
+        """The dumbbell by number of flows, discipline and recording; many flows also on a faster link."""
         most = 1000 if self.quick else 100_000
         for flows, (begin, end) in SPANS.items():
             if flows > most:
@@ -243,7 +243,7 @@ class Campaign:
         command = self.peer(peer, values)
         if command is None:
             return {"skipped": f"{peer} is not installed"}
-        # Our run covers a longer span, and its time is scaled down: it should also take tenths of a second.
+        # Our run covers a longer span, so that it also takes tenths of a second; its time is scaled down.
         ours_span = (span[0], span[0] + max(20, span[1] - span[0]))
         stretch = (ours_span[1] - ours_span[0]) / (span[1] - span[0])
         pairs = []
@@ -407,7 +407,7 @@ def loop_figures(found: Loop, span: tuple[float, float]) -> dict:
 
 
 def ratio_figures(pairs: list[tuple[float, float]]) -> dict:
-    """Median and range of the ratio of their processor time to ours."""
+    """Median and range of the ratio of the peer's processor time to ours."""
     ratios = sorted(theirs / ours for ours, theirs in pairs)
     return {
         "median": round(statistics.median(ratios), 1),

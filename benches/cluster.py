@@ -5,9 +5,9 @@
     python3 benches/cluster.py runs --away           the same, with workers that cannot access the store
     python3 benches/cluster.py tasks --workers 200   tasks that do nothing, with the real messages
 
-`runs` prints wall time, overhead per run and whether the bytes of results.csv, answer.csv and claims.json are
-the same, and the scheduler's memory. `tasks` runs a scheduler in one process and all workers in another: its
-result is a lower bound on a scheduler's capacity.
+`runs` prints wall time, overhead per run and the scheduler's memory, and checks whether the bytes of
+results.csv, answer.csv and claims.json are the same. `tasks` runs a scheduler in one process and all workers
+in another: its result is a lower bound on a scheduler's capacity.
 """
 
 import argparse
@@ -175,7 +175,7 @@ def tasks(options):
             took = time.perf_counter() - begun
             used = time.process_time() - own
             print(
-                f"{done} tasks on {options.workers} workers in {took:.1f} s: {done / took:.0f}/s; processor time a"
+                f"{done} tasks on {options.workers} workers in {took:.1f} s: {done / took:.0f}/s; processor time per"
                 f" task: client {used / done * 1e3:.2f} ms, scheduler {_cpu_s(cluster.all[0]) / done * 1e3:.2f} ms,"
                 f" all workers {_cpu_s(workers) / done * 1e3:.2f} ms; the scheduler's memory"
                 f" {cluster.memory_mb():.0f} MB; load {os.getloadavg()[0]:.1f}"

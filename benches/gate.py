@@ -3,13 +3,13 @@
 
 Counts the instructions of four fixed scenarios, a long run minus a short one, and compares instructions per
 packet-hop with benches/baseline.json, which has figures for each way of counting (perf, callgrind). Fails if
-any figure has risen by more than 3 %. Compilers generate different instructions: if this one differs from the
-baseline's, the program compares but does not fail.
+any figure has risen by more than 3 %. Compilers generate different instructions: if the compiler is not that
+of the baseline, the program compares but does not fail.
 
     python3 benches/gate.py                                compare
     python3 benches/gate.py --can-count                    exit 0 if this machine can count, 1 if not
     python3 benches/gate.py --update                       write the baseline of this machine's counter
-    python3 benches/gate.py --update --counter callgrind   write the other one
+    python3 benches/gate.py --update --counter callgrind   write the baseline of callgrind
 """
 
 import argparse
@@ -75,7 +75,7 @@ def compare(found: dict[str, float], baseline: dict[str, float]) -> list[str]:
             worse.append(name)
             continue
         change = now / baseline[name] - 1
-        print(f"{name:<45} {now:8.1f} instructions per packet-hop, {change:+.1%} of {baseline[name]:.1f}")
+        print(f"{name:<45} {now:8.1f} instructions per packet-hop, {change:+.1%} from {baseline[name]:.1f}")
         if change > ALLOWED_RISE:
             worse.append(name)
     return worse
@@ -125,7 +125,7 @@ def main() -> int:
     worse = compare(found, baseline)
     if worse and compiler() != stored[how].get("compiler"):
         print(
-            f"the baseline was counted with {stored[how].get('compiler')}, this is {compiler()}: not judged"
+            f"the baseline was counted with {stored[how].get('compiler')}, not with {compiler()}: not judged"
         )
         return 0
     if worse:

@@ -49,7 +49,7 @@ def lower(body: str) -> str:
 
 
 def title_of(paper: Paper, card: dict[str, Any]) -> str:
-    """``[Re]`` or ``[¬Re]``, by the outcome of most decided firm findings, and the paper's title."""
+    """``[Re]`` or ``[¬Re]``, by the outcome of the majority of decided firm findings, and the title."""
     firm = card["counts"]["firm"]
     return f"{'[Re]' if firm['holds'] > firm['fails'] else '[¬Re]'} {paper.title}"
 
@@ -215,7 +215,7 @@ def main() -> None:
     scored = sorted(file.parent.name for file in papers_folder().glob("*/scorecard.json"))
     keys = parser.parse_args().key or scored
     if unknown := set(keys) - set(scored):
-        parser.error(f"no scorecard of {', '.join(sorted(unknown))}; there are some of {', '.join(scored)}")
+        parser.error(f"no scorecard for {', '.join(sorted(unknown))}; papers with one: {', '.join(scored)}")
     for key in keys:
         write(read_paper(papers_folder() / key), PLACE / key)
         drawn(PLACE / key)

@@ -20,8 +20,8 @@ if [ ! -x .venv/bin/python ]; then
         exit 3
     }
 fi
-# Crates compile while pip waits for the network and the disk. Only those below Parquet are built here: the features that
-# the extension's own packages request would make cargo compile the others again.
+# Crates compile while pip waits for the network and the disk. Only crates that do not use Parquet are built here: cargo
+# would compile the others again later, with the features that the extension requests.
 cargo build --release --quiet -p aqmlab-qdisc -p aqmlab-transport -p aqmlab-traffic &
 compiling=$!
 trap 'kill "$compiling" 2>/dev/null || true' EXIT

@@ -1,4 +1,4 @@
-"""Try seeded mutations: each is an error in transport, a law, the simulator or a statistic to be detected.
+"""Try seeded mutations: errors in transport, laws, the simulator or statistics that the tests must detect.
 
 Each entry of tests/mutations/mutations.toml changes one expression of one file. For each, this program
 applies the change to a copy of the tree, builds, runs the named tests, and expects them to fail. A mutation
@@ -40,8 +40,8 @@ BUILD_SECONDS = 1800
 def sync_sources() -> None:
     """Bring the copy up to date.
 
-    Only changed files are written, so that cargo rebuilds little, and with the current time: cargo compares
-    times, so a file restored with its old time would keep a mutated build.
+    Only changed files are written, so that cargo rebuilds little. They get the current time: cargo compares
+    times, so if a file were restored with its old time, the mutated build would be kept.
     """
     wanted: set[Path] = set()
     for name in SOURCES + PYTHON_SOURCES:
@@ -78,7 +78,8 @@ def run_tests(tests: str, seconds: int, *, only_build: bool = False) -> subproce
     # A failing property must not leave its counterexample in the copy.
     environment["PROPTEST_DISABLE_FAILURE_PERSISTENCE"] = "1"
     if is_python(tests):
-        # The copy precedes the installed package (the tree itself); no byte code, as it is matched by time.
+        # The copy precedes the installed package (the tree itself); no byte code, which is matched to its
+        # source by time only.
         environment |= {"PYTHONPATH": str(TREE / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
         selected = ["-x", "-p", "no:cacheprovider", "-m", "not slow", *tests.split()]
         command = [interpreter(), "-m", "pytest", *selected]
@@ -139,7 +140,7 @@ def judge(tests: str) -> tuple[bool, str]:
         return False, "SURVIVED"
     failed = re.findall(r"^    ([\w:]+)$|^FAILED (\S+)", result.stdout, re.MULTILINE)
     if not failed and "panicked" not in result.stdout + result.stderr:
-        return False, "NO TEST FAILED, but they ended with errors\n" + (result.stdout + result.stderr)[-1500:]
+        return False, "NO TEST FAILED, but the run had errors\n" + (result.stdout + result.stderr)[-1500:]
     return True, ", ".join(dict.fromkeys(rust or python for rust, python in failed))
 
 

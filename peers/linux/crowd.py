@@ -134,7 +134,7 @@ class Run:
                 f"route add default via {net}.2",
             )
             setting("tcp_ecn", self.case["ecn"])
-            # Otherwise flows whose SYN is lost have no ECN, and their number is random.
+            # Otherwise, flows whose SYN is lost have no ECN, and their number is random.
             setting("tcp_ecn_fallback", "0")
             setting("tcp_no_metrics_save", "1")
         enter(self.spaces["r"])
@@ -197,7 +197,7 @@ class Run:
         return sender
 
     def write(self) -> None:
-        """Write at all senders, so that segments are full and without PSH, which a full buffer would cause."""
+        """Write at all senders, so that segments are full; no buffer fills, because that would set PSH."""
         for sender in self.senders:
             try:
                 while struct.unpack("i", fcntl.ioctl(sender, SIOCOUTQNSD, bytes(4)))[0] < WINDOW // 2:

@@ -11,13 +11,13 @@ started again. The exit code is that of aqmlab, or 3 if the kernel does not boot
 With `--both` as the first option, this script runs `aqmlab run --both`, which also simulates the same seeds; with
 `--sweep`, it runs `aqmlab sweep --host live` with DIRECTORY as the store.
 
-With CONFIG_UML_TIME_TRAVEL_SUPPORT the kernel's clock stands still while any thread computes and jumps to the
+With CONFIG_UML_TIME_TRAVEL_SUPPORT, the kernel's clock stands still while any thread computes and jumps to the
 next timer when all are idle, so nothing is late, however slow or busy the machine is. Debian's package
-`user-mode-linux` has a kernel without it, and with a tick of 10 ms: it runs in real time, and is suitable
-only for trials. Its modules are taken from ../lib/uml/modules next to the kernel.
+`user-mode-linux` has a kernel without that option, and with a tick of 10 ms: it runs in real time, and is suitable
+only for trials. The kernel's modules are taken from ../lib/uml/modules, relative to the folder of KERNEL.
 
 The root file system of the kernel is this machine's, read-only; only the folder of DIRECTORY can be written.
-It needs root, ptrace, and room for the guest's memory (`AQMLAB_GUEST_MEMORY`, `1G`) in /dev/shm, of which
+The script needs root, ptrace, and room for the guest's memory (`AQMLAB_GUEST_MEMORY`, `1G`) in /dev/shm, of which
 only the used part is occupied.
 """
 
@@ -59,7 +59,7 @@ def load(folder: str) -> None:
         if any(word in line[0] for word in wanted):
             for module in reversed(line):
                 file = os.open(os.path.join(folder, module), os.O_RDONLY)
-                libc.syscall(FINIT_MODULE, file, b"", 0)  # one that exists already is no error
+                libc.syscall(FINIT_MODULE, file, b"", 0)  # a module that is already loaded is no error
                 os.close(file)
 
 

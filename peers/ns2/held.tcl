@@ -3,7 +3,7 @@
 #
 #   ns held.tcl DropTail|REM IN_BYTES LIMIT SIZE MEAN
 #
-# IN_BYTES is 0 or 1 (the limit is then LIMIT packets of MEAN bytes), LIMIT in packets, packets of SIZE bytes.
+# Packets have SIZE bytes. If IN_BYTES is 0, the limit is LIMIT packets; if it is 1, LIMIT packets of MEAN bytes.
 
 lassign $argv kind in_bytes limit size mean
 switch -exact -- $kind {

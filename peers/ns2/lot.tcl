@@ -3,9 +3,9 @@
 #
 #   ns lot.tcl NAME=VALUE..
 #
-# The parameters and their defaults are in `given` below. Web users are Tmix with connection vectors
-# from the folder `vectors` (lot.py writes them), or ns-2's own PackMime-HTTP. Prints one JSON object on one line, with
-# counts over [warmup_s, end_s] of each congested link, forward; Tmix logs what its connections do to standard error.
+# The parameters and their defaults are in `given` below. Web users are simulated by Tmix, with connection vectors from
+# the folder `vectors` (lot.py writes them), or by ns-2's own PackMime-HTTP. Prints one JSON object on one line, with
+# counts over [warmup_s, end_s] of each congested link, forward; Tmix logs its connections on standard error.
 #
 # R0..R7 are a chain of duplex links; the congested ones are R1-R2, R3-R4 and R5-R6, or the first of
 # them if `queues` names fewer. Traffic by the route of its data, always from two nodes (_a and _b)

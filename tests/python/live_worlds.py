@@ -1,7 +1,7 @@
 """Stand-ins for live runs: the content of their recordings, and a process that answers like theirs.
 
-As a program it takes the place of ``python -m aqmlab.live``: ``live_worlds.py MODE``, where the mode selects
-its treatment of the job. Any recording that the program leaves is that of a simulation, marked as live.
+As a program, it takes the place of ``python -m aqmlab.live``: ``live_worlds.py MODE``, where MODE selects
+what it does with the job. Any recording that the program leaves is that of a simulation, marked as live.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Job = dict[str, Any]
 
 
 def reseal(run: Path, **changes: Any) -> None:
-    """Do what :mod:`resealed` does; it is next to this file, in a folder that the program does not search."""
+    """Do what :mod:`resealed` does; the program does not search the folder of that file and this one."""
     sys.path.append(str(Path(__file__).parent))
     from resealed import reseal as change
 

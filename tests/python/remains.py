@@ -77,7 +77,7 @@ def wait_until(condition, seconds=10.0):
 
 
 def marked(mark):
-    """Processes with a variable of this value in their environment, even if their parent has ended."""
+    """Processes with ``mark`` (``NAME=VALUE``) in their environment, even if their parent has ended."""
     found = []
     for pid in everybody():
         with suppress(OSError):

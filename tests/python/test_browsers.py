@@ -95,7 +95,7 @@ def seconds(text):
 
 def test_shares_and_means_of_the_stand_in_by_quadrature():
     model = tomllib.loads(STAND_IN.read_text())
-    # One trapezium between each two neighbouring points; all sizes below the first point count as its size.
+    # One trapezium between any two neighbouring points; all sizes below the first point count as its size.
     (least, share), *more = points(model["response"])
     total = small = least * share
     for (size, share), before in zip(more, points(model["response"]), strict=False):

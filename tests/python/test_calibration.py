@@ -350,7 +350,7 @@ def test_responses_that_go_different_ways_are_refused(calibrate):
     ):
         calibrate(scenario, classes=["web", "back"])
     found = calibrate(scenario, classes=["web", "back"], direction="named")
-    # The second class sends the request, and a header with each SYN, request and second segment.
+    # In this direction, the second class adds its requests, and headers of SYNs, requests and delayed ACKs.
     assert 3.5e6 / 8 / (ON_THE_WIRE + 1500) < found.values["web"] < 3.5e6 / 8 / (ON_THE_WIRE + 600)
 
 
@@ -517,7 +517,7 @@ def test_a_copy_that_would_miss_its_files_is_refused(calibrate, tmp_path):
     (tmp_path / "other").mkdir()
     with pytest.raises(UsageError, match=r"would be invalid as `.*copy\.toml`"):
         calibrate(file, write=tmp_path / "other" / "copy.toml")
-    # Files next to the scenario are found, even if another class that sends reads such a file.
+    # Files next to the scenario are found, even if the class that reads them is not the calibrated one.
     assert calibrate(file, others="mail", write=tmp_path / "copy.toml").values["web"] > 0
 
 

@@ -241,7 +241,7 @@ def ones_complement_sum(octets):
 
 
 def segment(checksum):
-    """An acknowledgment whose correct checksum is zero, with this checksum instead."""
+    """An acknowledgment whose correct checksum is zero, but which carries ``checksum``."""
     ends = bytes([198, 18, 0, 1, 198, 19, 0, 1])
 
     def tcp(window, checksum):

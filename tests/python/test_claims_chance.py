@@ -7,7 +7,7 @@ from claim_worlds import BUFFER, COUNT, World, status, table
 
 
 def rates(text, draw, repetitions=400, seeds=10):
-    """Shares of worlds in which a claim holds and fails."""
+    """Share of worlds in which a claim holds, and share of worlds in which it fails."""
     rng = np.random.default_rng(11)
     found = [status(text, draw(rng, seeds)) for _ in range(repetitions)]
     return tuple(found.count(of) / repetitions for of in ("holds", "fails"))
@@ -76,7 +76,7 @@ def test_standard_deviations_are_seldom_told_apart_where_they_are_equal(seeds, o
 
     text = "std(jain_index{arm=RED}) < std(jain_index{arm=DropTail})"
     holds, fails = rates(text, worlds, 2000, seeds)
-    # The jackknife is an approximation: with five seeds it errs slightly more often than its nominal level.
+    # The jackknife is an approximation: with five seeds, it errs slightly more often than its nominal level.
     assert holds + fails <= 0.075, (holds, fails)
 
 

@@ -32,7 +32,7 @@ def test_what_decides_comes_first():
         found = scored(text, by_buffer([1.0, 14.0, 5.0, 60.0], 0.01))
         return found.status, [dict(part.at)["limit"] for part in found.deciding()]
 
-    # The first part is the clearest failure, or if the claim holds, the part closest to failing.
+    # The first part is the clearest failure or, if the claim holds, the part closest to failing.
     assert first("for all limit: jain_index > 5.5") == ("fails", ["4p", "36p"])
     assert first("for all limit: jain_index < 5.5") == ("fails", ["72p", "12p"])
     assert first("for all limit: jain_index > 0.5") == ("holds", ["4p", "36p", "12p", "72p"])

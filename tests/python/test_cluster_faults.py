@@ -30,7 +30,7 @@ SILENCE_S = 3.0
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """The directory of the sweep, executed on this machine, whose runs are long enough to be disturbed."""
+    """The directory of the sweep, executed on this machine; its runs are long enough to be disturbed."""
     folder = tmp_path_factory.mktemp("undisturbed")
     (folder / "tiny.toml").write_text(tomli_w.dumps(tiny(duration="200s")), encoding="utf-8")
     sweep = aqmlab.sweep(folder / "tiny.toml", report=False, store=folder / "store", jobs=2)
@@ -129,7 +129,7 @@ def scheduler_killed(trial: Trial) -> None:
     end_group(trial.cluster.scheduler)
     time.sleep(trial.draw.uniform(0, 1))
     for worker in trial.cluster.workers:
-        # Eventually, Dask's workers end with their scheduler.
+        # Dask's workers would also end by themselves, some time after their scheduler.
         end_group(worker)
     trial.begin()
     trial.check(sweep)
@@ -171,7 +171,7 @@ def run_stopped(trial: Trial) -> None:
 
 
 def disk_full(trial: Trial) -> None:
-    """No file of one of the workers may grow beyond 3 kB after some moment."""
+    """From a random moment on, no file that one of the workers writes may grow beyond 3 kB."""
     trial.begin()
     sweep = trial.sweep()
     trial.moment()

@@ -103,7 +103,7 @@ def coverage(intervals, truth):
 
 
 def by_chance(repetitions, nominal):
-    """The range of observed coverage, if ``nominal`` holds, in this many repetitions, with 0.1 % error."""
+    """A 99.9 % range of the coverage observed in this many repetitions if the true one is ``nominal``."""
     low, high = scipy.stats.binom.interval(0.999, repetitions, nominal)
     return low / repetitions, high / repetitions
 

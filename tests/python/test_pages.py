@@ -72,7 +72,7 @@ def test_mean_and_counts_are_those_of_the_sample(recorded, times):
 
 
 def test_shares_are_those_of_the_sample_and_of_the_pages_that_had_not_ended(recorded, times):
-    """A page that had waited for less than a time when the run ended may or may not take longer than that."""
+    """A page that had waited for less than `within` when the run ended is left out: its time is unknown."""
     (run,) = recorded.measured()
     for within_s in (0.3, 1.0, 3.0):
         waited = sum(band.waited.total - band.waited.up_to(within_s * 1e9) for band in run.pages)
@@ -95,7 +95,7 @@ def test_weights_have_bands(recorded):
 
 
 def test_a_page_takes_as_long_as_its_objects(recorded):
-    """Every object of a page has ended by the end of the page, and one of them ends with it."""
+    """When a page ends, all of its objects have ended, the last one at that very instant."""
     objects = recorded.tables.rows("request_sample", "user, start_ns, start_ns + response_time_ns")
     pages = recorded.tables.rows("page_sample", "user, start_ns, start_ns + page_time_ns, objects")
     for user, start, end, count in pages[20:60]:

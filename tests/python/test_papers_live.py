@@ -141,7 +141,7 @@ def test_only_faithful_runs_count(again, router, tmp_path):
     content = scored(tmp_path)
     assert content["findings"][0]["status"] == "undecided"
     assert content["live"]["simulated"][0]["status"] == "holds"
-    # Unfaithful runs are repeated the next time, and the number of rejected ones is remembered.
+    # Unfaithful runs are repeated the next time, and the number of refused runs is remembered.
     router("faithful")
     assert again().returncode == 0
     content = scored(tmp_path)["live"]

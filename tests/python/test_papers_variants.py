@@ -1,4 +1,4 @@
-"""Variants of a paper's scenarios: the changes of a candidate, in which arms, axes and traffic."""
+"""Variants of a paper's scenarios: a candidate's changes, and the arms, axes and traffic that they affect."""
 
 import shutil
 import tomllib

@@ -1,4 +1,4 @@
-"""Plans as data: the types write what their schema describes, and plans of earlier versions are read."""
+"""Plans as data: what the types write matches their schema, and plans of earlier versions are read."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_the_queue_that_is_the_bottleneck_instead_is_named(tmp_path):
 
 
 def test_a_discipline_that_never_acts_is_told(ask):
-    """A window limit keeps the backlog far from the buffer; with greedy flows that is a warning."""
+    """A window limit keeps the backlog far from the buffer; with greedy flows, that is a warning."""
     doubt = only(ask(runs=1, traffic__tcp={"max_window": 6})["bottleneck"])
     assert doubt.severity == "warning"
     assert "neither dropped nor marked a packet" in doubt.sentence
@@ -314,7 +314,7 @@ def test_a_distribution_that_lacks_packets_is_serious(damaged):
         "* REPLACE (weight + (kind = 'sojourn_ns' AND low = 0)::INTEGER AS weight)",
     )
     checks = checks_of(damaged)
-    if not checks["distribution"].doubts:  # if every packet waited, change any bin
+    if not checks["distribution"].doubts:  # if every packet waited, there is no such bin: change all of them
         rewrite(damaged / "red" / "seed-2" / "histograms.parquet", "* REPLACE (weight + 1 AS weight)")
         checks = checks_of(damaged)
     assert "lacks packets (seed 2)" in only(checks["distribution"]).sentence
@@ -420,7 +420,7 @@ def carrying(tmp_path_factory):
 
 
 def carried(results, more=None):
-    """The result of the check if the flows of a class had received ``more`` bytes in addition."""
+    """The check's result if the flows of each class in ``more`` had received that many more bytes."""
     measured = results.measured
 
     def doctored(cell=None):

@@ -387,8 +387,8 @@ def test_a_run_shows_that_it_lives_while_its_events_grow(monkeypatch):
 
 
 def test_signs_of_life_keep_a_process_from_being_ended(tmp_path, monkeypatch):
-    """A stand-in that answers after 1.5 s, with or without progress messages, when 1 s of silence ends a
-    run."""
+    """A run ends after 1 s of silence; the stand-in answers after 1.5 s, with or without progress
+    messages."""
     script = tmp_path / "python"
     script.write_text(
         "#!/bin/sh\nread request\nfor i in 1 2 3 4 5; do sleep 0.3; "

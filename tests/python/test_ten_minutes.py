@@ -27,8 +27,8 @@ def answer(laws):
 
 @pytest.mark.parametrize("arm", ["PI auto", "PI published"])
 def test_pi_holds_the_mean_queue_at_q_ref(answer, arm):
-    # The integrator leaves no error unless the probability is clamped: 10 % would do, and the errors are
-    # below 1 %.
+    # The integrator leaves no error unless the probability is clamped. A tolerance of 10 % would suffice, but
+    # the errors are below 1 %.
     errors = answer.by_seed(arm, "backlog_error_percent")
     assert len(errors) == 10
     assert all(abs(error) < 1 for error in errors.values()), errors
@@ -42,7 +42,7 @@ def test_pi_settles_within_the_warm_up_in_every_run(answer, arm):
 
 
 def test_rem_stands_above_its_target_by_what_the_link_does_not_send(laws, answer):
-    # In a steady state the price is constant: alpha (b - b*) + x - c = 0 on average, per period. A queue
+    # In a steady state, the price is constant: alpha (b - b*) + x - c = 0 on average, per period. A queue
     # that empties now and then leaves capacity unused, x < c, so b is above b*.
     alpha, target, period_s, capacity_pps = 0.1, 20, 0.002, 15e6 / (8 * 500)
     for run in laws.measured():

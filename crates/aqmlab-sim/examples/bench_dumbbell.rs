@@ -5,9 +5,9 @@
 //! cargo run --release -p aqmlab-sim --example bench_dumbbell -- flows=100 discipline=red seconds=15
 //! ```
 //!
-//! It measures only its own run. Instructions and processor time are measured by the program that
-//! starts it (`benches/run.py`), which subtracts a short run from a long one, so that set-up
-//! cancels out. Every `KEY=VALUE` that is left out has its default in [`Scene`].
+//! It reports on its own run only, including the processor time. The program that starts it
+//! (`benches/run.py`) counts the instructions, and subtracts a short run from a long one, so that
+//! set-up cancels out. Every `KEY=VALUE` that is left out has its default in [`Scene`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,6 +1,6 @@
-//! A flow's own links between its hosts and the network; what happens to some flows there in
-//! addition (losses, the pipes of delay stages, missing links); and the count of the flow's packets
-//! on these links whose arrival is not precomputed.
+//! A flow's own links between its hosts and the network; the impairments that some flows have there
+//! (losses, the pipes of delay stages, missing links); and the count of the flow's packets on these
+//! links whose arrival is not precomputed.
 
 use aqmlab_network::{End, FlowPath};
 use aqmlab_qdisc::{Line, Loss, Pipe};
@@ -23,7 +23,7 @@ pub enum AccessLink {
 }
 
 impl AccessLink {
-    /// Returns the end of the flow to which the link belongs.
+    /// Returns the end of the flow that the link connects to the network.
     pub const fn end(self) -> End {
         match self {
             AccessLink::ClientOut | AccessLink::ClientIn => End::Client,
@@ -33,7 +33,8 @@ impl AccessLink {
 }
 
 /// The rates of the access links of a class, in the order of [`AccessLink`]. All four have the same
-/// rate. Each link carries packets of few sizes, so each has its own serialiser.
+/// rate. Each link has its own serialiser, which caches the times of the few packet sizes that the
+/// link carries.
 pub type Serialisers = [Serialiser; 4];
 
 /// A flow's own links. The flow alone feeds each of them, and no packet is dropped because a buffer
@@ -44,8 +45,8 @@ pub struct AccessLinks {
     delay: Span,
     /// The links, in the order of [`AccessLink`].
     lines: [Line; 4],
-    /// For each link, the number of packets that left it before the last packet, at the same
-    /// instant as that packet.
+    /// For each link, the number of packets that left it at the same instant as the last packet,
+    /// before that packet.
     turns: [u32; 4],
     impairments: Option<Box<Impairments>>,
 }
@@ -72,8 +73,8 @@ impl AccessLinks {
     }
 
     /// Returns the count of pending packets. Without impairments, a packet's arrival can be
-    /// precomputed, and no packet is pending at first. With impairments, the count is too high from
-    /// the start, which rules that out.
+    /// precomputed, and no packet is pending at first. With impairments, it cannot be
+    /// precomputed, so the count starts at its maximum.
     pub fn pending(&self) -> Pending {
         if self.impairments.is_some() { Pending(Pending::TOO_MANY) } else { Pending::default() }
     }
@@ -139,15 +140,15 @@ impl AccessLinks {
 
 /// A flow's losses and its delay stages at the edges. A stage is between the flow's own link and
 /// the network: behind a link that leads into the network, and in front of a link that comes from
-/// the network. Like the links, a stage has a single feeder, so it needs only arithmetic on the
-/// packet's path over the link.
+/// the network. Like the links, a stage has a single feeder, so a packet's passage through the stage
+/// is computed together with its passage over the link.
 pub struct Impairments {
     /// Losses at the entrance of the sender's outgoing link.
     loss: Option<Loss>,
     /// The stages, in the order of [`AccessLink`].
     stages: [Option<StagePipe>; 4],
-    /// Which links exist, in the order of [`AccessLink`]. If a link is missing, its stage alone
-    /// takes its place, if necessary a stage without delay.
+    /// Which links exist, in the order of [`AccessLink`]. A missing link is replaced by its
+    /// stage, which has no delay if the scenario defines none.
     linked: [bool; 4],
     /// Number of packets lost on the links and in their stages.
     pub lost_packets: u64,
@@ -225,8 +226,8 @@ fn leads_in(which: AccessLink) -> bool {
     matches!(which, AccessLink::ClientOut | AccessLink::ServerOut)
 }
 
-/// A count of packets in two bytes. The count includes only packets that travel to a host by their
-/// own events, of which a flow never has more than a few. A count that overflows stays at its
+/// A packet count that takes two bytes. The count includes only packets that travel to a host by
+/// their own events, of which a flow never has more than a few. A count that overflows stays at its
 /// maximum forever.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Pending(u16);
@@ -240,7 +241,7 @@ impl Pending {
         self.0 = self.0.saturating_add(1);
     }
 
-    /// Removes one packet, which has arrived, from the count; it may be one that was not counted.
+    /// Subtracts a packet that has arrived, which may be one that was never counted.
     #[inline]
     pub fn one_less(&mut self) {
         if self.0 != Self::TOO_MANY {

@@ -21,7 +21,7 @@ pub fn captured_ports(plan: &Plan, links: &[usize]) -> Vec<CapturedPort> {
     links.iter().map(port).collect()
 }
 
-/// A capture in progress. Its ports have the same numbers as in its file.
+/// A capture in progress. Ports have the same numbers here as in the file.
 pub struct CaptureLog {
     /// The file; `None` after the run.
     file: Option<Capture>,

@@ -51,7 +51,7 @@ impl SendDelay {
             return None;
         }
         self.running = true;
-        // The duration is rounded like instants; the product is below `most`, which is a span.
+        // Rounded to whole nanoseconds, like instants. The product is below `most`, so it is a valid span.
         Some(Span::ns((most.as_ns() as f64 * self.draws.unit()) as u64))
     }
 }
@@ -109,8 +109,8 @@ impl Connection {
         StreamPosition { delivered: endpoint.delivered().get(), acked: endpoint.acked().get() }
     }
 
-    /// Ends, at `at` and without a response, the requests whose responses the client awaits.
-    /// `class` is the connection's.
+    /// Records that the requests whose responses the client awaits have ended at `at` without a
+    /// response. `class` is the connection's.
     #[cold]
     pub fn cut_off_request(
         &self,
@@ -162,8 +162,8 @@ impl Connection {
         counts
     }
 
-    /// Returns whether only arrivals happen at this end up to `due`. The timer of this end is not
-    /// due in that time, and the end is neither opening nor closing.
+    /// Returns whether only arrivals happen at this end up to `due`: its timer is not due in that
+    /// time, and it is neither opening nor closing.
     #[inline]
     pub fn is_quiet(&self, end: End, due: Instant) -> bool {
         let endpoint = match end {
@@ -211,8 +211,8 @@ impl Connection {
         self.endpoint(end).state() == State::TimeWait
     }
 
-    /// Stands in for the event that would end the wait for late packets ([`State::TimeWait`]): if a
-    /// packet arrives after that instant, the wait has ended.
+    /// Completes the wait of an end for late packets ([`State::TimeWait`]) if that wait was due to
+    /// end before `now`. To be called when a packet arrives, because no event ends the wait.
     pub fn catch_up(&mut self, end: End, now: Instant, tcp: &Profile) {
         let endpoint = self.endpoint(end);
         if endpoint.state() == State::TimeWait && endpoint.deadline().is_some_and(|at| at < now) {

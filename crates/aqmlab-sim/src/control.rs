@@ -80,7 +80,7 @@ pub enum RunError {
         /// bytes allowed
         cap: u64,
     },
-    /// The paths of the classes have more places than packets can tell apart.
+    /// The paths of the classes have more places than the place number in a packet can represent.
     #[error(
         "the paths of all classes together have more than 65,535 queues and hosts; share paths between classes"
     )]

@@ -66,14 +66,14 @@ impl Key {
         Key { at, order: Key::order(rank, object) | turn }
     }
 
-    /// Returns the key of an event of the object whose number is `object` above that of `order`.
+    /// Returns the key of an event of the object whose number is higher by `object` than that in `order`.
     #[inline]
     pub fn of_order(at: Instant, order: u64, object: u64, turn: u64) -> Self {
         debug_assert!(turn < 1 << TURN_BITS, "an object makes fewer than 2^{TURN_BITS} events per instant");
         Key { at, order: order + (object << TURN_BITS) + turn }
     }
 
-    /// Returns the part that the keys of all events of an object with one rank have in common.
+    /// Returns the part that is common to the keys of all events of one object with one rank.
     #[inline]
     pub fn order(rank: Rank, object: u64) -> u64 {
         debug_assert!(object < 1 << OBJECT_BITS, "object numbers have {OBJECT_BITS} bits");
@@ -102,8 +102,9 @@ impl Turns {
     }
 }
 
-/// A slot of the flow table, and who occupied it when an event was made. If the slot has another
-/// generation by then, the event belongs to an earlier occupant and has no effect.
+/// A slot of the flow table, and which flow occupied it when an event was made. If the slot has
+/// another generation when the event fires, the event belongs to an earlier occupant and has no
+/// effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowRef {
     /// Index into the flow table.

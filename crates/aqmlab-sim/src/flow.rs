@@ -27,17 +27,17 @@ pub struct Flow {
     pub pending: Pending,
     /// When it started.
     pub start: Instant,
-    /// When its receiver had received everything, or the far future until then.
+    /// When its receiver received the last of its data; until then, the far future.
     pub completed: Instant,
     /// What is between its hosts and the network, if anything: access links, delay stages.
     pub access: Option<AccessLinks>,
     /// The connection or packet source.
     pub body: Body,
-    /// State that only few flows have.
+    /// State that only a few flows have.
     pub rare: Option<Box<Rare>>,
 }
 
-/// State that only few flows have; the other flows spend eight bytes on all of it.
+/// State that only a few flows have; in the other flows, it takes only the eight bytes of a pointer.
 #[derive(Default)]
 pub struct Rare {
     /// The flow's state at instants that will be observed.
@@ -127,8 +127,8 @@ impl Flow {
             }
     }
 
-    /// Returns the same for flows with applications that watch their streams, and for packets that
-    /// open or close a connection.
+    /// Does the same as [`Flow::can_be_served_ahead`] for flows with applications that watch their
+    /// streams, and for packets that open or close a connection.
     #[inline(never)]
     pub fn changes_alone(&self, end: End, due: Instant) -> bool {
         self.pending.is_none()
@@ -138,8 +138,8 @@ impl Flow {
             }
     }
 
-    /// Returns when the timer of a host fires, if it fires before the next arrival there, at `due`,
-    /// and nothing else happens there before that.
+    /// Returns when the timer of a host fires, if it fires before the host's next arrival, which is
+    /// at `due`, and nothing else happens at the host before the timer fires.
     pub fn timer_before(&self, end: End, due: Instant) -> Option<Instant> {
         match &self.body {
             Body::Tcp(connection) if self.pending.is_none() => connection.timer_before(end, due),
@@ -153,8 +153,8 @@ impl Flow {
         FlowCounts { lost_outside_queues_packets: self.lost_packets(), ..ends }
     }
 
-    /// Returns the number of packets lost outside the queues so far. They count from the instant of
-    /// the loss on, and neither end counts them.
+    /// Returns the number of packets lost outside the queues so far. A packet counts as of the
+    /// instant of its loss, and neither end counts it.
     fn lost_packets(&self) -> u64 {
         self.access.as_ref().map_or(0, AccessLinks::lost_packets)
             + self.router_stages().map_or(0, |stages| stages.lost_packets)

@@ -79,7 +79,7 @@ pub struct Opener {
     pub population: Population,
     /// Whether each flow is one connection, or one stream of datagrams.
     pub is_list: bool,
-    /// The instant at which connections cease to be opened.
+    /// The instant from which no further connections are opened.
     pub until: Instant,
     /// Index of the class.
     pub class: u32,
@@ -244,7 +244,7 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
     classes
 }
 
-/// Returns the approximate number of connections in the run of the cloud that opens the most connections.
+/// Returns approximately how many connections the busiest cloud opens during the run.
 fn most_connections_of_a_cloud(plan: &Plan) -> usize {
     let rate = |class: &ClassPlan| match &class.population {
         PopulationPlan::Cloud(cloud) => cloud.per_s,

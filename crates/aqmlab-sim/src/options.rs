@@ -27,13 +27,13 @@ pub struct OptionTable {
     free: Vec<u32>,
 }
 
-/// The number of packets with options in the network, and of entries that hold options, if these do
-/// not agree.
+/// The number of packets with options in the network, and the number of entries that hold options,
+/// which do not agree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OptionImbalance {
     /// found in flight
     pub found: u64,
-    /// packets in queues, of which it is not known whether they have options
+    /// packets in queues, which may or may not have options
     pub waiting: u64,
     /// held
     pub held: u64,
@@ -44,7 +44,8 @@ impl std::fmt::Display for OptionImbalance {
         let OptionImbalance { found, waiting, held } = self;
         write!(
             f,
-            "options of {held} packets are kept, but {found} such packets are on their way and {waiting} may wait"
+            "options of {held} packets are kept, but {found} packets with options are in flight, and at most \
+             {waiting} wait"
         )
     }
 }
@@ -56,7 +57,7 @@ impl OptionTable {
     }
 
     /// Adds an entry for `packet`, which is the packet of `segment` and has options. Returns the
-    /// packet with the number of the entry.
+    /// packet, which then contains the number of the entry.
     #[cold]
     pub fn put(&mut self, packet: SimPacket, segment: &Segment, sack: Sack) -> SimPacket {
         let Some(place) = self.free.pop() else {
@@ -68,7 +69,7 @@ impl OptionTable {
         packet.with_options(place, sack_len)
     }
 
-    /// Makes room for one packet more.
+    /// Makes room for one more packet.
     #[cold]
     #[inline(never)]
     fn add(&mut self) {
@@ -78,8 +79,8 @@ impl OptionTable {
         self.places.push(nothing);
     }
 
-    /// Frees the entry at `place`, whose packet has arrived. The options that it returns remain
-    /// there until others replace them.
+    /// Frees the entry at `place`, whose packet has left the network, and returns its options, which
+    /// stay in the entry until others replace them.
     #[cold]
     pub fn take(&mut self, place: u32) -> &Options {
         self.free.push(place);

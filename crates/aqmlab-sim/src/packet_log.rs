@@ -33,12 +33,12 @@ pub struct PacketLog {
     filter: Filter,
     table: Table,
     limit: usize,
-    /// The instant at which there were more rows than the limit.
+    /// The instant at which the number of rows first exceeded the limit.
     full_at: Option<Instant>,
 }
 
 impl PacketLog {
-    /// Creates a log without rows that may have at most `limit` rows.
+    /// Creates an empty log, which may have at most `limit` rows.
     pub fn new(filter: Filter, limit: u64) -> Self {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         PacketLog { filter, table: Table::new(&schema::PACKETS), limit, full_at: None }
@@ -82,7 +82,7 @@ impl PacketLog {
         ]);
     }
 
-    /// Returns when there were more rows than the limit, if there were.
+    /// Returns when the number of rows first exceeded the limit, if it did.
     pub const fn full_at(&self) -> Option<Instant> {
         self.full_at
     }

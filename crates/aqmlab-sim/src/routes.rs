@@ -96,7 +96,7 @@ impl Routes {
     /// Creates the paths of a plan. Also returns where the paths of each class begin: toward the
     /// receiver, and toward the sender. If hops are `fused`, no event is needed for packets to
     /// enter the last links of their paths, delay stages, and those links in `joinable` that only
-    /// one other link feeds. Returns `None` if the paths have more places than packets can name.
+    /// one other link feeds. Returns `None` if there are more places than a packet can number.
     pub fn new(plan: &Plan, fused: bool, joinable: impl Fn(u32) -> bool) -> Option<(Self, Vec<[Place; 2]>)> {
         let mut paths: Vec<_> = (0..plan.classes.len())
             .flat_map(|class| [0, 1].map(|direction| path(plan, class, direction, &arrival(plan, class))))

@@ -65,8 +65,8 @@ fn run_fast(
         let (gap, horizon) = network::pace(plan);
         run_on(Wheel::new(gap, horizon), ways, plan, seed, control, registry, files)
     };
-    // A run is repeated if it turns out to end before something that it has done ahead of time.
-    // That is impossible with such files.
+    // A run is repeated if it turns out to end before the instant of something that it has done
+    // ahead of time. A run that writes files cannot be repeated, so it does nothing ahead of time.
     if plan.stop.completed.is_some() && !files.is_empty() {
         return run(Ways::Fused, files).map(|recording| recording.expect(IN_TIME));
     }

@@ -1,4 +1,4 @@
-//! Timers of the far future: the coarse ring that takes what is beyond the near future of the wheel.
+//! The coarse ring for timers in the far future, beyond the near future that the wheel covers.
 //!
 //! Most timers never fire, or fire long after the instant for which they were first set. They wait
 //! here in half the memory that an event with a packet takes, and move into the wheel shortly

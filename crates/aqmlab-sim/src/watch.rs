@@ -1,8 +1,8 @@
 //! Recording of individual changes and packets, for the flows that a scenario selects, and capture of ports.
 //!
-//! A run that records none of this has no watch, and in it, a packet's path through ports that look
-//! ahead does not check for one. Recorded ports do not look ahead, and have an observer of their
-//! own ([`WatchedPort`]). Packets of watched classes reach their hosts in a step of their own
+//! A run that records none of this has no watch. Recorded ports do not look ahead, and have an
+//! observer of their own ([`WatchedPort`]), so a packet that passes a port that looks ahead costs no
+//! check for a watch. Packets of watched classes reach their hosts in a step of their own
 //! ([`crate::routes::Next::WatchedHost`]).
 
 use aqmlab_network::End;

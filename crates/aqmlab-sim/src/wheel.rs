@@ -249,8 +249,8 @@ impl Wheel {
         self.current = std::mem::replace(&mut self.heads[(slot & MASK) as usize], NONE);
     }
 
-    /// Moves on to the next events if these are later timers or beyond the horizon, alone or
-    /// together with those of the slot `near`. Returns false if there are no events at all.
+    /// Moves on to the next events if these are later timers or events from beyond the horizon. If
+    /// `near` is the same slot, its events join these. Returns false if there are no events at all.
     #[cold]
     fn next_far_slot(&mut self, near: u64) -> bool {
         if self.far_slot == NEVER {

@@ -266,7 +266,7 @@ impl Crowd {
 
 // ns-2's drop-tail with `limit_ 100` keeps 99 packets waiting in addition to the packet in transmission.
 const DROPTAIL: &str = r#"{ kind = "droptail", limit = "99p" }"#;
-// ns-2 ran with a queue that counts packets. A queue that counts bytes would not spare a queue of one packet.
+// ns-2 ran with a queue that counts packets. If the queue counted bytes, RED would not spare a queue of one packet.
 const RED: &str = r#"{ kind = "red", preset = "ns2", measure = "packets", byte_mode = "off", limit = "200p", min_th = "15p", max_th = "45p", max_p = 0.1, w_q = 0.002, gentle = true, mean_packet = "1040B" }"#;
 // RED marks over the whole gentle range, as with `use_mark_p_ false`; the average does not reach
 // the end of that range.
@@ -281,7 +281,7 @@ fn jittered(case: &'static str, count: usize, queue: &'static str, jitter: &'sta
     Crowd { case, count, rate: 10, queue, classes, jitter }.assert_inside(seeds(25));
 }
 
-/// A run with these flows has ten times as many packets, so the fast lane uses fewer seeds.
+/// These runs have five times as many packets as those at 10 Mbit/s, so the fast lane uses fewer seeds.
 fn mixed(case: &'static str, classes: &'static [(&'static str, bool)]) {
     Crowd { case, count: 100, rate: 50, queue: RED_ECN, classes, jitter: "0s" }.assert_inside(seeds(6));
 }

@@ -91,8 +91,8 @@ fn queues_see_packets_behind_an_entry_and_before_an_exit() {
         let r = record(&scenario(traffic, &format!("[[delay]]\ndelay = \"2s\"\nat = \"{at}\"\n")), 1);
         (summary(&r, "bottleneck", "*", "arrivals_packets"), flows(&r, "x", "delivered_bytes")[0])
     };
-    // 1000 packets per second are sent for 10 seconds; those of the last 2 seconds (and of 10 ms
-    // for the path) have not arrived.
+    // 1000 packets per second are sent for 10 seconds; those of the last 2.01 s have not arrived,
+    // because of the stage (2 s) and the path (10 ms).
     assert_eq!(arrivals("entry"), (8000, 7_990_000));
     assert_eq!(arrivals("exit"), (10_000, 7_990_000));
 }
@@ -133,7 +133,7 @@ fn a_rate_of_a_stage_holds_for_each_flow() {
         ),
         1,
     );
-    // Of each 1500 B, 1460 B arrive, after the handshake.
+    // 1460 B of each packet of 1500 B are data, and the handshake takes a little time.
     for (bytes, mbit) in flows(&r, "x", "delivered_bytes").iter().zip([1.0, 2.0, 1.0]) {
         let share = *bytes as f64 / (mbit * 1e6 / 8.0 * 10.0 * 1460.0 / 1500.0);
         assert!((0.97..=1.0).contains(&share), "{bytes} at {mbit} Mbit/s: {share}");
@@ -318,8 +318,8 @@ fn a_stage_without_a_link_loses_and_paces() {
     assert!((5425..=5825).contains(&delivered), "{delivered}");
     assert_eq!(lost(&r, "packets"), flows(&r, "x", "lost_outside_queues_packets")[0]);
     let r = record(&scenario(traffic, "[[delay]]\nrate = \"4Mbit\"\n"), 1);
-    // Half of the packets arrive within ten seconds, less those of 12 ms: 10 ms for the delay of
-    // the path, and 2 ms for the transmission of the first packet.
+    // Half of the packets arrive within ten seconds, except for those of the last 12 ms: 10 ms for
+    // the delay of the path, and 2 ms for the transmission of the first packet.
     let delivered = flows(&r, "x", "delivered_bytes")[0] / 1000;
     assert!((4990..=4995).contains(&delivered), "{delivered}");
 }

@@ -390,8 +390,8 @@ proptest! {
     }
 }
 
-/// The code point by which the second link classifies packets is written at the first link, by a
-/// queue upstream of which no port may look ahead.
+/// The second link classifies packets by a code point that a queue of the first link writes. No
+/// port upstream of that queue may look ahead.
 #[test]
 fn what_is_re_marked_at_one_link_is_seen_so_at_the_next() {
     let plan = support::plan(

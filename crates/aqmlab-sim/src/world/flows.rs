@@ -88,7 +88,7 @@ impl<Q: EventQueue> World<'_, Q> {
         self.serve(flow, End::Client);
     }
 
-    /// Creates the body of a flow or connection of a class that starts now.
+    /// Creates the body of a flow or connection that starts now in the class with this plan.
     fn body(&mut self, plan: &ClassPlan, of: Identity, source: FlowSource) -> Body {
         let applications = match source {
             FlowSource::Packets(source) => return Body::Packets(Box::new(Datagrams::new(source))),

@@ -209,8 +209,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         self.schedule.ended().is_some_and(|(at, why)| why == StoppedBy::Completed && self.done_as_of >= at)
     }
 
-    /// Reads the control, every [`CONTROL_INTERVAL`] events and when the run should stop. Returns
-    /// the reason for a stop, if there is one.
+    /// Reads the control; called every [`CONTROL_INTERVAL`] events, and when the run should stop.
+    /// Returns the reason for a stop, if there is one.
     #[cold]
     fn poll_control(&mut self, control: &Control) -> Result<Option<StoppedBy>, RunError> {
         self.events += self.stride;
@@ -320,7 +320,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         self.release_held();
     }
 
-    /// Allows hosts to be processed beyond one sample of flows at most.
+    /// Allows hosts to be processed beyond the next sample of flows, but not beyond the one after it.
     fn foresee_snapshots(&mut self) {
         let (next_sample, warmup_end) =
             (self.schedule.at(Milestone::SampleFlows), self.schedule.at(Milestone::WarmupEnd));

@@ -87,7 +87,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Drops a packet on its way, at the instant of an event of its own.
+    /// Drops a packet that is on its way, while its own event is handled.
     fn lose_on_its_way(&mut self, packet: SimPacket) {
         if let Some(watch) = &mut self.watch {
             watch.lost(self.now, &packet);

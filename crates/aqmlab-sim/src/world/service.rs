@@ -182,8 +182,8 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 
     /// Returns whether a packet can be processed ahead of time after all: because the host's timers
-    /// that precede it have now fired, or because nothing else changes there and flows are not
-    /// observed earlier.
+    /// that precede its arrival have now fired, or because, before its arrival, nothing else changes
+    /// at the host and flows are not observed.
     fn can_be_served_after_all(&mut self, packet: &SimPacket, due: Instant, reached: &Reached) -> bool {
         let (slot, end) = (packet.flow().slot, reached.end);
         let attended = reached.sending == Sending::MayWait;
@@ -202,7 +202,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Lets the timer of a host fire now, with the instant for which it is set.
+    /// Lets the timer of a host fire now, ahead of `at`, the instant for which it is set.
     fn fire_ahead(&mut self, slot: u32, end: End, at: Instant) {
         let (generation, flow) = self.in_transit.flows.tenant(slot);
         let class = &mut self.classes[usize::from(flow.id.class)];
@@ -243,7 +243,7 @@ impl<Q: EventQueue> World<'_, Q> {
         self.conclude(at.slot, outcome);
     }
 
-    /// Handles the consequences of processing outside the flow itself.
+    /// Handles the consequences that processing has outside the flow itself.
     #[cold]
     fn conclude(&mut self, slot: u32, outcome: Served) {
         for (completed, what) in
@@ -292,7 +292,7 @@ struct Hosts<'a, Q: EventQueue> {
     options: &'a mut OptionTable,
     outbox: &'a mut Vec<SimPacket>,
     requests: &'a mut Option<Box<RequestRecorder>>,
-    /// If a packet reaches a host without recording, this is known to be `None`, so it costs nothing there.
+    /// `None`, at no cost, in the code for packets that reach hosts at which nothing is recorded.
     watch: Option<&'a mut Watch>,
 }
 
@@ -360,7 +360,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
     }
 
-    /// Returns a copy for a call that is not inlined and takes it by value, so that the fields of
+    /// Returns a copy to be passed by value to a function that is not inlined, so that the fields of
     /// the original need not be in memory.
     #[inline(always)]
     fn reborrow(&mut self) -> Hosts<'_, Q> {
@@ -507,8 +507,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         if waits {
             delay_sending(self.scheduler, self.now, connection, id.number, at, end, profile);
         }
-        // For one of many connections, an end that is only waiting for late packets has no event at
-        // the end of that wait.
+        // If the connection is one of many that a class opens, an end that is only waiting for late
+        // packets has no event at the end of that wait.
         if sending != Sending::MayWait || opener.is_list || !connection.lets_stragglers_pass(end) {
             self.see_to_timer(connection, id.number, at, end);
         }
@@ -519,8 +519,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         Served { completed: complete, answered, over, to_send }
     }
 
-    /// Notifies the application at an end of the position of its streams, and returns the number of
-    /// requests that have been answered.
+    /// Passes the position of an end's streams to the application at that end, and returns the
+    /// number of requests that have been answered.
     #[inline(never)]
     fn notify_session(
         mut self,
@@ -566,8 +566,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         answered
     }
 
-    /// Notifies the population that opened a connection of the connection's state, as seen from the
-    /// client's end.
+    /// Passes the state of a connection, as seen from the client's end, to the population that
+    /// opened the connection.
     #[cold]
     fn notify_population(
         self,
