@@ -1,4 +1,5 @@
-//! Hosts and their addresses and ports, from which a packet's class, end and connection follow by arithmetic.
+//! Hosts, and their addresses and ports: a packet's class, end of the path and connection are computed from
+//! them.
 //!
 //! The servers of a class have one address and one port. Its clients have as many addresses as their
 //! connections need, each with all ports from [`FIRST_CLIENT_PORT`] upwards. A *client port* is one address

@@ -17,7 +17,7 @@ use crate::capacity::MOST_DUTY;
 pub struct Faithfulness {
     /// All the checks.
     pub checks: Vec<Check>,
-    /// A user ended the run early. The completed part may still be faithful.
+    /// Whether a user ended the run early. The completed part may still be faithful.
     pub interrupted: bool,
 }
 
@@ -275,7 +275,8 @@ fn at_sockets(observed: &Observed) -> Check {
     none_of("at_sockets", &observed.at_sockets, phrases, "flows or packets")
 }
 
-/// Checks that all of several counts are zero; the two texts are for that case and for the opposite one.
+/// Checks that all of several counts are zero; the first text says that they are, the second that they are
+/// not.
 fn none_of(
     name: &'static str,
     counts: &[(String, u64)],

@@ -340,8 +340,8 @@ fn percent_without_spin(wait: Wait, without: Span, measured: Span) -> f64 {
     (100.0 * without.as_secs_f64() / measured.as_secs_f64()).min(100.0)
 }
 
-/// Returns the row of a flow, completed with the router's counts: in both directions if the server responds,
-/// as in the simulator.
+/// Returns the row of a flow, completed with the router's counts, which cover both directions if the server
+/// responds, as in the simulator.
 fn with_path(mut row: FlowRow, record: &RouterRecord) -> FlowRow {
     let Some(flow) = record.flows.get(row.number as usize) else { return row };
     let before = [0, 1].map(|direction| flow.all[direction].since(flow.measured[direction]));

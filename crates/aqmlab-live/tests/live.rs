@@ -114,8 +114,8 @@ fn marked(ip: u32, offload: bool) -> Result<(), LiveError> {
     let route = &live.routes["tcp"];
     assert_eq!((route.mtu, route.quick_ack), (stack.mtu, stack.metrics.quick_ack));
     // Four connections share 10 Mbit/s with the datagrams. Even a busy machine carries a tenth of this rate,
-    // and no machine carries more than leaves the link in 3 s: data that waited for a reader is measured when
-    // it is read.
+    // and no machine carries more than what leaves the link in 3 s: data that waited for a reader is measured
+    // when it is read.
     let delivered = sum(&run, "flows", "measured_delivered_bytes");
     assert!((300_000..=3_750_000).contains(&delivered), "{delivered} bytes in 2.5 s");
     assert!(sum(&run, "flows", "ce_received") <= marks.ce_delivered, "some arrive in the drain");
@@ -223,8 +223,8 @@ fn is_right(octets: &[u8], ip: u32) {
 }
 
 /// One's complement has two zeros, and a receiver's sum (RFC 1071) accepts either. A kernel that computes the
-/// sum late writes 0xffff instead of zero for every protocol, although only UDP requires this (RFC 768); this
-/// affects one TCP segment in 65,536.
+/// checksum only when the packet leaves writes 0xffff instead of zero for every protocol, although only UDP
+/// requires this (RFC 768); this affects one TCP segment in 65,536.
 fn plus_zero(checksum: u16) -> u16 {
     if checksum == 0xffff { 0 } else { checksum }
 }

@@ -225,7 +225,7 @@ fn the_order_in_which_ends_are_reported_changes_nothing() {
     assert!(tables(&mut ends.iter()) == tables(&mut ends.iter().rev()));
 }
 
-/// A multiple of 64 exchanges, plus one that is censored.
+/// Number of reported exchanges: a multiple of 64, plus one that is censored.
 const REPORTED: u32 = 64 * 1600 + 1;
 
 /// Three batches are filled during the run. Reports may arrive up to 63 us ahead of the host's clock, and

@@ -45,7 +45,7 @@ pub struct KernelHost {
     _exit: OwnedFd,
 }
 
-/// Creates the kernel queues of a plan; the calling thread then returns to its namespace.
+/// Creates the kernel queues of a plan. The calling thread must be in `home`, and is there again afterwards.
 ///
 /// # Errors
 /// If tc refuses a specification, the plan cannot be carried out, or the machine lacks something.
@@ -212,7 +212,8 @@ pub struct KernelCounts {
     pub counters: Counters,
 }
 
-/// Reads the counts of the kernel queues. The calling thread then returns to its namespace.
+/// Reads the counts of the kernel queues. The calling thread must be in `home`, and is there again
+/// afterwards.
 ///
 /// # Errors
 /// Any error from the operating system.

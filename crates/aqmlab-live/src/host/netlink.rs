@@ -59,7 +59,7 @@ impl Netlink {
     /// number that it has dropped.
     ///
     /// # Errors
-    /// The kernel's error, or `InvalidData` if the answer is not such a description.
+    /// The kernel's error, or `InvalidData` if the answer does not contain these counts.
     pub fn queue_counts(&mut self, index: u32, class: u32) -> io::Result<(u32, u32)> {
         self.sequence += 1;
         let request = Request::queue_of(index, class);

@@ -5,7 +5,7 @@ use std::io;
 
 use crate::error::LiveError;
 
-/// Conditions that decide why a user namespace is refused.
+/// Conditions that explain why a user namespace is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
     /// `kernel.apparmor_restrict_unprivileged_userns` (Ubuntu 23.10 and later)

@@ -12,7 +12,8 @@ use crate::frame::Malformed;
 pub enum Refused {
     /// It is not a valid IP packet.
     Malformed(Malformed),
-    /// It is longer than the class's largest packet: some sender does not segment (GSO), and the run is void.
+    /// It is longer than the class's largest packet: a sender has left segmentation to its device (GSO), so
+    /// the run is void.
     Oversize,
     /// All slots for frames are taken. (The plan's queues and delays hold fewer frames than there are slots.)
     NoSlot,

@@ -46,8 +46,7 @@ pub struct Router {
     announced: Option<Consumer<Announcement>>,
     largest: Vec<usize>,
     condition: Option<QueueStop>,
-    /// Time for which events inside the router may wait, because no frame leaves within that time as a
-    /// consequence.
+    /// Time for which events inside the router may wait: none of them makes a frame leave within that time.
     slack: Span,
     least_round_trip: Span,
     now: Instant,
@@ -101,8 +100,8 @@ impl Router {
             let pipe = routes.pipes(class)[usize::from(which)];
             flow_table.least_delay(plan, class, (which, pipe), &pipes)
         };
-        // Half of the shortest time that a frame still needs, so that the events that have waited can be
-        // executed in the other half.
+        // Events inside the router may wait for half of the shortest time that their frame still needs to
+        // leave the network; the other half remains for executing them.
         let slack = routes.least_ahead(own, |link| plan.links[link].delay).div(2);
         let least_round_trip = routes.least_round_trip(own, |link| plan.links[link].delay);
         // Packets must reach a kernel queue at their own instants.
@@ -170,8 +169,8 @@ impl Router {
         announcer
     }
 
-    /// Accepts a packet that a host has sent at `now`, which never decreases. Everything due earlier is done
-    /// first.
+    /// Accepts a packet that a host has sent at `now`, which must not decrease from one call to the next.
+    /// Everything due earlier is done first.
     ///
     /// # Errors
     /// The reason why the packet is refused, which is also on the host's books.
@@ -438,7 +437,7 @@ impl Router {
         self.look_at(now, link);
     }
 
-    /// Ends the run if the count at a changed queue requires it.
+    /// Ends the run if this link's queue, which has just changed, has reached the count that ends the run.
     fn look_at(&mut self, now: Instant, link: usize) {
         let reached = |stop: &QueueStop| stop.link == link && queue_stop_is_reached(stop, &self.ports[link]);
         if self.condition.as_ref().is_some_and(reached) && self.schedule.is_measuring() {
