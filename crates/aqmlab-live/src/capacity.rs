@@ -55,9 +55,9 @@ impl Capacity {
     /// other arrivals are responses to packets that it has just written, and need no wake-up. (For example,
     /// at 250 Mbit/s, on a machine with 4.3 us per packet and 9.6 us per wake-up, this makes 18.7 us per
     /// packet.) At higher rates, packets that leave within `gather` of each other are written together: the
-    /// router then wakes nine times in four such intervals, and its own work for each packet becomes
-    /// significant. With offloads, the measurement uses the longest super-segments, whereas a run uses
-    /// shorter ones.
+    /// router then wakes nine times in four intervals of length `gather`, and its own work for each packet
+    /// becomes significant. With offloads, the measurement uses the longest super-segments, whereas a run
+    /// uses shorter ones.
     ///
     /// On a machine with 3 us per packet, 17 us per wake-up and a `gather` of 100 us, the router took 54, 67,
     /// 70 and 76 % of a processor at 37, 50, 62 and 87 thousand packets per second. With offloads and 0.45 us
@@ -108,9 +108,9 @@ impl Capacity {
 /// Returns the maximum number of packets per second that the hosts of a plan send, acknowledgments
 /// included.
 ///
-/// Connections send no faster than the first and last links on the paths of their data allow. Other
-/// sources send at their rate. Sources with pauses count as if they never paused, because all of
-/// them may be on at once.
+/// Connections send no faster than the first and last links on the paths of their data allow. Other sources
+/// send at their own rates. Sources with pauses count as if they never paused, because all of them may be on
+/// at once.
 pub fn demand(plan: &Plan) -> f64 {
     let (mut first, mut last) = (Vec::new(), Vec::new());
     let (mut others, mut acks_per_segment) = (0.0, 0.0f64);

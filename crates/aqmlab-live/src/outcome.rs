@@ -25,7 +25,7 @@ use crate::quantiles::{distribution, quantile};
 use crate::router::{FlowBooks, HostBooks, RouterRecord};
 use crate::traffic::{FlowRow, OPTIONAL, Outcome};
 
-/// The live host, with the version of everything in it beyond the parts that a plan names.
+/// The live host, with a single version for all of it except the parts that a plan names.
 pub const ENGINE: Engine = Engine { host: Host::Live, version: 1 };
 
 /// Result of a live run.

@@ -172,7 +172,7 @@ pub fn offloads(name: &str) -> io::Result<Vec<&'static str>> {
     Ok(on)
 }
 
-/// Returns the name in the form in which it begins a `struct ifreq`.
+/// Returns the name in the form that it has at the beginning of a `struct ifreq`.
 fn interface_name(name: &str) -> [c_char; IFNAMSIZ] {
     assert!(name.len() < IFNAMSIZ, "the name of an interface ends in a zero within {IFNAMSIZ} bytes");
     let mut octets = [0; IFNAMSIZ];

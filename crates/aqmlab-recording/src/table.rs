@@ -21,8 +21,7 @@ impl Table {
     }
 
     /// Creates an empty table for a host that cannot measure everything: every number except those
-    /// of the columns `known` may be absent. Names and order of the columns are those of the
-    /// schema.
+    /// of the columns `known` may be absent. The names and the order of the columns are those of the schema.
     pub fn partial(schema: &Schema, known: &[&str]) -> Self {
         let column = |&(name, of): &(&'static str, Type)| {
             let of = if known.contains(&name) { of } else { of.optional().unwrap_or(of) };

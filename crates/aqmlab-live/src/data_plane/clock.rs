@@ -1,5 +1,5 @@
-//! The event loop's clock, which can also wait, on this machine or in a test. Time is that of
-//! CLOCK_MONOTONIC, counted from an origin.
+//! The event loop's clock, which can also wait: the clock of this machine, or one that a test scripts. Time
+//! is that of CLOCK_MONOTONIC, counted from an origin.
 
 use std::hint::black_box;
 use std::io;

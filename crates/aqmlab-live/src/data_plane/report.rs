@@ -111,7 +111,7 @@ pub struct Duty {
     measured: Option<Reading>,
 }
 
-/// A reading of both clocks.
+/// A reading of the clock and of the thread's processor time.
 #[derive(Clone, Copy)]
 pub struct Reading {
     pub now: Instant,

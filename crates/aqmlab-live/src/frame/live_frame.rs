@@ -221,7 +221,7 @@ impl FramePool {
     /// Returns the first `len` octets of a slot.
     ///
     /// # Panics
-    /// If slots are shorter.
+    /// If slots are shorter than `len` octets.
     #[inline]
     pub fn frame(&self, slot: &Slot, len: usize) -> &[u8] {
         &self.octets[slot.start(self.slot_len)..][..self.slot_len][..len]
@@ -230,7 +230,7 @@ impl FramePool {
     /// Returns the first `len` octets of a slot, to be changed.
     ///
     /// # Panics
-    /// If slots are shorter.
+    /// If slots are shorter than `len` octets.
     #[inline]
     pub fn frame_mut(&mut self, slot: &Slot, len: usize) -> &mut [u8] {
         &mut self.octets[slot.start(self.slot_len)..][..self.slot_len][..len]

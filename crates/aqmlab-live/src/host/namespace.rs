@@ -100,8 +100,8 @@ impl Sysctl {
     }
 }
 
-/// Settings of a namespace, as the kernel shows them afterwards, and remarks about those that could not be
-/// set.
+/// Settings of a namespace, as the kernel shows them after they have been set, and remarks about those that
+/// could not be set.
 #[derive(Clone, Debug, Default)]
 pub struct Applied {
     /// Values by name.

@@ -351,7 +351,7 @@ mod tests {
         request.attribute(7, &stats);
         let bytes = request.bytes(1);
         assert_eq!(counts_of(&bytes), Some((7, 3)));
-        // A truncated message is never read, wherever it is cut.
+        // A truncated message is never accepted, wherever it is cut.
         for length in 0..bytes.len() {
             assert_eq!(counts_of(&bytes[..length]), None);
         }

@@ -1,8 +1,9 @@
 //! Settings of a class's hosts: a TCP profile translated into settings of a kernel's stack.
 //!
 //! The simulator has a parameter for each decision of an endpoint; a kernel has settings for some of them and
-//! decides the rest itself. [`SETTABLE`] lists the parameters that it can set. The profile `linux` describes
-//! the kernel's own decisions. If the plan differs from one of them, a remark in the result says so.
+//! decides the rest itself. [`SETTABLE`] lists the parameters that a kernel can set. The profile `linux`
+//! describes the kernel's own decisions. If the plan differs from one of them, a remark in the result says
+//! so.
 
 use aqmlab_params::{Origin, Settings};
 use aqmlab_qdisc::Dscp;

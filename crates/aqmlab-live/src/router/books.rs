@@ -48,9 +48,9 @@ pub struct HostBooks {
     pub no_slot: u64,
     /// Packets that left the network through this host.
     pub left: Tally,
-    /// Packets with CE among those that left.
+    /// Packets that left with CE.
     pub left_ce: u64,
-    /// Packets marked by one of the router's queues among those that left.
+    /// Packets that left with a mark set by one of the router's queues.
     pub left_marked: u64,
 }
 

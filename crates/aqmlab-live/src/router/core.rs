@@ -344,7 +344,8 @@ impl Router {
             && tcp_payload(octets).is_some_and(|segment| segment.syn)
     }
 
-    /// Assigns rows to the announced connections, with their own pipes and no delivered bytes.
+    /// Assigns rows to the announced connections: gives each row the connection's own pipes and forgets the
+    /// bytes delivered before.
     fn take_in_announced(&mut self) {
         let Some(announced) = &mut self.announced else { return };
         while let Ok(mut announcement) = announced.pop() {

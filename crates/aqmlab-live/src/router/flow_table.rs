@@ -1,5 +1,5 @@
-//! The rows of each class: the connection that has a client port, its own pipes, and the assignment of frames
-//! to rows.
+//! The rows of each class. A row describes the connection that has a client port, and the connection's own
+//! pipes; frames are assigned to rows.
 
 use aqmlab_network::{End, FlowPath, OwnPipe};
 use aqmlab_qdisc::Pipe;
