@@ -94,9 +94,9 @@ pub struct TimeScales {
 pub const LONGEST_SILENCE: Span = Span::ms(10);
 
 impl TimeScales {
-    /// Returns the time scales of a plan whose flows have at least this base round-trip time. Only packets
-    /// that carry data count, on the links where their classes have data: acknowledgments are small, and no
-    /// flow is sensitive to the lateness of a single one.
+    /// Returns the time scales of a plan whose flows have at least this base round-trip time. Only data
+    /// packets count, and only on the links over which their classes send data: acknowledgments are small,
+    /// and no flow is sensitive to the lateness of a single acknowledgment.
     pub fn of(plan: &Plan, least_rtt: Span) -> Self {
         let times = plan.classes.iter().flat_map(|class| {
             let size = packet_of(&class.workload);

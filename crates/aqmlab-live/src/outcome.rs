@@ -53,7 +53,7 @@ impl LiveRun {
             CapturedPackets { port, written: 0, missed: written + missed }
         };
         let ports: Vec<_> = report.ports.into_iter().map(lost).collect();
-        let reason = format!("{}, and the tables needed the space of the capture", error.reason());
+        let reason = format!("{}, and the tables needed the space that the capture took", error.reason());
         capture_report::add_failure(live, &ports, manifest.t1, &reason);
     }
 }

@@ -109,10 +109,9 @@ pub fn live(
     live_with(plan, seed, options, &Registry::builtin(), progress, cancel)
 }
 
-/// Runs `plan` like [`live`] and writes the packets that leave some queues to a file during the
-/// run, from its start to the end of the drain. A file that cannot be written, for example on a
-/// full disk, is abandoned, and the run continues without it: the recording's manifest reports it as
-/// `live.capture_failure`.
+/// Runs `plan` like [`live`] and, from the start of the run to the end of the drain, writes to a file the
+/// packets that leave some queues. A file that cannot be written, for example on a full disk, is abandoned,
+/// and the run continues without it: the recording's manifest reports it as `live.capture_failure`.
 ///
 /// # Errors
 /// See [`live`]; the file is then incomplete.
@@ -322,8 +321,8 @@ impl Watch<'_> {
         Ok(outcome)
     }
 
-    /// Passes on a request to end the run, which comes either from a user or from the router, because of a
-    /// count at a queue or its own failure.
+    /// Passes on a request to end the run: it comes from a user, or from the router if a queue has reached a
+    /// count or the router has failed.
     fn pass_on_endings(&self) {
         if self.run.cancel.load(Ordering::Relaxed) {
             let now = self.clock.now();

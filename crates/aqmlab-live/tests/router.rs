@@ -320,7 +320,7 @@ fn an_observer_hears_of_everything_at_ports_in_order() {
     router.finish().unwrap();
 }
 
-/// Returns a queue of this kind that is small enough to overflow, and so are its inner queues.
+/// Returns a queue of this kind; the queue and any queues inside it are small enough to overflow.
 fn queue_of(kind: &str) -> String {
     let more = match kind {
         "classes" => {

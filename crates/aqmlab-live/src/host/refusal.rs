@@ -68,7 +68,7 @@ pub fn namespaces(error: &io::Error, policy: Policy) -> LiveError {
     if policy.apparmor_restricts {
         return machine(
             format!("AppArmor denies user namespaces to ordinary programs ({error})"),
-            "run as root, or allow them: `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or a profile with `userns,` \
+            "run as root, or allow them: use `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or a profile with `userns,` \
              for this Python",
         );
     }

@@ -153,8 +153,8 @@ impl FlowTable {
         self.classes[class].first_number + index
     }
 
-    /// Returns the number of rows that cross a link, which is the number of connections there at
-    /// the same time. Rows that cross it in both directions count twice.
+    /// Returns the number of rows that cross a link, which is an upper limit of the number of connections
+    /// there at the same time. Rows that cross it in both directions count twice.
     pub fn across(&self, plan: &Plan, link: usize) -> usize {
         let crosses = |class: &ClassPlan| {
             [&class.path, &class.return_path].into_iter().filter(|way| way.contains(&link)).count()
