@@ -152,7 +152,8 @@ fn captured(ip: u32, offload: bool) -> Result<(), LiveError> {
     let live = run.recording.manifest.live.as_ref().expect("a live run has a report");
     let counts = live.capture.clone().expect("its ports");
     let summary = run.recording.table("summary").expect("every recording has a summary");
-    // Each queue has a row for all classes and one for each of the two. The drain after the end is not counted.
+    // Each queue has a row for all classes and one for each of the two classes. The drain after the end is
+    // not counted.
     for (port, row) in [(0, 0), (1, 3)] {
         let book = |column: &str| total(summary, column, row);
         let here: Vec<_> = packets.iter().filter(|packet| packet.interface == port).collect();
