@@ -15,8 +15,8 @@ pub enum Refused {
     /// It is longer than the class's largest packet: a sender has left segmentation to its device (GSO), so
     /// the run is void.
     Oversize,
-    /// All slots for frames are taken, although there are more slots than the plan's queues and delays
-    /// normally hold frames.
+    /// All slots for frames are taken, although the plan's queues and delays normally hold fewer frames than
+    /// there are slots.
     NoSlot,
 }
 

@@ -153,7 +153,7 @@ impl FlowTable {
         self.classes[class].first_number + index
     }
 
-    /// Returns the number of rows that cross a link, which is an upper limit of the number of connections
+    /// Returns the number of rows that cross a link, which is an upper limit on the number of connections
     /// there at the same time. Rows that cross it in both directions count twice.
     pub fn across(&self, plan: &Plan, link: usize) -> usize {
         let crosses = |class: &ClassPlan| {
