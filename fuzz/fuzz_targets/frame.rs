@@ -12,7 +12,8 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     look_at(bytes);
-    // Random bytes seldom have a correct checksum, so nearly all of IPv4 would remain untested.
+    // Random bytes seldom have a correct checksum: without this step, nearly all of IPv4 would remain
+    // untested.
     if let Some(repaired) = repaired(bytes) {
         look_at(&repaired);
     }

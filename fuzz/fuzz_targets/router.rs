@@ -71,7 +71,7 @@ impl Packet<'_> {
     }
 }
 
-/// Returns a network for each kind of queue, with delays, losses and a class of a different kind.
+/// Queues of different kinds, each for a network of its own.
 const QUEUES: [&str; 6] = [
     r#"kind = "droptail", limit = "5p""#,
     r#"kind = "red", limit = "9p", min_th = "2p", max_th = "6p", w_q = 0.2, ecn = true"#,

@@ -1,9 +1,10 @@
-//! Hosts and their addresses and ports, from which a packet's class, end and connection follow by arithmetic.
+//! Hosts, and their addresses and ports, from which a packet's class, its end of the path and its connection
+//! can be computed.
 //!
 //! The servers of a class have one address and one port. Its clients have as many addresses as their
 //! connections need, each with all ports from [`FIRST_CLIENT_PORT`] upwards. A *client port* is one address
-//! together with one of its ports; the client ports of a class are numbered through all ports of its first
-//! client address, then through all ports of the second, and so on.
+//! together with one of its ports; the client ports of a class are numbered consecutively: first all ports of
+//! its first client address, then all ports of the second, and so on.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

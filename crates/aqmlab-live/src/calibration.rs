@@ -38,7 +38,7 @@ impl Calibration {
     /// without offloads.
     ///
     /// # Errors
-    /// If the machine refuses an operation that this needs.
+    /// If the machine refuses a necessary operation.
     pub fn measure(offload: bool) -> Result<Self, LiveError> {
         let plan = capacity::plan(offload);
         let (hosts, mut tuns) = host::set_up(&plan)?;
@@ -83,7 +83,7 @@ const PAYLOAD: [u8; 36] = [0; 36];
 /// out.
 ///
 /// # Errors
-/// If the machine refuses an operation that this needs.
+/// If the machine refuses a necessary operation.
 fn measure_pings(hosts: &Hosts, tuns: &mut [Tun]) -> Result<Histogram, LiveError> {
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -51,12 +51,13 @@ pub struct Capacity {
 impl Capacity {
     /// Returns the number of packets per second that the router carries with this share of a processor.
     ///
-    /// Packets that come one by one wake the router for each departure and every second arrival; the other
-    /// arrivals respond to packets that it has just written. (For example, at 250 Mbit/s, on a machine with
-    /// 4.3 us per packet and 9.6 us per wake-up, this makes 18 us per packet.) At higher rates, packets that
-    /// leave within `gather` of each other are written together: the router then wakes nine times in four
-    /// such intervals, and its own work for each packet becomes significant. With offloads, the measurement
-    /// uses the longest super-segments, whereas a run uses shorter ones.
+    /// When packets come one by one, the router wakes for each departure and for every second arrival; the
+    /// other arrivals are responses to packets that it has just written, and need no wake-up. (For example,
+    /// at 250 Mbit/s, on a machine with 4.3 us per packet and 9.6 us per wake-up, this makes 18.7 us per
+    /// packet.) At higher rates, packets that leave within `gather` of each other are written together: the
+    /// router then wakes nine times in four intervals of length `gather`, and its own work for each packet
+    /// becomes significant. With offloads, the measurement uses the longest super-segments, whereas a run
+    /// uses shorter ones.
     ///
     /// On a machine with 3 us per packet, 17 us per wake-up and a `gather` of 100 us, the router took 54, 67,
     /// 70 and 76 % of a processor at 37, 50, 62 and 87 thousand packets per second. With offloads and 0.45 us
@@ -79,7 +80,7 @@ impl Capacity {
         self.rate_at(MOST_DUTY)
     }
 
-    /// Checks that the plan stays within this limit.
+    /// Checks that the plan stays within [`Capacity::limit`].
     ///
     /// # Errors
     /// If it does not; the error states the plan's rate and the limit.
@@ -107,9 +108,9 @@ impl Capacity {
 /// Returns the maximum number of packets per second that the hosts of a plan send, acknowledgments
 /// included.
 ///
-/// Connections send no faster than the first and last links on the paths of their data allow. Other
-/// sources send at their rate. Sources with pauses count as if they never paused, because all of
-/// them may be on at once.
+/// Connections send no faster than the first and last links on the paths of their data allow. Other sources
+/// send at their own rates. Sources with pauses count as if they never paused, because all of them may be on
+/// at once.
 pub fn demand(plan: &Plan) -> f64 {
     let (mut first, mut last) = (Vec::new(), Vec::new());
     let (mut others, mut acks_per_segment) = (0.0, 0.0f64);
@@ -148,7 +149,7 @@ fn over_links(mut rates: Vec<(usize, f64)>) -> f64 {
 /// [`plan`].
 ///
 /// # Errors
-/// If the machine refuses an operation that this needs.
+/// If the machine refuses a necessary operation.
 pub fn measure(plan: &Plan, hosts: &Hosts, tuns: &mut [Tun]) -> Result<Capacity, LiveError> {
     let clock = Clock::start();
     let run_end = RunEnd::new(Instant::ZERO + plan.stop.at);
@@ -197,7 +198,7 @@ pub fn plan(offload: bool) -> Plan {
     plan
 }
 
-/// Ends [`carry`] when it is dropped, which happens when the traffic has ended, whether normally or by a
+/// Ends [`carry`] when dropped, which happens as soon as the traffic has ended, either normally or by a
 /// panic.
 #[derive(Debug)]
 pub(crate) struct Ending<'a>(pub(crate) &'a AtomicBool);

@@ -1,7 +1,7 @@
 //! Checks what this machine has and lacks for live runs: each item is tried, and reported with a remedy.
 //!
-//! The calling process leaves the namespace in which it was started, and requests real-time scheduling: use a
-//! process that ends afterwards.
+//! The calling process leaves the namespace in which it was started, and requests real-time scheduling, so it
+//! should end afterwards.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -160,7 +160,8 @@ fn processor_count(count: Option<usize>) -> Finding {
     )
 }
 
-/// Every kernel has `reno`, so a single control can only be `reno`; scenarios may request others.
+/// Every kernel has `reno`, so a kernel with a single control has only `reno`, whereas scenarios may request
+/// others.
 fn congestion_controls(names: &[String]) -> Finding {
     let finding = if names.is_empty() { "none known".into() } else { names.join(", ") };
     Finding::unless(
@@ -205,7 +206,7 @@ fn real_time(machine: &Machine) -> Finding {
         Some(priority) => Finding::ok("SCHED_FIFO", format!("allowed, priority {priority}{limit}")),
         None => Finding::warning(
             "SCHED_FIFO",
-            "refused: other programs make packets late",
+            "refused, so other programs can delay packets",
             "add `YOU - rtprio 50` to /etc/security/limits.conf and log in again; or run as root",
         ),
     }
@@ -247,8 +248,8 @@ fn wake_ups(late: &[Span]) -> Finding {
     )
 }
 
-/// A clock that takes longer than this to read is read from the hardware; the router reads the clock twice
-/// per packet.
+/// If a reading takes longer than this, the clock is a slow hardware device rather than the processor's own
+/// counter; the router reads the clock twice per packet.
 const SLOW_CLOCK: Span = Span::us(1);
 
 fn clock(machine: &Machine) -> Finding {
@@ -265,7 +266,7 @@ fn clock(machine: &Machine) -> Finding {
     )
 }
 
-/// Beyond this limit, a hypervisor's other guests affect the tail of the lateness.
+/// Beyond this limit, a hypervisor's other guests affect the tail of the distribution of lateness.
 const STOLEN_PERCENT: f64 = 1.0;
 
 fn steal(percent: Option<f64>) -> Finding {
@@ -351,7 +352,7 @@ fn offloads(on: io::Result<Vec<&'static str>>) -> Finding {
     const NAME: &str = "offloads";
     match on {
         Ok(on) if on.is_empty() => {
-            Finding::ok(NAME, "none: the kernel computes segments and checksums itself")
+            Finding::ok(NAME, "none: the kernel itself segments packets and computes checksums")
         }
         Ok(on) => Finding {
             name: NAME,
@@ -413,7 +414,7 @@ mod tests {
         assert_eq!(severities([steal(Some(0.5)), steal(Some(5.0))]), expected);
         let (prompt, late) = ([LATE; 200], [LATE + Span::ns(1); 200]);
         assert_eq!(severities([wake_ups(&prompt), wake_ups(&late)]), expected);
-        // One late wake-up in a hundred is allowed; two are not.
+        // Two late wake-ups in 200 are allowed; three are not.
         let (mut one, mut three) = ([LATE; 200], [LATE; 200]);
         one[198..].fill(Span::s(1));
         three[197..].fill(Span::s(1));

@@ -17,7 +17,7 @@ use crate::capacity::MOST_DUTY;
 pub struct Faithfulness {
     /// All the checks.
     pub checks: Vec<Check>,
-    /// A user ended the run early. The completed part may still be faithful.
+    /// Whether a user ended the run early. The completed part may still be faithful.
     pub interrupted: bool,
 }
 
@@ -94,9 +94,9 @@ pub struct TimeScales {
 pub const LONGEST_SILENCE: Span = Span::ms(10);
 
 impl TimeScales {
-    /// Returns the time scales of a plan whose flows have at least this base round-trip time. Only packets
-    /// that carry data count, on the links where their classes have data: acknowledgments are small, and no
-    /// flow is sensitive to the lateness of a single one.
+    /// Returns the time scales of a plan whose flows have at least this base round-trip time. Only data
+    /// packets count, and only on the links over which their classes send data: acknowledgments are small,
+    /// and no flow is sensitive to the lateness of a single acknowledgment.
     pub fn of(plan: &Plan, least_rtt: Span) -> Self {
         let times = plan.classes.iter().flat_map(|class| {
             let size = packet_of(&class.workload);
@@ -207,8 +207,8 @@ fn lateness(observed: &Observed, time_scales: &TimeScales) -> Check {
     }
 }
 
-/// Checks how late the generator was. The limit is the same as for the router's silence, because the actions
-/// of sources are seconds apart, or their lateness averages out.
+/// Checks how late the generator was. The limit is the same as for the router's silence, because a source's
+/// actions are either seconds apart or so frequent that their lateness averages out.
 fn traffic(observed: &Observed) -> Option<Check> {
     let p99 = observed.traffic_lateness_p99?;
     let passed = p99 < LONGEST_SILENCE;
@@ -275,7 +275,8 @@ fn at_sockets(observed: &Observed) -> Check {
     none_of("at_sockets", &observed.at_sockets, phrases, "flows or packets")
 }
 
-/// Checks that all of several counts are zero; the two texts are for that case and for the opposite one.
+/// Checks that all of several counts are zero; the first text says that they are, the second that they are
+/// not.
 fn none_of(
     name: &'static str,
     counts: &[(String, u64)],

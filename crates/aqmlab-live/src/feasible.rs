@@ -56,7 +56,7 @@ pub fn remarks(plan: &Plan) -> Vec<String> {
     let mut remarks = Vec::new();
     if !plan.record.trace.is_empty() {
         remarks.push(
-            "`record.trace`: a kernel does not report each change of a connection; there is no table `trace`"
+            "`record.trace`: a kernel does not report each change of a connection, so there is no table `trace`"
                 .into(),
         );
     }
@@ -67,8 +67,8 @@ pub fn remarks(plan: &Plan) -> Vec<String> {
     remarks
 }
 
-/// Returns the maximum number of connections of users and arrivals that may be open at the same time, with
-/// two of the remaining descriptors for each.
+/// Returns the maximum number of connections of users and arrivals that may be open at the same time, if each
+/// takes two of the remaining descriptors.
 pub fn most_connections(plan: &Plan) -> u64 {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     limit.saturating_sub(descriptors(plan)) / 2

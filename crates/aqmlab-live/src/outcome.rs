@@ -25,7 +25,7 @@ use crate::quantiles::{distribution, quantile};
 use crate::router::{FlowBooks, HostBooks, RouterRecord};
 use crate::traffic::{FlowRow, OPTIONAL, Outcome};
 
-/// The live host, with the version of everything in it beyond the parts that a plan names.
+/// The live host, with a single version for all of it except the parts that a plan names.
 pub const ENGINE: Engine = Engine { host: Host::Live, version: 1 };
 
 /// Result of a live run.
@@ -53,7 +53,7 @@ impl LiveRun {
             CapturedPackets { port, written: 0, missed: written + missed }
         };
         let ports: Vec<_> = report.ports.into_iter().map(lost).collect();
-        let reason = format!("{}, and the tables needed the space of the capture", error.reason());
+        let reason = format!("{}, and the tables needed the space that the capture took", error.reason());
         capture_report::add_failure(live, &ports, manifest.t1, &reason);
     }
 }
@@ -340,8 +340,8 @@ fn percent_without_spin(wait: Wait, without: Span, measured: Span) -> f64 {
     (100.0 * without.as_secs_f64() / measured.as_secs_f64()).min(100.0)
 }
 
-/// Returns the row of a flow, completed with the router's counts: in both directions if the server responds,
-/// as in the simulator.
+/// Returns the row of a flow, completed with the router's counts, which cover both directions if the server
+/// responds, as in the simulator.
 fn with_path(mut row: FlowRow, record: &RouterRecord) -> FlowRow {
     let Some(flow) = record.flows.get(row.number as usize) else { return row };
     let before = [0, 1].map(|direction| flow.all[direction].since(flow.measured[direction]));

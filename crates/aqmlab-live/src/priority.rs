@@ -19,7 +19,8 @@ pub fn favour_router() -> Option<i32> {
 }
 
 /// Makes the calling thread, which has no real-time scheduling, run as soon after it wakes as an ordinary
-/// thread can. Such a thread needs only a few microseconds for a packet.
+/// thread can. Its time slice becomes as short as possible, which is enough, because a packet takes only a
+/// few microseconds.
 pub fn favour_ordinary() {
     // If the request fails, the thread continues unchanged; its lateness is recorded.
     let _ = sys::set_slice(SHORTEST_SLICE);

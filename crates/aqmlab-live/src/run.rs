@@ -77,8 +77,8 @@ pub struct RunProgress {
     pub lateness_max: Span,
 }
 
-/// The ratio of the limit of lateness to the time for which packets in a busy router wait for others, so that
-/// most of the limit remains for the machine's own delays.
+/// The ratio of the limit of lateness to the time for which packets in a busy router wait for others. It
+/// leaves most of the limit to the machine's own delays.
 const SHARE: u64 = 4;
 /// Time for the threads to start before the run's clock starts.
 const TO_GET_READY: Span = Span::ms(50);
@@ -109,10 +109,9 @@ pub fn live(
     live_with(plan, seed, options, &Registry::builtin(), progress, cancel)
 }
 
-/// Runs `plan` like [`live`] and writes the packets that leave some queues to a file during the
-/// run, from its start to the end of the drain. A file that cannot be written, for example on a
-/// full disk, is abandoned, and the run continues without it: the recording's manifest reports it as
-/// `live.capture_failure`.
+/// Runs `plan` like [`live`] and, from the start of the run to the end of the drain, writes to a file the
+/// packets that leave some queues. A file that cannot be written, for example on a full disk, is abandoned,
+/// and the run continues without it: the recording's manifest reports it as `live.capture_failure`.
 ///
 /// # Errors
 /// See [`live`]; the file is then incomplete.
@@ -175,7 +174,7 @@ fn run_live(
         kernels.push(kernel);
     }
     let writer = capture.map(|capture| capture::observe(&mut router, capture, &budget)).transpose()?;
-    // If the clock waits for this thread, no time passes while it spins.
+    // In virtual time, no time passes while a thread spins.
     let wait = if calibration.in_virtual_time() { Wait::Epoll } else { plan.live.wait };
     let run = Run { plan, seed, options, hosts: &hosts, wait, gather, cancel };
     let begun = Clock::start();
@@ -263,10 +262,10 @@ impl Run<'_> {
     }
 }
 
-/// Gives the traffic a real-time priority below that of the router, where that is permitted, because hosts
-/// that wait for a processor differ from those of the plan. Traffic never spins, so it uses only the time
-/// that its packets need; on a single processor, spinning would delay the router. If the router is an
-/// ordinary thread, the traffic is one, too.
+/// Gives the traffic a real-time priority below that of the router, if that is permitted and there is more
+/// than one processor: hosts that have to wait for a processor would not behave as in the plan. The traffic
+/// never spins, so it uses only the time that its packets need. If the router is an ordinary thread, so is
+/// the traffic.
 fn favour_this_thread(control: &DataPlaneControl) {
     match control.priority() {
         Some(router) if machine::processors().is_some_and(|processors| processors > 1) => {
@@ -301,7 +300,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Continues until the traffic has ended, and packets in flight have arrived or the drain time is over.
+    /// Supervises the run until the traffic has ended, and until packets in flight have arrived or the drain
+    /// time is over.
     fn watch(
         &self,
         traffic: ScopedJoinHandle<'_, Result<Outcome, LiveError>>,
@@ -321,8 +321,8 @@ impl Watch<'_> {
         Ok(outcome)
     }
 
-    /// Passes on a request to end the run, which comes either from a user or from the router, because of a
-    /// count at a queue or its own failure.
+    /// Passes on a request to end the run: it comes from a user, or from the router if a queue has reached a
+    /// count or the router has failed.
     fn pass_on_endings(&self) {
         if self.run.cancel.load(Ordering::Relaxed) {
             let now = self.clock.now();
@@ -336,8 +336,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Waits until the network is empty, for at most the time that the plan allows; only briefly if the run
-    /// was cancelled.
+    /// Waits until the network is empty, for at most the time that the plan allows, but only briefly if the
+    /// run was cancelled.
     fn drain(&self, progress: &mut dyn FnMut(&RunProgress)) {
         let (begun, most) = (self.clock.now(), self.run.plan.live.drain);
         let end = || {

@@ -51,7 +51,7 @@ pub struct SelfTest {
 /// Runs the test.
 ///
 /// # Errors
-/// If the machine refuses an operation that this needs.
+/// If the machine refuses a necessary operation.
 pub fn selftest(progress: &mut dyn FnMut(&RunProgress), cancel: &AtomicBool) -> Result<SelfTest, LiveError> {
     let machine = Machine::this();
     let before = machine.processor_time();

@@ -13,8 +13,8 @@ use libc::{IFF_NO_PI, IFF_TUN, IFF_VNET_HDR, IFNAMSIZ, c_char, c_short, c_uint};
 use rustix::ioctl::{Getter, IntegerSetter, Opcode, Setter, ioctl, opcode};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-/// Moves the calling thread into a new user namespace and a new network namespace that belongs to
-/// it.
+/// Moves the calling thread into a new user namespace, and into a new network namespace owned by that user
+/// namespace.
 ///
 /// # Errors
 /// The operating system's error: `EINVAL` if the process has another thread.
@@ -32,8 +32,8 @@ pub fn unshare_net() -> io::Result<()> {
 
 fn unshare(flags: UnshareFlags) -> io::Result<()> {
     debug_assert!(!flags.contains(UnshareFlags::FILES));
-    // SAFETY: the call is unsafe because of `FILES`, which would give this thread a table of descriptors
-    // other than that of the threads that own descriptors; no set of flags here contains it.
+    // SAFETY: the call is unsafe because of `FILES`: with that flag, this thread would no longer share the
+    // table of descriptors with the threads that own the descriptors. No set of flags here contains it.
     unsafe { unshare_unsafe(flags) }.map_err(io::Error::from)
 }
 
@@ -116,7 +116,8 @@ pub fn attach_tun(file: BorrowedFd<'_>, name: &str, offload: bool) -> io::Result
         flags: (IFF_TUN | IFF_NO_PI | header) as c_short,
         rest: [0; size_of::<libc::ifreq>() - IFNAMSIZ - size_of::<c_short>()],
     };
-    // SAFETY: TUNSETIFF reads and writes a `struct ifreq`, whose size and beginning `InterfaceRequest` has.
+    // SAFETY: TUNSETIFF reads and writes a `struct ifreq`; `InterfaceRequest` has the same size and the same
+    // first fields.
     unsafe { ioctl(file, Setter::<TUNSETIFF, InterfaceRequest>::new(request)) }?;
     if offload {
         // SAFETY: TUNSETOFFLOAD takes an integer, a set of these bits, and accesses no memory.
@@ -171,7 +172,7 @@ pub fn offloads(name: &str) -> io::Result<Vec<&'static str>> {
     Ok(on)
 }
 
-/// Returns the name in the form in which it begins a `struct ifreq`.
+/// Returns the name in the form that it has at the beginning of a `struct ifreq`.
 fn interface_name(name: &str) -> [c_char; IFNAMSIZ] {
     assert!(name.len() < IFNAMSIZ, "the name of an interface ends in a zero within {IFNAMSIZ} bytes");
     let mut octets = [0; IFNAMSIZ];
@@ -191,8 +192,8 @@ struct InterfaceRequest {
 
 const _: () = assert!(size_of::<InterfaceRequest>() == size_of::<libc::ifreq>());
 
-/// The kernel's `struct tcp_info`, in the length that this kernel has. Newer kernels add fields but never
-/// change existing ones; fields that a kernel does not know are absent.
+/// The kernel's `struct tcp_info`, with the length that it has in this kernel. Newer kernels add fields but
+/// never change existing ones; fields that a kernel does not know are absent.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpInfo {
     bytes: [u8; Self::MOST],
@@ -305,7 +306,7 @@ pub fn unacknowledged(socket: impl AsFd) -> io::Result<u64> {
     const SIOCOUTQ: u32 = libc::TIOCOUTQ as u32;
     // SAFETY: SIOCOUTQ writes one `int`.
     let bytes = unsafe { ioctl(socket.as_fd(), Getter::<SIOCOUTQ, c_int>::new()) }?;
-    // An amount of memory is never negative.
+    // A number of bytes is never negative.
     Ok(u64::from(bytes.unsigned_abs()))
 }
 

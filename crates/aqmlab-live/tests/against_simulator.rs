@@ -21,7 +21,7 @@ use support::{
     Counted, Segment, as_tcp, datagram, flags_of, frame_budget, plan, segment as tcp_segment, with_dscp,
 };
 
-/// `CLASS` stands for the first traffic class.
+/// `CLASS` stands for the name of the first traffic class.
 const DISCIPLINES: [&str; 13] = [
     r#"kind = "droptail", limit = "30p""#,
     r#"kind = "red", limit = "60p", min_th = "5p", max_th = "25p", max_p = 0.1"#,
@@ -40,8 +40,8 @@ const DISCIPLINES: [&str; 13] = [
     NESTED,
 ];
 
-/// A policer that re-marks packets, in front of classes by code point, one of which in turn has classes by
-/// traffic.
+/// A policer that re-marks packets, in front of classes by code point, one of which is itself divided into
+/// classes by traffic.
 const NESTED: &str = r#"kind = "policer", rate = "2Mbit", burst = "20kB", exceed = "remark", dscp = "AF12", queue = {
     kind = "classes", scheduler = "wrr", class = [
         { name = "out", dscp = ["AF12"], queue = { kind = "red", limit = "30p", min_th = "3p" } },
@@ -49,7 +49,7 @@ const NESTED: &str = r#"kind = "policer", rate = "2Mbit", burst = "20kB", exceed
             { name = "first", traffic = ["CLASS"], queue = { kind = "blue", limit = "30p" } },
             { name = "rest", queue = { kind = "red", limit = "30p", min_th = "3p" } }] } }] }"#;
 
-/// Whether it contains inner queues.
+/// Whether the queue contains inner queues.
 fn is_nested(queue: &str) -> bool {
     queue.contains("queue = {")
 }
@@ -86,7 +86,7 @@ fn same(kind: &str, simulated: &Table, routed: &Table) {
     panic!("{kind}: the digests of {} differ", simulated.name);
 }
 
-/// All tables that come from ports alone.
+/// Compares all tables that come from ports alone.
 fn compare_ports(kind: &str, simulated: &Recording, routed: &RouterRecord) {
     let ports = &routed.ports;
     for routed in [&ports.summary, &ports.kinds, &ports.histograms, &ports.queues, &ports.law] {
@@ -110,8 +110,8 @@ fn names(table: &Table, column: &str) -> Vec<String> {
 
 // --- the whole network: sources, own links, delay stages, queues in a row ------------------------------------------
 
-/// The sources of a plan, sending as the router's hosts would, ordered by time and, at one instant, by
-/// number.
+/// The sources of a plan, which send as the router's hosts would: in the order of time and, at any one
+/// instant, of their numbers.
 struct Senders {
     /// Next instant, number in the run, host, index in the class, source once it has started.
     flows: Vec<(Instant, u32, HostId, u16, Option<DatagramSource>)>,
@@ -299,8 +299,8 @@ fn so_they_do_behind_delay_stages_and_losses() {
     );
     assert!(routers.flows.iter().map(|f| f.all[0].lost).sum::<u64>() > 100);
     // If a stage behind an access link loses a packet, the simulator records the loss when the packet is
-    // sent, and the router when it arrives there: the books differ at that moment, but those of the queues do
-    // not.
+    // sent, and the router when the packet arrives at the stage: the books differ at that moment, but those
+    // of the queues do not.
     let entry = "[[delay]]\nclass = \"long\"\nloss = 0.05 # at the entry\n";
     compare_network(DISCIPLINES[0], entry, 4);
 }
@@ -430,7 +430,7 @@ fn packets_of_ecn_connections_are_marked_and_dropped_alike() {
         let simulated = run(&plan, seed, &Control::default()).unwrap();
         let arrivals = arrivals(&plan, &simulated);
         assert!(arrivals.len() > 5_000, "{queue}: {}", arrivals.len());
-        // The same network without the elements in front of its queues.
+        // The router's network is the same, but without the elements in front of the queues.
         plan.classes.iter_mut().for_each(|class| class.access = None);
         let mut router =
             Router::new(&plan, seed, &Registry::builtin(), &frame_budget(&plan, 20_000)).unwrap();
@@ -498,7 +498,8 @@ fn web(traffic: &str, more: &str) -> Plan {
         {more}
         "#
     ));
-    // The hosts of all connections: those that open during the run are numbered after all flows.
+    // Packets that the hosts of all connections send. Connections that open during the run are numbered after
+    // all flows.
     plan.record.requests.each = true;
     plan.record.limit = 10_000_000;
     let all = |class, indices| FlowChoice { class, indices };
@@ -658,7 +659,7 @@ fn connections_that_come_and_go_are_counted_with_their_users() {
     compare_connections(&requests("rate = \"12/s\""), 80, exit);
 }
 
-/// The routers apply the delays that a cloud draws for its clients and servers; one of them also loses
+/// The routers apply the delays that a cloud draws for its clients and servers; one of the routers also loses
 /// packets.
 #[test]
 fn so_are_connections_of_a_cloud_behind_delay_stages_in_routers() {

@@ -114,8 +114,8 @@ fn marked(ip: u32, offload: bool) -> Result<(), LiveError> {
     let route = &live.routes["tcp"];
     assert_eq!((route.mtu, route.quick_ack), (stack.mtu, stack.metrics.quick_ack));
     // Four connections share 10 Mbit/s with the datagrams. Even a busy machine carries a tenth of this rate,
-    // and no machine carries more than leaves the link in 3 s: data that waited for a reader is measured when
-    // it is read.
+    // and no machine carries more than what leaves the link in 3 s: data that waited for a reader is measured
+    // when it is read.
     let delivered = sum(&run, "flows", "measured_delivered_bytes");
     assert!((300_000..=3_750_000).contains(&delivered), "{delivered} bytes in 2.5 s");
     assert!(sum(&run, "flows", "ce_received") <= marks.ce_delivered, "some arrive in the drain");
@@ -152,7 +152,8 @@ fn captured(ip: u32, offload: bool) -> Result<(), LiveError> {
     let live = run.recording.manifest.live.as_ref().expect("a live run has a report");
     let counts = live.capture.clone().expect("its ports");
     let summary = run.recording.table("summary").expect("every recording has a summary");
-    // Each queue has a row for all classes and one for each of the two. The drain after the end is not counted.
+    // Each queue has a row for all classes and one for each of the two classes. The drain after the end is
+    // not counted.
     for (port, row) in [(0, 0), (1, 3)] {
         let book = |column: &str| total(summary, column, row);
         let here: Vec<_> = packets.iter().filter(|packet| packet.interface == port).collect();
@@ -192,12 +193,12 @@ fn given_up(mut run: LiveRun, packets: u64) {
     assert!(ports.values().all(|port| port.packets == 0), "{ports:?}");
     assert_eq!(ports.values().map(|port| port.missed).sum::<u64>(), packets);
     let stopped = live.capture_failure.expect("it gives the reason");
-    assert_eq!(stopped.reason, "the disk is full, and the tables needed the space of the capture");
+    assert_eq!(stopped.reason, "the disk is full, and the tables needed the space that the capture took");
     assert_eq!(stopped.at_ns, run.recording.manifest.t1.as_ns());
     assert_eq!(run.captured, None);
 }
 
-/// Checks that a packet from a kernel is complete and has correct checksums, which a mark updates.
+/// Checks that a packet from a kernel is complete and has correct checksums, also after it has been marked.
 fn is_right(octets: &[u8], ip: u32) {
     let headers = PacketHeaders::from_ip_slice(octets).expect("an IP packet");
     let (net, transport) = (headers.net.expect("an IP header"), headers.transport.expect("TCP or UDP"));
@@ -223,8 +224,8 @@ fn is_right(octets: &[u8], ip: u32) {
 }
 
 /// One's complement has two zeros, and a receiver's sum (RFC 1071) accepts either. A kernel that computes the
-/// sum late writes 0xffff instead of zero for every protocol, although only UDP requires this (RFC 768); this
-/// affects one TCP segment in 65,536.
+/// checksum only when the packet leaves writes 0xffff instead of zero for every protocol, although only UDP
+/// requires this (RFC 768); this affects one TCP segment in 65,536.
 fn plus_zero(checksum: u16) -> u16 {
     if checksum == 0xffff { 0 } else { checksum }
 }
@@ -281,8 +282,8 @@ fn populations() -> Result<(), LiveError> {
     plan.record.requests.each = true;
     let run = run(&plan, |_| false)?;
     let [completed, failed] = ["completed", "failed"].map(|column| sum(&run, "request_summary", column));
-    // A user's cycle has two exchanges and takes less than 300 ms; a very busy machine completes a third of
-    // that.
+    // A user's cycle has two exchanges and takes less than 300 ms; even a very busy machine completes a third
+    // of the exchanges that this allows.
     assert!((120 + 60..2000).contains(&completed) && failed == 0, "{completed} completed, {failed} failed");
     // A user is a flow, and so are all arrivals together.
     let flows = run.recording.table("flows").expect("there are flows");

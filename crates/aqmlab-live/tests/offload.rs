@@ -151,8 +151,8 @@ proptest! {
         }
     }
 
-    /// Joined packets arrive unchanged, with lost, marked and short segments and pure acknowledgments among
-    /// them.
+    /// Packets arrive unchanged after they have been joined, even if some segments are lost, marked or short,
+    /// or are pure acknowledgments.
     #[test]
     fn what_is_joined_arrives_as_it_was(
         start in connection(), steps in vec((0u8..12, 1usize..1448), 1..100),

@@ -314,12 +314,13 @@ fn an_observer_hears_of_everything_at_ports_in_order() {
             (1000, 0, What::Dequeued(750), 3),
         ]
     );
-    // Octets that a capture has seen marked leave marked, with a correct checksum.
+    // If a capture has seen a mark in a packet's octets, the packet leaves with that mark and a correct
+    // checksum.
     assert_eq!((out.0[1].3[1], internet_checksum(&out.0[1].3[..20])), (3, 0));
     router.finish().unwrap();
 }
 
-/// Returns a queue of this kind; its inner queues are also small enough to overflow.
+/// Returns a queue of this kind; the queue and any queues inside it are small enough to overflow.
 fn queue_of(kind: &str) -> String {
     let more = match kind {
         "classes" => {

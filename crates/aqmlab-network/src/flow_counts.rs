@@ -68,7 +68,7 @@ macro_rules! flow_counts {
             /// Counts of zero, all of them known.
             pub const ZERO: Self = FlowCounts { $($name: T::ZERO,)+ };
 
-            /// Returns the sum of these counts and the others.
+            /// Returns the sum of these counts and `other`.
             #[must_use]
             pub fn plus(self, other: Self) -> Self {
                 FlowCounts { $($name: self.$name.plus(other.$name),)+ }

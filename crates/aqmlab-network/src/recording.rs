@@ -5,7 +5,7 @@ use aqmlab_recording::{Host, LinkInfo, Manifest, PortRecord, Recording, StoppedB
 use aqmlab_scenario::{LinkPlan, Parts, Plan};
 use aqmlab_units::Instant;
 
-/// A host of disciplines, with the version of its engine.
+/// A host of disciplines (the simulator or the live router), with the version of its engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Engine {
     /// The host.
@@ -24,7 +24,7 @@ impl Engine {
     }
 }
 
-/// Returns these parts except the host.
+/// Returns the same parts as [`Engine::parts`], but without the host.
 pub fn parts(plan: &Plan) -> Parts {
     let mut parts = plan.parts();
     parts.extend(between());
@@ -39,7 +39,7 @@ pub fn all_parts(hosts: impl Iterator<Item = Engine>) -> Parts {
     parts
 }
 
-/// Returns the parts between plans and hosts.
+/// Returns the parts that belong neither to a plan nor to a host.
 fn between() -> Parts {
     [("network", crate::VERSION), ("recording", aqmlab_recording::VERSION)]
         .map(|(name, version)| (name.to_owned(), version))

@@ -41,8 +41,8 @@ fn size_bands(asked: &RequestPlan) -> Option<SizeBands> {
     SizeBands::by_factor(asked.first_band, asked.band_factor, asked.bands)
 }
 
-/// Returns a session's report of an exchange of the connection `of`, for the recorder. Returns `None` for
-/// data that no server answers, which is not a request.
+/// Converts a session's report of an exchange of the connection `of` into the recorder's form. Returns `None`
+/// for data that no server answers, which is not a request.
 pub fn recorded_exchange(class: u32, of: Identity, done: &ExchangeDone) -> Option<Exchange> {
     (!done.response.is_zero()).then_some(Exchange {
         class,
@@ -55,9 +55,9 @@ pub fn recorded_exchange(class: u32, of: Identity, done: &ExchangeDone) -> Optio
     })
 }
 
-/// Returns a population's report of a page of class number `class`, for the recorder. It has the form of
-/// an exchange in which the page's number replaces the connection's number, and its number of objects
-/// replaces the exchange's own number.
+/// Converts a population's report of a page of class number `class` into the recorder's form: that of an
+/// exchange in which the page's number replaces the connection's number, and its number of objects replaces
+/// the exchange's own number.
 pub fn ended_page(class: u32, page: &PageEnded) -> Exchange {
     Exchange {
         class,

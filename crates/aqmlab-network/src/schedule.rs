@@ -1,4 +1,4 @@
-//! The schedule of a run: samples, the end of the warm-up, and the end of the run, possibly early.
+//! The schedule of a run: samples, the end of the warm-up, and the end of the run, which may come early.
 
 use aqmlab_qdisc::{Classed, Port};
 use aqmlab_recording::StoppedBy;

@@ -67,7 +67,7 @@ impl<T: Count> UserRows<T> {
         sum.at_warmup = sum.at_warmup.plus(row.at_warmup);
     }
 
-    /// Ends the warm-up: connections that ended before are not measured.
+    /// Ends the warm-up: connections that have already ended are not measured.
     pub fn warmup_ended(&mut self) {
         for row in self.classes.iter_mut().flatten().flat_map(|class| class.rows.iter_mut().flatten()) {
             row.at_warmup = row.counts;

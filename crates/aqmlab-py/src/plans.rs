@@ -68,8 +68,8 @@ pub(crate) fn parse(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Exp
     aqmlab_scenario::parse(text, file_name).map_err(|error| scenario_error(py, &error))
 }
 
-/// Returns the folder of each arm: its name in lower case with hyphens for other characters, with a number
-/// added where two would otherwise be equal.
+/// Returns the folder of each arm: its name in lower case, with hyphens in place of all characters other than
+/// letters, digits and underscores. A number is added where two would otherwise be equal.
 pub(crate) fn slugs(experiment: &Experiment) -> Vec<String> {
     let mut slugs: Vec<String> = Vec::new();
     for plan in &experiment.arms {

@@ -37,7 +37,7 @@ pub(crate) struct Tried {
 /// The progress of the scripts.
 pub(crate) struct Progress {
     pub(crate) done: u64,
-    /// `None` until the caller stops them.
+    /// `None` if the scripts run until the caller stops them.
     pub(crate) total: Option<u64>,
     pub(crate) findings: u64,
 }
@@ -46,7 +46,7 @@ pub(crate) struct Progress {
 pub(crate) struct Lot<'t> {
     pub(crate) trials: &'t [Trial],
     pub(crate) first_seed: u64,
-    /// Number of scripts per trial; `None` until the caller stops them.
+    /// Number of scripts per trial; `None` if they run until the caller stops them.
     pub(crate) seeds: Option<u64>,
 }
 

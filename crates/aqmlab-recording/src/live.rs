@@ -34,7 +34,7 @@ pub struct LiveReport {
     pub duty_percent: f64,
     /// Scheduling of the router's thread.
     pub policy: Policy,
-    /// Whether the router's memory cannot be paged out.
+    /// Whether the router's memory is locked, so that it cannot be paged out.
     pub memory_locked: bool,
     /// The way in which the router waited: `hybrid` or `epoll`.
     pub wait: &'static str,
@@ -116,11 +116,11 @@ pub struct TimeDistribution {
     pub count: u64,
     /// The median.
     pub p50_ns: u64,
-    /// 90 % of the values are no larger.
+    /// 90 % of the values are no larger than this one.
     pub p90_ns: u64,
-    /// 99 % of the values are no larger.
+    /// 99 % of the values are no larger than this one.
     pub p99_ns: u64,
-    /// 99.9 % of the values are no larger.
+    /// 99.9 % of the values are no larger than this one.
     pub p999_ns: u64,
     /// The largest value, to within the width of its bin.
     pub max_ns: u64,

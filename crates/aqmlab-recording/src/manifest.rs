@@ -14,15 +14,15 @@ use crate::live::LiveReport;
 use crate::table::Table;
 
 /// The version of the directory's layout and of its tables. Version 2 adds digests of the files. Version 3
-/// renames some columns (listed in `docs/recording.md`), and in plans, numbers are whole and their names
+/// renames some columns (listed in `docs/recording.md`); in its plans, all numbers are whole, and their names
 /// state the unit. Version 4 has one version per part of the program instead of one for all.
 pub const FORMAT_VERSION: u32 = 4;
 
 /// Incremented whenever the tables would report the same run differently.
 pub const VERSION: u32 = 2;
 
-/// The description of a run. [`crate::Recording::write`] adds the derived facts: the plan's
-/// digest, rows and digests of each table, and last the digest of the manifest itself.
+/// The description of a run. [`crate::Recording::write`] adds the derived facts: the plan's digest, the
+/// number of rows and the digests of each table, and last the digest of the manifest itself.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Manifest {
     /// The parts of the program that determined the result, each with its version.

@@ -137,8 +137,8 @@ impl PortTables {
         }
     }
 
-    /// Ends the warm-up. The ports' books are about to restart; their counts since the last sample are
-    /// carried over into the next sample.
+    /// Ends the warm-up. Must be called before the ports' books restart: their counts since the last sample
+    /// are carried over into the next sample.
     pub fn warmup_ended<'a, P: Classed + 'a>(&mut self, ports: impl Iterator<Item = &'a Port<P>>) {
         for (own, port) in self.ports.iter_mut().zip(ports) {
             know(own, port);
@@ -155,7 +155,7 @@ impl PortTables {
             know(own, port);
             let mut own = own.iter_mut();
             let mut sample = |books: &Books, backlog: Backlog, observe: &dyn Fn(&mut LawSamples)| {
-                let queue = own.next().expect("it is already known");
+                let queue = own.next().expect("the queue is already known");
                 push_sample(queues, queue, now, books, backlog);
                 law_buffer.clear();
                 observe(law_buffer);

@@ -38,7 +38,7 @@ pub struct StreamedTable {
     held: Option<Vec<u8>>,
 }
 
-/// The digest of the contents is that of [`Table::digest`], with two differences because the number of rows
+/// The digest of the contents is that of [`Table::digest`], with two differences, because the number of rows
 /// is not known until the end: the hashed bytes begin with the text `aqmlab-table-2`, and the number of rows
 /// (u64) follows the values.
 impl TableWriter {

@@ -21,8 +21,7 @@ impl Table {
     }
 
     /// Creates an empty table for a host that cannot measure everything: every number except those
-    /// of the columns `known` may be absent. Names and order of the columns are those of the
-    /// schema.
+    /// of the columns `known` may be absent. The names and the order of the columns are those of the schema.
     pub fn partial(schema: &Schema, known: &[&str]) -> Self {
         let column = |&(name, of): &(&'static str, Type)| {
             let of = if known.contains(&name) { of } else { of.optional().unwrap_or(of) };
@@ -78,9 +77,9 @@ impl Table {
     /// of any file.
     ///
     /// In the hashed bytes, integers are little-endian, and a text is its length in bytes (u64) followed by
-    /// its UTF-8: the text `aqmlab-table-1`; the number of columns (u64); for each column its name and its
-    /// type (u8, the discriminant of [`crate::Type`]); the number of rows (u64); the values row by row, in
-    /// the order of the columns: u64, i64 and u128 as such, f64 as its IEEE 754 bits (every NaN as
+    /// its UTF-8. The bytes are: the text `aqmlab-table-1`; the number of columns (u64); for each column its
+    /// name and its type (u8, the discriminant of [`crate::Type`]); the number of rows (u64); the values row
+    /// by row, in the order of the columns: u64, i64 and u128 as such, f64 as its IEEE 754 bits (every NaN as
     /// 0x7ff8000000000000), a name as text; a value of a nullable column after a byte 1, an absent one as a
     /// byte 0.
     pub fn digest(&self) -> Digest {

@@ -183,7 +183,8 @@ fn a_disk_that_fills_up_at_the_end_is_told_too() {
     assert_eq!((failure.ports[0].written, failure.ports[0].missed), (0, 1));
 }
 
-/// The space of a discarded file is freed before the recording is written, which appears without it.
+/// The space of a discarded file is freed before the recording is written, and the recording appears without
+/// the file.
 #[test]
 fn a_file_that_is_given_up_frees_the_disk_and_is_no_part_of_the_recording() {
     let folder = scratch("given-up");

@@ -157,8 +157,8 @@ fn a_path_through_a_file_is_refused_with_the_path_in_the_message() {
 
 #[test]
 fn a_full_disk_is_recognised_and_leaves_nothing() {
-    // /dev/full answers every write with ENOSPC. It cannot contain a recording, so the test produces the
-    // error in the way in which the writer would encounter it.
+    // /dev/full answers every write with ENOSPC. This device cannot contain a recording, so the test produces
+    // the error in the way in which the writer would encounter it.
     let source = fs::write("/dev/full", "x").expect_err("always full");
     let error = RecordingError::Io { operation: "write", path: "run/law.parquet".into(), source };
     assert!(error.is_host_limit());
@@ -226,8 +226,8 @@ fn the_document_names_every_column() {
     }
 }
 
-/// A column is listed by its own name or by a pattern: `dropped_r_packets` for each reason, the `_packets`
-/// columns `in _bytes`.
+/// A row lists a column by its own name or by a pattern: `_r_` stands for any reason, and the words *the same
+/// in `_bytes`* stand for all names in which `_packets` is replaced by `_bytes`.
 fn is_named(row: &str, name: &str) -> bool {
     let mut forms = vec![name.to_owned()];
     for reason in ["early", "forced", "overflow", "injected"] {

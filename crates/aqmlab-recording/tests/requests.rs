@@ -175,8 +175,8 @@ fn quantiles_of_each_band_are_those_of_the_sorted_times() {
 }
 
 /// A sample keeps 30 of 300 exchanges: over 4000 seeds, all are chosen equally often. The seeds are fixed, so
-/// the test does not depend on chance. Under uniformity the statistic is chi-square with 299 degrees of
-/// freedom: mean 299, standard deviation 24.5.
+/// the test does not depend on chance. If all exchanges are equally likely, the statistic has a chi-square
+/// distribution with 299 degrees of freedom: mean 299, standard deviation 24.5.
 #[test]
 fn a_sample_is_uniform_over_exchanges() {
     const OFFERED: usize = 300;
@@ -225,7 +225,7 @@ fn the_order_in_which_ends_are_reported_changes_nothing() {
     assert!(tables(&mut ends.iter()) == tables(&mut ends.iter().rev()));
 }
 
-/// A multiple of 64 exchanges, plus one that is censored.
+/// Number of reported exchanges: a multiple of 64, plus one that is censored.
 const REPORTED: u32 = 64 * 1600 + 1;
 
 /// Three batches are filled during the run. Reports may arrive up to 63 us ahead of the host's clock, and

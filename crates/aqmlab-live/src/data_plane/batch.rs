@@ -63,7 +63,7 @@ impl Batch {
         self.waiting += 1;
     }
 
-    /// Whether there may be no room for the next packet.
+    /// Whether the batch is full, so that the next packet may not fit.
     pub const fn is_full(&self) -> bool {
         self.waiting == MOST_WRITES
     }

@@ -1,5 +1,5 @@
-//! The event loop's clock, which can also wait, on this machine or in a test. Time is that of
-//! CLOCK_MONOTONIC, counted from an origin.
+//! The event loop's clock, which can also wait: the clock of this machine, or one that a test scripts. Time
+//! is that of CLOCK_MONOTONIC, counted from an origin.
 
 use std::hint::black_box;
 use std::io;
@@ -17,7 +17,8 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 pub struct Clock {
     /// Nanoseconds of CLOCK_MONOTONIC at the origin.
     origin: u64,
-    /// Time by which CLOCK_BOOTTIME, which continues while the machine is suspended, was ahead at the origin.
+    /// Time by which CLOCK_BOOTTIME, which continues while the machine is suspended, was ahead of
+    /// CLOCK_MONOTONIC at the origin.
     boot_ahead: u64,
 }
 
@@ -69,7 +70,7 @@ impl Clock {
 }
 
 /// Number of multiplications, each of which needs the result of the previous one. They take three cycles each
-/// on current processors, and no processor executes this many in [`FASTEST_WORK`].
+/// on current processors, and no processor executes this many multiplications in [`FASTEST_WORK`].
 const WORK: u32 = 2_000_000;
 /// Time in which a 20 GHz processor executes two million cycles.
 const FASTEST_WORK: Span = Span::us(100);
@@ -94,8 +95,9 @@ pub trait Poller {
     /// The time.
     fn now(&self) -> Instant;
 
-    /// Waits until `until` or until a device can be read, whichever is first, and sets `ready` for those that
-    /// can. The thread does not sleep during the last `spin` before `until`. A signal may end the wait early.
+    /// Waits until `until` or until a device is readable, whichever comes first, and sets `ready` for the
+    /// readable devices. The thread does not sleep during the last `spin` before `until`. A signal may end
+    /// the wait early.
     ///
     /// # Errors
     /// Any error from the operating system.

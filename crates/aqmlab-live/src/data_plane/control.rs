@@ -131,7 +131,7 @@ impl Ending {
 
     fn set(&self, at: Instant, why: StoppedBy) {
         let number = REASONS.iter().position(|reason| *reason == why).expect("all reasons are listed") as u8;
-        // The caller that sets the reason also sets the instant, so both come from the same caller.
+        // Only the caller that has set the reason sets the instant, so the two always belong together.
         if self.why.compare_exchange(UNSET, number, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             self.at.store(at.as_ns(), Ordering::Release);
         }

@@ -19,14 +19,14 @@ use crate::router::{FrameSink, OutgoingFrame, Router};
 /// Maximum number of frames read from one device before the clock and the other devices are served: a sender
 /// that never pauses must not block the router's links.
 const READS: usize = 8;
-/// The maximum time for which a pass of the loop waits, so that requests are noticed, and a much longer
-/// silence can only be a stall.
+/// Maximum time for which a pass of the loop waits: requests are noticed soon, and a much longer silence can
+/// only be a stall.
 const HEARTBEAT: Span = Span::ms(4);
 /// Length of the read buffer. It exceeds the length of any packet, so that a packet longer than its class
 /// allows is recognized.
 const SCRATCH: usize = offload::HEADER + (1 << 16);
-/// A machine counts as suspended if it slept for longer than this; a shorter time may merely have passed
-/// between the readings of the two clocks.
+/// A machine counts as suspended if it slept for longer than this; a smaller difference may merely be the
+/// time between the readings of the two clocks.
 const ASLEEP: Span = Span::ms(100);
 
 /// The loop's state.
@@ -54,8 +54,8 @@ struct DeviceSink<D> {
     report: DataPlaneReport,
     /// Packets that wait to be written together.
     batch: Batch,
-    /// Whether packets wait for others, to be written together. Once they do, they do so until the end of the
-    /// run: otherwise the load that made waiting necessary would return.
+    /// Whether packets wait for others, to be written together. Once packets wait, they do so until the end
+    /// of the run: without waiting, the load that made it necessary would return.
     gathers: bool,
 }
 
@@ -116,8 +116,8 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
     pub fn new(router: Router, devices: Vec<D>, poller: P, settings: DataPlaneSettings) -> Self {
         let reading = Reading { now: poller.now(), used: poller.thread_time() };
         let ready = vec![true; devices.len() + router.kernel_fds().count()];
-        // The buffer is not filled with zeros, because the system allocates zero pages only when they are
-        // written.
+        // The buffer is filled with nonzero bytes, so that its pages are allocated now: the system would
+        // allocate pages of zeros only when they are written.
         let scratch = vec![0xa5; SCRATCH].into_boxed_slice();
         let (batch, gathers) = (Batch::new(settings.offload), settings.offload);
         let sink = DeviceSink { devices, report: DataPlaneReport::new(), batch, gathers };
@@ -246,15 +246,15 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         let counts = &mut self.sink.report.offload;
         counts.reads += 1;
         counts.packets_read += packets;
-        // Reading from all devices may take longer than packets may wait.
+        // Reading from all devices may take longer than the time for which packets may wait.
         if self.sink.batch.oldest().is_some_and(|at| at + self.settings.gather <= now) {
             self.out().write_batch();
         }
         Ok(true)
     }
 
-    /// Waits for the next instant at which a frame leaves or could leave, or for an arrival; does not wait if
-    /// frames are known to be ready for reading.
+    /// Waits for a departure, an event inside the router or an arrival, but no longer than [`HEARTBEAT`];
+    /// does not wait if frames are known to be ready for reading.
     fn wait(&mut self, now: Instant) -> Result<(), LiveError> {
         let heartbeat = now + HEARTBEAT;
         let departure = self.router.next_leaving().unwrap_or(Instant::FAR_FUTURE);
@@ -263,7 +263,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         let inside = self.router.next_inside().unwrap_or(Instant::FAR_FUTURE);
         let due = leaving.min(inside).min(heartbeat);
         let until = if self.ready.contains(&true) { now } else { due };
-        // The thread spins only if a frame leaves then: otherwise no frame can be late.
+        // The thread spins only if a frame leaves at that instant: otherwise no frame can be late.
         let spin = if due == departure && !self.dense && self.duty.may_spin() {
             self.settings.spin
         } else {

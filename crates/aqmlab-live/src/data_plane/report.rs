@@ -11,7 +11,7 @@ pub struct DataPlaneReport {
     pub lateness: Histogram,
     /// The maximum lateness of a frame.
     pub lateness_max: Span,
-    /// Number of stalls that were longer than allowed.
+    /// Number of stalls: silences that were longer than allowed.
     pub stalls: u64,
     /// Length of the longest of these stalls.
     pub longest_stall: Span,
@@ -111,7 +111,7 @@ pub struct Duty {
     measured: Option<Reading>,
 }
 
-/// A reading of both clocks.
+/// A reading of the clock and of the thread's processor time.
 #[derive(Clone, Copy)]
 pub struct Reading {
     pub now: Instant,

@@ -361,7 +361,8 @@ fn the_measured_interval_ends_when_somebody_wants_it() {
 }
 
 /// The loop allocates nothing from its first pass to its last, whatever the discipline does, with
-/// four flows or a thousand, and in a queue longer than disciplines reserve by themselves.
+/// four flows or a thousand, and with a queue longer than those for which disciplines reserve memory on their
+/// own.
 #[test]
 fn a_running_loop_allocates_nothing() {
     for (flows, gap_us, queue) in [
@@ -390,7 +391,7 @@ fn a_running_loop_allocates_nothing() {
         let left = devices[1].written.len() as u64;
         assert!(
             left > 5_000 && left < router.hosts()[0].read.packets - 50,
-            "{queue}: {left} left, and the queue was full"
+            "{queue}: {left} packets have left, and the queue must have been full"
         );
         router.finish().unwrap();
     }
@@ -513,8 +514,8 @@ fn a_segment_does_not_wait_for_one_that_leaves_much_later() {
     }
 }
 
-/// A router that was too busy to spin writes packets that leave within `gather` in one pass; otherwise a
-/// router never waits.
+/// A router that has been too busy to spin writes packets together if they leave within `gather` of each
+/// other; otherwise, no packet waits.
 #[test]
 fn a_busy_router_writes_packets_together() {
     for busy in [50, 90] {

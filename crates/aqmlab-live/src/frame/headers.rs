@@ -135,7 +135,7 @@ fn ipv4(bytes: &[u8]) -> Result<Headers, Malformed> {
     if internet_checksum(header) != 0 {
         return Err(Malformed::Checksum);
     }
-    // Set if more fragments follow or precede this one.
+    // True if other fragments of the datagram follow or precede this one.
     let fragment = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff != 0;
     let protocol = fixed[9];
     let address = |at: usize| {

@@ -96,7 +96,7 @@ impl LiveFrame {
     }
 }
 
-/// Returns an address as one word.
+/// Returns an address as a 64-bit word; an IPv6 address is hashed.
 fn folded(address: IpAddr) -> u64 {
     match address {
         IpAddr::V4(address) => u64::from(u32::from(address)),
@@ -107,7 +107,7 @@ fn folded(address: IpAddr) -> u64 {
     }
 }
 
-/// Returns the 5-tuple, or the 3-tuple where there are no ports, as one word.
+/// Returns a 64-bit hash of the 5-tuple, or of the 3-tuple where there are no ports.
 fn tuple(headers: &Headers, [source, destination]: [u64; 2]) -> u64 {
     let ports = headers.ports.map_or(0, |(from, to)| 1 << 32 | u64::from(from) << 16 | u64::from(to));
     let [a, b] = philox2x64([source, destination], u64::from(headers.protocol));
@@ -181,8 +181,8 @@ pub struct FramePool {
     slots: usize,
 }
 
-/// Contents of fresh slots. They are not zero, because the system would allocate zero pages only at the first
-/// write, during the run.
+/// Contents of fresh slots. They are not zero, because the system would allocate pages of zeros only at the
+/// first write, during the run.
 const FRESH: u8 = 0xa5;
 
 impl FramePool {
@@ -221,7 +221,7 @@ impl FramePool {
     /// Returns the first `len` octets of a slot.
     ///
     /// # Panics
-    /// If slots are shorter.
+    /// If slots are shorter than `len` octets.
     #[inline]
     pub fn frame(&self, slot: &Slot, len: usize) -> &[u8] {
         &self.octets[slot.start(self.slot_len)..][..self.slot_len][..len]
@@ -230,7 +230,7 @@ impl FramePool {
     /// Returns the first `len` octets of a slot, to be changed.
     ///
     /// # Panics
-    /// If slots are shorter.
+    /// If slots are shorter than `len` octets.
     #[inline]
     pub fn frame_mut(&mut self, slot: &Slot, len: usize) -> &mut [u8] {
         &mut self.octets[slot.start(self.slot_len)..][..self.slot_len][..len]

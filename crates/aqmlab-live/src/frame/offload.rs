@@ -35,8 +35,8 @@ const PSH: u8 = 0x08;
 const ACK: u8 = 0x10;
 const ECE: u8 = 0x40;
 const CWR: u8 = 0x80;
-/// Total length of the longest IPv4 and TCP headers; IPv6 and TCP headers are shorter, without extension
-/// headers.
+/// Total length of the longest IPv4 and TCP headers; without extension headers, IPv6 and TCP headers are
+/// shorter.
 const LONGEST_HEADERS: usize = 120;
 
 /// The header in front of a packet, with its fields in native byte order.
@@ -258,8 +258,8 @@ struct Open {
     next_id: u16,
 }
 
-/// Contents of a new super-segment. They are not zero, because the system would allocate zero pages only at
-/// the first write, during the run.
+/// Contents of a new super-segment. They are not zero, because the system would allocate pages of zeros only
+/// at the first write, during the run.
 const FRESH: u8 = 0xa5;
 
 impl SuperSegment {
@@ -322,7 +322,7 @@ impl SuperSegment {
         &self.octets[..HEADER + self.len]
     }
 
-    /// Lets nothing follow a segment with PSH, as in a kernel.
+    /// Ends the super-segment if this segment has PSH: as in a kernel, nothing may follow it.
     fn close_behind(&mut self, packet: &[u8]) {
         self.open = self.open.filter(|open| packet[open.layout.tcp + FLAGS] & PSH == 0);
     }

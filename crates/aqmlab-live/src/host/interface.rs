@@ -30,14 +30,14 @@ const QUEUE: u32 = 20_000;
 /// Index of the loopback interface, which is always the first in its namespace.
 const LOOPBACK: u32 = 1;
 
-/// Number of retries for a device that a process that has just ended may still hold.
+/// Number of retries if the device is busy, because a process that has just ended may still hold it.
 const RETRIES: u32 = 40;
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
 /// Creates the interface in the namespace of the calling thread, with addresses and a route.
 ///
 /// # Errors
-/// If the machine refuses an operation that this needs.
+/// If the machine refuses a necessary operation.
 pub fn make(
     addresses: impl Iterator<Item = IpAddr>,
     stack: &Stack,
@@ -74,7 +74,7 @@ pub fn make(
 /// Creates an interface without an address in the namespace of the calling thread, and switches it on.
 ///
 /// # Errors
-/// If the machine refuses an operation that this needs.
+/// If the machine refuses a necessary operation.
 pub fn make_plain(name: &str, mtu: u32) -> Result<Tun, LiveError> {
     let tun = open(name, false)?;
     let mut netlink = Netlink::open().map_err(LiveError::io("open", "a netlink socket"))?;

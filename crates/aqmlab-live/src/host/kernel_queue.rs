@@ -45,7 +45,7 @@ pub struct KernelHost {
     _exit: OwnedFd,
 }
 
-/// Creates the kernel queues of a plan; the calling thread then returns to its namespace.
+/// Creates the kernel queues of a plan. Afterwards, the calling thread is in `home` again.
 ///
 /// # Errors
 /// If tc refuses a specification, the plan cannot be carried out, or the machine lacks something.
@@ -175,9 +175,9 @@ fn accepted(output: &Output) -> Result<(), String> {
     Err(if lines.is_empty() { output.status.to_string() } else { lines.join("; ") })
 }
 
-/// Returns those disciplines of the specifications that this kernel lacks. They are tested in a separate
-/// namespace, in which the calling thread stays. Each specification must have all options that tc requires;
-/// otherwise tc refuses it before the kernel is asked.
+/// Returns, of the disciplines that the specifications name, those that this kernel lacks. The disciplines
+/// are tested in a separate namespace, in which the calling thread stays. Each specification must have all
+/// options that tc requires; otherwise tc refuses it before the kernel is asked.
 ///
 /// # Errors
 /// If there is no tc, or if the interface for the test cannot be created.
@@ -212,7 +212,7 @@ pub struct KernelCounts {
     pub counters: Counters,
 }
 
-/// Reads the counts of the kernel queues. The calling thread then returns to its namespace.
+/// Reads the counts of the kernel queues. Afterwards, the calling thread is in `home` again.
 ///
 /// # Errors
 /// Any error from the operating system.

@@ -2,7 +2,7 @@
 //! a route, and the stack settings of the class.
 //!
 //! A namespace has no name. It lives as long as its descriptor and its sockets, so nothing of it remains
-//! after the process, however that ends. The original namespace of the process is never changed.
+//! after the process has ended, for whatever reason. The original namespace of the process is never changed.
 
 mod counters;
 mod interface;

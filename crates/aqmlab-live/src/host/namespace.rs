@@ -1,5 +1,5 @@
-//! Network namespaces, which descriptors keep alive, and their settings. `/proc/sys/net` shows the settings
-//! of the calling thread's namespace.
+//! Network namespaces, which are kept alive by descriptors, and their settings. `/proc/sys/net` shows the
+//! settings of the calling thread's namespace.
 
 use std::fs::{self, File};
 use std::io;
@@ -50,7 +50,7 @@ impl Namespace {
 /// privilege, it also enters a user namespace in which it is root.
 ///
 /// # Errors
-/// If the machine refuses an operation that this needs. The error names a remedy.
+/// If the machine refuses a necessary operation. The error names a remedy.
 pub fn leave_host_namespace() -> Result<(), LiveError> {
     match sys::unshare_net() {
         Ok(()) => Ok(()),
@@ -62,7 +62,7 @@ pub fn leave_host_namespace() -> Result<(), LiveError> {
 }
 
 /// Moves the process into new user and network namespaces. See user_namespaces(7): an ordinary user may map
-/// only itself, and must first give up the right to set groups.
+/// only his own user and group, and must first give up the right to set groups.
 fn become_root_of_a_namespace() -> io::Result<()> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     sys::unshare_user_and_net()?;
@@ -84,7 +84,7 @@ pub struct Sysctl {
 }
 
 impl Sysctl {
-    /// Returns a setting that a kernel may lack without any remark.
+    /// Returns a setting whose absence causes no remark.
     pub fn new(name: &'static str, value: impl ToString) -> Self {
         Sysctl { name, value: value.to_string(), without: None }
     }
@@ -100,8 +100,8 @@ impl Sysctl {
     }
 }
 
-/// Settings of a namespace, as the kernel shows them afterwards, and remarks about those that could not be
-/// set.
+/// Settings of a namespace, as the kernel shows them after they have been set, and remarks about those that
+/// could not be set.
 #[derive(Clone, Debug, Default)]
 pub struct Applied {
     /// Values by name.

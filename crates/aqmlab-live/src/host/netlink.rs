@@ -59,7 +59,7 @@ impl Netlink {
     /// number that it has dropped.
     ///
     /// # Errors
-    /// The kernel's error, or `InvalidData` if the answer is not such a description.
+    /// The kernel's error, or `InvalidData` if the answer does not contain these counts.
     pub fn queue_counts(&mut self, index: u32, class: u32) -> io::Result<(u32, u32)> {
         self.sequence += 1;
         let request = Request::queue_of(index, class);
@@ -351,7 +351,7 @@ mod tests {
         request.attribute(7, &stats);
         let bytes = request.bytes(1);
         assert_eq!(counts_of(&bytes), Some((7, 3)));
-        // A truncated message is never read, wherever it is cut.
+        // A truncated message is never accepted, wherever it is cut.
         for length in 0..bytes.len() {
             assert_eq!(counts_of(&bytes[..length]), None);
         }

@@ -5,7 +5,7 @@ use std::io;
 
 use crate::error::LiveError;
 
-/// Conditions that decide why a user namespace is refused.
+/// Conditions that explain why a user namespace is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Policy {
     /// `kernel.apparmor_restrict_unprivileged_userns` (Ubuntu 23.10 and later)
@@ -68,7 +68,7 @@ pub fn namespaces(error: &io::Error, policy: Policy) -> LiveError {
     if policy.apparmor_restricts {
         return machine(
             format!("AppArmor denies user namespaces to ordinary programs ({error})"),
-            "run as root, or allow them: `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or a profile with `userns,` \
+            "run as root, or allow them: use `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or a profile with `userns,` \
              for this Python",
         );
     }

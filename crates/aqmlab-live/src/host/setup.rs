@@ -42,7 +42,7 @@ pub struct Hosts {
 /// namespace.
 ///
 /// # Errors
-/// If the plan cannot be realised, or if the machine refuses an operation that this needs.
+/// If the plan cannot be realised, or if the machine refuses a necessary operation.
 ///
 /// # Panics
 /// If there are more than [`Addresses::MOST_CLASSES`] classes, which [`feasible::check`](crate::feasible::check) refuses.

@@ -1,8 +1,9 @@
 //! Settings of a class's hosts: a TCP profile translated into settings of a kernel's stack.
 //!
 //! The simulator has a parameter for each decision of an endpoint; a kernel has settings for some of them and
-//! decides the rest itself. [`SETTABLE`] lists the parameters that it can set. The profile `linux` describes
-//! the kernel's own decisions. If the plan differs from one of them, a remark in the result says so.
+//! decides the rest itself. [`SETTABLE`] lists the parameters that a kernel can set. The profile `linux`
+//! describes the kernel's own decisions. If the plan differs from one of them, a remark in the result says
+//! so.
 
 use aqmlab_params::{Origin, Settings};
 use aqmlab_qdisc::Dscp;
@@ -284,7 +285,7 @@ impl Translation<'_> {
             self.remark(format!("`abc_limit` is {}, but kernels have no limit", tcp.abc_limit));
         }
         match tcp.recovery {
-            Recovery::Reno => self.remark("`recovery` is `reno`, but without SACK kernels use NewReno"),
+            Recovery::Reno => self.remark("`recovery` is `reno`, but without SACK, kernels use NewReno"),
             Recovery::Sack if !tcp.rack => self.remark(
                 "losses are detected by the kernel's own rules for SACK: RFC 6675 before Linux 6.17, RACK (RFC 8985) since then",
             ),
@@ -327,8 +328,8 @@ fn window(tcp: &Profile) -> u32 {
 }
 
 /// Returns the minimum, default and maximum size of receive buffers. The default is a multiple of the receive
-/// window, because a kernel counts its own overhead. A class without a window of its own has the kernel's
-/// usual default, which grows.
+/// window, because a kernel counts its own overhead against the buffer. If the window of a class is
+/// unlimited, the default is the kernel's usual one, and the buffers grow.
 fn receive_buffers(tcp: &Profile) -> String {
     const USUAL: u64 = 131_072;
     const LARGEST: u64 = 64 << 20;

@@ -8,7 +8,7 @@ use aqmlab_units::{Bytes, Instant, Packets, Rate};
 
 use crate::frame::LiveFrame;
 
-/// Number of packets that can have numbers at the same time.
+/// Number of different packet numbers, and therefore of packets that can be in the kernel at the same time.
 const NUMBERS: usize = 1 << 16;
 
 /// The properties of a kernel discipline, which follow from its name.
@@ -127,9 +127,9 @@ impl Held {
         let packet = self.packets[usize::from(number)].take()?;
         self.backlog.packets -= Packets::new(1);
         self.backlog.bytes -= packet.wire_len();
-        // The search begins at the front, where most packets leave. The number must be removed, because it
-        // will eventually be given to a later packet.
-        let place = self.order.iter().position(|&other| other == number).expect("it is in the order");
+        // The search begins at the front, because most packets leave from there. The number must be removed,
+        // because it will eventually be given to a later packet.
+        let place = self.order.iter().position(|&other| other == number).expect("the number is in `order`");
         self.order.remove(place);
         Some(packet)
     }

@@ -79,7 +79,7 @@ impl KernelQueue {
         self.path.as_ref().map(|path| path.fd())
     }
 
-    /// Passes a copy of the packet that arrives next at the port on to the kernel.
+    /// Passes on to the kernel a copy of the packet that is about to arrive at the port.
     ///
     /// # Errors
     /// Any error from the operating system.

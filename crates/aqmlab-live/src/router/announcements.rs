@@ -34,7 +34,7 @@ pub struct Announcer {
     pipes: Vec<Vec<OwnPipe>>,
 }
 
-/// The error that the ring is full because the router is too busy to read it.
+/// Error: the ring is full, because the router has been too busy to read it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoRoom;
 

@@ -12,9 +12,11 @@ use crate::frame::Malformed;
 pub enum Refused {
     /// It is not a valid IP packet.
     Malformed(Malformed),
-    /// It is longer than the class's largest packet: some sender does not segment (GSO), and the run is void.
+    /// It is longer than the class's largest packet: a sender has left segmentation to its device (GSO), so
+    /// the run is void.
     Oversize,
-    /// All slots for frames are taken. (The plan's queues and delays hold fewer frames than there are slots.)
+    /// All slots for frames are taken, although the plan's queues and delays normally hold fewer frames than
+    /// there are slots.
     NoSlot,
 }
 
@@ -47,9 +49,9 @@ pub struct HostBooks {
     pub no_slot: u64,
     /// Packets that left the network through this host.
     pub left: Tally,
-    /// Packets with CE among those that left.
+    /// Packets that left with CE.
     pub left_ce: u64,
-    /// Packets marked by one of the router's queues among those that left.
+    /// Packets that left with a mark set by one of the router's queues.
     pub left_marked: u64,
 }
 

@@ -46,8 +46,7 @@ pub struct Router {
     announced: Option<Consumer<Announcement>>,
     largest: Vec<usize>,
     condition: Option<QueueStop>,
-    /// Time for which events inside the router may wait, because no frame leaves within that time as a
-    /// consequence.
+    /// Time for which events inside the router may wait: none of them makes a frame leave within that time.
     slack: Span,
     least_round_trip: Span,
     now: Instant,
@@ -101,11 +100,11 @@ impl Router {
             let pipe = routes.pipes(class)[usize::from(which)];
             flow_table.least_delay(plan, class, (which, pipe), &pipes)
         };
-        // Half of the shortest time that a frame still needs, so that the events that have waited can be
-        // executed in the other half.
+        // Events inside the router may wait for half of the shortest time that their frame still needs to
+        // leave the network; the other half remains for executing them.
         let slack = routes.least_ahead(own, |link| plan.links[link].delay).div(2);
         let least_round_trip = routes.least_round_trip(own, |link| plan.links[link].delay);
-        // Packets must reach a kernel queue at their own instants.
+        // Packets must reach a kernel queue at their own instants, so no event may wait.
         let slack = if kernels.iter().any(Option::is_some) { Span::ZERO } else { slack };
         let [inside, leaving] = pipes.map(|pipes| stage(pipes, budget));
         let link_names: Vec<String> = plan.links.iter().map(|l| l.name.clone()).collect();
@@ -170,11 +169,11 @@ impl Router {
         announcer
     }
 
-    /// Accepts a packet that a host has sent at `now`, which never decreases. Everything due earlier is done
-    /// first.
+    /// Accepts a packet that a host has sent at `now`, which must not decrease from one call to the next.
+    /// Everything due earlier is done first.
     ///
     /// # Errors
-    /// The reason why the packet is refused, which is also on the host's books.
+    /// The reason why the packet is refused, which is also recorded in the host's books.
     pub fn accept(
         &mut self,
         now: Instant,
@@ -345,7 +344,8 @@ impl Router {
             && tcp_payload(octets).is_some_and(|segment| segment.syn)
     }
 
-    /// Assigns rows to the announced connections, with their own pipes and no delivered bytes.
+    /// Assigns rows to the announced connections: gives each row the connection's own pipes and forgets the
+    /// bytes delivered before.
     fn take_in_announced(&mut self) {
         let Some(announced) = &mut self.announced else { return };
         while let Ok(mut announcement) = announced.pop() {
@@ -438,7 +438,7 @@ impl Router {
         self.look_at(now, link);
     }
 
-    /// Ends the run if the count at a changed queue requires it.
+    /// Ends the run if this link's queue, which has just changed, has reached the count that ends the run.
     fn look_at(&mut self, now: Instant, link: usize) {
         let reached = |stop: &QueueStop| stop.link == link && queue_stop_is_reached(stop, &self.ports[link]);
         if self.condition.as_ref().is_some_and(reached) && self.schedule.is_measuring() {

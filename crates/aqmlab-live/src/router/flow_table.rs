@@ -1,5 +1,5 @@
-//! The rows of each class: the connection that has a client port, its own pipes, and the assignment of frames
-//! to rows.
+//! The rows of each class. A row describes the connection that has a client port, and the connection's own
+//! pipes; frames are assigned to rows.
 
 use aqmlab_network::{End, FlowPath, OwnPipe};
 use aqmlab_qdisc::Pipe;
@@ -153,8 +153,8 @@ impl FlowTable {
         self.classes[class].first_number + index
     }
 
-    /// Returns the number of rows that cross a link, which is the number of connections there at
-    /// the same time. Rows that cross it in both directions count twice.
+    /// Returns the number of rows that cross a link, which is an upper limit on the number of connections
+    /// there at the same time. Rows that cross it in both directions count twice.
     pub fn across(&self, plan: &Plan, link: usize) -> usize {
         let crosses = |class: &ClassPlan| {
             [&class.path, &class.return_path].into_iter().filter(|way| way.contains(&link)).count()

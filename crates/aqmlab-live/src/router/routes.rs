@@ -20,7 +20,7 @@ pub enum Step {
 /// The paths of all classes, one after the other.
 pub struct Routes {
     steps: Vec<Step>,
-    /// For each step, the number of links that a frame has passed on arrival there, access links
+    /// For each step, the number of links that a frame has passed when it arrives there, access links
     /// included.
     passed: Vec<u8>,
     /// First step of each host's path, by the host's number.

@@ -153,7 +153,7 @@ impl Connection {
         self.client.close();
     }
 
-    /// Returns whether applications still determine what the connection carries.
+    /// Returns whether a session still determines what the connection carries.
     pub fn has_session(&self) -> bool {
         self.session.is_some()
     }

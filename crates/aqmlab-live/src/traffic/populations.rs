@@ -32,7 +32,7 @@ pub struct Populations {
 
 struct ClassPopulation {
     population: Population,
-    /// Instant from which on nothing opens.
+    /// Connections open only before this instant.
     until: Instant,
     /// The number, in the run, of the class's first flow.
     first_number: u32,

@@ -1,10 +1,10 @@
-//! Records the packets that pass a port in a pcapng file, in addition to the tables, for Wireshark, tshark
-//! and similar programs.
+//! Records the packets of a port, in addition to the tables, in a pcapng file for Wireshark, tshark and
+//! similar programs.
 //!
 //! A host reports each packet once per port, with its first bytes: when its transmission begins, or when it
-//! is dropped. [`Capture`] writes it at once, so a capture needs constant memory. Properties that are not
-//! visible in the bytes (the waiting time, the reason for a mark or drop) are in the packet's comment. If a
-//! capture cannot be written, its file is removed at once, so that the disk has room for the rest of the
+//! is dropped. [`Capture`] writes the packet at once, so a capture needs constant memory. Properties that are
+//! not visible in the bytes (the waiting time, the reason for a mark or drop) are in the packet's comment. If
+//! a capture cannot be written, its file is removed at once, so that the disk has room for the rest of the
 //! recording.
 
 mod pcapng;
@@ -252,9 +252,9 @@ impl Capture {
         self.failed.is_some()
     }
 
-    /// Completes the file at `end`, or with the last packet if that is later, with the statistics
-    /// of each port: `missed` packets are missing from the file. Everything written is then on the
-    /// disk.
+    /// Completes the file at `end`, or at the time of the last packet if that is later, and adds the
+    /// statistics of each port; `missed` contains the number of packets of each port that are missing from
+    /// the file. Everything written is then on the disk.
     ///
     /// # Errors
     /// If the operating system has refused any operation since the beginning.

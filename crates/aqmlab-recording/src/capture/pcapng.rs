@@ -73,7 +73,7 @@ pub struct Statistics {
     pub interface: u32,
     /// The end of the capture.
     pub end_ns: u64,
-    /// Packets to be captured.
+    /// Packets that the file should contain.
     pub received: u64,
     /// The number of these packets that are not in the file.
     pub dropped: u64,

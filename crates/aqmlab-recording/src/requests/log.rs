@@ -39,7 +39,7 @@ impl Log {
     /// Creates a log of exchanges of these classes.
     ///
     /// # Panics
-    /// If `file` is another table.
+    /// If `file` is not a table of requests.
     pub fn new(file: TableWriter, classes: Vec<String>) -> Self {
         assert_eq!(file.schema().name, schema::REQUESTS.name, "rows of requests");
         Log { file: Ok(file), classes, waiting: Vec::new(), full_at: BATCH }
@@ -56,7 +56,7 @@ impl Log {
         self.waiting.len() >= self.full_at
     }
 
-    /// Writes the exchanges that ended before `settled`: no row that belongs before theirs can still arrive.
+    /// Writes the exchanges that ended before `settled`: no row that precedes theirs can still arrive.
     pub fn write_until(&mut self, settled: Instant) {
         self.waiting.sort_unstable_by_key(Row::order);
         let due = self.waiting.partition_point(|row| row.at < settled);

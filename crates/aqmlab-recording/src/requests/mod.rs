@@ -145,11 +145,11 @@ impl std::fmt::Debug for RequestRecorder {
 }
 
 impl RequestRecorder {
-    /// Creates a recorder to which no ending has been reported yet. If `rows` is given, a table of
-    /// [`schema::REQUESTS`], every exchange is written there.
+    /// Creates a recorder to which no ending has been reported yet. If `rows` is given, every exchange is
+    /// written to it; it must be a table of [`schema::REQUESTS`].
     ///
     /// # Panics
-    /// If `rows` is another table.
+    /// If `rows` is not a table of requests.
     pub fn new(settings: RequestSettings, rows: Option<TableWriter>) -> Self {
         let RequestSettings { seed, t0, classes, fetches_pages, bands, sample } = settings;
         let log =
@@ -195,14 +195,15 @@ impl RequestRecorder {
     }
 
     /// Declares that all exchanges that ended before the host's `clock` have been reported. Rows up to that
-    /// time may be written. A host calls this occasionally; the rows in between are held in memory.
+    /// time may be written. A host calls this occasionally; between two calls, rows are held in memory.
     pub fn settle(&mut self, clock: Instant) {
         if let Some(log) = self.log.as_mut().filter(|log| log.is_full()) {
             log.write_until(clock);
         }
     }
 
-    /// Returns the reason why rows could not be written, if any; after such an error, there are no rows.
+    /// Returns the reason why rows could not be written, if any; after such an error, further rows are
+    /// ignored.
     pub fn failure(&self) -> Option<&RecordingError> {
         self.log.as_ref().and_then(Log::failure)
     }

@@ -9,7 +9,7 @@ use super::exchange::{Exchange, ExchangeId};
 use crate::table::Table;
 
 /// The items with the smallest keys among all those offered. A key is a draw determined by the item's
-/// identity, so all sets of this size are equally likely, and the sample does not depend on the order in
+/// identity, so all sets of `size` items are equally likely, and the sample does not depend on the order in
 /// which a host reports exchanges.
 pub struct Sample {
     size: usize,

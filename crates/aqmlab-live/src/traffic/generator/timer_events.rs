@@ -24,8 +24,8 @@ use crate::traffic::timers::TimerEvent;
 const PORTS_TRIED: usize = 8;
 
 impl Generator<'_> {
-    /// Executes the events due by `now`, but only as many as the sockets can wait for. At any one instant,
-    /// milestones come last.
+    /// Executes the events due by `now`, but at most `PER_PASS`, so that the sockets do not wait too long. At
+    /// any one instant, milestones come last.
     pub(super) fn do_what_is_due(&mut self, now: Instant) -> Result<(), LiveError> {
         for _ in 0..PER_PASS {
             let milestone = self.schedule.next().filter(|(at, _)| *at <= now);
@@ -90,11 +90,11 @@ impl Generator<'_> {
         }
     }
 
-    /// Gives a flow its client port and its sockets. Returns `None`, and counts the failure, if none are
-    /// available.
+    /// Gives a flow its client port and its sockets. If they are not available, counts the failure and
+    /// returns `None`.
     ///
     /// # Errors
-    /// Any error from the operating system if the flow belongs to a list, because the obstacle would remain.
+    /// Any error from the operating system if the flow belongs to a list, because the cause would persist.
     fn start(
         &mut self,
         class: usize,
@@ -218,8 +218,8 @@ impl Generator<'_> {
         }
     }
 
-    /// Handles the instant of a session or a datagram. The next instant is computed from the one that was
-    /// due, not from the present, so that lateness does not accumulate.
+    /// Handles a timer of a session or of a source of datagrams. The next instant is computed from the one
+    /// that was due, not from the present, so that lateness does not accumulate.
     fn wake(&mut self, key: FlowKey, at: Instant) {
         let late = self.clock.now().saturating_since(at).as_ns();
         let Some(flow) = self.flow(key) else { return };
