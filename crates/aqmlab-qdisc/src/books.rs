@@ -47,7 +47,7 @@ impl Tally {
 pub struct Arrivals {
     /// All of them.
     pub all: Tally,
-    /// The part of these packets that was ECN-capable on arrival: ECT(0), ECT(1) or CE.
+    /// Of these packets, those that were ECN-capable on arrival: ECT(0), ECT(1) or CE.
     pub ect: Tally,
 }
 
@@ -174,7 +174,7 @@ pub struct Books {
     /// arrives, but few have any fate other than departure.
     arrivals: Vec<Arrivals>,
     fates: Vec<Fates>,
-    /// Whether any fate is not zero.
+    /// Whether any count in `fates` is above zero.
     has_fates: bool,
     backlog_packets: TimeByValue,
     backlog_bytes: Area,
@@ -266,7 +266,7 @@ impl Books {
     }
 
     /// Completes the integrals up to `now`. The caller guarantees that the backlog and the link have not
-    /// changed since they were last completed.
+    /// changed since the integrals were last completed.
     #[inline]
     pub(crate) fn settle(&mut self, now: Instant, backlog: Backlog, sending: bool) {
         if now <= self.until {

@@ -40,7 +40,7 @@ pub enum Decides {
     Enqueue,
     /// When a packet is about to leave.
     Dequeue,
-    /// At both ends.
+    /// On both occasions.
     Both,
 }
 
@@ -54,13 +54,13 @@ impl Decides {
         }
     }
 
-    /// Returns whether it decides on arrivals.
+    /// Returns whether the discipline decides on arriving packets.
     #[inline(always)]
     pub const fn at_arrival(self) -> bool {
         matches!(self, Decides::Enqueue | Decides::Both)
     }
 
-    /// Returns whether it decides on departures.
+    /// Returns whether the discipline decides on leaving packets.
     #[inline(always)]
     pub const fn at_departure(self) -> bool {
         matches!(self, Decides::Dequeue | Decides::Both)

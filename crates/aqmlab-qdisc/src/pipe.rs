@@ -56,7 +56,7 @@ impl Line {
 /// probability at the entrance. It holds no packets; it only computes when each of them leaves. Packets leave
 /// in the order in which they enter.
 ///
-/// The queue in front of the rate is not bounded; [`crate::DelayStage`] has a cap.
+/// A queue that builds up because of the rate is not bounded; [`crate::DelayStage`] has a cap.
 #[derive(Clone, Debug)]
 pub struct Pipe {
     serialiser: Option<Serialiser>,

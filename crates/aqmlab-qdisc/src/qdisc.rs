@@ -110,8 +110,8 @@ pub trait Packet {
 pub enum Reason {
     /// Chosen by the discipline's law: at random by its probability, or by its schedule.
     Early,
-    /// Above the discipline's upper threshold, where every packet is notified (RED: avg beyond
-    /// `max_th`), or every packet of a flow that exceeds its limit (FRED).
+    /// Chosen with certainty: because the discipline is above its upper threshold (RED: avg beyond `max_th`),
+    /// or because the packet's flow exceeds its limit (FRED).
     Forced,
     /// The buffer's limit was reached: tail drop.
     Overflow,
@@ -191,7 +191,7 @@ pub type LawSamples = Vec<(&'static str, f64)>;
 ///
 /// # Contract
 /// 1. *Conservation*, in packets and bytes: arrived = left + dropped + backlog, after every call.
-/// 2. *Order of time*: `now` never goes back between calls; equal instants are normal.
+/// 2. *Time order*: `now` never goes back between calls; equal instants are normal.
 /// 3. *Liveness*: if `dequeue(now)` returns `None` while the backlog is not empty, `deadline()` is
 ///    some instant after `now`.
 /// 4. *One meaning of deadline*: an absolute instant, which means "call `dequeue` at this instant, or as soon
@@ -245,7 +245,7 @@ pub trait Qdisc<P: Packet> {
     /// Visits each queue that is directly inside this one, and passes its name. The set of inner queues never
     /// changes.
     fn each_inner(&self, _visit: &mut dyn FnMut(&str, &dyn Qdisc<P>)) {}
-    /// Appends the law's current values at `now`, which is not before the last call. The values
-    /// include all updates due by then, but the results of later calls do not change.
+    /// Appends the law's current values at `now`, which is not before the last call. The values include all
+    /// updates due by then; the call does not affect the results of later calls.
     fn observe(&self, now: Instant, out: &mut LawSamples);
 }

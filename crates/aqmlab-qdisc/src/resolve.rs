@@ -41,7 +41,7 @@ pub(crate) const LIMIT_RULE_OR_BELOW: Param = Param {
     ..LIMIT_RULE
 };
 
-/// Returns these values as settings that a scenario gives.
+/// Returns these values as settings, as if a scenario had given them.
 pub(crate) fn given(values: &[(&'static str, Value)]) -> Settings {
     let mut settings = Settings::default();
     for (name, value) in values {

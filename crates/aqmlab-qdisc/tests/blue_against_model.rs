@@ -116,7 +116,7 @@ struct Case {
 }
 
 fn case(draws: &mut Stream, traffic: Traffic) -> Case {
-    // Multiples of a negative power of two are exact in binary; those of a power of ten, as in the
+    // Multiples of a negative power of two are exact in binary; those of a negative power of ten, as in the
     // paper, are not.
     let one = [1 << 12, 1_000_000][draws.below(2) as usize];
     let d1 = 1 + draws.below(one / 8);

@@ -1,6 +1,6 @@
-//! Linux's RED, CoDel, pfifo and bfifo decision by decision (`vectors/linux-decisions`): the packets that the
-//! kernel refused, dropped and marked, and when, compared with the preset `linux` under the same arrivals and
-//! departures at the same instants.
+//! Compares the preset `linux` with Linux's RED, CoDel, pfifo and bfifo, decision by decision
+//! (`vectors/linux-decisions`): which packets the kernel refused, dropped and marked, and when, given the
+//! same arrivals and departures at the same instants.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -292,7 +292,8 @@ fn arrivals(events: &[(Instant, Event)], weight: f64) -> Vec<Arrival> {
 struct Draws {
     /// One value for each draw of the law, in order, with which the law decides as the kernel did.
     fitting: Vec<f64>,
-    /// For decisions with a draw: hits, their expected number and its variance, by quarters of the draw.
+    /// For decisions with a draw: the hits, their expected number and its variance, each by the quarter of
+    /// [0, 1) in which the product of count and probability lies.
     hits: [f64; 4],
     expected: [f64; 4],
     variance: [f64; 4],

@@ -72,7 +72,7 @@ impl Serialiser {
         }
     }
 
-    /// Computes the quotient of `size`, and makes it the last.
+    /// Computes the quotient for `size` and makes it the last one used.
     #[cold]
     #[inline(never)]
     fn learn(&mut self, size: Bytes, place: usize) {
@@ -82,7 +82,7 @@ impl Serialiser {
 
     fn quotient(&self, size: Bytes) -> Quotient {
         let rate = self.rate.as_bps();
-        // 8 * 10^9 * size fits 64 bits up to 2 GB; real packets are below 64 kB.
+        // 8 * 10^9 * size fits into 64 bits for sizes up to 2 GB; real packets are below 64 kB.
         if let Some(work) = size.get().checked_mul(8 * NS_PER_S) {
             return Quotient { size, whole: work / rate, rest: work % rate };
         }

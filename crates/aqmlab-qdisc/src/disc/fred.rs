@@ -322,7 +322,7 @@ fn check(all: &Settings, link: &LinkContext, mean: Bytes, max_q: f64) -> Result<
     let min_q = all.integer("min_q")?;
     if all.is_given("min_q") && min_q as f64 > max_q {
         let message = format!(
-            "min_q `{min_q}` exceeds max_q `{}`: flows would be cut off before any is chosen at random",
+            "min_q `{min_q}` exceeds max_q `{}`: flows would be cut off before any of their packets is chosen at random",
             all.size("max_q")?
         );
         return Err(ParamError::new("min_q", message));

@@ -147,7 +147,7 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// Resolves min_th by Floyd, Gummadi, Shenker 2001, section 5.1: max(5, target C / 2) packets.
+    /// Resolves min_th according to Floyd, Gummadi, Shenker 2001, section 5.1: max(5, target C / 2) packets.
     /// A value in bytes keeps fractions of a packet.
     fn automatic_min_th(&mut self) -> Result<(), ParamError> {
         let target = self.all.span("target")?;
@@ -184,7 +184,7 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// Resolves limit, max_th, min_th, in this order, by tc-red(8).
+    /// Resolves limit, max_th, min_th, in this order, according to tc-red(8).
     fn linux_sizes(&mut self) -> Result<(), ParamError> {
         if self.all.is_auto("limit") {
             let size = self.in_queue_unit(self.link.bdp_bytes("limit", 1.0)?);

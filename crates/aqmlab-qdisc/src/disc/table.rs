@@ -78,7 +78,7 @@ pub(super) const NS2: &str = "ns2";
 
 pub(super) const NS2_TITLE: &str = "ns-2.35 as shipped";
 
-/// Returns the parameter of every discipline that can mark.
+/// Returns the parameter `ecn`, which every discipline that can mark has.
 pub(super) const fn ecn(source: &'static str, help: &'static str, aliases: &'static [Alias]) -> Param {
     Param { name: "ecn", kind: Kind::Flag, default: Default::Flag(false), aliases, source, help }
 }

@@ -19,9 +19,9 @@ pub enum Adaptation {
 /// The rule of Self-Configuring RED (Feng et al. 1999).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CrossingRule {
-    /// Divisor of `max_p` when the average falls below `min_th`; 3 in the paper.
+    /// Number by which `max_p` is divided when the average falls below `min_th`; 3 in the paper.
     pub alpha: f64,
-    /// Factor of `max_p` when the average rises above `max_th`; 2 in the paper.
+    /// Factor by which `max_p` is multiplied when the average rises above `max_th`; 2 in the paper.
     pub beta: f64,
     /// Whether the average counts as above `max_th` before the first arrival, as in ns-2 and ns-3.
     /// This rule then divides `max_p` at the first arrival.
@@ -163,7 +163,7 @@ impl AdaptiveRed {
         self.red.rate_changed(now, packets_per_s);
     }
 
-    /// Returns RED itself, in the state that it had after the last call.
+    /// Returns RED's own law, in its state after the last call.
     pub const fn red(&self) -> &RedLaw {
         &self.red
     }

@@ -176,8 +176,8 @@ impl BlueLaw {
         self.last_update = Some(now);
     }
 
-    /// Suppresses updates until a time `hold` after the last one. Hosts that randomise `freeze_time` draw a
-    /// new value after each update.
+    /// Suppresses updates until the time `hold` has passed since the last one. Hosts that randomise
+    /// `freeze_time` draw a new value after each update.
     pub const fn set_hold(&mut self, hold: Span) {
         self.hold = hold;
     }

@@ -136,7 +136,7 @@ impl FredLaw {
         }
     }
 
-    /// Records that the arrival is queued behind `queued` packets. `active` includes its own flow.
+    /// Records that the arrival is queued behind `queued` packets. `active` includes the arrival's flow.
     #[inline]
     pub fn on_queued(&mut self, now: Instant, queued: f64, active: u64) {
         let avg = self.average.on_arrival(now, queued);

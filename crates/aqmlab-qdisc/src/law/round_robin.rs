@@ -140,8 +140,8 @@ mod tests {
         assert_eq!(order, [&first_round[..], &second].concat());
     }
 
-    /// A queue that does not know the length of its next packet, or that sends a packet other than announced,
-    /// owes the part of the cost that its credit did not cover.
+    /// A queue that does not know the length of its next packet, or that sends a packet other than the one
+    /// announced, owes the part of the cost that its credit did not cover.
     #[test]
     fn an_empty_queue_saves_nothing_and_keeps_its_debt() {
         let mut robin = RoundRobin::new([1000, 1000]);

@@ -7,9 +7,9 @@ use super::ByteMode;
 /// The rule that spreads the gaps between notifications.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SpacingRule {
-    /// The pseudo-code of Floyd and Jacobson 1993: `pb / (1 - count pb)`, with count incremented
-    /// before use. With constant pb the gap is uniform on {1, ..., 1/pb - 1}. (The paper's
-    /// analysis, which counts the packets before this one, has {1, ..., 1/pb}.)
+    /// The pseudo-code of Floyd and Jacobson 1993: `pb / (1 - count pb)`, with count incremented before use.
+    /// With constant pb, the gap is uniform on {1, ..., 1/pb - 1}. (The paper's analysis, which counts the
+    /// packets before this one, has {1, ..., 1/pb}.)
     Paper,
     /// ns-2.35 with `wait_`, its default: no notification before `count pb` reaches 1; uniform on
     /// {1/pb, ..., 2/pb - 1}.
