@@ -65,7 +65,7 @@ pub enum Value {
 impl Value {
     /// The word for [`Value::Unlimited`].
     pub const UNLIMITED: &'static str = "unlimited";
-    /// The word for [`Value::Nothing`] where values are shown.
+    /// The word that stands for [`Value::Nothing`] where values are shown.
     pub const NOTHING: &'static str = "none";
 
     /// Returns the numbers of the traffic classes that this value names, directly or through their port.

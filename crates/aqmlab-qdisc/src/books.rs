@@ -396,7 +396,7 @@ impl Books {
         self.inner.get_mut(usize::from(number.checked_sub(1)?))
     }
 
-    /// Visits an inner queue and those around it.
+    /// Visits an inner queue and the queues around it.
     fn each_around(&mut self, mut number: u16, mut each: impl FnMut(&mut InnerBooks)) {
         while let Some(inner) = self.inner_of(number) {
             each(inner);

@@ -23,7 +23,7 @@ pub enum Maturity {
 }
 
 impl Maturity {
-    /// Returns the word that lists and chapters use for it.
+    /// Returns the name used in lists and chapters.
     pub const fn name(self) -> &'static str {
         match self {
             Maturity::Experimental => "experimental",
@@ -45,7 +45,7 @@ pub enum Decides {
 }
 
 impl Decides {
-    /// Returns the word that lists and chapters use for it.
+    /// Returns the name used in lists and chapters.
     pub const fn name(self) -> &'static str {
         match self {
             Decides::Enqueue => "enqueue",
@@ -157,9 +157,9 @@ pub struct Info {
     pub presets: &'static [Preset],
     /// Derives its automatic parameters and refuses contradictory values.
     pub derive: Derive,
-    /// Labelled settings for the contract kit and other tests: the required values, a buffer that a
-    /// script of the kit can fill, and values with which the law reacts within a few hundred
-    /// packets. The first sample is tested with every preset and every word of a choice.
+    /// Labelled settings for the contract kit and other tests: the required values, a buffer that a script of
+    /// the kit can fill, and values with which the law reacts within a few hundred packets. The first sample
+    /// is tested with every preset and with every word of every choice.
     pub samples: fn() -> Vec<(&'static str, Settings)>,
 }
 

@@ -125,7 +125,7 @@ impl Pipe {
     }
 
     /// Adds jitter: each packet is delayed further by an independent time of up to `most`, uniformly
-    /// distributed to the nanosecond. A packet that would overtake the one before it leaves together with it.
+    /// distributed to the nanosecond. A packet that would overtake its predecessor leaves together with it.
     pub fn with_jitter(mut self, most: Span, draws: Stream) -> Self {
         self.jitter = Some(Jitter { most, draws, last_due: Instant::ZERO });
         self

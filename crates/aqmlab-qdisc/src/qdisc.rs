@@ -218,9 +218,9 @@ pub trait Qdisc<P: Packet> {
     fn rate_changed(&mut self, now: Instant, rate: Rate);
     /// Returns the backlog.
     fn backlog(&self) -> Backlog;
-    /// Returns the length of the packet that leaves next, unless it is lost on leaving, or `None` if nothing
-    /// waits or the length is unknown. A call must change nothing, except that it may determine which queue
-    /// is next.
+    /// Returns the length of the packet that is next to leave (it may still be lost as it leaves), or `None`
+    /// if nothing waits or the length is unknown. A call must change nothing, except that it may determine
+    /// which queue is next.
     fn next_len(&mut self) -> Option<Bytes> {
         None
     }

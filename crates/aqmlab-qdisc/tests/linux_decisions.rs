@@ -144,8 +144,8 @@ fn count(fates: &Fates, fate: Fate) -> usize {
     fates.0.iter().flatten().filter(|(_, found)| *found == fate).count()
 }
 
-/// Replays a case of CoDel and compares its state too; returns the fates that differ, and the
-/// states.
+/// Replays a case of CoDel and compares its state too; returns the number of fates and the number of states
+/// that differ.
 fn codel(case: &str, given: &Settings) -> (usize, usize) {
     let events = events(case);
     let mut queue = build("codel", given, &LINK, Stream::new(1, "unused"));

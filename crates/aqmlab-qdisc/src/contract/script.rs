@@ -11,7 +11,7 @@ use crate::Ecn;
 /// One call, or a pause between calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
-    /// An amount of time passes, which may be zero.
+    /// This amount of time, possibly zero, passes.
     Pass(Span),
     /// A packet arrives.
     Arrive {

@@ -96,7 +96,7 @@ fn marks(settings: &Settings) -> bool {
 
 /// Returns `base` with `values` and, as far as the discipline accepts them, with `wishes`. As long as the
 /// discipline refuses the combination, the setting that the error names is removed or, if that setting is one
-/// of `values`, a wish is.
+/// of `values`, a wish is removed.
 fn accepted(
     info: &Info,
     base: &Settings,

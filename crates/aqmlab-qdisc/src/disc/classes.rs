@@ -156,8 +156,8 @@ impl<P: Arrived, Q: Qdisc<P>> Classes<P, Q> {
         answer
     }
 
-    /// Notifies each queue that has become empty since the last `dequeue` that the link found no packet in
-    /// it.
+    /// Polls each queue that has become empty since the last `dequeue`, so that the queue knows that the link
+    /// found no packet in it.
     fn notify_idle(&mut self, now: Instant, obs: &mut dyn Observer<P>) {
         let mut idle = self.busy & !self.waiting;
         while idle != 0 {

@@ -1,5 +1,5 @@
-//! FRED: a FIFO whose law ([`FredLaw`]) knows the number of waiting packets per flow, and its
-//! parameters.
+//! FRED and its parameters: a FIFO whose law ([`FredLaw`]) knows the number of waiting packets per
+//! flow.
 
 use alloc::format;
 
@@ -16,7 +16,7 @@ use crate::law::{Decision, FredFlow, FredLaw, FredParams, ManyFlows, Notice};
 use crate::resolve::{self, LIMIT_RULE, in_bytes, whole};
 use crate::{Backlog, Cause, Ecn, Fifo, LawSamples, Limit, LinkContext, Observer, Packet, Qdisc, Reason};
 
-/// The parameters of a FRED queue other than its law.
+/// The parameters of a FRED queue other than those of its law.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FredQueue {
     /// Buffer limit.

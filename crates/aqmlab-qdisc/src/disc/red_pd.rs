@@ -28,7 +28,7 @@ pub struct RedPd<P> {
     red: Red<P>,
     /// Whether RED's marks count as drops.
     marks_count: bool,
-    /// Salt of this queue's hashes of flows.
+    /// Salt of this queue's flow hashes.
     salt: u64,
     draws: Stream,
     arrivals: u64,

@@ -285,8 +285,8 @@ fn zone(avg: f64, (low, high): (f64, f64)) -> Zone {
     }
 }
 
-/// Returns the smallest `n` in `from .. end` for which `holds`, or `end`. Once `holds` is true, it must
-/// remain true.
+/// Returns the smallest `n` in `from .. end` for which `holds` is true, or `end` if there is none. Once
+/// `holds` is true, it must remain true.
 fn first_from(mut from: u64, mut end: u64, holds: impl Fn(u64) -> bool) -> u64 {
     while from < end {
         let middle = from + (end - from) / 2;

@@ -148,7 +148,7 @@ impl Average {
 /// `tc` counts time in ticks of 64 ns and divides it into 256 cells of 2^c ticks. Each cell has a shift
 /// `floor(-ln(1 - w) t / t_packet)`, at most 31. The kernel looks the time up in microseconds as if they were
 /// ticks, so the average decays 15.625 times more slowly than the table intends. (The logarithm is natural
-/// although the shift halves.)
+/// although each shift by one halves the average.)
 // DEVIATES from Linux: real numbers instead of fixed point with `Wlog` fractional bits, in which
 // the average is up to a byte higher.
 fn linux_aged(avg: f64, weight: f64, packets_per_s: f64, idle_s: f64) -> f64 {

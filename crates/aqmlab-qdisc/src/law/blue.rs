@@ -226,7 +226,7 @@ mod tests {
         Instant::ZERO + Span::ms(n)
     }
 
-    /// Returns a law for a link that is busy as of time zero.
+    /// Returns a law for a link that is busy from time zero on.
     fn busy(params: BlueParams) -> BlueLaw {
         let mut law = BlueLaw::new(params);
         law.on_arrival(ms(0), 0.0);

@@ -76,8 +76,8 @@ mod tests {
         assert!((is / expected - 1.0).abs() < digits, "{is} against {expected}");
     }
 
-    /// The table of coefficients in ns-2.35's tcl/ex/pi: the crossover is at the zero, and the sampling
-    /// frequency is a hundred times higher.
+    /// The table of coefficients in ns-2.35's tcl/ex/pi: the crossover is at the zero, and there are a
+    /// hundred samples per radian of the crossover.
     #[test]
     fn known_answer_coefficients_of_ns2() {
         for (bytes, a, b, frequency) in [

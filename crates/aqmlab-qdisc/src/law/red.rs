@@ -97,8 +97,8 @@ impl RedLaw {
         }
     }
 
-    /// Adds a low-pass filter of the probability, in which a new value has `weight`, in (0, 1]. A weight of 1
-    /// leaves the law unchanged. (Feng, Kandlur, Saha, Shin 1999 mention the possibility.)
+    /// Adds a low-pass filter of the probability, in which a new value has the weight `weight`, in (0, 1]. A
+    /// weight of 1 leaves the law unchanged. (Feng, Kandlur, Saha, Shin 1999 mention the possibility.)
     ///
     /// The probability of each arrival enters the filter, and only the filter's output decides. The law
     /// therefore continues to choose packets after the average has fallen below `min_th`, and no notice is

@@ -59,7 +59,7 @@ impl RoundRobin {
         }
     }
 
-    /// Charges the queue whose turn it is with a packet of this cost.
+    /// Charges the queue whose turn it is for a packet of this cost.
     pub fn charge(&mut self, queue: usize, cost: u64) {
         self.queues[queue].left -= cost as i64;
     }
