@@ -154,7 +154,7 @@ struct Passed {
     sojourn_ns: Histogram,
 }
 
-/// Number of sojourn times that are entered into their histograms together.
+/// Number of sojourn times that are collected before they are entered into their histograms.
 const TOGETHER: usize = 32;
 
 /// The books of one port over one measured interval.

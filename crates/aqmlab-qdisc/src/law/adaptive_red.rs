@@ -40,9 +40,9 @@ pub struct AimdRule {
     pub alpha: f64,
     /// Factor of a decrease.
     pub beta: f64,
-    /// `max_p` above which no update increases it.
+    /// Value of `max_p` above which no update increases it.
     pub top: f64,
-    /// `max_p` below which no update decreases it.
+    /// Value of `max_p` below which no update decreases it.
     pub bottom: f64,
     /// When updates fall due.
     pub when: When,
