@@ -162,7 +162,7 @@ pub enum Kind {
     Open(&'static [&'static str]),
     /// Free text.
     Text,
-    /// A code point of differentiated services: a number from 0 to 63, or a name such as `EF`.
+    /// A differentiated-services code point: a number from 0 to 63, or a name such as `EF`.
     Dscp,
     /// The name of a traffic class of the scenario.
     TrafficClass,

@@ -1,4 +1,5 @@
-//! A stage of pipes that holds packets: per-flow delay, rate and loss for hosts that have no event queue.
+//! A stage of pipes, which holds the packets itself: per-flow delay, rate and loss for hosts that have no
+//! event queue.
 
 use alloc::collections::BinaryHeap;
 use alloc::format;

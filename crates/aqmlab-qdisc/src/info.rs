@@ -1,4 +1,4 @@
-//! The description of a discipline without a packet type: its names, its parameters, their
+//! The description of a discipline, independent of any packet type: its names, its parameters, their
 //! resolution.
 
 use alloc::borrow::Cow;
@@ -133,7 +133,7 @@ impl Deref for Effective {
     }
 }
 
-/// The description of a discipline without a packet type.
+/// The description of a discipline, independent of any packet type.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
     /// Its name in scenario files.
@@ -158,8 +158,8 @@ pub struct Info {
     /// Derives its automatic parameters and refuses contradictory values.
     pub derive: Derive,
     /// Labelled settings for the contract kit and other tests: the required values, a buffer that a script of
-    /// the kit can fill, and values with which the law reacts within a few hundred packets. The first sample
-    /// is tested with every preset and with every word of every choice.
+    /// the kit can fill, and values that make the law react within a few hundred packets. The first sample is
+    /// tested with every preset and with every word of every choice.
     pub samples: fn() -> Vec<(&'static str, Settings)>,
 }
 

@@ -14,7 +14,7 @@ pub enum Passage {
 
 /// A link with a rate and an unbounded queue in front of it, reduced to the instant at which it will be free.
 /// It takes only sixteen bytes, so a simulator can give every flow its own links; the caller passes the
-/// serialiser of the rate to each call.
+/// serialiser for the link's rate to each call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Line {
     free_at: Instant,

@@ -214,7 +214,7 @@ pub trait Qdisc<P: Packet> {
     fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P>;
     /// Returns the time at which a held packet may become ready to leave; only shapers have such a time.
     fn deadline(&self) -> Option<Instant>;
-    /// Reports a change of the rate of the link behind this queue.
+    /// Reports that the rate of the link behind this queue has changed to `rate`.
     fn rate_changed(&mut self, now: Instant, rate: Rate);
     /// Returns the backlog.
     fn backlog(&self) -> Backlog;

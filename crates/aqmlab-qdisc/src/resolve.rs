@@ -80,7 +80,7 @@ pub(crate) fn absolute_size(
     Ok(())
 }
 
-/// Replaces an automatic `mean_packet` by the mean packet size of the link.
+/// Replaces an automatic `mean_packet` with the mean packet size of the link.
 pub(crate) fn mean_packet(settings: &mut Settings, link: &LinkContext) -> Result<Bytes, ParamError> {
     if settings.is_auto("mean_packet") {
         let rule = Origin::Derived("the link's mean packet size".into());

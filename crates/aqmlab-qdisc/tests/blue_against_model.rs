@@ -34,8 +34,7 @@ impl<P> Observer<P> for Fate {
     }
 }
 
-/// The queue's behaviour: its fates and probabilities at arrivals, and when its link ran out of
-/// packets.
+/// The queue's behaviour: the fates and probabilities at arrivals, and when its link ran out of packets.
 #[derive(Default)]
 struct Seen {
     arrivals: Vec<(u64, Fate, f64)>,

@@ -68,7 +68,7 @@ impl Fates {
     }
 }
 
-/// The kernel's fates.
+/// The fates of the packets in the kernel.
 fn theirs(events: &[(Instant, Event)]) -> Fates {
     let (mut fates, mut waiting, mut arrivals) = (Fates::default(), VecDeque::new(), 0);
     for (now, event) in events {
@@ -287,10 +287,10 @@ fn arrivals(events: &[(Instant, Event)], weight: f64) -> Vec<Arrival> {
     found
 }
 
-/// The draws with which RED decides as the kernel did.
+/// Draws that make RED decide as the kernel did.
 #[derive(Default)]
 struct Draws {
-    /// One value for each draw of the law, in order, with which the law decides as the kernel did.
+    /// One value for each draw of the law, in order, that makes the law decide as the kernel did.
     fitting: Vec<f64>,
     /// For decisions with a draw: the hits, their expected number and its variance, each by the quarter of
     /// [0, 1) in which the product of count and probability lies.
@@ -352,9 +352,9 @@ fn draws(arrivals: &[Arrival], law: &RedLaw, limit: u64) -> Draws {
 }
 
 /// Below the lower threshold no packet is chosen, and above the upper one every packet is. Between them,
-/// there are draws with which the law decides as the kernel did, and these draws are uniform. The law is
-/// given the kernel's averages because, computed in our real numbers, the average would be on the other side
-/// of a threshold for a few packets.
+/// there are draws that make the law decide as the kernel did, and these draws are uniform. The law is given
+/// the kernel's averages because, computed in our real numbers, the average would be on the other side of a
+/// threshold for a few packets.
 #[test]
 fn red_decides_as_the_kernel_where_it_draws_nothing_and_as_often_where_it_draws() {
     let (mut hits, mut expected, mut variance) = (0.0, 0.0, 0.0);

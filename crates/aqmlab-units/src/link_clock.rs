@@ -30,7 +30,7 @@ struct Quotient {
 }
 
 impl Serialiser {
-    /// Creates the serialiser of `rate`.
+    /// Creates the serialiser for `rate`.
     ///
     /// # Panics
     /// If the rate is zero, or 2^63 bit/s or more.
@@ -125,7 +125,7 @@ impl LinkClock {
         self.remainder
     }
 
-    /// Returns the serialiser of the current rate, for calculations outside the clock.
+    /// Returns the serialiser for the current rate, for calculations outside the clock.
     #[inline]
     pub const fn serialiser(&mut self) -> &mut Serialiser {
         &mut self.serialiser

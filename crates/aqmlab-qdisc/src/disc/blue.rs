@@ -34,8 +34,8 @@ pub struct BlueControl {
     victims: u64,
 }
 
-/// Number in the queue's stream of the first draw for freeze times and victims; the draws for arrivals never
-/// reach this number.
+/// Number, in the queue's stream, of the first draw for freeze times and victims; the draws for arrivals
+/// never reach this number.
 const FREEZE_DRAWS: u64 = 1 << 62;
 const VICTIM_DRAWS: u64 = 1 << 63;
 

@@ -14,7 +14,7 @@ use crate::{Arrived, Backlog, Cause, LawSamples, Limit, Observer, Packet, Qdisc,
 pub enum Classifier {
     /// By traffic class; holds the queue of each class.
     TrafficClass(Vec<u16>),
-    /// By code point of differentiated services; holds the queue of each code point.
+    /// By differentiated-services code point; holds the queue of each code point.
     Dscp(Vec<u16>),
     /// By destination port or, if that belongs to no class, by source port; holds pairs of port and queue, in
     /// ascending order.
@@ -47,7 +47,7 @@ pub struct ClassQueue<Q> {
 #[derive(Clone, Debug)]
 struct Inner<Q> {
     class: ClassQueue<Q>,
-    /// Its number as an inner queue.
+    /// Its number among the inner queues.
     number: u16,
     /// Whether its queue itself contains queues.
     nested: bool,

@@ -8,8 +8,9 @@ use crate::info::Decides;
 use crate::law::{Decision, Notice};
 use crate::{Arrived, Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
 
-/// A law about individual packets. Every law *sees* all arrivals and departures. Whether it *decides* at
-/// arrivals, at departures or at both is independent of this; [`EarlyLaw::decides`] returns where.
+/// A law that decides on individual packets. Every law *sees* all arrivals and departures. Whether it
+/// *decides* at arrivals, at departures or at both is independent of this; [`EarlyLaw::decides`] returns
+/// where.
 ///
 /// Whenever the queue is called, it first calls [`EarlyLaw::catch_up`], so the other methods see a
 /// law that is up to date. Each decision has its own draw, a number in [0, 1) that `draw` returns,

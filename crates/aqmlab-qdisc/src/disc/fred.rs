@@ -42,7 +42,7 @@ pub struct Fred<P> {
     arrivals: u64,
 }
 
-/// Number of the draw that gives the salt; arrivals never reach it.
+/// Number of the draw that gives the salt; the numbers of arrivals never reach it.
 const SALT_DRAW: u64 = u64::MAX;
 
 impl<P: Packet> Fred<P> {

@@ -21,7 +21,7 @@ use crate::law::{
 use crate::resolve::{bytes, in_bytes, whole};
 use crate::{LinkContext, Packet, resolve};
 
-/// Settings with which the average follows the queue of a test script quickly.
+/// Settings that make the average follow the queue quickly in a test script.
 const QUICK: &[(&str, Value)] = &[("ecn", Value::Flag(true)), ("w_q", Value::Number(0.2))];
 
 /// RED's entry in the catalogue.
@@ -327,7 +327,7 @@ fn crossings(s: &Settings) -> Result<Adaptation, ParamError> {
 /// Floyd and Jacobson 1993, section 6.
 const FIXED: f64 = 0.002;
 
-/// Replaces an automatic `w_q` by the value that `w_rule` yields.
+/// Replaces an automatic `w_q` with the value that `w_rule` yields.
 pub(super) fn resolve_weight(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     if !all.is_auto("w_q") {
         return Ok(());
@@ -363,7 +363,7 @@ pub(super) fn resolve_weight(all: &mut Settings, link: &LinkContext) -> Result<(
     Ok(())
 }
 
-/// Replaces an automatic `burst` by the value that tc's guideline gives.
+/// Replaces an automatic `burst` with the value that tc's guideline gives.
 pub(super) fn resolve_burst(all: &mut Settings) -> Result<(), ParamError> {
     if !all.is_auto("burst") {
         return Ok(());

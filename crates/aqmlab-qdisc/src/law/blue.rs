@@ -23,7 +23,7 @@ pub struct BlueParams {
     /// Whether an update is due when exactly `freeze_time` has passed. In the paper it is not: more time must
     /// have passed.
     pub at_freeze_time: bool,
-    /// `L`: a queue longer than this counts as a loss.
+    /// `L`: an arrival that finds a queue longer than this counts as a loss.
     pub threshold: f64,
     /// Whether drops by the probability itself count as losses. The paper counts only overflows.
     pub early_drops_count: bool,
@@ -56,7 +56,7 @@ pub struct BlueLaw {
     /// `p_m`.
     p: f64,
     last_update: Option<Instant>,
-    /// Time after an update during which no other is made.
+    /// Time after an update during which no further update is made.
     hold: Span,
     idle_since: Option<Instant>,
 }

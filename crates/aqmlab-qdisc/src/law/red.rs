@@ -123,7 +123,7 @@ impl RedLaw {
         self.decide(avg, queued, size, draw)
     }
 
-    /// Handles the first half of an arrival: returns the new average.
+    /// Handles the first half of an arrival: updates the average and returns it.
     #[inline]
     pub(crate) fn update_average(&mut self, now: Instant, queued: f64) -> f64 {
         self.average.on_arrival(now, queued)
