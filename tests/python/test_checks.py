@@ -14,7 +14,7 @@ import aqmlab
 from aqmlab.checks import smallest_finding
 from aqmlab.cli.progress import check_text, duration_s
 
-ITEMS = ["conservation", "order of time", "liveness", "deadline", "catching up", "bounded work", "replay"]
+ITEMS = ["conservation", "time order", "liveness", "deadline", "catching up", "bounded work", "replay"]
 
 
 def test_every_discipline_passes_and_every_item_is_counted(aqmlab_cli):

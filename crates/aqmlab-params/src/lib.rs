@@ -5,10 +5,10 @@
 //! each value in `show`, the help of `aqm show`, the reference chapters and the JSON Schema all
 //! read that table; no parameter is described twice.
 //!
-//! Every value goes through the following steps. The parser converts text to a [`Value`] by the table's
-//! [`Kind`] and collects the values in [`Settings`], each with an [`Origin`]. The owner of the table then
-//! resolves them once: it fills in presets and defaults, and computes automatic values from its context (link
-//! rate, round-trip time). The results are *effective* parameters.
+//! Every value goes through the following steps. The parser converts text to a [`Value`] according to the
+//! table's [`Kind`] and collects the values in [`Settings`], each with an [`Origin`]. The owner of the table
+//! then resolves them once: it fills in presets and defaults, and computes automatic values from its context
+//! (link rate, round-trip time). The results are *effective* parameters.
 #![no_std]
 extern crate alloc;
 

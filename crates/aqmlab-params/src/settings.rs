@@ -19,7 +19,7 @@ pub enum Value {
     Flag(bool),
     /// A count.
     Integer(u64),
-    /// No limit, where the parameter could also be given as a count.
+    /// No limit, for a parameter that could also be given as a count.
     Unlimited,
     /// A plain number: a gain, a weight, a probability.
     Number(f64),
@@ -33,7 +33,7 @@ pub enum Value {
     Choice(&'static str),
     /// Free text: a name.
     Text(String),
-    /// No value, where the parameter may be left without one.
+    /// No value, for a parameter that may be left without one.
     Nothing,
     /// Several values of the same kind.
     List(Vec<Value>),
@@ -65,7 +65,7 @@ pub enum Value {
 impl Value {
     /// The word for [`Value::Unlimited`].
     pub const UNLIMITED: &'static str = "unlimited";
-    /// The word for [`Value::Nothing`] where values are shown.
+    /// The word that stands for [`Value::Nothing`] where values are shown.
     pub const NOTHING: &'static str = "none";
 
     /// Returns the numbers of the traffic classes that this value names, directly or through their port.
@@ -79,7 +79,7 @@ impl Value {
 }
 
 impl fmt::Display for Value {
-    /// Writes the value as a scenario file would, but without quotes.
+    /// Writes the value as in a scenario file, but without quotes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Value::Auto => f.write_str("auto"),
@@ -207,8 +207,8 @@ impl ParamError {
         ParamError::new(name, format!("{name} `{word}` is not one of {words:?}"))
     }
 
-    /// Returns this error for use one level further out: it lies in the table that the parameter `name` holds
-    /// or, if `item` is given, in that item of its list of tables.
+    /// Returns this error with its path extended outwards by one level: the table with the error is the value
+    /// of the parameter `name` or, if `item` is given, that item of its list of tables.
     #[must_use]
     pub fn under(mut self, name: &'static str, item: Option<usize>) -> Self {
         self.within.insert(0, Place { name, item });
@@ -248,7 +248,7 @@ impl Settings {
 
 /// Defines typed readers. The parser has checked kinds against the table, so a mismatch is a mistake in the
 /// code of the table's owner. It is reported as an error rather than a panic because users can register
-/// entries of their own.
+/// parameter tables of their own.
 macro_rules! reader {
     ($fn:ident, $variant:ident, $type:ty, $what:literal) => {
         #[doc = concat!("The value of `name`, ", $what, ".")]

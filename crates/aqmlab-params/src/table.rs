@@ -32,11 +32,10 @@ pub struct Alias {
     pub of: &'static str,
     /// The name: `"thresh_"`.
     pub name: &'static str,
-    /// How that tool writes values, where it differs from the notation under the parameter's own
-    /// name.
+    /// How that tool writes values, if its notation differs from the one under the parameter's own name.
     pub reading: Reading,
-    /// Another parameter, and the value to which this name sets it unless the scenario gives it another
-    /// value.
+    /// Another parameter and the value that the use of this name implies for it, unless the scenario gives
+    /// that parameter a value.
     pub implies: Option<(&'static str, &'static str)>,
 }
 
@@ -55,7 +54,7 @@ pub enum Reading {
     Words(&'static str, &'static str),
     /// 0 means no limit.
     ZeroIsUnlimited,
-    /// A value is the reciprocal of the parameter's value.
+    /// The value given is the reciprocal of the parameter's value.
     Inverse,
 }
 
@@ -159,11 +158,11 @@ pub enum Kind {
     },
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// One of these words, or another name, which not every host need know.
+    /// One of these words, or another name that only some hosts know.
     Open(&'static [&'static str]),
     /// Free text.
     Text,
-    /// A code point of differentiated services: a number from 0 to 63, or a name such as `EF`.
+    /// A differentiated-services code point: a number from 0 to 63, or a name such as `EF`.
     Dscp,
     /// The name of a traffic class of the scenario.
     TrafficClass,

@@ -1,4 +1,4 @@
-//! Choices as types: one definition of the words that a table offers and of their meanings.
+//! Choices as types: a single definition holds both the words that a table offers and their meanings.
 
 /// Defines an enum whose variants are the words of a choice.
 ///

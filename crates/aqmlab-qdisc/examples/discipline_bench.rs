@@ -1,6 +1,6 @@
-//! Measures the cost of a packet in a discipline. It keeps a backlog and sends packets through the
-//! discipline, so that a profiler can count instructions, and prints one JSON line. The cost of one packet is
-//! the difference between the instruction counts of a long and a short run, divided by the difference between
+//! Measures the cost of a packet in a discipline. The program keeps a backlog, sends packets through the
+//! discipline while a profiler counts instructions, and prints one JSON line. The cost of one packet is the
+//! difference between the instruction counts of a long and a short run, divided by the difference between
 //! their packet counts.
 //!
 //!     cargo run --release -p aqmlab-qdisc --example discipline_bench -- red 100 1000000
@@ -34,7 +34,7 @@ fn main() {
         panic!("usage: discipline_bench [port/]<discipline> <backlog> <packets>")
     };
     let backlog: u64 = backlog.parse().expect("the backlog is a number of packets");
-    let packets: u64 = packets.parse().expect("the number of packets is a number");
+    let packets: u64 = packets.parse().expect("the number of packets is an integer");
     let marks = match (name.as_str(), name.strip_prefix("port/")) {
         ("nothing", _) => through_nothing(packets),
         (_, Some(name)) => through_port(name, backlog, packets),
@@ -52,7 +52,7 @@ fn through_nothing(packets: u64) -> u64 {
 }
 
 /// Enqueues and dequeues in turn at a constant backlog, and returns the number of marks. As in a port, the
-/// discipline is called through its own type.
+/// discipline is called through its concrete type.
 fn through_discipline(name: &str, backlog: u64, packets: u64) -> u64 {
     match discipline::<Load>(name, backlog) {
         Discipline::DropTail(queue) => through(queue, backlog, packets),
@@ -92,8 +92,8 @@ fn through_port(name: &str, backlog: u64, packets: u64) -> u64 {
     fates = Fates::default();
     let mut end = port.next_event().expect("the link is sending");
     for n in 0..packets {
-        // Arrivals spread over the transmission by the golden ratio, so that no two successive
-        // sojourn times are equal.
+        // The golden ratio spreads the arrivals over the transmissions, so that no two successive sojourn
+        // times are equal.
         let into = Span::ns(n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48);
         port.arrive(end + into, Load::fresh(end + into), &mut fates);
         end += PACKET_TIME;
@@ -105,12 +105,12 @@ fn through_port(name: &str, backlog: u64, packets: u64) -> u64 {
 }
 
 /// Returns parameters with an ample buffer. A RED discipline marks 5 % of the packets when its average is
-/// `backlog`: midway between the thresholds pb is 0.025, and gaps that are uniform on 1 to 39 have a mean of
-/// 20.
+/// `backlog`: midway between the thresholds, pb is 0.025, and gaps that are uniform on 1 to 39 have a mean
+/// of 20.
 fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
     let packets = |n| Value::Size(Size::Packets(Packets::new(n)));
     let (limit, ecn) = (("limit", packets(4 * backlog)), ("ecn", Value::Flag(true)));
-    // There is only one update in the whole run, so a law keeps its initial state.
+    // No update falls due in the whole run, so the law keeps its initial `max_p`.
     let never = Value::Span(Span::s(1_000_000));
     let early = [
         limit.clone(),
@@ -130,9 +130,9 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
         "droptail" => vec![limit],
         "red" | "scred" | "redpd" => early_and(&[]),
         "ared" => early_and(&[("interval", never)]),
-        // All packets belong to one flow, which must not be cut off.
+        // All packets belong to one flow, which must not exceed its limit, `max_q`.
         "fred" => early_and(&[("max_q", packets(4 * backlog))]),
-        // There is only one update in the whole run, made by the first arrival that finds more than this
+        // There is only one update in the whole run: at the first arrival that finds more than `threshold`
         // waiting.
         "blue" => vec![
             limit,

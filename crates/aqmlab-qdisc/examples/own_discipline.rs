@@ -1,4 +1,5 @@
-//! A discipline of your own: registered, resolved, built and tested against the contract, without a fork.
+//! A discipline of your own: registered, resolved, built and tested against the contract, without forking
+//! this crate.
 //!
 //!     cargo run -p aqmlab-qdisc --example own_discipline
 

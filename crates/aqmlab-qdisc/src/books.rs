@@ -47,7 +47,7 @@ impl Tally {
 pub struct Arrivals {
     /// All of them.
     pub all: Tally,
-    /// The part of these packets that was ECN-capable on arrival: ECT(0), ECT(1) or CE.
+    /// Of these packets, those that were ECN-capable on arrival: ECT(0), ECT(1) or CE.
     pub ect: Tally,
 }
 
@@ -154,7 +154,7 @@ struct Passed {
     sojourn_ns: Histogram,
 }
 
-/// Number of sojourn times that are entered into their histograms together.
+/// Number of sojourn times that are collected before they are entered into their histograms.
 const TOGETHER: usize = 32;
 
 /// The books of one port over one measured interval.
@@ -174,7 +174,7 @@ pub struct Books {
     /// arrives, but few have any fate other than departure.
     arrivals: Vec<Arrivals>,
     fates: Vec<Fates>,
-    /// Whether any fate is not zero.
+    /// Whether any count in `fates` is above zero.
     has_fates: bool,
     backlog_packets: TimeByValue,
     backlog_bytes: Area,
@@ -266,7 +266,7 @@ impl Books {
     }
 
     /// Completes the integrals up to `now`. The caller guarantees that the backlog and the link have not
-    /// changed since they were last completed.
+    /// changed since the integrals were last completed.
     #[inline]
     pub(crate) fn settle(&mut self, now: Instant, backlog: Backlog, sending: bool) {
         if now <= self.until {
@@ -396,7 +396,7 @@ impl Books {
         self.inner.get_mut(usize::from(number.checked_sub(1)?))
     }
 
-    /// Visits an inner queue and those around it.
+    /// Visits an inner queue and the queues around it.
     fn each_around(&mut self, mut number: u16, mut each: impl FnMut(&mut InnerBooks)) {
         while let Some(inner) = self.inner_of(number) {
             each(inner);

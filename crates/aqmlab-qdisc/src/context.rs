@@ -1,4 +1,4 @@
-//! The properties from which a discipline's automatic parameters are computed.
+//! The properties of a link from which a discipline's automatic parameters are computed.
 
 use alloc::format;
 
@@ -50,7 +50,7 @@ impl LinkContext {
     /// amount that the link sends in a given time. Returns `None` for sizes in packets or bytes.
     ///
     /// # Errors
-    /// Those of [`LinkContext::bdp_bytes`], and one if the number of bytes is too large.
+    /// The errors of [`LinkContext::bdp_bytes`], and an error if the number of bytes is too large.
     pub fn relative_bytes(&self, name: &'static str, size: Size) -> Result<Option<f64>, ParamError> {
         let bytes = match size {
             Size::Packets(_) | Size::Bytes(_) => return Ok(None),

@@ -1,4 +1,5 @@
-//! A stage of pipes that holds packets: per-flow delay, rate and loss for hosts that have no event queue.
+//! A stage of pipes, which holds the packets itself: per-flow delay, rate and loss for hosts that have no
+//! event queue.
 
 use alloc::collections::BinaryHeap;
 use alloc::format;
@@ -10,7 +11,7 @@ use aqmlab_units::{Bytes, Instant, Packets};
 use crate::books::{Imbalance, Tally};
 use crate::{Backlog, Cause, Observer, Packet, Passage, Pipe, Reason};
 
-/// Delays each packet in the pipe that a rule selects, like dummynet and the DelayBox of the papers.
+/// Delays each packet in the pipe that a rule selects, like dummynet and ns-2's DelayBox.
 ///
 /// Packets in the same pipe leave in the order in which they arrived. Packets in different pipes leave in the
 /// order of their due times; if two are due at the same time, the one in the pipe with the lower number
@@ -55,7 +56,7 @@ impl<P: Packet, Rule: Fn(&P) -> usize> DelayStage<P, Rule> {
         DelayStage { pipes, rule, cap, held, held_bytes: Bytes::ZERO, next_number: 0, books }
     }
 
-    /// Reserves room for this many packets at once, so that holding them allocates nothing.
+    /// Reserves room for this many packets, so that holding them allocates nothing.
     pub fn reserve(&mut self, packets: usize) {
         self.held.reserve(packets);
     }

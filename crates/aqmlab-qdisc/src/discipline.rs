@@ -19,7 +19,7 @@ pub(crate) type Builder<P> = fn(&Effective, Stream) -> Result<Discipline<P>, Par
 /// disciplines. `$d` is a dollar sign, for the inner macro.
 macro_rules! disciplines {
     ($d:tt $($(#[$doc:meta])* $variant:ident($queue:ty) { $($info:expr => $build:expr),+ $(,)? })+) => {
-        /// Any discipline. The built-in ones are dispatched by `match`, so a port's hot path has no
+        /// Any discipline. Built-in disciplines are dispatched by `match`, so a port's hot path has no
         /// indirect call and no box; [`Discipline::Custom`] holds a user-defined one.
         // A separate tag is quicker to test than one hidden in a field of the largest variant.
         #[repr(u8)]

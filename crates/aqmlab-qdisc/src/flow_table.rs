@@ -6,8 +6,7 @@ use aqmlab_units::{Bytes, Instant};
 
 use crate::{Arrived, Classed, Dscp, Ecn, Packet, PacketKind, Side};
 
-/// The state of each flow, by the flow's hash. Two flows whose 64-bit hashes are equal are one
-/// flow.
+/// The state of each flow, by the flow's hash. Two flows whose 64-bit hashes are equal count as one flow.
 ///
 /// Open addressing with linear probing, at most half full. Removal moves followers up, so no gaps remain, and
 /// a table that has once reached its largest number of flows never allocates again. Nothing depends on memory

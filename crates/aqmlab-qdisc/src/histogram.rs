@@ -76,7 +76,7 @@ impl Histogram {
         self.weights.capacity() * size_of::<u64>()
     }
 
-    /// Iterates over the bins that have a weight, in ascending order.
+    /// Iterates over the bins whose weight is above zero, in ascending order.
     pub fn bins(&self) -> impl Iterator<Item = Bin> + '_ {
         self.weights.iter().enumerate().filter(|&(_, &weight)| weight > 0).map(|(index, &weight)| {
             let (low, high) = bounds_of(index);
@@ -84,7 +84,7 @@ impl Histogram {
         })
     }
 
-    /// Adds the first weight of a new octave.
+    /// Adds a weight to a bin in an octave that the vector does not contain yet.
     #[cold]
     fn add_first(&mut self, index: usize, weight: u64) {
         let octave = PER_OCTAVE as usize;

@@ -1,4 +1,4 @@
-//! The description of a discipline without a packet type: its names, its parameters, their
+//! The description of a discipline, independent of any packet type: its names, its parameters, their
 //! resolution.
 
 use alloc::borrow::Cow;
@@ -23,7 +23,7 @@ pub enum Maturity {
 }
 
 impl Maturity {
-    /// Returns the word that lists and chapters use for it.
+    /// Returns the name used in lists and chapters.
     pub const fn name(self) -> &'static str {
         match self {
             Maturity::Experimental => "experimental",
@@ -40,12 +40,12 @@ pub enum Decides {
     Enqueue,
     /// When a packet is about to leave.
     Dequeue,
-    /// At both ends.
+    /// On both occasions.
     Both,
 }
 
 impl Decides {
-    /// Returns the word that lists and chapters use for it.
+    /// Returns the name used in lists and chapters.
     pub const fn name(self) -> &'static str {
         match self {
             Decides::Enqueue => "enqueue",
@@ -54,13 +54,13 @@ impl Decides {
         }
     }
 
-    /// Returns whether it decides on arrivals.
+    /// Returns whether the discipline decides on arriving packets.
     #[inline(always)]
     pub const fn at_arrival(self) -> bool {
         matches!(self, Decides::Enqueue | Decides::Both)
     }
 
-    /// Returns whether it decides on departures.
+    /// Returns whether the discipline decides on leaving packets.
     #[inline(always)]
     pub const fn at_departure(self) -> bool {
         matches!(self, Decides::Dequeue | Decides::Both)
@@ -133,7 +133,7 @@ impl Deref for Effective {
     }
 }
 
-/// The description of a discipline without a packet type.
+/// The description of a discipline, independent of any packet type.
 #[derive(Clone, Copy, Debug)]
 pub struct Info {
     /// Its name in scenario files.
@@ -157,9 +157,9 @@ pub struct Info {
     pub presets: &'static [Preset],
     /// Derives its automatic parameters and refuses contradictory values.
     pub derive: Derive,
-    /// Labelled settings for the contract kit and other tests: the required values, a buffer that a
-    /// script of the kit can fill, and values with which the law reacts within a few hundred
-    /// packets. The first sample is tested with every preset and every word of a choice.
+    /// Labelled settings for the contract kit and other tests: the required values, a buffer that a script of
+    /// the kit can fill, and values that make the law react within a few hundred packets. The first sample is
+    /// tested with every preset and with every word of every choice.
     pub samples: fn() -> Vec<(&'static str, Settings)>,
 }
 

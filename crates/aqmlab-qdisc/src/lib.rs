@@ -80,7 +80,7 @@
 //! | item | the discipline | the host |
 //! |---|---|---|
 //! | 1. conservation | arrived = left + dropped + backlog, in packets and bytes | |
-//! | 2. order of time | reports fates with the instant of the call | never goes back; equal instants are normal |
+//! | 2. time order | reports fates with the instant of the call | never goes back; equal instants are normal |
 //! | 3. liveness | names a deadline if it holds packets back | calls again at that time |
 //! | 4. deadline | means an absolute instant after the call | may be late, but passes the instant that was requested |
 //! | 5. catching up | has no tick: at each call, its state is as if it had been woken for every update | calls when something happens |

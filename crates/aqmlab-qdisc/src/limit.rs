@@ -16,7 +16,7 @@ pub enum Limit {
     BytesReached(Bytes),
 }
 
-/// Number of packets for which room is reserved at once; longer queues grow by doubling.
+/// Largest number of packets for which room is reserved in advance; longer queues grow by doubling.
 const RESERVED_AT_MOST: usize = 4096;
 /// The size of the smallest packet that these reservations assume: an acknowledgement without options.
 const SMALL_PACKET: Bytes = Bytes::new(40);

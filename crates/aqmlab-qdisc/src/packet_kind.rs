@@ -63,8 +63,8 @@ impl PacketKind {
 mod tests {
     use super::*;
 
-    /// Checks every combination of flags against the order of the text of RFC 9293: RST before SYN before
-    /// payload before FIN.
+    /// Checks every combination of flags against the order in which the text of RFC 9293 treats them: RST
+    /// before SYN before payload before FIN.
     #[test]
     fn each_segment_is_of_the_kind_that_its_flags_and_payload_make_it() {
         for flags in 0..=u8::MAX {

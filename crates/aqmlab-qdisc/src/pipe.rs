@@ -14,7 +14,7 @@ pub enum Passage {
 
 /// A link with a rate and an unbounded queue in front of it, reduced to the instant at which it will be free.
 /// It takes only sixteen bytes, so a simulator can give every flow its own links; the caller passes the
-/// serialiser of the rate to each call.
+/// serialiser for the link's rate to each call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Line {
     free_at: Instant,
@@ -56,7 +56,7 @@ impl Line {
 /// probability at the entrance. It holds no packets; it only computes when each of them leaves. Packets leave
 /// in the order in which they enter.
 ///
-/// The queue in front of the rate is not bounded; [`crate::DelayStage`] has a cap.
+/// A queue that builds up because of the rate is not bounded; [`crate::DelayStage`] has a cap.
 #[derive(Clone, Debug)]
 pub struct Pipe {
     serialiser: Option<Serialiser>,
@@ -125,7 +125,7 @@ impl Pipe {
     }
 
     /// Adds jitter: each packet is delayed further by an independent time of up to `most`, uniformly
-    /// distributed to the nanosecond. A packet that would overtake the one before it leaves together with it.
+    /// distributed to the nanosecond. A packet that would overtake its predecessor leaves together with it.
     pub fn with_jitter(mut self, most: Span, draws: Stream) -> Self {
         self.jitter = Some(Jitter { most, draws, last_due: Instant::ZERO });
         self

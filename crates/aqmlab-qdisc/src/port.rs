@@ -59,7 +59,7 @@ struct OnWire {
     size: Bytes,
 }
 
-/// Fate of a packet that a port which looks ahead has accepted.
+/// Fate of a packet accepted by a port that looks ahead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Prospect {
     /// End of its transmission.
@@ -139,9 +139,10 @@ impl<P: Classed> Port<P> {
         self.link.looks_ahead
     }
 
-    /// Accepts a copy of `pkt` at a port that looks ahead, and returns its fate, or `None` if it is lost. The
-    /// other three calls must not be made on such a port. Its backlog, law and books are up to date only
-    /// after [`Port::catch_up`], and its rate must not change while packets wait.
+    /// Accepts a copy of `pkt` at a port that looks ahead, and returns its fate, or `None` if it is lost.
+    /// [`Port::arrive`], [`Port::link_free`] and [`Port::wake`] must not be called on such a port. Its
+    /// backlog, law and books are up to date only after [`Port::catch_up`], and its rate must not change
+    /// while packets wait.
     pub fn arrive_ahead(
         &mut self,
         now: Instant,
@@ -417,7 +418,7 @@ impl<P: Classed> Link<P> {
     /// successors.
     #[inline(always)]
     fn catch_up<Q: Qdisc<Stamped<P>>>(&mut self, queue: &mut Q, now: Instant) {
-        debug_assert!(now < Instant::FAR_FUTURE, "the far future, when idle links end, never comes");
+        debug_assert!(now < Instant::FAR_FUTURE, "the far future never comes");
         while self.ends <= now {
             let ends = self.ends;
             self.finish(queue, ends);

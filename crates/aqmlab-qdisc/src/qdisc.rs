@@ -110,8 +110,8 @@ pub trait Packet {
 pub enum Reason {
     /// Chosen by the discipline's law: at random by its probability, or by its schedule.
     Early,
-    /// Above the discipline's upper threshold, where every packet is notified (RED: avg beyond
-    /// `max_th`), or every packet of a flow that exceeds its limit (FRED).
+    /// Chosen with certainty: because the discipline is above its upper threshold (RED: avg beyond `max_th`),
+    /// or because the packet's flow exceeds its limit (FRED).
     Forced,
     /// The buffer's limit was reached: tail drop.
     Overflow,
@@ -191,7 +191,7 @@ pub type LawSamples = Vec<(&'static str, f64)>;
 ///
 /// # Contract
 /// 1. *Conservation*, in packets and bytes: arrived = left + dropped + backlog, after every call.
-/// 2. *Order of time*: `now` never goes back between calls; equal instants are normal.
+/// 2. *Time order*: `now` never goes back between calls; equal instants are normal.
 /// 3. *Liveness*: if `dequeue(now)` returns `None` while the backlog is not empty, `deadline()` is
 ///    some instant after `now`.
 /// 4. *One meaning of deadline*: an absolute instant, which means "call `dequeue` at this instant, or as soon
@@ -214,13 +214,13 @@ pub trait Qdisc<P: Packet> {
     fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P>;
     /// Returns the time at which a held packet may become ready to leave; only shapers have such a time.
     fn deadline(&self) -> Option<Instant>;
-    /// Reports a change of the rate of the link behind this queue.
+    /// Reports that the rate of the link behind this queue has changed to `rate`.
     fn rate_changed(&mut self, now: Instant, rate: Rate);
     /// Returns the backlog.
     fn backlog(&self) -> Backlog;
-    /// Returns the length of the packet that leaves next, unless it is lost on leaving, or `None` if nothing
-    /// waits or the length is unknown. A call must change nothing, except that it may determine which queue
-    /// is next.
+    /// Returns the length of the packet that is next to leave (it may still be lost as it leaves), or `None`
+    /// if nothing waits or the length is unknown. A call must change nothing, except that it may determine
+    /// which queue is next.
     fn next_len(&mut self) -> Option<Bytes> {
         None
     }
@@ -245,7 +245,7 @@ pub trait Qdisc<P: Packet> {
     /// Visits each queue that is directly inside this one, and passes its name. The set of inner queues never
     /// changes.
     fn each_inner(&self, _visit: &mut dyn FnMut(&str, &dyn Qdisc<P>)) {}
-    /// Appends the law's current values at `now`, which is not before the last call. The values
-    /// include all updates due by then, but the results of later calls do not change.
+    /// Appends the law's current values at `now`, which is not before the last call. The values include all
+    /// updates due by then; the call does not affect the results of later calls.
     fn observe(&self, now: Instant, out: &mut LawSamples);
 }

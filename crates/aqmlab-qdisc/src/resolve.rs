@@ -41,7 +41,7 @@ pub(crate) const LIMIT_RULE_OR_BELOW: Param = Param {
     ..LIMIT_RULE
 };
 
-/// Returns these values as settings that a scenario gives.
+/// Returns these values as settings, as if a scenario had given them.
 pub(crate) fn given(values: &[(&'static str, Value)]) -> Settings {
     let mut settings = Settings::default();
     for (name, value) in values {
@@ -80,7 +80,7 @@ pub(crate) fn absolute_size(
     Ok(())
 }
 
-/// Replaces an automatic `mean_packet` by the mean packet size of the link.
+/// Replaces an automatic `mean_packet` with the mean packet size of the link.
 pub(crate) fn mean_packet(settings: &mut Settings, link: &LinkContext) -> Result<Bytes, ParamError> {
     if settings.is_auto("mean_packet") {
         let rule = Origin::Derived("the link's mean packet size".into());

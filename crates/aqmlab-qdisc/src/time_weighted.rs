@@ -53,13 +53,14 @@ impl TimeWeighted {
     }
 }
 
-/// How long a number that is usually small has had each of its values. Recording a span of time takes one
-/// addition; the integrals and the histogram are computed on request, with the same exact result.
+/// How long a quantity has had each of its values, for quantities that are usually small. Recording a span
+/// of time takes one addition; the integrals and the histogram are computed on request, with the same exact
+/// result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TimeByValue {
     /// Durations in ns, by value, up to the largest value seen; grows in blocks.
     ns: Vec<u64>,
-    /// Statistics of the values of at least [`PLACES`].
+    /// Statistics of the values at or above [`PLACES`].
     beyond: TimeWeighted,
 }
 

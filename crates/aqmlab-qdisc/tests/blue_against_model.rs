@@ -34,8 +34,7 @@ impl<P> Observer<P> for Fate {
     }
 }
 
-/// The queue's behaviour: its fates and probabilities at arrivals, and when its link ran out of
-/// packets.
+/// The queue's behaviour: the fates and probabilities at arrivals, and when its link ran out of packets.
 #[derive(Default)]
 struct Seen {
     arrivals: Vec<(u64, Fate, f64)>,
@@ -116,7 +115,7 @@ struct Case {
 }
 
 fn case(draws: &mut Stream, traffic: Traffic) -> Case {
-    // Multiples of a negative power of two are exact in binary; those of a power of ten, as in the
+    // Multiples of a negative power of two are exact in binary; those of a negative power of ten, as in the
     // paper, are not.
     let one = [1 << 12, 1_000_000][draws.below(2) as usize];
     let d1 = 1 + draws.below(one / 8);

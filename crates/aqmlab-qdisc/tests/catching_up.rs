@@ -25,7 +25,7 @@ fn stretches() -> impl Strategy<Value = Vec<Stretch>> {
     prop::collection::vec(stretch, 1..60)
 }
 
-/// Draws any sampling frequency from one sample in ten seconds to a thousand per second.
+/// Draws a sampling frequency between one sample in ten seconds and a thousand samples per second.
 fn sampling() -> impl Strategy<Value = Sampling> {
     (100u64..1_000_000).prop_map(Sampling::at_millihertz)
 }

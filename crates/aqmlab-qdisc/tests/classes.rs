@@ -265,9 +265,9 @@ fn a_re_marked_packet_goes_to_the_class_of_its_new_code_point() {
     );
 }
 
-/// Random loads on every port of the contract kit; measurement begins in the middle. Each inner queue's books
-/// balance; the books of a class include what the queues inside it hold, and the books of the port include
-/// what the classes hold.
+/// Puts random loads on every port of the contract kit, with the measurement beginning in the middle. Each
+/// inner queue's books balance; the books of a class include what the queues inside it hold, and the books of
+/// the port include what the classes hold.
 #[test]
 fn books_of_every_inner_queue_balance() {
     let info = registry::info("classes").unwrap();
@@ -418,7 +418,7 @@ fn packets_are_told_apart_by_traffic_class_code_point_or_port() {
     }
 }
 
-/// Thresholds per class over one common queue: weighted RED.
+/// Thresholds per class, in place of those of the common `queue`: weighted RED.
 #[test]
 fn thresholds_of_a_class_stand_in_place_of_those_of_the_queue_of_all() {
     let red = queue("red", &[("limit", packets(60)), ("min_th", packets(5)), ("max_th", packets(20))]);

@@ -82,8 +82,8 @@ impl Model {
         self.fates.push((now, p.number, Fate::Dropped(Reason::Early)));
     }
 
-    /// Returns whether an ECN-capable packet is marked and leaves, where otherwise it would be
-    /// dropped and the next one taken.
+    /// Marks the packet if it is ECN-capable and ECN is on, and returns whether it did. Otherwise, the caller
+    /// drops the packet and takes the next one.
     fn marks(&mut self, p: &mut Option<Pkt>) -> bool {
         let p = p.as_mut().expect("there is a packet to drop");
         let marks = self.ecn && p.ecn != Ecn::NotEct;
@@ -156,8 +156,8 @@ fn codel(ecn: bool) -> Discipline<Stamped<Pkt>> {
     build("codel", &given, &LINK, Stream::new(1, "unused"))
 }
 
-/// The two queues, each with a link that is idle or polls its queue at the end of each packet; the decisions
-/// of a queue determine these instants.
+/// The discipline and the model behind one link, which polls both at the end of each transmission and at an
+/// arrival while it is idle.
 struct Pair {
     discipline: Discipline<Stamped<Pkt>>,
     model: Model,
@@ -203,7 +203,8 @@ impl Pair {
     }
 }
 
-/// Phases of 50 ms to 5 s, each with its own load (a fiftieth of the link's rate to three times it), sizes and bursts.
+/// Compares the discipline with the model over phases of 50 ms to 5 s, each with its own load (from a
+/// fiftieth of the link's rate to three times that rate), burst length and share of ECN-capable packets.
 fn compare(seed: u64, packets: u64, ecn: bool) -> Pair {
     let mut draws = Stream::new(seed, "load");
     // 1500 B take 120 us to 12 ms.

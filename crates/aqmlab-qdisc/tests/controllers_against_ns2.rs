@@ -31,7 +31,8 @@ struct Pkt {
     u: Option<f64>,
 }
 
-/// A port that behaves like `Early`, with the draws of the trace instead of a stream's, and its link.
+/// A queue that behaves like `Early` but uses the draws of the trace instead of a stream's, and the link
+/// behind it.
 struct Port<L> {
     law: L,
     queue: EarlyQueue,

@@ -1,6 +1,6 @@
-//! Linux's RED, CoDel, pfifo and bfifo decision by decision (`vectors/linux-decisions`): the packets that the
-//! kernel refused, dropped and marked, and when, compared with the preset `linux` under the same arrivals and
-//! departures at the same instants.
+//! Compares the preset `linux` with Linux's RED, CoDel, pfifo and bfifo, decision by decision
+//! (`vectors/linux-decisions`): which packets the kernel refused, dropped and marked, and when, given the
+//! same arrivals and departures at the same instants.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -68,7 +68,7 @@ impl Fates {
     }
 }
 
-/// The kernel's fates.
+/// The fates of the packets in the kernel.
 fn theirs(events: &[(Instant, Event)]) -> Fates {
     let (mut fates, mut waiting, mut arrivals) = (Fates::default(), VecDeque::new(), 0);
     for (now, event) in events {
@@ -144,8 +144,8 @@ fn count(fates: &Fates, fate: Fate) -> usize {
     fates.0.iter().flatten().filter(|(_, found)| *found == fate).count()
 }
 
-/// Replays a case of CoDel and compares its state too; returns the fates that differ, and the
-/// states.
+/// Replays a case of CoDel and compares its state too; returns the number of fates and the number of states
+/// that differ.
 fn codel(case: &str, given: &Settings) -> (usize, usize) {
     let events = events(case);
     let mut queue = build("codel", given, &LINK, Stream::new(1, "unused"));
@@ -287,12 +287,13 @@ fn arrivals(events: &[(Instant, Event)], weight: f64) -> Vec<Arrival> {
     found
 }
 
-/// The draws with which RED decides as the kernel did.
+/// Draws that make RED decide as the kernel did.
 #[derive(Default)]
 struct Draws {
-    /// One value for each draw of the law, in order, with which the law decides as the kernel did.
+    /// One value for each draw of the law, in order, that makes the law decide as the kernel did.
     fitting: Vec<f64>,
-    /// For decisions with a draw: hits, their expected number and its variance, by quarters of the draw.
+    /// For decisions with a draw: the hits, their expected number and its variance, each by the quarter of
+    /// [0, 1) in which the product of count and probability lies.
     hits: [f64; 4],
     expected: [f64; 4],
     variance: [f64; 4],
@@ -351,9 +352,9 @@ fn draws(arrivals: &[Arrival], law: &RedLaw, limit: u64) -> Draws {
 }
 
 /// Below the lower threshold no packet is chosen, and above the upper one every packet is. Between them,
-/// there are draws with which the law decides as the kernel did, and these draws are uniform. The law is
-/// given the kernel's averages because, computed in our real numbers, the average would be on the other side
-/// of a threshold for a few packets.
+/// there are draws that make the law decide as the kernel did, and these draws are uniform. The law is given
+/// the kernel's averages because, computed in our real numbers, the average would be on the other side of a
+/// threshold for a few packets.
 #[test]
 fn red_decides_as_the_kernel_where_it_draws_nothing_and_as_often_where_it_draws() {
     let (mut hits, mut expected, mut variance) = (0.0, 0.0, 0.0);

@@ -90,7 +90,7 @@ fn a_port_in_steady_state_allocates_nothing() {
 }
 
 /// Many flows, and a queue longer than the room that disciplines reserve by themselves. The reserved room
-/// suffices as of the first packet, and reserving it does not affect the fates of packets.
+/// suffices from the first packet on, and reserving it does not affect the fates of packets.
 #[test]
 fn a_port_with_room_allocates_nothing_from_its_first_packet_on() {
     const LIMIT: u64 = 5000;

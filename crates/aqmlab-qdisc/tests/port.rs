@@ -136,7 +136,8 @@ fn integrals_are_exact_and_the_cut_keeps_what_is_inside() {
     port.settle(ms(3) + Span::us(500));
     port.check_books().unwrap();
 
-    // Packets waiting as of 1.5 ms: 2 until 2 ms, 1 until 3 ms, 0 until 3.5 ms (packet 3 is then being sent).
+    // Packets waiting from 1.5 ms on: 2 until 2 ms, 1 until 3 ms, 0 until 3.5 ms (packet 3 is then being
+    // sent).
     let books = port.books();
     let waiting = books.backlog_packets();
     assert_eq!(books.span(), Span::ms(2));

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 mod support;
 use support::{Pkt, build};
 
-/// The numbers of the lost packets, with the instant.
+/// The numbers of the lost packets, each with the instant of its loss.
 #[derive(Default, PartialEq, Debug)]
 struct Lost(Vec<(Instant, u64)>);
 
@@ -39,7 +39,7 @@ struct Arrival {
 }
 
 fn arrival() -> impl Strategy<Value = Arrival> {
-    // At 9,999,991 bit/s, 1000 B take 0.8 ms: bursts, loads around 1, pauses.
+    // At 9,999,991 bit/s, 1000 B take 0.8 ms, so these gaps give bursts, loads around 1, and pauses.
     let gap_ns = prop_oneof![Just(0u64), 0u64..200_000, 0u64..1_600_000, 0u64..50_000_000];
     (gap_ns, 40u64..1500, 0u64..6, any::<bool>(), prop::bool::weighted(0.05), prop::bool::weighted(0.05))
         .prop_map(|(gap_ns, size, flow, ect, look, at_end)| Arrival { gap_ns, size, flow, ect, look, at_end })

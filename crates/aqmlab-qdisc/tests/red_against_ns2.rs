@@ -79,7 +79,7 @@ fn replay(name: &str, spacing: SpacingRule, limit: usize) -> (usize, usize, usiz
         assert!((mean - recorded).abs() <= DIGITS * recorded + 1e-12, "{name}: avg {mean}: {line}");
         if drew {
             let (pb, recorded) = (law.probability(mean), prob.parse::<f64>().unwrap());
-            // The trace's average has six digits, and the slope magnifies their error near the foot.
+            // The trace's average has six digits, and the slope magnifies the rounding error near its foot.
             assert!((pb - recorded).abs() <= DIGITS * recorded.max(0.1), "{name}: pb {pb}: {line}");
         }
         let ours = match decision {

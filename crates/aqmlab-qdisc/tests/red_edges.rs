@@ -61,7 +61,8 @@ fn self_configuring_red_stops_at_probability_one() {
     }
 }
 
-/// Floyd et al. 2001: every 500 ms, not 500 ms after the packet that first sees an update due.
+/// Floyd et al. 2001: updates are made every 500 ms, not 500 ms after the packet that first finds one
+/// due.
 #[test]
 fn updates_of_adaptive_red_keep_their_times_when_nobody_asks() {
     let rule = AimdRule {

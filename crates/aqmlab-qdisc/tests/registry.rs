@@ -13,7 +13,7 @@ use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Instant, Packets, Rate};
 
-/// A user-defined discipline: a fair coin for every arrival that finds a packet waiting.
+/// A user-defined discipline that tosses a fair coin for every arrival that finds a packet waiting.
 struct Coin {
     queue: VecDeque<TestPacket>,
     draws: Stream,

@@ -33,8 +33,8 @@ const AT_DEPARTURE: (&str, Value) = ("decide", Value::Choice("dequeue"));
 const ECN: (&str, Value) = ("ecn", Value::Flag(true));
 const PASS: (&str, Value) = ("not_ect", Value::Choice("pass"));
 
-/// Sends 900 packets that arrive at once and leave after the first update; returns those that left,
-/// and the probability then.
+/// Sends 900 packets that all arrive at time zero and leave after the first update; returns those that
+/// left, and the probability at that time.
 fn sent(queue: &mut Discipline<Pkt>, ecn: impl Fn(u64) -> Ecn, fates: &mut Fates) -> (Vec<Pkt>, f64) {
     for number in 0..900 {
         queue.enqueue(Instant::ZERO, Pkt { ecn: ecn(number), ..pkt(number) }, fates);

@@ -25,8 +25,8 @@ fn many_that_are_due_at_once_leave_in_order_of_their_pipes() {
 
 #[test]
 fn who_came_first_to_another_pipe_does_not_matter() {
-    // Packets of pipe 1 arrive first, and all are due at once; two of the same pipe keep their
-    // order.
+    // Packets of pipe 1 arrive first, and all are due at the same instant; two packets of the same
+    // pipe keep their order.
     let pipes = vec![Pipe::new(Span::ms(1)), Pipe::new(Span::ms(2))];
     let mut stage = DelayStage::new(pipes, |p: &Pkt| (p.number % 2) as usize, Packets::new(8));
     let mut lost = Fates::default();

@@ -30,7 +30,7 @@ struct Quotient {
 }
 
 impl Serialiser {
-    /// Creates the serialiser of `rate`.
+    /// Creates the serialiser for `rate`.
     ///
     /// # Panics
     /// If the rate is zero, or 2^63 bit/s or more.
@@ -72,7 +72,7 @@ impl Serialiser {
         }
     }
 
-    /// Computes the quotient of `size`, and makes it the last.
+    /// Computes the quotient for `size` and makes it the last one used.
     #[cold]
     #[inline(never)]
     fn learn(&mut self, size: Bytes, place: usize) {
@@ -82,7 +82,7 @@ impl Serialiser {
 
     fn quotient(&self, size: Bytes) -> Quotient {
         let rate = self.rate.as_bps();
-        // 8 * 10^9 * size fits 64 bits up to 2 GB; real packets are below 64 kB.
+        // 8 * 10^9 * size fits into 64 bits for sizes up to 2 GB; real packets are below 64 kB.
         if let Some(work) = size.get().checked_mul(8 * NS_PER_S) {
             return Quotient { size, whole: work / rate, rest: work % rate };
         }
@@ -125,7 +125,7 @@ impl LinkClock {
         self.remainder
     }
 
-    /// Returns the serialiser of the current rate, for calculations outside the clock.
+    /// Returns the serialiser for the current rate, for calculations outside the clock.
     #[inline]
     pub const fn serialiser(&mut self) -> &mut Serialiser {
         &mut self.serialiser

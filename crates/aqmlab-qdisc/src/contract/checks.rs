@@ -16,7 +16,7 @@ use crate::{Limit, Qdisc};
 pub enum Item {
     /// 1. Conservation.
     Conservation,
-    /// 2. Order of time: fates are reported with the instant of the call.
+    /// 2. Time order: fates are reported with the instant of the call.
     Time,
     /// 3. Liveness.
     Liveness,
@@ -46,7 +46,7 @@ impl Item {
     pub const fn name(self) -> &'static str {
         match self {
             Item::Conservation => "conservation",
-            Item::Time => "order of time",
+            Item::Time => "time order",
             Item::Liveness => "liveness",
             Item::Deadline => "deadline",
             Item::CatchingUp => "catching up",
@@ -62,7 +62,7 @@ impl Item {
                 "calls after which arrived = left + dropped + backlog, in packets and bytes"
             }
             Item::Time => "fates reported with the instant of the call",
-            Item::Liveness => "requests for a packet that got one, found none waiting, or led to a deadline",
+            Item::Liveness => "dequeues that returned a packet, found none waiting, or led to a deadline",
             Item::Deadline => "shapers' deadlines that were later than the call and were acted on",
             Item::CatchingUp => "law states and fates that additional calls during pauses did not change",
             Item::Bounded => "calls that accessed packets no more often than allowed",

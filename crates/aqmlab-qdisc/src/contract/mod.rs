@@ -19,9 +19,9 @@
 //! script is shortened; the failure names the violated item of the contract, the seed, and the calls that
 //! lead to the violation.
 //!
-//! Two checks need more than one script or a clock, and are separate: [`check_draws`] compares runs that draw
-//! from different streams, and [`check_work`] measures calls after long pauses. [`Variant::idle`] names an
-//! action, dropping or marking, that a discipline should have taken but took in none of the scripts.
+//! Two checks are separate functions: [`check_draws`] compares runs of a script that draw from different
+//! streams, and [`check_work`] needs a clock, with which it times calls after long pauses. [`Variant::idle`]
+//! names an action, dropping or marking, that a discipline should have taken but took in none of the scripts.
 
 mod checks;
 mod packet;
@@ -117,7 +117,7 @@ pub fn check(subject: &Subject<'_>, script: &[Operation]) -> Result<Checks, Viol
     Ok(checks)
 }
 
-/// Returns the script of `seed`, with arrivals at instants at which the subject's law changes by
+/// Returns the script that `seed` determines, with arrivals at instants at which the subject's law changes by
 /// itself.
 pub fn script_for(subject: &Subject<'_>, seed: u64) -> Vec<Operation> {
     with_arrivals_at_updates(subject, &script(seed))
@@ -131,7 +131,7 @@ const FEW: usize = 24;
 /// Checks that each decision has a draw of its own (item 7). Runs `script` with many streams. In runs in
 /// which all packets so far have met the same fates, the law is in the same state, so a packet's fate depends
 /// only on its draw. If two consecutive packets are then notified in exactly the same runs, one draw decided
-/// both. Returns the number of such pairs examined.
+/// both. Returns the number of pairs that could be compared.
 ///
 /// # Errors
 /// The first pair of packets with a common draw.
@@ -184,8 +184,8 @@ pub fn check_work(
     Err(Violation { item: Item::Bounded, operation: script.len(), what })
 }
 
-/// Resolves `given`, builds the discipline and checks the contract with the script and the draws of
-/// `seed`. Returns the number of checks of each item.
+/// Resolves `given`, builds the discipline and checks the contract with the script and the draws that `seed`
+/// determines. Returns the number of checks of each item.
 ///
 /// # Errors
 /// The first violation, on a shortened script; a wrong parameter is a violation of item 7.

@@ -100,8 +100,8 @@ pub(super) fn notified(
     streams.map(of_run).collect()
 }
 
-/// Returns `script` with additional arrivals in some of the pauses in which the law changes by itself, at the
-/// instant of the change. An update that is due at t comes before a packet at t.
+/// Returns `script` with additional arrivals: in some of the pauses during which the law changes by itself,
+/// one at the instant of the change. An update that is due at t comes before a packet at t.
 pub(super) fn with_arrivals_at_updates(subject: &Subject<'_>, script: &[Operation]) -> Vec<Operation> {
     let mut run = Run::new(subject, Disturbance::None, subject.draws);
     let (mut whole, mut added) = (Vec::new(), 0);

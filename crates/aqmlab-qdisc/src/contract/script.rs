@@ -11,7 +11,7 @@ use crate::Ecn;
 /// One call, or a pause between calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
-    /// An amount of time passes, which may be zero.
+    /// This amount of time, possibly zero, passes.
     Pass(Span),
     /// A packet arrives.
     Arrive {
@@ -42,7 +42,7 @@ impl fmt::Display for Operation {
 /// The kind of load in a section of a script.
 #[derive(Clone, Copy)]
 enum Phase {
-    /// Arrivals on an almost stopped link.
+    /// Arrivals while the link is almost stopped.
     Burst,
     /// Two arrivals per departure.
     Overload,
@@ -54,9 +54,9 @@ enum Phase {
     Silence,
 }
 
-/// Returns the script of `seed`: bursts, overload, balance, drains and silences of up to an hour, packets of
-/// 40 to 9000 bytes from eight flows with all values of the ECN field, and occasionally a new rate between 10
-/// kbit/s and 400 Gbit/s.
+/// Returns the script that `seed` determines: bursts, overload, balance, drains and silences of up to an
+/// hour, packets of 40 to 9000 bytes from eight flows with all values of the ECN field, and occasionally a
+/// new rate between 10 kbit/s and 400 Gbit/s.
 pub fn script(seed: u64) -> Vec<Operation> {
     let mut draws = Stream::new(seed, "contract/script");
     // All, none or some of the packets in a script are ECN-capable.

@@ -94,9 +94,9 @@ fn marks(settings: &Settings) -> bool {
     settings.iter().any(|s| (s.name == "ecn" && s.value == Value::Flag(true)) || within(&s.value))
 }
 
-/// Returns `base` with `values` and, as far as the discipline accepts them, with `wishes`. If the discipline
-/// refuses the combination, the setting that the error names gives way or, if that is one of `values`, a wish
-/// does.
+/// Returns `base` with `values` and, as far as the discipline accepts them, with `wishes`. As long as the
+/// discipline refuses the combination, the setting that the error names is removed or, if that setting is one
+/// of `values`, a wish is removed.
 fn accepted(
     info: &Info,
     base: &Settings,

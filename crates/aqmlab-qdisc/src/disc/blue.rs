@@ -34,8 +34,8 @@ pub struct BlueControl {
     victims: u64,
 }
 
-/// Number in the queue's stream of the first draw for freeze times and victims; the draws for arrivals never
-/// reach this number.
+/// Number, in the queue's stream, of the first draw for freeze times and victims; the draws for arrivals
+/// never reach this number.
 const FREEZE_DRAWS: u64 = 1 << 62;
 const VICTIM_DRAWS: u64 = 1 << 63;
 
@@ -222,8 +222,8 @@ static BLUE: &[Param] = &[
         source: "emptied: Feng et al. 2002, figure 2; periods: ns-3; altq: ALTQ",
         help: "when the probability is lowered: `emptied` when the link runs out of packets; `periods` at \
                the arrival that ends an idle time, once for each whole freeze_time in it; `altq` at the \
-               same arrival, once if the idle time was longer than freeze_time, but to the value of d2 if \
-               it was longer than a second or two",
+               same arrival, once if the idle time was longer than freeze_time; after more than a second or \
+               two, `altq` instead sets the probability to d2",
     },
     Param {
         name: "min_backlog",
@@ -343,7 +343,8 @@ pub(crate) fn build_blue<P: Packet>(s: &Effective, draws: Stream) -> Result<Blue
         decrement: s.number("d2")?,
         freeze_time: s.span("freeze_time")?,
         at_freeze_time: Gate::read(s, "gate")? == Gate::At,
-        // If limit is in other units, the backlog may exceed the threshold that stands for it.
+        // If the limit is in a different unit, the backlog may exceed the limit after conversion, so a
+        // threshold equal to the limit is replaced by infinity.
         threshold: if s.size("threshold")? == s.size("limit")? { f64::INFINITY } else { threshold },
         early_drops_count: Loss::read(s, "loss")? == Loss::AnyDrop,
         idle: BlueIdle::read(s, "idle")?,

@@ -14,7 +14,7 @@ use crate::{Arrived, Backlog, Cause, LawSamples, Limit, Observer, Packet, Qdisc,
 pub enum Classifier {
     /// By traffic class; holds the queue of each class.
     TrafficClass(Vec<u16>),
-    /// By code point of differentiated services; holds the queue of each code point.
+    /// By differentiated-services code point; holds the queue of each code point.
     Dscp(Vec<u16>),
     /// By destination port or, if that belongs to no class, by source port; holds pairs of port and queue, in
     /// ascending order.
@@ -47,9 +47,9 @@ pub struct ClassQueue<Q> {
 #[derive(Clone, Debug)]
 struct Inner<Q> {
     class: ClassQueue<Q>,
-    /// Its number as an inner queue.
+    /// Its number among the inner queues.
     number: u16,
-    /// Whether its queue contains queues in turn.
+    /// Whether its queue itself contains queues.
     nested: bool,
 }
 
@@ -67,8 +67,8 @@ pub struct Classes<P, Q> {
     backlog: Backlog,
     /// Classes that have something to send, one bit each.
     waiting: u64,
-    /// Classes, one bit each, whose queue has had an arrival since a request last found it empty. Such a
-    /// queue, once it is empty, must still be told that the link found no packet in it.
+    /// Classes, one bit each, whose queue has had an arrival since a `dequeue` last found it empty. Once such
+    /// a queue is empty, it must still be notified that the link found no packet in it.
     busy: u64,
     packets: PhantomData<fn(P)>,
 }
@@ -135,7 +135,7 @@ impl Classifier {
 }
 
 impl<P: Arrived, Q: Qdisc<P>> Classes<P, Q> {
-    /// Calls `f` on a class's queue and updates the sum over all.
+    /// Makes `call` on a class's queue and updates the backlog of all classes.
     fn with<T>(
         &mut self,
         index: usize,
@@ -156,8 +156,8 @@ impl<P: Arrived, Q: Qdisc<P>> Classes<P, Q> {
         answer
     }
 
-    /// Handles a request by the link: tells each queue that has become empty since the last request that the
-    /// link found no packet in it.
+    /// Polls each queue that has become empty since the last `dequeue`, so that the queue knows that the link
+    /// found no packet in it.
     fn notify_idle(&mut self, now: Instant, obs: &mut dyn Observer<P>) {
         let mut idle = self.busy & !self.waiting;
         while idle != 0 {
@@ -195,7 +195,7 @@ impl<P: Arrived, Q: Qdisc<P>> Classes<P, Q> {
     }
 }
 
-/// Adds an inner queue's number to the reports of that queue.
+/// Adds an inner queue's number to everything that the queue reports.
 struct InnerObserver<'a, P> {
     obs: &'a mut dyn Observer<P>,
     number: u16,
@@ -252,7 +252,7 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Classes<P, Q> {
                 obs.left(now, &pkt, self.classes[index].number);
                 return Some(pkt);
             }
-            // The queue has lost all its packets and has been told that the link found none.
+            // The queue has lost all its packets and knows that the link found none.
             self.busy &= !(1 << index);
         }
         None

@@ -115,19 +115,19 @@ const CLASS: &[Param] = &[
     optional(
         "traffic",
         Kind::List(&Kind::TrafficClass),
-        "another key gives the packets, or the class takes all that no other class takes",
+        "another key selects the packets, or the class takes all that no other class takes",
         "traffic classes whose packets belong to this class",
     ),
     optional(
         "dscp",
         Kind::List(&Kind::Dscp),
-        "another key gives the packets, or the class takes all that no other class takes",
+        "another key selects the packets, or the class takes all that no other class takes",
         "code points whose packets belong to this class",
     ),
     optional(
         "port",
         Kind::List(&Kind::Port),
-        "another key gives the packets, or the class takes all that no other class takes",
+        "another key selects the packets, or the class takes all that no other class takes",
         "destination ports whose packets belong to this class; a packet whose destination port belongs to no class is matched by its source port",
     ),
     Param {
@@ -225,8 +225,8 @@ fn samples() -> Vec<(&'static str, Settings)> {
     all.into_iter().map(|(label, values)| (label, resolve::given(values))).collect()
 }
 
-/// Returns the settings of a policer that about half of a script's packets exceed. The excess
-/// packets are re-marked if a code point is given.
+/// Returns the settings of a policer whose rate about half of a script's packets exceed. The excess packets
+/// are re-marked if a code point is given.
 pub(super) fn policed(queue: Value, remarked: Option<u64>) -> Settings {
     let burst = Value::Size(Size::Bytes(Bytes::new(20_000)));
     let mut settings =

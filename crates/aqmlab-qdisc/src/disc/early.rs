@@ -8,14 +8,15 @@ use crate::info::Decides;
 use crate::law::{Decision, Notice};
 use crate::{Arrived, Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
 
-/// A law about individual packets. Every law *sees* all arrivals and departures. Whether it *decides* at
-/// arrivals, at departures or at both is independent of this; [`EarlyLaw::decides`] returns it.
+/// A law that decides on individual packets. Every law *sees* all arrivals and departures. Whether it
+/// *decides* at arrivals, at departures or at both is independent of this; [`EarlyLaw::decides`] returns
+/// where.
 ///
 /// Whenever the queue is called, it first calls [`EarlyLaw::catch_up`], so the other methods see a
 /// law that is up to date. Each decision has its own draw, a number in [0, 1) that `draw` returns,
 /// whether or not the law uses it.
 ///
-/// A port may look ahead unless the law decides at departures or names victims. Even if it does, it
+/// A port may look ahead unless the law decides at departures or names victims. A port that looks ahead still
 /// reports each departure at the instant of that departure, so the law sees no difference.
 pub trait EarlyLaw {
     /// Where the law may decide, over all its possible parameters.
@@ -27,8 +28,7 @@ pub trait EarlyLaw {
         Self::DECIDES
     }
 
-    /// Makes the updates due up to and including `now`. `backlog` is the backlog, which has been constant
-    /// since the last call.
+    /// Makes the updates due up to and including `now`. `backlog` has been constant since the last call.
     #[inline(always)]
     fn catch_up(&mut self, _now: Instant, _backlog: Backlog) {}
 
@@ -52,8 +52,8 @@ pub trait EarlyLaw {
     #[inline(always)]
     fn on_overflow(&mut self, _now: Instant) {}
 
-    /// Returns whether [`EarlyLaw::victim`] may name a packet other than the arrival. Never
-    /// changes; if true, the limit is in packets.
+    /// Returns whether [`EarlyLaw::victim`] may name a packet other than the arrival. The result never
+    /// changes; if it is true, the limit must be in packets.
     #[inline(always)]
     fn evicts(&self) -> bool {
         false
@@ -140,7 +140,7 @@ impl<P: Packet, L: EarlyLaw> Early<P, L> {
         &self.law
     }
 
-    /// Returns the parameters other than the law.
+    /// Returns the queue's parameters, without those of the law.
     pub const fn queue(&self) -> &EarlyQueue {
         &self.queue
     }

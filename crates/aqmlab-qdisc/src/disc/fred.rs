@@ -1,5 +1,5 @@
-//! FRED: a FIFO whose law ([`FredLaw`]) knows the number of waiting packets per flow, and its
-//! parameters.
+//! FRED and its parameters: a FIFO whose law ([`FredLaw`]) knows the number of waiting packets per
+//! flow.
 
 use alloc::format;
 
@@ -16,7 +16,7 @@ use crate::law::{Decision, FredFlow, FredLaw, FredParams, ManyFlows, Notice};
 use crate::resolve::{self, LIMIT_RULE, in_bytes, whole};
 use crate::{Backlog, Cause, Ecn, Fifo, LawSamples, Limit, LinkContext, Observer, Packet, Qdisc, Reason};
 
-/// The parameters of a FRED queue other than its law.
+/// The parameters of a FRED queue other than those of its law.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FredQueue {
     /// Buffer limit.
@@ -42,7 +42,7 @@ pub struct Fred<P> {
     arrivals: u64,
 }
 
-/// Number of the draw that gives the salt; arrivals never reach it.
+/// Number of the draw that gives the salt; the numbers of arrivals never reach it.
 const SALT_DRAW: u64 = u64::MAX;
 
 impl<P: Packet> Fred<P> {
@@ -322,7 +322,7 @@ fn check(all: &Settings, link: &LinkContext, mean: Bytes, max_q: f64) -> Result<
     let min_q = all.integer("min_q")?;
     if all.is_given("min_q") && min_q as f64 > max_q {
         let message = format!(
-            "min_q `{min_q}` exceeds max_q `{}`: flows would be cut off before any is chosen at random",
+            "min_q `{min_q}` exceeds max_q `{}`: flows would be cut off before any of their packets is chosen at random",
             all.size("max_q")?
         );
         return Err(ParamError::new("min_q", message));

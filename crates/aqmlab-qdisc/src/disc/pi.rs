@@ -199,9 +199,9 @@ fn tcp_loop(s: &Settings, link: &LinkContext) -> Result<TcpLoop, ParamError> {
     })
 }
 
-/// Returns the phase margin, in degrees, of the loop of TCP and a PI with these parameters. If the margin is
-/// negative, the queue oscillates by itself. Returns `None` if the flows or the round-trip time are not
-/// known.
+/// Returns the phase margin, in degrees, of the control loop of TCP and a PI controller with these
+/// parameters. If the margin is negative, the queue oscillates even without a disturbance. Returns `None` if
+/// the flows or the round-trip time are not known.
 ///
 /// # Errors
 /// If the parameters are not those of PI.

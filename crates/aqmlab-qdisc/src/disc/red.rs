@@ -30,7 +30,7 @@ pub enum RedRule {
 }
 
 impl RedControl {
-    /// Returns RED itself, in the state that it had after the last call.
+    /// Returns RED's own law, in its state after the last call.
     pub const fn law(&self) -> &RedLaw {
         match &self.rule {
             RedRule::Fixed(law) => law,

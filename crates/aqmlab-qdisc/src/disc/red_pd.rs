@@ -26,16 +26,16 @@ pub struct RedPd<P> {
     /// instead would mean copying the state of all flows.
     filter: RefCell<RedPdLaw>,
     red: Red<P>,
-    /// Whether RED's marks count like its drops.
+    /// Whether RED's marks count as drops.
     marks_count: bool,
-    /// Salt of this queue's hashes of flows.
+    /// Salt of this queue's flow hashes.
     salt: u64,
     draws: Stream,
     arrivals: u64,
 }
 
-/// Number in the queue's stream of the filter's first draw; there is one per arrival. RED's draws begin at 0,
-/// and the last draw gives the salt.
+/// Number, in the queue's stream, of the filter's first draw; there is one per arrival. RED's draws begin at
+/// 0, and the last draw gives the salt.
 const FILTER_DRAWS: u64 = 1 << 63;
 const SALT_DRAW: u64 = u64::MAX;
 
@@ -65,8 +65,8 @@ impl<P: Arrived> RedPd<P> {
         self.arrivals += 1;
         let control = self.red.law();
         let law = control.law();
-        // As in ns-2.35, this is RED's average at the last packet that reached RED. No packet waits while the
-        // average decays.
+        // As in ns-2.35, the average at the last packet that reached RED decides. The decay up to `now`
+        // changes nothing, because the average decays only while no packet waits.
         let above = law.average().at(now) >= law.params().min_th;
         let waits = control.measure.of(self.red.backlog()) > 1.0;
         let draw = || unit_from_bits(self.draws.at(draw_number));
@@ -294,7 +294,7 @@ static RED_PD: &[Param] = &[
         default: Default::Number(0.005),
         aliases: &[],
         source: SCRIPTS,
-        help: "probability at or below which a flow is released instead of being lowered further; for unresponsive flows, half of it",
+        help: "probability at or below which a flow is released instead of getting a lower one; for unresponsive flows, half this value",
     },
     Param {
         name: "unresponsive_test",

@@ -21,7 +21,7 @@ use crate::law::{
 use crate::resolve::{bytes, in_bytes, whole};
 use crate::{LinkContext, Packet, resolve};
 
-/// Settings with which the average follows the queue of a test script quickly.
+/// Settings that make the average follow the queue quickly in a test script.
 const QUICK: &[(&str, Value)] = &[("ecn", Value::Flag(true)), ("w_q", Value::Number(0.2))];
 
 /// RED's entry in the catalogue.
@@ -147,7 +147,7 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// Resolves min_th by Floyd, Gummadi, Shenker 2001, section 5.1: max(5, target C / 2) packets.
+    /// Resolves min_th according to Floyd, Gummadi, Shenker 2001, section 5.1: max(5, target C / 2) packets.
     /// A value in bytes keeps fractions of a packet.
     fn automatic_min_th(&mut self) -> Result<(), ParamError> {
         let target = self.all.span("target")?;
@@ -184,7 +184,7 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// Resolves limit, max_th, min_th, in this order, by tc-red(8).
+    /// Resolves limit, max_th, min_th, in this order, according to tc-red(8).
     fn linux_sizes(&mut self) -> Result<(), ParamError> {
         if self.all.is_auto("limit") {
             let size = self.in_queue_unit(self.link.bdp_bytes("limit", 1.0)?);
@@ -327,7 +327,7 @@ fn crossings(s: &Settings) -> Result<Adaptation, ParamError> {
 /// Floyd and Jacobson 1993, section 6.
 const FIXED: f64 = 0.002;
 
-/// Replaces an automatic `w_q` by the value that `w_rule` yields.
+/// Replaces an automatic `w_q` with the value that `w_rule` yields.
 pub(super) fn resolve_weight(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     if !all.is_auto("w_q") {
         return Ok(());
@@ -363,7 +363,7 @@ pub(super) fn resolve_weight(all: &mut Settings, link: &LinkContext) -> Result<(
     Ok(())
 }
 
-/// Replaces an automatic `burst` by the value that tc's guideline gives.
+/// Replaces an automatic `burst` with the value that tc's guideline gives.
 pub(super) fn resolve_burst(all: &mut Settings) -> Result<(), ParamError> {
     if !all.is_auto("burst") {
         return Ok(());

@@ -190,7 +190,7 @@ pub(super) const BURST: Param = Param {
     ),
     aliases: &[tc("burst")],
     source: "tc-red(8)",
-    help: "with w_rule `linux`, length of a burst, in packets, that the average tolerates",
+    help: "with w_rule `linux`, the length, in packets, of a burst that the average tolerates",
 };
 
 pub(super) const GENTLE_LINE: Param = Param {

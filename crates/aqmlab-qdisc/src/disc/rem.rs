@@ -25,7 +25,7 @@ pub type Rem<P> = Early<P, RemControl>;
 pub struct RemControl {
     /// The law.
     pub law: RemLaw,
-    /// The unit of queue and arrivals.
+    /// The unit of the queue length and of the arrivals.
     pub measure: Measure,
     /// Mean packet size, which converts the link's rate to packets per second.
     pub mean_packet: Bytes,

@@ -9,7 +9,7 @@ pub(super) const fn ns2(name: &'static str) -> Alias {
     Alias::new("ns-2", name)
 }
 
-/// Returns an ns-2 name; a number without a unit is in packets, seconds or bytes.
+/// Returns an ns-2 name under which a number without a unit is in `unit`: packets, seconds or bytes.
 pub(super) const fn ns2_in(unit: &'static str, name: &'static str) -> Alias {
     ns2(name).reads(Reading::In(unit))
 }
@@ -22,7 +22,7 @@ pub(super) const fn tc(name: &'static str) -> Alias {
     Alias::new("tc", name)
 }
 
-/// Returns a tc name; a number without a unit is in bytes.
+/// Returns a tc name under which a number without a unit is in bytes.
 pub(super) const fn tc_bytes(name: &'static str) -> Alias {
     tc(name).reads(Reading::In("B"))
 }
@@ -78,14 +78,14 @@ pub(super) const NS2: &str = "ns2";
 
 pub(super) const NS2_TITLE: &str = "ns-2.35 as shipped";
 
-/// Returns the parameter of every discipline that can mark.
+/// Returns the parameter `ecn`, which every discipline that can mark has.
 pub(super) const fn ecn(source: &'static str, help: &'static str, aliases: &'static [Alias]) -> Param {
     Param { name: "ecn", kind: Kind::Flag, default: Default::Flag(false), aliases, source, help }
 }
 
 /// Returns the names of all `N` presets, as the keywords of the choice among them.
 pub(super) const fn names<const N: usize>(presets: &[Preset]) -> [&'static str; N] {
-    assert!(presets.len() == N, "every preset has its word");
+    assert!(presets.len() == N, "`N` is the number of presets");
     let mut names = [""; N];
     let mut i = 0;
     while i < N {

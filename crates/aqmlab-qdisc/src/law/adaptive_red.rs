@@ -19,9 +19,9 @@ pub enum Adaptation {
 /// The rule of Self-Configuring RED (Feng et al. 1999).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CrossingRule {
-    /// Divisor of `max_p` when the average falls below `min_th`; 3 in the paper.
+    /// Number by which `max_p` is divided when the average falls below `min_th`; 3 in the paper.
     pub alpha: f64,
-    /// Factor of `max_p` when the average rises above `max_th`; 2 in the paper.
+    /// Factor by which `max_p` is multiplied when the average rises above `max_th`; 2 in the paper.
     pub beta: f64,
     /// Whether the average counts as above `max_th` before the first arrival, as in ns-2 and ns-3.
     /// This rule then divides `max_p` at the first arrival.
@@ -40,9 +40,9 @@ pub struct AimdRule {
     pub alpha: f64,
     /// Factor of a decrease.
     pub beta: f64,
-    /// `max_p` above which no update increases it.
+    /// Value of `max_p` above which no update increases it.
     pub top: f64,
-    /// `max_p` below which no update decreases it.
+    /// Value of `max_p` below which no update decreases it.
     pub bottom: f64,
     /// When updates fall due.
     pub when: When,
@@ -163,7 +163,7 @@ impl AdaptiveRed {
         self.red.rate_changed(now, packets_per_s);
     }
 
-    /// Returns RED itself, in the state that it had after the last call.
+    /// Returns RED's own law, in its state after the last call.
     pub const fn red(&self) -> &RedLaw {
         &self.red
     }
@@ -285,8 +285,8 @@ fn zone(avg: f64, (low, high): (f64, f64)) -> Zone {
     }
 }
 
-/// Returns the smallest `n` in `from .. end` for which `holds`, or `end`. Once `holds` is true, it must
-/// remain true.
+/// Returns the smallest `n` in `from .. end` for which `holds` is true, or `end` if there is none. Once
+/// `holds` is true, it must remain true.
 fn first_from(mut from: u64, mut end: u64, holds: impl Fn(u64) -> bool) -> u64 {
     while from < end {
         let middle = from + (end - from) / 2;

@@ -7,11 +7,11 @@ use aqmlab_units::{Instant, Span};
 pub enum IdleRule {
     /// Floyd and Jacobson 1993, section 11: `m` steps with an empty queue, where `m` is the number of mean
     /// packets that could have been sent, and no ordinary step at the arrival that ends the idle period.
-    // DEVIATES from the paper's wording where that arrival is lost. The queue has still been empty since
-    // `q_time`, so `f(time - q_time)` would count the time before the arrival again at the next one. Here
-    // each packet that could have been sent counts once. (Restarting the count at each loss would be worse:
-    // arrivals less than a transmission time apart would never let the average decay, and a RED queue above
-    // `max_th` would remain blocked forever.)
+    // DEVIATES from the paper's wording if that arrival is lost. The queue has then been empty ever since
+    // `q_time`, so `f(time - q_time)` at the next arrival would count the time before the lost arrival again.
+    // Here, each packet that could have been sent counts once. (Restarting the count at each loss would be
+    // worse: arrivals less than a transmission time apart would never let the average decay, and a RED queue
+    // above `max_th` would remain blocked forever.)
     Paper,
     /// ns-2.35: the same `m` steps, then the ordinary step of the arrival, `m + 1` steps in all.
     Ns2,
@@ -147,8 +147,8 @@ impl Average {
 ///
 /// `tc` counts time in ticks of 64 ns and divides it into 256 cells of 2^c ticks. Each cell has a shift
 /// `floor(-ln(1 - w) t / t_packet)`, at most 31. The kernel looks the time up in microseconds as if they were
-/// ticks, so the average decays 15.625 times more slowly than intended by the table. (The logarithm is
-/// natural although the shift halves.)
+/// ticks, so the average decays 15.625 times more slowly than the table intends. (The logarithm is natural
+/// although each shift by one halves the average.)
 // DEVIATES from Linux: real numbers instead of fixed point with `Wlog` fractional bits, in which
 // the average is up to a byte higher.
 fn linux_aged(avg: f64, weight: f64, packets_per_s: f64, idle_s: f64) -> f64 {
@@ -243,8 +243,8 @@ mod tests {
         let expected = |packets| 10.0 * 0.998f64.powi(packets);
         let found = average.at(at(1.0));
         assert!(expected(1000) * 0.9999 < found && found < expected(999) * 1.0001, "{found}");
-        // An arrival that is sent ends the idle period: the next one begins when the link polls the empty
-        // queue.
+        // An arrival that is sent ends the idle period; the next idle period begins when the link polls the
+        // empty queue.
         average.on_arrival(at(1.0), 0.0);
         average.on_idle(at(1.0009));
         assert_eq!(average.at(at(1.0018)), average.at(at(1.0009)));

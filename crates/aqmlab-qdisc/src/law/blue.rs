@@ -23,7 +23,7 @@ pub struct BlueParams {
     /// Whether an update is due when exactly `freeze_time` has passed. In the paper it is not: more time must
     /// have passed.
     pub at_freeze_time: bool,
-    /// `L`: a queue longer than this counts as a loss.
+    /// `L`: an arrival that finds a queue longer than this counts as a loss.
     pub threshold: f64,
     /// Whether drops by the probability itself count as losses. The paper counts only overflows.
     pub early_drops_count: bool,
@@ -56,7 +56,7 @@ pub struct BlueLaw {
     /// `p_m`.
     p: f64,
     last_update: Option<Instant>,
-    /// Time after an update during which no other is made.
+    /// Time after an update during which no further update is made.
     hold: Span,
     idle_since: Option<Instant>,
 }
@@ -176,8 +176,8 @@ impl BlueLaw {
         self.last_update = Some(now);
     }
 
-    /// Suppresses updates until a time `hold` after the last one. Hosts that randomise `freeze_time` draw a
-    /// new value after each update.
+    /// Suppresses updates until the time `hold` has passed since the last one. Hosts that randomise
+    /// `freeze_time` draw a new value after each update.
     pub const fn set_hold(&mut self, hold: Span) {
         self.hold = hold;
     }
@@ -226,7 +226,7 @@ mod tests {
         Instant::ZERO + Span::ms(n)
     }
 
-    /// Returns a law for a link that is busy as of time zero.
+    /// Returns a law for a link that is busy from time zero on.
     fn busy(params: BlueParams) -> BlueLaw {
         let mut law = BlueLaw::new(params);
         law.on_arrival(ms(0), 0.0);

@@ -10,8 +10,8 @@ pub enum Arithmetic {
     /// In nanoseconds, with exact square roots.
     Exact,
     /// Like Linux: times in whole units of 1024 ns; the inverse square root of the count as a 16-bit
-    /// fraction, refined by one step of Newton's method for each chosen packet; the interval of long waits
-    /// expires after its end, not at it.
+    /// fraction, refined by one step of Newton's method for each chosen packet. The first packet is chosen
+    /// only after more than an interval of long waits, not after exactly one.
     Linux,
 }
 
@@ -249,7 +249,7 @@ mod tests {
     const LONG: Span = Span::ms(6);
     const LEFT: Bytes = Bytes::new(100_000);
 
-    /// Sends a packet every 10 us from `from` to `to` and returns the microseconds of the drops.
+    /// Sends a packet every 10 us from `from` to `to` and returns the times of the drops in microseconds.
     fn drops(law: &mut CodelLaw, from: u64, to: u64) -> Vec<u64> {
         let mut found = Vec::new();
         for us in (from..to).step_by(10) {
@@ -262,8 +262,8 @@ mod tests {
         found
     }
 
-    /// Worked out by hand: 100 ms until the first drop, then 100 ms over the square roots of 1, 2,
-    /// 3, 4: 0.1, 0.2, 0.27071, 0.32845, 0.37845 s.
+    /// Worked out by hand: 100 ms until the first drop, then gaps of 100 ms divided by the square roots of
+    /// 1, 2, 3, 4, so drops at 0.1, 0.2, 0.27071, 0.32845, 0.37845 s.
     #[test]
     fn drops_come_at_distances_that_shrink_with_the_square_root_of_their_count() {
         let mut law = CodelLaw::new(PARAMS);
@@ -295,8 +295,8 @@ mod tests {
         }
     }
 
-    /// A dropping state that begins within 16 intervals of the end of the previous one continues from the
-    /// count that the previous one had gained.
+    /// A dropping state that begins within 16 intervals of the end of the previous one starts from the
+    /// amount by which the count rose during that one.
     #[test]
     fn a_new_state_goes_on_from_the_rate_of_one_that_ended_not_long_ago() {
         for (pause_ms, count) in [(10, 4), (1400, 4), (1600, 1)] {
@@ -318,7 +318,8 @@ mod tests {
         assert_eq!(drops(&mut law, 390_000, 390_010), [390_000; 4]);
     }
 
-    /// If the queue empties during drops, the dropping state ends, except at its first drop.
+    /// If the queue becomes empty as packets are dropped, the dropping state ends, unless the drop was its
+    /// first.
     #[test]
     fn an_empty_queue_ends_the_state_but_not_at_its_first_drop() {
         let mut law = CodelLaw::new(PARAMS);
@@ -338,7 +339,8 @@ mod tests {
         assert_eq!((law.is_dropping(), law.drop_next()), (false, due));
     }
 
-    /// A mark schedules the next one like a drop, and the next packet is judged at its own instant.
+    /// Like a drop, a mark schedules the next one; but the packet behind it is judged only when its own turn
+    /// comes.
     #[test]
     fn a_mark_counts_like_a_drop() {
         let mut law = CodelLaw::new(PARAMS);

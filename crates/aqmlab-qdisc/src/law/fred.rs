@@ -136,7 +136,7 @@ impl FredLaw {
         }
     }
 
-    /// Records that the arrival is queued behind `queued` packets. `active` includes its own flow.
+    /// Records that the arrival is queued behind `queued` packets. `active` includes the arrival's flow.
     #[inline]
     pub fn on_queued(&mut self, now: Instant, queued: f64, active: u64) {
         let avg = self.average.on_arrival(now, queued);
@@ -192,7 +192,8 @@ impl FredLaw {
         self.fair_share
     }
 
-    /// Returns the number of arrivals since the last notice, counted in the range of random drops.
+    /// Returns the number of arrivals since the last notice, counting only those in the range of random
+    /// drops.
     pub const fn count(&self) -> i64 {
         self.spacing.count()
     }
@@ -219,7 +220,7 @@ mod tests {
     };
     const NOW: Instant = Instant::ZERO;
 
-    /// Returns a law whose average is `avg` with `active` flows.
+    /// Returns a law whose average is `avg` while `active` flows have packets waiting.
     fn at(params: FredParams, avg: f64, active: u64) -> FredLaw {
         let mut law = FredLaw::new(params);
         law.on_queued(NOW, avg, active);

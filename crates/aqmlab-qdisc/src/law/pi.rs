@@ -51,8 +51,9 @@ impl PiLaw {
         }
     }
 
-    /// The first sample uses the old queue as the previous one. For all further samples, the previous one
-    /// equals the present one, so they make equal steps, and the work is bounded however long the pause.
+    /// The first sample due uses the queue at the last update as the previous sample. For all further
+    /// samples, the previous and the present one are equal, so their steps are equal too, and the work is
+    /// bounded however long the pause.
     // DEVIATES from ns-2, whose p is a float: sums on a grid are the same in any grouping (see `Grid`).
     #[cold]
     fn update(&mut self, now: Instant, q: f64) {

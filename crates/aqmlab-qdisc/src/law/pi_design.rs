@@ -1,5 +1,5 @@
-//! The loop of TCP and PI: gains by the design rule, and the phase margin of any gains (Hollot, Misra, Towsley,
-//! Gong, INFOCOM 2001, section IV).
+//! The control loop of TCP and PI: gains from the design rule, and the phase margin for any gains (Hollot,
+//! Misra, Towsley, Gong, INFOCOM 2001, section IV).
 
 /// A link with its long-lived TCP flows, as the linearised fluid model sees them.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -76,7 +76,8 @@ mod tests {
         assert!((is / expected - 1.0).abs() < digits, "{is} against {expected}");
     }
 
-    /// The table of coefficients in ns-2.35's tcl/ex/pi: crossover on the zero, sampled a hundred times as fast.
+    /// The table of coefficients in ns-2.35's tcl/ex/pi: the crossover is at the zero, and there are a
+    /// hundred samples per radian of the crossover.
     #[test]
     fn known_answer_coefficients_of_ns2() {
         for (bytes, a, b, frequency) in [
@@ -107,7 +108,7 @@ mod tests {
         near(b, 1.81586e-5, 3e-6);
     }
 
-    /// With the zero on the pole the margin is 90 degrees - atan(w_g R) - w_g R.
+    /// With the zero on the pole, the margin is 90 degrees - atan(w_g R) - w_g R.
     #[test]
     fn the_margin_of_the_rule_is_the_closed_form() {
         for crossover in [0.1, 0.5288, 2.0, 3.0, 6.0] {
@@ -119,7 +120,7 @@ mod tests {
         }
     }
 
-    /// beta = w_g R up to 0.85 is stable (proposition 2); the margin ends at 0.860.
+    /// The loop is stable for beta = w_g R up to 0.85 (proposition 2); the margin reaches zero at 0.860.
     #[test]
     fn the_margin_ends_where_the_paper_says() {
         let margin = |beta: f64| {

@@ -24,11 +24,12 @@ pub enum Counting {
 /// The notices that are given as marks if ECN is on; all others are drops.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum EcnRegion {
-    /// Notices while the average is below `max_th`. Above `max_th` packets are dropped, also in the gentle
+    /// Notices while the average is below `max_th`. Above `max_th`, packets are dropped, even in the gentle
     /// region (RFC 3168, section 7).
     BelowMaxTh,
     /// Notices whose probability before spacing is below this (ns-2.35 `mark_p_`). No notice is forced in
-    /// this mode: above the upper end, notices are early and have probability 1 (`use_mark_p_`).
+    /// this mode: at averages at which every packet is chosen, notices are early and have probability 1
+    /// (`use_mark_p_`).
     BelowMarkP(f64),
     /// All notices: only an overflow drops ECN-capable packets (Feng 1999; Linux without
     /// `harddrop`).
@@ -96,8 +97,8 @@ impl RedLaw {
         }
     }
 
-    /// Adds a low-pass filter of the probability, in which a new value has `weight`, in (0, 1]. A weight of 1
-    /// leaves the law unchanged. (Feng, Kandlur, Saha, Shin 1999 mention the possibility.)
+    /// Adds a low-pass filter of the probability, in which a new value has the weight `weight`, in (0, 1]. A
+    /// weight of 1 leaves the law unchanged. (Feng, Kandlur, Saha, Shin 1999 mention the possibility.)
     ///
     /// The probability of each arrival enters the filter, and only the filter's output decides. The law
     /// therefore continues to choose packets after the average has fallen below `min_th`, and no notice is
@@ -122,7 +123,7 @@ impl RedLaw {
         self.decide(avg, queued, size, draw)
     }
 
-    /// Handles the first half of an arrival: returns the new average.
+    /// Handles the first half of an arrival: updates the average and returns it.
     #[inline]
     pub(crate) fn update_average(&mut self, now: Instant, queued: f64) -> f64 {
         self.average.on_arrival(now, queued)
@@ -151,8 +152,8 @@ impl RedLaw {
         if self.spacing.hit(pb, size, draw) { self.notice(avg, pb, Reason::Early) } else { Decision::Admit }
     }
 
-    /// Decides by the filtered probability, which is independent of the present average; `None` if it is
-    /// zero. (This is a separate function because filters are rare.)
+    /// Passes the probability at the average `avg` through the filter and returns the result, or `None` if it
+    /// is zero. (This is a separate function because filters are rare.)
     #[cold]
     #[inline(never)]
     fn filtered(&mut self, avg: f64, size: Bytes) -> Option<f64> {
@@ -389,8 +390,9 @@ pub(super) mod tests {
     fn ns2_spares_a_queue_of_one_and_the_first_arrival_above() {
         let mut law = RedLaw::new(RedParams { counting: Counting::Ns2, min_th: 0.5, ..PARAMS });
         let early = Some(Reason::Early);
-        // With draw 0, every packet that may be chosen is chosen. 1 waits: spared; 10: first above; 10:
-        // chosen; 1; 10: first again.
+        // With draw 0, every packet that may be chosen is chosen. The queue lengths in turn: 1 is spared, the
+        // first 10 begins a cycle and passes, the second is chosen, 1 ends the cycle, and the last two repeat
+        // this.
         assert_eq!(
             decisions(&mut law, [1.0, 10.0, 10.0, 1.0, 10.0, 10.0], 0.0),
             [None, None, early, None, None, early]

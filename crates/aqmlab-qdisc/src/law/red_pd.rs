@@ -19,8 +19,8 @@ const REMEMBERED: usize = 8;
 const LOWERING_DELAY: Span = Span::ms(1);
 /// ns-2: largest probability of a newly monitored flow, which is otherwise twice the drop rate.
 const FIRST_AT_MOST: f64 = 0.5;
-/// Number of flows for which room is reserved at once. For more flows, the room doubles when they first lose
-/// packets.
+/// Largest number of flows for which room is reserved in advance. For more flows, the room doubles when they
+/// first lose packets.
 const RESERVED_AT_MOST: usize = 1024;
 /// Average drop rate below which the average counts as zero.
 const NO_DROPS: f64 = 1e-12;
@@ -388,8 +388,8 @@ pub(super) mod tests {
             law.on_red(0, SIZE, n % 10 == 5);
             if law.probability(0) > 0.0 {
                 assert!((law.probability(0) - 0.1).abs() < 0.03, "{}", law.probability(0));
-                // Identified at 100 ms and then every 80 ms. It is on the third list at 260 ms, but
-                // 400 ms must have passed.
+                // Identifications take place at 100 ms and then every 80 ms. The flow is on its third list at
+                // 260 ms, but `min_change`, 400 ms, must have passed first.
                 assert_eq!(n, 420);
                 return;
             }

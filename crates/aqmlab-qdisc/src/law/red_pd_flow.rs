@@ -29,8 +29,8 @@ pub struct RedPdParams {
     pub min_change: Span,
     /// Largest reduction of a probability per step.
     pub max_reduction: f64,
-    /// Probability at or below which a flow is released instead of being lowered further; for
-    /// unresponsive flows, half of it.
+    /// Probability at or below which a flow is released instead of getting a lower one; for unresponsive
+    /// flows, half this value.
     pub release: f64,
     /// Whether monitored flows are tested for their response to drops.
     pub unresponsive_test: bool,
@@ -115,8 +115,8 @@ impl Monitored {
     pub(super) fn raise(&mut self, share: f64) {
         let (factor, weight) = if self.unresponsive { (3.0, 2.0) } else { (2.0, 1.0) };
         let raised = if share > self.p { factor * self.p } else { self.p + weight * share };
-        // ns-2 stores the share that passes, 1 - p. If that value would become negative, ns-2 divides it
-        // instead.
+        // ns-2 stores 1 - p, the share of packets that pass, and divides it if a subtraction would make it
+        // negative.
         self.p = if raised > 1.0 { 1.0 - (1.0 - self.p) / factor } else { raised };
     }
 

@@ -59,7 +59,7 @@ impl RoundRobin {
         }
     }
 
-    /// Charges the queue whose turn it is with a packet of this cost.
+    /// Charges the queue whose turn it is for a packet of this cost.
     pub fn charge(&mut self, queue: usize, cost: u64) {
         self.queues[queue].left -= cost as i64;
     }
@@ -140,8 +140,8 @@ mod tests {
         assert_eq!(order, [&first_round[..], &second].concat());
     }
 
-    /// A queue that does not know the length of its next packet, or that sends a packet other than announced,
-    /// owes the part of the cost that its credit did not cover.
+    /// A queue that does not know the length of its next packet, or that sends a packet other than the one
+    /// announced, owes the part of the cost that its credit did not cover.
     #[test]
     fn an_empty_queue_saves_nothing_and_keeps_its_debt() {
         let mut robin = RoundRobin::new([1000, 1000]);

@@ -64,7 +64,7 @@ impl Sampling {
 
 /// A number on the grid `k 2^-60`. Sums of such numbers are exact, so `n` equal steps lead to the same
 /// number, to the last bit, whether they are made one by one or all at once. A law that catches up requires
-/// this. Near 1 the grid is as fine as an `f64`; rounding a step to the grid moves it by less than 5e-19.
+/// this. Near 1, the grid is as fine as an `f64`; rounding a step to the grid moves it by less than 5e-19.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Grid(i128);
 

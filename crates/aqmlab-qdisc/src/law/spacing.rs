@@ -7,14 +7,15 @@ use super::ByteMode;
 /// The rule that spreads the gaps between notifications.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SpacingRule {
-    /// The pseudo-code of Floyd and Jacobson 1993: `pb / (1 - count pb)`, with count incremented
-    /// before use. With constant pb the gap is uniform on {1, ..., 1/pb - 1}. (The paper's
-    /// analysis, which counts the packets before this one, has {1, ..., 1/pb}.)
+    /// The pseudo-code of Floyd and Jacobson 1993: `pb / (1 - count pb)`, with count incremented before use.
+    /// With constant pb, the gap is uniform on {1, ..., 1/pb - 1}. (The paper's analysis, which counts the
+    /// packets before this one, has {1, ..., 1/pb}.)
     Paper,
-    /// ns-2.35 with `wait_`, its default: no notification before `count pb` reaches 1; uniform on
+    /// ns-2.35 with `wait_`, its default: no notification before `count pb` reaches 1; the gap is uniform on
     /// {1/pb, ..., 2/pb - 1}.
     Ns2Wait,
-    /// Linux: one draw R per cycle, and a hit as soon as `count pb >= R`; uniform on {1, ..., 1/pb}.
+    /// Linux: one draw R per cycle, and a hit as soon as `count pb >= R`; the gap is uniform on {1, ...,
+    /// 1/pb}.
     Linux,
     /// No spreading: hit with probability pb, so gaps are geometrically distributed (the paper's "method 1").
     Off,
@@ -77,7 +78,7 @@ impl Spacing {
             (_, mode @ ByteMode::Paper { .. }) => {
                 self.spaced(mode.before_spacing(pb, size), self.count as f64)
             }
-            // ns-2: the count is in mean packets, by an integer division.
+            // ns-2 counts in units of the mean packet size, rounded down by an integer division.
             (_, mode @ ByteMode::Ns2 { mean }) => {
                 mode.after_spacing(self.spaced(pb, (self.bytes / mean.get()) as f64), size)
             }

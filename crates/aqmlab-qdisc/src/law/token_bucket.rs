@@ -59,8 +59,9 @@ mod tests {
 
     use super::*;
 
-    /// Checks conformance by the arrival curve: no interval that begins at an admitted packet contains more
-    /// than `burst + rate t`, this packet included. Every packet is compared, for loads around the rate.
+    /// Checks conformance against the arrival curve: no interval that begins at an admitted packet contains
+    /// more than `burst + rate t`, this packet included. Compares the decision on every packet, at loads
+    /// around the rate.
     #[test]
     fn it_lets_through_what_the_arrival_curve_lets_through_and_nothing_else() {
         let mut draws = Stream::new(11, "token bucket");
@@ -95,7 +96,8 @@ mod tests {
         assert!(kept > 5_000 && refused > 5_000, "{kept} conform, {refused} do not");
     }
 
-    /// 10 kB at once, then 1000 B each millisecond at 8 Mbit/s: an eleventh packet waits for the bucket.
+    /// At 8 Mbit/s, 10 kB conform at once and then 1000 B each millisecond, so an eleventh packet conforms
+    /// only after a millisecond.
     #[test]
     fn a_full_bucket_lets_its_burst_through_at_once() {
         let mut bucket = TokenBucket::new(Rate::mbit(8), Bytes::new(10_000));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records the traces of Adaptive RED next to this file from ns-2.35 (Debian 12 package `ns2` 2.35+dfsg-5).
+"""Runs ns-2.35 (Debian 12 package `ns2` 2.35+dfsg-5) and records the traces of Adaptive RED next to this file.
 
     python3 record.py
 
@@ -12,8 +12,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 MIN_TH_BYTES = 5000.0
-# name: arrival rate in multiples of 125 packets/s, wait_, seed, arrivals, Self-Configuring RED?, seconds on
-# and off
+# name: arrival rate in multiples of 125 packets/s, wait_, seed, arrivals, whether Self-Configuring RED,
+# seconds on and off
 TRACES = {
     "ared_rising": (2.2, 1, 13, 4000, 0, 1, 0),
     "ared_falling": (1.66, 0, 14, 4000, 0, 1, 0),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records red_pd.csv next to this file from ns-2.35 (Debian 12 package `ns2` 2.35+dfsg-5).
+"""Runs ns-2.35 (Debian 12 package `ns2` 2.35+dfsg-5) and records red_pd.csv next to this file.
 
     python3 record_red_pd.py SCRIPTS
 

@@ -92,7 +92,7 @@ proc arrive {at_ns fid} {
     puts "A $at_ns $fid $p [$queue set ave_] $fate"
 }
 
-# Flow 0 sends 40 % of all packets, and 4 % in the last third; flow 1 sends 20 %, flow 2 sends 10 %, and the others
+# Flow 0 sends 40 % of all packets, but only 4 % in the last third; flow 1 sends 20 %, flow 2 sends 10 %, and the others
 # share the rest. (ns-2 keeps a flow's count of packets when it releases the flow, so the load must not cause any flow
 # to be released and monitored again.)
 set at_s 9.0

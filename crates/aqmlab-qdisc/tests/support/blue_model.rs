@@ -80,8 +80,8 @@ pub struct Event {
     pub p: u64,
 }
 
-/// Returns all events of the arrivals (time, outcome of the draw), which are in the order of time, up to the
-/// end of the last transmission.
+/// Returns all events that the arrivals cause, up to the end of the last transmission. The arrivals (time,
+/// outcome of the draw) are in chronological order.
 pub fn history(rules: &Rules, arrivals: &[(u64, Told)]) -> Vec<Event> {
     sum(rules, events(rules, arrivals))
 }
@@ -93,8 +93,8 @@ struct Carried {
     ends: u64,
 }
 
-/// Returns the paper's events in the order of time. A departure comes before an arrival at the same instant,
-/// and an arrival's events follow the order of the text.
+/// Returns the paper's events in chronological order. A departure comes before an arrival at the same
+/// instant, and an arrival's events follow the order of the text.
 fn events(rules: &Rules, arrivals: &[(u64, Told)]) -> Vec<(u64, usize, What)> {
     let mut carried: Vec<Carried> = Vec::new();
     let mut found = Vec::new();
@@ -146,8 +146,9 @@ fn sum(rules: &Rules, events: Vec<(u64, usize, What)>) -> Vec<Event> {
     events.into_iter().map(judge).collect()
 }
 
-/// The paper's law on the events of the known answer: losses at 0, 50, 110, 150 and 300 ms, an idle link at 350 and
-/// 450 ms, in steps of 0.0025 and 0.00025 with a freeze time of 100 ms, leave 0.0075 and then 0.00725.
+/// Applies the paper's law to the events of the known answer: losses at 0, 50, 110, 150 and 300 ms, and an
+/// idle link at 350 and 450 ms. With steps of 0.0025 and 0.00025 and a freeze time of 100 ms, the probability
+/// is 0.0075 and then 0.00725.
 #[test]
 fn the_model_knows_the_known_answer() {
     let rules = Rules {

@@ -126,7 +126,7 @@ impl<P: Held> Observer<P> for Fates {
     }
 }
 
-/// Returns these values as settings that a scenario gives.
+/// Returns these values as settings, as if a scenario had given them.
 pub fn settings(values: &[(&'static str, Value)]) -> Settings {
     let mut settings = Settings::default();
     for (name, value) in values {
