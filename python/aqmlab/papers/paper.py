@@ -172,8 +172,7 @@ class Finding:
     mark
         How well it is known, one of :data:`SCORED_MARKS`.
     strength
-        ``"firm"``: stated as a result; ``"soft"``: an explanation, a single run, a reading of a
-        figure.
+        ``"firm"``: stated as a result; ``"soft"``: an explanation, a single run, something read off a figure.
     source
         Its place in the paper.
     threshold

@@ -178,7 +178,7 @@ class Search:
         return math.inf if known is None or len(known) < end else math.fsum(known[begin:end]) / (end - begin)
 
     def _by_error(self, rows: Iterable[Row], begin: int = 0, end: int = 0) -> list[Row]:
-        """Return the runnable readings, the best first; of equals, the nearest to the fixed one first."""
+        """Return the runnable readings, the best first; among equals, those nearer to the fixed one first."""
         can = [row for row in dict.fromkeys(rows) if self._mean(row, begin, end) < math.inf]
         return sorted(can, key=lambda row: (self._mean(row, begin, end), departures(row), row))
 
@@ -313,7 +313,7 @@ class Search:
         for j, _, row in self._neighbours():
             half = None
             if degrees and row in ran:
-                # Readings far off are noisier, so no reading is taken to be less noisy than observed.
+                # Readings far off are noisier, so a larger variance of their own replaces the pooled one.
                 both = variance + max(variance, float(ran[row].var(ddof=1)))
                 # One comparison per candidate other than the inferred one.
                 t = quantile(1.0 - (1.0 - CONFIDENCE) / (self.levels[j] - 1), degrees)
