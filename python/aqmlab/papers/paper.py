@@ -57,7 +57,7 @@ class PaperExperiment:
     figures, tables
         The numbers, in the paper, of the figures and tables that it reproduces.
     quick
-        The smaller version of ``--quick``.
+        The smaller version for ``--quick``.
     live
         Whether it runs between this machine's TCP stacks, with ``--live``.
     """

@@ -135,7 +135,7 @@ def _of_curves(figure: PaperFigure, names: Names) -> Iterator[MetricQuery]:
 
 
 def _of_runs(figure: PaperFigure, names: Names) -> Iterator[Cell]:
-    """Return the cells from each of which a figure shows one run."""
+    """Return the cells of which a figure shows one run each."""
     arms = [str(arm) for arm in figure.content.get("arms", names.arms)]
     where = {
         axis_named(names.axes, str(axis)).name: str(label)

@@ -1,10 +1,10 @@
 """The search for the best reading, independent of papers: it sees rows of candidates and their errors.
 
-Screening comes first, then a search over the settings that matter, one at a time, then more seeds for the
-better readings (successive halving: Karnin, Koren and Somekh, ICML 2013), and finally every candidate of
-every setting is compared with the reading found, with seeds that the search has not used. A candidate is
-taken only if it is better by more than the noise between seeds: among equivalent readings, the one nearest to
-the fixed reading wins.
+Screening comes first; then the settings that matter are searched, one at a time; then the better readings get
+more seeds (successive halving: Karnin, Koren and Somekh, ICML 2013); finally, every candidate of every
+setting is compared with the reading found, on seeds that the search has not used. A candidate is taken only
+if it is better by more than the noise between seeds: among equivalent readings, the one nearest to the fixed
+reading wins.
 """
 
 from __future__ import annotations
