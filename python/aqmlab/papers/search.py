@@ -323,7 +323,7 @@ class Search:
 
 
 def expected_seeds(levels: Sequence[int], seeds: int, final_seeds: int, seed: int) -> int:
-    """Return about how many seeds all stages evaluate, if the budget suffices.
+    """Return roughly how many seeds all stages evaluate, if the budget suffices.
 
     The search is counted as one round over all settings, although it may take less than one, or two.
     """
