@@ -46,8 +46,8 @@ Question = Claim | PublishedTable | PaperFigure
 def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool = False) -> RequiredCells:
     """The cells that statements, tables and figures of one experiment need.
 
-    If this cannot be determined, all cells are needed: unless a queue is called ``bottleneck``, the default
-    queue is the one that is busiest over all cells.
+    If this cannot be determined, all cells are needed. One such case is the default queue: unless a queue is
+    called ``bottleneck``, it is the one that is busiest over all cells.
 
     Parameters
     ----------
