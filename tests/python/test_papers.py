@@ -412,7 +412,7 @@ MAX_P = '"topology.queue.max_p" = '
     [
         ("expected.toml", "backlog_mean_packets{arm=RED}", "backlog_men_packets{arm=RED}", "did you mean"),
         ("expected.toml", "{class={row.group}} / 1e6", "{class={row.grup}} / 1e6", "has no `grup`"),
-        ("expected.toml", GOODPUT, f"mean({GOODPUT})", "of all seeds"),
+        ("expected.toml", GOODPUT, f"mean({GOODPUT})", "for all seeds"),
         ("paper.toml", 'y = "drop_percent"', 'y = "drop_precent"', "did you mean"),
         ("paper.toml", '"signals"]', '"signal"]', "figure 2b: rows: there is no row `signal`; did you mean"),
         ("paper.toml", 'from = "3s"', 'from = "3"', "figure 2b: `from` is `3`; write a time"),

@@ -71,7 +71,7 @@ def test_nothing_to_explain_is_an_error(folder, store, aqmlab_cli):
     (folder / "scorecard.json").write_text("{}")
     done = causes(aqmlab_cli, folder, store)
     assert done.returncode == 4
-    assert "is no scorecard ('findings'); repeat `aqmlab reproduce toy" in done.stderr
+    assert "is not a scorecard ('findings'); repeat `aqmlab reproduce toy" in done.stderr
     (folder / "scorecard.json").unlink()
     done = causes(aqmlab_cli, folder, store)
     assert done.returncode == 2

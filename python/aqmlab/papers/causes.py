@@ -52,9 +52,9 @@ def to_explain(
     try:
         scored = {entry["name"]: entry for entry in json.loads(file.read_text(encoding="utf-8"))["findings"]}
     except FileNotFoundError:
-        raise UsageError(f"{file} is missing: `--causes` explains a scorecard; first {command}") from None
+        raise UsageError(f"{file} is missing: `--causes` explains a scorecard; first run {command}") from None
     except (ValueError, LookupError, TypeError) as error:
-        raise RecordingError(f"{file} is no scorecard ({error}); repeat {command}") from None
+        raise RecordingError(f"{file} is not a scorecard ({error}); repeat {command}") from None
     found = [
         (finding, scored[finding.name])
         for finding in among

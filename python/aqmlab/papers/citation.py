@@ -61,7 +61,7 @@ def entry(kind: str, key: str, authors: tuple[str, ...], title: str, fields: dic
 
 
 def _name(author: str) -> str:
-    """Return a person's name unchanged, and ``The aqmlab authors``, which is no person, in braces."""
+    """Return a person's name unchanged; put ``The aqmlab authors``, which is not a person, in braces."""
     return f"{{{author}}}" if author.startswith("The ") else author
 
 

@@ -30,7 +30,7 @@ def of_each_seed(
     assert isinstance(tree, Compare)
     if kind_of(tree.first, names, bound).level > Level.SEED:
         raise ScenarioError(
-            f"{what}: `{expression}` is a figure of all seeds; write a value of a single seed"
+            f"{what}: `{expression}` has one value for all seeds; write one that has a value per seed"
         )
     return tree.first, bound
 

@@ -280,7 +280,7 @@ def _touches(looker: _Looker, setting: Setting, label: str) -> bool:
 
 
 def _budget(looker: _Looker, told: Callable[[str], object]) -> tuple[Budget, int]:
-    """Return the search's budget, less the final evaluation of both readings, and the latter's seeds."""
+    """Return the budget of the search alone, and the seeds of the final evaluation of both readings."""
     spec = looker.paper.inference
     first = range(spec.seeds)
     (_, of_fit), (_, of_test) = (looker.ours(part, {}, first) for part in ("fit", "test"))
@@ -343,7 +343,7 @@ class _Watch:
         self._told(f"{name}: {self._readings} readings so far")
 
     def errors(self, row: Row, begin: int, end: int) -> Measured:
-        """Return the errors that the looker finds, and show the progress."""
+        """Return the errors of a reading, and show the progress."""
         self._readings += 1
         found = self._looker.errors(row, begin, end)
         if found.errors:

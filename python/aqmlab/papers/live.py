@@ -99,7 +99,7 @@ class Refused:
         self._runs = set(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else set[str]()
 
     def add(self, runs: Sequence[Run]) -> None:
-        """Add runs; a run that is listed already counts once."""
+        """Add runs; a run that is already listed is not counted again."""
         made = {f"{run.path.name} {(run.path / 'manifest.json').stat().st_mtime_ns}" for run in runs}
         if not made <= self._runs:
             self._runs |= made

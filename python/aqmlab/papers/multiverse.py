@@ -85,7 +85,7 @@ class MultiverseTable:
         )
 
     def best(self) -> Universe:
-        """Return the reading in which the most firm findings hold, the first of equals; it is not scored."""
+        """Return the first reading in which the most firm findings hold; it is not scored."""
         return max((u for u in self.universes if not u.failure), key=self.held)
 
 

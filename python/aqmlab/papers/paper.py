@@ -57,7 +57,7 @@ class PaperExperiment:
     figures, tables
         The numbers, in the paper, of the figures and tables that it reproduces.
     quick
-        The smaller version of ``--quick``.
+        The smaller version for ``--quick``.
     live
         Whether it runs between this machine's TCP stacks, with ``--live``.
     """
@@ -172,8 +172,7 @@ class Finding:
     mark
         How well it is known, one of :data:`SCORED_MARKS`.
     strength
-        ``"firm"``: stated as a result; ``"soft"``: an explanation, a single run, a reading of a
-        figure.
+        ``"firm"``: stated as a result; ``"soft"``: an explanation, a single run, something read off a figure.
     source
         Its place in the paper.
     threshold

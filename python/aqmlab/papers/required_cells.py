@@ -46,8 +46,8 @@ Question = Claim | PublishedTable | PaperFigure
 def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool = False) -> RequiredCells:
     """The cells that statements, tables and figures of one experiment need.
 
-    If this cannot be determined, all cells are needed: unless a queue is called ``bottleneck``, the default
-    queue is the one that is busiest over all cells.
+    If this cannot be determined, all cells are needed. One such case is the default queue: unless a queue is
+    called ``bottleneck``, it is the one that is busiest over all cells.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def _of_curves(figure: PaperFigure, names: Names) -> Iterator[MetricQuery]:
 
 
 def _of_runs(figure: PaperFigure, names: Names) -> Iterator[Cell]:
-    """Return the cells of which a figure shows a run."""
+    """Return the cells of which a figure shows one run each."""
     arms = [str(arm) for arm in figure.content.get("arms", names.arms)]
     where = {
         axis_named(names.axes, str(axis)).name: str(label)

@@ -108,7 +108,7 @@ class Runner:
         return self._done[name, among]
 
     def cases(self, experiment: PaperExperiment, reading: Reading, runs: int) -> Cases:
-        """Return all that an experiment requests under a reading, for some seeds, without running it."""
+        """Return all cases of an experiment under a reading, for some seeds, without running them."""
         text = variant(self.paper, experiment, reading, Thinned())
         name = hashlib.sha256(f"{experiment.file}\n{text}".encode()).hexdigest()[:8]
         return Cases(self._file(experiment, text, name), runs=runs)

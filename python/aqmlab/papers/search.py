@@ -1,10 +1,10 @@
 """The search for the best reading, independent of papers: it sees rows of candidates and their errors.
 
-Screening comes first, then a search over the settings that matter, one at a time, then more seeds for the
-better readings (successive halving: Karnin, Koren and Somekh, ICML 2013), and finally every candidate of
-every setting is compared with the reading found, with seeds that the search has not used. A candidate is
-taken only if it is better by more than the noise between seeds: among equivalent readings, the one nearest to
-the fixed reading wins.
+Screening comes first; then the settings that matter are searched, one at a time; then the better readings get
+more seeds (successive halving: Karnin, Koren and Somekh, ICML 2013); finally, every candidate of every
+setting is compared with the reading found, on seeds that the search has not used. A candidate is taken only
+if it is better by more than the noise between seeds: among equivalent readings, the one nearest to the fixed
+reading wins.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class Search:
         return math.inf if known is None or len(known) < end else math.fsum(known[begin:end]) / (end - begin)
 
     def _by_error(self, rows: Iterable[Row], begin: int = 0, end: int = 0) -> list[Row]:
-        """Return the runnable readings, the best first; of equals, the nearest to the fixed one first."""
+        """Return the runnable readings, the best first; among equals, those nearer to the fixed one first."""
         can = [row for row in dict.fromkeys(rows) if self._mean(row, begin, end) < math.inf]
         return sorted(can, key=lambda row: (self._mean(row, begin, end), departures(row), row))
 
@@ -313,7 +313,7 @@ class Search:
         for j, _, row in self._neighbours():
             half = None
             if degrees and row in ran:
-                # Readings far off are noisier, so no reading is taken to be less noisy than observed.
+                # Readings far off are noisier, so a larger variance of their own replaces the pooled one.
                 both = variance + max(variance, float(ran[row].var(ddof=1)))
                 # One comparison per candidate other than the inferred one.
                 t = quantile(1.0 - (1.0 - CONFIDENCE) / (self.levels[j] - 1), degrees)
@@ -323,7 +323,7 @@ class Search:
 
 
 def expected_seeds(levels: Sequence[int], seeds: int, final_seeds: int, seed: int) -> int:
-    """Return about how many seeds all stages evaluate, if the budget suffices.
+    """Return roughly how many seeds all stages evaluate, if the budget suffices.
 
     The search is counted as one round over all settings, although it may take less than one, or two.
     """

@@ -50,10 +50,10 @@ class TomlTable:
         return self._of_kind(key, kind) if key in self.content else default
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """A list of texts; none if the key is missing."""
+        """A list of strings; empty if the key is missing."""
         values = self.get(key, list, [])
         if not all(isinstance(value, str) for value in values):
-            raise self.error(f"`{key}` must be a list of texts")
+            raise self.error(f"`{key}` must be a list of strings")
         return tuple(values)
 
     def labels(self, key: str) -> dict[str, str]:

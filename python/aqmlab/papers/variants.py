@@ -76,7 +76,7 @@ def _put(document: Any, change: Change) -> None:  # noqa: ANN401 (any type of to
 
 
 def _swept(document: Any, change: Change, text: str, file: Path) -> bool:  # noqa: ANN401 (any type of tomlkit)
-    """Change the values of an axis if one sets the key; its labels stay those of the file."""
+    """If an axis sets the key, change the axis's values; its labels stay those of the file."""
     for axis in document.get("sweep", {}).get("zip", ()):
         if change.key in axis:
             labels = next(about["labels"] for about in _axes(text, file) if about["name"] == axis["name"])
