@@ -80,7 +80,7 @@ impl Pass<'_, '_> {
         self.overlaid(section, &name, model)
     }
 
-    /// Reads the model in a file with this text.
+    /// Reads a model from `text`, the content of `file`.
     ///
     /// # Errors
     /// Returns everything that is wrong with the text, with line numbers.

@@ -222,7 +222,8 @@ const TOWARD: [&str; 2] = ["to_receiver", "to_sender"];
 
 impl DelayPlan {
     /// Returns whether the rule applies to packets of class number `class` in this direction (0: to
-    /// the receiver), given the links `way` that they cross and the routers `ends` of each link.
+    /// the receiver), given the links that they cross (`way`) and the routers at the two ends of
+    /// each link (`ends`).
     fn matches(
         &self,
         class: usize,
@@ -262,8 +263,8 @@ impl DelayPlan {
     }
 
     /// Returns the pipe for the packets of a connection of `class` in this direction. `carried`
-    /// holds the delays of the connection's ends that its cloud or trace gives, if any. All draws
-    /// are from streams named by the rule, the class, the direction and the connection. The
+    /// holds the delays that the connection's cloud or trace gives for its ends, if any. All draws
+    /// come from streams named after the rule, the class, the direction and the connection. The
     /// constant delay, the loss probability and the rate are those of the connection's host.
     pub fn pipe(
         &self,

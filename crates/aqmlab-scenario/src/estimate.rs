@@ -5,7 +5,7 @@ use aqmlab_units::{Bytes, Span};
 use crate::plan::{ClassPlan, Plan, PopulationPlan, Workload};
 
 // Measured on a simulated 10 Gbit/s dumbbell with 200 000 TCP flows: 1.6 kB per flow, including all its
-// packets in flight, 57 B per sample of a flow. The figures here are rounded up.
+// packets in flight, and 57 B per sample of a flow. The figures here are rounded up.
 
 /// State of a TCP connection: both endpoints, their timers and reordering lists, the flow's row in the record.
 const TCP_FLOW: u64 = 2048;

@@ -43,7 +43,7 @@ pub enum Form {
     Name,
     /// A distribution of values over the flows of a class, or over repeated draws.
     Drawn(&'static Drawn),
-    /// A distribution, or the draws of PackMime-HTTP for an end of a connection.
+    /// A distribution, or the delays that PackMime-HTTP draws for one end of each connection.
     StageDelay(&'static Drawn),
     /// Packet sizes: one for all, or a distribution.
     Sizes,
@@ -71,7 +71,7 @@ pub enum Form {
     Tables(&'static [Field]),
     /// Several tables whose keys depend on their `kind`.
     TablesOfKinds(&'static [Variant]),
-    /// Several arms, each with a name and with dotted paths that have new values.
+    /// Several arms, each with a name and new values at dotted paths.
     Arms,
     /// A sweep: dotted paths with lists of values, `zip` and `case`.
     Sweep,

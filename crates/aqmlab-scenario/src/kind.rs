@@ -64,8 +64,9 @@ pub(crate) fn value(node: &Node, kind: &Kind, quoted: &str) -> Result<Value, Str
     }
 }
 
-/// Returns the value at `node`, written under another tool's name, as it would be written under the
-/// parameter's own name. Returns `node` unchanged if it already has that form, or if it is wrong.
+/// Converts the value at `node`, written under another tool's name for a parameter, to the notation
+/// that belongs to the parameter's own name. Returns `node` unchanged if it already has that form,
+/// or if it is wrong.
 pub(crate) fn as_ours(node: &Node, reading: Reading) -> Node {
     let on = match node.value {
         Tree::Flag(on) => Some(on),

@@ -199,7 +199,7 @@ pub struct ClassPlan {
     pub placed: [bool; 2],
     /// Loss probability of a flow's data packets on its sender's access link.
     pub access_loss: f64,
-    /// The code point of differentiated services that each packet carries in both directions.
+    /// The differentiated services code point (DSCP) of each packet, in both directions.
     pub dscp: Dscp,
     /// The port of the server's end of each flow.
     pub port: u16,
@@ -472,11 +472,11 @@ pub struct DelayPlan {
 pub enum StageDelay {
     /// A separate draw for each flow and direction.
     Drawn(Distribution),
-    /// The distance of this end of the connection from the edge of the network, as the connection's
-    /// cloud has drawn it.
+    /// The one-way delay between this end of the connection and the edge of the network, as the
+    /// connection's cloud has drawn it or its trace gives it.
     Carried(End),
-    /// A distance from PackMime-HTTP's distribution for this end: one draw per flow, the same in
-    /// both directions.
+    /// A one-way delay from PackMime-HTTP's distribution for this end: one draw per flow, the same
+    /// in both directions.
     Packmime(End),
 }
 
@@ -581,8 +581,8 @@ pub struct PacketChoice {
 pub struct LivePlan {
     /// Version of the Internet Protocol.
     pub ip: IpVersion,
-    /// Time after the end of the run for which packets in flight are still forwarded before the
-    /// books are closed.
+    /// How long packets in flight are still forwarded after the end of the run, before the books
+    /// are closed.
     pub drain: Span,
     /// How the router waits for the next departure.
     pub wait: Wait,

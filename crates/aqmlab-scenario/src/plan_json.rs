@@ -507,7 +507,7 @@ pub struct DelayJson {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HostDelayJson {
-    /// the delay that the connection's cloud has drawn
+    /// the delay that the connection's cloud has drawn or its trace gives
     Cloud(HostJson),
     /// a draw per flow from PackMime-HTTP's distribution
     Packmime(HostJson),
@@ -605,7 +605,7 @@ pub struct RequestRecordJson {
 pub struct LiveJson {
     /// Version of the Internet Protocol.
     pub ip: u64,
-    /// Time after the end of the run for which packets in flight are still forwarded.
+    /// How long packets in flight are still forwarded after the end of the run.
     pub drain_ns: u64,
     /// How the router waits: `hybrid` or `epoll`.
     pub wait: &'static str,

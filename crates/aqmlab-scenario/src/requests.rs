@@ -120,7 +120,7 @@ impl Pass<'_, '_> {
     }
 
     /// Checks that the settings of a class of requests agree with each other. `propagation` is the
-    /// delay of the class's path in both directions together.
+    /// delay of the class's path, summed over both directions.
     pub(crate) fn check_requests(&mut self, section: &Section<'_>, plan: &ClassPlan, propagation: Span) {
         let rtt = plan.access.as_ref().map(|access| &access.rtt);
         match &plan.population {
@@ -143,7 +143,7 @@ impl Pass<'_, '_> {
                 let thinks = plan.population.think().is_some_and(|think| !think.mean().is_zero());
                 let travels = !propagation.is_zero() || rtt.is_some_and(|rtt| !rtt.mean().is_zero());
                 if !thinks && !travels {
-                    let message = "without think time and without any path delay, a user opens endlessly many \
+                    let message = "without think time and without any path delay, a user opens infinitely many \
                                    connections at the same instant; write a longer `think`";
                     self.error(&section.at("think"), &section.sub("think"), message);
                 }

@@ -35,8 +35,8 @@ pub(crate) struct ClassDraft {
     pub(crate) path: String,
 }
 
-/// Describes the number of a class, which is its `count`, `users` or `rate`: its place, and whether
-/// it may be too large.
+/// The key that gives a class's number of flows, users or connections per second (`count`, `users`
+/// or `rate`): its place, and whether its value may overload links.
 pub(crate) struct Number {
     /// Its place.
     pub(crate) at: At,
@@ -235,7 +235,8 @@ impl Pass<'_, '_> {
         }
         let way = |a, b| route::shortest(&network.links, network.nodes.len(), a, b);
         let (there, back) = (way(from, to), way(to, from));
-        // In a network with errors, a missing path is not an error of the traffic.
+        // If the description of the network has errors, a missing path is not reported as an error of the
+        // traffic.
         if !self.report.is_clean_of("link") || !self.report.is_clean_of("node") {
             return Some((there?, back?));
         }
@@ -489,7 +490,7 @@ impl List {
     }
 }
 
-/// Returns the propagation delay of the path in both directions together, excluding access links.
+/// Returns the propagation delay of the path, summed over both directions, excluding access links.
 fn propagation(network: &Network<'_>, there: &[usize], back: &[usize]) -> Span {
     there.iter().chain(back).fold(Span::ZERO, |sum, &l| sum + network.links[l].delay)
 }

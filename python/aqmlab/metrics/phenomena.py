@@ -55,7 +55,7 @@ def lockout(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     label="starved",
     unit="%",
     definition="share of the pairs of a long-lived responsive flow and a 10 s window of the measured interval"
-    " in which the flow receives less than a tenth of the window's mean over these flows",
+    " for which the flow's goodput in the window is less than a tenth of the mean over these flows",
     source="lockout: RFC 2309, section 2 (others get no room in the queue); window and bound are ours",
     better="less",
     windowed=True,

@@ -152,7 +152,7 @@ def average_longest_stay(run: Measured, queue: str, _class_name: str, window: Wi
     "average_converged_s",
     label="RED's average converged after",
     unit="s",
-    definition="time from the start of the run after which the samples of the law's average queue first are"
+    definition="time from the start of the run after which the samples of the law's average queue are first"
     " between min_th and max_th, both excluded, for 10 s without interruption; not defined if they never are",
     source=f"convergence of Adaptive RED: {_MISKOVIC}-C; 10 s are ours",
     better="less",

@@ -158,7 +158,7 @@ pub const LIVE: &[Field] = &[
         "drain",
         Form::One(Kind::Span { min: Span::ZERO, max: Span::s(60) }),
         Default::Span(Span::s(1)),
-        "time after the end for which packets in flight are still forwarded before the books are closed",
+        "how long packets in flight are still forwarded after the end of the run, before the books are closed",
     ),
     default(
         "wait",

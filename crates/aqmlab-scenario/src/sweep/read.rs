@@ -132,8 +132,8 @@ fn read<'f>(
     Some(sweep)
 }
 
-/// Checks that no axis replaces a value that an arm sets. The arm's name would then be misleading,
-/// and no error would say so.
+/// Checks that no axis replaces a value that an arm sets. If one did, the arm's name would be
+/// misleading, and no error would say so.
 fn arms_keep_their_values(arms: &[Arm], axes: &[Values], report: &mut Report<'_>) {
     for arm in arms {
         for own in &arm.changes {
@@ -150,7 +150,7 @@ fn arms_keep_their_values(arms: &[Arm], axes: &[Values], report: &mut Report<'_>
     }
 }
 
-/// Returns the place where an arm's change sets a key that a swept key would set again, and that key.
+/// If a swept key would set again what an arm's change sets, returns the place of the change and the key.
 fn replaced(own: &Change, swept: &Change) -> Option<(At, String)> {
     if meets(&swept.path, &own.path) {
         return Some((own.key_at.clone(), own.dotted()));

@@ -1,4 +1,4 @@
-//! Schedules: lists of datagrams in a file next to the scenario, CSV or Parquet.
+//! Schedules: lists of datagrams in a file (CSV or Parquet) next to the scenario.
 //!
 //! Columns, in any order: `time_s` (seconds since the run's beginning, decimals allowed) or `time_ns`,
 //! `size_bytes` with headers, and optionally `ecn` and `flow`. Rows may be in any order; packets of one flow

@@ -86,7 +86,7 @@ impl Reader {
             ),
             "S" | "SEQ" => {
                 self.end(read)
-                    .map_err(|(line, message)| format!("the connection of line {line}: {message}"))?;
+                    .map_err(|(line, message)| format!("the connection in line {line}: {message}"))?;
                 let (start, _epochs) = (micros(words, 1)?, whole(words, 2)?);
                 if let Some(before) = read.list.last().filter(|before| start < before.start) {
                     return Err(format!(
@@ -125,7 +125,7 @@ impl Reader {
         if connection.exchanges.is_empty() {
             return Err(failed("it has no exchange; write what the initiator and the acceptor send"));
         }
-        // Each end has half of the one-way delay of a packet.
+        // Half of a packet's one-way delay belongs to each end.
         let delay = connection.rtt.div(4);
         read.begin(connection.start, Some([delay; 2])).map_err(|message| failed(&message))?;
         connection.exchanges.iter().for_each(|exchange| read.add(*exchange));
@@ -143,7 +143,7 @@ impl Connection {
             }
             ("t", true) => match self.waits.replace(micros(words, 1)?) {
                 None => Ok(()),
-                Some(_) => Err("two times follow each other; write their sum".into()),
+                Some(_) => Err("two waiting times follow each other; write their sum".into()),
             },
             (">", true) => self.sent(Sends::Initiator, whole(words, 1)?),
             ("<", true) => self.sent(Sends::Acceptor, whole(words, 1)?),
@@ -165,8 +165,8 @@ impl Connection {
             return self.exchange(end, Span::ZERO, 0);
         }
         if !after_sending.is_zero() {
-            return Err("it waits for a time after its own last transmission, but exchanges alternate; write 0 there, \
-                        and after it the time since the arrival of the other end's data"
+            return Err("exchanges alternate, so the sender cannot wait after its own last transmission; write 0 as the \
+                        first time, and the wait after the arrival of the other end's data as the second"
                 .into());
         }
         if is_first != after_arrival.is_zero() {
