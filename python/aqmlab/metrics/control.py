@@ -80,8 +80,8 @@ def backlog_settling(run: Measured, queue: str, _class_name: str) -> float | Non
     "probability_spread_percent",
     label="spread of p",
     unit="%",
-    definition="standard deviation of the means of the law's probability over bins of 1 s in the second half of"
-    " the run, divided by the mean of these means",
+    definition="standard deviation of the means of the law's probability over bins of 1 s in the second half"
+    " of the run, divided by the mean of these means",
     source="stability of the marking probability: Feng, Kandlur, Saha, Shin 2002",
     better="less",
     from_samples=True,

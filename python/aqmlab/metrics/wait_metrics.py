@@ -92,8 +92,8 @@ def _reached(waits: Waits, timed: str, sizes: _Sizes) -> None:
         label=f"{waits.time} reached",
         unit="s",
         definition=f"time within which a given share of the {waits.many} was completed ({timed}); it is the"
-        f" inverse of `{waits.metric('within_percent')}`, so failed and censored {waits.many} count as they do there;"
-        " not defined if that share is not reached",
+        f" inverse of `{waits.metric('within_percent')}`, so failed and censored {waits.many} count as they do"
+        " there; not defined if that share is not reached",
         source="E. L. Kaplan and P. Meier, Journal of the American Statistical Association 53, 1958,"
         " section 1 (the reduced sample)",
         better="less",
