@@ -123,7 +123,7 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// Returns the model with its distributions replaced by those of the class.
+    /// Returns the model, with each distribution that the class gives in place of the model's own.
     fn overlaid(&mut self, section: &Section<'_>, name: &str, model: Model) -> Option<Model> {
         let of = &format!("as {name} has it");
         let (request, response) = (

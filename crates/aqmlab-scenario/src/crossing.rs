@@ -66,8 +66,8 @@ impl<'c> Crossing<'c> {
         Bytes::new(mean(&self.classes, |c| self.packet(c).get()).max(1))
     }
 
-    /// Returns the size of the largest packet; for a class whose packets vary in size, the mean size
-    /// counts.
+    /// Returns the size of the largest packet; for a class whose packets vary in size, their mean
+    /// size is used.
     pub(crate) fn largest_packet(&self) -> Bytes {
         self.classes.iter().map(|c| self.packet(c)).max().unwrap_or(Bytes::ZERO)
     }

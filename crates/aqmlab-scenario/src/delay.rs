@@ -217,7 +217,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// The names of the two directions in the names of random streams.
+/// The words for the two directions in the names of random streams.
 const TOWARD: [&str; 2] = ["to_receiver", "to_sender"];
 
 impl DelayPlan {
@@ -256,8 +256,8 @@ impl DelayPlan {
         self.delay == StageDelay::Carried(end)
     }
 
-    /// Returns the pipe for packets of `class` that match the rule but belong to no flow. It has
-    /// only the mean delay.
+    /// Returns the pipe for packets of `class` that match the rule but belong to no flow. It only
+    /// adds the mean delay.
     pub fn mean_pipe(&self, class: &ClassPlan) -> Pipe {
         Pipe::new(self.delay.mean(class))
     }

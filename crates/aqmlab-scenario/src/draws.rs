@@ -16,7 +16,8 @@ use aqmlab_units::{Bytes, Instant, Span};
 use crate::plan::{Access, ClassPlan, CloudPlan, Plan, PopulationPlan, Sessions, Workload};
 use crate::trace::{Schedule, Trace};
 
-/// Incremented whenever a change here gives the same plan and seed other starts, delays, losses or sources.
+/// Incremented whenever a change here changes the starts, delays, losses or sources of a plan with a given
+/// seed.
 pub(crate) const VERSION: u32 = 1;
 
 /// The behaviour of a flow, beginning at its start.
@@ -215,7 +216,7 @@ impl ClassPlan {
                 Sessions::Bursts(bursty) => Session::bursts(bursty.clone(), draws("burst"), draws("off")),
                 Sessions::Trace { trace, .. } => trace.session(index as usize),
                 Sessions::Web | Sessions::Pages => {
-                    unreachable!("a class that opens these connections determines their data")
+                    unreachable!("the population of such a class determines what its connections carry")
                 }
                 Sessions::Requests(plan) => {
                     let family = |what| Stream::new(seed, format_args!("traffic/{}/{what}", self.name));
@@ -241,8 +242,8 @@ impl Plan {
 
 /// Returns the base round-trip time of a flow whose path has this `propagation` delay, summed over
 /// both directions. `access` is the delay of each of its access links and their number, if it has
-/// any, and `stages` is the delay that delay stages add. What remains when a delay is divided
-/// evenly among the links is not added: the result is the time that the links actually take.
+/// any, and `stages` is the delay that delay stages add. Dividing a delay evenly among the links
+/// may leave a remainder, which is not added: the result is the time that the links actually take.
 pub fn base_rtt(propagation: Span, access: Option<(Span, u64)>, stages: Span) -> Span {
     propagation + access.map_or(Span::ZERO, |(delay, links)| delay * links) + stages
 }
@@ -278,8 +279,8 @@ impl ClassPlan {
             || self.trace().is_some_and(|trace| trace.mean_delays().is_some())
     }
 
-    /// Returns the mean one-way delay of this end of the connections, which is that of the trace's
-    /// connections or of the cloud's distribution.
+    /// Returns the mean one-way delay of this end of the connections, taken over the trace's
+    /// connections or from the cloud's distribution.
     pub(crate) fn mean_end(&self, end: End) -> Span {
         let Some(trace) = self.trace() else { return HostDelay::mean(end) };
         let delays = trace.delays_of(end);

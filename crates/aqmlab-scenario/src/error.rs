@@ -67,7 +67,7 @@ pub(crate) struct Report<'t> {
 pub(crate) struct Known(BTreeSet<(usize, usize, String)>);
 
 impl Known {
-    /// Returns whether the error is new.
+    /// Adds an error and returns whether it is new.
     fn insert(&mut self, span: &Range<usize>, message: &str) -> bool {
         self.0.insert((span.start, span.end, message.to_string()))
     }

@@ -28,7 +28,7 @@ impl Field {
     }
 }
 
-/// The notation of a number of things per second, for messages and the reference.
+/// The notation of a number per second, such as of connections, for messages and the reference.
 pub(crate) const PER_SECOND: &str = "a number per second such as \"100/s\", from 0.000001/s to 1000000000/s";
 
 /// The accepted values of a key.
@@ -47,7 +47,7 @@ pub enum Form {
     StageDelay(&'static Drawn),
     /// Packet sizes: one for all, or a distribution.
     Sizes,
-    /// A number of things per second: `"100/s"`.
+    /// A number per second, such as of connections: `"100/s"`.
     PerSecond,
     /// Numbers of arrivals, from 1.
     Arrivals,

@@ -7,7 +7,7 @@ use aqmlab_qdisc::registry::{Decides, Info, Maturity};
 
 use crate::plan::LinkPlan;
 
-/// The kind of queues that belong to a kernel.
+/// The `kind` of a queue that belongs to a kernel.
 pub const TC_QUEUE: &str = "tc";
 /// The parameter that contains the arguments for tc.
 pub const TC_SPEC: &str = "spec";
@@ -60,7 +60,7 @@ pub fn spec_words(spec: &str) -> impl Iterator<Item = &str> {
     spec.split_whitespace()
 }
 
-/// Words by which tc places a queue. They are refused because the link determines the place.
+/// Words that tell tc where to attach a queue. They are refused because the link determines that.
 const OF_PLACES: [&str; 5] = ["dev", "parent", "handle", "root", "ingress"];
 
 fn is_discipline(word: &str) -> bool {

@@ -87,7 +87,7 @@ pub(crate) fn as_ours(node: &Node, reading: Reading) -> Node {
     Node { at: node.at.clone(), value }
 }
 
-/// Returns the notation of a kind in a scenario, for messages and the reference.
+/// Returns how values of a kind are written in a scenario, for messages and the reference.
 pub(crate) fn form(kind: &Kind) -> String {
     match kind {
         Kind::Flag => "true or false".to_string(),
@@ -151,7 +151,7 @@ fn integer(node: &Node, min: u64, max: u64, quoted: &str) -> Result<u64, String>
     whole(node, min, max, quoted, &form(&Kind::Integer { min, max }))
 }
 
-/// Returns a whole number, or the value for no limit.
+/// Returns a whole number, or the value that means no limit.
 fn limit(node: &Node, min: u64, max: u64, quoted: &str) -> Result<Value, String> {
     let expected = form(&Kind::Limit { min, max });
     match &node.value {
@@ -199,8 +199,8 @@ fn size(node: &Node, min: Packets, quoted: &str) -> Result<Value, String> {
         Size::Bdp(x) if min.get() > 0 && x == 0.0 => {
             return Err(format!("`{size}` is too small; it must be above zero"));
         }
-        // Larger than any buffer: the product of this number and a bandwidth-delay product must
-        // remain a sensible size.
+        // The limit exceeds any real buffer. It exists because the product of this number and a
+        // bandwidth-delay product must remain a sensible size.
         Size::Bdp(x) if x > 1e6 => {
             return Err(format!("`{size}` is too large; it must be at most 1000000bdp"));
         }

@@ -158,7 +158,7 @@ pub struct ClassJson {
     pub path: Vec<String>,
     /// Links back, in order.
     pub return_path: Vec<String>,
-    /// When each flow starts; `null` if the workload's file gives it.
+    /// When each flow starts; `null` if the workload's file gives the starts.
     pub start_ns: Option<DistributionJson<u64>>,
     /// The seed of the first list of `start_ns.seeds`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -169,7 +169,7 @@ pub struct ClassJson {
     pub access: Option<AccessJson>,
     /// Loss probability of a flow's data packets on its sender's own link.
     pub loss: f64,
-    /// The code point of each packet, if it is not best effort.
+    /// The DSCP of each packet, if it is not best effort.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
     /// The port of the server's end of each flow, if it is not 5001.
@@ -185,7 +185,7 @@ pub struct ClassJson {
 pub struct AccessJson {
     /// Rate of each access link, in each direction.
     pub rate_bps: u64,
-    /// Base round-trip time over flows.
+    /// Distribution of the base round-trip time over the flows.
     pub rtt_ns: DistributionJson<u64>,
     /// The end that has access links, if only one has.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -100,7 +100,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns why the simulator cannot have this link's queue, if it is a queue of the kernel.
+    /// Returns why the simulator cannot build this link's queue, if that is a queue of the kernel.
     fn only_a_kernels(&mut self, draft: &LinkDraft<'_>) -> Option<Problem> {
         let named = match &draft.queue?.value {
             Tree::Table(table) => table.get(QUEUE_KIND)?,

@@ -71,7 +71,7 @@ impl Pass<'_, '_> {
         Some(CloudPlan { per_s: per_s?, pauses, persistent, own_delays: section.node("rtt").is_none() })
     }
 
-    /// Returns the workload of a cloud's connections, whose contents come from the cloud.
+    /// Returns the workload of a cloud's connections, whose exchanges the cloud draws.
     pub(crate) fn web(&mut self, section: &Section<'_>) -> Option<Workload> {
         let (tcp, tcp_settings) = self.tcp(section)?;
         Some(Workload::Sessions { sessions: Sessions::Web, tcp: Box::new(tcp), tcp_settings })

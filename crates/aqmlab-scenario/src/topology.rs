@@ -139,7 +139,7 @@ impl Pass<'_, '_> {
         let mut others = vec!["kind"];
         for entry in section.table.entries.iter().filter(|e| number(&e.key).is_some()) {
             others.push(&entry.key);
-            // If the number of hops is wrong, their tables are not reported in addition.
+            // If `hops` itself is wrong, tables of hops that may not exist are not reported as well.
             let there = number(&entry.key).is_some_and(|n| n >= 1 && hops.is_none_or(|most| n <= most));
             if let (Some(hops), false) = (hops, there) {
                 let message =

@@ -501,7 +501,7 @@ fn ten_times(rate: Rate) -> Rate {
     Rate::bps(rate.as_bps().saturating_mul(10)).min(max)
 }
 
-/// Returns the place of the name of an item.
+/// Returns the place of an item's name.
 fn name_at(node: &Node) -> At {
     match &node.value {
         Tree::Table(table) => table.get("name").map_or_else(|| node.at.clone(), |n| n.at.clone()),

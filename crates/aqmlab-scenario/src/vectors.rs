@@ -24,7 +24,8 @@ pub struct ConnectionVector {
 }
 
 impl ClassPlan {
-    /// Returns the connections that open no later than `until` in a run with this seed, in their order.
+    /// Returns the connections that open no later than `until` in a run with this seed, in the order in
+    /// which they open.
     ///
     /// # Errors
     /// If the class has no exchanges, or the network decides when its connections open. The error

@@ -1,4 +1,4 @@
-//! The keys of the network: topologies, routers, links and their faults, delay stages.
+//! The keys of the network: topologies, routers, links and their faults, and delay stages.
 
 use aqmlab_params::{Default, Kind};
 use aqmlab_units::Span;

@@ -253,7 +253,7 @@ const REQUESTS: &[Field] = &[
     TCP,
 ];
 
-/// The choices of how often pauses on persistent connections are drawn.
+/// The choices for how often pauses on persistent connections are drawn.
 pub(crate) const PAUSES: &[&str] = &["connection", "cloud"];
 
 const PACKMIME: &[Field] = &[

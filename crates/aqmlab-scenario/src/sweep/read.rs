@@ -177,7 +177,7 @@ fn without(table: &Table, keys: &[&str]) -> Table {
 
 fn too_many(axes: &[Values], arms: u64, seeds: u64) -> Option<String> {
     if axes.is_empty() {
-        return None; // the ranges of `runs` and of a file's content are sufficient limits
+        return None; // without axes, the limits on `runs` and on the file's content suffice
     }
     let count = |values: &Values| values.axis.labels.len() as u128;
     let cases = axes.iter().map(count).fold(1u128, u128::saturating_mul);

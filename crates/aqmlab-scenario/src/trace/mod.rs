@@ -59,7 +59,7 @@ impl<'f> Traces<'f> {
         trace.clone()
     }
 
-    /// Returns the text of `file`. Messages call the file a `what`.
+    /// Returns the text of `file`. In messages, `what` is the noun for the file.
     ///
     /// # Errors
     /// If the file cannot be read, or is not text. The error is a sentence without a full stop.

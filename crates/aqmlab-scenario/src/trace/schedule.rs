@@ -81,7 +81,8 @@ impl Schedule {
         Schedule::of(file, digest, rows)
     }
 
-    /// Creates a schedule from `rows`, each of which has flow, nanoseconds, size and ECN field.
+    /// Creates a schedule from `rows`, each of which gives the flow, the time in nanoseconds, the size and
+    /// the ECN field.
     fn of(file: &str, digest: String, mut rows: Vec<(u32, u64, u32)>) -> Result<Self, String> {
         if rows.is_empty() {
             return Err(format!("the schedule `{file}` has no rows; write at least one packet"));
@@ -150,7 +151,7 @@ impl Schedule {
         Bytes::new(self.sizes().max().unwrap_or(0))
     }
 
-    /// Returns whether queues may mark any packet of the schedule.
+    /// Returns whether the schedule has a packet that queues may mark.
     pub fn is_ecn_capable(&self) -> bool {
         self.packets.iter().any(|packet| packet >> 16 != 0)
     }

@@ -1,10 +1,9 @@
 //! Connections in the two formats of Tmix, which ns-2 reads: the original one and the alternate
 //! one.
 //!
-//! The start, the exchanges and the round-trip time of a connection are used. The distances of
-//! client and server from the network add up to half of the round-trip time. Windows, segment
-//! sizes, loss rates and the numbers of connections are ignored because the scenario defines its
-//! own.
+//! The start, the exchanges and the round-trip time of a connection are used. The one-way delays of
+//! client and server to the network add up to half of the round-trip time. Windows, segment sizes,
+//! loss rates and the numbers of connections are ignored because the scenario defines its own.
 //!
 //! Source: M. C. Weigle, P. Adurthi, F. Hernández-Campos, K. Jeffay and F. D. Smith, "Tmix: a tool
 //! for generating realistic TCP application workloads in ns-2", Computer Communication Review
@@ -179,7 +178,7 @@ impl Connection {
         self.exchange(end, after_arrival, size)
     }
 
-    /// Adds `size` bytes sent by one end this long after the previous event.
+    /// Adds `size` bytes that `end` sends, a time of `wait` after the previous event.
     fn exchange(&mut self, end: Sends, wait: Span, size: u64) -> Result<(), String> {
         if self.is_closed {
             return Err(
