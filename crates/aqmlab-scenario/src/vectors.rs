@@ -48,7 +48,7 @@ impl ClassPlan {
         while let Some(next) = wake.filter(|wake| wake.at <= until) {
             if vectors.len() == MOST_CONNECTIONS {
                 return Err(format!(
-                    "more than {MOST_CONNECTIONS} connections of \"{}\" open up to {}; write a shorter duration",
+                    "more than {MOST_CONNECTIONS} connections of \"{}\" open within {}; write a shorter duration",
                     self.name,
                     until.saturating_since(Instant::ZERO)
                 ));
