@@ -102,7 +102,7 @@ pub(crate) fn form(kind: &Kind) -> String {
         Kind::Bytes { min, max } => format!("a size from {} to {}", Bytes::new(*min), Bytes::new(*max)),
         Kind::Size { .. } => SIZE_FORM.to_string(),
         Kind::Choice(words) => format!("one of {}", listed(words.iter().copied())),
-        Kind::Open(words) => format!("{}, or the name of another", listed(words.iter().copied())),
+        Kind::Open(words) => format!("{}, or another name", listed(words.iter().copied())),
         Kind::Dscp => format!("a whole number from 0 to {}, or a name such as \"EF\"", Dscp::MAX.0),
         Kind::TrafficClass => "the name of a traffic class".to_string(),
         Kind::Port => form(&Kind::Integer { min: 0, max: 65_535 }),

@@ -127,8 +127,8 @@ impl Pass<'_, '_> {
             PopulationPlan::List => {}
             PopulationPlan::Arrivals(_) | PopulationPlan::Cloud(_) => {
                 if let Some(Distribution::Spread { .. }) = rtt {
-                    let message = "`spread` needs a known number of flows, but the number of connections at \
-                                   a `rate` is not known in advance; write `uniform`";
+                    let message = "`spread` needs a known number of flows, but the number of connections that \
+                                   open at a `rate` is not known in advance; write `uniform`";
                     self.error(&section.at("rtt"), &section.sub("rtt"), message);
                 }
             }

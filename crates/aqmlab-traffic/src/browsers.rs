@@ -1,4 +1,4 @@
-//! Users with browsers of the years around 2000: one page at a time, over parallel connections,
+//! Users with browsers from around 2000: one page at a time, over parallel connections,
 //! with one request at a time on each.
 //!
 //! The structure is that of the UNC model of HTTP traffic: F. D. Smith, F. Hernandez Campos, K.

@@ -158,8 +158,8 @@ def goodput_share(run: Measured, queue: str, class_name: str, window: Window) ->
     unit="%",
     definition="bytes acknowledged to the long-lived responsive flow with the most minus those to the one"
     " with the fewest, in the measured interval, divided by the mean over these flows",
-    source="cumulative ACK diagram, its width: Miskovic, Petrovic, Trajkovic, Implementation and performance"
-    " analysis of AQM mechanisms; dividing by the mean is ours",
+    source="width of the cumulative ACK diagram: Miskovic, Petrovic, Trajkovic, Implementation and"
+    " performance analysis of AQM mechanisms; dividing by the mean is ours",
     better="less",
     windowed=True,
     from_samples=True,

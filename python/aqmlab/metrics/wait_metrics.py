@@ -48,7 +48,7 @@ def _define(waits: Waits, *, timed: str, of_sizes: str, source: str, ended: dict
         Parameter(
             BELOW,
             "B",
-            f"an exclusive upper limit of the {of_sizes}; it must be the lower end of a size band; by default"
+            f"an exclusive upper limit on the {of_sizes}; it must be the lower end of a size band; by default"
             " there is no limit",
         ),
     )
@@ -92,8 +92,8 @@ def _reached(waits: Waits, timed: str, sizes: _Sizes) -> None:
         label=f"{waits.time} reached",
         unit="s",
         definition=f"time within which a given share of the {waits.many} was completed ({timed}); it is the"
-        f" inverse of `{waits.metric('within_percent')}`, so failed and censored {waits.many} count as they do"
-        " there; not defined if that share is not reached",
+        f" inverse of `{waits.metric('within_percent')}`, so failed and censored {waits.many} count as they"
+        " do there; not defined if that share is not reached",
         source="E. L. Kaplan and P. Meier, Journal of the American Statistical Association 53, 1958,"
         " section 1 (the reduced sample)",
         better="less",
@@ -201,7 +201,7 @@ def _ended(waits: Waits, how: str, better: str, definition: str, sizes: _Sizes) 
         Parameter("low", "bit/s", "the lowest rate; none if not given"),
         Parameter("high", "bit/s", "the highest rate; none if not given"),
         Parameter(AT_LEAST, "B", "the smallest size of a response; none if not given"),
-        Parameter(BELOW, "B", "an exclusive upper limit of the size of a response; none if not given"),
+        Parameter(BELOW, "B", "an exclusive upper limit on the size of a response; none if not given"),
     ),
     from_samples=True,
 )

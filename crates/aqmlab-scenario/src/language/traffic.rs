@@ -41,7 +41,7 @@ pub const TRAFFIC_KINDS: &[Variant] = &[
     },
     Variant {
         kind: "browsers",
-        help: "TCP connections of users with browsers of the years around 2000, after the UNC model of HTTP traffic: \
+        help: "TCP connections of users with browsers from around 2000, following the UNC model of HTTP traffic: \
                one page at a time, over parallel connections with one request at a time on each",
         fields: &[CLASS, BROWSERS, BROWSER_MODEL],
     },
@@ -407,7 +407,7 @@ pub(crate) const BROWSER_MODEL: &[Field] = &[
         "per_persistent",
         Form::Drawn(&COUNTS),
         AS_MODEL,
-        "objects on a persistent connection, one after another, unless its server has fewer left",
+        "number of objects on a persistent connection, fetched one after another; fewer if the server has fewer left",
     ),
 ];
 

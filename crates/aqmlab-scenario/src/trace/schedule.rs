@@ -23,7 +23,8 @@ const NAMES: Names = Names { all: &["time_s", "time_ns", SIZE, ECN, FLOW], wante
 /// From an IPv4 header and a UDP header alone to the most that IPv4 can carry, as for every other
 /// datagram in a scenario.
 const SIZES: (u64, u64) = (28, 65_535);
-/// Real hosts support far fewer flows per class, and a flow without packets is refused anyway.
+/// Largest number of a flow. Real hosts support far fewer flows per class, and a flow without packets is
+/// refused anyway.
 const MOST_FLOWS: u64 = u32::MAX as u64;
 
 /// The words for ECN fields, each at the index of its code point (RFC 3168, section 5).
