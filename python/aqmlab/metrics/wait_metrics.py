@@ -137,7 +137,7 @@ def _distribution(waits: Waits, timed: str, sizes: _Sizes) -> None:
         definition=f"{waits.many} that were completed within a given time ({timed}), as a share of those for"
         f" which this is known: a failed {waits.one} never completes, and one that had not"
         " ended at the end of the run counts only for times no longer than it had waited by then; as a"
-        f" function of the time it is the distribution function of the {waits.time}s",
+        f" function of that time, it is the distribution function of the {waits.time}s",
         source="E. L. Kaplan and P. Meier, Journal of the American Statistical Association 53, 1958,"
         " section 1 (the reduced sample)",
         better="more",
