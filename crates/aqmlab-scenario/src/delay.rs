@@ -17,7 +17,7 @@ use crate::topology::Network;
 use crate::tree::Tree;
 
 impl Pass<'_, '_> {
-    /// Reads the delay rules of the file.
+    /// Reads the delay rules in the file.
     pub(crate) fn delays(
         &mut self,
         file: &Section<'_>,

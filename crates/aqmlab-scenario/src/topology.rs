@@ -75,7 +75,7 @@ impl<'n> Place<'_, 'n> {
 const STAND_IN_RATE: Rate = Rate::mbit(1);
 
 impl Pass<'_, '_> {
-    /// Returns the network of the file.
+    /// Returns the network that the file describes.
     pub(crate) fn network<'n>(&mut self, file: &Section<'n>) -> Option<Network<'n>> {
         let Some(node) = file.node("topology") else {
             let field = FILE.iter().find(|f| f.name == "topology").expect("a file has a topology");

@@ -47,7 +47,7 @@ pub(crate) struct Number {
 }
 
 impl Pass<'_, '_> {
-    /// Returns the classes of the file.
+    /// Returns the traffic classes in the file.
     pub(crate) fn classes(&mut self, file: &Section<'_>, network: &Network<'_>) -> Option<Vec<ClassDraft>> {
         let items = self.items(file, "traffic")?;
         if items.is_empty() {
