@@ -14,7 +14,7 @@ use crate::trace::{Beside, Files, Traces};
 use crate::tree::{self, At, Entry, Node, Table, Tree};
 use crate::warnings;
 
-/// Largest number of values that are tried before they are needed, over all axes.
+/// Largest number of values, over all axes, that are checked before they are needed.
 const MOST_TRIED: usize = 1000;
 
 impl Sweep<'static> {
