@@ -32,14 +32,14 @@ METRICS = """\
 <!-- written by tools/pages.py from the metrics of the package; `make docs` writes it again -->
 
 Each metric is defined in one place, and tables, reports, claims, figures and Python take it from
-there. `aqmlab metrics` lists them, `aqmlab metrics NAME` prints one, and `--json` gives
-both to programs.
+there. `aqmlab metrics` lists them, `aqmlab metrics NAME` prints one, and with `--json` both print
+JSON for programs.
 
 The name of a metric ends in its unit. Formulas refer to the tables of a [recording](recording.md).
-In them, `T` is the length of the measured interval in seconds, `(t1_ns - t0_ns) / 1e9`, and `C` is
-the rate of the queue's link in bit/s. Sums over `flows` include only flows whose data cross the
+In formulas, `T` is the length of the measured interval in seconds, `(t1_ns - t0_ns) / 1e9`, and `C`
+is the rate of the queue's link in bit/s. Sums over `flows` include only flows whose data cross the
 queue and, if a class is given, only flows of that class; the row of `summary` is that of the queue
-and class. In any part of the run other than the measured interval, metrics that accept a `window`
+and class. For any part of the run other than the measured interval, metrics that accept a `window`
 are computed from samples.
 """
 

@@ -80,7 +80,7 @@ impl Pass<'_, '_> {
         self.overlaid(section, &name, model)
     }
 
-    /// Reads the model in a file with this text.
+    /// Reads a model from `text`, the content of `file`.
     ///
     /// # Errors
     /// Returns everything that is wrong with the text, with line numbers.
@@ -123,7 +123,7 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// Returns the model with its distributions replaced by those of the class.
+    /// Returns the model, with each distribution that the class gives in place of the model's own.
     fn overlaid(&mut self, section: &Section<'_>, name: &str, model: Model) -> Option<Model> {
         let of = &format!("as {name} has it");
         let (request, response) = (

@@ -177,8 +177,8 @@ fn entry(key: &str, key_at: &At, node: Node) -> Entry {
 }
 
 /// Expands `queue = "red"` to `queue = { kind = "red" }`, and `tcp = "ns2"` to
-/// `tcp = { profile = "ns2" }`, where a path leads into them. A missing queue becomes the default
-/// queue.
+/// `tcp = { profile = "ns2" }`, so that a path can lead to a key inside. A missing queue becomes the
+/// default queue.
 fn open_shorthand(node: &mut Node, path: &[String], key_at: &At) {
     let name = match path.last().map(String::as_str) {
         Some("queue" | "reverse_queue") => "kind",

@@ -17,7 +17,7 @@ pub(crate) struct Crossing<'c> {
     pub(crate) all: Vec<usize>,
 }
 
-/// The kind of packets with which the classes cross the link.
+/// Which packets of the classes cross the link.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Crosses {
     Data,
@@ -42,8 +42,8 @@ impl<'c> Crossing<'c> {
         Crossing { classes: classes.iter().collect(), crosses: Crosses::Nothing, all }
     }
 
-    /// Returns the mean base round-trip time of the flows that react to the queue, or `None` if it
-    /// is zero.
+    /// Returns the mean base round-trip time of the flows that react to the queue (of all flows if
+    /// none reacts), or `None` if it is zero.
     pub(crate) fn rtt(&self, rtts: &BTreeMap<&str, Span>) -> Option<Span> {
         let responsive: Vec<_> =
             self.classes.iter().copied().filter(|c| c.workload.tcp().is_some()).collect();
@@ -66,7 +66,8 @@ impl<'c> Crossing<'c> {
         Bytes::new(mean(&self.classes, |c| self.packet(c).get()).max(1))
     }
 
-    /// Returns the size of the largest packet; classes with packets of varying size count with their mean.
+    /// Returns the size of the largest packet; for a class whose packets vary in size, their mean
+    /// size is used.
     pub(crate) fn largest_packet(&self) -> Bytes {
         self.classes.iter().map(|c| self.packet(c)).max().unwrap_or(Bytes::ZERO)
     }
@@ -79,8 +80,8 @@ impl<'c> Crossing<'c> {
     }
 }
 
-/// Returns the mean base round-trip time of a class: that of its path, or its `rtt`, plus its delay
-/// stages.
+/// Returns the mean base round-trip time of a class: its `rtt` (without access links, the
+/// propagation delay of its path in both directions) plus the delay of its delay stages.
 pub(crate) fn base_rtt(network: &Network<'_>, class: &ClassPlan, index: usize, delays: &[DelayPlan]) -> Span {
     let links = |way: &[usize]| way.iter().fold(Span::ZERO, |sum, &l| sum + network.links[l].delay);
     let own = match &class.access {

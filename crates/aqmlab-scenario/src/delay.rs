@@ -17,7 +17,7 @@ use crate::topology::Network;
 use crate::tree::Tree;
 
 impl Pass<'_, '_> {
-    /// Reads the delay rules of the file.
+    /// Reads the delay rules in the file.
     pub(crate) fn delays(
         &mut self,
         file: &Section<'_>,
@@ -217,12 +217,13 @@ impl Pass<'_, '_> {
     }
 }
 
-/// The names of the two directions in the names of random streams.
+/// The words for the two directions in the names of random streams.
 const TOWARD: [&str; 2] = ["to_receiver", "to_sender"];
 
 impl DelayPlan {
     /// Returns whether the rule applies to packets of class number `class` in this direction (0: to
-    /// the receiver), given the links `way` that they cross and the routers `ends` of each link.
+    /// the receiver), given the links that they cross (`way`) and the routers at the two ends of
+    /// each link (`ends`).
     fn matches(
         &self,
         class: usize,
@@ -255,15 +256,15 @@ impl DelayPlan {
         self.delay == StageDelay::Carried(end)
     }
 
-    /// Returns the pipe for packets of `class` that match the rule but belong to no flow. It has
-    /// only the mean delay.
+    /// Returns the pipe for packets of `class` that match the rule but belong to no flow. It only
+    /// adds the mean delay.
     pub fn mean_pipe(&self, class: &ClassPlan) -> Pipe {
         Pipe::new(self.delay.mean(class))
     }
 
     /// Returns the pipe for the packets of a connection of `class` in this direction. `carried`
-    /// holds the delays of the connection's ends that its cloud or trace gives, if any. All draws
-    /// are from streams named by the rule, the class, the direction and the connection. The
+    /// holds the delays that the connection's cloud or trace gives for its ends, if any. All draws
+    /// come from streams named after the rule, the class, the direction and the connection. The
     /// constant delay, the loss probability and the rate are those of the connection's host.
     pub fn pipe(
         &self,

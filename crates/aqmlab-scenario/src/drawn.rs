@@ -93,8 +93,8 @@ impl Written for Probability {
 }
 
 impl Pass<'_, '_> {
-    /// Returns the distribution at a key or its default, or `None` if it is wrong or determined by another
-    /// key.
+    /// Returns the distribution at a key or its default, or `None` if the value is wrong, missing or
+    /// determined by another key.
     pub(crate) fn drawn<T: Written>(&mut self, section: &Section<'_>, key: &str) -> Option<Distribution<T>> {
         let field = section.fields.iter().find(|f| f.name == key)?;
         let (Form::Drawn(drawn) | Form::StageDelay(drawn)) = field.form else {
@@ -148,7 +148,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Checks that the keys next to the form may accompany it.
+    /// Checks that the other keys of the table may accompany the form.
     fn check_beside(&mut self, table: &Table, form: &Entry, path: &str) -> Option<()> {
         let own = FORMS.iter().find(|f| f.0 == form.key).map_or(&[][..], |f| f.2);
         let strange = |e: &&Entry| e.key != form.key && !own.contains(&e.key.as_str());
@@ -272,7 +272,7 @@ impl Pass<'_, '_> {
         items.iter().map(|item| self.one_at(item, path, drawn)).collect::<Vec<_>>().into_iter().collect()
     }
 
-    /// Returns the entries of a list that is not empty.
+    /// Returns the entries of a list, which must not be empty.
     fn entries<'n>(&mut self, node: &'n Node, path: &str, of: &str, drawn: &Drawn) -> Option<&'n [Node]> {
         match &node.value {
             Tree::List(items) if !items.is_empty() => Some(items),

@@ -16,7 +16,8 @@ use aqmlab_units::{Bytes, Instant, Span};
 use crate::plan::{Access, ClassPlan, CloudPlan, Plan, PopulationPlan, Sessions, Workload};
 use crate::trace::{Schedule, Trace};
 
-/// Incremented whenever the same plan and seed lead to different starts, delays, losses or sources.
+/// Incremented whenever a change here changes the starts, delays, losses or sources of a plan with a given
+/// seed.
 pub(crate) const VERSION: u32 = 1;
 
 /// The behaviour of a flow, beginning at its start.
@@ -157,8 +158,8 @@ impl ClassPlan {
         matches!(self.population, PopulationPlan::List)
     }
 
-    /// Returns the index of the values, such as round-trip times, that are spread over the hosts of
-    /// a class. A connection has the values of its user. Connections that arrive one by one, and
+    /// Returns the index that determines the values of a connection's host, such as its round-trip
+    /// time. A connection has the values of its user. Connections that arrive one by one, and
     /// connections of browsers, each have values of their own.
     pub const fn host_index(&self, of: Identity) -> u64 {
         match self.population {
@@ -168,7 +169,8 @@ impl ClassPlan {
         }
     }
 
-    /// Returns whether each connection has values of its own, so that their number has no limit.
+    /// Returns whether each connection has values of its own, so that the number of such values has no
+    /// limit.
     pub const fn draws_by_connection(&self) -> bool {
         matches!(
             self.population,
@@ -181,8 +183,8 @@ impl ClassPlan {
         self.workload.tcp().is_some_and(|tcp| !tcp.send_jitter.is_zero())
     }
 
-    /// Returns the draws of a connection for the send delays of its sender and its receiver, or
-    /// `None` if they send without delay.
+    /// Returns the draws for the send delays of a connection's sender and receiver, or `None` if
+    /// they send without delay.
     pub fn send_jitter(&self, of: Identity, seed: u64) -> Option<[Stream; 2]> {
         let draws = |what| Stream::indexed(seed, format_args!("traffic/{}/{what}", self.name), of.index());
         self.delays_sending().then(|| [draws("jitter"), draws("answer_jitter")])
@@ -214,7 +216,7 @@ impl ClassPlan {
                 Sessions::Bursts(bursty) => Session::bursts(bursty.clone(), draws("burst"), draws("off")),
                 Sessions::Trace { trace, .. } => trace.session(index as usize),
                 Sessions::Web | Sessions::Pages => {
-                    unreachable!("a class that opens these connections determines their data")
+                    unreachable!("the population of such a class determines what its connections carry")
                 }
                 Sessions::Requests(plan) => {
                     let family = |what| Stream::new(seed, format_args!("traffic/{}/{what}", self.name));
@@ -230,7 +232,7 @@ impl ClassPlan {
 }
 
 impl Plan {
-    /// Returns the propagation delay of the paths of class number `class`, in both directions together.
+    /// Returns the propagation delay of the path of class number `class`, summed over both directions.
     pub fn propagation(&self, class: usize) -> Span {
         let class = &self.classes[class];
         let links = class.path.iter().chain(&class.return_path);
@@ -238,10 +240,10 @@ impl Plan {
     }
 }
 
-/// Returns the base round-trip time of a flow whose path has this `propagation` delay in both
-/// directions together. `access` is the delay and the number of its access links, if it has any,
-/// and `stages` is the delay that delay stages add. The remainder of the division of a delay among
-/// the links is not added: the result is the time that the links actually take.
+/// Returns the base round-trip time of a flow whose path has this `propagation` delay, summed over
+/// both directions. `access` is the delay of each of its access links and their number, if it has
+/// any, and `stages` is the delay that delay stages add. Dividing a delay evenly among the links
+/// may leave a remainder, which is not added: the result is the time that the links actually take.
 pub fn base_rtt(propagation: Span, access: Option<(Span, u64)>, stages: Span) -> Span {
     propagation + access.map_or(Span::ZERO, |(delay, links)| delay * links) + stages
 }
@@ -277,8 +279,8 @@ impl ClassPlan {
             || self.trace().is_some_and(|trace| trace.mean_delays().is_some())
     }
 
-    /// Returns the mean one-way delay of this end of the connections, which is that of the trace's
-    /// connections or of the cloud's distribution.
+    /// Returns the mean one-way delay of this end of the connections, taken over the trace's
+    /// connections or from the cloud's distribution.
     pub(crate) fn mean_end(&self, end: End) -> Span {
         let Some(trace) = self.trace() else { return HostDelay::mean(end) };
         let delays = trace.delays_of(end);
@@ -318,8 +320,8 @@ impl ClassPlan {
     }
 
     /// Returns the delay of each access link of the host `index` ([`ClassPlan::host_index`]), or
-    /// `None` if it has no access links. `propagation` is the delay of path and return path
-    /// together.
+    /// `None` if it has no access links. `propagation` is the delay of the path, summed over both
+    /// directions.
     pub fn access_delay(&self, index: u64, propagation: Span, seed: u64) -> Option<Span> {
         let access = self.access.as_ref()?;
         if let Some(delays) = self.listed_delays(index) {
@@ -334,7 +336,8 @@ impl ClassPlan {
     }
 
     /// Returns the delay of each access link for packets that real hosts of the class send but that
-    /// belong to none of its flows: that of a flow with the mean base round-trip time.
+    /// belong to none of its flows: the same delay as for a flow with the mean base round-trip
+    /// time.
     pub fn mean_access_delay(&self, propagation: Span) -> Option<Span> {
         let access = self.access.as_ref()?;
         Some(access.rtt.mean().saturating_sub(propagation).div(access.links()))
@@ -368,8 +371,9 @@ impl ClassPlan {
         self.access.as_ref().is_some_and(|access| access.ends[end])
     }
 
-    /// Returns the losses at the entrance of the sender's access link for the connection with this
-    /// index ([`Identity::index`](aqmlab_traffic::Identity::index)), or `None` if it has no losses.
+    /// Returns the loss process at the entrance to the sender's access link for the connection with
+    /// this index ([`Identity::index`](aqmlab_traffic::Identity::index)), or `None` if nothing is
+    /// lost there.
     pub fn access_losses(&self, index: u64, seed: u64) -> Option<Loss> {
         let draws = || Stream::indexed(seed, format_args!("traffic/{}/loss", self.name), index);
         (self.access_loss > 0.0).then(|| Loss::new(self.access_loss, draws()))

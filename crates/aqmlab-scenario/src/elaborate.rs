@@ -76,7 +76,7 @@ fn stem(file: &str) -> String {
     if stem.is_empty() { "untitled".to_string() } else { stem.to_string() }
 }
 
-/// Returns the plan of the arm called `arm`, which has this tree. The title is left empty.
+/// Returns the plan of the arm called `arm`, whose tree is `tree`. The title is left empty.
 pub(crate) fn plan(
     arm: &str,
     tree: &Node,

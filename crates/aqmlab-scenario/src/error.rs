@@ -67,7 +67,7 @@ pub(crate) struct Report<'t> {
 pub(crate) struct Known(BTreeSet<(usize, usize, String)>);
 
 impl Known {
-    /// Returns whether the error is new.
+    /// Adds an error and returns whether it is new.
     fn insert(&mut self, span: &Range<usize>, message: &str) -> bool {
         self.0.insert((span.start, span.end, message.to_string()))
     }
@@ -136,7 +136,7 @@ impl<'t> Report<'t> {
         Lines::of(self.text).position(span.start).0
     }
 
-    /// Removes the errors for whose messages `words` returns true.
+    /// Removes the errors whose message satisfies `words`.
     pub(crate) fn forget(&mut self, words: impl Fn(&str) -> bool) {
         self.problems.retain(|(_, _, message)| !words(message));
     }

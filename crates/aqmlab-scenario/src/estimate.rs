@@ -5,7 +5,7 @@ use aqmlab_units::{Bytes, Span};
 use crate::plan::{ClassPlan, Plan, PopulationPlan, Workload};
 
 // Measured on a simulated 10 Gbit/s dumbbell with 200 000 TCP flows: 1.6 kB per flow, including all its
-// packets in flight, 57 B per sample of a flow. The figures here are rounded up.
+// packets in flight, and 57 B per sample of a flow. The figures here are rounded up.
 
 /// State of a TCP connection: both endpoints, their timers and reordering lists, the flow's row in the record.
 const TCP_FLOW: u64 = 2048;
@@ -29,11 +29,11 @@ const QUEUE_SAMPLE: u64 = 256;
 /// scenario. Packets in flight are not counted because TCP determines their number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Estimate {
-    /// Flows of all classes.
+    /// Number of flows of all classes.
     pub flows: u64,
     /// Memory for the state of all flows.
     pub flow_state: Bytes,
-    /// Samples in the recording.
+    /// Memory for the samples in the recording.
     pub samples: Bytes,
 }
 
@@ -89,8 +89,8 @@ fn samples(duration: Span, interval: Span) -> u64 {
     if interval.is_zero() { 0 } else { duration.div_span(interval) }
 }
 
-/// Returns why `plan` is too large for `cap`, with the figures, and the class that needs the most,
-/// or `None` if it fits.
+/// Returns why `plan` is too large for `cap`, with the figures and the class that needs the most
+/// memory, or `None` if it fits.
 pub(crate) fn refusal(plan: &Plan, cap: Bytes) -> Option<(usize, String)> {
     let estimate = memory(plan);
     if estimate.total() <= cap {
@@ -104,7 +104,7 @@ pub(crate) fn refusal(plan: &Plan, cap: Bytes) -> Option<(usize, String)> {
             "a lower rate, a faster link, or a shorter run",
         ),
         (None, PopulationPlan::Pages(_)) => {
-            (format!("`{}` flows", estimate.flows), "fewer flows, or pages of fewer objects")
+            (format!("`{}` flows", estimate.flows), "fewer flows, or pages with fewer objects")
         }
         _ => (format!("`{}` flows", estimate.flows), "fewer flows, or sample less often in [record]"),
     };

@@ -28,7 +28,7 @@ impl Field {
     }
 }
 
-/// The notation of a number of things per second, for messages and the reference.
+/// The notation of a number per second, such as of connections, for messages and the reference.
 pub(crate) const PER_SECOND: &str = "a number per second such as \"100/s\", from 0.000001/s to 1000000000/s";
 
 /// The accepted values of a key.
@@ -43,11 +43,11 @@ pub enum Form {
     Name,
     /// A distribution of values over the flows of a class, or over repeated draws.
     Drawn(&'static Drawn),
-    /// A distribution, or the draws of PackMime-HTTP for an end of a connection.
+    /// A distribution, or the delays that PackMime-HTTP draws for one end of each connection.
     StageDelay(&'static Drawn),
     /// Packet sizes: one for all, or a distribution.
     Sizes,
-    /// A number of things per second: `"100/s"`.
+    /// A number per second, such as of connections: `"100/s"`.
     PerSecond,
     /// Numbers of arrivals, from 1.
     Arrivals,
@@ -71,7 +71,7 @@ pub enum Form {
     Tables(&'static [Field]),
     /// Several tables whose keys depend on their `kind`.
     TablesOfKinds(&'static [Variant]),
-    /// Several arms, each with a name and with dotted paths that have new values.
+    /// Several arms, each with a name and new values at dotted paths.
     Arms,
     /// A sweep: dotted paths with lists of values, `zip` and `case`.
     Sweep,

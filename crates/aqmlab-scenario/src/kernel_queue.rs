@@ -7,7 +7,7 @@ use aqmlab_qdisc::registry::{Decides, Info, Maturity};
 
 use crate::plan::LinkPlan;
 
-/// The kind of queues that belong to a kernel.
+/// The `kind` of a queue that belongs to a kernel.
 pub const TC_QUEUE: &str = "tc";
 /// The parameter that contains the arguments for tc.
 pub const TC_SPEC: &str = "spec";
@@ -33,7 +33,7 @@ static PARAMS: &[Param] = &[Param {
     default: Default::Required,
     aliases: &[],
     source: "tc(8)",
-    help: "the discipline and its options as tc writes them after `tc qdisc add dev DEV root`",
+    help: "the discipline and its options, written as after `tc qdisc add dev DEV root`",
 }];
 
 fn derive(all: &mut Settings, _link: &LinkContext) -> Result<(), ParamError> {
@@ -49,7 +49,7 @@ fn derive(all: &mut Settings, _link: &LinkContext) -> Result<(), ParamError> {
 }
 
 impl LinkPlan {
-    /// Returns the arguments that the link's queue passes to tc, if it is one of the kernel's.
+    /// Returns the arguments for tc that set up the link's queue, if that is a queue of the kernel.
     pub fn kernel_spec(&self) -> Option<String> {
         (self.queue.kind() == TC_QUEUE).then(|| self.queue.text(TC_SPEC).unwrap_or_default())
     }
@@ -60,7 +60,7 @@ pub fn spec_words(spec: &str) -> impl Iterator<Item = &str> {
     spec.split_whitespace()
 }
 
-/// Words by which tc places a queue. They are refused because the link determines the place.
+/// Words that tell tc where to attach a queue. They are refused because the link determines that.
 const OF_PLACES: [&str; 5] = ["dev", "parent", "handle", "root", "ingress"];
 
 fn is_discipline(word: &str) -> bool {

@@ -64,8 +64,9 @@ pub(crate) fn value(node: &Node, kind: &Kind, quoted: &str) -> Result<Value, Str
     }
 }
 
-/// Returns the value at `node`, written under another tool's name, as it would be written under the
-/// parameter's own name. Returns `node` unchanged if it already has that form, or if it is wrong.
+/// Converts the value at `node`, written under another tool's name for a parameter, to the notation
+/// that belongs to the parameter's own name. Returns `node` unchanged if it already has that form,
+/// or if it is wrong.
 pub(crate) fn as_ours(node: &Node, reading: Reading) -> Node {
     let on = match node.value {
         Tree::Flag(on) => Some(on),
@@ -86,7 +87,7 @@ pub(crate) fn as_ours(node: &Node, reading: Reading) -> Node {
     Node { at: node.at.clone(), value }
 }
 
-/// Returns the notation of a kind in a scenario, for messages and the reference.
+/// Returns how values of a kind are written in a scenario, for messages and the reference.
 pub(crate) fn form(kind: &Kind) -> String {
     match kind {
         Kind::Flag => "true or false".to_string(),
@@ -101,7 +102,7 @@ pub(crate) fn form(kind: &Kind) -> String {
         Kind::Bytes { min, max } => format!("a size from {} to {}", Bytes::new(*min), Bytes::new(*max)),
         Kind::Size { .. } => SIZE_FORM.to_string(),
         Kind::Choice(words) => format!("one of {}", listed(words.iter().copied())),
-        Kind::Open(words) => format!("{}, or the name of another", listed(words.iter().copied())),
+        Kind::Open(words) => format!("{}, or another name", listed(words.iter().copied())),
         Kind::Dscp => format!("a whole number from 0 to {}, or a name such as \"EF\"", Dscp::MAX.0),
         Kind::TrafficClass => "the name of a traffic class".to_string(),
         Kind::Port => form(&Kind::Integer { min: 0, max: 65_535 }),
@@ -150,7 +151,7 @@ fn integer(node: &Node, min: u64, max: u64, quoted: &str) -> Result<u64, String>
     whole(node, min, max, quoted, &form(&Kind::Integer { min, max }))
 }
 
-/// Returns a whole number, or the value for no limit.
+/// Returns a whole number, or the value that means no limit.
 fn limit(node: &Node, min: u64, max: u64, quoted: &str) -> Result<Value, String> {
     let expected = form(&Kind::Limit { min, max });
     match &node.value {
@@ -198,8 +199,8 @@ fn size(node: &Node, min: Packets, quoted: &str) -> Result<Value, String> {
         Size::Bdp(x) if min.get() > 0 && x == 0.0 => {
             return Err(format!("`{size}` is too small; it must be above zero"));
         }
-        // Larger than any buffer: the product of this number and a bandwidth-delay product must
-        // remain a sensible size.
+        // The limit exceeds any real buffer. It exists because the product of this number and a
+        // bandwidth-delay product must remain a sensible size.
         Size::Bdp(x) if x > 1e6 => {
             return Err(format!("`{size}` is too large; it must be at most 1000000bdp"));
         }

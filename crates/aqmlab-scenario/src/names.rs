@@ -1,7 +1,7 @@
 //! Valid names.
 
-/// Returns why `name` cannot be the name of a part of the network, which becomes part of paths,
-/// file names and columns.
+/// Returns why `name` cannot name a part of the network. Such names become part of paths, file
+/// names and columns.
 pub(crate) fn name_flaw(name: &str) -> Option<&'static str> {
     if name.is_empty() || name.chars().count() > 64 {
         return Some("is not a name; a name has 1 to 64 characters");

@@ -9,10 +9,10 @@ use crate::pass::{Pass, Section};
 use crate::plan::{ClassPlan, LinkPlan, Plan, PopulationPlan, Sessions, Workload};
 use crate::traffic::Number;
 
-/// A class distinguishes its connections by 32 bits.
+/// A class distinguishes its connections by a 32-bit number.
 const MOST_CONNECTIONS: f64 = u32::MAX as f64;
 
-/// A load of this many times a link's rate is a mistake unless a class allows it.
+/// A load of this many times a link's rate counts as a mistake unless the class allows it.
 const OVERLOAD: f64 = 10.0;
 
 /// The packets without payload that a connection sends in each direction: SYN and FIN.
@@ -60,10 +60,11 @@ impl ClassPlan {
         of(&self.path, requests) + of(&self.return_path, responses)
     }
 
-    /// Returns the largest number of connections opened at a rate that are open at the same time,
-    /// or `None` if none is opened at a rate. Connections that the narrowest link on their path
-    /// cannot carry accumulate until the end of the run. Of the other connections, as many are open
-    /// as arrive during the lifetime of one; that lifetime does not include slow start.
+    /// Returns the largest number of connections of the class that are open at the same time, or
+    /// `None` if they do not open at a rate. Connections that the narrowest link on their path
+    /// cannot carry accumulate until the end of the run. The number of other connections that are
+    /// open is the number that arrive during the lifetime of one; that lifetime does not include
+    /// slow start.
     pub(crate) fn most_open(&self, plan: &Plan) -> Option<f64> {
         let (per_s, mean) = (self.population.per_s()?, self.mean_connection()?);
         let carried =
@@ -100,8 +101,8 @@ impl Pass<'_, '_> {
     }
 
     /// Checks that connections opened at a rate can all be distinguished, and that they do not
-    /// offer many times a link's rate. Reports the first error. `numbers` are those of the classes
-    /// of `plan`.
+    /// offer many times a link's rate. Reports the first error. `numbers` has an entry for each
+    /// class of `plan`.
     pub(crate) fn rates_are_sound(&mut self, plan: &Plan, numbers: &[Number]) -> bool {
         let mut few = true;
         for (class, number) in plan.classes.iter().zip(numbers) {

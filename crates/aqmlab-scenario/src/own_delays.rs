@@ -1,4 +1,4 @@
-//! Decides where the delays are placed that clouds draw, or traces give, for clients and servers.
+//! Decides where to place the delays that clouds draw, or traces give, for clients and servers.
 
 use aqmlab_traffic::{Distribution, End};
 use aqmlab_units::Span;
@@ -56,8 +56,8 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Returns where the connections' own delays in a class come from, if they have any, and whether
-/// they apply: they do not if an `rtt` is written.
+/// Returns what gives the connections of a class delays of their own, if anything does, and whether
+/// these delays apply: they do not if an `rtt` is written.
 fn owner(class: &ClassPlan) -> Option<(&'static str, bool)> {
     match (&class.population, &class.workload) {
         (PopulationPlan::Cloud(cloud), _) => Some(("PackMime-HTTP", cloud.own_delays)),

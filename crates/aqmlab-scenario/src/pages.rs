@@ -21,7 +21,7 @@ impl Pass<'_, '_> {
         Some((PopulationPlan::Pages(Arc::new(plan?)), users?))
     }
 
-    /// Returns what the connections of a class of pages carry; the users request it.
+    /// Returns the workload of a class of pages: its users determine what the connections carry.
     pub(crate) fn multiplexed(&mut self, section: &Section<'_>) -> Option<Workload> {
         let (tcp, tcp_settings) = self.tcp(section)?;
         Some(Workload::Sessions { sessions: Sessions::Pages, tcp: Box::new(tcp), tcp_settings })

@@ -24,7 +24,8 @@ pub(crate) fn is_part(node: &Node, param: &Param) -> bool {
         && matches!(&node.value, Tree::Text(text) if text.trim_end().ends_with(UNIT))
 }
 
-/// Returns the value of `param` in `entry`, as the file would give it under the parameter's own name.
+/// Returns the value of `param` in `entry`, converted to the notation that belongs to the parameter's own
+/// name.
 pub(crate) fn by_its_name(entry: &Entry, param: &Param) -> Node {
     param
         .alias(&entry.key)
@@ -52,7 +53,7 @@ impl Pass<'_, '_> {
         value.map_err(|message| self.error(&node.at, path, message)).ok()
     }
 
-    /// Returns the share of the buffer that is requested.
+    /// Returns the requested share of the buffer.
     fn share_of_buffer(&self, node: &Node) -> Result<f64, String> {
         let Tree::Text(text) = &node.value else { unreachable!("`is_part` has checked that it is a string") };
         let number = text.trim_end().strip_suffix(UNIT).unwrap_or_default().trim();

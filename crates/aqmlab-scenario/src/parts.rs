@@ -1,9 +1,9 @@
 //! The parts of the program that determine a plan's result, each with its version.
 //!
 //! The version of a part is defined in the part's source and is incremented when the part's results change. A
-//! plan has the parts that it uses, so a correction of one part does not affect plans without it. Code below
-//! all parts (units, parameters) has no version: a change there that alters results counts as a change of the
-//! parts whose results it alters.
+//! plan lists only the parts that it uses, so correcting one part does not affect plans that do not use it.
+//! Code below all parts (units, parameters) has no version: a change there that alters results counts as a
+//! change of the parts whose results it alters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -127,7 +127,7 @@ fn add_inner_of(names: &mut BTreeSet<String>, value: &Value) {
 }
 
 /// Returns the kinds of traffic that a workload uses and that have versions. Transfers of one size
-/// have none, because they are only a list of starts.
+/// have no version because they are only a list of starts.
 fn workload(workload: &Workload) -> &'static [&'static str] {
     match workload {
         Workload::Bulk { .. } => &[],

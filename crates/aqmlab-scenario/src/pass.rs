@@ -98,7 +98,7 @@ impl Pass<'_, '_> {
         self.report.error(at, path, message);
     }
 
-    /// Returns the section at `node`, its keys checked.
+    /// Returns the section at `node` after checking its keys.
     pub(crate) fn section<'n>(
         &mut self,
         node: &'n Node,
@@ -110,7 +110,7 @@ impl Pass<'_, '_> {
         Some(section)
     }
 
-    /// Returns the section at `node`, its keys not yet checked.
+    /// Returns the section at `node` without checking its keys.
     pub(crate) fn open_section<'n>(
         &mut self,
         node: &'n Node,
@@ -328,8 +328,8 @@ impl Pass<'_, '_> {
 }
 
 impl Pass<'_, '_> {
-    /// Returns free text at a key, empty if it is not written. The text must not contain control
-    /// characters, which a terminal would obey, except those in `also`.
+    /// Returns the free text at a key, or an empty text if the key is not written. The text must
+    /// not contain control characters, which a terminal would obey, except those in `also`.
     pub(crate) fn prose(&mut self, section: &Section<'_>, key: &str, also: &[char]) -> Option<String> {
         if section.node(key).is_none() {
             return Some(String::new());
@@ -369,7 +369,7 @@ impl Pass<'_, '_> {
     typed!(bytes, Value::Size(Size::Bytes(v)) => v, Bytes);
 }
 
-/// Returns a flag that is written under another tool's name, where the tool may write 0 or 1, as Tcl does.
+/// Returns the flag at a key, if it is written under another tool's name as 0 or 1, the notation of Tcl.
 fn flag_of_another_tool(section: &Section<'_>, field: &Field) -> Option<Value> {
     let by_alias = section.table.get(field.name).is_none();
     match (field.form, &section.node(field.name)?.value) {

@@ -187,7 +187,7 @@ pub struct ClassPlan {
     pub population: PopulationPlan,
     /// When each flow starts; if [`ClassPlan::seed_starts`] is given, this covers the times of all seeds.
     pub start: Distribution,
-    /// When each flow starts in the run of each seed, if the file gives lists by seed.
+    /// When each flow starts in the run with each seed, if the file gives a list per seed.
     pub seed_starts: Option<SeedStarts>,
     /// When each flow stops sending, if before the end of the run.
     pub stop_at: Option<Span>,
@@ -199,7 +199,7 @@ pub struct ClassPlan {
     pub placed: [bool; 2],
     /// Loss probability of a flow's data packets on its sender's access link.
     pub access_loss: f64,
-    /// The code point of differentiated services that each packet carries in both directions.
+    /// The differentiated services code point (DSCP) of each packet, in both directions.
     pub dscp: Dscp,
     /// The port of the server's end of each flow.
     pub port: u16,
@@ -303,9 +303,9 @@ impl SeedStarts {
 pub struct Access {
     /// Rate of each access link, in each direction.
     pub rate: Rate,
-    /// Base round-trip time over flows: twice the propagation delay of path and access links
-    /// together. The access links, one per direction at each end that has them, evenly share the
-    /// part of this time that exceeds the propagation delay of the path.
+    /// Distribution of the base round-trip time over the flows: twice the propagation delay of the
+    /// path and the access links together. The access links, one per direction at each end that has
+    /// them, evenly share the part of this time that exceeds the propagation delay of the path.
     pub rtt: Distribution,
     /// Whether the sender has access links, and whether the receiver has them; at least one of the two has.
     pub ends: [bool; 2],
@@ -382,9 +382,9 @@ pub enum Sessions {
     },
     /// Any number of exchanges on each connection.
     Requests(Arc<ExchangePlan>),
-    /// The exchanges that the cloud of the connections assigns to them.
+    /// The exchanges that the cloud assigns to each connection.
     Web,
-    /// The objects that the users of the connections request, page by page.
+    /// The objects that the users request on the connections, page by page.
     Pages,
 }
 
@@ -472,11 +472,11 @@ pub struct DelayPlan {
 pub enum StageDelay {
     /// A separate draw for each flow and direction.
     Drawn(Distribution),
-    /// The distance of this end of the connection from the edge of the network, as the connection's
-    /// cloud has drawn it.
+    /// The one-way delay between this end of the connection and the edge of the network, as the
+    /// connection's cloud has drawn it or its trace gives it.
     Carried(End),
-    /// A distance from PackMime-HTTP's distribution for this end: one draw per flow, the same in
-    /// both directions.
+    /// A one-way delay from PackMime-HTTP's distribution for this end: one draw per flow, the same
+    /// in both directions.
     Packmime(End),
 }
 
@@ -581,8 +581,8 @@ pub struct PacketChoice {
 pub struct LivePlan {
     /// Version of the Internet Protocol.
     pub ip: IpVersion,
-    /// Time after the end of the run for which packets in flight are still forwarded before the
-    /// books are closed.
+    /// How long packets in flight are still forwarded after the end of the run, before the books
+    /// are closed.
     pub drain: Span,
     /// How the router waits for the next departure.
     pub wait: Wait,

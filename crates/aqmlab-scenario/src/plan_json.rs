@@ -158,7 +158,7 @@ pub struct ClassJson {
     pub path: Vec<String>,
     /// Links back, in order.
     pub return_path: Vec<String>,
-    /// When each flow starts; `null` if the workload's file gives it.
+    /// When each flow starts; `null` if the workload's file gives the starts.
     pub start_ns: Option<DistributionJson<u64>>,
     /// The seed of the first list of `start_ns.seeds`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -169,7 +169,7 @@ pub struct ClassJson {
     pub access: Option<AccessJson>,
     /// Loss probability of a flow's data packets on its sender's own link.
     pub loss: f64,
-    /// The code point of each packet, if it is not best effort.
+    /// The DSCP of each packet, if it is not best effort.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dscp: Option<u8>,
     /// The port of the server's end of each flow, if it is not 5001.
@@ -185,7 +185,7 @@ pub struct ClassJson {
 pub struct AccessJson {
     /// Rate of each access link, in each direction.
     pub rate_bps: u64,
-    /// Base round-trip time over flows.
+    /// Distribution of the base round-trip time over the flows.
     pub rtt_ns: DistributionJson<u64>,
     /// The end that has access links, if only one has.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -507,7 +507,7 @@ pub struct DelayJson {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HostDelayJson {
-    /// the delay that the connection's cloud has drawn
+    /// the delay that the connection's cloud has drawn or its trace gives
     Cloud(HostJson),
     /// a draw per flow from PackMime-HTTP's distribution
     Packmime(HostJson),
@@ -605,7 +605,7 @@ pub struct RequestRecordJson {
 pub struct LiveJson {
     /// Version of the Internet Protocol.
     pub ip: u64,
-    /// Time after the end of the run for which packets in flight are still forwarded.
+    /// How long packets in flight are still forwarded after the end of the run.
     pub drain_ns: u64,
     /// How the router waits: `hybrid` or `epoll`.
     pub wait: &'static str,

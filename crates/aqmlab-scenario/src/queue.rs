@@ -20,11 +20,12 @@ use crate::suggest::{listed, no_such};
 use crate::topology::{LinkDraft, Network};
 use crate::tree::{Node, Table, Tree};
 
-const RTT_RULE: &str = "mean of `rtt` and delay stages over the TCP classes that cross the link (over all, if none is \
-                        TCP), weighted by their flows";
+const RTT_RULE: &str = "mean of `rtt` plus delay stages over the TCP classes that cross the link (over all classes if \
+                        none is TCP), weighted by their numbers of flows";
 /// The buffer that a queue has by default if there is no round-trip time.
 const UNWRITTEN_LIMIT: Size = Size::Packets(Packets::new(1000));
-const PACKET_RULE: &str = "mean packet of the classes that cross the link, weighted by their flows";
+const PACKET_RULE: &str =
+    "mean packet size of the classes that cross the link, weighted by their numbers of flows";
 
 impl Pass<'_, '_> {
     /// Returns all links with their queues resolved.
@@ -99,7 +100,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns why the simulator cannot have this link's queue, if it is a queue of the kernel.
+    /// Returns why the simulator cannot build this link's queue, if that is a queue of the kernel.
     fn only_a_kernels(&mut self, draft: &LinkDraft<'_>) -> Option<Problem> {
         let named = match &draft.queue?.value {
             Tree::Table(table) => table.get(QUEUE_KIND)?,

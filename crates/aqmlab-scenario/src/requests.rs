@@ -71,7 +71,7 @@ impl Pass<'_, '_> {
         Some(CloudPlan { per_s: per_s?, pauses, persistent, own_delays: section.node("rtt").is_none() })
     }
 
-    /// Returns the workload of a cloud's connections, whose contents come from the cloud.
+    /// Returns the workload of a cloud's connections, whose exchanges the cloud draws.
     pub(crate) fn web(&mut self, section: &Section<'_>) -> Option<Workload> {
         let (tcp, tcp_settings) = self.tcp(section)?;
         Some(Workload::Sessions { sessions: Sessions::Web, tcp: Box::new(tcp), tcp_settings })
@@ -120,15 +120,15 @@ impl Pass<'_, '_> {
     }
 
     /// Checks that the settings of a class of requests agree with each other. `propagation` is the
-    /// delay of the class's path in both directions together.
+    /// delay of the class's path, summed over both directions.
     pub(crate) fn check_requests(&mut self, section: &Section<'_>, plan: &ClassPlan, propagation: Span) {
         let rtt = plan.access.as_ref().map(|access| &access.rtt);
         match &plan.population {
             PopulationPlan::List => {}
             PopulationPlan::Arrivals(_) | PopulationPlan::Cloud(_) => {
                 if let Some(Distribution::Spread { .. }) = rtt {
-                    let message = "`spread` needs a known number of flows, but the number of connections at \
-                                   a `rate` is not known in advance; write `uniform`";
+                    let message = "`spread` needs a known number of flows, but the number of connections that \
+                                   open at a `rate` is not known in advance; write `uniform`";
                     self.error(&section.at("rtt"), &section.sub("rtt"), message);
                 }
             }
@@ -143,7 +143,7 @@ impl Pass<'_, '_> {
                 let thinks = plan.population.think().is_some_and(|think| !think.mean().is_zero());
                 let travels = !propagation.is_zero() || rtt.is_some_and(|rtt| !rtt.mean().is_zero());
                 if !thinks && !travels {
-                    let message = "without think time and without any path delay, a user opens endlessly many \
+                    let message = "without think time and without any path delay, a user opens infinitely many \
                                    connections at the same instant; write a longer `think`";
                     self.error(&section.at("think"), &section.sub("think"), message);
                 }

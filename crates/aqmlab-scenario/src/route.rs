@@ -6,8 +6,9 @@ use aqmlab_units::Span;
 
 use crate::topology::LinkDraft;
 
-/// Returns the links from node `from` to node `to`, in order: fewest hops, then the least
-/// propagation delay, then the links that come first in the file. `None` if there is no path.
+/// Returns the links from node `from` to node `to`, in order, or `None` if there is no path. Among
+/// all paths, takes the one with the fewest hops, then the least propagation delay, then the links
+/// that come first in the file.
 pub(crate) fn shortest(links: &[LinkDraft<'_>], nodes: usize, from: usize, to: usize) -> Option<Vec<usize>> {
     let mut best: Vec<Option<(u64, Span)>> = vec![None; nodes];
     let mut last: Vec<Option<usize>> = vec![None; nodes];

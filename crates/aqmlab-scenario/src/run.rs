@@ -87,7 +87,7 @@ impl Pass<'_, '_> {
         let section = self.section(node, "stop", STOP)?;
         let completed = section.node("completed").map(|node| self.completed(&section, node, classes));
         let condition = section.node("condition").map(|node| self.condition(&section, node, links));
-        // An outer `None` means that nothing is written, and an inner one that it is invalid.
+        // An outer `None` means that the key is not written, an inner `None` that its value is invalid.
         Some(Stop {
             at: end?.at,
             completed: match completed {
@@ -117,7 +117,7 @@ impl Pass<'_, '_> {
         let plans = || counted.iter().map(|&class| &classes[class].plan);
         let flaw = |plan: &ClassPlan| match of {
             Completed::Flows if !plan.completes() => {
-                Some("never complete; bulk traffic with `bytes` and traces do")
+                Some("never complete; those of bulk traffic with `bytes` and of traces do")
             }
             Completed::Requests if !plan.workload.makes_requests() => {
                 Some("make no requests; those of `requests`, `packmime` and traces with responses do")

@@ -95,8 +95,8 @@ fn value_json(value: &Value) -> (&'static str, Json) {
     }
 }
 
-/// Returns a list, with its unit if all values have the same one. Otherwise, each value in the list
-/// is under the name of its unit.
+/// Returns a list, with its unit if all values have the same one. Otherwise, each item of the list
+/// is an object that holds the value under the name of its unit.
 fn list_json(items: &[Value]) -> (&'static str, Json) {
     let items: Vec<_> = items.iter().map(value_json).collect();
     let unit = items.first().map_or("", |(unit, _)| unit);
@@ -210,7 +210,7 @@ fn forms(generator: &mut SchemaGenerator, kind: &Kind) -> Vec<(&'static str, Jso
     }
 }
 
-/// Returns a value under the name of its unit.
+/// Returns the schema of an object that holds a value under the name of its unit.
 fn named(unit: &str, value: &Json) -> Json {
     json!({ "type": "object", "properties": { unit: value }, "required": [unit], "additionalProperties": false })
 }

@@ -11,7 +11,7 @@ use crate::plan::{Sessions, Workload};
 use crate::trace::{Schedule, Trace};
 
 impl Pass<'_, '_> {
-    /// Reads `on_off_tcp`: greedy or in bursts.
+    /// Reads a class of `kind = "on_off_tcp"`, whose connections are greedy or send bursts.
     pub(crate) fn on_off_tcp(&mut self, section: &Section<'_>) -> Option<Workload> {
         let off = self.drawn(section, "off");
         let begin = self.begin(section);

@@ -79,7 +79,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Returns a whole number of the file, or its default.
+/// Returns a whole number from the file, or its default.
 fn whole(file: &Section<'_>, key: &str) -> Option<u64> {
     let field = FILE.iter().find(|field| field.name == key)?;
     let Form::One(Kind::Integer { min, max }) = field.form else { return None };

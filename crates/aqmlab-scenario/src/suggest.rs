@@ -1,4 +1,5 @@
-//! The nearest valid word for a wrong one, by edits: insert, delete, replace, swap of neighbours.
+//! The valid word nearest to a wrong one, measured by the number of edits: insertions, deletions,
+//! replacements, and swaps of neighbouring characters.
 
 use strsim::osa_distance;
 

@@ -57,7 +57,7 @@ fn value(node: &Node) -> String {
     }
 }
 
-/// Returns the shortest digits that read back as the same number.
+/// Returns the shortest decimal text that parses to the same number.
 fn float(x: f64) -> String {
     if x.is_finite() { format!("{x:?}") } else { x.to_string().to_lowercase() }
 }

@@ -75,7 +75,7 @@ impl<'n> Place<'_, 'n> {
 const STAND_IN_RATE: Rate = Rate::mbit(1);
 
 impl Pass<'_, '_> {
-    /// Returns the network of the file.
+    /// Returns the network that the file describes.
     pub(crate) fn network<'n>(&mut self, file: &Section<'n>) -> Option<Network<'n>> {
         let Some(node) = file.node("topology") else {
             let field = FILE.iter().find(|f| f.name == "topology").expect("a file has a topology");
@@ -139,7 +139,7 @@ impl Pass<'_, '_> {
         let mut others = vec!["kind"];
         for entry in section.table.entries.iter().filter(|e| number(&e.key).is_some()) {
             others.push(&entry.key);
-            // If the number of hops is wrong, their tables are not reported in addition.
+            // If `hops` itself is wrong, tables of hops that may not exist are not reported as well.
             let there = number(&entry.key).is_some_and(|n| n >= 1 && hops.is_none_or(|most| n <= most));
             if let (Some(hops), false) = (hops, there) {
                 let message =
@@ -297,7 +297,7 @@ impl Pass<'_, '_> {
     fn no_way_back(&mut self, own: &Section<'_>) {
         for key in own.fields.iter().map(|f| f.name).filter(|name| name.starts_with("reverse_")) {
             if own.node(key).is_some() {
-                let message = format!("there is no way back with `duplex = false`; leave `{key}` out");
+                let message = format!("there is no reverse link with `duplex = false`; leave `{key}` out");
                 self.error(&own.at(key), &own.sub(key), message);
             }
         }
@@ -350,8 +350,9 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Returns the name that item number `index` (from 0) of the array of tables `list` has in paths:
-/// its own name or, if it has none, the ends of a link, or the position of any other item.
+/// Returns the name by which paths address item number `index` (from 0) of the array of tables
+/// `list`: its own name or, if it has none, its two ends (for a link) or its position (for any
+/// other item).
 pub(crate) fn item_name(list: &str, index: usize, item: &Tree) -> String {
     let text = |key: &str| match item {
         Tree::Table(table) => match table.get(key).map(|n| &n.value) {

@@ -35,8 +35,8 @@ pub(crate) struct ClassDraft {
     pub(crate) path: String,
 }
 
-/// Describes the number of a class, which is its `count`, `users` or `rate`: its place, and whether
-/// it may be too large.
+/// The key that gives a class's number of flows, users or connections per second (`count`, `users`
+/// or `rate`): its place, and whether its value may overload links.
 pub(crate) struct Number {
     /// Its place.
     pub(crate) at: At,
@@ -47,7 +47,7 @@ pub(crate) struct Number {
 }
 
 impl Pass<'_, '_> {
-    /// Returns the classes of the file.
+    /// Returns the traffic classes in the file.
     pub(crate) fn classes(&mut self, file: &Section<'_>, network: &Network<'_>) -> Option<Vec<ClassDraft>> {
         let items = self.items(file, "traffic")?;
         if items.is_empty() {
@@ -235,7 +235,8 @@ impl Pass<'_, '_> {
         }
         let way = |a, b| route::shortest(&network.links, network.nodes.len(), a, b);
         let (there, back) = (way(from, to), way(to, from));
-        // In a network with errors, a missing path is not an error of the traffic.
+        // If the description of the network has errors, a missing path is not reported as an error of the
+        // traffic.
         if !self.report.is_clean_of("link") || !self.report.is_clean_of("node") {
             return Some((there?, back?));
         }
@@ -489,7 +490,7 @@ impl List {
     }
 }
 
-/// Returns the propagation delay of the path in both directions together, excluding access links.
+/// Returns the propagation delay of the path, summed over both directions, excluding access links.
 fn propagation(network: &Network<'_>, there: &[usize], back: &[usize]) -> Span {
     there.iter().chain(back).fold(Span::ZERO, |sum, &l| sum + network.links[l].delay)
 }
@@ -500,7 +501,7 @@ fn ten_times(rate: Rate) -> Rate {
     Rate::bps(rate.as_bps().saturating_mul(10)).min(max)
 }
 
-/// Returns the place of the name of an item.
+/// Returns the place of an item's name.
 fn name_at(node: &Node) -> At {
     match &node.value {
         Tree::Table(table) => table.get("name").map_or_else(|| node.at.clone(), |n| n.at.clone()),

@@ -62,8 +62,8 @@ impl Pass<'_, '_> {
         clean
     }
 
-    /// Returns the origin of a value written under another tool's name, with a note if it has a different
-    /// meaning there.
+    /// Returns the origin of a value written under another tool's name, with a note if the value has a
+    /// different meaning in that tool.
     fn origin_of_alias(&self, alias: &Alias, written: &Node) -> Origin {
         let differs =
             matches!(alias.reading, Reading::Words(..) | Reading::Inverse | Reading::ZeroIsUnlimited)
@@ -192,8 +192,8 @@ impl Pass<'_, '_> {
         Some(Value::Port { number: number as u16, classes })
     }
 
-    /// Reports a parameter that its owner refuses, at the place where it is written or the nearest
-    /// place that exists.
+    /// Reports a parameter that a discipline or TCP refuses, at the place where it is written or
+    /// the nearest place that exists.
     pub(crate) fn param_error(
         &mut self,
         error: &ParamError,

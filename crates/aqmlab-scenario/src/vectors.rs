@@ -16,15 +16,16 @@ const MOST_CONNECTIONS: usize = 10_000_000;
 pub struct ConnectionVector {
     /// When the client opens it.
     pub start: Instant,
-    /// The one-way distances of client and server from the edges of the network, if the connection
-    /// has its own delays.
+    /// The one-way delays of client and server to the edges of the network, if the connection has
+    /// its own delays.
     pub delays: Option<[Span; 2]>,
     /// The exchanges of the connection in order, at least one.
     pub exchanges: Vec<PlannedExchange>,
 }
 
 impl ClassPlan {
-    /// Returns the connections that open no later than `until` in a run with this seed, in their order.
+    /// Returns the connections that open no later than `until` in a run with this seed, in the order in
+    /// which they open.
     ///
     /// # Errors
     /// If the class has no exchanges, or the network decides when its connections open. The error
@@ -47,7 +48,7 @@ impl ClassPlan {
         while let Some(next) = wake.filter(|wake| wake.at <= until) {
             if vectors.len() == MOST_CONNECTIONS {
                 return Err(format!(
-                    "more than {MOST_CONNECTIONS} connections of \"{}\" open up to {}; write a shorter duration",
+                    "more than {MOST_CONNECTIONS} connections of \"{}\" open within {}; write a shorter duration",
                     self.name,
                     until.saturating_since(Instant::ZERO)
                 ));

@@ -106,7 +106,7 @@ fn small_buffers(plan: &Plan, all: &mut Vec<String>) {
     }
 }
 
-/// Warns of unresponsive traffic that alone exceeds a link.
+/// Warns of unresponsive traffic that by itself exceeds a link's rate.
 fn floods(plan: &Plan, all: &mut Vec<String>) {
     for (i, link) in plan.links.iter().enumerate() {
         let crossing = plan.classes.iter().filter(|c| c.path.contains(&i));
@@ -125,7 +125,7 @@ fn floods(plan: &Plan, all: &mut Vec<String>) {
     }
 }
 
-/// Warns of access links that are slower than the links that they feed.
+/// Warns of access links that are slower than the rate at which a flow sends datagrams over them.
 fn narrow_access(plan: &Plan, all: &mut Vec<String>) {
     for class in &plan.classes {
         let (Some(access), Workload::Packets { rate, .. } | Workload::OnOff { rate, .. }) =
@@ -142,7 +142,7 @@ fn narrow_access(plan: &Plan, all: &mut Vec<String>) {
     }
 }
 
-/// Warns of PI gains with which the loop with TCP oscillates.
+/// Warns of PI gains that make the control loop with TCP oscillate.
 fn unstable_controllers(plan: &Plan, all: &mut Vec<String>) {
     for link in plan.links.iter().filter(|l| l.queue.kind() == "pi") {
         let Ok(Some((tcp, margin))) = pi_phase_margin(&link.queue) else {

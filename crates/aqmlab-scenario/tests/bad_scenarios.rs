@@ -1,6 +1,6 @@
 //! Every file in `tests/bad_scenarios` is refused with exactly the message in the file next to it.
 //!
-//! `UPDATE_SNAPSHOTS=1` rewrites the messages; the diff is the review.
+//! `UPDATE_SNAPSHOTS=1` rewrites the messages; review the diff.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -351,8 +351,8 @@ fn a_part_of_the_buffer_moves_with_the_buffer() {
     };
     let parts = "kind = \"red\", min_th = \"0.25buffer\", max_th = \"0.75 buffer\"";
     assert_eq!(queue(&format!("{parts}, limit = \"36p\"")), ["9p", "27p"]);
-    // Parts are rounded to the nearest packet, keys may be in any order, and the limit may be under
-    // its other names.
+    // Parts are rounded to the nearest packet, keys may be in any order, and the limit may be
+    // written under one of its other names.
     assert_eq!(queue(&format!("limit_ = \"50p\", {parts}")), ["13p", "38p"]);
     assert_eq!(queue(&format!("{parts}, limit = \"100kB\", measure = \"bytes\"")), ["25kB", "75kB"]);
     let bdp = queue("kind = \"red\", limit = \"2bdp\", min_th = \"0.25buffer\", max_th = \"0.5buffer\"");

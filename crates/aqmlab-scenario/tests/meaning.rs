@@ -406,7 +406,8 @@ fn memory_is_estimated_for_the_connections_that_pile_up() {
         let plan = at_a_rate(rate, "allow_overload = true\n").unwrap().arms.remove(0);
         aqmlab_scenario::estimate::memory(&plan).total().get() / 1024
     };
-    // As many connections are open as are opened during the lifetime of one: two round trips of 20 ms.
+    // The number of open connections is the number that open during the lifetime of one: two round trips of
+    // 20 ms.
     assert_eq!(connections("50/s"), 2);
     // 917.109 of 1000 per second accumulate for 100 s; the other 82.891 per second take 40 ms each.
     assert_eq!(connections("1000/s"), 91_714);

@@ -33,7 +33,7 @@ fn every_example_on_the_page_is_understood() {
     let mut examples = 0;
     for block in page.split("```toml\n").skip(1) {
         let (example, _) = block.split_once("```").expect("a block of code ends");
-        // Fragments are shown in their place: the missing keys are added in front of them.
+        // Fragments become complete scenarios: the missing keys are added in front of them.
         let mut text = String::new();
         for (key, line) in [
             ("duration =", "duration = \"60s\"\n"),

@@ -1,4 +1,4 @@
-//! Sweeps: the cases, their content, and whether each case equals the scenario in its text.
+//! Sweeps: the cases, their content, and whether the text of each case describes the same scenario.
 
 use std::path::PathBuf;
 

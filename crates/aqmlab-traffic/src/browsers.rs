@@ -1,5 +1,5 @@
-//! Users with the kind of browser that was common around the year 2000: it fetches one page at a
-//! time, over parallel connections, with one request at a time on each.
+//! Users with browsers from around 2000: one page at a time, over parallel connections,
+//! with one request at a time on each.
 //!
 //! The structure is that of the UNC model of HTTP traffic: F. D. Smith, F. Hernandez Campos, K.
 //! Jeffay, D. Ott, "What TCP/IP Protocol Headers Can Tell Us About the Web", SIGMETRICS 2001. Its
@@ -23,9 +23,9 @@ use crate::step::ExchangeDone;
 /// The contents of the pages of a class, and the way in which browsers fetch them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BrowserPlan {
-    /// Number of objects in a page, not counting its document.
+    /// Number of objects of a page, not counting its document.
     pub embedded: Distribution<Count>,
-    /// Number of servers that host a page; its objects are divided evenly among them.
+    /// Number of servers of a page; its objects are divided evenly among them.
     pub servers: Distribution<Count>,
     /// Largest number of connections that a page has open at the same time.
     pub parallel: Distribution<Count>,
@@ -33,11 +33,11 @@ pub struct BrowserPlan {
     pub persistent: f64,
     /// Number of objects on a persistent connection, unless its server has fewer left.
     pub per_persistent: Distribution<Count>,
-    /// Time from the end of one page of a user to the beginning of the next.
+    /// Time from the end of a user's page to the next page.
     pub think: Distribution,
 }
 
-/// Identifies one of a page's draws by its position in the page's stream.
+/// The position of each of a page's draws in the page's stream.
 #[derive(Clone, Copy)]
 enum OfPage {
     Embedded = 0,
@@ -107,7 +107,7 @@ pub struct Browsers {
     spare: Vec<Box<UnderWay>>,
 }
 
-/// Kept to sixteen bytes for an idle user, because there may be many users.
+/// Kept to sixteen bytes while the user is idle because there may be many users.
 #[derive(Clone, Default, Debug)]
 struct User {
     /// Number of connections of all pages begun so far, whether opened or not.
@@ -126,8 +126,7 @@ struct UnderWay {
     connections: Vec<u32>,
     /// Its parallel connections.
     lanes: Vec<Lane>,
-    /// Number of wake-ups still to be requested, all for the same instant; each wake-up requests
-    /// the next one.
+    /// Number of wake-ups still to be requested, each by the previous one, all for the same instant.
     further_wakes: u32,
     /// Number of objects that have neither arrived nor failed.
     left: u32,
@@ -140,7 +139,7 @@ struct UnderWay {
     failed: bool,
 }
 
-/// One of the places for a page's parallel connections, used by one connection after another.
+/// One of a page's parallel connections, and in turn the connections that replace it.
 #[derive(Clone, Copy, Debug)]
 struct Lane {
     /// The number, within the page, of the connection that is open or opens next; a number beyond
@@ -165,7 +164,7 @@ impl Browsers {
         self.firsts.next()
     }
 
-    /// Opens a connection: either the first connection of a new page, or one that is due.
+    /// Opens a connection: either the first of a page, or one that is due.
     pub(crate) fn on_wake(&mut self, wake: Wake) -> Opening {
         let user = &mut self.users[wake.user as usize];
         let mut next = None;
@@ -248,7 +247,7 @@ impl Browsers {
         Reaction { wake: Some(wake), page: Some(ended) }
     }
 
-    /// Ends, at `now`, all pages that are in progress.
+    /// Ends the pages in progress, at `now`.
     pub(crate) fn give_up(&mut self, now: Instant) -> Vec<PageEnded> {
         let ended = self.users.iter_mut().enumerate().filter_map(|(index, user)| {
             let page = user.page.take()?;
@@ -294,7 +293,7 @@ impl UnderWay {
         (self.request, self.response) = (Bytes::ZERO, Bytes::ZERO);
     }
 
-    /// Records that an object has arrived on a lane.
+    /// Records the arrival of an object on a lane.
     fn arrived(&mut self, lane: usize, done: &ExchangeDone) {
         self.lanes[lane].arrived += 1;
         self.left -= 1;

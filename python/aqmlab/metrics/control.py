@@ -46,8 +46,8 @@ def backlog_error(run: Measured, queue: str, _class_name: str) -> float | None:
     "backlog_reach_s",
     label="q_ref reached after",
     unit="s",
-    definition="time from the start of the run at which the mean backlog of the last 10 s is first within"
-    " 20 % of q_ref",
+    definition="time from the start of the run at which the mean backlog of the preceding 10 s is first"
+    " within 20 % of q_ref",
     source="rise time of a controller; window and band are ours",
     better="less",
     from_samples=True,
@@ -63,8 +63,8 @@ def backlog_reach(run: Measured, queue: str, _class_name: str) -> float | None:
     "backlog_settling_s",
     label="q_ref held after",
     unit="s",
-    definition="time from the start of the run after which the mean backlog of the last 10 s stays within"
-    " 20 % of q_ref until the end; not defined if it does not, or does so for less than 60 s",
+    definition="time from the start of the run after which the mean backlog of the preceding 10 s stays"
+    " within 20 % of q_ref until the end; not defined if it does not, or does so for less than 60 s",
     source="settling time of a controller; window and band are ours",
     better="less",
     from_samples=True,
@@ -80,8 +80,8 @@ def backlog_settling(run: Measured, queue: str, _class_name: str) -> float | Non
     "probability_spread_percent",
     label="spread of p",
     unit="%",
-    definition="standard deviation of the law's probability over bins of 1 s in the second half of the run,"
-    " divided by its mean",
+    definition="standard deviation of the means of the law's probability over bins of 1 s in the second half"
+    " of the run, divided by the mean of these means",
     source="stability of the marking probability: Feng, Kandlur, Saha, Shin 2002",
     better="less",
     from_samples=True,

@@ -176,13 +176,13 @@ _counted(
     "spurious_retransmissions",
     "spurious retransmissions",
     "segments whose data a receiver already had in full when they arrived, in the measured interval",
-    "RFC 4015, section 1 (spurious: what is retransmitted had arrived)",
+    "RFC 4015, section 1 (spurious: the retransmitted data had already arrived)",
     "less",
 )
 _counted(
     "multiple_loss_windows",
     "windows with several losses",
-    "windows of data of which two or more segments were retransmitted, in the measured interval",
+    "windows of data from which two or more segments were retransmitted, in the measured interval",
     "Fall, Floyd 1996, section 1 (multiple losses in a window)",
     "less",
 )

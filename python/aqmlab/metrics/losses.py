@@ -57,7 +57,7 @@ def _loss(
         label=label,
         unit="%",
         definition=f"packets of the class dropped at any queue of {which}, divided by those that arrived at"
-        " the first queue of each path; for all classes whose data cross the queue if none is named",
+        " the first queue of each path; for all classes whose data cross the queue if no class is named",
         source=f"loss of a class over several congested links, as in Table I of {_WEIGLE}",
         better="less",
         by_kind=True,
@@ -72,13 +72,13 @@ def _loss(
 _loss("loss_percent", "loss", "its paths in both directions", lambda entry: (entry.path, entry.return_path))
 _loss(
     "loss_there_percent",
-    "loss there",
+    "loss, forward path",
     "the path from its senders or clients",
     lambda entry: (entry.path,),
 )
 _loss(
     "loss_back_percent",
-    "loss back",
+    "loss, return path",
     "the path back to its senders or clients",
     lambda entry: (entry.return_path,),
 )

@@ -42,8 +42,8 @@ def loss_bins(
     "idle_bins_percent",
     label="seconds with an idle link",
     unit="%",
-    definition="share of the bins (1 s each by default) in which the link sends at least two packets"
-    " of mean size less than its rate allows; not defined where the link adds bytes of its own",
+    definition="share of the bins (1 s each by default) in which the link sends less than its rate allows,"
+    " by at least two packets of mean size; not defined where the link adds bytes of its own",
     source=f"oscillation between loss and underutilisation: {_BLUE}; bins are ours",
     better="less",
     windowed=True,
@@ -105,7 +105,7 @@ def probability_short_sd(
 
 @metric(
     "backlog_spread_percent",
-    label="backlog, sd by mean",
+    label="backlog, sd / mean",
     unit="%",
     definition="standard deviation of the number of waiting packets, divided by the mean of that number",
     source="coefficient of variation of the queue",
@@ -127,7 +127,8 @@ def backlog_spread(run: Measured, queue: str, _class_name: str, window: Window) 
     " with the geometric distribution whose parameter is the share of arrivals that were marked; arrivals,"
     " drops and marks of the queue must be recorded one by one; not defined for fewer than 100 marks, or if"
     " nearly all arrivals are marked",
-    source=f"marks spaced evenly and randomly: {_BLUE}; Pearson's test, classes of at least 20 are ours",
+    source=f"marks spaced evenly and randomly: {_BLUE}; Pearson's test, with at least 20 gaps expected in"
+    " each class, is ours",
     windowed=True,
     from_samples=True,
 )

@@ -55,7 +55,7 @@ def lockout(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     label="starved",
     unit="%",
     definition="share of the pairs of a long-lived responsive flow and a 10 s window of the measured interval"
-    " in which the flow receives less than a tenth of the window's mean over these flows",
+    " for which the flow's goodput in the window is less than a tenth of the mean over these flows",
     source="lockout: RFC 2309, section 2 (others get no room in the queue); window and bound are ours",
     better="less",
     windowed=True,
@@ -158,8 +158,8 @@ def goodput_share(run: Measured, queue: str, class_name: str, window: Window) ->
     unit="%",
     definition="bytes acknowledged to the long-lived responsive flow with the most minus those to the one"
     " with the fewest, in the measured interval, divided by the mean over these flows",
-    source="cumulative ACK diagram, its width: Miskovic, Petrovic, Trajkovic, Implementation and performance"
-    " analysis of AQM mechanisms; dividing by the mean is ours",
+    source="width of the cumulative ACK diagram: Miskovic, Petrovic, Trajkovic, Implementation and"
+    " performance analysis of AQM mechanisms; dividing by the mean is ours",
     better="less",
     windowed=True,
     from_samples=True,

@@ -207,7 +207,7 @@ def _delay_percentile(percent: int) -> None:
         label=f"queueing delay, p{percent}",
         unit="s",
         definition=f"time from enqueue to dequeue that {percent} % of the packets do not exceed",
-        source="RFC 7928, section 2.6; histogram with bins of at most 1 %",
+        source="RFC 7928, section 2.6; histogram with bins up to 1 % wide",
         better="less",
     )
     def compute(run: Measured, queue: str, class_name: str) -> float | None:

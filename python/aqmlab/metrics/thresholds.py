@@ -129,9 +129,9 @@ def average_in_band(
     "average_longest_stay_s",
     label="RED's average in its band, longest stay",
     unit="s",
-    definition="longest time in which all samples of the law's average queue are between min_th and max_th,"
-    " both excluded; 0 if none of them is",
-    source=f"average brought within the thresholds: {_MISKOVIC}; requiring it without interruption is ours",
+    definition="longest time during which all samples of the law's average queue are between min_th and"
+    " max_th, both excluded; 0 if none of them is",
+    source=f"average brought within the thresholds: {_MISKOVIC}; that it must stay there is ours",
     better="more",
     windowed=True,
     from_samples=True,
@@ -152,9 +152,9 @@ def average_longest_stay(run: Measured, queue: str, _class_name: str, window: Wi
     "average_converged_s",
     label="RED's average converged after",
     unit="s",
-    definition="time from the start of the run after which the samples of the law's average queue first are"
+    definition="time from the start of the run after which the samples of the law's average queue are first"
     " between min_th and max_th, both excluded, for 10 s without interruption; not defined if they never are",
-    source=f"convergence of Adaptive RED: {_MISKOVIC}-C; 10 s are ours",
+    source=f"convergence of Adaptive RED: {_MISKOVIC}-C; the 10 s are ours",
     better="less",
     parameters=(Parameter("hold", "s", "required time without interruption", HOLD_S),),
     from_samples=True,

@@ -1,7 +1,7 @@
 """Metrics of users' waiting times: times and numbers of responses and pages.
 
 They are undefined for a class without requests, and those of pages for a class that fetches none.
-Percentiles and shares come from histograms with bins of at most 1 %. Each can be limited to some
+Percentiles and shares come from histograms with bins up to 1 % wide. Each can be limited to some
 size bands: ``response_time_p90_s{below=10kB}``.
 """
 
@@ -48,7 +48,7 @@ def _define(waits: Waits, *, timed: str, of_sizes: str, source: str, ended: dict
         Parameter(
             BELOW,
             "B",
-            f"an exclusive upper limit of the {of_sizes}; it must be the lower end of a size band; by default"
+            f"an exclusive upper limit on the {of_sizes}; it must be the lower end of a size band; by default"
             " there is no limit",
         ),
     )
@@ -91,9 +91,9 @@ def _reached(waits: Waits, timed: str, sizes: _Sizes) -> None:
         waits.metric("reached_s"),
         label=f"{waits.time} reached",
         unit="s",
-        definition=f"time within which a share of the {waits.many} was completed ({timed}); it is the inverse"
-        f" of `{waits.metric('within_percent')}`, so failed and censored {waits.many} count as they do there;"
-        " not defined if that share is not reached",
+        definition=f"time within which a given share of the {waits.many} was completed ({timed}); it is the"
+        f" inverse of `{waits.metric('within_percent')}`, so failed and censored {waits.many} count as they"
+        " do there; not defined if that share is not reached",
         source="E. L. Kaplan and P. Meier, Journal of the American Statistical Association 53, 1958,"
         " section 1 (the reduced sample)",
         better="less",
@@ -134,10 +134,10 @@ def _distribution(waits: Waits, timed: str, sizes: _Sizes) -> None:
         waits.metric("within_percent"),
         label="completed in time" if waits is REQUESTS else f"{waits.many} completed in time",
         unit="%",
-        definition=f"{waits.many} that were completed within a time ({timed}), as a share of those for which"
-        f" this is known: a failed {waits.one} never completes, and one that had not"
-        " ended at the end of the run counts only for times that it had waited by then; as a function of the"
-        f" time it is the distribution function of the {waits.time}s",
+        definition=f"{waits.many} that were completed within a given time ({timed}), as a share of those for"
+        f" which this is known: a failed {waits.one} never completes, and one that had not"
+        " ended at the end of the run counts only for times no longer than it had waited by then; as a"
+        f" function of that time, it is the distribution function of the {waits.time}s",
         source="E. L. Kaplan and P. Meier, Journal of the American Statistical Association 53, 1958,"
         " section 1 (the reduced sample)",
         better="more",
@@ -156,7 +156,7 @@ def _distribution(waits: Waits, timed: str, sizes: _Sizes) -> None:
         unit="%",
         definition=f"area under the distribution function of the {waits.time}s"
         f" (`{waits.metric('within_percent')}`) from 0 to a time, divided by that time: 100 % if every"
-        f" {waits.one} were completed at once",
+        f" {waits.one} were completed immediately",
         source="ours: the mean of the distribution function over the times that a plot of it shows",
         better="more",
         parameters=parameters,
@@ -201,7 +201,7 @@ def _ended(waits: Waits, how: str, better: str, definition: str, sizes: _Sizes) 
         Parameter("low", "bit/s", "the lowest rate; none if not given"),
         Parameter("high", "bit/s", "the highest rate; none if not given"),
         Parameter(AT_LEAST, "B", "the smallest size of a response; none if not given"),
-        Parameter(BELOW, "B", "an exclusive upper limit of the size of a response; none if not given"),
+        Parameter(BELOW, "B", "an exclusive upper limit on the size of a response; none if not given"),
     ),
     from_samples=True,
 )

@@ -36,8 +36,8 @@ pub const FILE: &[Field] = &[
     ruled(
         "duration",
         Form::One(RUN_TIME),
-        "`at` of [stop]",
-        "the latest end of a run; short for `at` of [stop]",
+        "`at` in [stop]",
+        "the latest end of a run; shorthand for `at` in [stop]",
     ),
     default(
         "warmup",

@@ -1,4 +1,4 @@
-//! The keys of the network: topologies, routers, links and their faults, delay stages.
+//! The keys of the network: topologies, routers, links and their faults, and delay stages.
 
 use aqmlab_params::{Default, Kind};
 use aqmlab_units::Span;
@@ -146,7 +146,7 @@ pub const DELAY_RULE: &[Field] = &[
         "jitter",
         Form::One(DELAY),
         Default::Span(Span::ZERO),
-        "largest additional delay of each packet, uniformly drawn; packets of a flow keep their order",
+        "additional delay of each packet, drawn uniformly from zero to this value; packets of a flow keep their order",
     ),
     default(
         "loss",
@@ -165,5 +165,5 @@ pub const DELAY_RULE: &[Field] = &[
 /// Directions of packets.
 pub(crate) const DIRECTIONS: &[&str] = &["both", "to_receiver", "to_sender"];
 
-/// The edges of the network, which can be the places of delay stages, as routers can.
+/// The edges of the network. A delay stage is at one of them, or in a router.
 pub(crate) const EDGES: &[&str] = &["entry", "exit"];

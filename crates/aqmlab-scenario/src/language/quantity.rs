@@ -58,7 +58,7 @@ pub(super) const TRANSFERS: Drawn = Drawn {
     forms: &["exponential", "pareto", "uniform", "list", "empirical"],
 };
 
-/// Numbers of things that are drawn repeatedly.
+/// Counts that are drawn repeatedly, such as the number of exchanges on a connection.
 pub(super) const COUNTS: Drawn = Drawn {
     kind: Kind::Integer { min: 1, max: 1_000_000_000 },
     noun: "number",
@@ -66,14 +66,14 @@ pub(super) const COUNTS: Drawn = Drawn {
     forms: &["uniform", "list", "empirical"],
 };
 
-/// Origins of a web page.
+/// Number of origins of a web page.
 pub(super) const ORIGINS: Drawn = Drawn { kind: Kind::Integer { min: 1, max: 10 }, ..COUNTS };
 
 /// Number of objects of a web page; all of them are in memory while the page is fetched.
 pub(super) const OBJECTS: Drawn =
     Drawn { kind: Kind::Integer { min: 1, max: 100_000 }, example: "70", ..COUNTS };
 
-/// Objects of a page besides its document.
+/// Number of objects of a page besides its document.
 pub(super) const EMBEDDED: Drawn = Drawn {
     kind: Kind::Integer { min: 0, max: 100_000 },
     noun: "number",
@@ -81,7 +81,7 @@ pub(super) const EMBEDDED: Drawn = Drawn {
     forms: &["exponential", "uniform", "list", "empirical"],
 };
 
-/// Numbers of servers of a page, and of its parallel connections.
+/// Number of servers of a page, or of its parallel connections.
 pub(super) const PARALLEL: Drawn = Drawn { kind: Kind::Integer { min: 1, max: 100 }, example: "2", ..COUNTS };
 
 /// Probabilities over flows.
@@ -100,9 +100,9 @@ pub(super) const RATES: Drawn = Drawn {
     forms: &["uniform", "spread", "list", "empirical"],
 };
 
-/// Links on one path: the time to live of an IP packet is one octet (RFC 791, section 3.1), and access links need
-/// some of it.
+/// Largest number of links on one path: the time to live of an IP packet is one octet (RFC 791, section 3.1), and
+/// access links need some of it.
 pub(crate) const MOST_LINKS_OF_A_PATH: usize = 250;
 
-/// Sizes of buffers. Unused room costs nothing, but no sum of sizes may overflow.
+/// Largest size of a buffer. Unused room costs nothing, but no sum of sizes may overflow.
 pub(crate) const MOST_PACKETS: Packets = Packets::new(1_000_000_000_000);

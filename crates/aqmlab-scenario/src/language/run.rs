@@ -12,7 +12,7 @@ pub(crate) const QUANTITIES: &[&str] = &["arrivals", "drops", "marks", "backlog"
 
 /// The keys of `[stop]`.
 pub const STOP: &[Field] = &[
-    ruled("at", Form::One(RUN_TIME), "`duration`", "at this time, whatever the other conditions"),
+    ruled("at", Form::One(RUN_TIME), "`duration`", "at this time, regardless of the other conditions"),
     ruled(
         "completed",
         Form::Table(COMPLETED),
@@ -27,7 +27,7 @@ pub const COMPLETED: &[Field] = &[
     required(
         "class",
         Form::NameOrNames("classes"),
-        "the classes whose flows or requests are counted, added up if there are several",
+        "the classes whose flows or requests are counted; the counts of several classes are added up",
     ),
     ruled(
         "count",
@@ -158,7 +158,7 @@ pub const LIVE: &[Field] = &[
         "drain",
         Form::One(Kind::Span { min: Span::ZERO, max: Span::s(60) }),
         Default::Span(Span::s(1)),
-        "time after the end for which packets in flight are still forwarded before the books are closed",
+        "how long packets in flight are still forwarded after the end of the run, before the books are closed",
     ),
     default(
         "wait",

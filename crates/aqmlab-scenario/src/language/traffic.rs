@@ -1,4 +1,4 @@
-//! The keys of traffic: the kinds of classes of flows.
+//! The keys of `[[traffic]]`: the kinds of classes, and the keys of each.
 
 use aqmlab_params::{Alias, Default, Kind};
 use aqmlab_units::Span;
@@ -30,7 +30,7 @@ pub const TRAFFIC_KINDS: &[Variant] = &[
     Variant {
         kind: "packmime",
         help: "TCP connections of web users, as PackMime-HTTP draws them: their opening times, their requests and \
-               responses, and the distances of clients and servers",
+               responses, and the delays of clients and servers",
         fields: &[CLASS, PACKMIME],
     },
     Variant {
@@ -41,7 +41,7 @@ pub const TRAFFIC_KINDS: &[Variant] = &[
     },
     Variant {
         kind: "browsers",
-        help: "TCP connections of users with browsers of the years around 2000, after the UNC model of HTTP traffic: \
+        help: "TCP connections of users with browsers from around 2000, following the UNC model of HTTP traffic: \
                one page at a time, over parallel connections with one request at a time on each",
         fields: &[CLASS, BROWSERS, BROWSER_MODEL],
     },
@@ -108,13 +108,13 @@ const CLASS: &[Field] = &[
         "dscp",
         Form::One(Kind::Dscp),
         "0, best effort",
-        "code point of differentiated services in each packet, to the receiver and to the sender",
+        "differentiated services code point (DSCP) of each packet, in both directions",
     ),
     ruled(
         "port",
         Form::One(Kind::Integer { min: 1, max: 65_535 }),
         "5001",
-        "port of the server's end of each flow, by which a port with classes may classify its packets",
+        "port number at the server's end of each flow; a queue with classes can classify packets by it",
     ),
     default(
         "loss",
@@ -201,7 +201,7 @@ const ALLOW_OVERLOAD: Field = default(
     "allow_overload",
     Form::One(Kind::Flag),
     Default::Flag(false),
-    "`true` allows connections at a `rate` to offer a link ten times its rate or more",
+    "`true` allows connections that open at a `rate` to offer a link a load of ten times its rate or more",
 );
 
 const REQUESTS: &[Field] = &[
@@ -253,7 +253,7 @@ const REQUESTS: &[Field] = &[
     TCP,
 ];
 
-/// The choices of how often pauses on persistent connections are drawn.
+/// The choices for how often pauses on persistent connections are drawn.
 pub(crate) const PAUSES: &[&str] = &["connection", "cloud"];
 
 const PACKMIME: &[Field] = &[
@@ -263,7 +263,7 @@ const PACKMIME: &[Field] = &[
         "pauses",
         Form::One(Kind::Choice(PAUSES)),
         Default::Choice("connection"),
-        "how often location and spread of the pauses on persistent connections are drawn: for each \
+        "how often the location and spread of the pauses on persistent connections are drawn: for each \
          connection, as in ns-2 until version 2.30, or once for the whole cloud, as in version 2.31 and \
          later",
     ),
@@ -407,7 +407,7 @@ pub(crate) const BROWSER_MODEL: &[Field] = &[
         "per_persistent",
         Form::Drawn(&COUNTS),
         AS_MODEL,
-        "objects on a persistent connection, one after another, unless its server has fewer left",
+        "number of objects on a persistent connection, fetched one after another; fewer if the server has fewer left",
     ),
 ];
 

@@ -223,7 +223,7 @@ impl Reader<'_, '_> {
         None
     }
 
-    /// Returns a list that is not empty.
+    /// Returns the items of a list, which must not be empty.
     fn list<'n>(&mut self, node: &'n Node, key: &str) -> Option<&'n [Node]> {
         match &node.value {
             Tree::List(items) if !items.is_empty() => return Some(items),

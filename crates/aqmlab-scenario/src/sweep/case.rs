@@ -28,7 +28,7 @@ impl Sweep<'_> {
         let note = self.note(&chosen, |_| true);
         let warnings = report.absorb(own, &note, |at, _| is_within_any(at, &changes));
         report.finish(&self.file)?;
-        let plans = plans.expect("a file without a plan has been reported");
+        let plans = plans.expect("errors that leave no plan have been reported");
         Ok(Case {
             index,
             settings: self.axes.iter().zip(&chosen).map(setting).collect(),

@@ -45,7 +45,7 @@ pub struct Sweep<'f> {
 pub struct Case {
     /// The number of the case; the label on the last axis changes fastest.
     pub index: u64,
-    /// The name of each axis and its label.
+    /// The name of each axis, with the label that the case has on it.
     pub settings: Vec<(String, String)>,
     /// The text of a scenario for this case alone, with all arms but without sweep and claims.
     /// Parsing it gives the same plans.
@@ -82,7 +82,7 @@ impl Sweep<'_> {
         self.axes.iter().map(|values| values.axis.labels.len() as u64).product()
     }
 
-    /// Returns the number of runs: each case, each arm, each seed.
+    /// Returns the number of runs: one for each combination of case, arm and seed.
     pub fn runs(&self) -> u64 {
         self.cases() * self.arms.len() as u64 * self.common.runs
     }

@@ -14,7 +14,7 @@ use crate::trace::{Beside, Files, Traces};
 use crate::tree::{self, At, Entry, Node, Table, Tree};
 use crate::warnings;
 
-/// Largest number of values that are tried before they are needed, over all axes.
+/// Largest number of values, over all axes, that are checked before they are needed.
 const MOST_TRIED: usize = 1000;
 
 impl Sweep<'static> {
@@ -132,8 +132,8 @@ fn read<'f>(
     Some(sweep)
 }
 
-/// Checks that no axis replaces a value that an arm sets. The arm's name would then be misleading,
-/// and no error would say so.
+/// Checks that no axis replaces a value that an arm sets. If one did, the arm's name would be
+/// misleading, and no error would say so.
 fn arms_keep_their_values(arms: &[Arm], axes: &[Values], report: &mut Report<'_>) {
     for arm in arms {
         for own in &arm.changes {
@@ -150,7 +150,7 @@ fn arms_keep_their_values(arms: &[Arm], axes: &[Values], report: &mut Report<'_>
     }
 }
 
-/// Returns the place where an arm's change sets a key that a swept key would set again, and that key.
+/// If a swept key would set again what an arm's change sets, returns the place of the change and the key.
 fn replaced(own: &Change, swept: &Change) -> Option<(At, String)> {
     if meets(&swept.path, &own.path) {
         return Some((own.key_at.clone(), own.dotted()));
@@ -177,7 +177,7 @@ fn without(table: &Table, keys: &[&str]) -> Table {
 
 fn too_many(axes: &[Values], arms: u64, seeds: u64) -> Option<String> {
     if axes.is_empty() {
-        return None; // the ranges of `runs` and of a file's content are sufficient limits
+        return None; // without axes, the limits on `runs` and on the file's content suffice
     }
     let count = |values: &Values| values.axis.labels.len() as u128;
     let cases = axes.iter().map(count).fold(1u128, u128::saturating_mul);

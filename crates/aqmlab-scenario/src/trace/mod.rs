@@ -1,9 +1,10 @@
-//! Traces: lists of connections in a file next to the scenario, CSV, Parquet or Tmix.
+//! Traces: lists of connections in a file (CSV, Parquet or Tmix) next to the scenario.
 //!
 //! Columns, in any order: `start_s` (seconds, decimals allowed) or `start_ns`, `request_bytes` from the
-//! client, `response_bytes` from the server, and `class` if a scenario uses rows by class. With `connection`
-//! and `exchange`, a row is an exchange (`docs/vectors.md`). Messages name file and row; rows of a CSV file
-//! are identified by line number, the header being line 1. Lists of datagrams are in `schedule.rs`.
+//! client, `response_bytes` from the server, and `class` if a scenario selects rows by class. With
+//! `connection` and `exchange`, a row is an exchange (`docs/vectors.md`). Messages name file and row; rows
+//! of a CSV file are identified by line number, the header being line 1. Lists of datagrams are in
+//! `schedule.rs`.
 
 mod connections;
 mod files;
@@ -58,7 +59,7 @@ impl<'f> Traces<'f> {
         trace.clone()
     }
 
-    /// Returns the text of `file`. Messages call the file a `what`.
+    /// Returns the text of `file`. In messages, `what` is the noun for the file.
     ///
     /// # Errors
     /// If the file cannot be read, or is not text. The error is a sentence without a full stop.
@@ -92,8 +93,8 @@ pub struct Trace {
     /// The connections, at least one.
     connections: Vec<TracedConnection>,
     exchanges: Arc<[PlannedExchange]>,
-    /// The one-way distances of client and server from the network, per connection; empty if
-    /// connections have no delays of their own.
+    /// The one-way delays of client and server to the network, per connection; empty if connections
+    /// have no delays of their own.
     delays: Vec<[Span; 2]>,
 }
 
@@ -151,19 +152,19 @@ impl Trace {
         Session::Requests(Requests::of_list(self.exchanges.clone(), first))
     }
 
-    /// Returns whether any of its connections has more than one exchange, or a pause at the server.
+    /// Returns whether any connection has more than one exchange, or a pause at the server.
     pub(crate) fn has_vectors(&self) -> bool {
         self.exchanges.iter().any(|exchange| !exchange.last || !exchange.server_delay.is_zero())
     }
 
-    /// Returns the one-way distances of client and server of a connection from the network, if the
-    /// file gives them.
+    /// Returns the one-way delays of a connection's client and server to the network, if the file
+    /// gives them.
     pub(crate) fn delays(&self, connection: usize) -> Option<[Span; 2]> {
         self.delays.get(connection).copied()
     }
 
-    /// Iterates over the connections' one-way distances between this end and the network; empty if
-    /// the file does not give them.
+    /// Iterates over the connections' one-way delays between this end and the network; empty if the
+    /// file does not give them.
     pub(crate) fn delays_of(&self, end: End) -> impl ExactSizeIterator<Item = Span> {
         self.delays.iter().map(move |delays| delays[end as usize])
     }

@@ -38,8 +38,8 @@ impl Columns {
     }
 }
 
-/// Returns the connections of `class` that were opened, in the order of their starts. `parquet` is
-/// the contents of the table `requests` called `file`.
+/// Returns the connections of `class` that were opened, in the order of their starts. `parquet`
+/// holds the contents of `file`, which is a table `requests`.
 ///
 /// # Errors
 /// If the contents are not such a table. The error is a sentence without a full stop.

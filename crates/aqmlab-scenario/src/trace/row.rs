@@ -53,7 +53,7 @@ const MOST_BYTES: u64 = 1 << 50;
 
 /// A row as parsed.
 pub(super) enum Row {
-    /// A connection of one exchange, whose request or response may be missing.
+    /// A connection with a single exchange, whose request or response may be missing.
     Connection { class: Option<String>, start: Span, exchange: PlannedExchange },
     /// An exchange of a connection.
     Exchange(VectorRow),
@@ -226,13 +226,13 @@ impl VectorColumns {
             (None, None) => None,
             (Some(_), None) => {
                 return Err(format!(
-                    "column `{}` is missing, which `{}` requires",
+                    "column `{}`, which `{}` requires, is missing",
                     SERVER_PATH[0], CLIENT_PATH[0]
                 ));
             }
             (None, Some(_)) => {
                 return Err(format!(
-                    "column `{}` is missing, which `{}` requires",
+                    "column `{}`, which `{}` requires, is missing",
                     CLIENT_PATH[0], SERVER_PATH[0]
                 ));
             }

@@ -1,4 +1,4 @@
-//! Schedules: lists of datagrams in a file next to the scenario, CSV or Parquet.
+//! Schedules: lists of datagrams in a file (CSV or Parquet) next to the scenario.
 //!
 //! Columns, in any order: `time_s` (seconds since the run's beginning, decimals allowed) or `time_ns`,
 //! `size_bytes` with headers, and optionally `ecn` and `flow`. Rows may be in any order; packets of one flow
@@ -23,7 +23,8 @@ const NAMES: Names = Names { all: &["time_s", "time_ns", SIZE, ECN, FLOW], wante
 /// From an IPv4 header and a UDP header alone to the most that IPv4 can carry, as for every other
 /// datagram in a scenario.
 const SIZES: (u64, u64) = (28, 65_535);
-/// Real hosts support far fewer flows per class, and a flow without packets is refused anyway.
+/// Largest number of a flow. Real hosts support far fewer flows per class, and a flow without packets is
+/// refused anyway.
 const MOST_FLOWS: u64 = u32::MAX as u64;
 
 /// The words for ECN fields, each at the index of its code point (RFC 3168, section 5).
@@ -81,7 +82,8 @@ impl Schedule {
         Schedule::of(file, digest, rows)
     }
 
-    /// Creates a schedule from `rows`, each of which has flow, nanoseconds, size and ECN field.
+    /// Creates a schedule from `rows`, each of which gives the flow, the time in nanoseconds, the size and
+    /// the ECN field.
     fn of(file: &str, digest: String, mut rows: Vec<(u32, u64, u32)>) -> Result<Self, String> {
         if rows.is_empty() {
             return Err(format!("the schedule `{file}` has no rows; write at least one packet"));
@@ -150,7 +152,7 @@ impl Schedule {
         Bytes::new(self.sizes().max().unwrap_or(0))
     }
 
-    /// Returns whether queues may mark any packet of the schedule.
+    /// Returns whether the schedule has a packet that queues may mark.
     pub fn is_ecn_capable(&self) -> bool {
         self.packets.iter().any(|packet| packet >> 16 != 0)
     }

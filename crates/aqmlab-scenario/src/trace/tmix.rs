@@ -1,10 +1,9 @@
 //! Connections in the two formats of Tmix, which ns-2 reads: the original one and the alternate
 //! one.
 //!
-//! The start, the exchanges and the round-trip time of a connection are used. The distances of
-//! client and server from the network add up to half of the round-trip time. Windows, segment
-//! sizes, loss rates and the numbers of connections are ignored because the scenario defines its
-//! own.
+//! The start, the exchanges and the round-trip time of a connection are used. The one-way delays of
+//! client and server to the network add up to half of the round-trip time. Windows, segment sizes,
+//! loss rates and the numbers of connections are ignored because the scenario defines its own.
 //!
 //! Source: M. C. Weigle, P. Adurthi, F. Hernández-Campos, K. Jeffay and F. D. Smith, "Tmix: a tool
 //! for generating realistic TCP application workloads in ns-2", Computer Communication Review
@@ -86,7 +85,7 @@ impl Reader {
             ),
             "S" | "SEQ" => {
                 self.end(read)
-                    .map_err(|(line, message)| format!("the connection of line {line}: {message}"))?;
+                    .map_err(|(line, message)| format!("the connection in line {line}: {message}"))?;
                 let (start, _epochs) = (micros(words, 1)?, whole(words, 2)?);
                 if let Some(before) = read.list.last().filter(|before| start < before.start) {
                     return Err(format!(
@@ -125,7 +124,7 @@ impl Reader {
         if connection.exchanges.is_empty() {
             return Err(failed("it has no exchange; write what the initiator and the acceptor send"));
         }
-        // Each end has half of the one-way delay of a packet.
+        // Half of a packet's one-way delay belongs to each end.
         let delay = connection.rtt.div(4);
         read.begin(connection.start, Some([delay; 2])).map_err(|message| failed(&message))?;
         connection.exchanges.iter().for_each(|exchange| read.add(*exchange));
@@ -143,7 +142,7 @@ impl Connection {
             }
             ("t", true) => match self.waits.replace(micros(words, 1)?) {
                 None => Ok(()),
-                Some(_) => Err("two times follow each other; write their sum".into()),
+                Some(_) => Err("two waiting times follow each other; write their sum".into()),
             },
             (">", true) => self.sent(Sends::Initiator, whole(words, 1)?),
             ("<", true) => self.sent(Sends::Acceptor, whole(words, 1)?),
@@ -165,8 +164,8 @@ impl Connection {
             return self.exchange(end, Span::ZERO, 0);
         }
         if !after_sending.is_zero() {
-            return Err("it waits for a time after its own last transmission, but exchanges alternate; write 0 there, \
-                        and after it the time since the arrival of the other end's data"
+            return Err("exchanges alternate, so the sender cannot wait after its own last transmission; write 0 as the \
+                        first time, and the wait after the arrival of the other end's data as the second"
                 .into());
         }
         if is_first != after_arrival.is_zero() {
@@ -179,7 +178,7 @@ impl Connection {
         self.exchange(end, after_arrival, size)
     }
 
-    /// Adds `size` bytes sent by one end this long after the previous event.
+    /// Adds `size` bytes that `end` sends, a time of `wait` after the previous event.
     fn exchange(&mut self, end: Sends, wait: Span, size: u64) -> Result<(), String> {
         if self.is_closed {
             return Err(
