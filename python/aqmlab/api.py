@@ -150,13 +150,13 @@ def plot(
         Names of metrics, for ``"lines"``, ``"heat"``, ``"differences"``, ``"box"`` and ``"bar"``;
         if not given, the 95th percentile of queueing delay, or goodput in boxes and bars.
     x, by
-        Axes of a sweep: the horizontal axis of each plot, and the axis with one plot per label, which is the
-        vertical one in ``"heat"`` and ``"differences"``; those with the most labels if not given.
+        Axes of a sweep: the horizontal axis of each plot, and the axis with one plot per label (in ``"heat"``
+        and ``"differences"``, the vertical axis); if not given, the axes with the most labels.
     where
-        Labels at which the other axes are fixed, by axis; the first label of each if not given.
+        Labels at which the other axes are fixed, by axis; by default the first label of each axis.
     over
-        The values of ``"box"`` and ``"bar"``: those of ``"seeds"``, or of ``"flows"`` (their
-        goodput).
+        What ``"box"`` and ``"bar"`` show: ``"seeds"``, one value per seed, or ``"flows"``, the goodput of
+        each flow.
     class_name
         The class whose response or page times are drawn; by default all classes.
     reference

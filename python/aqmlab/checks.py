@@ -1,4 +1,4 @@
-"""The contract kit of the compiled core: random scripts against every promise that a discipline makes."""
+"""The contract kit of the compiled core: random scripts that test every promise that a discipline makes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 from aqmlab.errors import UsageError
 
 Progress: TypeAlias = Callable[[Mapping[str, Any]], object]
-"""Receives, ten times per second, ``scripts_done``, ``scripts_total`` (``None`` if a time limit ends it),
-``findings``.
+"""Receives the progress ten times per second: ``scripts_done``, ``scripts_total`` (``None`` if a time limit
+ends the test) and ``findings``.
 """
 
 ALL = "all"
@@ -101,6 +101,6 @@ def _first_seed(seed: int | None, *, anywhere: bool) -> int:
 
 
 def smallest_finding(entry: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the finding of a discipline with the shortest script; a panic, which has none, comes first."""
+    """Return a discipline's finding with the shortest script, but first a panic, which has no script."""
     findings: list[dict[str, Any]] = entry["findings"]
     return min(findings, key=lambda f: (len(f["script"]), f["seed"]), default=None)

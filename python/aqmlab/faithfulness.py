@@ -139,7 +139,7 @@ class Faithfulness:
 
     @property
     def wait(self) -> str | None:
-        """``epoll`` or ``hybrid``; ``hybrid, 12.5 % without spinning`` if it was too busy for that share.
+        """``epoll`` or ``hybrid``; ``hybrid, 12.5 % without spinning`` if too busy to spin for that share.
 
         In virtual time, where a router does not spin: ``epoll, in virtual time``.
         """
@@ -161,7 +161,7 @@ class Faithfulness:
 
     @property
     def capture_remarks(self) -> tuple[str, ...]:
-        """The remarks on the file of captured packets: those that are missing from it."""
+        """The remarks on the file of captured packets, about packets that are missing from it."""
         return tuple(remark for remark in self.remarks if PACKETS_FILE in remark)
 
     @property
@@ -262,7 +262,7 @@ def verdicts(runs: Iterable[Run]) -> tuple[Faithfulness, ...]:
 
 
 def combined(found: Iterable[Faithfulness]) -> str:
-    """Return one line for several runs: ``faithful: 8 of 8 runs``, or the reason of the first that is not."""
+    """Return one line for several runs: ``faithful: 8 of 8 runs``, or why the first unfaithful run is not."""
     found = tuple(found)
     bad = [verdict for verdict in found if not verdict.faithful]
     if not bad:

@@ -71,7 +71,7 @@ class _Frame(Framed):
 
 
 def of_arrays(own: Mapping[str, Sequence[Any]], arrays: Mapping[str, Any]) -> Framed:
-    """Return a frame of uniform lists and of NumPy arrays, in which masked values are null."""
+    """Return a frame made of uniform lists and NumPy arrays, in which masked values are null."""
     kinds = {"i": WHOLE, "u": WHOLE, "f": REAL, "b": YES_OR_NO}
     return _Frame(
         {

@@ -69,7 +69,7 @@ class Grid:
     columns
         The columns, or their headers.
     keys
-        Number of first columns that identify a row; they are repeated where the table is folded.
+        Number of leading columns that identify a row; they are repeated where the table is folded.
         With 0, the table is never folded.
     turns
         Whether the table may be transposed where that takes fewer lines.

@@ -172,7 +172,7 @@ _KINDS = {
     ("DOUBLE", True): 7,
     ("DECIMAL(38,0)", True): 8,
 }
-"""The number that stands for a column's type, by DuckDB's name of it and whether values may be absent."""
+"""The number for a column's type, given DuckDB's name for the type and whether values may be absent."""
 _REQUIRED = {6: 1, 7: 3, 8: 5}
 
 

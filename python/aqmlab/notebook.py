@@ -15,7 +15,7 @@ _SOFT = "opacity:0.75;font-size:90%"
 
 
 def block(*parts: str) -> str:
-    """Several parts of HTML joined into one."""
+    """Several fragments of HTML joined into one."""
     return f"<div>{''.join(parts)}</div>"
 
 

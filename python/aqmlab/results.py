@@ -72,7 +72,7 @@ class Results:
     arms
         Names of the arms in the order of the scenario, including arms without a finished run.
     cells
-        Case by case, and in each the arms.
+        The cells, case by case, and within a case in the order of the arms.
     seeds
         The seeds that were requested: the same in every cell.
     finished
@@ -386,9 +386,9 @@ class Results:
     def queue_of(self, cell: Cell, class_name: str = EVERY_CLASS) -> str:
         """Return the queue by which a cell, or a class in it, is judged by default.
 
-        It is the one called ``bottleneck``, or else the one whose link was busiest over all runs of
-        all cells. A cell without a queue of that name is judged by its own busiest one. A class
-        whose data do not cross it is judged by the busiest one that they cross.
+        It is the one called ``bottleneck``, or else the one whose link was busiest over all runs of all
+        cells. A cell without a queue of that name is judged by its own busiest one. A class whose data do not
+        cross that queue is judged by the busiest queue that they cross.
         """
         runs = self.measured(cell)
         everywhere = self._bottleneck

@@ -45,7 +45,7 @@ def write_vectors(  # noqa: PLR0913 (keyword arguments)
     classes
         Names of classes of kind ``packmime``, ``requests`` or ``trace``; all of those if not given.
     seed
-        That of the run; the scenario's first, or the recording's, if not given.
+        The seed of the run; the scenario's first seed, or the recording's, if not given.
     arm
         The arm whose traffic is meant; it may be omitted if all arms have the same traffic.
     format

@@ -139,7 +139,7 @@ def calibrate(  # noqa: PLR0913 (keyword arguments)
     own = arms_with_their_own(text, [one.path for one in chosen], arm)
     calibration = _result(trials, first, answer, own)
     if write is not None:
-        # Line ends stay unchanged.
+        # Line endings stay unchanged.
         calibration.write(text if source is None else source.read_bytes().decode(), arm, Path(write))
     return calibration
 

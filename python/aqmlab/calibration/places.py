@@ -113,7 +113,8 @@ def target_bps(text: str, link: Link, *, allow_overload: bool = False) -> float:
     Raises
     ------
     UsageError
-        If the text is neither a share nor a rate, is zero, or exceeds the link's rate without permission.
+        If the text is neither a share nor a rate, is zero, or exceeds the link's rate although that is not
+        allowed.
     """
     wanted = _share(text) * link.rate_bps if text.rstrip().endswith("%") else _rate(text)
     if wanted <= 0:

@@ -19,8 +19,8 @@ from aqmlab.sweeps.sweep import sweep
 MOST_BUSY = 0.3
 """Share of the time for which a link may be busy and still count as uncongested.
 
-Poisson arrivals of equal packets would then wait for a fifth of a transmission time on average
-(M/D/1).
+Packets of equal size that arrive as a Poisson process would then wait for a fifth of a transmission time on
+average (M/D/1).
 """
 
 Loads = Mapping[float, Mapping[int, float]]
@@ -138,7 +138,7 @@ class Trials:
                 continue
             packets = counts["arrivals_packets"]
             if self.asked.count == PAYLOAD:
-                # Without losses, no packet has options, so all have the same header.
+                # Without losses, no packet carries TCP options, so all headers have the same length.
                 total -= packets * int((one.of.tcp or {})["header_bytes"])
             else:
                 total += packets * self.asked.link.overhead_bytes

@@ -79,7 +79,7 @@ def arms_with_their_own(text: str, paths: Sequence[str], arm: str | None) -> str
 
 
 def _place(table: Any, path: str) -> tuple[Any, str] | None:  # noqa: ANN401 (any type of tomlkit)
-    """Return the table and its key to which a dotted path refers, in any notation.
+    """Return the table, and the key in it, to which a dotted path in any notation refers.
 
     If the only match has a star, which stands for several names, the key returned is the path
     itself, so that a new entry can be made for this path alone.

@@ -17,7 +17,7 @@ from aqmlab.results import Results
 
 ARM, QUEUE, CLASS, WINDOW = "arm", "queue", "class", "window"
 KIND, ROUTER = "kind", "router"
-"""Keys for a kind of packet and for the place of hosts, unless an axis has that name, as `queue.kind` may."""
+"""Keys for a kind of packet and for a router, unless an axis such as `queue.kind` has that name."""
 FROM, UNTIL = "from", "until"
 POSITIONS = ("first", "last", "previous", "next")
 """Positions on an axis; a label with such a name is quoted."""

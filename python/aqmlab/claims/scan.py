@@ -165,7 +165,7 @@ class Scanner:
         return self.take()
 
     def label(self, what: str) -> Label:
-        """Take a label: quoted text, or all characters up to a space or one that labels cannot contain."""
+        """Take a label: quoted text, or all characters up to the first one that labels cannot contain."""
         self._next = None
         at = self._skip_blanks(self._at)
         found = _QUOTED.match(self.text, at)

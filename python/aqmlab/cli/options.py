@@ -138,7 +138,7 @@ def _chosen_executor(
     ] = None,
     tls_ca_file: Annotated[
         Path | None,
-        typer.Option("--tls-ca-file", metavar="FILE", help="Certificate of the authority, for tls:// (PEM)."),
+        typer.Option("--tls-ca-file", metavar="FILE", help="The authority's certificate, for tls:// (PEM)."),
     ] = None,
     tls_cert: Annotated[
         Path | None, typer.Option("--tls-cert", metavar="FILE", help="Certificate of this client (PEM).")

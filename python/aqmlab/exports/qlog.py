@@ -31,7 +31,7 @@ Event = dict[str, Any]
 
 
 def qlog_file(results: Results, chosen: Chosen) -> bytes:
-    """Return the qlog of a run: one trace per TCP flow with recorded changes, or else samples.
+    """Return the qlog of a run: one trace per TCP flow, from its recorded changes or else from samples.
 
     Raises
     ------

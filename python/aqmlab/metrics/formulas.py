@@ -63,7 +63,8 @@ _OF_SUMMARY = {
 
 
 def _loss(queues: str) -> Formula:
-    return Formula("summary", f"100 * packets dropped at {queues} / packets arrived at each path's first")
+    arrived = "packets arrived at each path's first queue"
+    return Formula("summary", f"100 * packets dropped at {queues} / {arrived}")
 
 
 _IN_WORDS = {

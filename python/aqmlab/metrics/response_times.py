@@ -118,7 +118,7 @@ class ResponseTimes:
         found: set[float] = set()
         for of in (self.completed, self.waited):
             found.update(map(float, of.low), map(float, of.high))
-            # A bin of one value is a step: it has a point before it.
+            # A bin of one value is a step of F, so there is another point just before it.
             steps = (low for low, high in zip(of.low, of.high, strict=True) if low == high > 0)
             found.update(nextafter(low, 0.0) for low in steps)
         return frozenset(found)

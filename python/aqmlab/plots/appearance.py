@@ -249,7 +249,7 @@ def new_figure(width: float, height: float, rows: int = 1) -> Figure:
 
 
 def width_asked(made: float) -> float:
-    """The requested width of a figure that was designed to be ``made`` inches wide."""
+    """The width of a figure: the requested one, the style's, or else ``made`` inches."""
     look, of_style = _LOOK.get()
     return look.width or (of_style[0] if of_style else made)
 
@@ -293,8 +293,8 @@ def text_width(text: str, size: float) -> float:
 def arm_look(arm: int, *, marks: bool = True) -> dict[str, Any]:
     """Return the look of an arm's line: colour, dashes and marks.
 
-    No two of the numbers of colours, dashes and marks have a common divisor. Of the first 56 arms, any two
-    therefore share at most one of the three.
+    The numbers of colours, dashes and marks are pairwise coprime, so any two of the first 56 arms share at
+    most one of the three.
     """
     look: dict[str, Any] = {"color": arm_color(arm), "linestyle": arm_dash(arm)}
     if marks:

@@ -147,7 +147,7 @@ def panel_grid(  # noqa: PLR0913 (keyword arguments)
 def _panels(
     metrics: Sequence[Metric], by: Axis | None, held: Mapping[str, str]
 ) -> tuple[tuple[Panel, ...], ...]:
-    """Return rows of plots: with several metrics and an axis ``by``, one per metric; else as full as fits."""
+    """Return rows of plots: one row per metric if there are several and an axis ``by``; else full rows."""
     rows = [
         [
             Panel("" if by is None else f"{by.short} {label}", {**held, **fixed}, metric)

@@ -36,7 +36,7 @@ class View:
     where
         Labels at which other axes of a sweep are fixed, by axis; by default their first ones.
     over
-        The values of boxes and bars: of ``"seeds"`` or ``"flows"``.
+        What boxes and bars show: ``"seeds"``, one value per seed, or ``"flows"``, the goodput of each flow.
     class_name
         The class whose response or page times are shown; ``*`` for all classes.
     reference

@@ -261,7 +261,7 @@ def _name(canvas: Canvas, node: str, at: _Point, below: str) -> None:
 
 
 def _links(canvas: Canvas, network: Plan, places: dict[str, _Point], labels: dict[str, str]) -> None:
-    """Draw lines and their texts; a text that does not fit at its line is numbered, below the drawing."""
+    """Draw lines and their texts; a text that does not fit at its line goes below the drawing."""
     between: defaultdict[frozenset[str], int] = defaultdict(int)
     drawn = []
     for link, back in _pairs(network.links):
@@ -303,7 +303,7 @@ def _title(link: Link, back: Link | None, labels: dict[str, str]) -> str:
 
 
 def _pairs(links: Sequence[Link]) -> list[tuple[Link, Link | None]]:
-    """Return pairs of a link and its opposite link, of which the one that is named first comes first."""
+    """Return pairs of a link and its opposite link; the link that is earlier in the plan comes first."""
     left = list(links)
     pairs = []
     while left:
@@ -367,7 +367,7 @@ def spaced(quantity: str) -> str:
 
 
 def spread(drawn: Drawn) -> str:
-    """Return a uniform distribution of times as ``60 ms to 100 ms``, others without braces and quotes."""
+    """Return a uniform distribution of times as ``60 ms to 100 ms``, any other without braces and quotes."""
     if isinstance(drawn, Mapping) and "uniform" in drawn:
         return " to ".join(spaced(quantity_text(end, "ns")) for end in drawn["uniform"])
     return spaced(re.sub(r'[{}"\[\]]', "", drawn_text(drawn, "ns")).strip())

@@ -1,4 +1,4 @@
-"""A sweep simulated and live, side by side: one directory for both, next to those of the two."""
+"""A sweep simulated and live, side by side: a directory for the two together, next to that of each."""
 
 from __future__ import annotations
 

@@ -208,8 +208,8 @@ class Cases:
     def runs(self, among: Container[Cell] | None = None) -> Iterator[tuple[PlannedCell, int, str]]:
         """Return the cell, seed and digest of every run in the cells ``among``; by default, in all cells.
 
-        For live runs, all cells of a seed come before the next seed, so that slow changes of the
-        machine affect all cells.
+        For live runs, all cells of a seed come before the next seed, so that gradual changes in the machine
+        affect all cells alike.
         """
         cells = [cell for cell in self.cells if among is None or self.cell_of(cell) in among]
         if self.host == LIVE:

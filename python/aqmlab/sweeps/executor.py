@@ -118,7 +118,7 @@ class QueueExecutor:
 class LocalExecutor(QueueExecutor):
     """Worker processes on this machine that live as long as there are tasks.
 
-    If a worker dies, or makes no progress for long, it is replaced, and its run is tried once more.
+    If a worker dies, or makes no progress for a long time, it is replaced, and its run is tried once more.
 
     Parameters
     ----------
