@@ -185,7 +185,7 @@ def plot(
 
 
 def figure(path: Path | str, kind: str, **options: Unpack[FigureOptions]) -> Figure:
-    """Return one figure as an object of matplotlib, which can be changed, shown in a notebook and saved.
+    """Return one figure as a matplotlib object, which can be changed, shown in a notebook and saved.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """The exceptions of aqmlab.
 
-Every error that aqmlab raises on purpose is an :class:`AqmlabError`, with a text for the user.
+Every error that aqmlab raises on purpose is an :class:`AqmlabError`, with a message for the user.
 ``exit_code`` is the exit code of the command line.
 """
 

@@ -257,7 +257,7 @@ def grouped(remarks: Iterable[str]) -> list[str]:
 
 
 def verdicts(runs: Iterable[Run]) -> tuple[Faithfulness, ...]:
-    """Return the verdicts on the live runs among some runs."""
+    """Return the verdicts on those of the runs that are live."""
     return tuple(verdict for run in runs if (verdict := faithfulness_of(run)) is not None)
 
 

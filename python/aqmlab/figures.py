@@ -86,7 +86,7 @@ def decimal_places(half: float) -> int:
 
 
 def estimate_parts(est: Estimate | None, unit: str, like: float | None = None) -> tuple[str, str]:
-    """Mean and half-width as texts: ``("38.72", "0.21")``; the second is empty without an interval.
+    """Mean and half-width as strings: ``("38.72", "0.21")``; the second is empty without an interval.
 
     ``like`` is as in :func:`display_unit`.
     """

@@ -22,7 +22,7 @@ _LEAST_PROSE = 12
 
 @dataclass(frozen=True)
 class Span:
-    """A text, and its Rich style on a terminal."""
+    """A string, and its Rich style on a terminal."""
 
     text: str
     style: str = ""
@@ -271,7 +271,7 @@ def text_of(lines: Iterable[Line]) -> str:
 
 
 def cell_width(text: str) -> int:
-    """Return the width of a text in columns of a terminal."""
+    """Return the width of a string in terminal columns."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len

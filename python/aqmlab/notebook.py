@@ -15,7 +15,7 @@ _SOFT = "opacity:0.75;font-size:90%"
 
 
 def block(*parts: str) -> str:
-    """Several fragments of HTML joined into one."""
+    """Several HTML fragments joined into one."""
     return f"<div>{''.join(parts)}</div>"
 
 

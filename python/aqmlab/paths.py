@@ -103,8 +103,8 @@ def compare(
     first, second
         ``PATH`` of an experiment, a run or a sweep; or ``PATH:WHICH`` with the name of an arm, labels of
         axes, or both: ``runs/demo:RED``, ``runs/store/sweeps/x:RED,rate=5Mbit,count=20``. The path of the
-        second may be empty if it is that of the first. Axes that neither side names are compared case by
-        case.
+        second side may be empty if it is the same as that of the first. Axes that neither side names are
+        compared case by case.
     metrics
         Names; by default those of every table and those of the scenario, or :data:`MAIN` where
         there are several cases.

@@ -252,7 +252,7 @@ class Plan:
         Raises
         ------
         KeyError, TypeError, ValueError
-            If the content is not that of a plan.
+            If the content is not a plan.
         """
         if "warmup_ns" not in content:
             from aqmlab.early_plans import present

@@ -120,7 +120,7 @@ class Run:
 
 
 class Tables:
-    """The recorded tables of some runs, read by SQL.
+    """The recorded tables of several runs, read by SQL.
 
     Parameters
     ----------

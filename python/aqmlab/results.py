@@ -387,8 +387,8 @@ class Results:
         """Return the queue by which a cell, or a class in it, is judged by default.
 
         It is the one called ``bottleneck``, or else the one whose link was busiest over all runs of all
-        cells. A cell without a queue of that name is judged by its own busiest one. A class whose data do not
-        cross that queue is judged by the busiest queue that they cross.
+        cells. A cell without a queue of that name is judged by its own busiest queue. A class whose data do
+        not cross that queue is judged by the busiest queue that they cross.
         """
         runs = self.measured(cell)
         everywhere = self._bottleneck
@@ -396,7 +396,7 @@ class Results:
         return _judged(runs, everywhere if there else bottleneck(runs), class_name)
 
     def place(self, queue: str | None = None) -> str:
-        """The queue with a given name; by default that by which the first cell with a finished run is judged.
+        """The queue with a given name; by default the queue that judges the first cell with a finished run.
 
         Raises
         ------
@@ -497,7 +497,7 @@ def bottleneck(runs: Sequence[Measured]) -> str:
 
 
 def _judged(runs: Sequence[Measured], queue: str, class_name: str) -> str:
-    """Return a queue if the data of a class cross it, or else the busiest one among those that they cross."""
+    """Return a queue if the data of a class cross it, or else the busiest of the queues that they cross."""
     names = set(named_classes(class_name))
     if class_name == EVERY_CLASS or any(names - run.run.plan.elsewhere(queue) for run in runs):
         return queue

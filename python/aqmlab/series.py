@@ -214,5 +214,5 @@ def _columns(rows: Sequence[tuple[Any, ...]], count: int) -> list[list[float]]:
 
 
 def _text(value: str) -> str:
-    """A text as an SQL literal."""
+    """A string as an SQL literal."""
     return "'" + value.replace("'", "''") + "'"

@@ -14,7 +14,7 @@ RESPONSES = "responses"
 REQUESTS = "requests"
 NAMED = "named"
 DIRECTIONS = (RESPONSES, REQUESTS, NAMED)
-"""The accepted directions: that of responses, that of requests, and that of the link as named."""
+"""The accepted directions: of the responses, of the requests, and of the link as named."""
 
 WIRE = "wire"
 PAYLOAD = "payload"
@@ -48,7 +48,7 @@ class Load:
 
 
 def measured_link(plan: Plan, name: str, direction: str, classes: Sequence[TrafficClass]) -> Link:
-    """Return the directed link on which the load of some classes is measured.
+    """Return the directed link on which the load of the given classes is measured.
 
     Parameters
     ----------

@@ -67,7 +67,7 @@ def write_values(text: str, values: Values, arm: str | None, destination: Path) 
 
 
 def arms_with_their_own(text: str, paths: Sequence[str], arm: str | None) -> str:
-    """Return a remark about arms that set one of the values themselves and keep it, or an empty text."""
+    """Return a remark about arms that set one of the values and keep it; empty if there are none."""
     content = tomllib.loads(text)
     own = [
         f"`{each['name']}`"

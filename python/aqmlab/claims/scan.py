@@ -123,7 +123,7 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 
 
 class Scanner:
-    """Reads a text from its beginning to its end."""
+    """Reads the text of a claim from beginning to end."""
 
     def __init__(self, text: str, origin: SourceLocation) -> None:
         self.text = text

@@ -74,7 +74,7 @@ class Unit:
         return None if like is None else self.written_value(like)
 
     def written(self) -> str:
-        """Return the unit that values have in files, which is that of metrics."""
+        """Return the unit that values have in files, which is the unit of metrics."""
         return "%" if self.percent else _SHOWN.get(self.powers, _product(self.powers))
 
     def written_value(self, value: float) -> float:

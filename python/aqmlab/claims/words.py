@@ -1,7 +1,7 @@
 """Comparisons in words, for readers who do not write claims: ``throughput: load 90 / load 98 = 0.92``.
 
 A metric is named by its label. The properties that all measured values of a comparison share are stated
-once, in front; each value is then named by the remaining ones, usually by its arm.
+once, in front; each value is then named by its remaining properties, usually by its arm.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def headline(scored: Sequence[Scored]) -> str:
 
 
 def _hanging(text: str, indent: str, width: int | None) -> list[str]:
-    """Indent the lines of a text: the first by ``indent``, continuation lines by more."""
+    """Indent the lines of a paragraph: the first by ``indent``, continuation lines by more."""
     if width is None:
         return [indent + text]
     # If there is room, the basis of a verdict is printed below it.

@@ -206,7 +206,7 @@ def labels_of(where: list[str] | None) -> dict[str, str]:
     Raises
     ------
     UsageError
-        If a text does not have the form ``AXIS=LABEL``.
+        If a value does not have the form ``AXIS=LABEL``.
     """
     held = {}
     for text in where or ():

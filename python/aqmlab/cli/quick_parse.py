@@ -1,4 +1,4 @@
-"""Conversion of the words of the command line to numbers, paths and texts."""
+"""Conversion of the words of the command line to numbers, paths and strings."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Chosen:
 
 
 def choose(results: Results, arms: Sequence[str], seed: int | None, queue: str | None) -> list[Chosen]:
-    """Return the finished runs of some arms and a seed; by default of all.
+    """Return the finished runs of the given arms and seed; by default of all arms and seeds.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A run as a data file of flent, which plots it as its test ``tcp_ndown``: N TCP downloads and a ping.
+"""A run as a flent data file, which flent plots as its test ``tcp_ndown``: N TCP downloads and a ping.
 
 The file has version 4 of flent's data format (doc/data-format.rst of flent). The ping is the round-trip time
 of a small packet sent at the instant of a sample: the mean base round-trip time of the flows, plus the

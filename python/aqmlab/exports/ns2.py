@@ -1,4 +1,4 @@
-"""Recorded packets as a trace of ns-2: a line per event at a link, in the columns of the ns manual.
+"""Recorded packets as an ns-2 trace: a line per event at a link, in the columns of the ns manual.
 
 ``event time from to type size flags fid src dst seq id``, where an event is ``+`` (enqueue), ``-`` (dequeue),
 ``d`` (drop) or ``r`` (receipt by the router at the link's end). Routers are numbered as in the plan; an
@@ -95,7 +95,7 @@ class _Trace:
             # The packet arrived before the recording began.
             return None
         if event == "drop":
-            # A packet dropped at the instant of an arrival is taken to be the one that arrived.
+            # A packet dropped at the instant of an arrival is taken to be the packet that arrived.
             return here.pop() if self._arrived[link.name, header] == t_ns else here.popleft()
         packet = here.popleft()
         self._under_way[link.target, header].append(packet)

@@ -98,7 +98,7 @@ EMPTY_HISTOGRAM = Histogram()
 
 
 class Histograms:
-    """A table of histograms of some runs, which are read on demand.
+    """A table of histograms of several runs, which are read on demand.
 
     A run in a large network has hundreds of thousands of bins, few of which are used. A block,
     which consists of the same histograms of all runs, is read at once. The last few blocks are
@@ -164,7 +164,7 @@ class Histograms:
 
 
 def quoted(text: str) -> str:
-    """A text as an SQL literal."""
+    """A string as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -29,7 +29,7 @@ EVERY_QUEUE = "*"
 
 
 def named_classes(text: str) -> tuple[str, ...]:
-    """The traffic classes that a text names: ``"web"``, or several with commas, ``"web1,web2"``."""
+    """The traffic classes in a string: ``"web"``, or several with commas, ``"web1,web2"``."""
     return tuple(part.strip() for part in text.split(","))
 
 
@@ -291,11 +291,11 @@ class Measured:
         return self.flows.of_classes(lambda name: is_of(name, class_name) and name not in self.left_out)
 
     def requests_of(self, class_name: str) -> list[RequestTotals]:
-        """Return the requests of a selected class by size band, or of all such classes for ``*``."""
+        """Return the requests of a selected class by size band; for ``*``, of all selected classes."""
         return self._of(self.requests, class_name)
 
     def pages_of(self, class_name: str) -> list[RequestTotals]:
-        """Return the pages of a selected class by band of their weights, or of all such classes for ``*``."""
+        """Return the pages of a selected class by weight band; for ``*``, of all selected classes."""
         return self._of(self.pages, class_name)
 
     def _of(self, parts: Sequence[RequestTotals], class_name: str) -> list[RequestTotals]:
@@ -315,7 +315,7 @@ class Measured:
         return _together(queue, class_name, [part for part in parts if part is not None])
 
     def on_the_way(self, class_name: str) -> QueueTotals | None:
-        """Return the counts of a class over all queues that its data cross; ``None`` where they cross none.
+        """Return the counts of a class over all queues that its data cross; ``None`` if they cross none.
 
         Arrivals are those at the first queue of the path, departures those from the last one, drops
         and marks those of all queues. The result has no other counts. For ``*``, the result is the sum over
@@ -431,7 +431,7 @@ class Measured:
             [self.run],
         )
         fates = np.asarray(found["fate"])
-        # An arrival's row is followed by that of its fate, if it has one.
+        # An arrival's row is followed by the row of its fate, if it has one.
         arrivals = np.flatnonzero(fates == 0)
         fate = np.concatenate([fates, [0]])[arrivals + 1]
         marked: npt.NDArray[np.bool_] = fate[fate != 2] == 1
@@ -481,7 +481,7 @@ def _records(run: Run, queue: str, events: set[str], window: Window) -> bool:
 
 
 def measure(tables: Tables) -> tuple[Measured, ...]:
-    """Read what metrics need to know about some runs, in the order of the runs."""
+    """Read what metrics need to know about the runs, in the order of the runs."""
     histograms = Histograms(tables, "histograms", ("queue", "class", "kind"))
     queues: list[dict[tuple[str, str], QueueTotals]] = [{} for _ in tables.runs]
     names, rows = _summary(tables)

@@ -22,7 +22,7 @@ from aqmlab.metrics.measured import RequestTotals
 
 @dataclass(frozen=True)
 class ResponseTimes:
-    """Response times of some requests of one run.
+    """Response times of requests of one run.
 
     Attributes
     ----------
@@ -78,9 +78,9 @@ class ResponseTimes:
     def crossing(self, other: ResponseTimes, until_ns: float) -> float | None:
         """The share of requests that take longer than the time at which F falls behind the other function.
 
-        This is the time up to which the lead of F, integrated over the logarithm of time, is
-        largest, so short-lived leads do not affect it. The share is the mean of the shares of both
-        at that time, and 1 if F never leads; ``None`` if the two are the same.
+        This is the time up to which the lead of F, integrated over the logarithm of time, is largest, so
+        short-lived leads do not affect it. The share is the mean of the two functions' shares at that time,
+        and 1 if F never leads; ``None`` if the two functions are the same.
         """
         lead = greatest = 0.0
         crossing = 1.0

@@ -1,8 +1,8 @@
 """Metrics of users' waiting times: times and numbers of responses and pages.
 
 They are undefined for a class without requests. Metrics of pages are undefined for a class that fetches none.
-Percentiles and shares come from histograms with bins of at most 1 %. Each can be limited to some
-size bands: ``response_time_p90_s{below=10kB}``.
+Percentiles and shares come from histograms with bins of at most 1 %. Each can be limited to certain size
+bands: ``response_time_p90_s{below=10kB}``.
 """
 
 from __future__ import annotations

@@ -264,7 +264,7 @@ def entitle(figure: Figure, title: str) -> None:
 
 
 def _lines(text: str, size: float, room: float) -> list[str]:
-    """A text broken into lines at most ``room`` points wide."""
+    """A string broken into lines at most ``room`` points wide."""
     most = len(text)
     lines = [text]
     while most > 8 and max(text_width(line, size) for line in lines) > room:
@@ -282,7 +282,7 @@ def points_of(setting: str) -> float:
 
 
 def text_width(text: str, size: float) -> float:
-    """Width of a text in points."""
+    """Width of a string in points."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextToPath
 
@@ -298,7 +298,7 @@ def arm_look(arm: int, *, marks: bool = True) -> dict[str, Any]:
     """
     look: dict[str, Any] = {"color": arm_color(arm), "linestyle": arm_dash(arm)}
     if marks:
-        # Marks begin at different places, so that those of arms with close lines do not overlap.
+        # Marks begin at different places, so that the marks of close lines do not overlap.
         look |= {
             "marker": arm_mark(arm),
             "markersize": mark_size(),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def variance_time(results: Results, queue: str) -> Figure:
-    """Draw the variance of mean arrivals against scale, both logarithmic: faint lines are single seeds.
+    """Draw the variance of mean arrivals against scale, both logarithmic; faint lines are single seeds.
 
     Leland, Taqqu, Willinger, Wilson 1994, Fig. 4: the slope is 2H - 2, and -1 without long-range dependence
     (dotted).

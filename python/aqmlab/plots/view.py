@@ -31,8 +31,8 @@ class View:
     metrics
         Names, for figures of many runs; by default the first ones of a figure.
     x, by
-        Axes of a sweep: the one along each plot, and the one with a plot for each label (in a map,
-        the vertical axis); those with the most labels if ``None``.
+        Axes of a sweep: the horizontal axis of each plot, and the axis with one plot per label (in a map, the
+        vertical axis); if ``None``, the axes with the most labels.
     where
         Labels at which other axes of a sweep are fixed, by axis; by default their first ones.
     over

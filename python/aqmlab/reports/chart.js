@@ -10,7 +10,7 @@ window.aqmlab = (function () {
   const [LINE, LETTER] = [16, 6.3];
   let clips = 0;
 
-  // Makes elements; a text is inserted as text, never as markup.
+  // Makes elements; strings are inserted as text, never as markup.
   function element(name, attributes, ...children) {
     const made = document.createElement(name);
     for (const [key, value] of Object.entries(attributes || {})) {
@@ -28,11 +28,11 @@ window.aqmlab = (function () {
     return made;
   }
 
-  // Scales map values to pixels; `ticks` are values with their texts.
+  // Scales map values to pixels; `ticks` are values with their labels.
   function linear(low, high, from, to) {
     const span = high - low || 1;
     const scale = (value) => from + ((value - low) / span) * (to - from);
-    // Texts one above the other (pixels count downward) need less room than texts side by side.
+    // Labels one above the other (pixels count downward) need less room than labels side by side.
     scale.ticks = linearTicks(low, high, Math.max(2, Math.floor(Math.abs(to - from) / (to < from ? 28 : 56))));
     scale.invert = (pixel) => low + ((pixel - from) / (to - from)) * span;
     return scale;
@@ -96,7 +96,7 @@ window.aqmlab = (function () {
     // `across` and `up` are the names of the axes. With `upright`, the pointer selects the mark that is nearest along x.
     constructor({ width, height, tall, title, label, x, y, left, legend = [], across = "", up = "", upright = false }) {
       this.x = x(left, width - 10);
-      // Texts wider than their space are rotated.
+      // Labels wider than their space are rotated.
       const step = this.x.step || (width - 10 - left) / Math.max(this.x.ticks.length, 1);
       this.turned = Math.max(...this.x.ticks.map((t) => t.text.length), 0) * 6 > step - 6;
       const rows = legendRows(legend, width - left - 10);

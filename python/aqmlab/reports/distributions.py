@@ -142,7 +142,7 @@ def _half_width(values: Sequence[float], mean: float) -> float:
 
 
 def _share_up_to(histogram: Histogram, ends_ns: Sequence[int]) -> list[float]:
-    """Return the share of the weight up to each of some bin ends; exact because all have the same bins."""
+    """Return the share of the weight up to each of the bin ends; exact because all have the same bins."""
     high, share = histogram.cdf()
     below = [0.0, *share]
     return [below[bisect_right(high, end)] for end in ends_ns]

@@ -1,4 +1,4 @@
-"""A sweep simulated and live, side by side: a directory for the two together, next to that of each."""
+"""A sweep simulated and live, side by side: one directory for the pair, next to each one's own."""
 
 from __future__ import annotations
 

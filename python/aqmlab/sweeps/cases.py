@@ -163,7 +163,7 @@ class Cases:
                     tuple(str(entry["name"]) for entry in arm["plan"][key]) for key in ("links", "classes")
                 )
                 networks.setdefault(named, arm["plan"])
-            # The texts of a sweep's cases are long and similar, so they compress well.
+            # The scenarios of a sweep's cases are long and similar, so they compress well.
             text = case["toml"] if self.about["axes"] else self.text
             self._texts.append(zlib.compress(text.encode()))
             cells += [cell for cell in _cells(case, host) if cell.arm in self.about["arms"]]
@@ -255,7 +255,7 @@ class Cases:
 
 
 def chosen_seeds(planned: Sequence[int], seed: int | None, runs: int | None) -> list[int]:
-    """Return the seeds ``seed, seed + 1, ...``; by default those that the scenario plans."""
+    """Return the seeds ``seed, seed + 1, ...``; by default the scenario's."""
     seed = None if seed is None else whole(seed, "`seed`")
     runs = None if runs is None else whole(runs, "`runs`")
     if runs is not None and runs < 1:

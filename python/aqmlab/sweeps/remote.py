@@ -65,9 +65,9 @@ def attempt(request: str, files: Mapping[str, bytes] | None = None) -> dict[str,
     Returns
     -------
     dict
-        ``answer``, as the process gave it; ``worker``, the address of this worker; ``files``, those of the
-        recording by name, if the place cannot be reached from here; ``parts``, the versions that are here, if
-        the run needs others.
+        ``answer``, as the process gave it; ``worker``, the address of this worker; ``files``, the files of
+        the recording by name, if the place cannot be reached from here; ``parts``, the versions installed
+        here, if the run needs others.
     """
     from distributed import get_worker
 

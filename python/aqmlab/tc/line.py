@@ -1,4 +1,4 @@
-"""From the queues of a scenario to lines of tc, with the values that Linux rounds or cannot express."""
+"""From the queues of a scenario to tc commands, with the values that Linux rounds or cannot express."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AS_ONE = 1.0 - 2.0**-20
 
 @dataclass(frozen=True)
 class TcLine:
-    """A link's queue in the syntax of tc.
+    """A link's queue in tc's syntax.
 
     Attributes
     ----------
