@@ -187,17 +187,17 @@ class Answer(Framed):
     def difference(
         self, of: Cell | str, other: Cell | str, metric: str, class_name: str | None = None
     ) -> Estimate | None:
-        """Return the mean of ``of - other`` over the seeds that both have run."""
+        """Return the mean of ``of - other`` over the seeds for which both have a value."""
         return self.contrast(of, other, metric, class_name).estimate
 
     def contrast(
         self, of: Cell | str, other: Cell | str, metric: str, class_name: str | None = None
     ) -> Difference:
-        """Return :meth:`difference` with the relative change, the p value and the seeds of only one side."""
+        """Return :meth:`difference` with the relative change, the p value and the seeds without a pair."""
         return difference(self.by_seed(of, metric, class_name), self.by_seed(other, metric, class_name))
 
     def defined_in(self, of: Cell | str, metric: str, class_name: str | None = None) -> str:
-        """Return ``"3 of 10"`` if only some seeds have the figure; the others may be unfavourable ones."""
+        """Return ``"3 of 10"`` if only some seeds have the figure; the others may be the bad ones."""
         values = self.by_seed(of, metric, class_name).values()
         count = sum(value is not None for value in values)
         return f"{count} of {len(values)}" if 0 < count < len(values) else ""

@@ -283,7 +283,7 @@ def plot_law(  # noqa: PLR0913 (keyword arguments)
 
 
 def schema(of: str = "scenario") -> dict[str, Any]:
-    """Return the JSON Schema of a kind of file.
+    """Return the JSON Schema for a kind of file.
 
     Parameters
     ----------

@@ -101,6 +101,6 @@ def _first_seed(seed: int | None, *, anywhere: bool) -> int:
 
 
 def smallest_finding(entry: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a discipline's finding with the shortest script, but first a panic, which has no script."""
+    """Return a discipline's panic, which has no script, or else its finding with the shortest script."""
     findings: list[dict[str, Any]] = entry["findings"]
     return min(findings, key=lambda f: (len(f["script"]), f["seed"]), default=None)

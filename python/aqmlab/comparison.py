@@ -195,7 +195,7 @@ def compare_sides(  # noqa: PLR0913 (keyword arguments)
     """Compare results that are already open, as :func:`aqmlab.compare` does.
 
     ``usual`` are the default metrics, in addition to those of the scenario; ``names`` are the names
-    of the sides, by default made of the settings in which they differ.
+    of the sides, by default the settings in which they differ.
     """
     pairs, unmatched = match(one, other)
     names = names or named(one, other)
@@ -245,7 +245,7 @@ def why_not_paired(results: Results, cell: Cell, others: Results, other: Cell) -
 
 
 def _drawing(manifest: Manifest) -> dict[str, int]:
-    """Return the versions of the program's parts that determine a run's arrivals, which exclude queues."""
+    """Return the versions of those parts of the program that determine a run's arrivals; queues do not."""
     deciding = ("random", "scenario", "traffic", PROGRAM)
     return {name: version for name, version in manifest.parts.items() if name.partition(".")[0] in deciding}
 

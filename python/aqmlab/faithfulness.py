@@ -161,7 +161,7 @@ class Faithfulness:
 
     @property
     def capture_remarks(self) -> tuple[str, ...]:
-        """The remarks on the file of captured packets, about packets that are missing from it."""
+        """The remarks on packets that are missing from the file of captured packets."""
         return tuple(remark for remark in self.remarks if PACKETS_FILE in remark)
 
     @property
@@ -257,12 +257,12 @@ def grouped(remarks: Iterable[str]) -> list[str]:
 
 
 def verdicts(runs: Iterable[Run]) -> tuple[Faithfulness, ...]:
-    """Return the verdicts on those of the runs that are live."""
+    """Return the verdicts on the runs that are live."""
     return tuple(verdict for run in runs if (verdict := faithfulness_of(run)) is not None)
 
 
 def combined(found: Iterable[Faithfulness]) -> str:
-    """Return one line for several runs: ``faithful: 8 of 8 runs``, or why the first unfaithful run is not."""
+    """Return one line for several runs: ``faithful: 8 of 8 runs``, or the first unfaithful run's reasons."""
     found = tuple(found)
     bad = [verdict for verdict in found if not verdict.faithful]
     if not bad:

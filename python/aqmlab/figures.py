@@ -18,8 +18,8 @@ NO_VALUE = "–"
 def display_unit(unit: str, like: float | None = None) -> str:
     """Return the unit in which values given in ``unit`` are shown.
 
-    ``like`` is the largest of the values shown together, if known: times of one second or more are in
-    seconds.
+    ``like`` is the largest of the values shown together, if known; times are in seconds if it is at least one
+    second.
     """
     return _scale(unit, like)[1]
 

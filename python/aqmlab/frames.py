@@ -21,7 +21,7 @@ LIBRARIES = ("pandas", "polars")
 
 
 class Framed:
-    """A base class of results that can become a data frame.
+    """A base class for results that can become a data frame.
 
     ``polars.DataFrame(it)``, ``pandas.DataFrame.from_arrow(it)``, ``pyarrow.table(it)`` and
     ``narwhals.from_arrow(it, ...)`` accept it directly, because it has the Arrow PyCapsule interface.

@@ -266,7 +266,7 @@ class Grid:
 
 
 def text_of(lines: Iterable[Line]) -> str:
-    """Printed lines as one text, without their styles."""
+    """Printed lines as one string, without their styles."""
     return "\n".join("".join(span.text for span in line).rstrip() for line in lines)
 
 

@@ -95,7 +95,7 @@ class Manifest:
 
     @property
     def run_digest(self) -> str | None:
-        """The name of the run in a store; ``None`` before parts had versions."""
+        """The name of the run in a store; ``None`` if the run predates the versions of parts."""
         from aqmlab import _core
 
         if PROGRAM in self.parts:
@@ -120,7 +120,7 @@ _REQUIRED: dict[str, type] = {
     "tables": dict,
     "aqmlab_version": str,
 }
-"""The members that a manifest must have to be read."""
+"""The members without which a manifest cannot be read."""
 
 
 def read_manifest(folder: Path, plans: MutableMapping[str, Plan] | None = None) -> Manifest:

@@ -39,7 +39,7 @@ def load(path: Path | str) -> Results:
 
 
 def is_sweep(path: Path | str) -> bool:
-    """Whether a directory is that of a sweep."""
+    """Whether a directory is the directory of a sweep."""
     return (Path(path) / SWEEP_FILE).is_file()
 
 
@@ -78,7 +78,7 @@ def side(text: str, beside: Side | None = None) -> Side:
     UsageError
         For an unknown arm, axis or label.
     RecordingError
-        If the path holds no recording. If it holds many, unreadable ones are left out.
+        If the path holds no recording. If it holds many recordings, unreadable ones are left out.
     """
     path, which = _split(text)
     if path == "" and beside is None:

@@ -136,7 +136,7 @@ class Results:
         }
 
     def runs_of(self, of: Cell | str) -> tuple[Run, ...]:
-        """Return the finished runs of a cell or of an arm, by ascending seeds."""
+        """Return the finished runs of a cell or of an arm, sorted by seed."""
         if isinstance(of, str):
             return tuple(run for cell in self.cells if cell.arm == of for run in self._of_cells[cell])
         return self._of_cells[of]
@@ -396,7 +396,7 @@ class Results:
         return _judged(runs, everywhere if there else bottleneck(runs), class_name)
 
     def place(self, queue: str | None = None) -> str:
-        """The queue with a given name; by default the queue that judges the first cell with a finished run.
+        """The queue with a given name; by default that of the first cell that has a finished run.
 
         Raises
         ------

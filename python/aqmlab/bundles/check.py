@@ -68,7 +68,7 @@ class Checked:
 
     @property
     def same(self) -> bool:
-        """Whether every repeated run gave the same tables."""
+        """Whether every repeated run gave the same tables as in the bundle."""
         return not any(run.differ for run in self.repeated)
 
 

@@ -23,7 +23,7 @@ from aqmlab.scenario import DICT_NAME, Scenario, read
 
 RUNS = 10
 _ROUNDING = 0.01
-"""Largest difference from the target, due to rounding to whole users, that is not remarked on."""
+"""Largest difference from the target, due to rounding to whole users, that needs no remark."""
 FASTER = 10.0
 
 

@@ -13,7 +13,7 @@ from aqmlab.stats.quantiles import interpolated
 SHARES = (0.01, 0.03)
 """Accuracies of the mean load for which the number of runs required is computed."""
 NOTICEABLE = 0.02
-"""Largest change of the load per unit that is not remarked on."""
+"""Largest change of the load per unit that needs no remark."""
 _NEARLY_NORMAL = 1000
 """Degrees of freedom above which Student's t equals the normal distribution to one part in a thousand."""
 
@@ -101,7 +101,7 @@ class Spread:
 
 
 def spread(loads: Sequence[float]) -> Spread:
-    """Return the spread of the loads of several seeds, at least two."""
+    """Return the spread of the loads of at least two seeds."""
     found, ordered = _of(loads), sorted(loads)
     variance = math.fsum((load - found.mean) ** 2 for load in ordered) / (len(ordered) - 1)
     p10, median, p90 = (interpolated(ordered, q) for q in (0.1, 0.5, 0.9))

@@ -73,7 +73,7 @@ class Trials:
 
     @property
     def first(self) -> Population:
-        """The population whose number is sought; the others follow by their ratio."""
+        """The population whose number is sought; the others keep their ratio to it."""
         return self.network.populations[0]
 
     def others_at(self, value: float) -> list[float]:

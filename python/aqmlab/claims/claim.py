@@ -122,7 +122,7 @@ class Claim:
 
 
 def check_claims(entries: Iterable[Mapping[str, Any]], names: Names, file: str = "") -> None:
-    """Raise an error for all claims that cannot be scored, before any run.
+    """Raise one error for all claims that cannot be scored, before any run.
 
     Parameters
     ----------

@@ -87,7 +87,7 @@ class Decider:
         self.parts: list[ClaimComparison] = []
 
     def decide(self, claim: Condition, bound: Bindings) -> Verdict:
-        """Return the verdict on a claim that has been checked; afterwards, ``parts`` has its comparisons."""
+        """Return the verdict on a checked claim; afterwards, ``parts`` contains its comparisons."""
         self.parts = []
         return self._verdict(claim, dict(bound), _Levels())
 

@@ -20,7 +20,7 @@ KIND, ROUTER = "kind", "router"
 """Keys for a kind of packet and for a router, unless an axis such as `queue.kind` has that name."""
 FROM, UNTIL = "from", "until"
 POSITIONS = ("first", "last", "previous", "next")
-"""Positions on an axis; a label with such a name is quoted."""
+"""Positions on an axis; a label with such a name must be quoted."""
 MOST_WINDOWS = 10_000
 
 Bindings = Mapping[str, str]

@@ -95,7 +95,7 @@ class Token:
     Attributes
     ----------
     kind
-        ``"text"`` is in quotes.
+        The kind of word; ``"text"`` means text in quotes.
     text
         The word; for a number, its digits.
     unit

@@ -94,7 +94,7 @@ class _Wording:
         return cls(", ".join(shared), subject, varying)
 
     def text(self, node: Expression | Condition, at: Mapping[str, str]) -> str:
-        """Return an expression in words; ``at`` has the labels around it."""
+        """Return an expression in words; ``at`` has the labels that apply to it."""
         match node:
             case MetricOf():
                 return self._value(node, at)

@@ -50,7 +50,7 @@ def claims(
 
 
 def scored_claims(results: Results) -> tuple[Scored, ...]:
-    """Score the claims of a scenario that has run, and write ``claims.json`` into its directory."""
+    """Score the claims of a scenario that has been run, and write ``claims.json`` into its directory."""
     if not results.claims:
         return ()  # decided without importing the modules that score claims
     from aqmlab.claims import score, write_claims

@@ -106,7 +106,7 @@ def interruptible() -> Iterator[None]:
 
 
 def _open_closed_streams() -> None:
-    """Replace standard streams that were closed from outside (``>&-``): Python has ``None`` for these."""
+    """Replace standard streams that were closed from outside (``>&-``): in Python, these are ``None``."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (open to the end)

@@ -30,7 +30,7 @@ def main() -> None:
     _end_with(parent)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
-    # Output of a panic or a library must not be mistaken for a message.
+    # Output from a panic or a library must not be mistaken for a message.
     messages = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     try:

@@ -115,7 +115,7 @@ _IN_WORDS = {
 
 
 def _of_waits(many: str, table: str, time: str) -> dict[str, Formula]:
-    """Return the formulas of requests or pages, from their names, tables, and the name of their time."""
+    """Return the formulas for requests or pages, given their names, tables, and the name of their time."""
     summary, histograms = f"{table}_summary", f"{table}_histograms"
     ended = {f"{many}_{how}": f"sum({how})" for how in ("completed", "failed", "censored")}
     percentiles = {"median": 50, "p90": 90, "p95": 95, "p99": 99}

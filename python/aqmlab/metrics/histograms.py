@@ -51,7 +51,7 @@ class Histogram:
         return list(accumulate(self.weight))
 
     def up_to(self, value: float) -> float:
-        """The weight of the values up to a given one, spread within a bin as in :meth:`quantile`."""
+        """The weight of the values up to a given value, spread within a bin as in :meth:`quantile`."""
         index = bisect_right(self.low, value)
         if index == 0:
             return 0.0

@@ -112,7 +112,7 @@ class RequestTotals:
         Numbers of requests that were completed or failed in the measured interval, and of those
         that had not ended at its end.
     response_time_sum_ns
-        Sum of the response times of the completed ones.
+        Sum of the response times of completed requests.
     distribution
         Reads the row's distribution of a kind: ``"response_time_ns"`` or ``"page_time_ns"``, ``"waited_ns"``.
     what

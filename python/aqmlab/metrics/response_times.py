@@ -110,7 +110,7 @@ class ResponseTimes:
         return begin + (end - begin) * (share - low) / (high - low)
 
     def turns(self, until_ns: float) -> Sequence[float]:
-        """The times up to and including a given one, between which F is nearly straight."""
+        """The times, up to and including a given one, between which F is nearly linear."""
         return sorted({0.0, *(end for end in self._ends if end < until_ns), until_ns})
 
     @cached_property

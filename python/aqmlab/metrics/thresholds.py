@@ -26,7 +26,7 @@ _BAND = (
 
 @dataclass(frozen=True)
 class Thresholds:
-    """The thresholds of a law on the average queue, in packets.
+    """The thresholds that a law applies to the average queue, in packets.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The look of a figure: its size, font, title and style, and the distinction of arms."""
+"""The look of a figure: its size, font, title and style, and how arms are distinguished."""
 
 from __future__ import annotations
 

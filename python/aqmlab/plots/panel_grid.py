@@ -72,7 +72,7 @@ class PanelGrid:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels along a plot; one empty text where there are none."""
+        """The labels along a plot; a single empty label if there are none."""
         return ("",) if self.x is None else self.x.labels
 
     def cell(self, arm: str, panel: Panel, label: str, row: str = "") -> Cell | None:

@@ -66,7 +66,7 @@ def ccdf_figure(results: Results, view: View, queue: str | None, *, waits: Waits
 
 
 def curve_rows(results: Results, view: View, queue: str | None, *, waits: Waits) -> Iterator[tuple[Any, ...]]:
-    """The points of the curves, to the longest time."""
+    """The points of the curves, up to the longest time."""
     axes = tuple(axis.short for axis in results.axes)
     yield (*axes, "arm", waits.metric("s"), "share", "low_95", "high_95", "n")
     grid = wait_grid(results, view, queue, waits)

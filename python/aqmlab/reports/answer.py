@@ -77,7 +77,7 @@ def _of_one_case(table: Answer) -> str:
 
 
 def best_arm(table: Answer) -> str:
-    """Return the arm with the shortest queueing delay; the first for several cases or no delays."""
+    """Return the arm with the shortest queueing delay; the first if there are many cases or no delays."""
     delays = {} if table.results.axes else _present(table, DELAY)
     return min(delays, key=lambda arm: delays[arm].mean) if delays else table.compared[0]
 

@@ -252,7 +252,7 @@ window.aqmlab = (function () {
     });
   }
 
-  // A text, or as many of its characters as fit; hovering then shows the whole text.
+  // Text, or as much of it as fits; hovering then shows all of it.
   function fitted(text, most) {
     if (text.length <= most) return [text];
     return [svg("title", {}, text), `${text.slice(0, Math.max(1, Math.floor(most) - 1))}…`];

@@ -31,7 +31,7 @@ _STEP = 238.0
 _NAME = 150.0
 """Width of a router's name."""
 _ALONG = (0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78)
-"""Possible positions of a link's text along the link."""
+"""Possible positions of a link's label along the link."""
 
 _Point = tuple[float, float]
 
@@ -272,7 +272,7 @@ def _links(canvas: Canvas, network: Plan, places: dict[str, _Point], labels: dic
         title = _title(link, back, labels)
         canvas.curve("link", points, title)
         drawn.append((points, texts, title))
-    # Lines of one step have one place for their text; longer lines have several.
+    # A line that spans one step has one place for its label; longer lines have several.
     homeless = [
         (points, title)
         for points, texts, title in sorted(drawn, key=lambda one: _length(one[0]))
@@ -351,7 +351,7 @@ def _length(points: Sequence[_Point]) -> float:
 
 
 def _beside(points: Sequence[_Point], height: float) -> Iterator[tuple[float, float, str]]:
-    """Return possible positions of a line's text: above or below a level line, next to a steep one."""
+    """Return possible positions of a line's label: above or below a level line, next to a steep one."""
     (x1, y1), (x2, y2) = points[0], points[-1]
     steep = abs(y2 - y1) > abs(x2 - x1)
     for part in _ALONG:

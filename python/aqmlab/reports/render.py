@@ -202,7 +202,7 @@ def _claims(results: Results, scored: Sequence[Scored] | None) -> dict[str, Any]
 
 
 def _checks(results: Results, both: Both | None) -> list[dict[str, Any]]:
-    """Return the checks of the results; if there are two sides, those of each side."""
+    """Return the checks of the results or, if there are two sides, of each side."""
     sides = [("", results)]
     if both is not None:
         sides = [(SIMULATED, both.simulated), (LIVE, results)]

@@ -22,7 +22,7 @@ from aqmlab.stats.student import quantile
 
 Floats = npt.NDArray[np.float64]
 Row = tuple[int, ...]
-"""For each setting, the index of a candidate; 0 is the setting's first."""
+"""For each setting, the index of a candidate; 0 is the setting's first candidate."""
 
 
 def hadamard(least: int) -> npt.NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""A sweep simulated and live, side by side: one directory for the pair, next to each one's own."""
+"""A sweep both simulated and live: a third directory for the two together, next to their own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def beside(simulated: Results, live: Results, *, report: bool = True) -> Both:
         Results from ``aqmlab.sweep(scenario).wait()`` and ``aqmlab.sweep(scenario, host="live").wait()``,
         both with the same store.
     report
-        Whether to make ``report.html`` of both.
+        Whether to make ``report.html`` for the two together.
 
     Returns
     -------

@@ -111,7 +111,7 @@ class DaskExecutor:
         self._waiting.append(_Sent(task))
 
     def outcome(self, timeout_s: float) -> Outcome | None:
-        """The next outcome; ``None`` if there is none within the time.
+        """The next outcome; ``None`` if there is none within the given time.
 
         Raises
         ------
@@ -148,7 +148,7 @@ class DaskExecutor:
 
     @property
     def remarks(self) -> list[str]:
-        """Return remarks for the end of the sweep."""
+        """Return remarks to show at the end of the sweep."""
         found = [
             f"worker {address} was given no more {'' if refusal.parts is None else 'such '}runs:"
             f" {refusal.reason}"

@@ -149,7 +149,7 @@ class WorkerProcess:
 
 
 class Keeper:
-    """Keeps a worker process, and replaces it if it dies; this uses up one attempt of the run.
+    """Keeps a worker process, and replaces it if it dies; this uses up one of the run's attempts.
 
     Parameters
     ----------

@@ -174,7 +174,7 @@ def _check(sql: str) -> None:
 
 
 def _asked(tables: Sequence[str], sql: str) -> Sequence[str]:
-    """Return the tables that a query may need: those it names; all if none, as for ``SHOW TABLES``."""
+    """Return the tables that a query may need: those it names, or all if none (as in ``SHOW TABLES``)."""
     words = set(re.findall(r"\w+", sql.lower()))
     return [table for table in tables if table in words] if words & {"runs", "cells", *tables} else tables
 
