@@ -130,7 +130,7 @@ def plot(
         ``"time-sequence"``, ``"ladder"`` (``packets``). For a sweep: ``"lines"``, ``"heat"``,
         ``"differences"``, ``"goodput-delay"``, ``"delay-cdf"``, ``"box"``, ``"bar"``. For requests,
         in an experiment, a run or a sweep: ``"response-cdf"``, ``"response-ccdf"``,
-        ``"response-scatter"``, ``"response-quantiles"``; for web pages, likewise: ``"page-cdf"``,
+        ``"response-scatter"``, ``"response-quantiles"``; for web pages: ``"page-cdf"``,
         ``"page-ccdf"``, ``"page-scatter"``, ``"page-quantiles"``.
     output
         The file. Its extension selects PDF, SVG or PNG, and for most kinds CSV (the numbers). By

@@ -146,7 +146,7 @@ def _run(path: Path | str, about: Mapping[str, Any], arm: str | None, seed: int 
     (run,) = runs
     digests = {of["name"]: of["digest"] for of in about["arms"]}
     if digests.get(run.arm) != run.manifest.plan_digest:
-        raise UsageError(f"`{run.path}` is of another scenario: its plan is not that of arm `{run.arm}`")
+        raise UsageError(f"`{run.path}` belongs to another scenario: its plan is not that of arm `{run.arm}`")
     if "requests" not in run.manifest.tables:
         raise UsageError(
             f"`{run.path}` has no table `requests`; record it with `requests = {{ each = true }}` in [record]"

@@ -167,7 +167,7 @@ def test_values_of_set_are_toml_or_text():
         (["red", "--set", "max_p"], 2, "`max_p` is not a setting"),
         (["red", "--set", "max_p=0.1", "--set", "max_p=0.2"], 2, "`max_p` is set twice"),
         (["pi", "--load", "1.5"], 2, "is not a step"),
-        (["pi", "--duration", "0s"], 2, "is not a duration of a response"),
+        (["pi", "--duration", "0s"], 2, "is not a valid duration"),
         (["pi", "--seed", "-1"], 2, "the seed `-1`"),
         (["pi", "--rate", "10"], 2, "`10` has no unit; write a rate"),
         (["red", "-o", "{tmp}/x.gif"], 2, "let it end in .pdf, .svg, .png, .csv"),

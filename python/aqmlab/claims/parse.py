@@ -156,7 +156,7 @@ class _Parser:
 
     def _within(self, value: Expression) -> Condition:
         if isinstance(value, Call) and value.function in BEST:
-            self._s.expect("(", ": after `in` come labels in parentheses")
+            self._s.expect("(", ": `in` is followed by labels in parentheses")
             labels = [self._label("a label")]
             while self._s.takes(","):
                 labels.append(self._label("a label"))

@@ -212,6 +212,6 @@ def labels_of(where: list[str] | None) -> dict[str, str]:
     for text in where or ():
         axis, equals, label = text.partition("=")
         if not (axis and equals and label):
-            raise UsageError(f"`{text}` holds no axis; write `--where AXIS=LABEL`")
+            raise UsageError(f"`{text}` names no axis; write `--where AXIS=LABEL`")
         held[axis] = label
     return held

@@ -360,7 +360,8 @@ def merge(
         for found in merged.sweeps:
             tell_results(short_answer(found.results), found.claims, as_json=False)
     say(
-        f"store      {merged.store.path}: {counted(merged.added, 'run')} added, {merged.present} were present"
+        f"store      {merged.store.path}: {counted(merged.added, 'run')} added, "
+        f"{merged.present} already present"
     )
     for found in merged.sweeps:
         lacking = len(found.results.missing)

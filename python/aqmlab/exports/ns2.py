@@ -3,7 +3,7 @@
 ``event time from to type size flags fid src dst seq id``, where an event is ``+`` (enqueue), ``-`` (dequeue),
 ``d`` (drop) or ``r`` (receipt by the router at the link's end). Routers are numbered as in the plan; an
 address is the number of the host's router, with the flow as the port. A sequence number counts bytes, as in
-ns-2's FullTcp; an ACK has the number that it acknowledges, and a datagram has its position in its flow.
+ns-2's FullTcp; for an ACK, it is the number acknowledged, and for a datagram, its position in its flow.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ def average_in_band(
     unit="s",
     definition="longest time in which all samples of the law's average queue are between min_th and max_th,"
     " both excluded; 0 if none of them is",
-    source=f"average brought within the thresholds: {_MISKOVIC}; requiring it without interruption is ours",
+    source=f"average brought within the thresholds: {_MISKOVIC}; that it must stay there is ours",
     better="more",
     windowed=True,
     from_samples=True,

@@ -129,7 +129,7 @@ def panel_grid(  # noqa: PLR0913 (keyword arguments)
     asked = [results.axis(name) for name in (view.x, view.by) if name is not None]
     for i, axis in enumerate(asked):
         if axis.name in where or axis in asked[:i]:
-            raise UsageError(f"the axis `{axis.name}` is asked for twice")
+            raise UsageError(f"the axis `{axis.name}` is requested twice")
     free = [axis for axis in results.axes if axis.name not in where and axis not in asked]
     free.sort(key=lambda axis: -len(axis.labels))
     x = results.axis(view.x) if view.x is not None else (free.pop(0) if along and free else None)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from aqmlab.metrics import Measured, QueueTotals
     from aqmlab.results import Results
 
-_REPORT_IT = "do not use these figures: the recording is damaged, or this is a defect to report"
+_REPORT_IT = "do not use these figures: the recording is damaged, or this is a bug to report"
 
 
 def balanced(results: Results) -> Check:

@@ -40,7 +40,7 @@ def beside(simulated: Results, live: Results, *, report: bool = True) -> Both:
     store = store_of(live.path)
     if store.path.resolve() != store_of(simulated.path).path.resolve():
         raise UsageError(
-            f"`{simulated.path}` and `{live.path}` are in different stores; `aqmlab merge` joins these"
+            f"`{simulated.path}` and `{live.path}` are in different stores; `aqmlab merge` joins them"
         )
     directory = store.sweep_directory(f"{live.path.name.removesuffix(f'-{LIVE}')}-both")
     found = of_sides(directory, simulated, live)
