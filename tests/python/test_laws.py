@@ -170,7 +170,7 @@ def test_values_of_set_are_toml_or_text():
         (["pi", "--duration", "0s"], 2, "is not a valid duration"),
         (["pi", "--seed", "-1"], 2, "the seed `-1`"),
         (["pi", "--rate", "10"], 2, "`10` has no unit; write a rate"),
-        (["red", "-o", "{tmp}/x.gif"], 2, "let it end in .pdf, .svg, .png, .csv"),
+        (["red", "-o", "{tmp}/x.gif"], 2, "end its name with .pdf, .svg, .png, .csv"),
         (["red", "-o", "/proc/x.csv"], 3, "cannot write"),
         ([], 2, "Missing argument"),
     ],

@@ -208,7 +208,7 @@ def test_twelve_arms_have_twelve_looks():
         ("lines", View(metrics=["goodput"]), "goodput_bps"),
         ("heat", View(arms=["Red"]), "RED"),
         ("differences", View(arms=["RED"]), "a difference needs two arms"),
-        ("delay-cdf", View(x="rate"), "this figure has no axis of the sweep along it"),
+        ("delay-cdf", View(x="rate"), "this figure has no horizontal axis from the sweep"),
         ("goodput-delay", View(metrics=[DELAY]), "leave out the metric"),
         ("box", View(over="arms"), "boxes and bars cannot be over `arms`"),
     ],

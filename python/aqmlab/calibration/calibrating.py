@@ -108,7 +108,7 @@ def calibrate(  # noqa: PLR0913 (keyword arguments)
     """
     runs = whole(runs, "`runs`")
     if runs < 2:
-        raise UsageError(f"an interval takes at least 2 seeds, not `{runs}`")
+        raise UsageError(f"an interval needs at least 2 seeds, not `{runs}`")
     if count not in COUNTS:
         raise unknown("count", count, COUNTS)
     text, name = read(scenario)

@@ -116,7 +116,7 @@ class Trials:
             for run in runs_of:
                 if congestion := self._congestion(run):
                     at = f"{self.first.text(value)}, seed {run.run.seed}"
-                    raise CongestedError(f"the links are not uncongested ({at}): {congestion}", loads)
+                    raise CongestedError(f"links are congested ({at}): {congestion}", loads)
         return loads
 
     def _swept(self, values: Sequence[float]) -> dict[str, Any]:

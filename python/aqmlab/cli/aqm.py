@@ -132,7 +132,7 @@ def aqm_tc(
     from aqmlab.tc import read_tc, tc_lines
 
     if (scenario is None) == (read is None):
-        raise UsageError("give either a scenario, or --read with a discipline in the words of tc")
+        raise UsageError("give either a scenario, or --read with a discipline as in tc")
     if read is not None:
         print_queue(read_tc(read), as_json=as_json)
     elif scenario is not None:

@@ -93,7 +93,7 @@ def calibrate(
         ),
     ] = None,
     allow_overload: Annotated[
-        bool, typer.Option("--allow-overload", help="Allow a target beyond the link's rate.")
+        bool, typer.Option("--allow-overload", help="Allow a target above the link's rate.")
     ] = False,
     write: Annotated[
         Path | None,

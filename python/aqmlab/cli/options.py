@@ -98,7 +98,8 @@ PcapBytes = Annotated[
     typer.Option("--pcap-bytes", help="Bytes to keep of each captured packet; 128 by default."),
 ]
 Force = Annotated[
-    bool, typer.Option("--force", help="Run live even if the load is expected to exceed this machine.")
+    bool,
+    typer.Option("--force", help="Run live even if the load is expected to exceed this machine's capacity."),
 ]
 StorePath = Annotated[
     Path | None,

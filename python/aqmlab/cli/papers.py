@@ -340,7 +340,7 @@ def _check_options(
 
 def _check_live(*, live: bool, other: bool, repeats: int | None) -> None:
     if repeats is not None and not live:
-        raise UsageError("`--repeats` is about live runs; add `--live`, or leave it out")
+        raise UsageError("`--repeats` applies to live runs; add `--live`, or leave it out")
     if live and other:
         raise UsageError("`--live` scores the live experiments; leave out --multiverse, --infer and --causes")
 

@@ -219,7 +219,7 @@ def _sheet(style: str, lines: Iterable[str]) -> dict[str, Any]:
                 raise ValueError("write `key: value`")
             found[key] = value.strip("\"'") if key not in _QUOTED else value
         except (KeyError, ValueError) as error:
-            reason = f"`{key}` is not a setting of matplotlib" if isinstance(error, KeyError) else str(error)
+            reason = f"`{key}` is not a matplotlib setting" if isinstance(error, KeyError) else str(error)
             raise UsageError(f"{style}:{number}: {reason}") from error
     return dict(found)
 

@@ -119,7 +119,7 @@ def box(results: Results, view: View, queue: str | None) -> Figure:
     what = "run" if view.over == SEEDS else "flow"
     notes = [
         "box: quartiles; line in it: median",
-        f"whiskers: last {what} within 1.5 heights of the box; circles: beyond",
+        f"whiskers: last {what} within 1.5 box heights; circles: beyond",
     ]
     return _compared_figure(figure, grid, plots, view, notes)
 

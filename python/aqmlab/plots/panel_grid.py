@@ -134,7 +134,7 @@ def panel_grid(  # noqa: PLR0913 (keyword arguments)
     free.sort(key=lambda axis: -len(axis.labels))
     x = results.axis(view.x) if view.x is not None else (free.pop(0) if along and free else None)
     if view.x is not None and not along:
-        raise UsageError("this figure has no axis of the sweep along it; choose plots with `by`")
+        raise UsageError("this figure has no horizontal axis from the sweep; choose plots with `by`")
     other = results.axis(view.by) if view.by is not None else (free.pop(0) if free else None)
     y, by = (other, None) if down else (None, other)
     held = {**where, **{axis.name: axis.labels[0] for axis in free}}

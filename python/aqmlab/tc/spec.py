@@ -115,7 +115,7 @@ def _given(kind: str, words: Sequence[str], grammar: _Grammar) -> Iterator[tuple
 def _no_discipline(kind: str) -> str:
     ours = ", ".join(f"`{name}`" for name in _GRAMMARS)
     if kind in LINUX_ONLY:
-        return f"`{kind}` is a discipline of Linux without a counterpart in aqmlab, which has {ours}"
+        return f"`{kind}` is a Linux discipline without a counterpart in aqmlab, which has {ours}"
     near = get_close_matches(kind, (*_GRAMMARS, *LINUX_ONLY), 1)
     hint = f" (`{near[0]}`?)" if near else ""
     return f"`{kind}` is not a queue discipline{hint}; aqmlab has {ours}"
