@@ -134,7 +134,7 @@ class Faithfulness:
 
     @property
     def virtual_time(self) -> bool:
-        """Whether the kernel ran in virtual time: its clock stands still during any computation."""
+        """Whether the kernel ran in virtual time, in which its clock stands still during any computation."""
         return bool(self.live.get("virtual_time"))
 
     @property

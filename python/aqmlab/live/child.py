@@ -1,8 +1,7 @@
 """The process of one live run, from the inside.
 
-It imports only the standard library and the compiled core, so that it has a single thread when it
-leaves the namespaces of its parent: the kernel refuses a new user namespace to a process with
-several threads.
+It imports only the standard library and the compiled core, so that it has a single thread when it leaves the
+namespaces of its parent. The kernel refuses a new user namespace to a process with several threads.
 """
 
 from __future__ import annotations

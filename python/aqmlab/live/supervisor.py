@@ -209,7 +209,7 @@ class _Process:
             self._process.kill()
 
     def end(self) -> None:
-        """Make sure, even if interrupted, that the process is gone: there is no later clean-up."""
+        """Make sure, even if interrupted, that the process is gone, because there is no later clean-up."""
         try:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_TIME_TO_GO_S)

@@ -12,7 +12,7 @@ Floats = npt.NDArray[np.float64]
 DROPPED = ("dropped_by_law_packets", "dropped_not_by_law_packets")
 """Columns of ``queues`` that count drops: every reason counts in one of the two."""
 EDGE = 1e-6
-"""Times are whole nanoseconds divided by 1e9: differences below this fraction of a bin are ignored."""
+"""Times are whole nanoseconds divided by 1e9, so differences below this fraction of a bin are ignored."""
 
 
 def adds_bytes(run: Measured, queue: str) -> bool:

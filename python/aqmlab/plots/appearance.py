@@ -38,7 +38,7 @@ STYLE: dict[str, Any] = {
     "legend.frameon": False,
     "figure.dpi": 100,
     "savefig.dpi": 200,
-    # Text stays text: it can be searched and edited.
+    # Text stays text, so that it can be searched and edited.
     "pdf.fonttype": 42,
     "svg.fonttype": "none",
     # Names inside SVG files would otherwise be random.

@@ -178,7 +178,7 @@ def draw_lines(axes: Axes, lines: Sequence[WaitLine], limits: Limits, *, tail: b
             np.append(of, of[-1]) for of in (line.curve.low, line.curve.share, line.curve.high)
         )
         if tail:
-            # A logarithmic axis has no zero: a curve ends with its last request.
+            # A logarithmic axis has no zero, so a curve ends with its last request.
             shown = (x > 0) & (mean < 1)
             x, low, mean, high = x[shown], 1 - high[shown], 1 - mean[shown], 1 - low[shown]
             low = np.maximum(low, mean / 1e3)

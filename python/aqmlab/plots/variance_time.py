@@ -35,7 +35,7 @@ def variance_time(results: Results, queue: str) -> Figure:
         found = [plot for plot in plots if plot is not None]
         if not found:
             continue
-        # Runs that were ended by a condition differ in length: means are taken only over equal scales.
+        # Runs that were ended by a condition differ in length, so means are taken only over equal scales.
         found = [plot for plot in found if np.array_equal(plot.scale_s, found[0].scale_s)]
         for plot in found:
             axes.plot(plot.scale_s, plot.variance, color=arm_color(i), alpha=FAINT, linewidth=0.6)

@@ -202,7 +202,7 @@ def _beats_all(found: Differences, arm: str, of_case: Cell, others: set[str]) ->
 
 
 def case_text(cell: Cell) -> str:
-    """``rate 5Mbit, count 20``: a cell without its arm."""
+    """The settings of a cell without its arm: ``rate 5Mbit, count 20``."""
     return str(cell).removeprefix(cell.arm).removeprefix(", ")
 
 

@@ -21,7 +21,7 @@ losses is three quarters full on average.
 
 
 def limited_by_windows(results: Results) -> Check:
-    """Check for flows limited by their windows: they do not react to the queue and make it look good."""
+    """Check for window-limited flows, which do not react to the queue and make it look good."""
     kind, findings = "window", []
     for cell in results.cells:
         limited, greedy, largest = 0, 0, ""
