@@ -19,7 +19,7 @@ from typing import Any
 from aqmlab.errors import DamageError, RecordingError
 
 FORMAT_VERSION = 4
-"""The ``format_version`` that this version writes; it reads all earlier ones."""
+"""The ``format_version`` that this version writes; it also reads all earlier ones."""
 SEALED_FROM = 2
 """The first ``format_version`` in which JSON files are sealed and table files have digests."""
 

@@ -36,7 +36,7 @@ class Reader:
         self._flows_kept = 0
 
     def measured(self, run: Run, then: Sequence[Run]) -> Measured:
-        """The counts of one run; it may be read together with others that will be needed."""
+        """The counts of one run, which may be read together with other runs that will be needed."""
         if run.path not in self._kept:
             others = (other for other in then if other.path != run.path and other.path not in self._kept)
             self._read(next(_batches([run, *others])))

@@ -195,7 +195,7 @@ class Cases:
         return _core.run_digest(cell.plan_digest, seed, cell.parts)
 
     def digests(self, cell: PlannedCell) -> tuple[str, ...]:
-        """The names of the runs of a cell, in the order of the seeds; each is computed once."""
+        """The names of the runs of a cell, in the order of the seeds; each name is computed once."""
         key = cell.case, cell.arm
         if key not in self._digests:
             self._digests[key] = tuple(self.digest(cell, seed) for seed in self.seeds)
