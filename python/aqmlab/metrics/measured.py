@@ -481,7 +481,7 @@ def _records(run: Run, queue: str, events: set[str], window: Window) -> bool:
 
 
 def measure(tables: Tables) -> tuple[Measured, ...]:
-    """Read what metrics need to know about the runs, in the order of the runs."""
+    """Read what metrics need to know about each run, in the order of the runs."""
     histograms = Histograms(tables, "histograms", ("queue", "class", "kind"))
     queues: list[dict[tuple[str, str], QueueTotals]] = [{} for _ in tables.runs]
     names, rows = _summary(tables)

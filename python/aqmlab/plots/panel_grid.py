@@ -1,4 +1,4 @@
-"""The plots of a figure of a sweep: one per label of an axis or per metric, their labels and their titles."""
+"""The plots of a figure of a sweep: one per label of an axis or per metric, with labels and titles."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def turned(figure: Figure, labels: Sequence[str], across: int) -> dict[str, Any]
 
 
 def empty_plots(grid: PanelGrid, what: str, *, share: bool = True) -> tuple[Figure, list[tuple[Panel, Axes]]]:
-    """The empty plots, with their titles and the figure's."""
+    """The empty plots, with their titles and the title of the figure."""
     across, down = max(map(len, grid.rows)), len(grid.rows)
     size = (max(4.9, _PANEL[0] * across + 0.6), max(3.5, _PANEL[1] * down + 1.4))
     figure = new_figure(*size, down)

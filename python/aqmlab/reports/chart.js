@@ -90,7 +90,7 @@ window.aqmlab = (function () {
     return [low === 0 ? 0 : low - room, high === 0 ? 0 : high + room];
   }
 
-  // One chart: axes, a group to draw into, and marks with texts.
+  // One chart: axes, a group to draw into, and marks with text.
   class Chart {
     // `height` is that of the whole chart; `tall`, if given instead, that of the plot alone. `legend` has lines of { text, color, dash, mark },
     // `across` and `up` are the names of the axes. With `upright`, the pointer selects the mark that is nearest along x.
@@ -175,7 +175,7 @@ window.aqmlab = (function () {
       this.svg.classList.add("zooms");
     }
 
-    // A position with a text, which the pointer and the keys can reach.
+    // A position with text, which the pointer and the keys can reach.
     mark(x, y, text) {
       this.marks.push({ x, y, text });
     }
