@@ -1,5 +1,4 @@
-"""Checking a bundle: every file against its SHA-256, and a repeated seed against the digests of its
-tables."""
+"""Checking a bundle: every file against its SHA-256, a repeated seed against the digests of its tables."""
 
 from __future__ import annotations
 

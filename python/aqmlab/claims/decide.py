@@ -258,8 +258,10 @@ class Decider:
         elif n >= enough and n == int((~seen.missing).sum()):
             verdict = Verdict(FAILS, part, n=n, reason=f"seen in none of {counted(n, 'seed')}")
         else:
-            needed = f"{enough} are needed to show a share below {100 * share:g} %"
-            why = f"seen in none of {counted(n, 'seed')}; {needed}"
+            why = (
+                f"seen in none of {counted(n, 'seed')};"
+                f" {enough} are needed to show a share below {100 * share:g} %"
+            )
             verdict = undecided(why, n)
         side = Operand(str(condition), found)
         self.parts.append(

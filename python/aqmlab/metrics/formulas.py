@@ -63,8 +63,9 @@ _OF_SUMMARY = {
 
 
 def _loss(queues: str) -> Formula:
-    arrived = "packets arrived at each path's first queue"
-    return Formula("summary", f"100 * packets dropped at {queues} / {arrived}")
+    return Formula(
+        "summary", f"100 * packets dropped at {queues} / packets arrived at each path's first queue"
+    )
 
 
 _IN_WORDS = {

@@ -57,6 +57,7 @@ def variance_time(results: Results, queue: str) -> Figure:
     for axis in (axes.xaxis, axes.yaxis):
         plain_powers(axis)
     faint = Line2D([], [], color="grey", alpha=FAINT, linewidth=0.6)
-    seeds = {"one seed (thick line: mean of the seeds)": faint} if len(all_plots) > 1 else None
-    legend_below(figure, [axes], seeds)
+    legend_below(
+        figure, [axes], {"one seed (thick line: mean of the seeds)": faint} if len(all_plots) > 1 else None
+    )
     return figure
