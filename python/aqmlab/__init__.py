@@ -1,7 +1,7 @@
 """A laboratory for active queue management.
 
-A scenario goes in, a recording comes out, and one set of metrics, statistics, figures and reports
-uses that recording::
+Running a scenario produces a recording. Metrics, statistics, figures and reports are computed from
+recordings::
 
     import aqmlab
 

@@ -103,7 +103,7 @@ class Answer(Framed):
 
     @property
     def shown(self) -> tuple[Metric, ...]:
-        """The metrics that were named, or else those of the default ones that have a value in some run."""
+        """The named metrics or, if none were named, the default metrics that have a value in some run."""
         return self.metrics if self.by_name else self._there
 
     @cached_property
@@ -139,7 +139,7 @@ class Answer(Framed):
 
     @property
     def queue(self) -> str:
-        """The queue to which the figures refer; the first one where cells are judged by several."""
+        """The queue to which the figures refer; the first one if cells are judged by different queues."""
         return self.queues[0]
 
     def by_seed(
@@ -187,23 +187,23 @@ class Answer(Framed):
     def difference(
         self, of: Cell | str, other: Cell | str, metric: str, class_name: str | None = None
     ) -> Estimate | None:
-        """Return the mean of ``of - other`` over the seeds that both have run."""
+        """Return the mean of ``of - other`` over the seeds for which both have a value."""
         return self.contrast(of, other, metric, class_name).estimate
 
     def contrast(
         self, of: Cell | str, other: Cell | str, metric: str, class_name: str | None = None
     ) -> Difference:
-        """Return :meth:`difference` with relative change, p value and the seeds that only one side has."""
+        """Return :meth:`difference` with the relative change, the p value and the seeds without a pair."""
         return difference(self.by_seed(of, metric, class_name), self.by_seed(other, metric, class_name))
 
     def defined_in(self, of: Cell | str, metric: str, class_name: str | None = None) -> str:
-        """Return ``"3 of 10"`` if some seeds lack the figure; those seeds may be the bad ones."""
+        """Return ``"3 of 10"`` if only some seeds have the figure; the others may be the bad ones."""
         values = self.by_seed(of, metric, class_name).values()
         count = sum(value is not None for value in values)
         return f"{count} of {len(values)}" if 0 < count < len(values) else ""
 
     def parts(self, of: Cell | str, metric: Metric, class_name: str | None = None) -> tuple[str, str]:
-        """Mean and half-width as texts; the latter is empty for a class's figure that all seeds share."""
+        """Mean and half-width as strings; no half-width for a class's figure that all seeds agree on."""
         est = self.estimate(of, metric.name, class_name)
         mean, half = estimate_parts(est, metric.unit)
         if not self.by_class or est is None or half not in ("", "0"):
@@ -289,7 +289,7 @@ class Answer(Framed):
         return grid
 
     def footnote(self) -> str:
-        """Describe in words what the figures refer to, the seeds, and the missing values."""
+        """Describe in words the subject of the figures, the seeds, and the missing values."""
         seeds = self.results.finished_seeds
         one_case = not self.results.axes
         asked = self.by_class or one_case or self.asked_queue is not None or self.class_name != EVERY_CLASS
@@ -440,7 +440,7 @@ def answer(
 def _values(
     results: Results, row: Row, metrics: Sequence[Metric], queue: str | None
 ) -> dict[str, Mapping[int, float | None]]:
-    """Return the values of a row; none if this cell lacks the queue and another cell has it."""
+    """Return the values of a row; all are ``None`` if the cell lacks a queue that another cell has."""
     cell, class_name = row
     if queue not in (None, EVERY_QUEUE) and queue not in _queues(results, cell):
         return {m.name: dict.fromkeys(run.seed for run in results.runs_of(cell)) for m in metrics}
@@ -452,7 +452,7 @@ def _queues(results: Results, cell: Cell) -> set[str]:
 
 
 def _rows(results: Results, queue: str | None, class_name: str, *, by_class: bool) -> list[Row]:
-    """Return the answer's rows; a sweep's cells without finished runs have one unless rows are per class."""
+    """Return the rows; in a sweep, cells without finished runs get one too unless rows are per class."""
     cells = [cell for cell in results.cells if results.runs_of(cell) or (results.axes and not by_class)]
     if not by_class:
         return [Row(cell, class_name) for cell in cells]

@@ -130,7 +130,7 @@ def plot(
         ``"time-sequence"``, ``"ladder"`` (``packets``). For a sweep: ``"lines"``, ``"heat"``,
         ``"differences"``, ``"goodput-delay"``, ``"delay-cdf"``, ``"box"``, ``"bar"``. For requests,
         in an experiment, a run or a sweep: ``"response-cdf"``, ``"response-ccdf"``,
-        ``"response-scatter"``, ``"response-quantiles"``; for web pages, likewise: ``"page-cdf"``,
+        ``"response-scatter"``, ``"response-quantiles"``; for web pages: ``"page-cdf"``,
         ``"page-ccdf"``, ``"page-scatter"``, ``"page-quantiles"``.
     output
         The file. Its extension selects PDF, SVG or PNG, and for most kinds CSV (the numbers). By
@@ -150,13 +150,13 @@ def plot(
         Names of metrics, for ``"lines"``, ``"heat"``, ``"differences"``, ``"box"`` and ``"bar"``;
         if not given, the 95th percentile of queueing delay, or goodput in boxes and bars.
     x, by
-        Axes of a sweep: the horizontal axis of each plot, and the axis with one plot per label, which is the
-        vertical one in ``"heat"`` and ``"differences"``; those with the most labels if not given.
+        Axes of a sweep: the horizontal axis of each plot, and the axis with one plot per label (in ``"heat"``
+        and ``"differences"``, the vertical axis); if not given, the axes with the most labels.
     where
-        Labels at which the other axes are fixed, by axis; the first label of each if not given.
+        Labels at which the other axes are fixed, by axis; by default the first label of each axis.
     over
-        The values of ``"box"`` and ``"bar"``: those of ``"seeds"``, or of ``"flows"`` (their
-        goodput).
+        What ``"box"`` and ``"bar"`` show: ``"seeds"``, one value per seed, or ``"flows"``, the goodput of
+        each flow.
     class_name
         The class whose response or page times are drawn; by default all classes.
     reference
@@ -185,7 +185,7 @@ def plot(
 
 
 def figure(path: Path | str, kind: str, **options: Unpack[FigureOptions]) -> Figure:
-    """Return one figure as an object of matplotlib, which can be changed, shown in a notebook and saved.
+    """Return one figure as a matplotlib object, which can be changed, shown in a notebook and saved.
 
     Parameters
     ----------
@@ -283,7 +283,7 @@ def plot_law(  # noqa: PLR0913 (keyword arguments)
 
 
 def schema(of: str = "scenario") -> dict[str, Any]:
-    """Return the JSON Schema of a kind of file.
+    """Return the JSON Schema for a kind of file.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from aqmlab.errors import UsageError
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 (of any type)
-    """Return a number or an array of NumPy as plain Python, and anything else unchanged."""
+    """Return a NumPy number or array as plain Python, and anything else unchanged."""
     return value.tolist() if type(value).__module__ == "numpy" else value
 
 

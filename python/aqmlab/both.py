@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from aqmlab.comparison import Compared, Comparison
 
 SIMULATED, LIVE = "simulated", "live"
-"""The names of the two sides; in an experiment, their folders have the same names."""
+"""The names of the two sides, which in an experiment are also the names of their folders."""
 
 FILE = "both.json"
-"""The file that marks a directory with both sides; that of an experiment or a sweep does not have it.
+"""The file that marks a directory with both sides; the directory of a single side does not have it.
 
 For sweeps, the file names the directory of each side, relative to its own directory.
 """

@@ -22,7 +22,7 @@ class Axis:
     keys
         The keys that it sets.
     labels
-        Its values as texts, in the order of the scenario.
+        Its values as strings, in the order of the scenario.
     """
 
     name: str

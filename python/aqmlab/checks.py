@@ -1,4 +1,4 @@
-"""The contract kit of the compiled core: random scripts against every promise that a discipline makes."""
+"""The contract kit of the compiled core: random scripts that test every promise that a discipline makes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 from aqmlab.errors import UsageError
 
 Progress: TypeAlias = Callable[[Mapping[str, Any]], object]
-"""Receives, ten times per second, ``scripts_done``, ``scripts_total`` (``None`` if a time limit ends it),
-``findings``.
+"""Receives the progress ten times per second: ``scripts_done``, ``scripts_total`` (``None`` if a time limit
+ends the test) and ``findings``.
 """
 
 ALL = "all"
@@ -68,7 +68,7 @@ def check(  # noqa: PLR0913 (keyword arguments)
     if seeds is not None and not 1 <= seeds <= MOST_SEEDS:
         raise UsageError(f"`{seeds}` seeds: give at least 1 and at most {MOST_SEEDS}")
     if for_s is not None and not for_s > 0:
-        raise UsageError("a time of zero runs no script; give more")
+        raise UsageError("no script runs in a time of zero; give more")
     first = _first_seed(seed, anywhere=for_s is not None)
     count = SEEDS if seeds is None else seeds
     names = [entry["name"] for entry in json.loads(_core.aqm_list())] if name == ALL else [name]
@@ -101,6 +101,6 @@ def _first_seed(seed: int | None, *, anywhere: bool) -> int:
 
 
 def smallest_finding(entry: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the finding of a discipline with the shortest script; a panic, which has none, comes first."""
+    """Return a discipline's panic, which has no script, or else its finding with the shortest script."""
     findings: list[dict[str, Any]] = entry["findings"]
     return min(findings, key=lambda f: (len(f["script"]), f["seed"]), default=None)

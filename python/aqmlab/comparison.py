@@ -69,7 +69,7 @@ class Compared:
         return f"<Compared {self.metric.name}{case}: {self.sentence}>"
 
     def texts(self) -> tuple[str, str, str, str]:
-        """Return first, second, difference and relative difference as texts for tables."""
+        """Return first, second, difference and relative difference as strings for tables."""
         unit, relative = self.metric.unit, self.found.relative.estimate
         mark = " n.s." if self.unclear else ""
         return (
@@ -144,7 +144,7 @@ class Comparison(Framed):
             yield self.grid_under(title, ((one.case, one) for one in of_metric))
 
     def grid_under(self, title: str, rows: Iterable[tuple[str, Compared]]) -> Grid:
-        """Return some of the comparisons under a title, each with its row header."""
+        """Return a table of the given comparisons under a title, each with its row header."""
         return self._grid([title], (([head], one) for head, one in rows))
 
     def _grid(self, keys: Sequence[str], rows: Iterable[tuple[Sequence[str], Compared]]) -> Grid:
@@ -195,7 +195,7 @@ def compare_sides(  # noqa: PLR0913 (keyword arguments)
     """Compare results that are already open, as :func:`aqmlab.compare` does.
 
     ``usual`` are the default metrics, in addition to those of the scenario; ``names`` are the names
-    of the sides, by default made of the settings in which they differ.
+    of the sides, by default the settings in which they differ.
     """
     pairs, unmatched = match(one, other)
     names = names or named(one, other)
@@ -245,7 +245,7 @@ def why_not_paired(results: Results, cell: Cell, others: Results, other: Cell) -
 
 
 def _drawing(manifest: Manifest) -> dict[str, int]:
-    """Return the versions of the program's parts that determine a run's arrivals, not those of queues."""
+    """Return the versions of those parts of the program that determine a run's arrivals; queues do not."""
     deciding = ("random", "scenario", "traffic", PROGRAM)
     return {name: version for name, version in manifest.parts.items() if name.partition(".")[0] in deciding}
 

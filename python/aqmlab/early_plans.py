@@ -1,4 +1,4 @@
-"""Conversion of plans of format versions before 3, in which quantities were texts, to the present form."""
+"""Conversion of plans of format versions before 3, in which quantities were strings, to the present form."""
 
 from __future__ import annotations
 

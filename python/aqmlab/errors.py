@@ -1,6 +1,6 @@
 """The exceptions of aqmlab.
 
-Every error that aqmlab raises on purpose is an :class:`AqmlabError`, with a text for the user.
+Every error that aqmlab raises on purpose is an :class:`AqmlabError`, with a message for the user.
 ``exit_code`` is the exit code of the command line.
 """
 
@@ -88,7 +88,7 @@ class MemoryCapError(HostError):
 
 
 def called(name: str, message: str) -> AqmlabError:
-    """Return an error whose class, in this module, has the given name; an unknown name means a defect."""
+    """Return an error whose class, in this module, has the given name; an unknown name indicates a bug."""
     found = globals().get(name)
     if isinstance(found, type) and issubclass(found, AqmlabError):
         return found(message)

@@ -131,8 +131,8 @@ def run_live(  # noqa: PLR0913 (keyword arguments)
 ) -> Results:
     """Run every arm of a scenario with every seed between real TCP stacks.
 
-    Runs take place in real time. All arms of a seed run before the next seed, so that slow
-    changes of the machine affect all arms.
+    Runs take place in real time. All arms of a seed run before the next seed, so that gradual changes in the
+    machine affect all arms alike.
 
     Parameters
     ----------

@@ -134,12 +134,12 @@ class Faithfulness:
 
     @property
     def virtual_time(self) -> bool:
-        """Whether the kernel ran in virtual time: its clock stands still during any computation."""
+        """Whether the kernel ran in virtual time, in which its clock stands still during any computation."""
         return bool(self.live.get("virtual_time"))
 
     @property
     def wait(self) -> str | None:
-        """``epoll`` or ``hybrid``; ``hybrid, 12.5 % without spinning`` if it was too busy for that share.
+        """``epoll`` or ``hybrid``; ``hybrid, 12.5 % without spinning`` if too busy to spin for that share.
 
         In virtual time, where a router does not spin: ``epoll, in virtual time``.
         """
@@ -161,7 +161,7 @@ class Faithfulness:
 
     @property
     def capture_remarks(self) -> tuple[str, ...]:
-        """The remarks on the file of captured packets: those that are missing from it."""
+        """The remarks on packets that are missing from the file of captured packets."""
         return tuple(remark for remark in self.remarks if PACKETS_FILE in remark)
 
     @property
@@ -257,12 +257,12 @@ def grouped(remarks: Iterable[str]) -> list[str]:
 
 
 def verdicts(runs: Iterable[Run]) -> tuple[Faithfulness, ...]:
-    """Return the verdicts on the live runs among some runs."""
+    """Return the verdicts on the runs that are live."""
     return tuple(verdict for run in runs if (verdict := faithfulness_of(run)) is not None)
 
 
 def combined(found: Iterable[Faithfulness]) -> str:
-    """Return one line for several runs: ``faithful: 8 of 8 runs``, or the reason of the first that is not."""
+    """Return one line for several runs: ``faithful: 8 of 8 runs``, or the first unfaithful run's reasons."""
     found = tuple(found)
     bad = [verdict for verdict in found if not verdict.faithful]
     if not bad:

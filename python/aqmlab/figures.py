@@ -18,8 +18,8 @@ NO_VALUE = "–"
 def display_unit(unit: str, like: float | None = None) -> str:
     """Return the unit in which values given in ``unit`` are shown.
 
-    ``like`` is the largest of the values shown together, if known: times of one second or more are in
-    seconds.
+    ``like`` is the largest of the values shown together, if known; times are in seconds if it is at least one
+    second.
     """
     return _scale(unit, like)[1]
 
@@ -86,7 +86,7 @@ def decimal_places(half: float) -> int:
 
 
 def estimate_parts(est: Estimate | None, unit: str, like: float | None = None) -> tuple[str, str]:
-    """Mean and half-width as texts: ``("38.72", "0.21")``; the second is empty without an interval.
+    """Mean and half-width as strings: ``("38.72", "0.21")``; the second is empty without an interval.
 
     ``like`` is as in :func:`display_unit`.
     """

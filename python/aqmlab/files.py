@@ -1,4 +1,4 @@
-"""Atomic writing of files: a file is complete or unchanged, whatever ends the process or the machine."""
+"""Atomic writing of files: a file is complete or unchanged, however the process or the machine stops."""
 
 from __future__ import annotations
 

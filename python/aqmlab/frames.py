@@ -21,7 +21,7 @@ LIBRARIES = ("pandas", "polars")
 
 
 class Framed:
-    """A base class of results that can become a data frame.
+    """A base class for results that can become a data frame.
 
     ``polars.DataFrame(it)``, ``pandas.DataFrame.from_arrow(it)``, ``pyarrow.table(it)`` and
     ``narwhals.from_arrow(it, ...)`` accept it directly, because it has the Arrow PyCapsule interface.
@@ -71,7 +71,7 @@ class _Frame(Framed):
 
 
 def of_arrays(own: Mapping[str, Sequence[Any]], arrays: Mapping[str, Any]) -> Framed:
-    """Return a frame of uniform lists and of NumPy arrays, in which masked values are null."""
+    """Return a frame made of uniform lists and NumPy arrays, in which masked values are null."""
     kinds = {"i": WHOLE, "u": WHOLE, "f": REAL, "b": YES_OR_NO}
     return _Frame(
         {

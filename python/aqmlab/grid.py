@@ -22,7 +22,7 @@ _LEAST_PROSE = 12
 
 @dataclass(frozen=True)
 class Span:
-    """A text, and its Rich style on a terminal."""
+    """A string, and its Rich style on a terminal."""
 
     text: str
     style: str = ""
@@ -69,7 +69,7 @@ class Grid:
     columns
         The columns, or their headers.
     keys
-        Number of first columns that identify a row; they are repeated where the table is folded.
+        Number of leading columns that identify a row; they are repeated where the table is folded.
         With 0, the table is never folded.
     turns
         Whether the table may be transposed where that takes fewer lines.
@@ -266,12 +266,12 @@ class Grid:
 
 
 def text_of(lines: Iterable[Line]) -> str:
-    """Printed lines as one text, without their styles."""
+    """Printed lines as one string, without their styles."""
     return "\n".join("".join(span.text for span in line).rstrip() for line in lines)
 
 
 def cell_width(text: str) -> int:
-    """Return the width of a text in columns of a terminal."""
+    """Return the width of a string in terminal columns."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len

@@ -19,7 +19,7 @@ from typing import Any
 from aqmlab.errors import DamageError, RecordingError
 
 FORMAT_VERSION = 4
-"""The ``format_version`` that this version writes; it reads all earlier ones."""
+"""The ``format_version`` that this version writes; it also reads all earlier ones."""
 SEALED_FROM = 2
 """The first ``format_version`` in which JSON files are sealed and table files have digests."""
 
@@ -172,7 +172,7 @@ _KINDS = {
     ("DOUBLE", True): 7,
     ("DECIMAL(38,0)", True): 8,
 }
-"""The number that stands for a column's type, by DuckDB's name of it and whether values may be absent."""
+"""The number for a column's type, given DuckDB's name for the type and whether values may be absent."""
 _REQUIRED = {6: 1, 7: 3, 8: 5}
 
 

@@ -47,9 +47,8 @@ class Manifest:
     format_version, aqmlab_version
         Versions of the files and of the program.
     parts
-        The parts of the program that determined the result, each with its version. Before format 4
-        all parts shared one version: it is that of the part :data:`PROGRAM`, or 0 in the earliest
-        recordings.
+        The parts of the program that determined the result, each with its version. Before format 4 all parts
+        shared one version: it is recorded for the part :data:`PROGRAM`, or is 0 in the earliest recordings.
     host
         ``"sim"`` or ``"live"``.
     title, arm, seed
@@ -96,7 +95,7 @@ class Manifest:
 
     @property
     def run_digest(self) -> str | None:
-        """The name of the run in a store; ``None`` before parts had versions."""
+        """The name of the run in a store; ``None`` if the run predates the versions of parts."""
         from aqmlab import _core
 
         if PROGRAM in self.parts:
@@ -121,7 +120,7 @@ _REQUIRED: dict[str, type] = {
     "tables": dict,
     "aqmlab_version": str,
 }
-"""The members that a manifest must have to be read."""
+"""The members without which a manifest cannot be read."""
 
 
 def read_manifest(folder: Path, plans: MutableMapping[str, Plan] | None = None) -> Manifest:
@@ -171,7 +170,7 @@ def manifest_of(content: Mapping[str, Any], plan: Plan) -> Manifest:
     Raises
     ------
     KeyError, TypeError, ValueError, AttributeError
-        If the content is not that of a manifest.
+        If the content is not a manifest.
     """
     return Manifest(
         title=content["title"],
@@ -213,7 +212,7 @@ def _parts(content: Mapping[str, Any]) -> dict[str, int]:
 
 
 def parts_text(manifests: Iterable[Manifest]) -> str:
-    """The parts of the program behind some results: ``network 1, qdisc 1, qdisc.red 1 and 2, ...``."""
+    """The parts of the program behind the results: ``network 1, qdisc 1, qdisc.red 1 and 2, ...``."""
     versions: dict[str, set[int]] = {}
     for manifest in manifests:
         for name, version in manifest.parts.items():

@@ -15,7 +15,7 @@ _SOFT = "opacity:0.75;font-size:90%"
 
 
 def block(*parts: str) -> str:
-    """Several parts of HTML joined into one."""
+    """Several HTML fragments joined into one."""
     return f"<div>{''.join(parts)}</div>"
 
 
@@ -54,7 +54,7 @@ def seeds_text(seeds: Sequence[int]) -> str:
 
 
 def names_text(names: Sequence[str], most: int = 6) -> str:
-    """The first names, and the number of further ones."""
+    """The first few names, and how many more there are."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 

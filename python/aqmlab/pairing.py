@@ -1,4 +1,4 @@
-"""The two sides of a comparison: the cells that a text selects, and corresponding cells of both sides."""
+"""The two sides of a comparison: the cells that each side selects, and how they correspond."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ARM = "arm"
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Some cells of some results.
+    """The cells of one side, and the results that contain them.
 
     Attributes
     ----------
@@ -121,7 +121,7 @@ def _listed(of: Side) -> str:
 
 
 def _fixed(results: Results, which: str) -> dict[str, str]:
-    """The arm and the labels in a text such as ``RED,rate=5Mbit``; a comma may be quoted."""
+    """The arm and the labels in a string such as ``RED,rate=5Mbit``; a comma may be quoted."""
     if which in results.arms:
         return {ARM: which}
     fixed: dict[str, str] = {}

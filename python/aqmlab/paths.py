@@ -39,7 +39,7 @@ def load(path: Path | str) -> Results:
 
 
 def is_sweep(path: Path | str) -> bool:
-    """Whether a directory is that of a sweep."""
+    """Whether a directory is the directory of a sweep."""
     return (Path(path) / SWEEP_FILE).is_file()
 
 
@@ -78,7 +78,7 @@ def side(text: str, beside: Side | None = None) -> Side:
     UsageError
         For an unknown arm, axis or label.
     RecordingError
-        If the path holds no recording. If it holds many, unreadable ones are left out.
+        If the path holds no recording. If it holds many recordings, unreadable ones are left out.
     """
     path, which = _split(text)
     if path == "" and beside is None:
@@ -103,8 +103,8 @@ def compare(
     first, second
         ``PATH`` of an experiment, a run or a sweep; or ``PATH:WHICH`` with the name of an arm, labels of
         axes, or both: ``runs/demo:RED``, ``runs/store/sweeps/x:RED,rate=5Mbit,count=20``. The path of the
-        second may be empty if it is that of the first. Axes that neither side names are compared case by
-        case.
+        second side may be empty if it is the same as that of the first. Axes that neither side names are
+        compared case by case.
     metrics
         Names; by default those of every table and those of the scenario, or :data:`MAIN` where
         there are several cases.

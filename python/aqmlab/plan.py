@@ -37,7 +37,7 @@ class Link:
     rate_bps, delay_ns, overhead_bytes
         Capacity, propagation delay, and overhead per packet.
     mean_packet_bytes
-        The mean packet of the traffic that crosses it; 0 in plans without it.
+        The mean packet size of the traffic that crosses it; 0 in plans that do not state it.
     queue
         The name of the discipline.
     settings
@@ -77,7 +77,7 @@ class Link:
         return float(self.settings["mean_packet_bytes"]) if self.settings.get("measure") == "bytes" else 1.0
 
     def packets(self, name: str) -> float | None:
-        """A parameter that is a size, in packets of mean size; ``None`` if there is none of this name."""
+        """A parameter that is a size, in packets of mean size; ``None`` if no parameter has this name."""
         if (packets := self.settings.get(f"{name}_packets")) is not None:
             return float(packets)
         size = self.settings.get(f"{name}_bytes")
@@ -141,7 +141,7 @@ class TrafficClass:
 
     @property
     def ways(self) -> tuple[tuple[str, ...], ...]:
-        """The queues that its data cross in each direction, in order; the return only if servers respond."""
+        """The queues that its data cross, in order, in one direction or, if servers respond, in both."""
         return (self.path, self.return_path) if self.answered else (self.path,)
 
     @property
@@ -252,7 +252,7 @@ class Plan:
         Raises
         ------
         KeyError, TypeError, ValueError
-            If the content is not that of a plan.
+            If the content is not a plan.
         """
         if "warmup_ns" not in content:
             from aqmlab.early_plans import present

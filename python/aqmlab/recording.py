@@ -28,9 +28,8 @@ _ADDED: Mapping[str, tuple[tuple[str, int, tuple[str, ...]], ...]] = {
     "flows": ((PROGRAM, 5, ("received_bytes", "measured_received_bytes")), (_RECORDING, 2, _BY_CLIENT)),
     "flow_series": ((PROGRAM, 5, ("received_bytes",)),),
 }
-"""By table, the first version of a part of the program that fills certain columns; in earlier
-versions, they are null. A single version for the whole program is earlier than any version of a
-part.
+"""By table, the first version of a part of the program that fills certain columns; in earlier versions, they
+are null. A single version for the whole program counts as earlier than any version of a part.
 """
 
 
@@ -121,7 +120,7 @@ class Run:
 
 
 class Tables:
-    """The recorded tables of some runs, read by SQL.
+    """The recorded tables of several runs, read by SQL.
 
     Parameters
     ----------
@@ -249,7 +248,7 @@ class Tables:
 
 @lru_cache(maxsize=1)
 def _database() -> duckdb.DuckDBPyConnection:
-    """The engine that reads tables, made only once: that takes longer than reading a small recording."""
+    """The engine that reads tables, made only once: making it takes longer than reading a small recording."""
     import duckdb
 
     return duckdb.connect(":memory:", config={"threads": "2"})

@@ -72,7 +72,7 @@ class Results:
     arms
         Names of the arms in the order of the scenario, including arms without a finished run.
     cells
-        Case by case, and in each the arms.
+        The cells, case by case, and within a case in the order of the arms.
     seeds
         The seeds that were requested: the same in every cell.
     finished
@@ -136,7 +136,7 @@ class Results:
         }
 
     def runs_of(self, of: Cell | str) -> tuple[Run, ...]:
-        """Return the finished runs of a cell or of an arm, by ascending seeds."""
+        """Return the finished runs of a cell or of an arm, sorted by seed."""
         if isinstance(of, str):
             return tuple(run for cell in self.cells if cell.arm == of for run in self._of_cells[cell])
         return self._of_cells[of]
@@ -386,9 +386,9 @@ class Results:
     def queue_of(self, cell: Cell, class_name: str = EVERY_CLASS) -> str:
         """Return the queue by which a cell, or a class in it, is judged by default.
 
-        It is the one called ``bottleneck``, or else the one whose link was busiest over all runs of
-        all cells. A cell without a queue of that name is judged by its own busiest one. A class
-        whose data do not cross it is judged by the busiest one that they cross.
+        It is the one called ``bottleneck``, or else the one whose link was busiest over all runs of all
+        cells. A cell without a queue of that name is judged by its own busiest queue. A class whose data do
+        not cross that queue is judged by the busiest queue that they cross.
         """
         runs = self.measured(cell)
         everywhere = self._bottleneck
@@ -396,7 +396,7 @@ class Results:
         return _judged(runs, everywhere if there else bottleneck(runs), class_name)
 
     def place(self, queue: str | None = None) -> str:
-        """The queue with a given name; by default that by which the first cell with a finished run is judged.
+        """The queue with a given name; by default that of the first cell that has a finished run.
 
         Raises
         ------
@@ -497,7 +497,7 @@ def bottleneck(runs: Sequence[Measured]) -> str:
 
 
 def _judged(runs: Sequence[Measured], queue: str, class_name: str) -> str:
-    """Return a queue if the data of a class cross it, or else the busiest one among those that they cross."""
+    """Return a queue if the data of a class cross it, or else the busiest of the queues that they cross."""
     names = set(named_classes(class_name))
     if class_name == EVERY_CLASS or any(names - run.run.plan.elsewhere(queue) for run in runs):
         return queue

@@ -1,4 +1,4 @@
-"""Scenarios for the core: a file, a text or a dict becomes TOML text and a name for messages."""
+"""Scenarios for the core: a file, a string or a dict becomes TOML text and a name for messages."""
 
 from __future__ import annotations
 

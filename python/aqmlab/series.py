@@ -54,7 +54,7 @@ class RunSeries:
     cwnd: Mapping[str, tuple[Floats, Floats]] = field(default_factory=dict)
     """By flow ("ftp 3") and ``mean``: times in s, congestion windows in segments."""
     stalls: Sequence[tuple[float, float]] = ()
-    """For a live run: beginnings and ends in s of its listed stalls of the router."""
+    """For a live run: beginnings and ends, in s, of the listed stalls of the router."""
 
     def __repr__(self) -> str:
         lines = ", ".join([*self.law, *(f"cwnd of {name}" for name in self.cwnd)])
@@ -214,5 +214,5 @@ def _columns(rows: Sequence[tuple[Any, ...]], count: int) -> list[list[float]]:
 
 
 def _text(value: str) -> str:
-    """A text as an SQL literal."""
+    """A string as an SQL literal."""
     return "'" + value.replace("'", "''") + "'"

@@ -21,7 +21,7 @@ HEARD_S = 0.05
 """Interval at which a waiting main thread checks for signals, and at which a query is told to end.
 
 A library may have set `SA_RESTART` for a signal that Python handles (polars does for SIGINT). The
-kernel then resumes the interrupted call, so an endless wait would never end.
+kernel then resumes the interrupted call, so a wait without a time limit would never end.
 """
 _here = threading.local()
 """Its ``stop`` is the request that the current thread obeys, if there is one."""
@@ -45,7 +45,7 @@ class Stop:
         return self._asked.is_set()
 
     def ask(self) -> None:
-        """Make the request. It may be repeated: a query that was about to begin has missed the first one."""
+        """Make the request. It may be repeated, because a query that was about to begin has missed it."""
         self._asked.set()
         with self._lock:
             for connection in self._queries:

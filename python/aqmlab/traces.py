@@ -87,7 +87,7 @@ MOST_LISTED = 8
 
 @dataclass(frozen=True, repr=False)
 class Trace(Framed):
-    """Changes of one sender; values hold as of their time. As a data frame, one row per change.
+    """Changes of one sender; each value holds from its time on. As a data frame, one row per change.
 
     Attributes
     ----------

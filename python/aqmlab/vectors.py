@@ -45,7 +45,7 @@ def write_vectors(  # noqa: PLR0913 (keyword arguments)
     classes
         Names of classes of kind ``packmime``, ``requests`` or ``trace``; all of those if not given.
     seed
-        That of the run; the scenario's first, or the recording's, if not given.
+        The seed of the run; the scenario's first seed, or the recording's, if not given.
     arm
         The arm whose traffic is meant; it may be omitted if all arms have the same traffic.
     format
@@ -146,7 +146,7 @@ def _run(path: Path | str, about: Mapping[str, Any], arm: str | None, seed: int 
     (run,) = runs
     digests = {of["name"]: of["digest"] for of in about["arms"]}
     if digests.get(run.arm) != run.manifest.plan_digest:
-        raise UsageError(f"`{run.path}` is of another scenario: its plan is not that of arm `{run.arm}`")
+        raise UsageError(f"`{run.path}` belongs to another scenario: its plan is not that of arm `{run.arm}`")
     if "requests" not in run.manifest.tables:
         raise UsageError(
             f"`{run.path}` has no table `requests`; record it with `requests = {{ each = true }}` in [record]"

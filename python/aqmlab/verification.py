@@ -59,7 +59,7 @@ class Verified:
 def verify(path: Path | str) -> Verified:
     """Check every table and every description of recordings against the digests that were written with them.
 
-    A table of an early version, which has no digest of its file, is checked by that of its content.
+    A table of an early version, which has no digest of its file, is checked by the digest of its content.
 
     Parameters
     ----------

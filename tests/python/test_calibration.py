@@ -312,7 +312,7 @@ def test_a_case_is_named_where_they_differ(calibrate):
         ({"faster": math.nan}, "a factor of `nan` does not make links faster"),
         ({"keep": "acess"}, "there is no link `acess`"),
         ({"others": "cbr"}, "there is no class `cbr`"),
-        ({"runs": 1}, "an interval takes at least 2 seeds, not `1`"),
+        ({"runs": 1}, "an interval needs at least 2 seeds, not `1`"),
         ({"warmup": "40s"}, "nothing is measured"),
         ({"arm": "RED"}, "there is no arm `RED`"),
         ({"where": {"rate": "5Mbit"}}, "there is no axis `rate`"),

@@ -122,7 +122,7 @@ def test_what_can_be_said(text):
         ("for all limit except (4p to 72p): goodput_bps > 0", 9, "no label of `limit` is left"),
         ("for all limit, limit: goodput_bps > 0", 16, "`limit` is selected twice"),
         ("for all limit in (every 1s from 0s until 2s): goodput_bps > 0", 19, "`every` makes windows"),
-        ("for all window: band_percent > 0", 9, "all of `window` cannot be selected here"),
+        ("for all window: band_percent > 0", 9, "`window` cannot be selected as a whole here"),
         ("for all window in (1s): band_percent > 0", 20, "`1s` is not a window of time"),
         ("for all window in (3s-2s): band_percent > 0", 20, "ends before it begins"),
         ("for all window in (every 3s from 0s until 2s): band_percent > 0", 20, "makes 0 windows"),

@@ -147,7 +147,7 @@ def test_a_class_or_queue_is_that_of_the_network(aqmlab_cli, recording, tmp_path
         ),
         (
             '[[claim]]\nname = "a"\nexpect = "a > 0"\nwhere = { count = 20 }',
-            "`where` is not a table of texts",
+            "`where` is not a table of strings",
         ),
         ('[[claim]]\nname = "a"\nexpect = "a > 0"\n' * 2, "the claim `a` occurs twice"),
     ],

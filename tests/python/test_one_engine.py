@@ -206,7 +206,7 @@ def test_live_runs_that_are_there_are_kept_and_others_done(router, small, tmp_pa
     done = aqmlab.run_live(small, output=out, resume=True, report=False)
     assert done.missing == ()
     assert {file: file.stat().st_mtime_ns for file in kept} == kept
-    with pytest.raises(aqmlab.UsageError, match="its runs are from another host"):
+    with pytest.raises(aqmlab.UsageError, match="its runs are of the other kind"):
         aqmlab.run(small, output=out, resume=True)
 
 

@@ -170,7 +170,7 @@ def test_a_paper_without_live_experiments_says_so(aqmlab_cli, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--repeats", "3"], "`--repeats` is about live runs"),
+        (["--repeats", "3"], "`--repeats` applies to live runs"),
         (["--live", "--infer"], "leave out --multiverse, --infer and --causes"),
         (["--live", "--multiverse"], "leave out --multiverse, --infer and --causes"),
     ],

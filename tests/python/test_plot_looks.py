@@ -216,7 +216,7 @@ def test_looks_that_make_no_sense_are_told(experiment, tmp_path, given, message)
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("font.sice: 8", "bad.mplstyle:2: `font.sice` is not a setting of matplotlib"),
+        ("font.sice: 8", "bad.mplstyle:2: `font.sice` is not a matplotlib setting"),
         ("font.size: big", "bad.mplstyle:2: "),
         ("font.size 8", "bad.mplstyle:2: write `key: value`"),
     ],

@@ -300,12 +300,12 @@ def test_books_that_do_not_balance_are_serious(damaged):
     )
     doubt = only(checks_of(damaged)["books"])
     assert doubt.severity == "serious"
-    assert doubt.sentence == "with DropTail: packet counts do not balance: not at `bottleneck`, seed 1"
+    assert doubt.sentence == "with DropTail: packet counts do not balance at `bottleneck` (seed 1)"
 
 
 def test_a_manifest_that_denies_its_books_is_believed(damaged):
     reseal(damaged / "red" / "seed-1", books_balanced=False)
-    assert "as its manifest says" in only(checks_of(damaged)["books"]).sentence
+    assert "according to its manifest" in only(checks_of(damaged)["books"]).sentence
 
 
 def test_a_distribution_that_lacks_packets_is_serious(damaged):

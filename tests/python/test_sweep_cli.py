@@ -87,7 +87,7 @@ def test_a_shard_says_how_far_the_sweep_is(sweep):
     ended = sweep(tiny(), "--shard", "1/2")
     assert ended.returncode == 0
     assert ended.stdout == ""
-    assert re.search(r"\d+ of 24 runs are present; when all shards are, `aqmlab merge`", ended.stderr)
+    assert re.search(r"\d+ of 24 runs are present; once all shards are complete, `aqmlab", ended.stderr)
     assert "tiny" in sweep(tiny(), "--shard", "2/2").stdout.lower()
 
 

@@ -162,7 +162,7 @@ def test_every_discipline_has_a_line_or_a_reason():
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("fq_codel", "a discipline of Linux without a counterpart in aqmlab"),
+        ("fq_codel", "a Linux discipline without a counterpart in aqmlab"),
         ("rde limit 3", "`rde` is not a queue discipline (`red`?)"),
         ("red limit 400000 avpkt 1000 nodrop", "`nodrop` has no equivalent in aqmlab"),
         ("red limit 400000", "`avpkt` must be given"),

@@ -118,7 +118,7 @@ def test_users_are_taken_from_a_recording(scenario, recorded, tmp_path):
     assert known == set(drawn)
     assert len(known) > 100
     other = {**scenario, "duration": "20s"}
-    with pytest.raises(UsageError, match="is of another scenario"):
+    with pytest.raises(UsageError, match="belongs to another scenario"):
         aqmlab.write_vectors(other, tmp_path / "w.csv", classes="users", recording=recorded.path)
 
 

@@ -1,4 +1,4 @@
-"""Checking a bundle: every file by its SHA-256, and a repeated seed by the digests of its tables."""
+"""Checking a bundle: every file against its SHA-256, a repeated seed against the digests of its tables."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Checked:
 
     @property
     def same(self) -> bool:
-        """Whether every repeated run gave the same tables."""
+        """Whether every repeated run gave the same tables as in the bundle."""
         return not any(run.differ for run in self.repeated)
 
 
@@ -108,7 +108,7 @@ def check_bundle(file: Path | str, *, rerun: bool = False, seed: int | None = No
 
 
 def _unpacked(file: Path, folder: Path) -> Mapping[str, Any]:
-    """Extract all files, check them by their SHA-256, and return the contents of ``bundle.json``."""
+    """Extract all files, check them against their SHA-256, and return the contents of ``bundle.json``."""
     try:
         with zipfile.ZipFile(file) as archive:
             names = [info.filename for info in archive.infolist()]

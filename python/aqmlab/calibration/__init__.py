@@ -9,7 +9,7 @@
 ``arithmetic``   a first estimate of the load from their mean sizes
 ``network``      the scenario with its links uncongested and its other classes left out
 ``trials``       runs of that scenario, and the loads that they offered
-``fit``          the load as a function of the value; what seeds and heavy tails do to it
+``fit``          the load as a function of the value, and the effect of seeds and heavy tails
 ``writing``      the value in the scenario's own text
 ===============  ======================================================================
 """

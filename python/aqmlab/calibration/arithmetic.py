@@ -48,7 +48,7 @@ def _empirical_mean(points: Sequence[tuple[float, float]]) -> float:
 
 
 def load_bps(population: Population, asked: Load) -> float | None:
-    """Return the approximate load that a population offers as written, or ``None`` if it is unknown."""
+    """Return the approximate load offered by the number in the scenario, or ``None`` if it is unknown."""
     sent = _bytes_sent(population)
     if sent is None:
         return None
@@ -84,7 +84,7 @@ def _cycle_s(population: Population, exchanges: float) -> float:
 
 
 def tail_index(population: Population, asked: Load) -> float | None:
-    """Return the Pareto index of the tail of the data sent, if its variance is infinite, else ``None``."""
+    """Return the Pareto index of the sizes if their variance is infinite, otherwise ``None``."""
     if population.of.kind == PACKMIME:
         return PACKMIME_TAIL if asked.responses else _REQUEST_TAIL
     drawn = population.of.workload.get("response_bytes" if asked.responses else "request_bytes")

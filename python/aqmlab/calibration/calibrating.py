@@ -23,7 +23,7 @@ from aqmlab.scenario import DICT_NAME, Scenario, read
 
 RUNS = 10
 _ROUNDING = 0.01
-"""Largest difference from the target, due to rounding to whole users, that is not remarked on."""
+"""Largest difference from the target, due to rounding to whole users, that needs no remark."""
 FASTER = 10.0
 
 
@@ -108,7 +108,7 @@ def calibrate(  # noqa: PLR0913 (keyword arguments)
     """
     runs = whole(runs, "`runs`")
     if runs < 2:
-        raise UsageError(f"an interval takes at least 2 seeds, not `{runs}`")
+        raise UsageError(f"an interval needs at least 2 seeds, not `{runs}`")
     if count not in COUNTS:
         raise unknown("count", count, COUNTS)
     text, name = read(scenario)
@@ -139,7 +139,7 @@ def calibrate(  # noqa: PLR0913 (keyword arguments)
     own = arms_with_their_own(text, [one.path for one in chosen], arm)
     calibration = _result(trials, first, answer, own)
     if write is not None:
-        # Line ends stay unchanged.
+        # Line endings stay unchanged.
         calibration.write(text if source is None else source.read_bytes().decode(), arm, Path(write))
     return calibration
 

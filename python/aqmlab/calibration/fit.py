@@ -11,9 +11,9 @@ from aqmlab.stats import CONFIDENCE, Estimate, estimate, t_quantile
 from aqmlab.stats.quantiles import interpolated
 
 SHARES = (0.01, 0.03)
-"""Accuracies of the mean load for which the required runs are computed."""
+"""Accuracies of the mean load for which the number of runs required is computed."""
 NOTICEABLE = 0.02
-"""Largest change of the load per unit that is not remarked on."""
+"""Largest change of the load per unit that needs no remark."""
 _NEARLY_NORMAL = 1000
 """Degrees of freedom above which Student's t equals the normal distribution to one part in a thousand."""
 
@@ -58,9 +58,8 @@ class Fit:
 def fit(loads: Loads, target_bps: float) -> Fit:
     """Fit load = slope x value to the loads of each seed; the interval is over seeds.
 
-    A seed's slope is the sum of its loads divided by that of the values: the best linear estimate
-    where the variance of a load grows with the value, as that of sums of independent connections
-    does.
+    A seed's slope is the sum of its loads divided by the sum of the values. This is the best linear estimate
+    if the variance of a load is proportional to the value, as it is for sums over independent connections.
 
     Raises
     ------
@@ -102,7 +101,7 @@ class Spread:
 
 
 def spread(loads: Sequence[float]) -> Spread:
-    """Return the spread of the loads of several seeds, at least two."""
+    """Return the spread of the loads of at least two seeds."""
     found, ordered = _of(loads), sorted(loads)
     variance = math.fsum((load - found.mean) ** 2 for load in ordered) / (len(ordered) - 1)
     p10, median, p90 = (interpolated(ordered, q) for q in (0.1, 0.5, 0.9))
@@ -131,12 +130,12 @@ class Needed:
 def needed(share: float, spread: Spread, interval_s: float, tail: float | None) -> Needed:
     """Return the cost of knowing the mean load to a given relative accuracy.
 
-    The load of runs of a given length has a finite variance, because no connection can carry more
-    than its links can in that time. An interval over seeds therefore narrows with the square root
-    of their number. The interval of a single run narrows with the square root of its length only if
-    the sizes have a finite variance. With a Pareto tail of index a < 2, the mean of n sizes differs
-    from its limit by n^(1/a - 1) (Samorodnitsky and Taqqu, Stable Non-Gaussian Random Processes,
-    1994, section 1.8).
+    The load of runs of a given length has a finite variance, because no connection can carry more than its
+    links can in that time. An interval over seeds therefore narrows with the square root of their number. The
+    interval of a single run narrows with the square root of its length only if the sizes have a finite
+    variance. With a Pareto tail of index a < 2, the mean of n sizes differs from its limit by an amount of
+    the order of n^(1/a - 1) (Samorodnitsky and Taqqu, Stable Non-Gaussian Random Processes, 1994, section
+    1.8).
 
     Parameters
     ----------

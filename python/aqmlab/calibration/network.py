@@ -192,7 +192,7 @@ class Uncongested:
             yield f"{place}.{prefix}faults", {}
         for planned in case.plan.classes:
             if planned.name in self.senders:
-                # Written out, because the default follows from the slowest link, which is faster now.
+                # Set explicitly, because the default depends on the slowest link, which is faster now.
                 access = quantity_text(planned.access.rate_bps, "bps") if planned.access else "none"
                 yield f"traffic.{planned.name}.access_rate", access
             else:
@@ -201,7 +201,7 @@ class Uncongested:
             yield one.path, one.toml(one.written)
 
     def _with_rates(self, links: Sequence[Link]) -> Iterator[str]:
-        """Name links with their rates; a link and its reverse link of the same rate are named together."""
+        """Name links with their rates; a link and its reverse link are named together if rates are equal."""
         back: set[str] = set()
         for i, link in enumerate(links):
             if link.name in back:

@@ -14,7 +14,7 @@ RESPONSES = "responses"
 REQUESTS = "requests"
 NAMED = "named"
 DIRECTIONS = (RESPONSES, REQUESTS, NAMED)
-"""The accepted directions: that of responses, that of requests, and that of the link as named."""
+"""The accepted directions: of the responses, of the requests, and of the link as named."""
 
 WIRE = "wire"
 PAYLOAD = "payload"
@@ -48,7 +48,7 @@ class Load:
 
 
 def measured_link(plan: Plan, name: str, direction: str, classes: Sequence[TrafficClass]) -> Link:
-    """Return the directed link on which the load of some classes is measured.
+    """Return the directed link on which the load of the given classes is measured.
 
     Parameters
     ----------
@@ -113,7 +113,8 @@ def target_bps(text: str, link: Link, *, allow_overload: bool = False) -> float:
     Raises
     ------
     UsageError
-        If the text is neither a share nor a rate, is zero, or exceeds the link's rate without permission.
+        If the text is neither a share nor a rate, is zero, or exceeds the link's rate although that is not
+        allowed.
     """
     wanted = _share(text) * link.rate_bps if text.rstrip().endswith("%") else _rate(text)
     if wanted <= 0:

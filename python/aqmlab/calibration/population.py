@@ -11,7 +11,7 @@ from aqmlab.figures import listed, number
 from aqmlab.plan import Plan, TrafficClass
 
 MOST_USERS = 10**12
-"""The limit of the scenario language."""
+"""The largest number of users that the scenario language allows."""
 MOST_A_SECOND = 10.0**9
 LEAST_A_SECOND = 1e-6
 

@@ -17,14 +17,14 @@ _GREATEST_STEP = 16.0
 _NEAR = 1.5
 """A pilot run within this factor of the target is close enough."""
 _WIDE, _NARROW = 1.25, 1.05
-"""Runs cover values from the expected one divided by this factor to the expected one multiplied by it:
-a wide factor to show whether the load is proportional, a narrow one if it is not.
+"""Runs cover the values from the expected value divided by this factor to the expected value times this
+factor. The wide factor shows whether the load is proportional; if it is not, the narrow one is used.
 """
 _MOST_ROUNDS = 8
 _CLOSE = 0.01
 """A fit that moves the value by less than this, or by less than half of its own interval, is the last one."""
 _FOLLOWS = 0.25
-"""Smallest growth of the load, relative to that of the value, that counts as following the value."""
+"""The load follows the value if its relative growth exceeds this share of the value's relative growth."""
 
 
 class Found(NamedTuple):

@@ -19,8 +19,8 @@ from aqmlab.sweeps.sweep import sweep
 MOST_BUSY = 0.3
 """Share of the time for which a link may be busy and still count as uncongested.
 
-Poisson arrivals of equal packets would then wait for a fifth of a transmission time on average
-(M/D/1).
+Packets of equal size that arrive as a Poisson process would then wait for a fifth of a transmission time on
+average (M/D/1).
 """
 
 Loads = Mapping[float, Mapping[int, float]]
@@ -73,7 +73,7 @@ class Trials:
 
     @property
     def first(self) -> Population:
-        """The population whose number is sought; the others follow by their ratio."""
+        """The population whose number is sought; the others keep their ratio to it."""
         return self.network.populations[0]
 
     def others_at(self, value: float) -> list[float]:
@@ -116,7 +116,7 @@ class Trials:
             for run in runs_of:
                 if congestion := self._congestion(run):
                     at = f"{self.first.text(value)}, seed {run.run.seed}"
-                    raise CongestedError(f"the links are not uncongested ({at}): {congestion}", loads)
+                    raise CongestedError(f"links are congested ({at}): {congestion}", loads)
         return loads
 
     def _swept(self, values: Sequence[float]) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class Trials:
                 continue
             packets = counts["arrivals_packets"]
             if self.asked.count == PAYLOAD:
-                # Without losses, no packet has options, so all have the same header.
+                # Without losses, no packet carries TCP options, so all headers have the same length.
                 total -= packets * int((one.of.tcp or {})["header_bytes"])
             else:
                 total += packets * self.asked.link.overhead_bytes

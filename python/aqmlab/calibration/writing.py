@@ -67,7 +67,7 @@ def write_values(text: str, values: Values, arm: str | None, destination: Path) 
 
 
 def arms_with_their_own(text: str, paths: Sequence[str], arm: str | None) -> str:
-    """Return a remark about arms that set one of the values themselves and keep it, or an empty text."""
+    """Return a remark about arms that set one of the values and keep it; empty if there are none."""
     content = tomllib.loads(text)
     own = [
         f"`{each['name']}`"
@@ -79,7 +79,7 @@ def arms_with_their_own(text: str, paths: Sequence[str], arm: str | None) -> str
 
 
 def _place(table: Any, path: str) -> tuple[Any, str] | None:  # noqa: ANN401 (any type of tomlkit)
-    """Return the table and its key to which a dotted path refers, in any notation.
+    """Return the table, and the key in it, to which a dotted path in any notation refers.
 
     If the only match has a star, which stands for several names, the key returned is the path
     itself, so that a new entry can be made for this path alone.

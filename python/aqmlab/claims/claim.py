@@ -122,7 +122,7 @@ class Claim:
 
 
 def check_claims(entries: Iterable[Mapping[str, Any]], names: Names, file: str = "") -> None:
-    """Raise an error for all claims that cannot be scored, before any run.
+    """Raise one error for all claims that cannot be scored, before any run.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def _wrong_with(entry: object) -> Iterator[str]:
             yield f"`{key}` is not a string"
     fixed = entry.get("where", {})
     if not isinstance(fixed, dict) or not all(isinstance(of, str) for of in fixed.values()):
-        yield '`where` is not a table of texts; write `where = { count = "20" }`'
+        yield '`where` is not a table of strings; write `where = { count = "20" }`'
     strength = entry.get("strength", "firm")
     if isinstance(strength, str) and strength not in STRENGTHS:
         yield str(unknown("strength", strength, STRENGTHS))

@@ -1,4 +1,4 @@
-"""What is recorded when a claim is decided: its comparisons, with their sides and places."""
+"""What is recorded when a claim is decided: its comparisons, with their sides and bindings."""
 
 from __future__ import annotations
 

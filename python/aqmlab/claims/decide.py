@@ -58,7 +58,7 @@ from aqmlab.stopping import raise_if_stopped
 
 ALPHA = 1.0 - CONFIDENCE
 SHARE_OF_ANY = 0.15
-"""Share of seeds with a true condition that ``any`` must detect: 19 seeds detect it with at least 95 %."""
+"""Share of seeds with a true condition that 19 seeds detect with a probability of at least 95 % (``any``)."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Decider:
         self.parts: list[ClaimComparison] = []
 
     def decide(self, claim: Condition, bound: Bindings) -> Verdict:
-        """Return the verdict on a claim that has been checked; afterwards, ``parts`` has its comparisons."""
+        """Return the verdict on a checked claim; afterwards, ``parts`` contains its comparisons."""
         self.parts = []
         return self._verdict(claim, dict(bound), _Levels())
 
@@ -142,7 +142,7 @@ class Decider:
         levels: _Levels,
         tolerance: float = 0.0,
     ) -> Verdict:
-        """Make one comparison; if there is a tolerance, the difference of the sides is compared with that."""
+        """Make one comparison; if there is a tolerance, the difference of the sides is compared with it."""
         if kind_of(left[0], self._names, left[1]).level == Level.CONSTANT:
             turned: dict[Relation, Relation] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
             left, right, relation = right, left, turned[relation]
@@ -189,7 +189,7 @@ class Decider:
         )
 
     def _measure(self, left: Located, right: Located | None, *, plain: bool = False) -> Measure:
-        """Return the measure of a difference or, for standard deviations, of a ratio, unless ``plain``."""
+        """Return the measure of the difference or, for standard deviations unless ``plain``, of the ratio."""
         return Measure(self._leaves, self._names, left, right, plain=plain)
 
     # --- labels and courses
@@ -258,7 +258,10 @@ class Decider:
         elif n >= enough and n == int((~seen.missing).sum()):
             verdict = Verdict(FAILS, part, n=n, reason=f"seen in none of {counted(n, 'seed')}")
         else:
-            why = f"seen in none of {counted(n, 'seed')}; {enough} would show a share below {100 * share:g} %"
+            why = (
+                f"seen in none of {counted(n, 'seed')};"
+                f" {enough} are needed to show a share below {100 * share:g} %"
+            )
             verdict = undecided(why, n)
         side = Operand(str(condition), found)
         self.parts.append(

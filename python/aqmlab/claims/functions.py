@@ -66,8 +66,9 @@ _ALL = (
         "curves",
         2,
         2,
-        "the share of values above the time at which the first of two distribution functions falls"
-        " behind the second: the time up to which its lead, added up over the logarithm of time, is largest",
+        "the share of requests that take longer than the time at which the first of two distribution"
+        " functions falls behind the second: where the lead of the first, added up over the logarithm of"
+        " time, is largest",
     ),
     Function("min", "axis", 1, 1, "the smallest value over the labels"),
     Function("max", "axis", 1, 1, "the largest value over the labels"),
@@ -130,8 +131,8 @@ _ALL = (
         "seeds",
         1,
         2,
-        "the condition is true for at least one seed; fails if it is true for none, although 15 % (or the"
-        " given share) of the seeds would have been noticed with a probability of 95 %",
+        "the condition is true for at least one seed; fails if it is true for none and there are enough seeds"
+        " to notice a share of 15 % (or the given share) with a probability of 95 %",
         condition=True,
         test=True,
     ),

@@ -185,7 +185,7 @@ class Measure:
         return np.flatnonzero(~self._seen.missing)
 
     def _undefined(self) -> Interval | None:
-        """Return an empty interval that states the reason if some seed, or every seed, has no value."""
+        """Return an interval without ends, with the reason, if some seed or every seed has no value."""
         present = len(self._chosen)
         lacking = sorted(i for i in self._seen.lacking if not self._seen.missing[i])
         if present and not lacking:

@@ -17,10 +17,10 @@ from aqmlab.results import Results
 
 ARM, QUEUE, CLASS, WINDOW = "arm", "queue", "class", "window"
 KIND, ROUTER = "kind", "router"
-"""Keys for a kind of packet and for the place of hosts, unless an axis has that name, as `queue.kind` may."""
+"""Keys for a kind of packet and for a router, unless an axis such as `queue.kind` has that name."""
 FROM, UNTIL = "from", "until"
 POSITIONS = ("first", "last", "previous", "next")
-"""Positions on an axis; a label with such a name is quoted."""
+"""Positions on an axis; a label with such a name must be quoted."""
 MOST_WINDOWS = 10_000
 
 Bindings = Mapping[str, str]
@@ -110,7 +110,7 @@ class Names:
         if not every:
             what = "list the windows" if key == WINDOW else "list its labels"
             raise MisplacedError(
-                choice.at, f"all of `{choice.axis.text}` cannot be selected here; {what}: `in (...)`"
+                choice.at, f"`{choice.axis.text}` cannot be selected as a whole here; {what}: `in (...)`"
             )
         left_out = {text for pick in choice.picks for text in self._picked(key, pick)}
         rest = tuple(text for text in every if text not in left_out)
@@ -174,7 +174,7 @@ class Names:
         last = self.resolve(key, pick.last)
         if not every:
             raise MisplacedError(
-                pick.at, f"`to` goes along an axis and does not apply to `{self.short(key)}`"
+                pick.at, f"`to` selects labels along an axis and does not apply to `{self.short(key)}`"
             )
         begin, end = every.index(first), every.index(last)
         if begin > end:

@@ -156,13 +156,13 @@ class _Parser:
 
     def _within(self, value: Expression) -> Condition:
         if isinstance(value, Call) and value.function in BEST:
-            self._s.expect("(", ": after `in` come labels in parentheses")
+            self._s.expect("(", ": `in` is followed by labels in parentheses")
             labels = [self._label("a label")]
             while self._s.takes(","):
                 labels.append(self._label("a label"))
             self._s.expect(")")
             return BestIs(value.at, value, tuple(labels))
-        self._s.expect("[", ": after `in` comes a range, `[2 %, 5 %]`")
+        self._s.expect("[", ": `in` is followed by a range, `[2 %, 5 %]`")
         low = self._expression("a range has two ends")
         self._s.expect(",")
         high = self._expression("a range has two ends")
@@ -258,7 +258,7 @@ class _Parser:
                 settings.append(Matcher(key.at, key, self._label("a value")))
             closing = self._s.peek()
             if closing.kind not in ("operator",) or closing.text not in ("}", ","):
-                hint = "; put a label with blanks in quotes"
+                hint = "; put a label with spaces in quotes"
                 raise self._s.wrong(closing.at, f"`}}` is missing before {closing.shown()}{hint}")
             self._s.expect("}")
         return MetricOf(name.at, name.text, tuple(settings))

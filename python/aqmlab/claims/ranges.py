@@ -1,4 +1,4 @@
-"""Interval arithmetic: computing with numbers of which only the bounds are known.
+"""Interval arithmetic: computing with numbers for which only bounds are known.
 
 Moore, Interval Analysis, 1966. If each input interval contains its true value, so does the result,
 however the inputs depend on each other.

@@ -95,7 +95,7 @@ class Token:
     Attributes
     ----------
     kind
-        ``"text"`` is in quotes.
+        The kind of word; ``"text"`` means text in quotes.
     text
         The word; for a number, its digits.
     unit
@@ -123,7 +123,7 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 
 
 class Scanner:
-    """Reads a text from its beginning to its end."""
+    """Reads the text of a claim from beginning to end."""
 
     def __init__(self, text: str, origin: SourceLocation) -> None:
         self.text = text
@@ -165,7 +165,7 @@ class Scanner:
         return self.take()
 
     def label(self, what: str) -> Label:
-        """Take a label: quoted text, or all characters up to a space or one that labels cannot contain."""
+        """Take a label: quoted text, or all characters up to the first one that labels cannot contain."""
         self._next = None
         at = self._skip_blanks(self._at)
         found = _QUOTED.match(self.text, at)

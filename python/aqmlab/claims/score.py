@@ -156,7 +156,7 @@ def to_json(scored: Sequence[Scored]) -> dict[str, Any]:
 
 
 def to_text(scored: Sequence[Scored]) -> str:
-    """Return the text of ``claims.json``, which is the same for the same runs at any time and place."""
+    """Return the text of ``claims.json``, which depends only on the runs."""
     return json.dumps(to_json(scored), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 

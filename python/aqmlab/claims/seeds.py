@@ -3,10 +3,10 @@
 There are three methods, depending on the comparison:
 
 * for values of each seed, or differences of these: Student's t over the seeds;
-* for smooth functions of means and standard deviations, such as a ratio of two means: the jackknife
-  over the seeds (Miller, Biometrika 61, 1974), of which Student's t is the special case of one
-  mean. A standard deviation and a positive quantity are compared by their logarithms (Miller, Annals of
-  Mathematical Statistics 39, 1968) because the spread of small samples is skewed;
+* for smooth functions of means and standard deviations, such as a ratio of two means: the jackknife over the
+  seeds (Miller, Biometrika 61, 1974), which for a single mean is Student's t. A standard deviation and a
+  positive quantity are compared by their logarithms (Miller, Annals of Mathematical Statistics 39, 1968)
+  because the spread of small samples is skewed;
 * for anything else: each figure has its own interval (order statistics for medians and quantiles,
   Clopper and Pearson for shares). Functions of several figures use interval arithmetic, each
   interval at ``1 - (1 - confidence) / k`` for k figures (Bonferroni). The coverage is at least the
@@ -51,7 +51,7 @@ class Seen:
     missing: npt.NDArray[np.bool_]
     """Seeds without a finished run in some cell of the comparison."""
     suspects: dict[int, str] = field(default_factory=dict)
-    """By seed index, a metric undefined for that seed, which need not matter: ``default(x, 0)``."""
+    """By seed index, a metric undefined for that seed; this need not matter, as in ``default(x, 0)``."""
     lacking: set[int] = field(default_factory=set)
     """Indices of the seeds for which the comparison itself is undefined."""
     figures: set[Key] = field(default_factory=set)

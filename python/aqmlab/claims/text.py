@@ -23,18 +23,18 @@ def sentence(part: ClaimComparison) -> str:
 
 
 def result_text(part: ClaimComparison) -> tuple[str, ...]:
-    """Return the end of the sentence: the difference or ratio of the two sides, and the number of seeds."""
+    """Return how the sentence ends: with the difference or ratio of the two sides and the number of seeds."""
     effect = () if part.effect == "value" else (f"{part.effect} {effect_text(part)}",)
     return (*effect, f"n = {counted(part.found.n, 'seed' if part.effect == 'value' else 'pair')}")
 
 
 def where_text(part: ClaimComparison) -> str:
-    """``buffer 4p, count 20``; empty if nothing is fixed from outside."""
+    """The bindings from outside: ``buffer 4p, count 20``; empty if there are none."""
     return ", ".join(f"{axis} {label}" for axis, label in part.at)
 
 
 def placed_sentence(part: ClaimComparison) -> str:
-    """The sentence after its place: ``buffer 4p, arm RED: A = ...``."""
+    """The sentence preceded by its bindings: ``buffer 4p, arm RED: A = ...``."""
     where = where_text(part)
     return f"{where}: {sentence(part)}" if where else sentence(part)
 

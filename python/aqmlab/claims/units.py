@@ -31,7 +31,7 @@ class Unit:
         Pairs of a base unit and its exponent, which is not zero, in sorted order:
         ``(("bit", 1), ("s", -1))``.
     percent
-        Only without powers.
+        Whether the share is shown in percent; always false if there are powers.
     """
 
     powers: Powers = ()
@@ -74,7 +74,7 @@ class Unit:
         return None if like is None else self.written_value(like)
 
     def written(self) -> str:
-        """Return the unit that values have in files, which is that of metrics."""
+        """Return the unit that values have in files, which is the unit of metrics."""
         return "%" if self.percent else _SHOWN.get(self.powers, _product(self.powers))
 
     def written_value(self, value: float) -> float:
@@ -136,7 +136,7 @@ _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z%
 def unit_of_metric(text: str) -> tuple[float, Unit]:
     """Return the factor to base units and the dimension of a metric's unit: ``"bit/s"``, ``"packets"``.
 
-    An unknown word is a separate base unit.
+    An unknown word becomes a base unit of its own.
     """
     parts = text.split("/")
     factor, unit = 1.0, PURE

@@ -47,7 +47,7 @@ class Leaves:
     """The source of the values at the leaves of a tree."""
 
     def metric(self, node: MetricOf, bound: Bindings) -> Value:
-        """Return a metric of the cell given by ``bound`` and its braces."""
+        """Return a metric of the cell given by ``bound`` and the metric's braces."""
         raise NotImplementedError
 
     def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:

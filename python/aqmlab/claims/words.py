@@ -1,7 +1,7 @@
 """Comparisons in words, for readers who do not write claims: ``throughput: load 90 / load 98 = 0.92``.
 
 A metric is named by its label. The properties that all measured values of a comparison share are stated
-once, in front; each value is then named by the remaining ones, usually by its arm.
+once, in front; each value is then named by its remaining properties, usually by its arm.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class _Wording:
         return cls(", ".join(shared), subject, varying)
 
     def text(self, node: Expression | Condition, at: Mapping[str, str]) -> str:
-        """Return an expression in words; ``at`` has the labels around it."""
+        """Return an expression in words; ``at`` has the labels that apply to it."""
         match node:
             case MetricOf():
                 return self._value(node, at)

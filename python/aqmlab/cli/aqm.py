@@ -116,15 +116,15 @@ def aqm_tc(
         typer.Option(
             "--read",
             metavar="SPEC",
-            help="A discipline in the words of tc instead, such as `red limit 400000 avpkt 1000 ecn`.",
+            help="Instead of a scenario: a discipline as in tc, such as `red limit 400000 avpkt 1000 ecn`.",
         ),
     ] = None,
     dev: Annotated[
-        str, typer.Option("--dev", metavar="NAME", help="The device that the lines name.")
+        str, typer.Option("--dev", metavar="NAME", help="The device named in the lines.")
     ] = "eth0",
     as_json: AsJson = False,
 ) -> None:
-    """Print a scenario's queues as lines of tc, or with --read a discipline of tc as a scenario's queue.
+    """Print a scenario's queues as tc commands or, with --read, a tc discipline as a scenario's queue.
 
     Comments report what Linux rounds or does differently, and the queues that have no discipline in Linux.
     """
@@ -132,7 +132,7 @@ def aqm_tc(
     from aqmlab.tc import read_tc, tc_lines
 
     if (scenario is None) == (read is None):
-        raise UsageError("give either a scenario, or --read with a discipline in the words of tc")
+        raise UsageError("give either a scenario, or --read with a discipline as in tc")
     if read is not None:
         print_queue(read_tc(read), as_json=as_json)
     elif scenario is not None:

@@ -31,7 +31,7 @@ def bundle(
         ),
     ] = False,
     check: Annotated[
-        bool, typer.Option("--check", help="Check the files of a bundle by their SHA-256.")
+        bool, typer.Option("--check", help="Check the files of a bundle against their SHA-256.")
     ] = False,
     rerun: Annotated[
         bool,

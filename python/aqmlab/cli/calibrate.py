@@ -83,7 +83,7 @@ def calibrate(
         typer.Option("--duration", metavar="TIME", help="The length of a run; overrides the scenario's."),
     ] = None,
     warmup: Annotated[
-        str | None, typer.Option("--warmup", metavar="TIME", help="Its warm-up; overrides the scenario's.")
+        str | None, typer.Option("--warmup", metavar="TIME", help="The warm-up; overrides the scenario's.")
     ] = None,
     arm: Annotated[str | None, typer.Option("--arm", help="The arm, if the load depends on it.")] = None,
     where: Annotated[
@@ -93,7 +93,7 @@ def calibrate(
         ),
     ] = None,
     allow_overload: Annotated[
-        bool, typer.Option("--allow-overload", help="Allow a target beyond the link's rate.")
+        bool, typer.Option("--allow-overload", help="Allow a target above the link's rate.")
     ] = False,
     write: Annotated[
         Path | None,

@@ -1,4 +1,4 @@
-"""The command that prints how to cite."""
+"""The command that prints how to cite aqmlab or a paper."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def claims(
 
 
 def scored_claims(results: Results) -> tuple[Scored, ...]:
-    """Score the claims of a scenario that has run, and write ``claims.json`` into its directory."""
+    """Score the claims of a scenario that has been run, and write ``claims.json`` into its directory."""
     if not results.claims:
         return ()  # decided without importing the modules that score claims
     from aqmlab.claims import score, write_claims
@@ -110,7 +110,7 @@ def headline(scored: Sequence[Scored]) -> str:
 
 
 def _hanging(text: str, indent: str, width: int | None) -> list[str]:
-    """Indent the lines of a text: the first by ``indent``, continuation lines by more."""
+    """Indent the lines of a paragraph: the first by ``indent``, continuation lines by more."""
     if width is None:
         return [indent + text]
     # If there is room, the basis of a verdict is printed below it.

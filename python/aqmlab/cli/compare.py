@@ -1,4 +1,4 @@
-"""The command that compares two things."""
+"""The command that compares two results."""
 
 from __future__ import annotations
 

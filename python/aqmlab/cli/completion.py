@@ -41,7 +41,7 @@ def _offers(names: Callable[[typer.Context], Iterable[str]]) -> Completer:
             found = [name for name in names(ctx) if name.startswith(incomplete)]
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             return []
-        # Bash inserts completions unchanged; other shells quote by themselves.
+        # Bash inserts completions unchanged; other shells quote them themselves.
         in_bash = os.environ.get("_AQMLAB_COMPLETE") == _BASH
         return [_Escaped(_SPECIAL.sub(r"\\\g<0>", name)) for name in found] if in_bash else found
 
@@ -52,7 +52,7 @@ def _offers(names: Callable[[typer.Context], Iterable[str]]) -> Completer:
 def arms(context: typer.Context) -> Iterable[str]:
     """The arms of the scenario or recording that the command line names."""
     given = context.params
-    # While an option still lacks its value, Typer does not read the words before it.
+    # While an option still lacks its value, Typer does not parse the words that precede the option.
     path = Path(given.get("scenario") or given.get("path") or context.args[0])
     if path.is_dir():
         return _recorded_arms(path)

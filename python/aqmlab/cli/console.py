@@ -60,12 +60,12 @@ def complain(text: str) -> None:
 
 
 def with_notes(text: str, error: BaseException) -> str:
-    """Return a text with the notes of an error, such as the runs that were kept."""
+    """Return a message followed by the notes of an error, such as the runs that were kept."""
     return "; ".join([text, *getattr(error, "__notes__", [])])
 
 
 class _Ended(KeyboardInterrupt):
-    """A signal other than that of Ctrl-C has asked the program to end; partial results are cleaned up."""
+    """A signal other than Ctrl-C's has asked the program to end; partial results are cleaned up."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ def interruptible() -> Iterator[None]:
 
 
 def _open_closed_streams() -> None:
-    """Replace standard streams that were closed from outside (``>&-``): Python has ``None`` for these."""
+    """Replace standard streams that were closed from outside (``>&-``): in Python, these are ``None``."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (open to the end)

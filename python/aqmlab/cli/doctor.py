@@ -18,7 +18,7 @@ _STYLES = {"ok": "green", "warning": "yellow", "fail": "bold red"}
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Report what this machine has and lacks for live runs, with a remedy for each.
+    """Report what this machine has for live runs and what it lacks, with remedies.
 
     Exits with 3 if live runs cannot work here.
     """
@@ -85,8 +85,8 @@ def _print_selftest(found: SelfTest) -> None:
     there_us, most_us = (ping[f"{quantile}_ns"] / 1e3 for quantile in ("p50", "p99"))
     rate = f"{found.content['rate_bps'] / 1e6:.0f} Mbit/s"
     lines = [
-        f"two flows through RED at {rate}; up to: the rate at which p99 is half of a full packet's time"
-        " and the router takes 70 % of a processor",
+        f"two flows through RED at {rate}; `up to` is the highest rate at which p99 is at most half of a"
+        " full packet's transmission time and the router takes at most 70 % of a processor",
         "virtual time: work takes no time, so any number of packets is carried on time"
         if found.virtual_time
         else f"carries {capacity['limit_packets_per_s']:.0f} packets per second, including acknowledgments",

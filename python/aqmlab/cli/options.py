@@ -98,7 +98,8 @@ PcapBytes = Annotated[
     typer.Option("--pcap-bytes", help="Bytes to keep of each captured packet; 128 by default."),
 ]
 Force = Annotated[
-    bool, typer.Option("--force", help="Run live even if the load is expected to exceed this machine.")
+    bool,
+    typer.Option("--force", help="Run live even if the load is expected to exceed this machine's capacity."),
 ]
 StorePath = Annotated[
     Path | None,
@@ -138,7 +139,7 @@ def _chosen_executor(
     ] = None,
     tls_ca_file: Annotated[
         Path | None,
-        typer.Option("--tls-ca-file", metavar="FILE", help="Certificate of the authority, for tls:// (PEM)."),
+        typer.Option("--tls-ca-file", metavar="FILE", help="The authority's certificate, for tls:// (PEM)."),
     ] = None,
     tls_cert: Annotated[
         Path | None, typer.Option("--tls-cert", metavar="FILE", help="Certificate of this client (PEM).")
@@ -206,12 +207,12 @@ def labels_of(where: list[str] | None) -> dict[str, str]:
     Raises
     ------
     UsageError
-        If a text does not have the form ``AXIS=LABEL``.
+        If a value does not have the form ``AXIS=LABEL``.
     """
     held = {}
     for text in where or ():
         axis, equals, label = text.partition("=")
         if not (axis and equals and label):
-            raise UsageError(f"`{text}` holds no axis; write `--where AXIS=LABEL`")
+            raise UsageError(f"`{text}` names no axis; write `--where AXIS=LABEL`")
         held[axis] = label
     return held

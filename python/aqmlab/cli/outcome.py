@@ -1,4 +1,4 @@
-"""What every command reports on its runs: verdict, answer, doubts, lateness and claims, in this order.
+"""What every command reports about its runs: verdict, answer, doubts, lateness and claims, in this order.
 
 Runs, live runs, sweeps, merged sweeps and reports all use the same words; for a scenario that ran both
 simulated and live, the differences are added.
@@ -137,7 +137,7 @@ def print_verdict(found: Sequence[Faithfulness]) -> None:
 
 
 def print_lateness(results: Results) -> None:
-    """Print the lateness of packets and the other grounds of the verdict; nothing for simulated runs.
+    """Print the lateness of packets and the other grounds for the verdict; nothing for simulated runs.
 
     A row per run or, for a sweep, a row per cell with the worst of its runs.
     """

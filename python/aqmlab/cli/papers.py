@@ -103,15 +103,16 @@ def reproduce(
         bool,
         typer.Option(
             "--causes",
-            help="Only score what does not hold in the output directory's scorecard, under the readings that"
-            " may explain it.",
+            help="Score only the findings that do not hold in the output directory's scorecard, under the"
+            " readings that may explain them.",
         ),
     ] = False,
     infer: Annotated[
         bool,
         typer.Option(
             "--infer",
-            help="Search for the reading that fits one part of the published results; test it on the other.",
+            help="Search for the reading that fits one part of the published results, and test it on the"
+            " other part.",
         ),
     ] = False,
     live: Annotated[
@@ -143,14 +144,13 @@ def reproduce(
 ) -> None:
     """Reproduce a paper: run its experiments, fill its tables, draw its figures, score its findings.
 
-    An interrupted reproduction resumes when the command is repeated. Exits with 1 if a firm finding fails
-    that the folder does not explain. With --causes, the findings that do not hold in the scorecard are
-    scored under each reading that paper.toml names as their cause; `causes.md` shows what was measured,
-    and findings that were not requested keep their entries. With --infer, nothing is scored:
-    `inference.md` reports which reading fits the part of the results that paper.toml names, its error on
-    the other part, and the evidence for each setting. With --live, the paper's testbed runs between this
-    machine's TCP stacks; only faithful runs count, the others are repeated, and `live.md` shows the
-    simulated value next to each number.
+    An interrupted reproduction resumes when the command is repeated. Exits with 1 if a firm finding fails and
+    the folder does not explain it. With --causes, the findings that do not hold in the scorecard are scored
+    under each reading that paper.toml names as their cause; `causes.md` shows what was measured, and findings
+    that were not requested keep their entries. With --infer, nothing is scored: `inference.md` reports which
+    reading fits the part of the results that paper.toml names, its error on the other part, and the evidence
+    for each setting. With --live, the paper's testbed runs between this machine's TCP stacks; only faithful
+    runs count, the others are repeated, and `live.md` shows the simulated value next to each number.
     """
     from aqmlab.papers.folder import find_paper
     from aqmlab.papers.reproduce import Wanted
@@ -340,7 +340,7 @@ def _check_options(
 
 def _check_live(*, live: bool, other: bool, repeats: int | None) -> None:
     if repeats is not None and not live:
-        raise UsageError("`--repeats` is about live runs; add `--live`, or leave it out")
+        raise UsageError("`--repeats` applies to live runs; add `--live`, or leave it out")
     if live and other:
         raise UsageError("`--live` scores the live experiments; leave out --multiverse, --infer and --causes")
 
@@ -403,7 +403,7 @@ def _made(paper: Paper) -> dict[str, str]:
 
 
 def _commit(folder: Path) -> str:
-    """Return the commit of the folder, or an empty text outside a repository."""
+    """Return the commit of the folder, or an empty string outside a repository."""
     command = ["git", "-C", str(folder), "rev-parse", "--short", "HEAD"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)

@@ -25,7 +25,7 @@ NoTitle = Annotated[bool, typer.Option("--no-title", help="Omit the title, for f
 Style = Annotated[
     str | None,
     typer.Option(
-        "--style", metavar="NAME|FILE", help="paper, slides or gray; or a style sheet of matplotlib."
+        "--style", metavar="NAME|FILE", help="paper, slides or gray; or a matplotlib style sheet."
     ),
 ]
 
@@ -55,13 +55,13 @@ def plot_recording(
     kind: Annotated[
         str,
         typer.Argument(
-            help="series, delay-cdf, goodput-delay, variance-time, box, bar; of flows: goodput-rtt,"
-            " cumulative-ack; of single flows, if the scenario has them recorded: cwnd, srtt (`trace`),"
+            help="series, delay-cdf, goodput-delay, variance-time, box, bar; for flows: goodput-rtt,"
+            " cumulative-ack; for single flows, if the scenario records them: cwnd, srtt (`trace`),"
             " time-sequence, ladder (`packets`)."
-            " Of a sweep: lines, heat, differences, goodput-delay, delay-cdf, box, bar."
-            " Of requests, in a recording or a sweep: response-cdf, response-ccdf, response-scatter,"
+            " For a sweep: lines, heat, differences, goodput-delay, delay-cdf, box, bar."
+            " For requests, in a recording or a sweep: response-cdf, response-ccdf, response-scatter,"
             " response-quantiles;"
-            " of web pages: page-cdf, page-ccdf, page-scatter, page-quantiles.",
+            " for web pages: page-cdf, page-ccdf, page-scatter, page-quantiles.",
             show_default=False,
             autocompletion=completion.kinds,
         ),

@@ -1,4 +1,4 @@
-"""Conversion of the words of the command line to numbers, paths and texts."""
+"""Conversion of the words of the command line to numbers, paths and strings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PATH_CHECKS = ("exists", "resolve_path", "allow_dash", "writable", "path_type")
 
 def read_quickly(command: Any) -> Any:  # noqa: ANN401 (Typer keeps the type of its commands to itself)
     """Make a command and its subcommands convert simple parameters here, and leave the others to Typer."""
-    # The parameters are requested only when they are needed: before that, there is no help option.
+    # Parameters are changed only when they are requested, because there is no help option before that.
     command.get_params = partial(_parameters, command.get_params)
     for below in getattr(command, "commands", {}).values():
         read_quickly(below)

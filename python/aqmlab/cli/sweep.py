@@ -1,4 +1,4 @@
-"""The commands over many runs: ``sweep``, ``merge``, ``query``."""
+"""The commands for many runs: ``sweep``, ``merge``, ``query``."""
 
 from __future__ import annotations
 
@@ -198,8 +198,8 @@ def _print(under_way: Sweep, *, whole: bool) -> None:
         print_verdict(_verdicts(under_way))
         asked = len(results.cells) * len(results.seeds)
         say(
-            f"{asked - len(results.missing)} of {counted(asked, 'run')} are present; when all shards are,"
-            " `aqmlab merge` writes the tables"
+            f"{asked - len(results.missing)} of {counted(asked, 'run')} are present; once all shards are"
+            " complete, `aqmlab merge` writes the tables"
         )
 
 
@@ -360,7 +360,8 @@ def merge(
         for found in merged.sweeps:
             tell_results(short_answer(found.results), found.claims, as_json=False)
     say(
-        f"store      {merged.store.path}: {counted(merged.added, 'run')} added, {merged.present} were present"
+        f"store      {merged.store.path}: {counted(merged.added, 'run')} added, "
+        f"{merged.present} already present"
     )
     for found in merged.sweeps:
         lacking = len(found.results.missing)

@@ -116,7 +116,7 @@ def print_grid(console: Console, table: Grid) -> None:
 
 
 def answer_console() -> Console:
-    """Return the console for answers: stdout, as wide as the terminal or ``COLUMNS``, elsewhere unlimited."""
+    """Return the console for answers: stdout, as wide as the terminal or ``COLUMNS``, or else unlimited."""
     from rich.console import Console
 
     return Console(file=sys.stdout, width=text_width() or _ENDLESS, highlight=False)

@@ -49,8 +49,8 @@ def verify(
     if damaged:
         raise DamageError(
             damaged,
-            "`aqmlab sweep SCENARIO` repeats damaged runs of a store,"
-            " `aqmlab run SCENARIO --resume -o DIR` those of an experiment",
+            "to repeat damaged runs, use `aqmlab sweep SCENARIO` for a store,"
+            " or `aqmlab run SCENARIO --resume -o DIR` for an experiment",
         )
 
 

@@ -24,7 +24,7 @@ class Chosen:
 
 
 def choose(results: Results, arms: Sequence[str], seed: int | None, queue: str | None) -> list[Chosen]:
-    """Return the finished runs of some arms and a seed; by default of all.
+    """Return the finished runs of the given arms and seed; by default of all arms and seeds.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def choose(results: Results, arms: Sequence[str], seed: int | None, queue: str |
 
 
 def lacks(run: Run, what: str, key: str) -> UsageError:
-    """Return the error for a run that lacks a recording, with the key that records it."""
+    """Return the error for a run that did not record ``what``, with the key that would have recorded it."""
     return UsageError(
         f"`{run.path}` recorded no {what}: write `{key}` into [record] of the scenario and run it again"
     )

@@ -1,4 +1,4 @@
-"""A run as a data file of flent, which plots it as its test ``tcp_ndown``: N TCP downloads and a ping.
+"""A run as a flent data file, which flent plots as its test ``tcp_ndown``: N TCP downloads and a ping.
 
 The file has version 4 of flent's data format (doc/data-format.rst of flent). The ping is the round-trip time
 of a small packet sent at the instant of a sample: the mean base round-trip time of the flows, plus the
@@ -27,7 +27,7 @@ TEST = "tcp_ndown"
 PING = "Ping (ms) ICMP"
 DOWNLOAD = "TCP download"
 _UNKNOWN_TIME = "1970-01-01T00:00:00.000000Z"
-"""The time in every file: a run has no time of day, and the same run must give the same file."""
+"""The time in every file, because a run has no time of day and must always give the same file."""
 
 
 def flent_file(results: Results, chosen: Chosen) -> bytes:

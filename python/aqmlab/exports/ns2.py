@@ -1,9 +1,9 @@
-"""Recorded packets as a trace of ns-2: a line per event at a link, in the columns of the ns manual.
+"""Recorded packets as an ns-2 trace: a line per event at a link, in the columns of the ns manual.
 
 ``event time from to type size flags fid src dst seq id``, where an event is ``+`` (enqueue), ``-`` (dequeue),
 ``d`` (drop) or ``r`` (receipt by the router at the link's end). Routers are numbered as in the plan; an
 address is the number of the host's router, with the flow as the port. A sequence number counts bytes, as in
-ns-2's FullTcp; an ACK has the number that it acknowledges, and a datagram its place in its flow.
+ns-2's FullTcp; for an ACK, it is the number acknowledged, and for a datagram, its position in its flow.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def ns2_file(results: Results, chosen: Chosen) -> bytes:
     Raises
     ------
     UsageError
-        If packets at links were not recorded, or not all of the three events.
+        If the packets at links were not recorded, or not all three kinds of events were.
     """
     run = chosen.run
     packets = run.plan.packets
@@ -95,14 +95,14 @@ class _Trace:
             # The packet arrived before the recording began.
             return None
         if event == "drop":
-            # A packet dropped at the instant of an arrival is taken to be the one that arrived.
+            # A packet dropped at the instant of an arrival is taken to be the packet that arrived.
             return here.pop() if self._arrived[link.name, header] == t_ns else here.popleft()
         packet = here.popleft()
         self._under_way[link.target, header].append(packet)
         return packet
 
     def _from_before(self, link: Link, header: Header) -> _Packet:
-        """Return the packet that has left the previous link, or a new one where there is none."""
+        """Return the packet that has left the previous link, or a new packet if there is no such link."""
         before = self._under_way[link.source, header]
         if before:
             return before.popleft()

@@ -1,7 +1,7 @@
 """The actions of senders as qlog: one trace per flow, with windows, round-trip times and packets as events.
 
 A file has the schema ``contained`` of draft-ietf-quic-qlog-main-schema, and its events are those of
-draft-ietf-quic-qlog-quic-events. Endpoints are TCP: segments stand in for QUIC packets. A packet's
+draft-ietf-quic-qlog-quic-events. The endpoints use TCP, so segments stand in for QUIC packets. A packet's
 number counts everything that its host has sent, including retransmissions; ``tcp_seq`` is the
 sequence number.
 """
@@ -31,7 +31,7 @@ Event = dict[str, Any]
 
 
 def qlog_file(results: Results, chosen: Chosen) -> bytes:
-    """Return the qlog of a run: one trace per TCP flow with recorded changes, or else samples.
+    """Return the qlog of a run: one trace per TCP flow, from its recorded changes or else from samples.
 
     Raises
     ------

@@ -1,8 +1,7 @@
 """The process of one live run, from the inside.
 
-It imports only the standard library and the compiled core, so that it has a single thread when it
-leaves the namespaces of its parent: the kernel refuses a new user namespace to a process with
-several threads.
+It imports only the standard library and the compiled core, so that it has a single thread when it leaves the
+namespaces of its parent. The kernel refuses a new user namespace to a process with several threads.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def main() -> None:
     _end_with(parent)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _interrupt)
-    # Output of a panic or a library must not be mistaken for a message.
+    # Output from a panic or a library must not be mistaken for a message.
     messages = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     try:

@@ -13,7 +13,7 @@ PACKET_BITS = 8 * 1500
 """A full-size packet, as most links carry most of the time."""
 
 MOST_DUTY_PERCENT = 70.0
-"""The share of a processor that the router of a faithful run may take."""
+"""The largest share of a processor that the router may take in a faithful run."""
 
 LEAST_RATE_BPS = 10e6
 """A machine that is not faithful at this rate, where a full packet takes 1.2 ms, is unfit for live runs."""
@@ -40,7 +40,7 @@ class Trial:
 
     @property
     def timely_bps(self) -> float:
-        """The rate at which sending a full packet takes twice the p99 of lateness (for a faithful run)."""
+        """The highest timely rate: sending a full packet takes twice the p99 of lateness."""
         return 0.5 * PACKET_BITS / max(self.lateness_s("p99"), 1e-9)
 
 

@@ -112,7 +112,7 @@ def _heard(
             if interrupted is not None:
                 interrupted()
         except RunError:
-            # A process that was asked to end may die from the request.
+            # A process that was asked to end may be killed by the request.
             if stopping is not None:
                 raise stopping from None
             raise
@@ -209,7 +209,7 @@ class _Process:
             self._process.kill()
 
     def end(self) -> None:
-        """Make sure, even if interrupted, that the process is gone: there is no later clean-up."""
+        """Make sure, even if interrupted, that the process is gone, because there is no later clean-up."""
         try:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(_TIME_TO_GO_S)
@@ -219,7 +219,7 @@ class _Process:
 
     def _reap(self) -> None:
         signalled: KeyboardInterrupt | None = None
-        # A killed process takes the system a moment to end, whether or not anything waits for it.
+        # The system takes a moment to end a killed process, whether or not anything waits for it.
         while self._process.returncode is None:
             try:
                 self._process.wait()

@@ -55,7 +55,7 @@ class Asked(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The whole query as a text that is identical in every process."""
+        """The whole query as a string that is identical in every process."""
         ends = self.window and [end if math.isfinite(end) else str(end) for end in self.window]
         return json.dumps(
             [self.metric, self.queue, self.class_name, ends, self.parameters, self.kind, self.router]

@@ -13,7 +13,7 @@ from aqmlab.metrics.registry import metric
 
 
 def target_packets(run: Measured, queue: str) -> float | None:
-    """The queue length at which the law aims, ``q_ref``; ``None`` if it has none, or one in bytes."""
+    """The law's target for the queue length, ``q_ref``; ``None`` if it has none, or one in bytes."""
     link = run.run.plan.link(queue)
     target = link.settings.get("q_ref_packets") if link else None
     return None if target is None else float(target)

@@ -13,7 +13,7 @@ from aqmlab.metrics.registry import metric
 def flow_goodput(run: Measured, flow: FlowTotals) -> float:
     """Goodput of one flow in bit/s: bytes that reached the receiver for the first time, in order or not.
 
-    Recordings of results versions before 5 lack this count, as do the samples of live runs; the
+    Recordings with a results version below 5 lack this count, as do the samples of live runs; the
     count of bytes delivered in order then replaces it.
     """
     return 8 * flow.measured_received_bytes / run.interval_s
@@ -105,7 +105,7 @@ def in_order_goodput(run: Measured, _queue: str, class_name: str, window: Window
     label="goodput efficiency",
     unit="%",
     definition="total goodput of the flows that cross the queue, divided by the rate of its link",
-    source="sum of all goodputs divided by capacity; TCP counts its payload, datagrams also their headers",
+    source="sum of all goodputs divided by capacity; payload counts for TCP, and headers too for datagrams",
     better="more",
     windowed=True,
 )
@@ -168,7 +168,7 @@ def timeouts_per_flow(run: Measured, _queue: str, class_name: str) -> float | No
 _counted(
     "fast_retransmits",
     "fast retransmits",
-    "entries of all flows into fast recovery in the measured interval",
+    "number of times that flows entered fast recovery in the measured interval",
     "RFC 5681, section 3.2",
     "less",
 )

@@ -2,7 +2,7 @@
 
 ``T`` is the length of the measured interval in seconds, ``(t1_ns - t0_ns) / 1e9``, and ``C`` the rate of the
 queue's link in bit/s. A formula over ``flows``, ``summary``, ``request_summary`` or ``page_summary`` is an
-expression of SQL, and a test compares it with the metric. The others are written in words.
+SQL expression, and a test compares it with the metric. The others are written in words.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ _OF_SUMMARY = {
 
 
 def _loss(queues: str) -> Formula:
-    return Formula("summary", f"100 * packets dropped at {queues} / packets arrived at each path's first")
+    return Formula(
+        "summary", f"100 * packets dropped at {queues} / packets arrived at each path's first queue"
+    )
 
 
 _IN_WORDS = {
@@ -114,7 +116,7 @@ _IN_WORDS = {
 
 
 def _of_waits(many: str, table: str, time: str) -> dict[str, Formula]:
-    """Return the formulas of requests or pages, from their names, tables, and the name of their time."""
+    """Return the formulas for requests or pages, given their names, tables, and the name of their time."""
     summary, histograms = f"{table}_summary", f"{table}_histograms"
     ended = {f"{many}_{how}": f"sum({how})" for how in ("completed", "failed", "censored")}
     percentiles = {"median": 50, "p90": 90, "p95": 95, "p99": 99}

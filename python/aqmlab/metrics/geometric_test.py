@@ -1,4 +1,4 @@
-"""Gaps between marks, tested against a geometric distribution; separate because it imports NumPy."""
+"""Gaps between marks, tested against a geometric distribution; a separate module because it imports NumPy."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Histogram:
         return list(accumulate(self.weight))
 
     def up_to(self, value: float) -> float:
-        """The weight of the values up to a given one, spread within a bin as in :meth:`quantile`."""
+        """The weight of the values up to a given value, spread within a bin as in :meth:`quantile`."""
         index = bisect_right(self.low, value)
         if index == 0:
             return 0.0
@@ -98,7 +98,7 @@ EMPTY_HISTOGRAM = Histogram()
 
 
 class Histograms:
-    """A table of histograms of some runs, which are read on demand.
+    """A table of histograms of several runs, which are read on demand.
 
     A run in a large network has hundreds of thousands of bins, few of which are used. A block,
     which consists of the same histograms of all runs, is read at once. The last few blocks are
@@ -138,7 +138,7 @@ class Histograms:
         self.sums = {(self._runs[run].path, *own): (weight, ends) for run, *own, weight, ends in found}
 
     def of(self, run: Run, *names: Any) -> Histogram:  # noqa: ANN401 (values of any column)
-        """Return one histogram of a run, by its block's names and its own; an empty one if there is none."""
+        """Return a run's histogram by its block's and its own names; an empty one if there is none."""
         block, within = names[: len(self._block)], names[len(self._block) :]
         if block not in self._kept:
             self._read(block)
@@ -164,7 +164,7 @@ class Histograms:
 
 
 def quoted(text: str) -> str:
-    """A text as an SQL literal."""
+    """A string as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -29,12 +29,12 @@ EVERY_QUEUE = "*"
 
 
 def named_classes(text: str) -> tuple[str, ...]:
-    """The traffic classes that a text names: ``"web"``, or several with commas, ``"web1,web2"``."""
+    """The traffic classes in a string: ``"web"``, or several with commas, ``"web1,web2"``."""
     return tuple(part.strip() for part in text.split(","))
 
 
 def is_of(name: str, asked: str) -> bool:
-    """Whether the traffic class of a name is among the requested ones; ``*`` requests all."""
+    """Whether the traffic class with this name is among the requested ones; ``*`` requests all."""
     return asked in (EVERY_CLASS, name) or ("," in asked and name in named_classes(asked))
 
 
@@ -52,10 +52,10 @@ class QueueTotals:
     counts
         The columns of the row; those that exist only for class ``*`` are ``None`` elsewhere.
     distribution
-        Reads its distribution of a kind: ``"sojourn_ns"`` or ``"backlog_packets"``.
+        Reads the row's distribution of a kind: ``"sojourn_ns"`` or ``"backlog_packets"``.
     sojourn_sums
-        The number of packets in its distribution of queueing delay, and the sum over them of the
-        low and the high end of their bins, in ns.
+        The number of packets in the row's distribution of queueing delay, and the sum over these packets of
+        the low and the high end of their bins, in ns.
     """
 
     queue: str
@@ -99,7 +99,7 @@ class QueueTotals:
 
 @dataclass(frozen=True)
 class RequestTotals:
-    """A row of ``request_summary``: requests of one class whose responses are of one size band.
+    """A row of ``request_summary``: requests of one class whose responses are in one size band.
 
     Pages are recorded in the same way, in a row of ``page_summary``: a page counts as one request,
     and its weight as the size of the response.
@@ -112,10 +112,9 @@ class RequestTotals:
         Numbers of requests that were completed or failed in the measured interval, and of those
         that had not ended at its end.
     response_time_sum_ns
-        Sum of the response times of the completed ones.
+        Sum of the response times of completed requests.
     distribution
-        Reads its distribution of a kind: ``"response_time_ns"`` or ``"page_time_ns"``,
-        ``"waited_ns"``.
+        Reads the row's distribution of a kind: ``"response_time_ns"`` or ``"page_time_ns"``, ``"waited_ns"``.
     what
         The kind of times: ``"response"`` or ``"page"``.
     """
@@ -132,12 +131,12 @@ class RequestTotals:
 
     @property
     def response_time(self) -> Histogram:
-        """Distribution of the response times in ns of the completed ones."""
+        """Distribution of the response times of completed requests, in ns."""
         return self.distribution(f"{self.what}_time_ns")
 
     @property
     def waited(self) -> Histogram:
-        """Distribution of the times in ns that the censored ones had waited."""
+        """Distribution of the times that censored requests had waited, in ns."""
         return self.distribution("waited_ns")
 
 
@@ -292,11 +291,11 @@ class Measured:
         return self.flows.of_classes(lambda name: is_of(name, class_name) and name not in self.left_out)
 
     def requests_of(self, class_name: str) -> list[RequestTotals]:
-        """Return the requests of a selected class by size band, or of all such classes for ``*``."""
+        """Return the requests of a selected class by size band; for ``*``, of all selected classes."""
         return self._of(self.requests, class_name)
 
     def pages_of(self, class_name: str) -> list[RequestTotals]:
-        """Return the pages of a selected class by band of their weights, or of all such classes for ``*``."""
+        """Return the pages of a selected class by weight band; for ``*``, of all selected classes."""
         return self._of(self.pages, class_name)
 
     def _of(self, parts: Sequence[RequestTotals], class_name: str) -> list[RequestTotals]:
@@ -307,7 +306,7 @@ class Measured:
         ]
 
     def at_queue(self, queue: str, class_name: str) -> QueueTotals | None:
-        """Return the counts of a class or of several together at a queue; for ``*``, over the whole path."""
+        """Return the counts of a class or of several at a queue; for queue ``*``, over the whole path."""
         if queue == EVERY_QUEUE:
             return self.on_the_way(class_name)
         if "," not in class_name:
@@ -316,11 +315,11 @@ class Measured:
         return _together(queue, class_name, [part for part in parts if part is not None])
 
     def on_the_way(self, class_name: str) -> QueueTotals | None:
-        """Return the counts of a class over all queues that its data cross; ``None`` where they cross none.
+        """Return the counts of a class over all queues that its data cross; ``None`` if they cross none.
 
         Arrivals are those at the first queue of the path, departures those from the last one, drops
         and marks those of all queues. The result has no other counts. For ``*``, the result is the sum over
-        the classes. Where servers respond, the two directions add up.
+        the classes. Where servers respond, the counts of the two directions are added.
         """
         return self.over(class_name, lambda entry: entry.ways)
 
@@ -396,7 +395,7 @@ class Measured:
         }
 
     def losses(self, queue: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]] | None:
-        """Times in s, and flows, of the drops and marks at a queue in the measured interval, by time.
+        """Times in s and flows of the drops and marks at a queue in the measured interval, sorted by time.
 
         ``None`` if the packets of the queue were not recorded, or if some of their drops or marks
         were not.
@@ -432,7 +431,7 @@ class Measured:
             [self.run],
         )
         fates = np.asarray(found["fate"])
-        # An arrival's row is followed by that of its fate, if it has one.
+        # An arrival's row is followed by the row of its fate, if it has one.
         arrivals = np.flatnonzero(fates == 0)
         fate = np.concatenate([fates, [0]])[arrivals + 1]
         marked: npt.NDArray[np.bool_] = fate[fate != 2] == 1
@@ -482,7 +481,7 @@ def _records(run: Run, queue: str, events: set[str], window: Window) -> bool:
 
 
 def measure(tables: Tables) -> tuple[Measured, ...]:
-    """Read what metrics need to know about some runs, in the order of the runs."""
+    """Read what metrics need to know about each run, in the order of the runs."""
     histograms = Histograms(tables, "histograms", ("queue", "class", "kind"))
     queues: list[dict[tuple[str, str], QueueTotals]] = [{} for _ in tables.runs]
     names, rows = _summary(tables)
@@ -540,7 +539,7 @@ def _summary(tables: Tables) -> tuple[list[str], list[Any]]:
 
 
 def _waits(tables: Tables, what: str, size: str) -> dict[Path, list[RequestTotals]]:
-    """Return the totals of requests or pages, whose tables begin with ``what``, by the path of each run."""
+    """Return the totals by each run's path; ``what`` is the prefix of the tables of requests or pages."""
     runs = [run for run in tables.runs if f"{what}_summary" in run.manifest.tables]
     if not runs:
         return {}

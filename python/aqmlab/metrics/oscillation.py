@@ -1,4 +1,4 @@
-"""Metrics of a queue that swings: seconds with losses or an idle link, a probability that varies.
+"""Metrics of an oscillating queue: seconds with losses or an idle link, and a varying probability.
 
 They describe how the run evolves and are computed from samples, except for the spread of the backlog over the
 whole measured interval, which is exact.
@@ -121,7 +121,7 @@ def backlog_spread(run: Measured, queue: str, _class_name: str, window: Window) 
 
 @metric(
     "mark_gaps_p_value",
-    label="marks against a geometric law",
+    label="marks against a geometric distribution",
     unit="",
     definition="p-value of a chi-square test that compares the number of arrivals from one mark to the next"
     " with the geometric distribution whose parameter is the share of arrivals that were marked; arrivals,"

@@ -195,8 +195,7 @@ def queueing_delay_mean(run: Measured, queue: str, class_name: str) -> float | N
     if class_name == EVERY_CLASS:
         count = totals["sojourn_count"]
         return totals["sojourn_sum_ns"] / count / 1e9 if count else None
-    # Sums are recorded only for all classes together; a class has its histogram, exact to half a
-    # bin.
+    # Sums are recorded only for all classes together; for a class, the histogram is exact to half a bin.
     mean_ns = totals.sojourn_mean_ns
     return None if mean_ns is None else mean_ns / 1e9
 

@@ -12,11 +12,11 @@ Floats = npt.NDArray[np.float64]
 DROPPED = ("dropped_by_law_packets", "dropped_not_by_law_packets")
 """Columns of ``queues`` that count drops: every reason counts in one of the two."""
 EDGE = 1e-6
-"""Times are whole nanoseconds divided by 1e9: differences below this fraction of a bin are ignored."""
+"""Times are whole nanoseconds divided by 1e9, so differences below this fraction of a bin are ignored."""
 
 
 def adds_bytes(run: Measured, queue: str) -> bool:
-    """Return whether the link behind a queue adds bytes to each packet, which samples do not contain."""
+    """Return whether the link behind a queue adds bytes to each packet, which samples do not include."""
     return any(link.name == queue and link.overhead_bytes > 0 for link in run.run.plan.links)
 
 

@@ -136,8 +136,8 @@ class Metric:
             count. Queue ``*`` means the whole network, for which metrics of single queues are
             undefined.
         window
-            The part of the run; by default the measured interval. An infinite end stands for that
-            of the measured interval. No metric is defined in a window that ends after the run.
+            The part of the run; by default the measured interval. An infinite end stands for the same end of
+            the measured interval. No metric is defined in a window that ends after the run.
         parameters
             Values by name, in their units; others have their defaults.
         kind
@@ -185,7 +185,7 @@ class Metric:
         Raises
         ------
         UsageError
-            If the metric is not such a value, and for an unknown parameter.
+            If the metric is not a value of a distribution function, and for an unknown parameter.
         """
         told = self._told(parameters)
         if self.cdf is None:

@@ -22,7 +22,7 @@ from aqmlab.metrics.measured import RequestTotals
 
 @dataclass(frozen=True)
 class ResponseTimes:
-    """Response times of some requests of one run.
+    """Response times of requests of one run.
 
     Attributes
     ----------
@@ -78,9 +78,9 @@ class ResponseTimes:
     def crossing(self, other: ResponseTimes, until_ns: float) -> float | None:
         """The share of requests that take longer than the time at which F falls behind the other function.
 
-        This is the time up to which the lead of F, integrated over the logarithm of time, is
-        largest, so short-lived leads do not affect it. The share is the mean of the shares of both
-        at that time, and 1 if F never leads; ``None`` if the two are the same.
+        This is the time up to which the lead of F, integrated over the logarithm of time, is largest, so
+        short-lived leads do not affect it. The share is the mean of the two functions' shares at that time,
+        and 1 if F never leads; ``None`` if the two functions are the same.
         """
         lead = greatest = 0.0
         crossing = 1.0
@@ -110,7 +110,7 @@ class ResponseTimes:
         return begin + (end - begin) * (share - low) / (high - low)
 
     def turns(self, until_ns: float) -> Sequence[float]:
-        """The times up to and including a given one, between which F is nearly straight."""
+        """The times, up to and including a given one, between which F is nearly linear."""
         return sorted({0.0, *(end for end in self._ends if end < until_ns), until_ns})
 
     @cached_property
@@ -118,7 +118,7 @@ class ResponseTimes:
         found: set[float] = set()
         for of in (self.completed, self.waited):
             found.update(map(float, of.low), map(float, of.high))
-            # A bin of one value is a step: it has a point before it.
+            # A bin of one value is a step of F, so there is another point just before it.
             steps = (low for low, high in zip(of.low, of.high, strict=True) if low == high > 0)
             found.update(nextafter(low, 0.0) for low in steps)
         return frozenset(found)

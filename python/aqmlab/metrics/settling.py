@@ -12,7 +12,10 @@ WINDOW_S = 10.0
 BAND = 0.2
 """Largest distance of the moving mean from the target, as a share of the target."""
 HOLD_S = 60.0
-"""Time for which the moving mean must stay near the target at the end: six windows, against coincidences."""
+"""Time for which the moving mean must stay near the target at the end.
+
+It is six windows long, so that staying there is not a coincidence.
+"""
 BIN_S = 1.0
 """Length of a bin of the probability."""
 

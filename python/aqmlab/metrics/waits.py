@@ -58,7 +58,7 @@ class Waits:
     Attributes
     ----------
     one, many
-        Singular and plural; names of tables begin with the first, those of counts with the second.
+        Singular and plural; names of tables begin with the singular, names of counts with the plural.
     time, size
         The measured quantity, and the quantity that defines the bands.
     until_s
@@ -104,11 +104,11 @@ class Waits:
     def times(
         self, run: Measured, class_name: str, at_least: Size = None, below: Size = None
     ) -> ResponseTimes:
-        """Return the times of a class, of all sizes or of some size bands."""
+        """Return the times of a class, for all sizes or for certain size bands."""
         return ResponseTimes.of(self.of_sizes(run, class_name, at_least, below))
 
     def sample(self, tables: Tables, run: Run, class_name: str) -> Sample:
-        """The completed requests or pages of some classes, as far as they are recorded one by one."""
+        """The completed requests or pages of the given classes, as far as they are recorded one by one."""
         import numpy as np
 
         named = ", ".join(map(quoted, named_classes(class_name)))

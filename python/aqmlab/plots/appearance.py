@@ -1,4 +1,4 @@
-"""The look of a figure: its size, font, title and style, and the distinction of arms."""
+"""The look of a figure: its size, font, title and style, and how arms are distinguished."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ STYLE: dict[str, Any] = {
     "legend.frameon": False,
     "figure.dpi": 100,
     "savefig.dpi": 200,
-    # Text stays text: it can be searched and edited.
+    # Text stays text, so that it can be searched and edited.
     "pdf.fonttype": 42,
     "svg.fonttype": "none",
     # Names inside SVG files would otherwise be random.
@@ -219,7 +219,7 @@ def _sheet(style: str, lines: Iterable[str]) -> dict[str, Any]:
                 raise ValueError("write `key: value`")
             found[key] = value.strip("\"'") if key not in _QUOTED else value
         except (KeyError, ValueError) as error:
-            reason = f"`{key}` is not a setting of matplotlib" if isinstance(error, KeyError) else str(error)
+            reason = f"`{key}` is not a matplotlib setting" if isinstance(error, KeyError) else str(error)
             raise UsageError(f"{style}:{number}: {reason}") from error
     return dict(found)
 
@@ -249,7 +249,7 @@ def new_figure(width: float, height: float, rows: int = 1) -> Figure:
 
 
 def width_asked(made: float) -> float:
-    """The requested width of a figure that was designed to be ``made`` inches wide."""
+    """The width of a figure: the requested one, the style's, or else ``made`` inches."""
     look, of_style = _LOOK.get()
     return look.width or (of_style[0] if of_style else made)
 
@@ -264,7 +264,7 @@ def entitle(figure: Figure, title: str) -> None:
 
 
 def _lines(text: str, size: float, room: float) -> list[str]:
-    """A text broken into lines at most ``room`` points wide."""
+    """A string broken into lines at most ``room`` points wide."""
     most = len(text)
     lines = [text]
     while most > 8 and max(text_width(line, size) for line in lines) > room:
@@ -282,7 +282,7 @@ def points_of(setting: str) -> float:
 
 
 def text_width(text: str, size: float) -> float:
-    """Width of a text in points."""
+    """Width of a string in points."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextToPath
 
@@ -293,12 +293,12 @@ def text_width(text: str, size: float) -> float:
 def arm_look(arm: int, *, marks: bool = True) -> dict[str, Any]:
     """Return the look of an arm's line: colour, dashes and marks.
 
-    No two of the numbers of colours, dashes and marks have a common divisor. Of the first 56 arms, any two
-    therefore share at most one of the three.
+    The numbers of colours, dashes and marks are pairwise coprime, so any two of the first 56 arms share at
+    most one of the three.
     """
     look: dict[str, Any] = {"color": arm_color(arm), "linestyle": arm_dash(arm)}
     if marks:
-        # Marks begin at different places, so that those of arms with close lines do not overlap.
+        # Marks begin at different places, so that the marks of close lines do not overlap.
         look |= {
             "marker": arm_mark(arm),
             "markersize": mark_size(),

@@ -119,7 +119,7 @@ def box(results: Results, view: View, queue: str | None) -> Figure:
     what = "run" if view.over == SEEDS else "flow"
     notes = [
         "box: quartiles; line in it: median",
-        f"whiskers: last {what} within 1.5 heights of the box; circles: beyond",
+        f"whiskers: last {what} within 1.5 box heights; circles: beyond",
     ]
     return _compared_figure(figure, grid, plots, view, notes)
 
@@ -166,7 +166,7 @@ _One = Callable[["Axes", Place, int, str, Sequence[float]], None]
 
 
 def _grouped(axes: Axes, grid: PanelGrid, groups: Sequence[Group], draw: _One) -> None:
-    """The boxes or bars of a plot; arms are side by side in a group, or along it if it is the only one."""
+    """The boxes or bars of a plot; arms are side by side in a group, or on the axis if there is one group."""
     axes.grid(visible=False, axis="x")
     arms = list(grid.arms.items())
     alone = len(groups) == 1 and groups[0].label == ""

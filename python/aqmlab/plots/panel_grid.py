@@ -1,4 +1,4 @@
-"""The plots of a figure of a sweep: one per label of an axis or per metric, their labels and their titles."""
+"""The plots of a figure of a sweep: one per label of an axis or per metric, with labels and titles."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class PanelGrid:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels along a plot; one empty text where there are none."""
+        """The labels along a plot; a single empty label if there are none."""
         return ("",) if self.x is None else self.x.labels
 
     def cell(self, arm: str, panel: Panel, label: str, row: str = "") -> Cell | None:
@@ -129,12 +129,12 @@ def panel_grid(  # noqa: PLR0913 (keyword arguments)
     asked = [results.axis(name) for name in (view.x, view.by) if name is not None]
     for i, axis in enumerate(asked):
         if axis.name in where or axis in asked[:i]:
-            raise UsageError(f"the axis `{axis.name}` is asked for twice")
+            raise UsageError(f"the axis `{axis.name}` is requested twice")
     free = [axis for axis in results.axes if axis.name not in where and axis not in asked]
     free.sort(key=lambda axis: -len(axis.labels))
     x = results.axis(view.x) if view.x is not None else (free.pop(0) if along and free else None)
     if view.x is not None and not along:
-        raise UsageError("this figure has no axis of the sweep along it; choose plots with `by`")
+        raise UsageError("this figure has no horizontal axis from the sweep; choose plots with `by`")
     other = results.axis(view.by) if view.by is not None else (free.pop(0) if free else None)
     y, by = (other, None) if down else (None, other)
     held = {**where, **{axis.name: axis.labels[0] for axis in free}}
@@ -147,7 +147,7 @@ def panel_grid(  # noqa: PLR0913 (keyword arguments)
 def _panels(
     metrics: Sequence[Metric], by: Axis | None, held: Mapping[str, str]
 ) -> tuple[tuple[Panel, ...], ...]:
-    """Return rows of plots: with several metrics and an axis ``by``, one per metric; else as full as fits."""
+    """Return rows of plots: one row per metric if there are several and an axis ``by``; else full rows."""
     rows = [
         [
             Panel("" if by is None else f"{by.short} {label}", {**held, **fixed}, metric)
@@ -178,7 +178,7 @@ def turned(figure: Figure, labels: Sequence[str], across: int) -> dict[str, Any]
 
 
 def empty_plots(grid: PanelGrid, what: str, *, share: bool = True) -> tuple[Figure, list[tuple[Panel, Axes]]]:
-    """The empty plots, with their titles and those of the figure."""
+    """The empty plots, with their titles and the title of the figure."""
     across, down = max(map(len, grid.rows)), len(grid.rows)
     size = (max(4.9, _PANEL[0] * across + 0.6), max(3.5, _PANEL[1] * down + 1.4))
     figure = new_figure(*size, down)

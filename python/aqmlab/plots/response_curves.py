@@ -66,7 +66,7 @@ def ccdf_figure(results: Results, view: View, queue: str | None, *, waits: Waits
 
 
 def curve_rows(results: Results, view: View, queue: str | None, *, waits: Waits) -> Iterator[tuple[Any, ...]]:
-    """The points of the curves, to the longest time."""
+    """The points of the curves, up to the longest time."""
     axes = tuple(axis.short for axis in results.axes)
     yield (*axes, "arm", waits.metric("s"), "share", "low_95", "high_95", "n")
     grid = wait_grid(results, view, queue, waits)
@@ -178,7 +178,7 @@ def draw_lines(axes: Axes, lines: Sequence[WaitLine], limits: Limits, *, tail: b
             np.append(of, of[-1]) for of in (line.curve.low, line.curve.share, line.curve.high)
         )
         if tail:
-            # A logarithmic axis has no zero: a curve ends with its last request.
+            # A logarithmic axis has no zero, so a curve ends with its last request.
             shown = (x > 0) & (mean < 1)
             x, low, mean, high = x[shown], 1 - high[shown], 1 - mean[shown], 1 - low[shown]
             low = np.maximum(low, mean / 1e3)

@@ -214,7 +214,7 @@ def _line(axes: Axes, arm: str, number: int | None, points: list[Estimate | None
     look = REFERENCE if number is None else {**arm_look(number), "markevery": None}
     label = f"{arm} (reference)" if number is None else arm
     axes.plot([i for i, _ in known], [e.mean for _, e in known], label=label, **look)
-    # A logarithmic axis has no zero: an interval that reaches zero ends at the lower edge.
+    # A logarithmic axis has no zero, so an interval that reaches zero ends at the lower edge.
     sure = [
         (i, max(e.low, e.mean / 1e3), e.high) for i, e in known if e.low is not None and e.high is not None
     ]

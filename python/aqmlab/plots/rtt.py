@@ -22,7 +22,7 @@ _WIDTH, _HEIGHT = 7.0, 2.5
 
 
 def goodput_rtt(results: Results, view: View, queue: str) -> Figure:
-    """Goodput of each long-lived flow by its RTT without queueing; one plot per arm, one mark per flow."""
+    """Goodput of each long-lived flow against RTT without queueing; one plot per arm, one mark per flow."""
     points = _points(results, view, queue)
     arms, classes = list(dict.fromkeys(arm for arm, _ in points)), class_names(points)
     columns = min(len(arms), _COLUMNS)

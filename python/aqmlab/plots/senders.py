@@ -46,7 +46,7 @@ def srtt(results: Results, view: View, _queue: str) -> Figure:
     """Smoothed round-trip time and retransmission timeout of individual flows."""
     figure = _figure(results, view, "round-trip time", "time [ms]", _draw_srtt)
     for axes in figure.axes:
-        # A timeout is about a second, a round trip some milliseconds.
+        # A timeout is about a second, a round trip a few milliseconds.
         axes.set_yscale("log")
         plain_powers(axes.yaxis)
         axes.autoscale(axis="y")

@@ -63,7 +63,7 @@ def _line(axes: Axes, arm: int, label: str, points: Sequence[Estimate | None]) -
         if len(sure) > 1:
             axes.fill_between(xs, lows, highs, color=arm_color(arm), alpha=0.18, linewidth=0)
         else:
-            # A single point has no band: its interval is a line.
+            # A single point has no band, so its interval is drawn as a line.
             axes.vlines(xs, lows, highs, color=arm_color(arm), linewidth=1.0)
 
 

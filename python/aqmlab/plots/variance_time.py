@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def variance_time(results: Results, queue: str) -> Figure:
-    """Draw the variance of mean arrivals against scale, both logarithmic: faint lines are single seeds.
+    """Draw the variance of mean arrivals against scale, both logarithmic; faint lines are single seeds.
 
     Leland, Taqqu, Willinger, Wilson 1994, Fig. 4: the slope is 2H - 2, and -1 without long-range dependence
     (dotted).
@@ -35,7 +35,7 @@ def variance_time(results: Results, queue: str) -> Figure:
         found = [plot for plot in plots if plot is not None]
         if not found:
             continue
-        # Runs that were ended by a condition differ in length: means are taken only over equal scales.
+        # Runs that were ended by a condition differ in length, so means are taken only over equal scales.
         found = [plot for plot in found if np.array_equal(plot.scale_s, found[0].scale_s)]
         for plot in found:
             axes.plot(plot.scale_s, plot.variance, color=arm_color(i), alpha=FAINT, linewidth=0.6)
@@ -57,5 +57,7 @@ def variance_time(results: Results, queue: str) -> Figure:
     for axis in (axes.xaxis, axes.yaxis):
         plain_powers(axis)
     faint = Line2D([], [], color="grey", alpha=FAINT, linewidth=0.6)
-    legend_below(figure, [axes], {"one seed (thick: their mean)": faint} if len(all_plots) > 1 else None)
+    legend_below(
+        figure, [axes], {"one seed (thick line: mean of the seeds)": faint} if len(all_plots) > 1 else None
+    )
     return figure

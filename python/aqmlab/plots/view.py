@@ -31,12 +31,12 @@ class View:
     metrics
         Names, for figures of many runs; by default the first ones of a figure.
     x, by
-        Axes of a sweep: the one along each plot, and the one with a plot for each label (in a map,
-        the vertical axis); those with the most labels if ``None``.
+        Axes of a sweep: the horizontal axis of each plot, and the axis with one plot per label (in a map, the
+        vertical axis); if ``None``, the axes with the most labels.
     where
         Labels at which other axes of a sweep are fixed, by axis; by default their first ones.
     over
-        The values of boxes and bars: of ``"seeds"`` or ``"flows"``.
+        What boxes and bars show: ``"seeds"``, one value per seed, or ``"flows"``, the goodput of each flow.
     class_name
         The class whose response or page times are shown; ``*`` for all classes.
     reference
@@ -101,7 +101,7 @@ Rows = Callable[[Results, View, Any], Iterator[tuple[Any, ...]]]
 
 
 class FigureKind(NamedTuple):
-    """A kind of figure: how it is drawn, and its numbers, the names of the columns first.
+    """A kind of figure: how it is drawn, and its numbers as rows, the first of which names the columns.
 
     Both take the queue: its name, or, with several cases, ``None`` for the queue by which each cell is
     judged.

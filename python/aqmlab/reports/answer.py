@@ -77,7 +77,7 @@ def _of_one_case(table: Answer) -> str:
 
 
 def best_arm(table: Answer) -> str:
-    """Return the arm with the shortest queueing delay; the first for several cases, or if none is known."""
+    """Return the arm with the shortest queueing delay; the first if there are many cases or no delays."""
     delays = {} if table.results.axes else _present(table, DELAY)
     return min(delays, key=lambda arm: delays[arm].mean) if delays else table.compared[0]
 
@@ -202,7 +202,7 @@ def _beats_all(found: Differences, arm: str, of_case: Cell, others: set[str]) ->
 
 
 def case_text(cell: Cell) -> str:
-    """``rate 5Mbit, count 20``: a cell without its arm."""
+    """The settings of a cell without its arm: ``rate 5Mbit, count 20``."""
     return str(cell).removeprefix(cell.arm).removeprefix(", ")
 
 

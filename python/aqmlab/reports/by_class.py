@@ -78,7 +78,7 @@ def rtt_points(runs: Sequence[Measured], arms: Sequence[str], queue: str) -> Poi
 
 
 def rtts_differ(points: Mapping[tuple[str, str], tuple[Sequence[float], Sequence[float]]]) -> bool:
-    """Return whether RTTs vary so much that a dependence of goodput on them can be measured."""
+    """Return whether RTTs vary enough for a dependence of goodput on them to be measured."""
     rtts = [rtt for of_class, _ in points.values() for rtt in of_class]
     return bool(rtts) and min(rtts) > 0 and max(rtts) >= LEAST_RTT_SPREAD * min(rtts)
 

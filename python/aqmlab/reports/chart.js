@@ -10,7 +10,7 @@ window.aqmlab = (function () {
   const [LINE, LETTER] = [16, 6.3];
   let clips = 0;
 
-  // Makes elements; a text is inserted as text, never as markup.
+  // Makes elements; strings are inserted as text, never as markup.
   function element(name, attributes, ...children) {
     const made = document.createElement(name);
     for (const [key, value] of Object.entries(attributes || {})) {
@@ -28,11 +28,11 @@ window.aqmlab = (function () {
     return made;
   }
 
-  // Scales map values to pixels; `ticks` are values with their texts.
+  // Scales map values to pixels; `ticks` are values with their labels.
   function linear(low, high, from, to) {
     const span = high - low || 1;
     const scale = (value) => from + ((value - low) / span) * (to - from);
-    // Texts one above the other (pixels count downward) need less room than texts side by side.
+    // Labels one above the other (pixels count downward) need less room than labels side by side.
     scale.ticks = linearTicks(low, high, Math.max(2, Math.floor(Math.abs(to - from) / (to < from ? 28 : 56))));
     scale.invert = (pixel) => low + ((pixel - from) / (to - from)) * span;
     return scale;
@@ -90,13 +90,13 @@ window.aqmlab = (function () {
     return [low === 0 ? 0 : low - room, high === 0 ? 0 : high + room];
   }
 
-  // One chart: axes, a group to draw into, and marks with texts.
+  // One chart: axes, a group to draw into, and marks with text.
   class Chart {
     // `height` is that of the whole chart; `tall`, if given instead, that of the plot alone. `legend` has lines of { text, color, dash, mark },
     // `across` and `up` are the names of the axes. With `upright`, the pointer selects the mark that is nearest along x.
     constructor({ width, height, tall, title, label, x, y, left, legend = [], across = "", up = "", upright = false }) {
       this.x = x(left, width - 10);
-      // Texts wider than their space are rotated.
+      // Labels wider than their space are rotated.
       const step = this.x.step || (width - 10 - left) / Math.max(this.x.ticks.length, 1);
       this.turned = Math.max(...this.x.ticks.map((t) => t.text.length), 0) * 6 > step - 6;
       const rows = legendRows(legend, width - left - 10);
@@ -175,7 +175,7 @@ window.aqmlab = (function () {
       this.svg.classList.add("zooms");
     }
 
-    // A position with a text, which the pointer and the keys can reach.
+    // A position with text, which the pointer and the keys can reach.
     mark(x, y, text) {
       this.marks.push({ x, y, text });
     }
@@ -252,7 +252,7 @@ window.aqmlab = (function () {
     });
   }
 
-  // A text, or as many of its characters as fit; hovering then shows the whole text.
+  // Text, or as much of it as fits; hovering then shows all of it.
   function fitted(text, most) {
     if (text.length <= most) return [text];
     return [svg("title", {}, text), `${text.slice(0, Math.max(1, Math.floor(most) - 1))}…`];

@@ -31,7 +31,7 @@ class ChartAxis:
 
 @dataclass
 class PlainChart:
-    """One chart, whose lines and marks belong to arms: those of an arm that is switched off are not drawn."""
+    """One chart, whose lines and marks belong to arms and are hidden when their arm is switched off."""
 
     title: str
     x: ChartAxis

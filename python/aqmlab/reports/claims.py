@@ -38,7 +38,7 @@ def _claim(scored: Scored) -> dict[str, Any]:
 
 
 def _tables(parts: Sequence[ClaimComparison]) -> list[dict[str, Any]]:
-    """Return a table per pair of expressions, with one row per place."""
+    """Return a table per pair of expressions, with one row per comparison."""
     alike: dict[tuple[str, ...], list[ClaimComparison]] = {}
     for part in parts:
         alike.setdefault(_heads(part), []).append(part)

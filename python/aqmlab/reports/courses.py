@@ -137,7 +137,7 @@ def _series(answer: Answer, runs: Mapping[int, Run]) -> tuple[dict[int, RunSerie
 
 
 def _flows_text(runs: Sequence[Run]) -> str:
-    """Return a remark if windows are drawn for some of the flows only."""
+    """Return a remark if windows are drawn for only some of the flows."""
     most = max((run.flow_count for run in runs), default=0)
     return f"; windows are drawn for the first {MOST_FLOWS} of {most} flows" if most > MOST_FLOWS else ""
 

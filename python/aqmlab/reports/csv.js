@@ -1,4 +1,4 @@
-// Rows of numbers and texts as CSV (RFC 4180), and as a file to save.
+// Rows of numbers and strings as CSV (RFC 4180), and as a file to save.
 const csvFile = (function () {
   "use strict";
 

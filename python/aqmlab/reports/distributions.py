@@ -101,7 +101,7 @@ def wait_cdf(
 ) -> WaitCdf | None:
     """Return the distribution of a class, or of all requests at the cell's queue; ``None`` if none completed.
 
-    It has a point at each of ``shares`` of the completed requests, and further points in the tail.
+    It has a point at each of the ``shares`` of completed requests, and further points in the tail.
     """
     measured = results.measured(cell)
     if not measured:
@@ -117,7 +117,7 @@ def wait_cdf(
 
 
 def _times(completed: Histogram, shares: Sequence[float]) -> list[float]:
-    """Return the times at which the shares are reached, and tails down to one request, five per decade."""
+    """Return the times at which shares are reached: the given ones and five per decade of the tail."""
     tails = (1 - 10 ** (-i / 5) for i in range(10, int(5 * log10(completed.total)) + 1))
     found = {completed.quantile(part) or 0.0 for part in (*shares, *tails)}
     return sorted({0.0, *found, float(completed.high[-1])})
@@ -142,7 +142,7 @@ def _half_width(values: Sequence[float], mean: float) -> float:
 
 
 def _share_up_to(histogram: Histogram, ends_ns: Sequence[int]) -> list[float]:
-    """Return the share of the weight up to each of some bin ends; exact because all have the same bins."""
+    """Return the share of the weight up to each of the bin ends; exact because all have the same bins."""
     high, share = histogram.cdf()
     below = [0.0, *share]
     return [below[bisect_right(high, end)] for end in ends_ns]

@@ -46,7 +46,8 @@
       }).observe(this.body);
     }
 
-    // Applies a choice, and draws. The selector that was used keeps the focus; an axis already chosen in another selector is swapped with the previous one.
+    // Applies a choice, and draws. The selector that was used keeps the focus; a selector that already shows
+    // the chosen axis gets the axis that it replaces.
     choose(key, value) {
       const other = ["x", "y", "by"].find((one) => one !== key && this.choice[one] === value);
       if (key === "x" && other !== undefined) this.choice[other] = this.choice[key];

@@ -26,8 +26,8 @@ def color(arm: int) -> str:
 def dash_lengths(arm: int) -> tuple[int, ...]:
     """The dashes of the arm's lines, in pixels drawn and skipped; none for a solid line.
 
-    No two of the numbers of colours, dashes and marks have a common divisor. Of the first 56 arms, any two
-    therefore share at most one of the three.
+    The numbers of colours, dashes and marks are pairwise coprime, so any two of the first 56 arms share at
+    most one of the three.
     """
     return _ARM_DASHES[arm % len(_ARM_DASHES)]
 

@@ -31,7 +31,7 @@ _STEP = 238.0
 _NAME = 150.0
 """Width of a router's name."""
 _ALONG = (0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78)
-"""Possible positions of a link's text along the link."""
+"""Possible positions of a link's label along the link."""
 
 _Point = tuple[float, float]
 
@@ -261,7 +261,7 @@ def _name(canvas: Canvas, node: str, at: _Point, below: str) -> None:
 
 
 def _links(canvas: Canvas, network: Plan, places: dict[str, _Point], labels: dict[str, str]) -> None:
-    """Draw lines and their texts; a text that does not fit at its line is numbered, below the drawing."""
+    """Draw lines and their labels; a label that does not fit at its line goes below the drawing."""
     between: defaultdict[frozenset[str], int] = defaultdict(int)
     drawn = []
     for link, back in _pairs(network.links):
@@ -272,7 +272,7 @@ def _links(canvas: Canvas, network: Plan, places: dict[str, _Point], labels: dic
         title = _title(link, back, labels)
         canvas.curve("link", points, title)
         drawn.append((points, texts, title))
-    # Lines of one step have one place for their text; longer lines have several.
+    # A line that spans one step has one place for its label; longer lines have several.
     homeless = [
         (points, title)
         for points, texts, title in sorted(drawn, key=lambda one: _length(one[0]))
@@ -303,7 +303,7 @@ def _title(link: Link, back: Link | None, labels: dict[str, str]) -> str:
 
 
 def _pairs(links: Sequence[Link]) -> list[tuple[Link, Link | None]]:
-    """Return pairs of a link and its opposite link, of which the one that is named first comes first."""
+    """Return pairs of a link and its opposite link; the link that is earlier in the plan comes first."""
     left = list(links)
     pairs = []
     while left:
@@ -351,7 +351,7 @@ def _length(points: Sequence[_Point]) -> float:
 
 
 def _beside(points: Sequence[_Point], height: float) -> Iterator[tuple[float, float, str]]:
-    """Return possible positions of a line's text: above or below a level line, next to a steep one."""
+    """Return possible positions of a line's label: above or below a level line, next to a steep one."""
     (x1, y1), (x2, y2) = points[0], points[-1]
     steep = abs(y2 - y1) > abs(x2 - x1)
     for part in _ALONG:
@@ -367,7 +367,7 @@ def spaced(quantity: str) -> str:
 
 
 def spread(drawn: Drawn) -> str:
-    """Return a uniform distribution of times as ``60 ms to 100 ms``, others without braces and quotes."""
+    """Return a uniform distribution of times as ``60 ms to 100 ms``, any other without braces and quotes."""
     if isinstance(drawn, Mapping) and "uniform" in drawn:
         return " to ".join(spaced(quantity_text(end, "ns")) for end in drawn["uniform"])
     return spaced(re.sub(r'[{}"\[\]]', "", drawn_text(drawn, "ns")).strip())

@@ -38,7 +38,7 @@ def page(
     styles
         Names of our style sheets, in addition to the one that all pages have.
     """
-    # Importing Jinja takes long, so only pages import it.
+    # Importing Jinja takes a long time, so only pages import it.
     from aqmlab.reports.templates import environment
 
     templates = environment()

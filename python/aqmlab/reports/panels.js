@@ -87,7 +87,7 @@
     if (sure.length > 1) {
       chart.plot.append(area(arm, sure.map((p) => at(p, p.mean + p.half)), sure.map((p) => at(p, p.mean - p.half))));
     }
-    // A single point has no band: its interval is a line.
+    // A single point has no band, so its interval is drawn as a line.
     if (sure.length === 1) {
       const [p] = sure;
       chart.plot.append(curve(arm, [at(p, p.mean - p.half), at(p, p.mean + p.half)]));

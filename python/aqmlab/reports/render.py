@@ -172,7 +172,7 @@ def _crossing(answer: Answer) -> str:
     others = [name for name in answer.classes if name not in answer.crossed_by]
     where = " or ".join(f"`{queue}`" for queue in answer.queues)
     crossing = f"{listed(answer.crossed_by)}, not {listed(others)}"
-    return f"Figures of flows cover those that cross {where}: {crossing}. "
+    return f"Figures of flows cover the flows that cross {where}: {crossing}. "
 
 
 def _other_queues(answer: Answer) -> list[dict[str, Any]]:
@@ -202,7 +202,7 @@ def _claims(results: Results, scored: Sequence[Scored] | None) -> dict[str, Any]
 
 
 def _checks(results: Results, both: Both | None) -> list[dict[str, Any]]:
-    """Return the checks of the results; if there are two sides, those of each side."""
+    """Return the checks of the results or, if there are two sides, of each side."""
     sides = [("", results)]
     if both is not None:
         sides = [(SIMULATED, both.simulated), (LIVE, results)]

@@ -1,4 +1,4 @@
-"""A drawing that measures its texts before it places them, so that none overlaps or is clipped."""
+"""A drawing that measures text before placing it, so that no text overlaps or is clipped."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TextLine(NamedTuple):
 
 
 def text_width(text: str, kind: str = "") -> float:
-    """Largest width of a text on a page."""
+    """Largest width of a line of text on a page."""
     width = sum(_letter_width(letter) for letter in text) * _SIZE
     return width * _BOLD if kind == "rate" else width
 

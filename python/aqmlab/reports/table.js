@@ -9,7 +9,7 @@
   const form = document.getElementById("cells-filter");
   const count = document.getElementById("cells-count");
 
-  // A column's values: numbers come before texts, and missing values come last in either order.
+  // A column's values: numbers come before strings, and missing values come last in either order.
   function sort(column, downward) {
     const key = (row) => row.cells[column].dataset.value ?? row.cells[column].textContent.trim();
     const compare = (a, b) => {

@@ -35,7 +35,7 @@ class Compiled(jinja2.BytecodeCache):
         Folder of the templates. The code is cached in its ``__pycache__``, or under ``PYTHONPYCACHEPREFIX``.
     """
 
-    # Compiling takes as long as the rest of writing a small report. Before it uses the code, Jinja compares a
+    # Compiling takes as long as the rest of writing a small report. Before it uses the code, Jinja checks a
     # digest of the template's text, and the versions of Jinja and Python.
 
     def __init__(self, folder: Path) -> None:

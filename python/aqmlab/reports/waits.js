@@ -19,7 +19,7 @@
       (one) => draw(one, waits, tail),
     );
 
-  // The curves of some arms in a panel; the reference is drawn first, and so lies below the others.
+  // The curves of the given arms in a panel; the reference is drawn first, and so lies below the others.
   function found(one, { curves }, label, shown) {
     const at = one.cases(new Map([[one.choice.by, label]]))[0];
     const order = shown.toSorted((a, b) => (b === reference) - (a === reference));

@@ -19,7 +19,7 @@ ALL_SIZES = SizeBand(0)
 _TIMED = {
     "request": "From the hand-over of a request to TCP to the last byte of its response.",
     "page": "From the opening of a page's first connection, or the request for its document where connections"
-    " are kept, to the last byte of its last object, with the time that the client takes to parse.",
+    " are kept, to the last byte of its last object, including the time that the client takes to parse.",
 }
 _ENDS_S = {"request": (0.5, 1, 2, 5, 10), "page": (2, 5, 10, 20, 50)}
 """The times up to which a distribution can be shown."""
@@ -134,7 +134,7 @@ def waits_data(answer: Answer) -> list[dict[str, Any]]:
 
 
 def _curve(cdf: WaitCdf | None) -> dict[str, Any] | None:
-    """Return times in s and the shares that take longer, a form in which the tail keeps its digits."""
+    """Return times in s and the shares that take longer, a form in which the tail keeps its precision."""
     if cdf is None:
         return None
     found: dict[str, Any] = {

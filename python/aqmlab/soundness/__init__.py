@@ -38,7 +38,7 @@ _LIVE_CHECKS = (live.kept_time, live.to_its_end, live.stack_as_asked, live.packe
 
 
 def examine(results: Results) -> tuple[Check, ...]:
-    """All checks of some results, in the order of their questions.
+    """All checks of the results, in the order of their questions.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def doubts(results: Results) -> tuple[Doubt, ...]:
 
 
 def ranked(checks: Sequence[Check]) -> tuple[Doubt, ...]:
-    """The doubts of some checks, the most serious first."""
+    """The doubts found by the checks, the most serious first."""
     found = [doubt for check in checks for doubt in check.doubts]
     return tuple(sorted(found, key=lambda doubt: SEVERITIES.index(doubt.severity)))
 

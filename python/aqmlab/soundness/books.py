@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from aqmlab.metrics import Measured, QueueTotals
     from aqmlab.results import Results
 
-_REPORT_IT = "do not use these figures: the recording is damaged, or this is a defect to report"
+_REPORT_IT = "do not use these figures: the recording is damaged, or this is a bug to report"
 
 
 def balanced(results: Results) -> Check:
@@ -22,14 +22,14 @@ def balanced(results: Results) -> Check:
         for run in results.measured(cell):
             packets += sum(totals["arrivals_packets"] for totals in _queues(run).values())
             if not run.run.manifest.books_balanced:
-                wrong.append(f"those of seed {run.run.seed}, as its manifest says")
+                wrong.append(f"in seed {run.run.seed}, according to its manifest")
             wrong += [
-                f"not at `{queue}`, seed {run.run.seed}"
+                f"at `{queue}` (seed {run.run.seed})"
                 for queue, totals in _queues(run).items()
                 if not _balances(totals)
             ]
         if wrong:
-            sentence = f"packet counts do not balance: {wrong[0]}"
+            sentence = f"packet counts do not balance {wrong[0]}"
             findings.append(CellDoubt(cell, "serious", sentence, _REPORT_IT, len(wrong)))
     finding = f"all {packets:,} arrivals are accounted for".replace(",", " ")
     return Check(kind, "packet counts balance", finding, merged(kind, results, findings))

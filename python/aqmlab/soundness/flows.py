@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 FILLED = 0.85
-"""Least share of its window limit that a flow limited by it has in flight on average (ours).
+"""A flow counts as limited by its window if it has at least this share of it in flight on average (ours).
 
 Delayed acknowledgments leave one or two segments of the limit unused; a window that is halved by
 losses is three quarters full on average.
@@ -21,7 +21,7 @@ losses is three quarters full on average.
 
 
 def limited_by_windows(results: Results) -> Check:
-    """Check for flows limited by their windows: they do not react to the queue and make it look good."""
+    """Check for window-limited flows, which do not react to the queue and make it look good."""
     kind, findings = "window", []
     for cell in results.cells:
         limited, greedy, largest = 0, 0, ""
@@ -62,7 +62,7 @@ def _window_text(entry: TrafficClass) -> str:
 
 
 def _under_way(flow: FlowTotals, run: Measured, queueing_delay_s: float) -> float:
-    """Return the mean bytes of a flow in flight: Little's law, its goodput times its round-trip time."""
+    """Return a flow's mean bytes in flight by Little's law: its goodput times its round-trip time."""
     measured_s = (run.run.t1_ns - max(run.run.t0_ns, flow.start_ns)) / 1e9
     if measured_s <= 0:
         return 0.0

@@ -54,7 +54,7 @@ def to_its_end(results: Results) -> Check:
 
 
 def stack_as_asked(results: Results) -> Check:
-    """Check for settings of TCP in the scenario that the kernel does not follow."""
+    """Check for TCP settings in the scenario that the kernel does not follow."""
     kind, findings = "stack", []
     for cell in results.cells:
         remarks = grouped(

@@ -10,7 +10,7 @@ from aqmlab.soundness import doubts
 
 
 def results_html(results: Results) -> str:
-    """Title, axes, arms, seeds, directory, and the doubts, which take long to find in a sweep."""
+    """Title, axes, arms, seeds, directory, and the doubts, which take a long time to find in a sweep."""
     rows = [
         *((f"axis {axis.short}", ", ".join(axis.labels)) for axis in results.axes),
         ("arms", ", ".join(results.arms)),

@@ -48,7 +48,7 @@ class QueueHistory:
 def queue_histories(results: Results) -> dict[Cell, tuple[QueueHistory, ...]]:
     """Backlog and throughput of the queue of each cell; cells without runs or samples are left out."""
     sampled = [cell for cell in results.cells if results.runs_of(cell) and _step_ns(results.runs_of(cell)[0])]
-    # Two settings with the same plan share their runs: each is read once.
+    # Two settings with the same plan share their runs, so each run is read once.
     distinct = list({_paths(results, cell): cell for cell in sampled}.values())
     together = max(1, RUNS_READ_TOGETHER // max(1, len(results.seeds)))
     found: dict[tuple[Path, ...], tuple[QueueHistory, ...]] = {}
@@ -62,7 +62,7 @@ def _paths(results: Results, cell: Cell) -> tuple[Path, ...]:
 
 
 def _read(results: Results, cells: Sequence[Cell]) -> dict[tuple[Path, ...], tuple[QueueHistory, ...]]:
-    """The histories of some cells, by the paths of their runs, read by one query."""
+    """The histories of the given cells, by the paths of their runs, read by one query."""
     runs = [run for cell in cells for run in results.runs_of(cell)]
     of_run = [i for i, cell in enumerate(cells) for _ in results.runs_of(cell)]
     steps = [_step_ns(results.runs_of(cell)[0]) for cell in cells]

@@ -43,7 +43,7 @@ _RUN_AGAIN = "run the missing seeds: the finished ones may not be representative
 
 
 def enough(results: Results) -> Check:
-    """Check the number of runs: one run has no interval, and few have wide ones."""
+    """Check the number of runs: a single run has no interval, and the intervals of few runs are wide."""
     kind, findings, counts = "seeds", [], []
     for cell in results.cells:
         n = len(results.runs_of(cell))

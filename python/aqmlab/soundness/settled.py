@@ -21,7 +21,7 @@ SETTLING_RTTS = 10
 """Number of round trips that a flow should have completed before it is measured (ours)."""
 LEAST_BIAS = 0.01
 BIAS_OF_ONE_RUN = 0.05
-"""Relative effect of the beginning on a mean up to which nothing is reported (ours).
+"""A relative effect of the beginning on a mean is reported only if it exceeds this (ours).
 
 The second value applies to a single run, which has no interval for comparison.
 """
@@ -67,7 +67,7 @@ class _Beginning:
 
 
 def warm_up_is_long_enough(results: Results) -> Check:
-    """MSER-5 on the mean over seeds of backlog and throughput, against the warm-up that was configured.
+    """Compare MSER-5, on the mean over seeds of backlog and throughput, with the configured warm-up.
 
     A later cut than the configured one is reported only if it would change the mean by more than the
     half-width of its interval over seeds.

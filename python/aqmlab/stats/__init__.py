@@ -15,7 +15,7 @@ Every seed is one independent replication, and arms share their arrivals seed by
 ``ellipse``        two metrics together: the 1-sigma ellipse of their covariance
 =================  =====================================================================
 
-The names below are those that a table of results needs; all others are imported from their modules.
+Tables of results need the names below; all others are imported from their modules.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """Differences between arms: seed by seed, or between runs that share neither seeds nor traffic.
 
 Arms share their arrivals seed by seed (common random numbers), so their differences vary less than their
-values: the interval belongs to the mean of the differences, not to the difference of two means.
+values. The interval therefore belongs to the mean of the differences, not to the difference of two means.
 
-The size of an effect is given in the unit of the metric and as a **relative change**. A
-standardised difference (Cohen's d_z, Hedges' g_z) divides by the spread between seeds, which
-shrinks as runs get longer: it would describe the length of the simulation, not the difference
-between the arms.
+The size of an effect is given in the unit of the metric and as a **relative change**. A standardised
+difference (Cohen's d_z, Hedges' g_z) divides by the spread between seeds, which shrinks as runs get longer,
+so it would describe the length of the simulation, not the difference between the arms.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ class CovarianceEllipse:
     half_axes
         The two half-axes, the longer one first.
     angle_degrees
-        Angle of the longer axis against the x axis, in degrees in (-90, 90].
+        Angle from the x axis to the longer axis, in degrees in (-90, 90].
     """
 
     centre: tuple[float, float]

@@ -55,7 +55,7 @@ class MultipleComparisons:
 def multiple_comparisons(
     p_values: Iterable[float | None], confidence: float = CONFIDENCE
 ) -> MultipleComparisons:
-    """Count the comparisons, and those that find a difference, each alone and all taken together.
+    """Count the comparisons, and how many find a difference, taken alone and taken together.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ def clopper_pearson(successes: int, n: int, confidence: float = CONFIDENCE) -> I
     Each end is the share at which the binomial tail beyond the observation has probability ``(1 -
     confidence) / 2``.
 
-    Source: Clopper and Pearson, Biometrika 26 (1934), by quantiles of the beta distribution.
+    Source: Clopper and Pearson, Biometrika 26 (1934); computed from quantiles of the beta distribution.
     """
     if n == 0:
         return Interval(None, None, None, 0, confidence, "Clopper-Pearson", "no seed has a value")

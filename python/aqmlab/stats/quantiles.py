@@ -59,8 +59,8 @@ def median(values: Iterable[float | None], confidence: float = CONFIDENCE) -> In
 def covering_ranks(n: int, q: float, confidence: float) -> tuple[int, int, float] | None:
     """Return the ranks, from 1, of the two sorted values around the ``q`` quantile, and their coverage.
 
-    Each rank cuts off a probability of at most ``(1 - confidence) / 2``; they are the largest such lower rank
-    and the smallest such upper rank.
+    The lower rank is the largest, and the upper rank the smallest, that cuts off a probability of at most
+    ``(1 - confidence) / 2``.
     """
     from scipy.special import bdtr, bdtrc
 

@@ -1,4 +1,4 @@
-"""Screening designs, which find the settings that matter among many from few readings.
+"""Screening designs, which need few readings to find which of many settings matter.
 
 The designs are Plackett and Burman's (Biometrika 33, 1946), from Paley's Hadamard matrices (Journal of
 Mathematics and Physics 12, 1933): every setting is at its first level in half of the rows, and every pair of
@@ -22,7 +22,7 @@ from aqmlab.stats.student import quantile
 
 Floats = npt.NDArray[np.float64]
 Row = tuple[int, ...]
-"""For each setting, the index of a candidate; 0 is the setting's first."""
+"""For each setting, the index of a candidate; 0 is the setting's first candidate."""
 
 
 def hadamard(least: int) -> npt.NDArray[np.int64]:
@@ -153,7 +153,7 @@ def effects(
 
 
 def _model(rows: Sequence[Row], levels: Sequence[int]) -> tuple[Floats, list[int]]:
-    """Return a column of ones, one for each candidate except the first, and the owner of each column."""
+    """Return a column of ones, a column per candidate except the first, and the owner of each column."""
     columns, owners = [np.ones(len(rows))], [-1]
     for j, count in enumerate(levels):
         for level in range(1, count):

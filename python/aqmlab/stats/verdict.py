@@ -153,9 +153,9 @@ def all_of(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def at_least(count: int, parts: Sequence[Verdict]) -> Verdict:
-    """Judge whether at least ``count`` parts hold, whatever the truth of the undecided ones.
+    """Judge whether at least ``count`` parts hold, whatever the truth of the undecided parts.
 
-    The verdict has the figures of the decisive part, which is the least certain of those with its status,
+    The verdict has the figures of the decisive part, which is the least certain part with the same status,
     because the combination cannot be more certain than this part. An empty combination is undecided, not
     true.
     """

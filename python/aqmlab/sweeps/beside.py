@@ -1,4 +1,4 @@
-"""A sweep simulated and live, side by side: one directory for both, next to those of the two."""
+"""A sweep both simulated and live: a third directory for the two together, next to their own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def beside(simulated: Results, live: Results, *, report: bool = True) -> Both:
         Results from ``aqmlab.sweep(scenario).wait()`` and ``aqmlab.sweep(scenario, host="live").wait()``,
         both with the same store.
     report
-        Whether to make ``report.html`` of both.
+        Whether to make ``report.html`` for the two together.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def beside(simulated: Results, live: Results, *, report: bool = True) -> Both:
     store = store_of(live.path)
     if store.path.resolve() != store_of(simulated.path).path.resolve():
         raise UsageError(
-            f"`{simulated.path}` and `{live.path}` are in different stores; `aqmlab merge` joins these"
+            f"`{simulated.path}` and `{live.path}` are in different stores; `aqmlab merge` joins them"
         )
     directory = store.sweep_directory(f"{live.path.name.removesuffix(f'-{LIVE}')}-both")
     found = of_sides(directory, simulated, live)

@@ -163,7 +163,7 @@ class Cases:
                     tuple(str(entry["name"]) for entry in arm["plan"][key]) for key in ("links", "classes")
                 )
                 networks.setdefault(named, arm["plan"])
-            # The texts of a sweep's cases are long and similar, so they compress well.
+            # The scenarios of a sweep's cases are long and similar, so they compress well.
             text = case["toml"] if self.about["axes"] else self.text
             self._texts.append(zlib.compress(text.encode()))
             cells += [cell for cell in _cells(case, host) if cell.arm in self.about["arms"]]
@@ -195,7 +195,7 @@ class Cases:
         return _core.run_digest(cell.plan_digest, seed, cell.parts)
 
     def digests(self, cell: PlannedCell) -> tuple[str, ...]:
-        """The names of the runs of a cell, in the order of the seeds; each is computed once."""
+        """The names of the runs of a cell, in the order of the seeds; each name is computed once."""
         key = cell.case, cell.arm
         if key not in self._digests:
             self._digests[key] = tuple(self.digest(cell, seed) for seed in self.seeds)
@@ -208,8 +208,8 @@ class Cases:
     def runs(self, among: Container[Cell] | None = None) -> Iterator[tuple[PlannedCell, int, str]]:
         """Return the cell, seed and digest of every run in the cells ``among``; by default, in all cells.
 
-        For live runs, all cells of a seed come before the next seed, so that slow changes of the
-        machine affect all cells.
+        For live runs, all cells of a seed come before the next seed, so that gradual changes in the machine
+        affect all cells alike.
         """
         cells = [cell for cell in self.cells if among is None or self.cell_of(cell) in among]
         if self.host == LIVE:
@@ -255,7 +255,7 @@ class Cases:
 
 
 def chosen_seeds(planned: Sequence[int], seed: int | None, runs: int | None) -> list[int]:
-    """Return the seeds ``seed, seed + 1, ...``; by default those that the scenario plans."""
+    """Return the seeds ``seed, seed + 1, ...``; by default the scenario's."""
     seed = None if seed is None else whole(seed, "`seed`")
     runs = None if runs is None else whole(runs, "`runs`")
     if runs is not None and runs < 1:

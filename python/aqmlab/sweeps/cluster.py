@@ -111,7 +111,7 @@ class DaskExecutor:
         self._waiting.append(_Sent(task))
 
     def outcome(self, timeout_s: float) -> Outcome | None:
-        """The next outcome; ``None`` if there is none within the time.
+        """The next outcome; ``None`` if there is none within the given time.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class DaskExecutor:
         return self._outcomes.popleft()
 
     def under_way(self) -> Mapping[str, UnderWay]:
-        """Return, by name, the progress of runs that began at least some seconds ago."""
+        """Return, by name, the progress of runs that began at least a given number of seconds ago."""
         return dict(self._under_way)
 
     def close(self, *, now: bool) -> None:
@@ -148,7 +148,7 @@ class DaskExecutor:
 
     @property
     def remarks(self) -> list[str]:
-        """Return remarks for the end of the sweep."""
+        """Return remarks to show at the end of the sweep."""
         found = [
             f"worker {address} was given no more {'' if refusal.parts is None else 'such '}runs:"
             f" {refusal.reason}"
@@ -286,7 +286,7 @@ class DaskExecutor:
             self._refusals[address] = refusal
 
     def _put(self, task: Task, files: Mapping[str, bytes]) -> str:
-        """Put returned files into their place; return the problem with them, or an empty text."""
+        """Put returned files into their place; return the problem with them, or an empty string."""
         staged = self._staging / task.digest
         try:
             with self._place.writing():

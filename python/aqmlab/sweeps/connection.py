@@ -49,7 +49,7 @@ class Cluster:
         The part that workers without access to the store send back: ``"summaries"`` or whole
         ``"recordings"``; by default, what the request needs.
     tls_ca_file, tls_cert, tls_key
-        For ``tls://``: the certificate of the authority, and certificate and key of this client; by
+        For ``tls://``: the authority's certificate, and this client's certificate and key; by
         default as in Dask's configuration.
     security
         Alternatively, a ``distributed.Security``, such as the ``security`` of a cluster object.

@@ -59,7 +59,7 @@ def describe(cases: Cases, place: Place, failed: Mapping[str, str] = MappingProx
 
 
 def with_failed(about: Mapping[str, Any], failed: Mapping[str, str]) -> dict[str, Any]:
-    """Return the content of ``sweep.json`` with these failures instead, in the order of the runs."""
+    """Return the content of ``sweep.json`` with its failures replaced by these, in the order of the runs."""
     runs = dict.fromkeys(digest for cell in about["cells"] for digest in cell["runs"])
     named = [{"run": digest, "reason": failed[digest]} for digest in runs if digest in failed]
     return {**about, "failed": named}

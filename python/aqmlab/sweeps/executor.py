@@ -71,7 +71,7 @@ class Executor(Protocol):
         """Accept a task; it need not start at once."""
 
     def outcome(self, timeout_s: float) -> Outcome | None:
-        """The next outcome; ``None`` if there is none within the time."""
+        """The next outcome; ``None`` if there is none within the given time."""
 
     def under_way(self) -> Mapping[str, UnderWay]:
         """Return the progress of current runs by name, as far as it is known."""
@@ -81,7 +81,7 @@ class Executor(Protocol):
 
 
 class QueueExecutor:
-    """A base class of executors whose threads take tasks from a queue and put outcomes into another.
+    """A base class for executors whose threads take tasks from a queue and put outcomes into another.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class QueueExecutor:
         self._tasks.put(task)
 
     def outcome(self, timeout_s: float) -> Outcome | None:
-        """The next outcome; ``None`` if there is none within the time."""
+        """The next outcome; ``None`` if there is none within the given time."""
         try:
             return self._outcomes.get(timeout=timeout_s)
         except queue.Empty:
@@ -118,7 +118,7 @@ class QueueExecutor:
 class LocalExecutor(QueueExecutor):
     """Worker processes on this machine that live as long as there are tasks.
 
-    If a worker dies, or makes no progress for long, it is replaced, and its run is tried once more.
+    If a worker dies, or makes no progress for a long time, it is replaced, and its run is tried once more.
 
     Parameters
     ----------

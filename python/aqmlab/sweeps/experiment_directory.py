@@ -205,7 +205,7 @@ def _differs(path: Path, wanted: Mapping[str, Any]) -> str | None:
         save(path / EXPERIMENT_FILE, sealed(wanted))
         return None
     same = {
-        "host": "its runs are from another host",
+        "host": "its runs are of the other kind (simulated or live)",
         "arms": "its arms differ, or have other values or versions",
         "seeds": "its seeds differ",
     }

@@ -19,7 +19,7 @@ from aqmlab.sweeps.task import Task
 
 
 class LiveExecutor(QueueExecutor):
-    """Executes live runs one after the other: simultaneous runs would compete for processors.
+    """Executes live runs one after the other, because simultaneous runs would compete for processors.
 
     An interrupted run is asked to end; its recording up to that point is kept and marked as interrupted.
 

@@ -102,7 +102,7 @@ class Place(ABC):
         return (self.path_of(name) / "manifest.json").is_file()
 
     def present(self, names: Iterable[str]) -> set[str]:
-        """Return which of some runs are complete; each directory is listed once, even for a million runs."""
+        """Return which of the runs are complete; each directory is listed once, even for a million runs."""
         entries: dict[str, set[str]] = {}
         found = set()
         for name in names:

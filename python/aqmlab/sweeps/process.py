@@ -149,7 +149,7 @@ class WorkerProcess:
 
 
 class Keeper:
-    """Keeps a worker process, and replaces it if it dies; this uses up one attempt of the run.
+    """Keeps a worker process, and replaces it if it dies; this uses up one of the run's attempts.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ class Keeper:
         return {"status": "failed", "cause": "crash", "reason": "; then ".join(dict.fromkeys(deaths))}
 
     def kill(self) -> None:
-        """End the process at once, and start no other; called by a thread other than that of the runs."""
+        """End the process at once, and start no other; called from a thread that executes no runs."""
         with self._lock:
             self._killed = True
             if self._process is not None:

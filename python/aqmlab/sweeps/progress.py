@@ -13,8 +13,8 @@ from aqmlab.stats import estimate
 WATCHED = ("goodput_bps", "queueing_delay_mean_s", "queueing_delay_p95_s")
 """Metrics whose intervals are examined while a sweep grows.
 
-They are metrics that are well above zero if anything is sent, because the relative width of a value near zero
-is meaningless.
+They are metrics that are well above zero if anything is sent, because an interval's width relative to a value
+near zero is meaningless.
 """
 
 

@@ -42,7 +42,7 @@ class QueryResult(Framed):
     columns
         The names of the columns.
     rows
-        Numbers, texts, ``None``; lists and dicts of them.
+        Numbers, strings, ``None``; lists and dicts of them.
     skipped
         Files that cannot be read and are left out, with the reason.
     """
@@ -77,7 +77,7 @@ _MOST_WHOLE = 2**63 - 1
 
 
 def _kept(values: list[Any]) -> tuple[str, list[Any]]:
-    """Return a column of one type: numbers and texts as they are, anything else as printed text."""
+    """Return a column of one type: numbers and strings as they are, anything else as printed text."""
     there = [value for value in values if value is not None]
     if there and all(type(value) is bool for value in there):
         return YES_OR_NO, values
@@ -149,7 +149,7 @@ _SHUT = {
 
 
 def _is_text(text: str) -> bool:
-    """Whether a text is valid UTF-8; a text from the command line may contain other bytes."""
+    """Whether a string is valid UTF-8; a string from the command line may contain other bytes."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -174,7 +174,7 @@ def _check(sql: str) -> None:
 
 
 def _asked(tables: Sequence[str], sql: str) -> Sequence[str]:
-    """Return the tables that a query may need: those it names; all if none, as for ``SHOW TABLES``."""
+    """Return the tables that a query may need: those it names, or all if none (as in ``SHOW TABLES``)."""
     words = set(re.findall(r"\w+", sql.lower()))
     return [table for table in tables if table in words] if words & {"runs", "cells", *tables} else tables
 

@@ -35,7 +35,7 @@ _IDLE_S = 60.0
 _SECONDS_BETWEEN_NEWS = 2.0
 """Interval of reports on one run, limited because the scheduler passes on the events of all workers."""
 _here = threading.local()
-"""Per thread, ``keeper`` is the thread's process with the directory of the store that it serves."""
+"""Per thread, ``keeper`` is a pair: the directory of a store, and the thread's process for it."""
 
 
 def parts() -> Mapping[str, int]:
@@ -65,9 +65,9 @@ def attempt(request: str, files: Mapping[str, bytes] | None = None) -> dict[str,
     Returns
     -------
     dict
-        ``answer``, as the process gave it; ``worker``, the address of this worker; ``files``, those of the
-        recording by name, if the place cannot be reached from here; ``parts``, the versions that are here, if
-        the run needs others.
+        ``answer``, as the process gave it; ``worker``, the address of this worker; ``files``, the files of
+        the recording by name, if the place cannot be reached from here; ``parts``, the versions installed
+        here, if the run needs others.
     """
     from distributed import get_worker
 
@@ -191,7 +191,7 @@ def _taken(store: Path, digest: str, bring: Any) -> dict[str, bytes] | None:  # 
 
 
 def _memory_cap(worker: Any) -> int:  # noqa: ANN401 (of Dask)
-    """Return the bytes a run may take: with one per thread, a fifth of the worker's memory stays free."""
+    """Return how many bytes a run may take, so that a run per thread leaves a fifth of the memory free."""
     limit = worker.memory_manager.memory_limit
     threads: int = worker.state.nthreads
     return int(limit * SHARE_OF_MEMORY / threads) if limit else memory_cap(threads)

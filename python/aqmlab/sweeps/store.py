@@ -101,7 +101,7 @@ class Store(Place):
         return f"runs/{name[:2]}/{name}"
 
     def is_of(self, run: Run, name: str) -> bool:
-        """Whether a recording belongs to that digest; unknown if it is older than the versions of parts."""
+        """Whether a recording belongs to that digest; true if it is too old for this to be known."""
         return run.manifest.run_digest in (None, name)
 
     def kept(self) -> str:

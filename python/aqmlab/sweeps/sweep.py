@@ -310,8 +310,8 @@ class Sweep:
         """Write the tables of all existing runs, including those of other processes."""
         self._directory.update(self._tally.todo, self._tally.failed)
         if self._partial:
-            # Tables and claims would cover the whole sweep, and reading that may take longer than running the
-            # part.
+            # Tables and claims would cover the whole sweep, which may take longer to read than this part took
+            # to run.
             self._conclusion = Conclusion(self._recordings.results(self._tally.there()).sound())
         else:
             self._conclusion = self._directory.conclude(

@@ -1,4 +1,4 @@
-"""A worker: reads tasks, one JSON line each, does them, and answers each with a line.
+"""A worker: reads tasks, one JSON line each, executes them, and answers each with a line.
 
 Started by :mod:`aqmlab.sweeps.process` as ``python -m aqmlab.sweeps.worker PLACE PARENT IDLE_S``. It ends
 when its standard input or its parent ends (whatever the cause), and after IDLE_S seconds without a request,
@@ -38,7 +38,7 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     place, parent, idle_s = place_at(Path(sys.argv[1])), int(sys.argv[2]), float(sys.argv[3])
     _die_with(parent)
-    # Output of a panic or a library must not be mistaken for an answer.
+    # Output from a panic or a library must not be mistaken for an answer.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     try:

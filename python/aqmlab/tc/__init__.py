@@ -1,4 +1,4 @@
-"""Queues in the syntax of tc, and their parameters in Linux."""
+"""Queues in tc's syntax, and their parameters in Linux."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The effective parameters of queues on a link of some rate, without a scenario."""
+"""The effective parameters of queues on a link of a given rate, without a scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From the queues of a scenario to lines of tc, with the values that Linux rounds or cannot express."""
+"""From the queues of a scenario to tc commands, with the values that Linux rounds or cannot express."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AS_ONE = 1.0 - 2.0**-20
 
 @dataclass(frozen=True)
 class TcLine:
-    """A link's queue in the syntax of tc.
+    """A link's queue in tc's syntax.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ def _slope(sizes: Mapping[str, int], probability: float) -> list[str]:
 
 
 def _burst(link: Link, sizes: Mapping[str, int]) -> int:
-    """A burst for which tc computes the nearest power of two: if possible, the scenario's or guideline's."""
+    """A burst for which tc computes the nearest power of two; if possible, the scenario's or guideline's."""
     settings = link.settings
     mean = int(settings["mean_packet_bytes"])
     wanted = min(31, max(1, round(-log2(settings["w_q"]))))

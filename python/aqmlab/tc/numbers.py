@@ -1,4 +1,4 @@
-"""Numbers as tc reads them (tc(8)): prefixes of sizes are powers of 1024, those of rates of 1000."""
+"""Numbers as tc reads them (tc(8)): prefixes are powers of 1024 in sizes, and of 1000 in rates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a discipline in the syntax of tc to a queue of a scenario with the preset ``linux``."""
+"""From a discipline in tc's syntax to a queue of a scenario with the preset ``linux``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Given = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class TcQueue:
-    """A discipline of Linux as a queue of a scenario.
+    """A Linux discipline as a queue of a scenario.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ def _given(kind: str, words: Sequence[str], grammar: _Grammar) -> Iterator[tuple
 def _no_discipline(kind: str) -> str:
     ours = ", ".join(f"`{name}`" for name in _GRAMMARS)
     if kind in LINUX_ONLY:
-        return f"`{kind}` is a discipline of Linux without a counterpart in aqmlab, which has {ours}"
+        return f"`{kind}` is a Linux discipline without a counterpart in aqmlab, which has {ours}"
     near = get_close_matches(kind, (*_GRAMMARS, *LINUX_ONLY), 1)
     hint = f" (`{near[0]}`?)" if near else ""
     return f"`{kind}` is not a queue discipline{hint}; aqmlab has {ours}"
@@ -207,6 +207,6 @@ LINUX_ONLY = (
     *("mq", "mqprio", "multiq", "netem", "noqueue", "pfifo_fast", "pie", "plug", "prio", "qfq", "sfb", "sfq"),
     *("skbprio", "taprio", "tbf"),
 )
-"""Disciplines of Linux that have no equivalent in aqmlab."""
+"""Linux disciplines that have no equivalent in aqmlab."""
 
 __all__ = ["CODEL_UNIT_NS", "DEFAULT_RATE_BPS", "HEADERS", "IDLE", "TcQueue", "codel_units", "read_tc"]
