@@ -208,7 +208,7 @@ impl ParamError {
     }
 
     /// Returns this error with its path extended outwards by one level: the table with the error is the value
-    /// of the parameter `name` or, if `item` is given, that item of its list of tables.
+    /// of the parameter `name` or, if `item` is given, that item of the list of tables that `name` holds.
     #[must_use]
     pub fn under(mut self, name: &'static str, item: Option<usize>) -> Self {
         self.within.insert(0, Place { name, item });

@@ -64,7 +64,7 @@ impl Alias {
         Alias { of, name, reading: Reading::Same, implies: None }
     }
 
-    /// Sets the notation of values in that tool.
+    /// Sets the notation in which that tool writes values.
     #[must_use]
     pub const fn reads(self, reading: Reading) -> Self {
         Alias { reading, ..self }

@@ -149,7 +149,7 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
             ("b", Value::Number(0.05 / standing as f64)),
             ("a", Value::Number(0.051 / standing as f64)),
         ]),
-        // In each period the link can send twenty packets; in the first, `backlog` more than that arrive.
+        // In each period the link can send twenty packets; in the first period, twenty plus `backlog` arrive.
         "rem" => controller(&[
             ("period", Value::Span(PACKET_TIME * 20)),
             ("gamma", Value::Number(-libm::log(0.95) / libm::log(1.001) / backlog as f64)),

@@ -166,9 +166,9 @@ pub struct Books {
     /// Number of packets in transmission at `from`, whose sojourn ended before the measurement began.
     initial_sending: u64,
     classes: Vec<Passed>,
-    /// Class and sojourn time in ns of packets that are not in their histograms yet. In a network
-    /// of many ports, a histogram bin has usually left the cache. Entering several packets together
-    /// overlaps the cache misses.
+    /// Class and sojourn time in ns of packets that are not in their histograms yet. In a network of
+    /// many ports, a histogram bin has usually left the cache by the time it is needed again.
+    /// Entering several packets together overlaps the cache misses.
     recent: Vec<(u32, u64)>,
     /// Indexed by [`Classed::class_and_kind`], like the next field. The two are separate because every packet
     /// arrives, but few have any fate other than departure.
@@ -312,8 +312,8 @@ impl Books {
         books.sojourn_sum_ns += u128::from(sojourn.as_ns());
     }
 
-    /// Records the beginning of a transmission like [`Books::began_transmission`], but more quickly:
-    /// [`Books::complete`] must be called before the books are read.
+    /// Records the beginning of a transmission like [`Books::began_transmission`], but postpones part of the
+    /// work: [`Books::complete`] must be called before the books are read.
     #[inline]
     pub(crate) fn began_ahead(&mut self, class: usize, sojourn: Span) {
         let books = &mut self.classes[class];

@@ -6,7 +6,7 @@ use aqmlab_params::ParamError;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Rate, Span};
 
-/// The link behind a queue and the path across it.
+/// The link behind a queue, and the path that crosses this link.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinkContext {
     /// The link's rate, above zero.

@@ -8,9 +8,9 @@ use crate::{Arrived, Classed, Dscp, Ecn, Packet, PacketKind, Side};
 
 /// The state of each flow, by the flow's hash. Two flows whose 64-bit hashes are equal count as one flow.
 ///
-/// Open addressing with linear probing, at most half full. Removal moves followers up, so no gaps remain, and
-/// a table that has once reached its largest number of flows never allocates again. Nothing depends on memory
-/// addresses: the same calls give the same table.
+/// Open addressing with linear probing, at most half full. Removal moves later entries back into the gap, so
+/// no gaps remain, and a table that has once reached its largest number of flows never allocates again.
+/// Nothing depends on memory addresses: the same calls give the same table.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowTable<V> {
     /// The slots, whose number is a power of two.

@@ -110,7 +110,7 @@ impl Effective {
         &self.link
     }
 
-    /// Converts these parameters to a value for the parameters of the discipline that contains this one.
+    /// Converts these parameters to a value that the settings of the containing discipline can hold.
     pub(crate) fn into_value(self) -> Value {
         Value::Discipline { kind: self.kind, settings: self.settings }
     }

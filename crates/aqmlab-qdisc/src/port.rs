@@ -10,8 +10,7 @@ use crate::{Backlog, Cause, Classed, Discipline, LawSamples, Observer, Packet, Q
 /// A discipline and its link, for any host.
 ///
 /// There is exactly one buffer per hop, and it is the discipline. The one packet in transmission
-/// belongs to the port and is not in the backlog. The host drives the port with three calls and one
-/// instant:
+/// belongs to the port and is not in the backlog. The host drives the port as follows:
 ///
 /// 1. a packet arrives: [`Port::arrive`];
 /// 2. [`Port::next_event`] returns when to call again; at that instant (or as soon after it as the
@@ -36,7 +35,7 @@ pub struct Port<P: Classed> {
 }
 
 /// Everything in a port except its discipline, which each call receives as a value of its concrete type. The
-/// port dispatches once per call on the enum of disciplines, so no packet passes through that enum.
+/// port dispatches on the enum of disciplines once per call, not each time that it passes a packet on.
 struct Link<P> {
     clock: LinkClock,
     overhead: Bytes,
@@ -96,14 +95,14 @@ impl<P: Classed> Port<P> {
     }
 
     /// Reserves room in the books and the discipline for a queue of up to `packets` packets and for this many
-    /// flows, for hosts that must not allocate once they run ([`Qdisc::reserve`]).
+    /// flows, for hosts that must not allocate once they are running ([`Qdisc::reserve`]).
     pub fn reserve(&mut self, packets: usize, flows: usize) {
         self.link.books.reserve(packets);
         self.discipline.reserve(packets, flows);
     }
 
     /// Accepts `pkt`. If the link was idle and has now begun a transmission, returns the end of this
-    /// transmission. The packet on the link may be another one, which the discipline prefers.
+    /// transmission. The packet on the link may be a different one, if the discipline prefers that one.
     pub fn arrive<O>(&mut self, now: Instant, pkt: P, obs: &mut O) -> Option<Instant>
     where
         O: Observer<Stamped<P>>,

@@ -239,8 +239,9 @@ pub trait Qdisc<P: Packet> {
         false
     }
     /// Reserves room for as many waiting packets as the limit admits (but at most `packets`) and for the
-    /// state of this many flows. This is for hosts that must not allocate once they run. It does not change
-    /// the results of other calls. Disciplines that keep neither packets nor flows need not implement it.
+    /// state of this many flows. This is for hosts that must not allocate once they are running. It does not
+    /// change the results of other calls. Disciplines that keep neither packets nor flows need not implement
+    /// it.
     fn reserve(&mut self, _packets: usize, _flows: usize) {}
     /// Visits each queue that is directly inside this one, and passes its name. The set of inner queues never
     /// changes.

@@ -35,9 +35,9 @@ pub(crate) const LIMIT_RULE: Param = Param {
 pub(crate) const LIMIT_RULE_OR_BELOW: Param = Param {
     kind: Kind::Choice(LimitRule::WORDS),
     source: "`fits`: Linux bfifo; `reached`: ns-2 with its queue in bytes; `below`: ns-2's DropTail and REM",
-    help: "`below` refuses a packet that would raise the backlog to the limit, so the buffer holds one less; \
-           byte limits only: `fits` refuses a packet that would exceed the limit, `reached` refuses every \
-           packet once the backlog has reached it",
+    help: "`below` refuses a packet that would raise the backlog to the limit, so the buffer holds one packet \
+           or byte less; byte limits only: `fits` refuses a packet that would exceed the limit, `reached` \
+           refuses every packet once the backlog has reached it",
     ..LIMIT_RULE
 };
 
@@ -171,7 +171,7 @@ pub(crate) fn check_buffer(effective: &Settings, mean_packet: Bytes) -> Result<(
 
 /// Returns the limit that effective parameters describe.
 pub(crate) fn limit(effective: &Settings) -> Result<Limit, ParamError> {
-    // ns-2 with its queue in bytes interprets a limit in packets as that many mean packets.
+    // ns-2 with its queue in bytes interprets a limit in packets as that many packets of mean size.
     let mean_packets = |n: Packets| Ok(bytes(effective, "mean_packet")? * n.get());
     let in_bytes = Measure::read(effective, "measure") == Ok(Measure::Bytes);
     let one_less = |n: u64| n.saturating_sub(1);

@@ -27,7 +27,7 @@ pub trait Classed: Packet {
 
 /// A packet that knows when it arrived at the queue that holds it, as laws based on waiting times require.
 ///
-/// The packets of a [`crate::Port`] know it because they are [`Stamped`]; a host that calls a discipline
+/// The packets of a [`crate::Port`] know this because they are [`Stamped`]; a host that calls a discipline
 /// directly must record the arrival time of its packets itself.
 pub trait Arrived: Classed {
     /// Returns the time at which it arrived.

@@ -112,7 +112,7 @@ fn a_tcp_with_a_short_round_trip_is_held_back() {
     assert!(red[0] > 0.6 && pd[0] < 0.3, "RED {red:?}, RED-PD {pd:?}");
 }
 
-/// Constant observation sees the law evolve and changes nothing: neither the fates of packets nor later
+/// A constant observer sees the law evolve but changes nothing: neither the fates of packets nor later
 /// observations.
 #[test]
 fn to_observe_changes_nothing() {

@@ -1,5 +1,5 @@
-//! The order of packets that leave a delay stage at the same instant depends on content: by pipe,
-//! and within a pipe by arrival.
+//! Packets that leave a delay stage at the same instant are ordered by pipe, and within a pipe by
+//! arrival.
 
 mod support;
 

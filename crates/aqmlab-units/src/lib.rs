@@ -2,7 +2,7 @@
 //!
 //! Every quantity with a unit in aqmlab has a type from this crate, and the numbers 8, 1000 and 1_000_000_000
 //! occur nowhere else. Time is an integer count of nanoseconds, sizes are integer bytes or packets, rates are
-//! integer bit/s, so sums are exact on every machine. Only those operators exist that make physical sense:
+//! integer bit/s, so sums are exact on every machine. Only operators that make physical sense exist:
 //! `Rate * Span` does not compile, while [`Rate::time_for`] does.
 //!
 //! This crate reads no clock and allocates only to print or explain ([`text`]).

@@ -8,7 +8,7 @@ const NS_PER_S: u64 = 1_000_000_000;
 /// to the next packet.
 ///
 /// Networks send packets of only a few sizes, and division is slow. Quotients are therefore cached, each in
-/// the slot of its size, and the last one used is also kept separately.
+/// the slot for its packet size, and the last one used is also kept separately.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Serialiser {
     rate: Rate,

@@ -89,7 +89,7 @@ impl Checks {
         self.items[item as usize]
     }
 
-    /// Returns the sum of the two, count by count.
+    /// Returns the sum of these checks and `other`, count by count.
     #[must_use]
     pub fn plus(self, other: Checks) -> Checks {
         Checks {
@@ -124,7 +124,7 @@ pub struct Subject<'a> {
 pub struct Violation {
     /// The item that is violated.
     pub item: Item,
-    /// The index in the script of the operation that shows the violation, from 0.
+    /// The position, counted from 0, that the operation with the violation has in the script.
     pub operation: usize,
     /// The observation.
     pub what: String,

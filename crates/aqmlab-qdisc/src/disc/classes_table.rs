@@ -225,8 +225,8 @@ fn samples() -> Vec<(&'static str, Settings)> {
     all.into_iter().map(|(label, values)| (label, resolve::given(values))).collect()
 }
 
-/// Returns the settings of a policer whose rate about half of a script's packets exceed. The excess packets
-/// are re-marked if a code point is given.
+/// Returns the settings of a policer with a rate that about half of a script's packets exceed. The excess
+/// packets are re-marked if a code point is given.
 pub(super) fn policed(queue: Value, remarked: Option<u64>) -> Settings {
     let burst = Value::Size(Size::Bytes(Bytes::new(20_000)));
     let mut settings =

@@ -1,4 +1,4 @@
-//! One FIFO with a limit that asks a law about each packet: the queue of RED, PI, REM, BLUE and
+//! A FIFO of limited length that asks a law about each packet: the queue of RED, PI, REM, BLUE and
 //! related disciplines.
 
 use aqmlab_random::{Numbered, Stream, unit_from_bits};
@@ -163,7 +163,7 @@ impl<P: Packet, L: EarlyLaw> Early<P, L> {
         self.fifo.push(pkt);
     }
 
-    /// Drops `pkt`, or another packet in its place, and then marks `pkt` if the law chose it.
+    /// Drops `pkt` or, in its place, the law's victim; then queues `pkt`, marked if the law chose it.
     #[cold]
     fn overflow(&mut self, now: Instant, mut pkt: P, notice: Option<Notice>, obs: &mut dyn Observer<P>) {
         self.law.on_overflow(now);
@@ -221,7 +221,7 @@ impl<P: Arrived, L: EarlyLaw> Early<P, L> {
     }
 }
 
-/// Sets CE, unless it is already set, and reports this.
+/// Sets CE and reports the mark, unless CE is already set.
 fn mark<P: Packet>(now: Instant, pkt: &mut P, notice: Notice, obs: &mut dyn Observer<P>) {
     if pkt.ecn() != Ecn::Ce {
         pkt.mark_ce();

@@ -209,7 +209,8 @@ static FRED: &[Param] = &[
         kind: Kind::Size { min: Packets::new(1) },
         default: Default::Auto("limit / 4, but at most one bandwidth-delay product"),
         aliases: &[],
-        source: "Lin and Morris 1997, figure 6 (from memory): the smaller of a quarter of the buffer and a round-trip time",
+        source: "Lin and Morris 1997, figure 6 (from memory): the smaller of a quarter of the buffer and what the \
+                 link sends in a round-trip time",
         help: "average queue below which no packet is chosen at random",
     },
     Param {

@@ -306,7 +306,7 @@ pub(super) static PI: &[Param] = &[
         default: Default::Auto("the TCP flows whose data crosses the link"),
         aliases: &[],
         source: DESIGN,
-        help: "N of the design rule and the phase margin: the smallest expected number of long-lived flows",
+        help: "N in the design rule and the phase margin: the smallest expected number of long-lived flows",
     },
     Param {
         name: "rtt",
@@ -316,7 +316,7 @@ pub(super) static PI: &[Param] = &[
         ),
         aliases: &[],
         source: DESIGN,
-        help: "R of the design rule and the phase margin: the largest expected round-trip time, including \
+        help: "R in the design rule and the phase margin: the largest expected round-trip time, including \
                queueing",
     },
     Param {

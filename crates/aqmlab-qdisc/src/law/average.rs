@@ -5,8 +5,8 @@ use aqmlab_units::{Instant, Span};
 /// Effect of an idle period, in which no arrival updates the average.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum IdleRule {
-    /// Floyd and Jacobson 1993, section 11: `m` steps with an empty queue, where `m` is the number of mean
-    /// packets that could have been sent, and no ordinary step at the arrival that ends the idle period.
+    /// Floyd and Jacobson 1993, section 11: `m` steps with an empty queue, where `m` is the number of packets
+    /// of mean size that could have been sent, and no ordinary step at the arrival that ends the idle period.
     // DEVIATES from the paper's wording if that arrival is lost. The queue has then been empty ever since
     // `q_time`, so `f(time - q_time)` at the next arrival would count the time before the lost arrival again.
     // Here, each packet that could have been sent counts once. (Restarting the count at each loss would be

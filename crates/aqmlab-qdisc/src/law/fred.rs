@@ -162,7 +162,7 @@ impl FredLaw {
         self.average.on_idle(now);
     }
 
-    /// Changes the link's rate to `packets_per_s` mean packets per second.
+    /// Changes the link's rate to `packets_per_s` packets of mean size per second.
     pub fn rate_changed(&mut self, now: Instant, packets_per_s: f64) {
         self.average.rate_changed(now, packets_per_s);
     }
@@ -186,8 +186,8 @@ impl FredLaw {
         &self.average
     }
 
-    /// Returns `avgcq`: the mean number of waiting packets per flow, in packets, at the last
-    /// arrival or departure.
+    /// Returns `avgcq`, the average number of waiting packets per flow, at the last queued arrival or
+    /// departure.
     pub const fn fair_share(&self) -> f64 {
         self.fair_share
     }

@@ -232,7 +232,7 @@ impl RedLaw {
         self.average.on_idle(now);
     }
 
-    /// Changes the link's rate to `packets_per_s` mean packets per second. The weight stays.
+    /// Changes the link's rate to `packets_per_s` packets of mean size per second. The weight stays the same.
     pub fn rate_changed(&mut self, now: Instant, packets_per_s: f64) {
         self.average.rate_changed(now, packets_per_s);
     }

@@ -15,7 +15,7 @@ use crate::flow_table::FlowTable;
 
 /// Number of past intervals whose lengths are kept.
 const REMEMBERED: usize = 8;
-/// ns-2: time between each identification and the lowering of probabilities.
+/// ns-2: time from each identification to the lowering of probabilities.
 const LOWERING_DELAY: Span = Span::ms(1);
 /// ns-2: largest probability of a newly monitored flow, which is otherwise twice the drop rate.
 const FIRST_AT_MOST: f64 = 0.5;
@@ -407,7 +407,7 @@ pub(super) mod tests {
                 (state.arrived, state.lost) = (1000, dropped);
                 state.lists[..3].fill(dropped);
             }
-            // The mean of 2700 and four times 300 bytes is 780; the share of flow 0 is 3.46 times the drop rate.
+            // The mean of 2700, 300, 300, 300 and 300 is 780; the share of flow 0 is 3.46 times the drop rate.
             law.raise(ms(1000), Span::ms(100), usable);
             assert_eq!(law.probability(0), large);
             assert!((law.probability(1) - small).abs() < 1e-12, "{}", law.probability(1));

@@ -125,8 +125,8 @@ impl RemLaw {
         chosen(self.probability, self.params.byte_mode, size, draw)
     }
 
-    /// Changes the link's rate to `packets_per_s` mean packets per second. The caller must first have brought
-    /// the law up to date. The current period is treated as if it had had the new rate from its start.
+    /// Changes the link's rate to `packets_per_s` packets of mean size per second. The caller must first have
+    /// brought the law up to date. The current period is treated as if it had had the new rate from its start.
     pub fn rate_changed(&mut self, packets_per_s: f64) {
         self.capacity = packets_per_s * self.sampling.period_s();
     }
