@@ -32,7 +32,7 @@ pub struct Alias {
     pub of: &'static str,
     /// The name: `"thresh_"`.
     pub name: &'static str,
-    /// How that tool writes values, if its notation differs from the one under the parameter's own name.
+    /// How that tool writes values, if not in the notation used with the parameter's own name.
     pub reading: Reading,
     /// Another parameter and the value that the use of this name implies for it, unless the scenario gives
     /// that parameter a value.

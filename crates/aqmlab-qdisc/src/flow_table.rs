@@ -72,7 +72,7 @@ impl<V: Default> FlowTable<V> {
             return;
         }
         self.flows -= 1;
-        // A follower may move up into the hole unless that would put it before its home slot.
+        // A later entry may move back into the hole unless that would put it before its home slot.
         let mut at = self.after(hole);
         while let Some((follower, _)) = &self.slots[at] {
             let home = self.home(*follower);

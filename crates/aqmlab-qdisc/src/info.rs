@@ -82,7 +82,7 @@ pub struct Preset {
 /// computes the values that are automatic or relative to the link, and checks the values against each other.
 pub type Derive = fn(&mut Settings, &LinkContext) -> Result<(), ParamError>;
 
-/// Effective parameters: those from which a queue is built, with the link for which they hold.
+/// Effective parameters: those from which a queue is built, with the link for which they were resolved.
 /// Every parameter is present, and none is automatic or relative to the link. Only
 /// [`Info::resolve`] creates them, so no queue is built from unresolved settings:
 ///

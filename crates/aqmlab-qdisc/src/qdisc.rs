@@ -28,7 +28,7 @@ impl Ecn {
     }
 }
 
-/// One of the two ends of a flow, whose address is hashed.
+/// The end of a flow whose address is to be hashed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// the sending host
@@ -232,9 +232,9 @@ pub trait Qdisc<P: Packet> {
     fn settles_at_enqueue(&self) -> bool {
         false
     }
-    /// Returns whether a packet of this length that arrived now would leave, unchanged, at a `dequeue` at the
-    /// same instant, and neither call would change anything else or report anything. A port with an idle link
-    /// may then skip both calls. Nothing waits in this case.
+    /// Returns whether a packet of this length that was enqueued now would leave, unchanged, at a `dequeue` at
+    /// the same instant, and neither `enqueue` nor `dequeue` would change anything else or report anything. A
+    /// port with an idle link may then skip both calls. Nothing waits in this case.
     fn passes_at_once(&self, _size: Bytes) -> bool {
         false
     }

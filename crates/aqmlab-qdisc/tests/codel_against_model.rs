@@ -156,8 +156,8 @@ fn codel(ecn: bool) -> Discipline<Stamped<Pkt>> {
     build("codel", &given, &LINK, Stream::new(1, "unused"))
 }
 
-/// The discipline and the model behind one link, which polls both at the end of each transmission and at an
-/// arrival while it is idle.
+/// The discipline and the model, polled by one link whenever a transmission ends and whenever a packet arrives
+/// while the link is idle.
 struct Pair {
     discipline: Discipline<Stamped<Pkt>>,
     model: Model,

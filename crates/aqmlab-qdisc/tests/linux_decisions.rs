@@ -292,8 +292,8 @@ fn arrivals(events: &[(Instant, Event)], weight: f64) -> Vec<Arrival> {
 struct Draws {
     /// One value for each draw of the law, in order, that makes the law decide as the kernel did.
     fitting: Vec<f64>,
-    /// For decisions with a draw: the hits, their expected number and its variance, each by the quarter of
-    /// [0, 1) in which the product of count and probability lies.
+    /// For decisions with a draw: the number of hits, its expected value and its variance, separately for each
+    /// quarter of [0, 1) in which the product of count and probability may lie.
     hits: [f64; 4],
     expected: [f64; 4],
     variance: [f64; 4],

@@ -39,7 +39,7 @@ macro_rules! amount {
                 $name(self.0.saturating_sub(other.0))
             }
 
-            /// Returns whether it is zero.
+            /// Returns whether this amount is zero.
             pub const fn is_zero(self) -> bool {
                 self.0 == 0
             }

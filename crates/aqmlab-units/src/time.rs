@@ -6,7 +6,7 @@ const NS_PER_S: u64 = 1_000_000_000;
 
 /// A point in time: nanoseconds since the start of the run.
 ///
-/// A run of 584 years overflows it. Arithmetic that would overflow panics in debug builds and
+/// It overflows after 584 years. Arithmetic that would overflow panics in debug builds and
 /// saturates where the method says so.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Instant(u64);

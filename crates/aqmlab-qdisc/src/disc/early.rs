@@ -19,7 +19,7 @@ use crate::{Arrived, Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Pac
 /// A port may look ahead unless the law decides at departures or names victims. A port that looks ahead still
 /// reports each departure at the instant of that departure, so the law sees no difference.
 pub trait EarlyLaw {
-    /// Where the law may decide, over all its possible parameters.
+    /// Where laws of this type may decide, whatever their parameters.
     const DECIDES: Decides = Decides::Enqueue;
 
     /// Returns where the law decides with its current parameters. The result never changes.

@@ -94,7 +94,7 @@ fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     check(pi.all)
 }
 
-/// Resolves N and R, which a design needs.
+/// Resolves N and R, which the design rule needs.
 fn the_loop(pi: &mut Controller<'_>, designed: bool) -> Result<(), ParamError> {
     if pi.all.is_auto("flows") {
         let (flows, rule) = match pi.link.flows {

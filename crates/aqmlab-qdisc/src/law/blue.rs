@@ -45,7 +45,7 @@ pub enum BlueIdle {
     Periods,
     /// ALTQ: at the arrival that ends the idle period, one decrement if the period was longer than
     /// `freeze_time`. If the clock's whole seconds at the two ends of an idle period differ by more than one,
-    /// the probability is set to one decrement. The beginning of an idle period counts as an update.
+    /// the probability is set to the decrement. The beginning of an idle period counts as an update.
     Altq,
 }
 

@@ -216,8 +216,8 @@ impl CodelLaw {
         self.dropping
     }
 
-    /// Returns the packets chosen in this dropping state, plus the count with which it began;
-    /// outside it, the count at its end.
+    /// Returns the number of packets chosen in this dropping state, plus the count with which it began;
+    /// outside the dropping state, the count at the end of the last one.
     pub const fn count(&self) -> u64 {
         self.count
     }
@@ -318,8 +318,7 @@ mod tests {
         assert_eq!(drops(&mut law, 390_000, 390_010), [390_000; 4]);
     }
 
-    /// If the queue becomes empty as packets are dropped, the dropping state ends, unless the drop was its
-    /// first.
+    /// If a drop leaves the queue empty, the dropping state ends, unless this was the first drop of the state.
     #[test]
     fn an_empty_queue_ends_the_state_but_not_at_its_first_drop() {
         let mut law = CodelLaw::new(PARAMS);
@@ -339,8 +338,8 @@ mod tests {
         assert_eq!((law.is_dropping(), law.drop_next()), (false, due));
     }
 
-    /// Like a drop, a mark schedules the next one; but the packet behind it is judged only when its own turn
-    /// comes.
+    /// Like a drop, a mark determines when the next packet is chosen; but the packet behind the marked one is
+    /// judged only when its own turn comes.
     #[test]
     fn a_mark_counts_like_a_drop() {
         let mut law = CodelLaw::new(PARAMS);

@@ -115,8 +115,8 @@ impl Monitored {
     pub(super) fn raise(&mut self, share: f64) {
         let (factor, weight) = if self.unresponsive { (3.0, 2.0) } else { (2.0, 1.0) };
         let raised = if share > self.p { factor * self.p } else { self.p + weight * share };
-        // ns-2 stores 1 - p, the share of packets that pass, and divides it if a subtraction would make it
-        // negative.
+        // ns-2 stores 1 - p, the share of packets that pass, and divides it by the factor if a subtraction
+        // would make it negative.
         self.p = if raised > 1.0 { 1.0 - (1.0 - self.p) / factor } else { raised };
     }
 

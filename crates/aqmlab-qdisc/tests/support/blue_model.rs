@@ -9,7 +9,7 @@
 //!
 //! The model keeps no state that could become wrong. First it computes the whole history of the link from the
 //! list of arrivals, by the definition of a first-in first-out link. Then it reads the paper's events off
-//! that history; `p_m` is their sum, computed in integers. The packets that BLUE notifies at random are
+//! that history and computes `p_m` from them, in integers. The packets that BLUE notifies at random are
 //! inputs because the text does not specify the draws.
 
 /// The fate that the random decision of the queue under test gave an arrival.
@@ -118,7 +118,7 @@ fn events(rules: &Rules, arrivals: &[(u64, Told)]) -> Vec<(u64, usize, What)> {
     for (number, pkt) in carried.iter().enumerate() {
         let next = carried.get(number + 1).map(|next| arrivals[next.arrival].0);
         if next.is_none_or(|next| next >= pkt.ends) {
-            // The event comes before the first arrival that is not earlier than it.
+            // The event comes before the first arrival at the same instant or later.
             let before = (pkt.arrival..arrivals.len()).find(|n| arrivals[*n].0 >= pkt.ends);
             found.push((pkt.ends, before.unwrap_or(arrivals.len()), What::Idle));
         }
