@@ -39,16 +39,16 @@ pub struct Alias {
     pub implies: Option<(&'static str, &'static str)>,
 }
 
-/// How another tool writes the values of a parameter. The notation under the parameter's own name
+/// How another tool writes the values of a parameter. The notation used with the parameter's own name
 /// is accepted too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Reading {
-    /// The same as under the parameter's own name.
+    /// The same notation as with the parameter's own name.
     Same,
     /// A bare number is in this unit: `"s"`, `"p"` or `"B"`.
     In(&'static str),
-    /// 1 and 0 are true and false.
+    /// 1 means true, and 0 means false.
     Switch,
     /// The words for true (or 1) and false (or 0).
     Words(&'static str, &'static str),
@@ -76,8 +76,8 @@ impl Alias {
         Alias { implies: Some((name, word)), ..self }
     }
 
-    /// Returns how a value under this name is to be read, or `None` if it is read as under the parameter's
-    /// own name.
+    /// Returns how a value given under this name is to be read, or `None` if it is read in the same way as
+    /// under the parameter's own name.
     pub fn meaning(&self) -> Option<String> {
         let reading = match self.reading {
             Reading::Same => None,

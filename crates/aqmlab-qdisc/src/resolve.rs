@@ -89,7 +89,8 @@ pub(crate) fn mean_packet(settings: &mut Settings, link: &LinkContext) -> Result
     bytes(settings, "mean_packet")
 }
 
-/// Returns `size` in bytes, for packets of mean size. Sizes relative to the path have already been resolved.
+/// Returns `size` in bytes, counting each packet at the mean size. Sizes relative to the path have already
+/// been resolved.
 pub(crate) fn in_bytes(size: Size, mean: Bytes) -> f64 {
     match size {
         Size::Packets(n) => n.as_f64() * mean.as_f64(),

@@ -54,8 +54,7 @@ impl TimeWeighted {
 }
 
 /// How long a quantity has had each of its values, for quantities that are usually small. Recording a span
-/// of time takes one addition; the integrals and the histogram are computed on request, with the same exact
-/// result.
+/// of time takes one addition; the integrals and the histogram are computed on request and are still exact.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TimeByValue {
     /// Durations in ns, by value, up to the largest value seen; grows in blocks.
@@ -148,8 +147,8 @@ impl Area {
 mod tests {
     use super::*;
 
-    /// Recording by value gives the same results as summing at once, for values below, at and above the end
-    /// of the table.
+    /// Recording by value gives the same results as summing immediately, for values below, at and above the
+    /// end of the table.
     #[test]
     fn late_sums_are_the_sums() {
         let (mut table, mut plain) = (TimeByValue::new(), TimeWeighted::new());

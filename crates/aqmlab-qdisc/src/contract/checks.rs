@@ -124,7 +124,7 @@ pub struct Subject<'a> {
 pub struct Violation {
     /// The item that is violated.
     pub item: Item,
-    /// The position, counted from 0, that the operation with the violation has in the script.
+    /// Position in the script, counted from 0, of the operation that shows the violation.
     pub operation: usize,
     /// The observation.
     pub what: String,

@@ -20,7 +20,7 @@ pub struct Variant {
     pub settings: Settings,
 }
 
-/// Returns a variant for every sample of a discipline, and for every preset with and without ECN.
+/// Returns a variant for each of a discipline's sample settings, and for every preset with and without ECN.
 pub fn presets(info: &Info) -> Vec<Variant> {
     let mut samples = (info.samples)().into_iter();
     let Some((_, first)) = samples.next() else { return Vec::new() };

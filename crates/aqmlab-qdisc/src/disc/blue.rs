@@ -343,8 +343,8 @@ pub(crate) fn build_blue<P: Packet>(s: &Effective, draws: Stream) -> Result<Blue
         decrement: s.number("d2")?,
         freeze_time: s.span("freeze_time")?,
         at_freeze_time: Gate::read(s, "gate")? == Gate::At,
-        // If the limit is in a different unit, the backlog may exceed the limit after conversion, so a
-        // threshold equal to the limit is replaced by infinity.
+        // A threshold equal to the limit must never be exceeded, but after a conversion of units the backlog
+        // might exceed it, so such a threshold is replaced by infinity.
         threshold: if s.size("threshold")? == s.size("limit")? { f64::INFINITY } else { threshold },
         early_drops_count: Loss::read(s, "loss")? == Loss::AnyDrop,
         idle: BlueIdle::read(s, "idle")?,

@@ -66,7 +66,7 @@ impl<P: Arrived> RedPd<P> {
         let control = self.red.law();
         let law = control.law();
         // As in ns-2.35, the average at the last packet that reached RED decides. The decay up to `now`
-        // changes nothing, because the average decays only while no packet waits.
+        // changes nothing: the average decays only while no packet waits, and it is not needed then.
         let above = law.average().at(now) >= law.params().min_th;
         let waits = control.measure.of(self.red.backlog()) > 1.0;
         let draw = || unit_from_bits(self.draws.at(draw_number));

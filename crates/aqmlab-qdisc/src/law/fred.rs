@@ -91,8 +91,8 @@ impl FredLaw {
         draw: impl FnOnce() -> f64,
     ) -> Decision {
         let FredParams { min_th, max_th, min_q, .. } = self.params;
-        // Only queued packets update the average. An arrival sees the average as it has decayed while the
-        // link was idle.
+        // Only queued packets update the average, but every arrival sees the decay of the average over the
+        // time that the link has been idle.
         let avg = self.average.at(now);
         let (waiting, above) = (f64::from(flow.queued), avg >= max_th);
         if self.exceeds(flow, avg, active) {

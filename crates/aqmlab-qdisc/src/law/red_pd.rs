@@ -19,8 +19,8 @@ const REMEMBERED: usize = 8;
 const LOWERING_DELAY: Span = Span::ms(1);
 /// ns-2: largest probability of a newly monitored flow, which is otherwise twice the drop rate.
 const FIRST_AT_MOST: f64 = 0.5;
-/// Largest number of flows for which room is reserved in advance. For more flows, the room doubles when they
-/// first lose packets.
+/// Largest number of flows for which room is reserved in advance. If more flows than this lose packets, the
+/// room doubles.
 const RESERVED_AT_MOST: usize = 1024;
 /// Average drop rate below which the average counts as zero.
 const NO_DROPS: f64 = 1e-12;

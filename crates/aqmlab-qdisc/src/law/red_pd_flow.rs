@@ -145,7 +145,7 @@ impl Monitored {
 
     /// Returns whether the flow keeps its rate when its drop rate rises. The rate of a TCP connection is
     /// inversely proportional to the square root of the drop rate; each pair of recorded intervals counts for
-    /// or against the flow.
+    /// the flow if its rate fell at least that much, and against it otherwise.
     pub(super) fn does_not_respond(&self) -> bool {
         let noted = &self.history[..self.intervals];
         let (mut good, mut bad) = (0, 0);

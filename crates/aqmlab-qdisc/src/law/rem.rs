@@ -10,7 +10,7 @@ use super::{ByteMode, Decision, Sampling, chosen};
 pub struct RemParams {
     /// Step size of the price.
     pub gamma: f64,
-    /// Weight of the queue's distance from `q_ref` relative to the mismatch of the rates.
+    /// Weight of the queue's distance from `q_ref` relative to the mismatch between input and capacity.
     pub alpha: f64,
     /// Base of the exponential, above 1.
     pub phi: f64,

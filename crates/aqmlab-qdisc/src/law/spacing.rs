@@ -205,7 +205,7 @@ mod tests {
         // Paper: pb 0.05 * 500/1000 = 0.025, ten packets since: 0.025 / (1 - 0.25).
         let paper = pa(ByteMode::Paper { largest: Bytes::new(1000) }, 10);
         assert!((paper - 0.025 / 0.75).abs() < 1e-9, "{paper}");
-        // ns-2: 11 packets of 500 B are 5 mean packets: 0.05 / (1 - 0.25) * 500/1000.
+        // ns-2: 11 packets of 500 B count as 5 packets of mean size: 0.05 / (1 - 0.25) * 500/1000.
         let ns2 = pa(ByteMode::Ns2 { mean: Bytes::new(1000) }, 10);
         assert!((ns2 - 0.05 / 0.75 / 2.0).abs() < 1e-9, "{ns2}");
     }
