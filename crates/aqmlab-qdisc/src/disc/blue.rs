@@ -211,7 +211,7 @@ static BLUE: &[Param] = &[
         kind: Kind::Choice(Loss::WORDS),
         default: Default::Choice("overflow"),
         aliases: &[],
-        source: "overflow: Feng et al. 2002, ALTQ; any_drop: first state of the port to ns-3",
+        source: "overflow: Feng et al. 2002, ALTQ; any_drop: an early version of the port to ns-3",
         help: "the drops that raise the probability: overflows only, or the discipline's own drops as well",
     },
     Param {

@@ -268,7 +268,8 @@ static RED_PD: &[Param] = &[
         default: Default::Number(0.001),
         aliases: &[],
         source: SCRIPTS,
-        help: "drop rate in RED up to which an interval leads to no new monitoring and raises no probability",
+        help: "drop rate that RED must exceed in an interval before flows are newly monitored or their \
+               probabilities raised",
     },
     Param {
         name: "min_change",

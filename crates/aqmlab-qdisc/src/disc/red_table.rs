@@ -158,8 +158,8 @@ pub(super) const ECN_REGION: Param = Param {
     default: Default::Choice("rfc3168"),
     aliases: &[],
     source: "RFC 3168, section 7; ns-2.35 use_mark_p_; Feng 1999; Linux without harddrop",
-    help: "where marks replace drops: `rfc3168` below max_th; `ns2_mark_p` where pb < mark_p (no notice is then \
-           forced); `feng` and `linux`, which agree here, everywhere except at overflow",
+    help: "where marks replace drops: `rfc3168` below max_th; `ns2_mark_p` where pb < mark_p (and it never \
+           forces notices); `feng` and `linux`, which agree here, everywhere except at overflow",
 };
 
 pub(super) const MARK_P: Param = Param {
@@ -253,7 +253,7 @@ pub(super) static ARED: &[Param] = &[
         default: Default::Number(0.01),
         aliases: &[ns2("alpha_")],
         source: "Floyd, Gummadi, Shenker 2001, figure 1",
-        help: "largest increase of max_p per update; an update adds at most a quarter of max_p",
+        help: "largest increase of max_p per update; the increase is also at most a quarter of max_p",
     },
     Param {
         name: "beta",

@@ -1,4 +1,4 @@
-//! CoDel (RFC 8289). If packets have waited longer than `target` throughout an `interval`, there is a
+//! CoDel (RFC 8289). If packets have waited for at least `target` throughout an `interval`, there is a
 //! standing queue. The law then drops or marks one packet, and further ones at intervals that are inversely
 //! proportional to the square root of their count.
 
