@@ -51,8 +51,8 @@ fn through_nothing(packets: u64) -> u64 {
     0
 }
 
-/// Enqueues and dequeues in turn at a constant backlog, and returns the number of marks. As in a port, the
-/// discipline is called through its concrete type.
+/// Alternately enqueues and dequeues at a constant backlog, and returns the number of marks. As in a port,
+/// the discipline is called through its concrete type.
 fn through_discipline(name: &str, backlog: u64, packets: u64) -> u64 {
     match discipline::<Load>(name, backlog) {
         Discipline::DropTail(queue) => through(queue, backlog, packets),

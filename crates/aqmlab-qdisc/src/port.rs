@@ -521,7 +521,7 @@ impl<P: Classed, O: Observer<Stamped<P>> + ?Sized> Observer<Stamped<P>> for Fate
     }
 }
 
-/// The observer of a dequeue at which nothing can be reported.
+/// The observer for a dequeue during which nothing can be reported.
 struct Nobody;
 
 impl<P> Observer<P> for Nobody {

@@ -118,6 +118,6 @@ fn self_configuring_red_moves_at_the_crossings_of_ns2() {
     let feng = replay(include_str!("data/feng.csv"), SpacingRule::Paper, CROSSINGS);
     println!("arrivals, early drops, least and greatest max_p: {feng:?}");
     assert_eq!(feng.0, 4000);
-    // There are six silences and six floods, in turn, so the smallest value is 0.1 / 3^6 * 2^5.
+    // Six silences and six floods alternate, so the smallest value is 0.1 / 3^6 * 2^5.
     assert!(feng.1 > 500 && (feng.2 - 0.1 * 32.0 / 729.0).abs() < 1e-12, "{feng:?}");
 }

@@ -123,7 +123,7 @@ fn to_observe_changes_nothing() {
         let (mut now, mut lost, mut draws) = (Instant::ZERO, Fates::default(), Stream::new(2, "sources"));
         let (mut law, mut seen) = (Vec::new(), Vec::new());
         for number in 0..60_000 {
-            // Load and silence in turn: during a silence, an observer is many identifications ahead of the
+            // Load and silence alternate: during a silence, an observer is many identifications ahead of the
             // next packet.
             let steps = if number % 20_000 == 19_999 { 1000 } else { 1 };
             for _ in 0..steps {

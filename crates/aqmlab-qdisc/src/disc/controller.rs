@@ -47,10 +47,10 @@ pub(super) const BYTE_MODE: Param = Param {
 
 pub(super) const LARGEST: Param = table::max_packet(
     "Le, Aikat, Jeffay, Smith 2003, section 6.3",
-    "largest packet size, the reference of byte_mode `max`",
+    "largest packet size, the reference for byte_mode `max`",
 );
 
-/// The default of the target queue.
+/// The default target queue.
 #[derive(Clone, Copy)]
 pub(super) struct Target {
     /// Packets.

@@ -340,7 +340,7 @@ static RED_PD: &[Param] = &[
     SPACING,
     COUNTING,
     IDLE,
-    target(Default::Span(Span::ZERO), "target delay of automatic thresholds; 0: min_th is 5 packets"),
+    target(Default::Span(Span::ZERO), "target delay for automatic thresholds; 0: min_th is 5 packets"),
     BURST,
 ];
 

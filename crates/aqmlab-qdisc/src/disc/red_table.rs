@@ -127,7 +127,7 @@ pub(super) const W_P: Param = Param {
     default: Default::Number(1.0),
     aliases: &[],
     source: "mentioned as a possibility by Feng, Kandlur, Saha, Shin 1999; 1: Floyd and Jacobson 1993",
-    help: "weight of a new value in a low-pass filter of the probability, which gets one value per arrival; \
+    help: "weight of a new value in a low-pass filter on the probability, which gets one value per arrival; \
            below 1, the filtered probability alone decides, without `counting` and without forced notices",
 };
 
@@ -149,7 +149,7 @@ pub(super) const MEAN_PACKET: Param = Param {
 
 pub(super) const MAX_PACKET: Param = table::max_packet(
     "Floyd and Jacobson 1993, figure 2, byte mode",
-    "largest packet size, the reference of byte_mode `paper`",
+    "largest packet size, the reference for byte_mode `paper`",
 );
 
 pub(super) const ECN_REGION: Param = Param {
@@ -224,7 +224,7 @@ pub(super) static RED: &[Param] = &[
     SPACING,
     COUNTING,
     IDLE,
-    target(Default::Span(Span::ZERO), "target delay of automatic thresholds; 0: min_th is 5 packets"),
+    target(Default::Span(Span::ZERO), "target delay for automatic thresholds; 0: min_th is 5 packets"),
     BURST,
 ];
 
@@ -233,7 +233,7 @@ pub(super) static ARED: &[Param] = &[
     preset(const { &names::<3>(ARED_PRESETS) }),
     LIMIT,
     LIMIT_RULE,
-    target(Default::Span(Span::ms(5)), "target queueing delay of automatic thresholds"),
+    target(Default::Span(Span::ms(5)), "target queueing delay for automatic thresholds"),
     MIN_TH,
     MAX_TH,
     MAX_P,

@@ -59,7 +59,7 @@ pub(super) static SCRED: &[Param] = &[
     SPACING,
     COUNTING,
     IDLE,
-    target(Default::Span(Span::ZERO), "target delay of automatic thresholds; 0: min_th is 5 packets"),
+    target(Default::Span(Span::ZERO), "target delay for automatic thresholds; 0: min_th is 5 packets"),
     BURST,
 ];
 

@@ -70,7 +70,7 @@ pub struct RedLaw {
     params: RedParams,
     average: Average,
     spacing: Spacing,
-    /// Filter of the probability; with `None`, the probability is used as calculated.
+    /// Filter on the probability; with `None`, the probability is used as calculated.
     low_pass: Option<LowPass>,
     /// max_th - min_th
     range: f64,
@@ -97,7 +97,7 @@ impl RedLaw {
         }
     }
 
-    /// Adds a low-pass filter of the probability, in which a new value has the weight `weight`, in (0, 1]. A
+    /// Adds a low-pass filter on the probability, in which a new value has the weight `weight`, in (0, 1]. A
     /// weight of 1 leaves the law unchanged. (Feng, Kandlur, Saha, Shin 1999 mention the possibility.)
     ///
     /// The probability of each arrival enters the filter, and only the filter's output decides. The law
