@@ -1,6 +1,6 @@
 //! The best performance of which this machine is capable, measured just before each run and stored with the
 //! run's result: the rate at which it can carry packets, and the round-trip times between hosts through bare
-//! devices. With any router on the machine, round-trip times cannot be shorter than these.
+//! devices. Through a router on this machine, round-trip times cannot be shorter than these.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};

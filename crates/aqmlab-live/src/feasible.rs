@@ -16,7 +16,7 @@ const PER_CLASS: u64 = 5;
 /// files.
 const OTHERS: u64 = 64;
 
-/// Checks a plan, and raises the limit of descriptors to the number that the process needs.
+/// Checks a plan, and raises the limit on descriptors to the number that the process needs.
 ///
 /// # Errors
 /// If the plan's classes or flows need more addresses, ports, memory or sockets than are available.
@@ -86,7 +86,7 @@ fn descriptors(plan: &Plan) -> u64 {
     OTHERS + plan.classes.iter().map(|class| PER_CLASS + of_class(class)).sum::<u64>()
 }
 
-/// Raises the process's limit of open files as far as possible.
+/// Raises the process's limit on open files as far as possible.
 fn allow_descriptors(needed: u64) -> Result<(), LiveError> {
     let limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.unwrap_or(u64::MAX);

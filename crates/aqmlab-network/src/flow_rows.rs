@@ -79,7 +79,7 @@ impl Column {
             _ => {
                 let (count, measured) = count_of(name);
                 let number = FlowCounts::<u64>::NAMES.iter().position(|known| *known == count);
-                let number = number.unwrap_or_else(|| panic!("nothing is counted as `{count}`"));
+                let number = number.unwrap_or_else(|| panic!("there is no count named `{count}`"));
                 if measured { Column::Measured(number) } else { Column::Count(number) }
             }
         }

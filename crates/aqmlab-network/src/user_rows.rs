@@ -99,7 +99,7 @@ impl<T: Count> UserRows<T> {
             })
     }
 
-    /// Returns the memory of the rows in bytes.
+    /// Returns the size of the rows in memory, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let users: usize = self.classes.iter().flatten().map(|class| class.rows.len()).sum();
         users * size_of::<Option<UserRow<T>>>()

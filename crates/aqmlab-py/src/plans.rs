@@ -26,7 +26,7 @@ pub(crate) fn schema(of: &str) -> PyResult<String> {
         "manifest" => aqmlab_recording::manifest_schema(),
         _ => {
             return Err(UsageError::new_err(format!(
-                "there is no schema of `{of}`; there are schemas of `scenario`, `plan` and `manifest`"
+                "there is no schema for `{of}`; there are schemas for `scenario`, `plan` and `manifest`"
             )));
         }
     };
@@ -61,7 +61,9 @@ pub(crate) fn quantity_text(value: u64, unit: &str) -> PyResult<String> {
 }
 
 fn no_unit(unit: &str) -> PyErr {
-    UsageError::new_err(format!("there is no unit `{unit}`; there are `ns`, `bps`, `bytes` and `packets`"))
+    UsageError::new_err(format!(
+        "there is no unit `{unit}`; the units are `ns`, `bps`, `bytes` and `packets`"
+    ))
 }
 
 pub(crate) fn parse(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Experiment> {
@@ -69,7 +71,7 @@ pub(crate) fn parse(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Exp
 }
 
 /// Returns the folder of each arm: its name in lower case, with hyphens in place of all characters other than
-/// letters, digits and underscores. A number is added where two would otherwise be equal.
+/// letters, digits and underscores. Names that would otherwise be equal get a number.
 pub(crate) fn slugs(experiment: &Experiment) -> Vec<String> {
     let mut slugs: Vec<String> = Vec::new();
     for plan in &experiment.arms {
@@ -100,7 +102,7 @@ fn slug(name: &str) -> String {
 
 /// Returns the result as JSON text.
 pub(crate) fn json_text(answer: &impl Serialize) -> String {
-    serde_json::to_string(answer).expect("answers have strings as keys and only JSON values")
+    serde_json::to_string(answer).expect("JSON can represent all keys and values of a result")
 }
 
 /// A scenario whose arms are given in the form `A`.

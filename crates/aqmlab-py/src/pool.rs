@@ -86,7 +86,9 @@ pub(crate) fn run_watched(
             match ended {
                 Ok(outcome) => return outcome,
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => unreachable!("the thread sends before it ends"),
+                Err(RecvTimeoutError::Disconnected) => {
+                    unreachable!("the thread sends an outcome before it ends")
+                }
             }
         }
     })

@@ -20,7 +20,7 @@ pub struct LiveReport {
     pub interrupted: bool,
     /// One sentence for each check that failed.
     pub reasons: Vec<String>,
-    /// The conditions of a faithful run.
+    /// The conditions that a faithful run must meet.
     pub checks: Vec<Check>,
     /// Lateness of packets written to hosts.
     pub lateness: TimeDistribution,
@@ -30,7 +30,7 @@ pub struct LiveReport {
     pub stall_count: u64,
     /// The longest of all stalls.
     pub longest_stall_ns: u64,
-    /// Processor time of the router's thread, in percent of the run's duration.
+    /// Processor time of the router's thread, as a percentage of the run's duration.
     pub duty_percent: f64,
     /// Scheduling of the router's thread.
     pub policy: Policy,
@@ -42,7 +42,7 @@ pub struct LiveReport {
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(default)]
     pub virtual_time: bool,
-    /// How packets were joined, if the hosts had offloads.
+    /// How packets were joined, if the hosts used offloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offload: Option<OffloadReport>,
     /// Share of the measured interval during which a `hybrid` router was too busy to spin, in percent.
@@ -65,7 +65,7 @@ pub struct LiveReport {
     pub counters: BTreeMap<String, HostCounters>,
     /// Performance of the traffic generator.
     pub generator: GeneratorReport,
-    /// Queues of the kernel, by link.
+    /// Kernel queues, by link.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(default)]
     pub kernel_queues: BTreeMap<String, KernelQueueReport>,
@@ -90,7 +90,7 @@ const fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// One condition of a faithful run.
+/// One condition that a faithful run must meet.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Check {
@@ -142,7 +142,7 @@ pub struct OffloadReport {
     pub packets_written: u64,
 }
 
-/// A time during which the router did nothing.
+/// A period during which the router did nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Stall {
@@ -243,13 +243,13 @@ pub struct HostCounters {
 pub struct GeneratorReport {
     /// Lateness of the actions of sources and sessions.
     pub lateness: TimeDistribution,
-    /// Processor time of its thread, in percent of the run's duration.
+    /// Processor time of its thread, as a percentage of the run's duration.
     pub processor_percent: f64,
     /// Failures at the hosts' sockets, by kind.
     pub trouble: BTreeMap<&'static str, u64>,
 }
 
-/// A queue of the kernel, from the start of the run to the end of the drain.
+/// A kernel queue, from the start of the run to the end of the drain.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct KernelQueueReport {

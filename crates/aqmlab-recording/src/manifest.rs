@@ -98,7 +98,7 @@ impl LinkInfo {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StoppedBy {
-    /// the run's time was over
+    /// the run reached its full duration
     Time,
     /// enough flows completed
     Completed,

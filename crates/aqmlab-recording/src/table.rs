@@ -20,8 +20,8 @@ impl Table {
         Table { name: schema.name, columns: schema.columns.iter().map(column).collect() }
     }
 
-    /// Creates an empty table for a host that cannot measure everything: every number except those
-    /// of the columns `known` may be absent. The names and the order of the columns are those of the schema.
+    /// Creates an empty table for a host that cannot measure everything: every number except those in the
+    /// columns `known` may be absent. The names and the order of the columns are those of the schema.
     pub fn partial(schema: &Schema, known: &[&str]) -> Self {
         let column = |&(name, of): &(&'static str, Type)| {
             let of = if known.contains(&name) { of } else { of.optional().unwrap_or(of) };

@@ -110,7 +110,7 @@ impl Receiver {
 
     /// Whether no further packets will follow.
     pub fn is_over(&self) -> bool {
-        // The order matters: once the other end is gone, nothing more can enter the ring.
+        // The order of the two checks matters: once the other end is gone, nothing more can enter the ring.
         self.ring.is_abandoned() && self.ring.is_empty()
     }
 }

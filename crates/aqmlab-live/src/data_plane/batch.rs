@@ -44,7 +44,7 @@ impl Batch {
         Batch { writes: (0..MOST_WRITES).map(write).collect(), waiting: 0, offload }
     }
 
-    /// Adds a packet. There must be room for it.
+    /// Adds a packet. The batch must have room for it.
     pub fn add(&mut self, frame: &OutgoingFrame<'_>) {
         let (to, ports) = (frame.to.number(), ports(frame.octets));
         let of_connection = |write: &&mut Write| write.to == to && write.ports == ports;

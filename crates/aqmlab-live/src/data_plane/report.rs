@@ -45,7 +45,7 @@ pub struct OffloadCounts {
     pub packets_written: u64,
 }
 
-/// A time during which the loop stood still.
+/// A period during which the loop stood still.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stall {
     /// When it began.

@@ -78,7 +78,8 @@ impl Counters {
         self.0.iter().filter(|&(_, &count)| count > 0).map(|(name, &count)| (name.as_str(), count))
     }
 
-    /// Adds the counters in pairs of lines, which hold names and then values, each after the table's name.
+    /// Adds the counters in pairs of lines: the first line holds names, the second values, and both begin
+    /// with the table's name.
     fn add_tables(&mut self, text: &str) {
         let lines: Vec<&str> = text.lines().collect();
         for pair in lines.chunks_exact(2) {

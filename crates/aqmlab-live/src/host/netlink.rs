@@ -195,7 +195,7 @@ impl Request {
         request
     }
 
-    /// Returns a request to give an interface an address in a network without any other address.
+    /// Returns a request to give an interface an address with a full-length prefix (/32 or /128).
     pub fn add_address(index: u32, address: IpAddr) -> Self {
         let mut request = Request::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
         let octets = octets(address);

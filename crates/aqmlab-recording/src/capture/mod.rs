@@ -126,7 +126,7 @@ pub struct CapturedPackets {
 }
 
 impl CaptureReport {
-    /// Returns the number of all missing packets.
+    /// Returns the total number of missing packets.
     pub fn missed(&self) -> u64 {
         self.ports.iter().map(|port| port.missed).sum()
     }
@@ -294,7 +294,8 @@ impl Capture {
     }
 }
 
-/// Writes `queueing delay 1234567 ns, marked early`: first the delay, then other properties.
+/// Writes, for example, `queueing delay 1234567 ns, marked early`: first the delay, then the packet's other
+/// properties.
 fn describe(comment: &mut String, packet: &PacketAtPort, len: u32) {
     let mut say = |text: std::fmt::Arguments<'_>| comment.write_fmt(text).expect("a string accepts any text");
     say(format_args!("queueing delay {} ns", packet.waited.as_ns()));

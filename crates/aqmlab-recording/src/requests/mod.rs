@@ -32,7 +32,7 @@ use crate::streamed::{StreamedTable, TableWriter};
 use crate::table::Table;
 
 /// Bands of sizes whose upper ends grow by a constant factor: below `first`, below `first` times the factor,
-/// and so on. The last has no upper end.
+/// and so on. The last band has no upper end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SizeBands {
     /// The smallest size of each band except the first, ascending.
@@ -59,7 +59,7 @@ impl SizeBands {
         self.starts.len() + 1
     }
 
-    /// Returns the number of the band of this size.
+    /// Returns the number of the band to which this size belongs.
     pub fn of(&self, size: Bytes) -> usize {
         self.starts.partition_point(|&start| start <= size)
     }
@@ -234,7 +234,8 @@ impl RequestRecorder {
     }
 }
 
-/// Returns the tables of these schemas; in the histograms, `kind` names the times of completed exchanges.
+/// Returns the tables of these schemas; `kind` is the name that the histograms use for the times of completed
+/// exchanges.
 fn tables(
     bands: &SizeBands,
     classes: Vec<Option<Class>>,
