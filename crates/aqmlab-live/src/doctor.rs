@@ -160,8 +160,8 @@ fn processor_count(count: Option<usize>) -> Finding {
     )
 }
 
-/// Every kernel has `reno`, so a kernel with a single control has only `reno`, whereas scenarios may request
-/// others.
+/// Every kernel has `reno`, so a kernel with a single congestion control has only `reno`, whereas scenarios
+/// may request others.
 fn congestion_controls(names: &[String]) -> Finding {
     let finding = if names.is_empty() { "none known".into() } else { names.join(", ") };
     Finding::unless(

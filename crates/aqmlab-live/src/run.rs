@@ -77,7 +77,7 @@ pub struct RunProgress {
     pub lateness_max: Span,
 }
 
-/// The ratio of the limit of lateness to the time for which packets in a busy router wait for others. It
+/// The ratio of the limit on lateness to the time for which packets in a busy router wait for others. It
 /// leaves most of the limit to the machine's own delays.
 const SHARE: u64 = 4;
 /// Time for the threads to start before the run's clock starts.

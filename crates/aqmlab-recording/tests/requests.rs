@@ -215,7 +215,7 @@ fn the_order_in_which_ends_are_reported_changes_nothing() {
     let tables = |ends: &mut dyn Iterator<Item = &(Exchange, Instant)>| {
         let mut recorder = recorder(20);
         for (exchange, at) in ends {
-            // Exchanges of one user differ in their connection.
+            // Each exchange of a user is on another connection.
             let serial = (exchange.start.as_ns() / 50) as u32;
             let of = Identity { serial, ..exchange.of };
             recorder.ended(&Exchange { of, ..*exchange }, Ending::Completed, *at);

@@ -344,8 +344,8 @@ impl Router {
             && tcp_payload(octets).is_some_and(|segment| segment.syn)
     }
 
-    /// Assigns rows to the announced connections: gives each row the connection's own pipes and forgets the
-    /// bytes delivered before.
+    /// Assigns rows to the announced connections: gives each row the connection's own pipes, and forgets
+    /// which bytes of earlier connections were delivered.
     fn take_in_announced(&mut self) {
         let Some(announced) = &mut self.announced else { return };
         while let Ok(mut announcement) = announced.pop() {
@@ -515,7 +515,7 @@ fn check_pipes(plan: &Plan, routes: &Routes) -> Result<(), LiveError> {
     )))
 }
 
-/// Returns an empty stage of these pipes with room for all frames.
+/// Returns an empty stage that consists of these pipes and has room for all frames.
 fn stage(pipes: Vec<Pipe>, budget: &FrameBudget) -> Stage {
     let mut stage: Stage =
         DelayStage::new(pipes, |frame| frame.pipe as usize, Packets::new(budget.frames as u64));

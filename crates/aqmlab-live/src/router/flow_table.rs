@@ -21,7 +21,7 @@ pub struct FlowTable {
 struct ClassRows {
     /// Number of client ports, which is also the number of the row for packets of no connection.
     rows: u32,
-    /// Port at which the class's server listens.
+    /// Port on which the class's server listens.
     server_port: u16,
     /// Number of flows of the class, which is also the number of the books for packets of no flow.
     flows: u32,
@@ -53,9 +53,9 @@ pub const LEAVING: usize = 1;
 impl FlowTable {
     /// Returns the table for `plan`, with `rows` client ports per class, and the pipes of the two stages. In
     /// each stage, the pipes of the links come first, with their propagation delays; those of the rows
-    /// follow, by class, row, and place on the path. The pipes of lists are drawn from the seed as the
-    /// simulator draws its links; those of other populations are drawn when their connections are announced.
-    /// `None` if there are 2^32 pipes or flows, or more.
+    /// follow, by class, row, and place on the path. The pipes of listed flows are drawn from the seed, as in
+    /// the simulator; those of other populations are drawn when their connections are announced. `None` if
+    /// there are 2^32 pipes or flows, or more.
     pub fn new(plan: &Plan, routes: &Routes, rows: &[u32], seed: u64) -> Option<(Self, [Vec<Pipe>; 2])> {
         let of_links: Vec<Pipe> = plan.links.iter().map(|link| Pipe::new(link.delay)).collect();
         let mut pipes = [of_links.clone(), of_links];

@@ -107,7 +107,7 @@ impl FrameStore {
             return frame.wire_len().get();
         };
         match tcp_payload(self.pool.frame(&frame.slot, frame.len())).filter(|_| !is_stale) {
-            // Segments that leave before the SYN belong to an earlier connection with the client port.
+            // Segments that leave before the SYN belong to an earlier connection with the same client port.
             Some(segment) if segment.syn || streams[host.side as usize].has_begun() => {
                 streams[host.side as usize].pass(segment.seq, segment.syn, segment.len).into()
             }

@@ -113,7 +113,7 @@ impl Router {
         let (read, refused) = (sum(|host| host.read.packets), sum(HostBooks::refused));
         if read != refused + store.fates.sent.packets.get() {
             return wrong(format!(
-                "{read} packets were read, but {refused} were refused and {} let in",
+                "{read} packets were read, but {refused} were refused and {} accepted",
                 store.fates.sent.packets
             ));
         }
