@@ -56,8 +56,8 @@ impl Capacity {
     /// at 250 Mbit/s, on a machine with 4.3 us per packet and 9.6 us per wake-up, this makes 18.7 us per
     /// packet.) At higher rates, packets that leave within `gather` of each other are written together: the
     /// router then wakes nine times in four intervals of length `gather`, and its own work for each packet
-    /// becomes significant. With offloads, the measurement uses the longest super-segments, whereas a run
-    /// uses shorter ones.
+    /// becomes significant. With offloads, a packet costs more in a run than in the measurement, because a
+    /// run's super-segments are shorter.
     ///
     /// On a machine with 3 us per packet, 17 us per wake-up and a `gather` of 100 us, the router took 54, 67,
     /// 70 and 76 % of a processor at 37, 50, 62 and 87 thousand packets per second. With offloads and 0.45 us

@@ -49,8 +49,8 @@ pub struct Observed {
     pub hidden_drops: Vec<(String, u64)>,
     /// Connections and datagrams that failed at their hosts' sockets, by kind of failure.
     pub at_sockets: Vec<(String, u64)>,
-    /// Number of packets that the router has handed to hosts, where joined segments count as one, and number
-    /// of packets that the hosts' interfaces have counted.
+    /// The number of packets that the router has handed to hosts, with joined segments counted as one packet,
+    /// and the number that the hosts' interfaces have counted.
     pub handed_over: (u64, u64),
     /// For each host, the number of packets that the router handed to it with the mark CE, and the number of
     /// such packets that its kernel counted.

@@ -10,7 +10,7 @@ use crate::machine::Machine;
 use crate::open_connections;
 use crate::router::client_ports;
 
-/// Descriptors that a class needs besides its flows: two namespaces, two devices, a server.
+/// Descriptors that a class needs besides those of its flows: two namespaces, two devices, a server.
 const PER_CLASS: u64 = 5;
 /// Descriptors for everything else: standard input and output, libraries, epoll instances, a recording's
 /// files.
@@ -51,7 +51,7 @@ fn check_access(plan: &Plan) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// Returns a sentence for each quantity that a live run of the plan does not record.
+/// Returns a sentence for each quantity that the plan requests but a live run does not record.
 pub fn remarks(plan: &Plan) -> Vec<String> {
     let mut remarks = Vec::new();
     if !plan.record.trace.is_empty() {
@@ -135,7 +135,7 @@ mod tests {
         };
         let refusal = source("cbr", "999kbit").unwrap_err().to_string();
         assert!(refusal.contains("`1Mbit`") && refusal.contains("`999kbit`"), "{refusal}");
-        // The source is silent half of the time; the packets that wait are then sent.
+        // The source is silent half of the time; waiting packets are sent then.
         assert!(source("on_off_udp", "501kbit").is_ok());
         assert!(source("on_off_udp", "499kbit").is_err());
         for enough in ["1Mbit", "none"] {

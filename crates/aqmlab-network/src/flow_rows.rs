@@ -17,7 +17,7 @@ pub struct FlowRow<T = u64> {
     pub index: u32,
     /// When it started.
     pub start: Instant,
-    /// The time at which its receiver had received everything, if it did.
+    /// The time at which its receiver had received everything; `None` if it never had.
     pub end: Option<Instant>,
     /// Twice the propagation delay of its path and its own links.
     pub base_rtt: Span,

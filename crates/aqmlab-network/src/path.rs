@@ -1,8 +1,8 @@
 //! The path of a class through the network, and each flow's own pipes on it.
 //!
 //! The simulator and the live router move a packet along the same hops, through pipes with the same
-//! arithmetic and the same draws. The simulator does so by means of events; the live router holds it in a
-//! `DelayStage` of `aqmlab-qdisc` until it is due.
+//! arithmetic and the same draws. The simulator does so by means of events; the live router holds the packet
+//! in a `DelayStage` of `aqmlab-qdisc` until it is due.
 
 use aqmlab_qdisc::{Loss, Pipe};
 use aqmlab_scenario::{ClassPlan, Edge, Plan, StagePlace, base_rtt};
@@ -120,8 +120,8 @@ impl<'a> FlowPath<'a> {
         self.access_delay
     }
 
-    /// Returns the losses at the entrance of the sender's access link (see `ClassPlan::access_loss`), if
-    /// there are any.
+    /// Returns the random losses at the entrance of the sender's access link (see `ClassPlan::access_loss`),
+    /// if there are any.
     pub fn access_losses(&self) -> Option<Loss> {
         self.class().access_losses(self.of?.index(), self.seed)
     }

@@ -122,7 +122,7 @@ fn begin() -> Instant {
 }
 
 /// Does `work` without the interpreter lock, which it acquires for each progress report. An exception that
-/// Python then raises stops `work`.
+/// Python raises during such a report stops `work`.
 fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
@@ -155,7 +155,7 @@ fn tell(py: Python<'_>, callback: Option<&Py<PyAny>>, now: &RunProgress) -> PyRe
     callback.call1(py, (dict,)).map(|_| ())
 }
 
-/// Reports tc's message at the place in the scenario that defines the queue refused by tc.
+/// Converts tc's refusal of a queue into an error of the scenario, at the place that defines the queue.
 fn refused_by_tc(py: Python<'_>, plan: &Plan, link: usize, error: &LiveError, file_name: &str) -> PyErr {
     let place = plan.links[link].only_live.clone();
     let problems = place.map(|place| Problem { message: error.to_string(), ..place }).into_iter().collect();

@@ -33,8 +33,8 @@ pub(crate) fn schema(of: &str) -> PyResult<String> {
     Ok(format!("{schema:#}"))
 }
 
-/// Returns the whole number of units that a quantity in the notation of scenarios denotes:
-/// `quantity("10Mbit", "bps")` is 10,000,000. The units are `ns`, `bps`, `bytes` and `packets`.
+/// Converts a quantity in the notation of scenarios into a whole number of units: `quantity("10Mbit", "bps")`
+/// is 10,000,000. The units are `ns`, `bps`, `bytes` and `packets`.
 #[pyfunction]
 pub(crate) fn quantity(text: &str, unit: &str) -> PyResult<u64> {
     let parsed = match unit {
@@ -47,7 +47,7 @@ pub(crate) fn quantity(text: &str, unit: &str) -> PyResult<u64> {
     parsed.map_err(|error| UsageError::new_err(error.to_string()))
 }
 
-/// Returns a whole number of units in the notation of scenarios: `quantity_text(10_000_000, "bps")` is
+/// Writes a whole number of units in the notation of scenarios: `quantity_text(10_000_000, "bps")` is
 /// `10Mbit`.
 #[pyfunction]
 pub(crate) fn quantity_text(value: u64, unit: &str) -> PyResult<String> {

@@ -33,7 +33,7 @@ pub(crate) struct Job<'a> {
 pub(crate) struct CaptureChoice {
     /// Indices of the links.
     pub(crate) links: Vec<usize>,
-    /// Number of bytes to capture of each packet.
+    /// Number of bytes to capture per packet.
     pub(crate) snap: u32,
 }
 

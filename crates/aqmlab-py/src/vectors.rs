@@ -83,7 +83,7 @@ fn vectors_of(
     let vectors = vectors.map_err(UsageError::new_err)?;
     if vectors.is_empty() {
         return Err(UsageError::new_err(format!(
-            "no connection of `{}` opens by {}; write a longer duration",
+            "no connection of `{}` opens by {}; choose a longer duration",
             class.name,
             until.saturating_since(Instant::ZERO)
         )));

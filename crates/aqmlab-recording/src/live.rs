@@ -1,5 +1,5 @@
-//! A manifest's description of a live run: its faithfulness, the load of the machine, and the
-//! settings of its kernels.
+//! A manifest's description of a live run: its faithfulness, the load of the machine, and the settings of the
+//! hosts' kernels.
 //!
 //! Plain data with the unit in each name, as in the manifest's object `live`. No digest includes
 //! it.
@@ -26,7 +26,7 @@ pub struct LiveReport {
     pub lateness: TimeDistribution,
     /// The first stalls of the router, at most 64.
     pub stalls: Vec<Stall>,
-    /// The number of all stalls.
+    /// The total number of stalls.
     pub stall_count: u64,
     /// The longest of all stalls.
     pub longest_stall_ns: u64,
@@ -51,7 +51,7 @@ pub struct LiveReport {
     pub frames: Frames,
     /// Largest number of packets in the network at the same time.
     pub most_held: u64,
-    /// Losses outside the disciplines.
+    /// Losses that no discipline caused.
     pub drops: LiveDrops,
     /// Congestion marks over the whole run.
     pub marks: LiveMarks,
@@ -75,7 +75,7 @@ pub struct LiveReport {
     /// Why there is no file of captured packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capture_failure: Option<CaptureStopped>,
-    /// Round trips between two hosts without any router, just before the run.
+    /// Round-trip times between two hosts without any router, measured just before the run.
     pub ping: TimeDistribution,
     /// Packet rate that this machine can handle.
     pub capacity: CapacityReport,
@@ -197,7 +197,7 @@ pub struct LiveDrops {
     pub still_held: u64,
 }
 
-/// Congestion marks over the whole run, in delivered packets.
+/// Congestion marks on delivered packets, over the whole run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct LiveMarks {

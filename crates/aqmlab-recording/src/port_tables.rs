@@ -34,8 +34,8 @@ pub struct PortRecord {
     pub law: Table,
 }
 
-/// Counters of a port, which samples show as differences. Differences use wrapping arithmetic: when the books
-/// restart, the counters carried over become negative.
+/// Counters of a port; a sample contains their increases since the previous sample. Differences use wrapping
+/// arithmetic: when the books restart, the counters carried over become negative.
 #[derive(Clone, Copy, Default)]
 struct Counters {
     arrivals_packets: u64,

@@ -50,7 +50,7 @@ impl Table {
     /// Appends a row, with values in the order of the schema.
     ///
     /// # Panics
-    /// If the row does not fit the schema in number or types, which is a mistake in the host's
+    /// If the number or the types of the row's values do not fit the schema, which is a mistake in the host's
     /// code.
     pub fn push<'a>(&mut self, row: impl IntoIterator<Item = Cell<'a>>) {
         let mut columns = self.columns.iter_mut();

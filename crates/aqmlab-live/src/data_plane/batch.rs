@@ -63,7 +63,7 @@ impl Batch {
         self.waiting += 1;
     }
 
-    /// Whether the batch is full, so that the next packet may not fit.
+    /// Whether the batch is so full that the next packet might not fit.
     pub const fn is_full(&self) -> bool {
         self.waiting == MOST_WRITES
     }
@@ -73,7 +73,7 @@ impl Batch {
         Some(self.writes[..self.waiting].first()?.due[0].0)
     }
 
-    /// Number of packets that wait.
+    /// Number of waiting packets.
     pub fn packets(&self) -> usize {
         self.writes[..self.waiting].iter().map(|write| write.due.len()).sum()
     }

@@ -17,8 +17,8 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 pub struct Clock {
     /// Nanoseconds of CLOCK_MONOTONIC at the origin.
     origin: u64,
-    /// Time by which CLOCK_BOOTTIME, which continues while the machine is suspended, was ahead of
-    /// CLOCK_MONOTONIC at the origin.
+    /// Lead of CLOCK_BOOTTIME over CLOCK_MONOTONIC at the origin. CLOCK_BOOTTIME continues while the machine
+    /// is suspended.
     boot_ahead: u64,
 }
 

@@ -246,7 +246,8 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         let counts = &mut self.sink.report.offload;
         counts.reads += 1;
         counts.packets_read += packets;
-        // Reading from all devices may take longer than the time for which packets may wait.
+        // Reading from all devices may take longer than packets may wait, so overdue packets are written
+        // here.
         if self.sink.batch.oldest().is_some_and(|at| at + self.settings.gather <= now) {
             self.out().write_batch();
         }

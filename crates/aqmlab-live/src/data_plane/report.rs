@@ -92,9 +92,10 @@ impl DataPlaneReport {
     }
 }
 
-/// Above this share of a window, the loop stops spinning: once a real-time thread has used 95 % of a second
-/// (`sched_rt_runtime_us`), the kernel stops it for the rest of that second, and all work waits. The share is
-/// below the 70 % allowed in a faithful run, because spinning alone must not make a run unfaithful.
+/// If the thread uses the processor for more than this share of a window, the loop stops spinning: once a
+/// real-time thread has used 95 % of a second (`sched_rt_runtime_us`), the kernel stops it for the rest of
+/// that second, and all work waits. The share is below the 70 % allowed in a faithful run, because spinning
+/// alone must not make a run unfaithful.
 const MOST: f64 = 0.6;
 /// Time before the loop tries to spin again: spinning again right after the first calm window would only
 /// restore the load that stopped the spinning.

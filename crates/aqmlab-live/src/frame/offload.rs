@@ -222,7 +222,7 @@ fn split_tcp(packet: &mut [u8], layout: Layout, size: usize, mut each: impl FnMu
     }
 }
 
-/// Completes the checksum of a packet whose sender left it to the device. A position outside the packet is
+/// Completes a checksum that the packet's sender has left to the device. A position outside the packet is
 /// ignored.
 fn complete_checksum(packet: &mut [u8], header: OffloadHeader) {
     let from = usize::from(header.checksum_from);

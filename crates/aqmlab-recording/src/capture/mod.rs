@@ -1,11 +1,11 @@
-//! Records the packets of a port, in addition to the tables, in a pcapng file for Wireshark, tshark and
-//! similar programs.
+//! Records the packets at a port in a pcapng file for Wireshark, tshark and similar programs, in addition to
+//! the tables.
 //!
-//! A host reports each packet once per port, with its first bytes: when its transmission begins, or when it
-//! is dropped. [`Capture`] writes the packet at once, so a capture needs constant memory. Properties that are
-//! not visible in the bytes (the waiting time, the reason for a mark or drop) are in the packet's comment. If
-//! a capture cannot be written, its file is removed at once, so that the disk has room for the rest of the
-//! recording.
+//! A host reports each packet once per port, with its first bytes, either when its transmission begins or
+//! when it is dropped. [`Capture`] writes the packet at once, so a capture needs constant memory. Properties
+//! that are not visible in the bytes (the waiting time, the reason for a mark or drop) are in the packet's
+//! comment. If a capture cannot be written, its file is removed at once, so that the disk has room for the
+//! rest of the recording.
 
 mod pcapng;
 
@@ -24,7 +24,7 @@ use pcapng::{Direction, Interface, PcapngWriter, Record, Statistics};
 /// The name of the file in a recording's directory.
 pub const FILE_NAME: &str = "packets.pcapng";
 
-/// Default number of bytes kept of each packet: all headers, and just enough payload to recognise the packet.
+/// Default number of bytes kept per packet: all headers, and just enough payload to recognise the packet.
 pub const DEFAULT_SNAP: u32 = 128;
 
 /// Bytes between two writes to the disk.
@@ -205,7 +205,7 @@ impl Capture {
         })
     }
 
-    /// Writes a packet. After an error, it only counts the packet: [`Capture::finish`] reports the error.
+    /// Writes a packet. After an error, packets are only counted; [`Capture::finish`] reports the error.
     pub fn note(&mut self, packet: &PacketAtPort, frame: Frame<'_>) {
         self.noted[packet.port as usize] += 1;
         let Some(file) = &mut self.file else { return };
@@ -242,7 +242,7 @@ impl Capture {
         self.noted.len()
     }
 
-    /// Returns the number of bytes kept of each packet.
+    /// Returns the number of bytes kept per packet.
     pub const fn snap(&self) -> usize {
         self.snap as usize
     }
@@ -253,7 +253,7 @@ impl Capture {
     }
 
     /// Completes the file at `end`, or at the time of the last packet if that is later, and adds the
-    /// statistics of each port; `missed` contains the number of packets of each port that are missing from
+    /// statistics of each port. For each port, `missed` contains the number of packets that are missing from
     /// the file. Everything written is then on the disk.
     ///
     /// # Errors

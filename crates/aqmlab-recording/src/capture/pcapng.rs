@@ -38,7 +38,7 @@ pub struct Interface<'a> {
     pub name: &'a str,
     /// Its speed.
     pub bits_per_second: u64,
-    /// Maximum number of bytes kept of each packet.
+    /// Maximum number of bytes kept per packet.
     pub snap: u32,
 }
 
