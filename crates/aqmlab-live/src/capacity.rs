@@ -28,8 +28,8 @@ count = 2
 tcp = { profile = "linux" }
 "#;
 
-/// Maximum share of its time for which the router may be busy: a busier thread falls behind at the slightest
-/// disturbance, and the kernel stops a real-time thread that exceeds 95 %.
+/// Maximum share of the time during which the router may be busy: a busier thread falls behind at the
+/// slightest disturbance, and the kernel stops a real-time thread that exceeds 95 %.
 pub const MOST_DUTY: f64 = 0.7;
 
 /// Capacity of this machine.
@@ -42,7 +42,7 @@ pub struct Capacity {
     pub per_packet: Span,
     /// Processor time to fall asleep and wake up again.
     pub per_wake: Span,
-    /// Time for which a packet in a busy router waits for others, to be written together with them.
+    /// Time that a packet in a busy router waits for others, so that they are written together.
     pub gather: Span,
     /// Whether the capacity was measured with offloads.
     pub offload: bool,

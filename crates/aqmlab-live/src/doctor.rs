@@ -361,7 +361,8 @@ fn offloads(on: io::Result<Vec<&'static str>>) -> Finding {
                 "a new TUN interface has {}: packets may be longer than the MTU, or lack a checksum",
                 on.join(", ")
             ),
-            remedy: "use a kernel whose new TUN interfaces have no offloads, and report this kernel to us".into(),
+            remedy: "use a kernel whose new TUN interfaces have no offloads, and report this kernel to us"
+                .into(),
         },
         Err(error) => Finding::ok(NAME, format!("not known ({error})")),
     }

@@ -34,7 +34,7 @@ pub struct Observed {
     pub stalls: u64,
     /// Length of the longest stall.
     pub longest_stall: Span,
-    /// Share of the time for which the router's thread had a processor.
+    /// Share of the time during which the router's thread had a processor.
     pub duty: f64,
     /// 99 % of datagrams and session events were at most this late; `None` if there were none.
     pub traffic_lateness_p99: Option<Span>,
@@ -89,8 +89,8 @@ pub struct TimeScales {
     pub least_rtt: Span,
 }
 
-/// Longest time for which the router may be silent. A longer silence is a stall: frames that arrive during it
-/// have a wrong arrival time.
+/// Longest time that the router may be silent. A longer silence is a stall: frames that arrive during it have
+/// a wrong arrival time.
 pub const LONGEST_SILENCE: Span = Span::ms(10);
 
 impl TimeScales {

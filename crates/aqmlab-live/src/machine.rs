@@ -96,7 +96,7 @@ impl Machine {
         self.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     }
 
-    /// Mean number of threads that were ready to run or waited for a disk, over the last minute.
+    /// Mean number of threads that were ready to run or waiting for a disk, over the last minute.
     pub fn load(&self) -> Option<f64> {
         self.text("proc/loadavg")?.split_whitespace().next()?.parse().ok()
     }

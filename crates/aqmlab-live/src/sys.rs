@@ -62,7 +62,7 @@ pub fn set_slice(slice: Duration) -> io::Result<()> {
         size: size_of::<libc::sched_attr>() as u32,
         sched_policy: libc::SCHED_OTHER as u32,
         sched_flags: 0,
-        // The nice value of all threads of this process, which is never set.
+        // The nice value of all threads of this process, which never change it.
         sched_nice: rustix::process::getpriority_process(None).unwrap_or(0),
         sched_priority: 0,
         sched_runtime: u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX),
@@ -276,7 +276,7 @@ pub fn set_window_clamp(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes as c_int)
 }
 
-/// Makes the socket writable only while fewer than `bytes` of its bytes are still unsent.
+/// Makes the socket writable only while fewer than `bytes` bytes of its data are unsent.
 ///
 /// # Errors
 /// Any error from the operating system.

@@ -11,9 +11,8 @@ use aqmlab_units::Instant;
 
 use super::ring::{Missed, Received, Receiver};
 
-/// Time for which the thread sleeps when there is nothing to write. The data plane does not wake
-/// it: that would take a system call per packet. The ring has space for a hundred times the arrivals in this
-/// time.
+/// Time that the thread sleeps when there is nothing to write. The data plane does not wake it: that would
+/// take a system call per packet. The ring has space for a hundred times the arrivals in this time.
 const NAP: Duration = Duration::from_millis(2);
 
 /// A capture in progress.

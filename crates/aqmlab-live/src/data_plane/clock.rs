@@ -46,7 +46,7 @@ impl Clock {
         Instant::from_ns(nanoseconds(clock_gettime(ClockId::Monotonic)).saturating_sub(self.origin))
     }
 
-    /// Returns the time for which the machine has been suspended since the origin.
+    /// Returns how long the machine has been suspended since the origin.
     pub fn suspended(&self) -> Span {
         Span::ns(boot_ahead().saturating_sub(self.boot_ahead))
     }
@@ -106,7 +106,7 @@ pub trait Poller {
     /// Processor time that this thread has used.
     fn thread_time(&self) -> Span;
 
-    /// Returns the time for which the machine has been suspended.
+    /// Returns how long the machine has been suspended.
     fn suspended(&self) -> Span;
 }
 

@@ -19,8 +19,8 @@ use crate::router::{FrameSink, OutgoingFrame, Router};
 /// Maximum number of frames read from one device before the clock and the other devices are served: a sender
 /// that never pauses must not block the router's links.
 const READS: usize = 8;
-/// Maximum time for which a pass of the loop waits, so that requests are noticed soon; a much longer silence
-/// can then only be a stall.
+/// Maximum time that a pass of the loop waits, so that requests are noticed soon; a much longer silence can
+/// then only be a stall.
 const HEARTBEAT: Span = Span::ms(4);
 /// Length of the read buffer. It exceeds the length of any packet, so that a packet longer than its class
 /// allows is recognized.

@@ -17,7 +17,7 @@ pub struct DataPlaneReport {
     pub longest_stall: Span,
     /// The first stalls, at most 64; `stalls` counts all of them.
     pub first_stalls: Vec<Stall>,
-    /// Share of the time for which the thread had a processor.
+    /// Share of the time during which the thread had a processor.
     pub duty: f64,
     /// Time during which the settings allowed the thread to spin, but it did not, because it was too busy.
     pub without_spin: Span,
@@ -120,7 +120,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Returns the share of the time since `before` for which the thread used the processor.
+    /// Returns the share of the time since `before` during which the thread used the processor.
     fn share_since(self, before: Reading) -> f64 {
         let wall = self.now.saturating_since(before.now).as_secs_f64();
         if wall > 0.0 { self.used.saturating_sub(before.used).as_secs_f64() / wall } else { 0.0 }
@@ -160,7 +160,7 @@ impl Duty {
         self.measured = Some(reading);
     }
 
-    /// Returns the share of the measured interval, up to this reading, for which the thread used the
+    /// Returns the share of the measured interval, up to this reading, during which the thread used the
     /// processor; zero if the interval has not begun.
     pub fn measured(&self, reading: Reading) -> f64 {
         self.measured.map_or(0.0, |begun| reading.share_since(begun))

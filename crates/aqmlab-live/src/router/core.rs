@@ -46,7 +46,7 @@ pub struct Router {
     announced: Option<Consumer<Announcement>>,
     largest: Vec<usize>,
     condition: Option<QueueStop>,
-    /// Time for which events inside the router may wait: none of them makes a frame leave within that time.
+    /// Time that events inside the router may wait: none of them makes a frame leave within that time.
     slack: Span,
     least_round_trip: Span,
     now: Instant,

@@ -111,8 +111,8 @@ impl FlowTable {
         tenant.is_some_and(|tenant| tenant.tenancy != owner.tenancy)
     }
 
-    /// Returns the number, within its stage, of the n-th pipe of an owner's row. If the owner has left, the
-    /// row for packets of no connection takes its place.
+    /// Returns the number, within its stage, of the n-th pipe of an owner's row. If the client port has a new
+    /// owner, the row for packets of no connection takes the row's place.
     #[inline]
     pub fn pipe(&self, class: usize, owner: Owner, which: u8) -> u32 {
         let row = if self.is_stale(class, owner) { self.classes[class].rows } else { owner.row };
@@ -124,7 +124,7 @@ impl FlowTable {
         self.classes[class].pipe(row, which)
     }
 
-    /// Returns the shortest delay that the n-th pipe of a row of a class may have.
+    /// Returns the shortest delay that the n-th pipe may have in any row of a class.
     pub fn least_delay(
         &self,
         plan: &Plan,

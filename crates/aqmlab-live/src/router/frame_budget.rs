@@ -127,7 +127,7 @@ fn frames(plan: &Plan) -> (u64, u64) {
     (with(1.0).min(*FRAMES.end()), with(2.0).clamp(*FRAMES.start(), *FRAMES.end()))
 }
 
-/// Returns the mean round-trip time of a class: that over its path and access links, plus what its delay
+/// Returns the mean round-trip time of a class: the time for its path and access links, plus what its delay
 /// stages add.
 pub fn own_round_trip(plan: &Plan, class: usize) -> Span {
     let access = plan.classes[class].access.as_ref().map_or(Span::ZERO, |access| access.rtt.mean());

@@ -198,7 +198,7 @@ impl Generator<'_> {
         self.populations.flow_ended(flow.row());
         self.populations.give_back(key.class.into(), key.row, now);
         if let (Body::Tcp(connection), ConnectionEvent::Failed) = (flow.body, how) {
-            // Otherwise, later packets of this end would reach the next connection of the client port.
+            // Otherwise, later packets of this end would reach the next connection that uses the client port.
             connection.abort();
         }
     }
