@@ -1,5 +1,5 @@
 //! Packets per second that this machine can carry, measured just before a run and compared with the number
-//! that the run's plan sends.
+//! that the hosts of the run's plan send.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -53,7 +53,7 @@ impl Capacity {
     ///
     /// When packets come one by one, the router wakes for each departure and for every second arrival; the
     /// other arrivals are responses to packets that it has just written, and need no wake-up. (For example,
-    /// at 250 Mbit/s, on a machine with 4.3 us per packet and 9.6 us per wake-up, this makes 18.7 us per
+    /// at 250 Mbit/s, on a machine with 4.3 us per packet and 9.6 us per wake-up, this adds up to 18.7 us per
     /// packet.) At higher rates, packets that leave within `gather` of each other are written together: the
     /// router then wakes nine times in four intervals of length `gather`, and its own work for each packet
     /// becomes significant. With offloads, a packet costs more in a run than in the measurement, because a
@@ -75,7 +75,7 @@ impl Capacity {
         self.rate_at(1.0)
     }
 
-    /// Returns the maximum number of packets per second that a plan may send.
+    /// Returns the maximum number of packets per second that the hosts of a plan may send.
     pub fn limit(&self) -> f64 {
         self.rate_at(MOST_DUTY)
     }

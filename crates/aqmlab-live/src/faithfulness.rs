@@ -52,8 +52,8 @@ pub struct Observed {
     /// The number of packets that the router has handed to hosts, with joined segments counted as one packet,
     /// and the number that the hosts' interfaces have counted.
     pub handed_over: (u64, u64),
-    /// For each host, the number of packets that the router handed to it with the mark CE, and the number of
-    /// such packets that its kernel counted.
+    /// For each host, the number of CE-marked packets that the router handed to it, and the number of such
+    /// packets that its kernel counted.
     pub marks: Vec<(u64, u64)>,
     /// Measurements of the kernel queues.
     pub kernels: Vec<KernelObserved>,

@@ -1,5 +1,5 @@
-//! System calls that have no safe wrapper elsewhere: namespaces, real-time scheduling, TUN devices, options
-//! of sockets. The only file of this crate with `unsafe`; each block states why it is sound.
+//! System calls that have no safe wrapper elsewhere: namespaces, real-time scheduling, TUN devices, socket
+//! options. The only file of this crate with `unsafe`; each block states why it is sound.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -33,7 +33,7 @@ pub fn unshare_net() -> io::Result<()> {
 fn unshare(flags: UnshareFlags) -> io::Result<()> {
     debug_assert!(!flags.contains(UnshareFlags::FILES));
     // SAFETY: the call is unsafe because of `FILES`: with that flag, this thread would no longer share the
-    // table of descriptors with the threads that own the descriptors. No set of flags here contains it.
+    // file descriptor table with the threads that own the descriptors. No set of flags here contains it.
     unsafe { unshare_unsafe(flags) }.map_err(io::Error::from)
 }
 
@@ -174,7 +174,7 @@ pub fn offloads(name: &str) -> io::Result<Vec<&'static str>> {
 
 /// Returns the name in the form that it has at the beginning of a `struct ifreq`.
 fn interface_name(name: &str) -> [c_char; IFNAMSIZ] {
-    assert!(name.len() < IFNAMSIZ, "the name of an interface ends in a zero within {IFNAMSIZ} bytes");
+    assert!(name.len() < IFNAMSIZ, "an interface's name and its final zero fit into {IFNAMSIZ} bytes");
     let mut octets = [0; IFNAMSIZ];
     for (to, from) in octets.iter_mut().zip(name.bytes()) {
         *to = from as c_char;

@@ -28,7 +28,7 @@ pub struct LiveReport {
     pub stalls: Vec<Stall>,
     /// The total number of stalls.
     pub stall_count: u64,
-    /// The longest of all stalls.
+    /// The length of the longest stall.
     pub longest_stall_ns: u64,
     /// Processor time of the router's thread, as a percentage of the run's duration.
     pub duty_percent: f64,
@@ -49,7 +49,7 @@ pub struct LiveReport {
     pub without_spin_percent: f64,
     /// Frames read from the hosts.
     pub frames: Frames,
-    /// Largest number of packets in the network at the same time.
+    /// Maximum number of packets in the network at the same time.
     pub most_held: u64,
     /// Losses that no discipline caused.
     pub drops: LiveDrops,
@@ -301,9 +301,9 @@ pub struct CapacityReport {
     pub per_wake_ns: Option<u64>,
     /// Packet rate that a whole processor could handle.
     pub packets_per_s: Option<f64>,
-    /// Largest packet rate that a plan may have.
+    /// Maximum packet rate that a plan may have.
     pub limit_packets_per_s: Option<f64>,
-    /// Largest packet rate of this plan.
+    /// Maximum packet rate of this plan.
     pub demand_packets_per_s: f64,
 }
 

@@ -7,7 +7,7 @@ use crate::schema::Schema;
 /// A table of a recording, built row by row and held column by column.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table {
-    /// Its name, also the stem of its file.
+    /// Its name, which is also the stem of its file name.
     pub name: &'static str,
     /// Its columns, all of the same length.
     pub columns: Vec<Column>,

@@ -92,7 +92,7 @@ pub fn parse(bytes: &[u8]) -> Result<Headers, Malformed> {
 pub struct TcpPayload {
     /// The sequence number in its header.
     pub seq: u32,
-    /// Whether the segment has the flag SYN.
+    /// Whether the segment's SYN flag is set.
     pub syn: bool,
     /// Number of octets of payload.
     pub len: u32,

@@ -63,7 +63,7 @@ impl Counters {
         self.0.get(name).copied().unwrap_or(0)
     }
 
-    /// Returns the number of packets that arrived with the mark CE, in both versions of IP.
+    /// Returns the number of CE-marked packets that arrived, over IPv4 and IPv6 together.
     pub fn marked_in(&self) -> u64 {
         self.get("IpExt.InCEPkts") + self.get("Ip6.InCEPkts")
     }

@@ -33,7 +33,7 @@ pub struct Stack {
     pub remarks: Vec<String>,
 }
 
-/// Options of the sockets of connections.
+/// Socket options of the connections.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TcpSockets {
     /// Name of the congestion control.
@@ -68,7 +68,7 @@ impl Datagrams {
 
 /// Length of the IPv4 and TCP headers without options.
 const TCP_IPV4: u32 = 40;
-/// Length of the time stamps option, padding included (RFC 7323, appendix A).
+/// Length of TCP's Timestamps option, padding included (RFC 7323, appendix A).
 const TIMESTAMPS: u32 = 12;
 /// RFC 8200, 5: no link that carries IPv6 has a smaller MTU, and Linux does not run IPv6 over a link with a
 /// smaller one.

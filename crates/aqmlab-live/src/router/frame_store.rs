@@ -28,7 +28,7 @@ pub struct OutgoingFrame<'a> {
     pub octets: &'a [u8],
 }
 
-/// Receives the frames that leave the network, in the order of time.
+/// Receives the frames that leave the network, in chronological order.
 pub trait FrameSink {
     /// Receives a frame that leaves.
     fn leave(&mut self, leaving: OutgoingFrame<'_>);
@@ -47,7 +47,7 @@ pub struct FrameAtPort<'a> {
     pub octets: &'a [u8],
 }
 
-/// An observer that is notified of every frame at every port, in the order of time. It is called during the
+/// An observer that is notified of every frame at every port, in chronological order. It is called during the
 /// run and therefore must not block; it may allocate.
 pub trait FrameObserver: for<'a> Observer<FrameAtPort<'a>> + Send {}
 

@@ -16,7 +16,7 @@ pub const OPTIONAL: &[&str] =
 /// Errors at sockets, counted in flows or datagrams. No such error ends a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SocketErrors {
-    /// Connections that could not be opened within the stack's number of attempts.
+    /// Connections that could not be opened within the number of attempts that the stack makes.
     pub timed_out: u64,
     /// Connections that no server accepted.
     pub refused: u64,

@@ -75,7 +75,7 @@ fn set(socket: &OwnedFd, at: SocketAddr, options: &TcpSockets) -> io::Result<()>
     }
 }
 
-/// Opens the socket at which the datagrams of a class arrive.
+/// Opens the socket on which the datagrams of a class arrive.
 ///
 /// # Errors
 /// Any error from the operating system.

@@ -27,7 +27,7 @@ pub const FILE_NAME: &str = "packets.pcapng";
 /// Default number of bytes kept per packet: all headers, and just enough payload to recognise the packet.
 pub const DEFAULT_SNAP: u32 = 128;
 
-/// Bytes between two writes to the disk.
+/// Number of bytes that are buffered before a write to the disk.
 const BUFFER: usize = 1 << 18;
 
 /// A port that is captured.

@@ -84,7 +84,7 @@ pub struct RequestSettings {
     pub fetches_pages: Vec<bool>,
     /// The size bands of responses.
     pub bands: SizeBands,
-    /// Largest number of completed exchanges in the sample of each class.
+    /// Maximum number of completed exchanges in the sample of each class.
     pub sample: usize,
 }
 
