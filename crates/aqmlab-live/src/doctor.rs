@@ -212,8 +212,8 @@ fn real_time(machine: &Machine) -> Finding {
     }
 }
 
-/// Half of the transmission time of a full packet at 10 Mbit/s: the limit for a faithful run at
-/// that rate.
+/// Half of the transmission time of a full-sized packet at 10 Mbit/s: the limit for a faithful run at that
+/// rate.
 const LATE: Span = Span::us(600);
 
 /// Lets a thread sleep for a millisecond 200 times; returns how late it woke each time, in ascending order.

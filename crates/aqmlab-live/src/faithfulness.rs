@@ -24,7 +24,7 @@ pub struct Faithfulness {
 /// Measurements of a run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Observed {
-    /// The measured interval; zero if the run ended in its warm-up.
+    /// The length of the measured interval; zero if the run ended during its warm-up.
     pub measured: Span,
     /// Packets that left the network in the measured interval.
     pub left: u64,
@@ -47,7 +47,7 @@ pub struct Observed {
     pub no_room: u64,
     /// Packets lost within the hosts, by place.
     pub hidden_drops: Vec<(String, u64)>,
-    /// Connections and datagrams that failed at their hosts' sockets, by kind of failure.
+    /// Connections and datagrams that failed on their hosts' sockets, by kind of failure.
     pub at_sockets: Vec<(String, u64)>,
     /// The number of packets that the router has handed to hosts, with joined segments counted as one packet,
     /// and the number that the hosts' interfaces have counted.
@@ -118,7 +118,7 @@ impl TimeScales {
     }
 }
 
-/// Returns the size of a full packet of a class of connections, or the mean packet size of a class of
+/// Returns the size of a full-sized packet of a class of connections, or the mean packet size of a class of
 /// datagrams.
 fn packet_of(workload: &Workload) -> Bytes {
     match workload {
@@ -185,7 +185,7 @@ fn carried(observed: &Observed, interrupted: bool) -> Check {
     let sentence = if passed {
         format!("{} packets were carried in the measured interval", observed.left)
     } else if interrupted && observed.measured.is_zero() {
-        "interrupted in the warm-up, so nothing was measured".to_owned()
+        "interrupted during the warm-up, so nothing was measured".to_owned()
     } else {
         "no packet was carried in the measured interval".to_owned()
     };
@@ -408,7 +408,7 @@ mod tests {
         };
         assert_eq!(
             verdict(Span::ZERO, true),
-            "NOT FAITHFUL: interrupted in the warm-up, so nothing was measured (interrupted)"
+            "NOT FAITHFUL: interrupted during the warm-up, so nothing was measured (interrupted)"
         );
         for (measured, interrupted) in [(Span::s(1), true), (Span::ZERO, false)] {
             assert!(verdict(measured, interrupted).contains("no packet was carried"));

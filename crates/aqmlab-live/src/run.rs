@@ -361,7 +361,7 @@ impl Watch<'_> {
     }
 }
 
-/// Returns a thread's result; a panic in the thread continues in the caller.
+/// Returns a thread's result; a panic in the thread propagates to the caller.
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }

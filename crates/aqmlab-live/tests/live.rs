@@ -359,7 +359,7 @@ fn interrupted_early() -> Result<(), LiveError> {
     let manifest = &run.recording.manifest;
     assert_eq!((manifest.stopped_by, manifest.t0), (StoppedBy::Interrupted, manifest.t1));
     let reasons: Vec<_> = run.faithfulness.reasons().collect();
-    assert!(reasons.contains(&"interrupted in the warm-up, so nothing was measured"), "{reasons:?}");
+    assert!(reasons.contains(&"interrupted during the warm-up, so nothing was measured"), "{reasons:?}");
     Ok(())
 }
 

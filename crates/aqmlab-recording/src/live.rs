@@ -245,7 +245,7 @@ pub struct GeneratorReport {
     pub lateness: TimeDistribution,
     /// Processor time of its thread, as a percentage of the run's duration.
     pub processor_percent: f64,
-    /// Failures at the hosts' sockets, by kind.
+    /// Failures on the hosts' sockets, by kind.
     pub trouble: BTreeMap<&'static str, u64>,
 }
 

@@ -136,8 +136,8 @@ fn bin_of_rank(bins: &[(u64, u64, u64)], rank: u64) -> (u64, u64) {
     found.map(|&(low, high, _)| (low, high)).expect("there are enough bands")
 }
 
-/// Exponential times over seven decades: the bin of each quantile is narrow and contains the value found by
-/// sorting.
+/// Exponentially distributed times over seven decades: the bin of each quantile is narrow and contains the
+/// value found by sorting.
 #[test]
 fn quantiles_of_each_band_are_those_of_the_sorted_times() {
     let mut draws = Stream::new(7, "test/times");

@@ -41,8 +41,8 @@ impl CaptureWriter {
     /// call may be missing from the file.
     ///
     /// # Errors
-    /// If the file could not be written, now or earlier; it has then been deleted. A full disk does not
-    /// affect the data plane.
+    /// If the file could not be written, now or earlier. In this case, the file has been deleted. A full disk
+    /// does not affect the data plane.
     ///
     /// # Panics
     /// If the writing thread has panicked.

@@ -77,8 +77,8 @@ const LEAST_MTU_IPV6: u32 = 1280;
 const LEAST_MTU_IPV4: u32 = 68;
 /// The largest IPv4 packet.
 const MOST_MTU: u64 = 65_535;
-/// Maximum packet size, as a multiple of the mean, if sizes are exponential; one packet in nine million would
-/// be larger, and is truncated to this size.
+/// Maximum packet size, as a multiple of the mean, if sizes are exponentially distributed; one packet in nine
+/// million would be larger, and is truncated to this size.
 const MOST_MEANS: u64 = 16;
 
 /// Parameters for which a kernel has settings, by their names in the profile's table.

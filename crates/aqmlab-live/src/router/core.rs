@@ -474,7 +474,7 @@ impl Router {
     /// Ends the measured interval: the present state is the one recorded.
     fn freeze(&mut self, at: Instant, why: StoppedBy) {
         if at < self.schedule.t0() {
-            // The run ended in the warm-up, so nothing is measured.
+            // The run ended during the warm-up, so nothing is measured.
             self.reach(at, Milestone::WarmupEnd);
         }
         self.schedule.end(at, why);

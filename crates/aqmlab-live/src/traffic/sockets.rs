@@ -38,7 +38,7 @@ pub fn listener(host: &Host, at: SocketAddr, options: &TcpSockets) -> io::Result
     Ok(socket)
 }
 
-/// Opens a client's socket at `from`, for a connection with the options of its class.
+/// Opens a client's socket that is bound to `from`, for a connection with the options of its class.
 ///
 /// # Errors
 /// Any error from the operating system.

@@ -254,7 +254,7 @@ impl Capture {
 
     /// Completes the file at `end`, or at the time of the last packet if that is later, and adds the
     /// statistics of each port. For each port, `missed` contains the number of packets that are missing from
-    /// the file. Everything written is then on the disk.
+    /// the file. When this returns, everything written is on disk.
     ///
     /// # Errors
     /// If the operating system has refused any operation since the beginning.

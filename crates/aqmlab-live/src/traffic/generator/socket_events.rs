@@ -1,5 +1,5 @@
-//! Events at sockets: connections and datagrams reach servers, streams can be read and written,
-//! flows complete and end.
+//! Socket events: connections and datagrams reach servers, streams can be read and written, flows complete
+//! and end.
 
 use std::net::SocketAddr;
 
