@@ -110,7 +110,7 @@ flow_counts! {
     ecn_reductions,
     /// CE-marked packets that reached the receiver.
     ce_received,
-    /// Segments with payload or FIN that reached the receiver without new data.
+    /// Segments with payload or FIN that reached the receiver but carried no new data.
     spurious_retransmissions,
     /// Windows of data in which two or more segments were retransmitted.
     multiple_loss_windows,

@@ -200,7 +200,7 @@ impl PortTables {
     }
 }
 
-/// Returns the name, in tables, of a queue inside a link's queue: `bottleneck/gold`.
+/// Returns the name, in tables, of a queue inside a link's queue, such as `bottleneck/gold`.
 fn inner_name(link: &str, path: &str) -> String {
     format!("{link}/{path}")
 }

@@ -32,8 +32,8 @@ const HIDDEN_DROPS: &[&str] = &[
     "TcpExt.ListenDrops",
     "TcpExt.TCPBacklogDrop",
     "TcpExt.TCPRcvQDrop",
-    // `PruneCalled` is not listed, because a receiver that is short of memory first packs its data more
-    // densely and may lose nothing.
+    // `PruneCalled` is not listed, because a receiver that is short of memory first compacts its receive
+    // queue and may lose nothing.
     "TcpExt.RcvPruned",
     "TcpExt.OfoPruned",
     "TcpExt.TCPMinTTLDrop",

@@ -206,7 +206,7 @@ pub struct KernelCounts {
     pub shown: String,
     /// Packets that the discipline has dropped.
     pub dropped: u32,
-    /// Packets that still wait.
+    /// Packets that are still waiting.
     pub waiting: u32,
     /// Counters of the queue's namespace and of its outgoing interface.
     pub counters: Counters,

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use aqmlab_scenario::IpVersion;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
 
-/// A socket to the kernel's routing tables in one network namespace.
+/// A routing netlink socket in one network namespace.
 #[derive(Debug)]
 pub struct Netlink {
     socket: rustix::fd::OwnedFd,
@@ -116,7 +116,7 @@ pub struct Link {
     pub mtu: Option<u32>,
     /// Number of packets that may wait for the reader of the device.
     pub queue: Option<u32>,
-    /// Number of segments that TCP may pass on in one piece.
+    /// Number of segments that TCP may pass on as one super-segment.
     pub gso_segments: Option<u32>,
 }
 

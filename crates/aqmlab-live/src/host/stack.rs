@@ -319,8 +319,8 @@ impl Translation<'_> {
     }
 }
 
-/// Returns the maximum number of bytes in flight: the smaller of the congestion window's limit and the
-/// receive window, enforced by the receiver. (The route's metric for the congestion window is useless: the
+/// Returns the maximum number of bytes in flight, which the receiver enforces: the smaller of the congestion
+/// window's limit and the receive window. (The route's metric for the congestion window is useless: the
 /// kernel applies it only with stored metrics of earlier connections.)
 fn window(tcp: &Profile) -> u32 {
     let senders = if tcp.max_window < ANY_WINDOW { tcp.max_window.saturating_mul(tcp.mss) } else { u32::MAX };

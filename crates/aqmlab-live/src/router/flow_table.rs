@@ -104,7 +104,7 @@ impl FlowTable {
         *tenant = Some(Tenant { flow, tenancy });
     }
 
-    /// Returns whether a frame's client port has changed its owner since the frame arrived.
+    /// Returns whether a frame's client port has changed owners since the frame arrived.
     #[inline]
     pub fn is_stale(&self, class: usize, owner: Owner) -> bool {
         let tenant = self.classes[class].tenants.get(owner.row as usize).copied().flatten();

@@ -12,7 +12,8 @@ use crate::host::{Host, TcpSockets};
 use crate::sys;
 
 /// Number of written but unsent bytes above which a socket accepts no more. This leaves little data to send
-/// when a source withdraws or stops, but enough for a burst of forty segments before the generator wakes.
+/// when a source withdraws its unsent data or stops, but enough for a burst of forty segments before the
+/// generator wakes.
 const LOW_WATER: u32 = 65_536;
 
 /// Opens a socket in the host's namespace. The calling thread stays in that namespace.

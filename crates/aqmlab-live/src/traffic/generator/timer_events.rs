@@ -19,8 +19,8 @@ use crate::traffic::sockets;
 use crate::traffic::stream::Stream;
 use crate::traffic::timers::TimerEvent;
 
-/// Number of client ports that are tried for a connection: a port may still be in TIME-WAIT, because the
-/// client closed its previous connection first.
+/// Number of client ports that are tried for a connection: a port may still be in TIME-WAIT if the client
+/// closed the port's previous connection first.
 const PORTS_TRIED: usize = 8;
 
 impl Generator<'_> {
