@@ -198,7 +198,7 @@ fn given_up(mut run: LiveRun, packets: u64) {
     assert_eq!(run.captured, None);
 }
 
-/// Checks that a packet from a kernel is complete and has correct checksums, also after it has been marked.
+/// Checks that a packet from a kernel is complete and has correct checksums, even after it has been marked.
 fn is_right(octets: &[u8], ip: u32) {
     let headers = PacketHeaders::from_ip_slice(octets).expect("an IP packet");
     let (net, transport) = (headers.net.expect("an IP header"), headers.transport.expect("TCP or UDP"));

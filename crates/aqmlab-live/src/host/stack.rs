@@ -338,7 +338,7 @@ fn receive_buffers(tcp: &Profile) -> String {
     format!("4096 {default} {LARGEST}")
 }
 
-/// Adds a remark for each parameter that the kernel decides, if the plan has another value.
+/// Adds a remark for each parameter that the kernel decides, if the plan's value differs from the kernel's.
 fn kernels_own(class: &ClassPlan, settings: &Settings) -> Vec<String> {
     let mut linux = profile_settings("linux").expect("there is a profile `linux`");
     for told in ["congestion", "ecn", "recovery"] {

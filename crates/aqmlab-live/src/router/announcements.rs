@@ -38,7 +38,7 @@ pub struct Announcer {
 pub struct NoRoom;
 
 impl Announcer {
-    /// Announces that a connection of `class`, which counts as `flow`, is about to open from the client port
+    /// Announces that a connection of `class` that counts as `flow` is about to open from the client port
     /// `row` over `path`.
     ///
     /// # Errors

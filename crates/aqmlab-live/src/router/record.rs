@@ -76,8 +76,8 @@ impl Router {
     ///
     /// # Errors
     /// If any books do not balance: those of a port, of a host or of the pipes, or the end-to-end books (read
-    /// = refused + left + dropped + lost + held). They are checked in packets and in bytes, both for the end
-    /// of the measured interval and for the present.
+    /// = refused + left + dropped + lost + held). The books are checked in packets and in bytes, both as of
+    /// the end of the measured interval and as of now.
     pub fn finish(mut self) -> Result<RouterRecord, LiveError> {
         let now = self.now();
         if self.schedule.ended().is_none() {
