@@ -317,7 +317,7 @@ def test_there_is_no_capture_unless_asked_for(experiment):
 
 def test_a_port_that_is_not_there_is_refused_and_leaves_nothing(small, tmp_path):
     with pytest.raises(
-        UsageError, match=r"there is no port `middle` in arm `DropTail`; there are `bottleneck`"
+        UsageError, match=r"there is no port `middle` in arm `DropTail`; the ports are `bottleneck`"
     ):
         aqmlab.run(small, output=tmp_path / "run", pcap=["middle"])
     assert not (tmp_path / "run").exists()

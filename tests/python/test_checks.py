@@ -111,7 +111,7 @@ def test_a_panic_comes_before_the_shortest_script():
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["rde"], "there is no discipline `rde`; there are `red`, "),
+        (["rde"], "there is no discipline `rde`; the disciplines are `red`, "),
         (["red", "--seeds", "0"], "`0` seeds"),
         (["red", "--seed", "-1"], "the seed `-1`"),
         (["red", "--workers", "0"], "`0` workers"),

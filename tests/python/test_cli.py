@@ -99,7 +99,11 @@ def test_a_bad_scenario_is_exit_2_with_its_place(aqmlab, tmp_path, text, words):
         (["run", "{small}", "--runs", "0"], 2, "`0` runs"),
         (["run", "{small}", "--seed", "-3"], 2, "the seed `-3`"),
         (["run", "{small}", "--jobs", "0"], 2, "`0` jobs"),
-        (["run", "{small}", "--arm", "BLUE"], 2, "there is no arm `BLUE`; there are `DropTail`, `RED + ECN`"),
+        (
+            ["run", "{small}", "--arm", "BLUE"],
+            2,
+            "there is no arm `BLUE`; the arms are `DropTail`, `RED + ECN`",
+        ),
         (["run", "{small}", "-o", "{tmp}"], 2, "exists already"),
         (["run", "{small}", "-o", "{tmp}/binary.toml/out"], 3, "cannot make"),
         (["run", "{small}", "-o", "/proc/aqmlab/out"], 3, "cannot make"),

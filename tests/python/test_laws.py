@@ -153,7 +153,7 @@ def test_values_of_set_are_toml_or_text():
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["rde"], 2, "there is no discipline `rde`; there are `red`"),
+        (["rde"], 2, "there is no discipline `rde`; the disciplines are `red`"),
         (
             ["fred"],
             2,

@@ -261,7 +261,7 @@ def test_one_name_is_a_list_of_one(small, tmp_path):
     assert (done.runs[0].path / "packets.pcapng").stat().st_size > 0
     table = aqmlab.answer(done, "goodput_bps")
     assert [metric.name for metric in table.metrics] == ["goodput_bps"]
-    with pytest.raises(UsageError, match="there is no arm `RED`; there are `DropTail`, `RED \\+ ECN`"):
+    with pytest.raises(UsageError, match="there is no arm `RED`; the arms are `DropTail`, `RED \\+ ECN`"):
         aqmlab.run(small, output=tmp_path / "other", arms="RED")
     with pytest.raises(ScenarioError):
         aqmlab.run({"title": np.array([1.5])}, output=tmp_path / "third")

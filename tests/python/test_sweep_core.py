@@ -90,7 +90,7 @@ def test_one_run_is_that_of_the_experiment(small, experiment, tmp_path):
 
 def test_one_run_raises_what_is_wrong(small, swept, tmp_path):
     text = tomli_w.dumps(small)
-    with pytest.raises(aqmlab.UsageError, match="there is no arm `red`; there are `DropTail`, `RED"):
+    with pytest.raises(aqmlab.UsageError, match="there is no arm `red`; the arms are `DropTail`, `RED"):
         _core.run_one(text, "small.toml", "red", 1, tmp_path / "one")
     with pytest.raises(aqmlab.UsageError, match=r"a \[sweep\] of 4 cases; run it with `aqmlab sweep`"):
         _core.run_one(swept, "small.toml", "DropTail", 1, tmp_path / "one")

@@ -143,7 +143,7 @@ def test_only_clouds_have_delays_of_their_own(scenario, tmp_path):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"classes": "nix"}, "there is no class `nix`; there are `web`, `api`, `users`, `ftp`"),
+        ({"classes": "nix"}, "there is no class `nix`; the classes are `web`, `api`, `users`, `ftp`"),
         ({"classes": "ftp"}, 'the flows of "ftp" carry no exchanges'),
         ({"classes": OPEN_LOOP, "format": "tmix"}, "holds one class"),
         ({"classes": "web", "format": "tmx"}, "there is no format of vectors `tmx`; did you mean `tmix`"),

@@ -1,6 +1,6 @@
-//! Runs an arm of a scenario live, with the scenario's first seed, and prints whether the run is faithful and
-//! why: `live_once FILE [ARM] [force] [ordinary] [out=DIR]`; `live_once selftest` prints the rates up to
-//! which runs on this machine are faithful.
+//! Runs an arm of a scenario live, with the scenario's first seed, and prints the run's report and the
+//! verdict on its faithfulness: `live_once FILE [ARM] [force] [ordinary] [out=DIR]`; `live_once selftest`
+//! prints the rates up to which runs on this machine are faithful.
 
 use std::error::Error;
 use std::sync::atomic::AtomicBool;

@@ -39,7 +39,7 @@ impl HostId {
 
 /// The first port of a client's address.
 pub const FIRST_CLIENT_PORT: u16 = 1024;
-/// The port at which servers listen if the plan specifies none.
+/// The port on which servers listen if the plan specifies none.
 pub const SERVER_PORT: u16 = ClassPlan::PORT;
 
 /// Number of client ports per address.
@@ -49,7 +49,7 @@ const MOST_CLIENTS: u32 = 254;
 /// Maximum number of client ports of a class.
 pub const MOST_CLIENT_PORTS: u32 = MOST_CLIENTS * PER_ADDRESS;
 
-/// Addresses of hosts, from ranges reserved for benchmarks.
+/// Addresses of hosts, from ranges reserved for benchmarking.
 #[derive(Clone, Copy, Debug)]
 pub struct Addresses(pub IpVersion);
 
@@ -89,7 +89,7 @@ impl Addresses {
         (0..count).map(move |number| self.nth(host, number as u8))
     }
 
-    /// Returns the address of the server of `class` that listens at `port`.
+    /// Returns the address of the server of `class` that listens on `port`.
     pub fn server(self, class: usize, port: u16) -> SocketAddr {
         SocketAddr::new(self.of(HostId { class, side: End::Server }), port)
     }

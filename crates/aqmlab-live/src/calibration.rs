@@ -1,6 +1,6 @@
 //! The best performance of which this machine is capable, measured just before each run and stored with the
 //! run's result: the rate at which it can carry packets, and the round-trip times between hosts through bare
-//! devices. With any router on the machine, round-trip times cannot be shorter than these.
+//! devices. Through a router on this machine, round-trip times cannot be shorter than these.
 
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -42,8 +42,8 @@ impl Calibration {
     pub fn measure(offload: bool) -> Result<Self, LiveError> {
         let plan = capacity::plan(offload);
         let (hosts, mut tuns) = host::set_up(&plan)?;
-        // The pings are measured first, because leftovers of connections, such as pending timers, would wake
-        // a thread.
+        // The pings are measured first: leftovers of the connections that measure the capacity, such as
+        // pending timers, would wake a thread during a ping.
         let ping_ns = measure_pings(&hosts, &mut tuns)?;
         let capacity = match Clock::stands_still() {
             true => None,

@@ -1,5 +1,5 @@
 //! Packets per second that this machine can carry, measured just before a run and compared with the number
-//! that the run's plan sends.
+//! that the hosts of the run's plan send.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -28,8 +28,8 @@ count = 2
 tcp = { profile = "linux" }
 "#;
 
-/// Maximum share of its time for which the router may be busy: a busier thread falls behind at the slightest
-/// disturbance, and the kernel stops a real-time thread that exceeds 95 %.
+/// Maximum share of the time during which the router may be busy: a busier thread falls behind at the
+/// slightest disturbance, and the kernel stops a real-time thread that exceeds 95 %.
 pub const MOST_DUTY: f64 = 0.7;
 
 /// Capacity of this machine.
@@ -42,7 +42,7 @@ pub struct Capacity {
     pub per_packet: Span,
     /// Processor time to fall asleep and wake up again.
     pub per_wake: Span,
-    /// Time for which a packet in a busy router waits for others, to be written together with them.
+    /// Time that a packet in a busy router waits for others, so that they are written together.
     pub gather: Span,
     /// Whether the capacity was measured with offloads.
     pub offload: bool,
@@ -53,11 +53,11 @@ impl Capacity {
     ///
     /// When packets come one by one, the router wakes for each departure and for every second arrival; the
     /// other arrivals are responses to packets that it has just written, and need no wake-up. (For example,
-    /// at 250 Mbit/s, on a machine with 4.3 us per packet and 9.6 us per wake-up, this makes 18.7 us per
+    /// at 250 Mbit/s, on a machine with 4.3 us per packet and 9.6 us per wake-up, this adds up to 18.7 us per
     /// packet.) At higher rates, packets that leave within `gather` of each other are written together: the
     /// router then wakes nine times in four intervals of length `gather`, and its own work for each packet
-    /// becomes significant. With offloads, the measurement uses the longest super-segments, whereas a run
-    /// uses shorter ones.
+    /// becomes significant. With offloads, a packet costs more in a run than in the measurement, because a
+    /// run's super-segments are shorter.
     ///
     /// On a machine with 3 us per packet, 17 us per wake-up and a `gather` of 100 us, the router took 54, 67,
     /// 70 and 76 % of a processor at 37, 50, 62 and 87 thousand packets per second. With offloads and 0.45 us
@@ -75,7 +75,7 @@ impl Capacity {
         self.rate_at(1.0)
     }
 
-    /// Returns the maximum number of packets per second that a plan may send.
+    /// Returns the maximum number of packets per second that the hosts of a plan may send.
     pub fn limit(&self) -> f64 {
         self.rate_at(MOST_DUTY)
     }

@@ -160,8 +160,8 @@ fn processor_count(count: Option<usize>) -> Finding {
     )
 }
 
-/// Every kernel has `reno`, so a kernel with a single control has only `reno`, whereas scenarios may request
-/// others.
+/// Every kernel has `reno`, so a kernel with a single congestion control has only `reno`, whereas scenarios
+/// may request others.
 fn congestion_controls(names: &[String]) -> Finding {
     let finding = if names.is_empty() { "none known".into() } else { names.join(", ") };
     Finding::unless(
@@ -212,8 +212,8 @@ fn real_time(machine: &Machine) -> Finding {
     }
 }
 
-/// Half of the transmission time of a full packet at 10 Mbit/s: the limit for a faithful run at
-/// that rate.
+/// Half of the transmission time of a full-sized packet at 10 Mbit/s: the limit for a faithful run at that
+/// rate.
 const LATE: Span = Span::us(600);
 
 /// Lets a thread sleep for a millisecond 200 times; returns how late it woke each time, in ascending order.
@@ -361,7 +361,8 @@ fn offloads(on: io::Result<Vec<&'static str>>) -> Finding {
                 "a new TUN interface has {}: packets may be longer than the MTU, or lack a checksum",
                 on.join(", ")
             ),
-            remedy: "use a kernel whose new TUN interfaces have none, and report this kernel to us".into(),
+            remedy: "use a kernel whose new TUN interfaces have no offloads, and report this kernel to us"
+                .into(),
         },
         Err(error) => Finding::ok(NAME, format!("not known ({error})")),
     }

@@ -81,7 +81,7 @@ impl LiveError {
         move |source| LiveError::Io { operation, object, source }
     }
 
-    /// The kind of the error, as a word for programs.
+    /// The kind of the error, as a word that programs can compare.
     pub const fn kind(&self) -> &'static str {
         match self {
             LiveError::Discipline(_) | LiveError::Unsupported(_) | LiveError::TcRefuses { .. } => "scenario",

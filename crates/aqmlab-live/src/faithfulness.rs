@@ -24,7 +24,7 @@ pub struct Faithfulness {
 /// Measurements of a run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Observed {
-    /// The measured interval; zero if the run ended in its warm-up.
+    /// The length of the measured interval; zero if the run ended during its warm-up.
     pub measured: Span,
     /// Packets that left the network in the measured interval.
     pub left: u64,
@@ -34,7 +34,7 @@ pub struct Observed {
     pub stalls: u64,
     /// Length of the longest stall.
     pub longest_stall: Span,
-    /// Share of the time for which the router's thread had a processor.
+    /// Share of the time during which the router's thread had a processor.
     pub duty: f64,
     /// 99 % of datagrams and session events were at most this late; `None` if there were none.
     pub traffic_lateness_p99: Option<Span>,
@@ -47,13 +47,13 @@ pub struct Observed {
     pub no_room: u64,
     /// Packets lost within the hosts, by place.
     pub hidden_drops: Vec<(String, u64)>,
-    /// Connections and datagrams that failed at their hosts' sockets, by kind of failure.
+    /// Connections and datagrams that failed on their hosts' sockets, by kind of failure.
     pub at_sockets: Vec<(String, u64)>,
-    /// Number of packets that the router has handed to hosts, where joined segments count as one, and number
-    /// of packets that the hosts' interfaces have counted.
+    /// The number of packets that the router has handed to hosts, with joined segments counted as one packet,
+    /// and the number that the hosts' interfaces have counted.
     pub handed_over: (u64, u64),
-    /// For each host, the number of packets that the router handed to it with the mark CE, and the number of
-    /// such packets that its kernel counted.
+    /// For each host, the number of CE-marked packets that the router handed to it, and the number of such
+    /// packets that its kernel counted.
     pub marks: Vec<(u64, u64)>,
     /// Measurements of the kernel queues.
     pub kernels: Vec<KernelObserved>,
@@ -89,8 +89,8 @@ pub struct TimeScales {
     pub least_rtt: Span,
 }
 
-/// Longest time for which the router may be silent. A longer silence is a stall: frames that arrive during it
-/// have a wrong arrival time.
+/// Longest time that the router may be silent. A longer silence is a stall: frames that arrive during it have
+/// a wrong arrival time.
 pub const LONGEST_SILENCE: Span = Span::ms(10);
 
 impl TimeScales {
@@ -118,7 +118,7 @@ impl TimeScales {
     }
 }
 
-/// Returns the size of a full packet of a class of connections, or the mean packet size of a class of
+/// Returns the size of a full-sized packet of a class of connections, or the mean packet size of a class of
 /// datagrams.
 fn packet_of(workload: &Workload) -> Bytes {
     match workload {
@@ -185,7 +185,7 @@ fn carried(observed: &Observed, interrupted: bool) -> Check {
     let sentence = if passed {
         format!("{} packets were carried in the measured interval", observed.left)
     } else if interrupted && observed.measured.is_zero() {
-        "interrupted in the warm-up, so nothing was measured".to_owned()
+        "interrupted during the warm-up, so nothing was measured".to_owned()
     } else {
         "no packet was carried in the measured interval".to_owned()
     };
@@ -408,7 +408,7 @@ mod tests {
         };
         assert_eq!(
             verdict(Span::ZERO, true),
-            "NOT FAITHFUL: interrupted in the warm-up, so nothing was measured (interrupted)"
+            "NOT FAITHFUL: interrupted during the warm-up, so nothing was measured (interrupted)"
         );
         for (measured, interrupted) in [(Span::s(1), true), (Span::ZERO, false)] {
             assert!(verdict(measured, interrupted).contains("no packet was carried"));

@@ -10,13 +10,13 @@ use crate::machine::Machine;
 use crate::open_connections;
 use crate::router::client_ports;
 
-/// Descriptors that a class needs besides its flows: two namespaces, two devices, a server.
+/// Descriptors that a class needs besides those of its flows: two namespaces, two devices, a server.
 const PER_CLASS: u64 = 5;
 /// Descriptors for everything else: standard input and output, libraries, epoll instances, a recording's
 /// files.
 const OTHERS: u64 = 64;
 
-/// Checks a plan, and raises the limit of descriptors to the number that the process needs.
+/// Checks a plan, and raises the limit on descriptors to the number that the process needs.
 ///
 /// # Errors
 /// If the plan's classes or flows need more addresses, ports, memory or sockets than are available.
@@ -51,7 +51,7 @@ fn check_access(plan: &Plan) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// Returns a sentence for each quantity that a live run of the plan does not record.
+/// Returns a sentence for each quantity that the plan requests but a live run does not record.
 pub fn remarks(plan: &Plan) -> Vec<String> {
     let mut remarks = Vec::new();
     if !plan.record.trace.is_empty() {
@@ -86,7 +86,7 @@ fn descriptors(plan: &Plan) -> u64 {
     OTHERS + plan.classes.iter().map(|class| PER_CLASS + of_class(class)).sum::<u64>()
 }
 
-/// Raises the process's limit of open files as far as possible.
+/// Raises the process's limit on open files as far as possible.
 fn allow_descriptors(needed: u64) -> Result<(), LiveError> {
     let limit = getrlimit(Resource::Nofile);
     let most = limit.maximum.unwrap_or(u64::MAX);
@@ -135,7 +135,7 @@ mod tests {
         };
         let refusal = source("cbr", "999kbit").unwrap_err().to_string();
         assert!(refusal.contains("`1Mbit`") && refusal.contains("`999kbit`"), "{refusal}");
-        // The source is silent half of the time; the packets that wait are then sent.
+        // The source is silent half of the time; waiting packets are sent then.
         assert!(source("on_off_udp", "501kbit").is_ok());
         assert!(source("on_off_udp", "499kbit").is_err());
         for enough in ["1Mbit", "none"] {

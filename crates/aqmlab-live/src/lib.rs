@@ -1,7 +1,7 @@
-//! The live host: the same disciplines, ports and delay stages that the simulator drives, between
-//! real TCP stacks.
+//! Live runs: the same disciplines, ports and delay stages that the simulator drives, between real TCP
+//! stacks.
 //!
-//! - [`capture`]: writes to a file the packets that pass through ports, in a thread for which the data plane
+//! - [`capture`]: writes the packets that pass through ports to a file, in a thread for which the data plane
 //!   never waits.
 //! - [`frame`]: IP packets as bytes: a total parser, the ECN field, a pool of reusable slots.
 //! - [`router`]: the network of a plan in virtual time, without a socket or a clock: frames in,

@@ -90,13 +90,13 @@ impl Machine {
         self.text("sys/devices/system/clocksource/clocksource0/current_clocksource")
     }
 
-    /// Returns the governor of the first processor's frequency, such as `performance`. A guest has no
-    /// governor if its host controls the frequency.
+    /// Returns the frequency governor of the first processor, such as `performance`. A guest has no governor
+    /// if its host controls the frequency.
     pub fn governor(&self) -> Option<String> {
         self.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     }
 
-    /// Mean number of threads that were ready to run or waited for a disk, over the last minute.
+    /// Mean number of threads that were ready to run or waiting for a disk, over the last minute.
     pub fn load(&self) -> Option<f64> {
         self.text("proc/loadavg")?.split_whitespace().next()?.parse().ok()
     }

@@ -1,5 +1,5 @@
-//! Number of connections that a plan is expected to have open at the same time, and their cost to
-//! this machine.
+//! Number of connections that a plan is expected to have open at the same time, and the memory that they
+//! take.
 
 use aqmlab_scenario::{Plan, PopulationPlan};
 use aqmlab_traffic::{Distribution, Gaps};
@@ -14,7 +14,7 @@ const PER_PORT: u64 = 3 << 10;
 const PER_CONNECTION: u64 = 16 << 10;
 
 /// Returns the mean number of open connections of users and arrivals, if nothing waits in queues. Each is
-/// open for two round trips: one for its set-up and one for an exchange. In congestion, more are open.
+/// open for two round trips: one for its set-up and one for an exchange. Under congestion, more are open.
 pub fn expected(plan: &Plan) -> u64 {
     (0..plan.classes.len()).map(|class| expected_of(plan, class)).sum::<f64>().round() as u64
 }

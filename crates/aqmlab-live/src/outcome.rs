@@ -25,7 +25,7 @@ use crate::quantiles::{distribution, quantile};
 use crate::router::{FlowBooks, HostBooks, RouterRecord};
 use crate::traffic::{FlowRow, OPTIONAL, Outcome};
 
-/// The live host, with a single version for all of it except the parts that a plan names.
+/// The engine of live runs. One version covers all its parts, except those that a plan names.
 pub const ENGINE: Engine = Engine { host: Host::Live, version: 1 };
 
 /// Result of a live run.
@@ -331,7 +331,7 @@ fn route(stack: &Stack) -> RouteMetrics {
     }
 }
 
-/// Returns the percentage of the measured interval for which the loop should have spun but did not.
+/// Returns the percentage of the measured interval during which the loop should have spun but did not.
 fn percent_without_spin(wait: Wait, without: Span, measured: Span) -> f64 {
     if wait != Wait::Hybrid || measured.is_zero() {
         return 0.0;

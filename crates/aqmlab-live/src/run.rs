@@ -31,8 +31,8 @@ use crate::traffic::{Generator, Outcome, RunEnd};
 pub struct Options {
     /// Runs even if the machine is too slow for the plan.
     pub force: bool,
-    /// Requests real-time scheduling of the router; without the permission, the run continues with ordinary
-    /// scheduling.
+    /// Requests real-time scheduling for the router; if this is not permitted, the run continues with
+    /// ordinary scheduling.
     pub realtime: bool,
 }
 
@@ -49,7 +49,7 @@ pub enum Phase {
     Begin,
     /// Traffic flows.
     Run,
-    /// Traffic has ended, and packets in flight arrive.
+    /// Traffic has ended, and packets in flight are still arriving.
     Drain,
 }
 
@@ -77,8 +77,8 @@ pub struct RunProgress {
     pub lateness_max: Span,
 }
 
-/// The ratio of the limit of lateness to the time for which packets in a busy router wait for others. It
-/// leaves most of the limit to the machine's own delays.
+/// The ratio of the limit on lateness to the time that packets in a busy router wait for others. It leaves
+/// most of the limit to the machine's own delays.
 const SHARE: u64 = 4;
 /// Time for the threads to start before the run's clock starts.
 const TO_GET_READY: Span = Span::ms(50);
@@ -109,8 +109,8 @@ pub fn live(
     live_with(plan, seed, options, &Registry::builtin(), progress, cancel)
 }
 
-/// Runs `plan` like [`live`] and, from the start of the run to the end of the drain, writes to a file the
-/// packets that leave some queues. A file that cannot be written, for example on a full disk, is abandoned,
+/// Runs `plan` like [`live`], and also writes the packets that leave some queues to a file, from the start of
+/// the run to the end of the drain. A file that cannot be written, for example on a full disk, is abandoned,
 /// and the run continues without it: the recording's manifest reports it as `live.capture_failure`.
 ///
 /// # Errors
@@ -255,7 +255,8 @@ impl Run<'_> {
                 traffic.and_then(|traffic| watch.watch(traffic, progress))
             };
             let data_plane = joined(data_plane);
-            // If both have failed, the router failed first, because, without it, no host can do anything.
+            // If both have failed, the router's error counts, because no host can do anything without the
+            // router.
             let data_plane = data_plane?;
             Ok((data_plane, traffic?))
         })
@@ -361,7 +362,7 @@ impl Watch<'_> {
     }
 }
 
-/// Returns a thread's result; a panic in the thread continues in the caller.
+/// Returns a thread's result; a panic in the thread propagates to the caller.
 fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| resume_unwind(panic))
 }

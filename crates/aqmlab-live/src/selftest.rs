@@ -11,8 +11,8 @@ use crate::outcome::LiveRun;
 use crate::quantiles::distribution;
 use crate::run::{Options, RunProgress, live};
 
-/// Full packets at the rate of a fast access link, with marks: 8,000 packets per second, and half as many
-/// acknowledgments.
+/// Full-sized packets at the rate of a fast access link, with marks: 8,000 packets per second, and half as
+/// many acknowledgments.
 const PLAN: &str = r#"
 title = "selftest"
 duration = "1500ms"

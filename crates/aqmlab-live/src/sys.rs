@@ -1,5 +1,5 @@
-//! System calls that have no safe wrapper elsewhere: namespaces, real-time scheduling, TUN devices, options
-//! of sockets. The only file of this crate with `unsafe`; each block states why it is sound.
+//! System calls that have no safe wrapper elsewhere: namespaces, real-time scheduling, TUN devices, socket
+//! options. The only file of this crate with `unsafe`; each block states why it is sound.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -33,7 +33,7 @@ pub fn unshare_net() -> io::Result<()> {
 fn unshare(flags: UnshareFlags) -> io::Result<()> {
     debug_assert!(!flags.contains(UnshareFlags::FILES));
     // SAFETY: the call is unsafe because of `FILES`: with that flag, this thread would no longer share the
-    // table of descriptors with the threads that own the descriptors. No set of flags here contains it.
+    // file descriptor table with the threads that own the descriptors. No set of flags here contains it.
     unsafe { unshare_unsafe(flags) }.map_err(io::Error::from)
 }
 
@@ -62,7 +62,7 @@ pub fn set_slice(slice: Duration) -> io::Result<()> {
         size: size_of::<libc::sched_attr>() as u32,
         sched_policy: libc::SCHED_OTHER as u32,
         sched_flags: 0,
-        // The nice value of all threads of this process, which is never set.
+        // The nice value of all threads of this process, which never change it.
         sched_nice: rustix::process::getpriority_process(None).unwrap_or(0),
         sched_priority: 0,
         sched_runtime: u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX),
@@ -174,7 +174,7 @@ pub fn offloads(name: &str) -> io::Result<Vec<&'static str>> {
 
 /// Returns the name in the form that it has at the beginning of a `struct ifreq`.
 fn interface_name(name: &str) -> [c_char; IFNAMSIZ] {
-    assert!(name.len() < IFNAMSIZ, "the name of an interface ends in a zero within {IFNAMSIZ} bytes");
+    assert!(name.len() < IFNAMSIZ, "an interface's name and its final zero fit into {IFNAMSIZ} bytes");
     let mut octets = [0; IFNAMSIZ];
     for (to, from) in octets.iter_mut().zip(name.bytes()) {
         *to = from as c_char;
@@ -276,7 +276,7 @@ pub fn set_window_clamp(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, bytes as c_int)
 }
 
-/// Makes the socket writable only while fewer than `bytes` of its bytes are still unsent.
+/// Makes the socket writable only while fewer than `bytes` bytes of its data are unsent.
 ///
 /// # Errors
 /// Any error from the operating system.

@@ -1,4 +1,4 @@
-//! Threads of a run. If one cannot be started, the machine lacks resources, and the error says so.
+//! Threads of a run. If a thread cannot be started, the machine lacks resources, and the error says so.
 
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 

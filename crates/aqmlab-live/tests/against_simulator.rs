@@ -110,8 +110,8 @@ fn names(table: &Table, column: &str) -> Vec<String> {
 
 // --- the whole network: sources, own links, delay stages, queues in a row ------------------------------------------
 
-/// The sources of a plan, which send as the router's hosts would: in the order of time and, at any one
-/// instant, of their numbers.
+/// The sources of a plan, which send as the router's hosts would: in chronological order and, at any one
+/// instant, in the order of their numbers.
 struct Senders {
     /// Next instant, number in the run, host, index in the class, source once it has started.
     flows: Vec<(Instant, u32, HostId, u16, Option<DatagramSource>)>,
@@ -299,8 +299,8 @@ fn so_they_do_behind_delay_stages_and_losses() {
     );
     assert!(routers.flows.iter().map(|f| f.all[0].lost).sum::<u64>() > 100);
     // If a stage behind an access link loses a packet, the simulator records the loss when the packet is
-    // sent, and the router when the packet arrives at the stage: the books differ at that moment, but those
-    // of the queues do not.
+    // sent, and the router when the packet arrives at the stage. In between, the two sets of books differ,
+    // except for those of the queues.
     let entry = "[[delay]]\nclass = \"long\"\nloss = 0.05 # at the entry\n";
     compare_network(DISCIPLINES[0], entry, 4);
 }

@@ -46,7 +46,7 @@ impl Files for Web {
 }
 
 /// Runs a plan with two hosts per class and a separate thread that carries the packets of each class. Also
-/// returns the longest time for which one of these threads did not poll its devices.
+/// returns the longest time during which one of these threads did not poll its devices.
 fn run(plan: &Plan, carried: bool) -> Result<(Outcome, Vec<Counters>, Span), LiveError> {
     host::leave_host_namespace()?;
     let (hosts, mut tuns) = host::set_up(plan)?;

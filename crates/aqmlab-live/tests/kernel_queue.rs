@@ -232,8 +232,8 @@ fn a_drop_on_leaving_is_known_when_a_later_packet_leaves() {
     }
 }
 
-/// A packet that the kernel has dropped stays in the mirror until a later one of its flow leaves, even after
-/// all packet numbers have been used: the numbers of packets that have left are reused.
+/// A packet that the kernel has dropped stays in the mirror until a later packet of its flow leaves, even
+/// when packet numbers are reused because all have been used once.
 #[test]
 fn packets_keep_their_order_when_numbers_are_used_again() {
     let plan = of_spec("fq_codel");

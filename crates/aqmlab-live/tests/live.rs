@@ -113,9 +113,9 @@ fn marked(ip: u32, offload: bool) -> Result<(), LiveError> {
     let stack = Stack::of(&plan.classes[0], plan.live.ip)?;
     let route = &live.routes["tcp"];
     assert_eq!((route.mtu, route.quick_ack), (stack.mtu, stack.metrics.quick_ack));
-    // Four connections share 10 Mbit/s with the datagrams. Even a busy machine carries a tenth of this rate,
-    // and no machine carries more than what leaves the link in 3 s: data that waited for a reader is measured
-    // when it is read.
+    // Four connections share 10 Mbit/s with the datagrams. Even a busy machine carries a tenth of this rate.
+    // No machine carries more than what leaves the link in 3 s, warm-up included: data that waits for a
+    // reader is measured when it is read.
     let delivered = sum(&run, "flows", "measured_delivered_bytes");
     assert!((300_000..=3_750_000).contains(&delivered), "{delivered} bytes in 2.5 s");
     assert!(sum(&run, "flows", "ce_received") <= marks.ce_delivered, "some arrive in the drain");
@@ -198,7 +198,7 @@ fn given_up(mut run: LiveRun, packets: u64) {
     assert_eq!(run.captured, None);
 }
 
-/// Checks that a packet from a kernel is complete and has correct checksums, also after it has been marked.
+/// Checks that a packet from a kernel is complete and has correct checksums, even after it has been marked.
 fn is_right(octets: &[u8], ip: u32) {
     let headers = PacketHeaders::from_ip_slice(octets).expect("an IP packet");
     let (net, transport) = (headers.net.expect("an IP header"), headers.transport.expect("TCP or UDP"));
@@ -359,7 +359,7 @@ fn interrupted_early() -> Result<(), LiveError> {
     let manifest = &run.recording.manifest;
     assert_eq!((manifest.stopped_by, manifest.t0), (StoppedBy::Interrupted, manifest.t1));
     let reasons: Vec<_> = run.faithfulness.reasons().collect();
-    assert!(reasons.contains(&"interrupted in the warm-up, so nothing was measured"), "{reasons:?}");
+    assert!(reasons.contains(&"interrupted during the warm-up, so nothing was measured"), "{reasons:?}");
     Ok(())
 }
 

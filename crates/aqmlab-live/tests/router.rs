@@ -90,7 +90,7 @@ fn only_what_leaves_must_be_punctual() {
     let mut bare = router(&plan);
     bare.accept(ms(10), CLIENT, &packet, &mut out).unwrap();
     assert_eq!((bare.next_due(), bare.next_leaving()), (Some(ms(11)), None));
-    // The packet has been sent at 11 ms, and is then on the link for 5 ms.
+    // The packet's transmission ends at 11 ms, and the packet is then on the link for 5 ms.
     assert_eq!(bare.next_inside(), Some(ms(11) + Span::us(2_500)));
     bare.advance(ms(11), &mut out);
     assert_eq!((bare.next_inside(), bare.next_leaving()), (None, Some(ms(16))));

@@ -55,7 +55,7 @@ impl Count for Option<u64> {
 macro_rules! flow_counts {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
         /// Cumulative counts of a flow, each under the name of its column in the table `flows`. A column
-        /// whose name begins with `measured_` has the same count since the end of the warm-up.
+        /// whose name begins with `measured_` contains the same count since the end of the warm-up.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
         pub struct FlowCounts<T = u64> {
             $($(#[doc = $doc])+ pub $name: T,)+
@@ -102,7 +102,7 @@ flow_counts! {
     delivered_bytes,
     /// Retransmitted segments with payload or FIN.
     retransmitted_segments,
-    /// Retransmission timeouts of data or FIN.
+    /// Retransmission timeouts for data or FIN.
     timeouts,
     /// Entries into fast recovery.
     fast_retransmits,
@@ -110,7 +110,7 @@ flow_counts! {
     ecn_reductions,
     /// CE-marked packets that reached the receiver.
     ce_received,
-    /// Segments with payload or FIN that reached the receiver without new data.
+    /// Segments with payload or FIN that reached the receiver but carried no new data.
     spurious_retransmissions,
     /// Windows of data in which two or more segments were retransmitted.
     multiple_loss_windows,

@@ -17,7 +17,7 @@ pub struct FlowRow<T = u64> {
     pub index: u32,
     /// When it started.
     pub start: Instant,
-    /// The time at which its receiver had received everything, if it did.
+    /// The time at which its receiver had received everything; `None` if it never had.
     pub end: Option<Instant>,
     /// Twice the propagation delay of its path and its own links.
     pub base_rtt: Span,
@@ -79,7 +79,7 @@ impl Column {
             _ => {
                 let (count, measured) = count_of(name);
                 let number = FlowCounts::<u64>::NAMES.iter().position(|known| *known == count);
-                let number = number.unwrap_or_else(|| panic!("nothing is counted as `{count}`"));
+                let number = number.unwrap_or_else(|| panic!("there is no count named `{count}`"));
                 if measured { Column::Measured(number) } else { Column::Count(number) }
             }
         }

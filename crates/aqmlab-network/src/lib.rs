@@ -1,13 +1,13 @@
-//! The network of a plan, as both hosts see it: the parts that the simulator and the live router
-//! share below their engines.
+//! The network of a plan: the parts that both hosts of disciplines, the simulator and the live router, share
+//! below their engines.
 //!
 //! - [`Schedule`]: the times of samples, of the end of the warm-up and of the end of a run.
 //!   [`queue_stop_is_reached`] and [`Completions`] end a run early.
 //! - [`FlowCounts`], [`FlowRow`], [`flow_table`]: the counts of a flow, and the table `flows`.
 //!   [`UserRows`] sums up the connections of flows that are users.
 //! - [`hops`], [`FlowPath`]: the path of a class, and a flow's own pipes on it.
-//! - [`request_recorder`], [`recorded_exchange`]: the recording of requests, as far as a plan asks for it,
-//!   and the reports of sessions.
+//! - [`request_recorder`], [`recorded_exchange`]: the recording of the requests that a plan asks for, and the
+//!   conversion of sessions' reports for it.
 //! - [`Engine`], [`RunFacts`]: the parts of the program that determine a run, and the run's recording.
 //!
 //! This crate has no clock and no loop. A host reads the plan's settings through these parts, and calls them

@@ -1,8 +1,8 @@
 //! The path of a class through the network, and each flow's own pipes on it.
 //!
-//! Both hosts move a packet along the same hops, through pipes with the same arithmetic and the same draws.
-//! The simulator moves a packet by means of events; the live router holds it in a `DelayStage` of
-//! `aqmlab-qdisc` until it is due.
+//! The simulator and the live router move a packet along the same hops, through pipes with the same
+//! arithmetic and the same draws. The simulator does so by means of events; the live router holds the packet
+//! in a `DelayStage` of `aqmlab-qdisc` until it is due.
 
 use aqmlab_qdisc::{Loss, Pipe};
 use aqmlab_scenario::{ClassPlan, Edge, Plan, StagePlace, base_rtt};
@@ -86,9 +86,9 @@ pub struct FlowPath<'a> {
 }
 
 impl<'a> FlowPath<'a> {
-    /// Creates the path of a connection or flow of class number `number`, whose path and return path together
-    /// take `propagation`. If `of` is `None`, the path is for packets of the class that belong to no flow,
-    /// which have the mean delay, without draws.
+    /// Creates the path of a connection or flow of class number `number`. Its forward and return paths
+    /// together have the delay `propagation`. If `of` is `None`, the path is for packets of the class that
+    /// belong to no flow; nothing is drawn for them, and they have the mean delay.
     pub fn new(plan: &'a Plan, number: usize, propagation: Span, of: Option<Identity>, seed: u64) -> Self {
         let class = &plan.classes[number];
         let access_delay = match of {
@@ -120,8 +120,8 @@ impl<'a> FlowPath<'a> {
         self.access_delay
     }
 
-    /// Returns the losses at the entrance of the sender's access link (see `ClassPlan::access_loss`), if
-    /// there are any.
+    /// Returns the random losses at the entrance of the sender's access link (see `ClassPlan::access_loss`),
+    /// if there are any.
     pub fn access_losses(&self) -> Option<Loss> {
         self.class().access_losses(self.of?.index(), self.seed)
     }

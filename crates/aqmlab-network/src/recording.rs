@@ -5,7 +5,7 @@ use aqmlab_recording::{Host, LinkInfo, Manifest, PortRecord, Recording, StoppedB
 use aqmlab_scenario::{LinkPlan, Parts, Plan};
 use aqmlab_units::Instant;
 
-/// A host of disciplines (the simulator or the live router), with the version of its engine.
+/// A program that hosts disciplines (the simulator or the live router), with the version of its engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Engine {
     /// The host.
@@ -31,7 +31,7 @@ pub fn parts(plan: &Plan) -> Parts {
     parts
 }
 
-/// Returns all parts of the program, with these hosts.
+/// Returns all parts of the program, including these hosts.
 pub fn all_parts(hosts: impl Iterator<Item = Engine>) -> Parts {
     let mut parts = aqmlab_scenario::all_parts();
     parts.extend(between());

@@ -24,13 +24,13 @@ pub fn request_recorder(plan: &Plan, seed: u64, rows: Option<TableWriter>) -> Op
     if classes.iter().all(Option::is_none) {
         return None;
     }
-    let held = || TableWriter::in_memory(&schema::REQUESTS).expect("memory holds the beginning of a file");
+    let held = || TableWriter::in_memory(&schema::REQUESTS).expect("memory can hold the beginning of a file");
     let settings = RequestSettings {
         seed,
         t0: Instant::ZERO + plan.warmup,
         classes,
         fetches_pages: plan.classes.iter().map(|class| class.fetches_pages()).collect(),
-        bands: size_bands(&plan.record.requests).expect("the bands of a plan are checked"),
+        bands: size_bands(&plan.record.requests).expect("the bands of a plan have been checked"),
         sample: plan.record.requests.sample as usize,
     };
     Some(RequestRecorder::new(settings, rows.or_else(|| wanted.then(held))))
@@ -42,7 +42,7 @@ fn size_bands(asked: &RequestPlan) -> Option<SizeBands> {
 }
 
 /// Converts a session's report of an exchange of the connection `of` into the recorder's form. Returns `None`
-/// for data that no server answers, which is not a request.
+/// for data that no server answers, because such data is not a request.
 pub fn recorded_exchange(class: u32, of: Identity, done: &ExchangeDone) -> Option<Exchange> {
     (!done.response.is_zero()).then_some(Exchange {
         class,

@@ -15,7 +15,7 @@ pub enum Milestone {
     SampleFlows,
     /// The warm-up is over.
     WarmupEnd,
-    /// The run is over: later counts are not measured.
+    /// The run is over: whatever happens later is not measured.
     End,
 }
 
@@ -25,8 +25,8 @@ impl Milestone {
         [Milestone::SampleQueues, Milestone::SampleFlows, Milestone::WarmupEnd, Milestone::End];
 }
 
-/// The times of the milestones. The simulator has an event for the next milestone; the live router reads its
-/// time.
+/// The times of the milestones. The simulator has an event for the next milestone; the live router asks for
+/// that milestone's time.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     /// The intervals between samples of queues and of flows; zero if there are none.

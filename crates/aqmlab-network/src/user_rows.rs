@@ -47,7 +47,7 @@ impl<T: Count> UserRows<T> {
     }
 
     /// Adds a connection that has ended or is still open at the end of the run. `row` is the row that the
-    /// connection would have by itself; the row's `number` and `end` are ignored.
+    /// connection would have if it were a flow itself; the row's `number` and `end` are ignored.
     ///
     /// # Panics
     /// If the flows of its class are not users.
@@ -99,7 +99,7 @@ impl<T: Count> UserRows<T> {
             })
     }
 
-    /// Returns the memory of the rows in bytes.
+    /// Returns the size of the rows in memory, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let users: usize = self.classes.iter().flatten().map(|class| class.rows.len()).sum();
         users * size_of::<Option<UserRow<T>>>()

@@ -36,7 +36,7 @@ pub(crate) fn find(name: &str) -> PyResult<&'static Info> {
     registry::info(name).ok_or_else(|| {
         let known = by_nearness(name, registry::catalogue().iter().map(|info| info.name));
         let known: Vec<_> = known.iter().map(|name| format!("`{name}`")).collect();
-        let message = format!("there is no discipline `{name}`; there are {}", known.join(", "));
+        let message = format!("there is no discipline `{name}`; the disciplines are {}", known.join(", "));
         UsageError::new_err(message)
     })
 }
@@ -65,7 +65,7 @@ fn param(param: &Param) -> Value {
     })
 }
 
-/// Returns the word for a kind of value.
+/// Returns the word by which the catalogue names a kind of value.
 fn word(kind: &Kind) -> &'static str {
     match kind {
         Kind::Flag => "flag",
@@ -83,7 +83,7 @@ fn word(kind: &Kind) -> &'static str {
     }
 }
 
-/// Returns the units in which a value is written. A plain number has none; its help text defines what it
+/// Returns the units in which a value can be written. A plain number has no unit; its help text says what it
 /// counts.
 fn unit(kind: &Kind) -> &'static str {
     match kind {
@@ -95,7 +95,7 @@ fn unit(kind: &Kind) -> &'static str {
     }
 }
 
-/// Returns the accepted values.
+/// Describes the values that a parameter accepts.
 fn values(kind: &Kind) -> String {
     match kind {
         Kind::Flag => "true | false".into(),

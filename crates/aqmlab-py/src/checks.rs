@@ -9,9 +9,9 @@ use crate::catalogue::find;
 use crate::scripts::{Finding, Lot, Progress, Trial, Tried, run_all};
 
 /// Runs the contract kit on the disciplines `names`, each with every preset and with every word of every
-/// choice. The random scripts are numbered upwards from `first_seed`. Each of these variants is tested with
-/// `seeds` scripts or, if `seeds` is not given, until `progress` returns `False`. Returns the checks and the
-/// findings as JSON text.
+/// parameter that is a choice. The random scripts are numbered upwards from `first_seed`. Each of these
+/// variants is tested with `seeds` scripts or, if `seeds` is not given, until `progress` returns `False`.
+/// Returns the checks and the findings as JSON text.
 #[pyfunction]
 #[pyo3(signature = (names, first_seed, seeds, workers, progress=None))]
 pub(crate) fn aqm_check(

@@ -1,4 +1,5 @@
-//! Laws that can be evaluated: the probability of RED and related laws as a function of the average queue.
+//! Curves of control laws: the probability with which RED and its relatives choose a packet, as a function of
+//! the average queue.
 
 use aqmlab_qdisc::contract::TestPacket;
 use aqmlab_qdisc::disc::{Measure, RedControl};

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::errors::HostError;
 
-/// There is no live host.
+/// There is no live router on this system.
 pub(crate) const ENGINE: Option<aqmlab_network::Engine> = None;
 
 fn refusal() -> PyErr {

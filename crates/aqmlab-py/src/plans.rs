@@ -26,15 +26,15 @@ pub(crate) fn schema(of: &str) -> PyResult<String> {
         "manifest" => aqmlab_recording::manifest_schema(),
         _ => {
             return Err(UsageError::new_err(format!(
-                "there is no schema of `{of}`; there are schemas of `scenario`, `plan` and `manifest`"
+                "there is no schema for `{of}`; there are schemas for `scenario`, `plan` and `manifest`"
             )));
         }
     };
     Ok(format!("{schema:#}"))
 }
 
-/// Returns the whole number of units that a quantity in the notation of scenarios denotes:
-/// `quantity("10Mbit", "bps")` is 10,000,000. The units are `ns`, `bps`, `bytes` and `packets`.
+/// Converts a quantity in the notation of scenarios into a whole number of units: `quantity("10Mbit", "bps")`
+/// is 10,000,000. The units are `ns`, `bps`, `bytes` and `packets`.
 #[pyfunction]
 pub(crate) fn quantity(text: &str, unit: &str) -> PyResult<u64> {
     let parsed = match unit {
@@ -47,7 +47,7 @@ pub(crate) fn quantity(text: &str, unit: &str) -> PyResult<u64> {
     parsed.map_err(|error| UsageError::new_err(error.to_string()))
 }
 
-/// Returns a whole number of units in the notation of scenarios: `quantity_text(10_000_000, "bps")` is
+/// Writes a whole number of units in the notation of scenarios: `quantity_text(10_000_000, "bps")` is
 /// `10Mbit`.
 #[pyfunction]
 pub(crate) fn quantity_text(value: u64, unit: &str) -> PyResult<String> {
@@ -61,7 +61,9 @@ pub(crate) fn quantity_text(value: u64, unit: &str) -> PyResult<String> {
 }
 
 fn no_unit(unit: &str) -> PyErr {
-    UsageError::new_err(format!("there is no unit `{unit}`; there are `ns`, `bps`, `bytes` and `packets`"))
+    UsageError::new_err(format!(
+        "there is no unit `{unit}`; the units are `ns`, `bps`, `bytes` and `packets`"
+    ))
 }
 
 pub(crate) fn parse(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Experiment> {
@@ -69,7 +71,7 @@ pub(crate) fn parse(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Exp
 }
 
 /// Returns the folder of each arm: its name in lower case, with hyphens in place of all characters other than
-/// letters, digits and underscores. A number is added where two would otherwise be equal.
+/// letters, digits and underscores. Names that would otherwise be equal get a number.
 pub(crate) fn slugs(experiment: &Experiment) -> Vec<String> {
     let mut slugs: Vec<String> = Vec::new();
     for plan in &experiment.arms {
@@ -100,7 +102,7 @@ fn slug(name: &str) -> String {
 
 /// Returns the result as JSON text.
 pub(crate) fn json_text(answer: &impl Serialize) -> String {
-    serde_json::to_string(answer).expect("answers have strings as keys and only JSON values")
+    serde_json::to_string(answer).expect("JSON can represent all keys and values of a result")
 }
 
 /// A scenario whose arms are given in the form `A`.

@@ -33,7 +33,7 @@ pub(crate) struct Job<'a> {
 pub(crate) struct CaptureChoice {
     /// Indices of the links.
     pub(crate) links: Vec<usize>,
-    /// Number of bytes to capture of each packet.
+    /// Number of bytes to capture per packet.
     pub(crate) snap: u32,
 }
 
@@ -86,7 +86,9 @@ pub(crate) fn run_watched(
             match ended {
                 Ok(outcome) => return outcome,
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => unreachable!("the thread sends before it ends"),
+                Err(RecvTimeoutError::Disconnected) => {
+                    unreachable!("the thread sends an outcome before it ends")
+                }
             }
         }
     })

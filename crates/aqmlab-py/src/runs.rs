@@ -69,7 +69,7 @@ pub(crate) fn one_case(py: Python<'_>, text: &str, file_name: &str) -> PyResult<
     Ok(sweep.experiment())
 }
 
-/// Reports features that the simulator lacks as errors of the scenario.
+/// Returns the scenario's errors if it uses features that the simulator lacks.
 pub(crate) fn refuse_only_live<'p>(
     py: Python<'_>,
     plans: impl IntoIterator<Item = &'p Plan>,
@@ -93,7 +93,7 @@ pub(crate) fn captured_links(plan: &Plan, names: &[String]) -> PyResult<Vec<usiz
         plan.links.iter().position(|link| link.name == *name).ok_or_else(|| {
             let known: Vec<_> = plan.links.iter().map(|link| format!("`{}`", link.name)).collect();
             UsageError::new_err(format!(
-                "there is no port `{name}` in arm `{}`; there are {}, or `all`",
+                "there is no port `{name}` in arm `{}`; the ports are {}, or `all`",
                 plan.arm,
                 known.join(", ")
             ))
@@ -110,7 +110,7 @@ pub(crate) fn check_arms<A: AsRef<str>>(experiment: &Experiment, arms: &[A]) -> 
     let names: Vec<_> = experiment.arms.iter().map(|plan| plan.arm.as_str()).collect();
     let Some(unknown) = arms.iter().find(|arm| !names.contains(&arm.as_ref())) else { return Ok(()) };
     let known: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
-    let message = format!("there is no arm `{}`; there are {}", unknown.as_ref(), known.join(", "));
+    let message = format!("there is no arm `{}`; the arms are {}", unknown.as_ref(), known.join(", "));
     Err(UsageError::new_err(message))
 }
 

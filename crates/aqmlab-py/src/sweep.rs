@@ -63,8 +63,8 @@ impl Sweep {
         Ok(())
     }
 
-    /// Returns one case as JSON text, without expanding any other. The origins of its values are in the plan
-    /// that is made from the case's own text.
+    /// Returns one case as JSON text, without expanding any other. The answer does not contain the origins of
+    /// its values; they are in the plan made from the case's own text.
     fn case(&self, py: Python<'_>, index: u64) -> PyResult<String> {
         if index >= self.cases.cases() {
             return Err(PyIndexError::new_err(format!(
@@ -84,8 +84,8 @@ impl Sweep {
 }
 
 /// Returns the name of a run: the SHA-256, in hexadecimal, of its plan's digest, its seed, and the parts that
-/// determine its result, each with its version. The hashed text has one line for each of these, with the
-/// parts in the order of their names.
+/// determine its result, each with its version. The hashed text has one line for each of these; the parts are
+/// sorted by name.
 #[pyfunction]
 pub(crate) fn run_digest(plan_digest: &str, seed: u64, parts: Parts) -> String {
     let mut text = format!("{plan_digest}\n{seed}\n");

@@ -13,8 +13,8 @@ use crate::runs::{check_arms, one_case};
 
 /// Returns the contents of a file of connection vectors in a `format` (`csv`, `parquet`, `tmix`). The file
 /// covers the connections of these classes, in the arm called `arm`, that open no later than `until_ns` in a
-/// run with this seed. If the network determines when connections open, they are taken from `requests`, the
-/// table of that name in a recording.
+/// run with this seed. If the network determines when connections open, these times are taken from
+/// `requests`, the table of that name in a recording.
 #[pyfunction]
 #[pyo3(signature = (toml, file_name, arm, classes, seed, until_ns, format, requests=None))]
 #[allow(clippy::too_many_arguments)] // keyword arguments of a Python function
@@ -49,7 +49,7 @@ pub(crate) fn vectors(
             "a file for Tmix holds one class because it has no class names; choose one with `--class`",
         )),
         _ => Err(UsageError::new_err(format!(
-            "there is no format `{format}`; there are `csv`, `parquet` and `tmix`"
+            "there is no format `{format}`; the formats are `csv`, `parquet` and `tmix`"
         ))),
     };
     content.map(Cow::Owned)
@@ -58,7 +58,7 @@ pub(crate) fn vectors(
 fn class_of<'p>(plan: &'p Plan, name: &str) -> PyResult<&'p ClassPlan> {
     plan.classes.iter().find(|class| class.name == name).ok_or_else(|| {
         let known: Vec<_> = plan.classes.iter().map(|class| format!("`{}`", class.name)).collect();
-        UsageError::new_err(format!("there is no class `{name}`; there are {}", known.join(", ")))
+        UsageError::new_err(format!("there is no class `{name}`; the classes are {}", known.join(", ")))
     })
 }
 
@@ -83,7 +83,7 @@ fn vectors_of(
     let vectors = vectors.map_err(UsageError::new_err)?;
     if vectors.is_empty() {
         return Err(UsageError::new_err(format!(
-            "no connection of `{}` opens by {}; write a longer duration",
+            "no connection of `{}` opens by {}; choose a longer duration",
             class.name,
             until.saturating_since(Instant::ZERO)
         )));

@@ -81,7 +81,7 @@ impl<'a> From<&'a str> for Cell<'a> {
 /// A named column.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Column {
-    /// Its name, ending in the unit: `sojourn_ns`.
+    /// Its name, which ends in the unit, such as `sojourn_ns`.
     pub name: &'static str,
     /// Its values.
     pub data: ColumnData,

@@ -39,8 +39,7 @@ impl fmt::Debug for Digest {
 /// # Panics
 /// If the object has no other member.
 pub(crate) fn sealed(object: &impl Serialize) -> String {
-    let text =
-        serde_json::to_string_pretty(object).expect("its keys are strings and its values exist in JSON");
+    let text = serde_json::to_string_pretty(object).expect("JSON can represent all its keys and values");
     let members = text.strip_suffix("\n}").expect("an object has members, one per line");
     let head = format!("{members},\n  ");
     let digest = Digest::of(head.as_bytes());

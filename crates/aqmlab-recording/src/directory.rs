@@ -118,7 +118,8 @@ impl Staged {
         file.write_all(bytes).map_err(RecordingError::io("write", &self.path_of(name)))
     }
 
-    /// Gives up a file, as its owner also can ([`StreamedFile::give_up`]). Returns whether the file exists.
+    /// Gives up a file on behalf of its owner (see [`StreamedFile::give_up`]). Returns whether the file
+    /// exists.
     pub fn give_up(&mut self, name: &str) -> bool {
         let target = self.path_of(name);
         let Some(at) = self.files.iter().position(|file| file.target == target && !file.is_given_up()) else {
@@ -166,7 +167,7 @@ impl Staged {
             for (wait, Written { file, target, .. }) in waits.into_iter().zip(&files) {
                 let synced = match wait {
                     Ok(wait) => wait.join().expect("waiting for the disk does not panic"),
-                    // The system cannot provide another thread.
+                    // The system cannot provide another thread, so this one waits.
                     Err(_) => file.sync_all(),
                 };
                 synced.map_err(RecordingError::io("write", target))?;
@@ -185,7 +186,7 @@ impl Drop for Staged {
     }
 }
 
-/// Returns a name next to `target` that no other writer uses: `.seed-1.partial-4711-0`.
+/// Returns a name next to `target` that no other writer uses, such as `.seed-1.partial-4711-0`.
 fn temporary_name(target: &Path) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);

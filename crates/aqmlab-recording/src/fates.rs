@@ -6,7 +6,7 @@ use crate::column::Cell;
 use crate::schema;
 use crate::table::Table;
 
-/// A number of packets and of their bytes.
+/// A number of packets, and the number of their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// Number of packets.
@@ -45,7 +45,7 @@ pub struct Fates {
 pub struct Imbalance {
     /// The books.
     pub fates: Fates,
-    /// Packets found in queues, on links and in access links.
+    /// Packets found in queues, on links and on access links.
     pub resident: Tally,
 }
 

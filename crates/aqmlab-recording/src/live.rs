@@ -1,5 +1,5 @@
-//! A manifest's description of a live run: its faithfulness, the load of the machine, and the
-//! settings of its kernels.
+//! A manifest's description of a live run: its faithfulness, the load of the machine, and the settings of the
+//! hosts' kernels.
 //!
 //! Plain data with the unit in each name, as in the manifest's object `live`. No digest includes
 //! it.
@@ -20,17 +20,17 @@ pub struct LiveReport {
     pub interrupted: bool,
     /// One sentence for each check that failed.
     pub reasons: Vec<String>,
-    /// The conditions of a faithful run.
+    /// The conditions that a faithful run must meet.
     pub checks: Vec<Check>,
     /// Lateness of packets written to hosts.
     pub lateness: TimeDistribution,
     /// The first stalls of the router, at most 64.
     pub stalls: Vec<Stall>,
-    /// The number of all stalls.
+    /// The total number of stalls.
     pub stall_count: u64,
-    /// The longest of all stalls.
+    /// The length of the longest stall.
     pub longest_stall_ns: u64,
-    /// Processor time of the router's thread, in percent of the run's duration.
+    /// Processor time of the router's thread, as a percentage of the run's duration.
     pub duty_percent: f64,
     /// Scheduling of the router's thread.
     pub policy: Policy,
@@ -42,16 +42,16 @@ pub struct LiveReport {
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(default)]
     pub virtual_time: bool,
-    /// How packets were joined, if the hosts had offloads.
+    /// How packets were joined, if the hosts used offloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offload: Option<OffloadReport>,
     /// Share of the measured interval during which a `hybrid` router was too busy to spin, in percent.
     pub without_spin_percent: f64,
     /// Frames read from the hosts.
     pub frames: Frames,
-    /// Largest number of packets in the network at the same time.
+    /// Maximum number of packets in the network at the same time.
     pub most_held: u64,
-    /// Losses outside the disciplines.
+    /// Losses that no discipline caused.
     pub drops: LiveDrops,
     /// Congestion marks over the whole run.
     pub marks: LiveMarks,
@@ -65,7 +65,7 @@ pub struct LiveReport {
     pub counters: BTreeMap<String, HostCounters>,
     /// Performance of the traffic generator.
     pub generator: GeneratorReport,
-    /// Queues of the kernel, by link.
+    /// Kernel queues, by link.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(default)]
     pub kernel_queues: BTreeMap<String, KernelQueueReport>,
@@ -75,7 +75,7 @@ pub struct LiveReport {
     /// Why there is no file of captured packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capture_failure: Option<CaptureStopped>,
-    /// Round trips between two hosts without any router, just before the run.
+    /// Round-trip times between two hosts without any router, measured just before the run.
     pub ping: TimeDistribution,
     /// Packet rate that this machine can handle.
     pub capacity: CapacityReport,
@@ -90,7 +90,7 @@ const fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// One condition of a faithful run.
+/// One condition that a faithful run must meet.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Check {
@@ -142,7 +142,7 @@ pub struct OffloadReport {
     pub packets_written: u64,
 }
 
-/// A time during which the router did nothing.
+/// A period during which the router did nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Stall {
@@ -197,7 +197,7 @@ pub struct LiveDrops {
     pub still_held: u64,
 }
 
-/// Congestion marks over the whole run, in delivered packets.
+/// Congestion marks on delivered packets, over the whole run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct LiveMarks {
@@ -243,13 +243,13 @@ pub struct HostCounters {
 pub struct GeneratorReport {
     /// Lateness of the actions of sources and sessions.
     pub lateness: TimeDistribution,
-    /// Processor time of its thread, in percent of the run's duration.
+    /// Processor time of its thread, as a percentage of the run's duration.
     pub processor_percent: f64,
-    /// Failures at the hosts' sockets, by kind.
+    /// Failures on the hosts' sockets, by kind.
     pub trouble: BTreeMap<&'static str, u64>,
 }
 
-/// A queue of the kernel, from the start of the run to the end of the drain.
+/// A kernel queue, from the start of the run to the end of the drain.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct KernelQueueReport {
@@ -301,9 +301,9 @@ pub struct CapacityReport {
     pub per_wake_ns: Option<u64>,
     /// Packet rate that a whole processor could handle.
     pub packets_per_s: Option<f64>,
-    /// Largest packet rate that a plan may have.
+    /// Maximum packet rate that a plan may have.
     pub limit_packets_per_s: Option<f64>,
-    /// Largest packet rate of this plan.
+    /// Maximum packet rate of this plan.
     pub demand_packets_per_s: f64,
 }
 

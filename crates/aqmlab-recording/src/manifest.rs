@@ -15,7 +15,8 @@ use crate::table::Table;
 
 /// The version of the directory's layout and of its tables. Version 2 adds digests of the files. Version 3
 /// renames some columns (listed in `docs/recording.md`); in its plans, all numbers are whole, and their names
-/// state the unit. Version 4 has one version per part of the program instead of one for all.
+/// state the unit. Version 4 records a version for each part of the program, instead of one for the whole
+/// program.
 pub const FORMAT_VERSION: u32 = 4;
 
 /// Incremented whenever the tables would report the same run differently.
@@ -98,7 +99,7 @@ impl LinkInfo {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum StoppedBy {
-    /// the run's time was over
+    /// the run reached its full duration
     Time,
     /// enough flows completed
     Completed,

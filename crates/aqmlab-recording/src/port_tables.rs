@@ -34,8 +34,8 @@ pub struct PortRecord {
     pub law: Table,
 }
 
-/// Counters of a port, which samples show as differences. Differences use wrapping arithmetic because a count
-/// carried over a restart of the books is below zero.
+/// Counters of a port; a sample contains their increases since the previous sample. Differences use wrapping
+/// arithmetic: when the books restart, the counters carried over become negative.
 #[derive(Clone, Copy, Default)]
 struct Counters {
     arrivals_packets: u64,
@@ -54,8 +54,8 @@ impl Counters {
             sum.arrivals_packets += arrived.packets;
             sum.arrivals_bytes += arrived.bytes;
             sum.departures_bytes += class.departed.bytes;
-            // Most ports never drop or mark: their counts are not read, because they would not be in the
-            // processor's cache.
+            // Most ports never drop or mark. The counts of drops and marks of these ports are not read,
+            // because the reads would miss the processor's cache.
             for fates in class.fates.iter().filter(|_| books.has_fates()) {
                 for reason in Reason::ALL {
                     let dropped = fates.dropped[reason as usize].packets;
@@ -100,7 +100,7 @@ impl SampledQueue {
 }
 
 impl PortTables {
-    /// Creates empty tables for the ports of these links, whose books have these classes.
+    /// Creates empty tables for the ports of these links; the ports' books have these classes.
     pub fn new(link_names: Vec<String>, class_names: Vec<String>) -> Self {
         PortTables {
             ports: link_names.into_iter().map(|name| vec![SampledQueue::new(name)]).collect(),
@@ -200,7 +200,7 @@ impl PortTables {
     }
 }
 
-/// Returns the name, in tables, of a queue inside a link's queue: `bottleneck/gold`.
+/// Returns the name, in tables, of a queue inside a link's queue, such as `bottleneck/gold`.
 fn inner_name(link: &str, path: &str) -> String {
     format!("{link}/{path}")
 }
@@ -283,7 +283,7 @@ fn least(series: &TimeWeighted) -> u64 {
     if series.min == u64::MAX { 0 } else { series.min }
 }
 
-/// Adds the cells of a summary row that every class has.
+/// Adds the cells that the summary rows of all classes have in common.
 fn class_cells<'a>(queue: &'a str, class: &'a str, books: &ClassBooks<'_>) -> impl Iterator<Item = Cell<'a>> {
     [queue.into(), class.into()].into_iter().chain(tally_cells(books.all_kinds(), Some(books.departed)))
 }

@@ -5,7 +5,7 @@ use crate::column::Type::{self, F64, NullableF64, NullableU64, NullableU128, Str
 /// The name and the columns of a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Schema {
-    /// The table's name, also the stem of its file.
+    /// The table's name, which is also the stem of its file name.
     pub name: &'static str,
     /// Its columns in order.
     pub columns: &'static [(&'static str, Type)],

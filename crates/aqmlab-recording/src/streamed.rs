@@ -26,7 +26,7 @@ pub struct TableWriter {
 /// A table that was written during the run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StreamedTable {
-    /// Its name, also the stem of its file.
+    /// Its name, which is also the stem of its file name.
     pub name: &'static str,
     /// The number of its rows.
     pub rows: u64,

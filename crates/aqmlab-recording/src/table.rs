@@ -7,7 +7,7 @@ use crate::schema::Schema;
 /// A table of a recording, built row by row and held column by column.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Table {
-    /// Its name, also the stem of its file.
+    /// Its name, which is also the stem of its file name.
     pub name: &'static str,
     /// Its columns, all of the same length.
     pub columns: Vec<Column>,
@@ -20,8 +20,8 @@ impl Table {
         Table { name: schema.name, columns: schema.columns.iter().map(column).collect() }
     }
 
-    /// Creates an empty table for a host that cannot measure everything: every number except those
-    /// of the columns `known` may be absent. The names and the order of the columns are those of the schema.
+    /// Creates an empty table for a host that cannot measure everything: every number except those in the
+    /// columns `known` may be absent. The names and the order of the columns are those of the schema.
     pub fn partial(schema: &Schema, known: &[&str]) -> Self {
         let column = |&(name, of): &(&'static str, Type)| {
             let of = if known.contains(&name) { of } else { of.optional().unwrap_or(of) };
@@ -50,7 +50,7 @@ impl Table {
     /// Appends a row, with values in the order of the schema.
     ///
     /// # Panics
-    /// If the row does not fit the schema in number or types, which is a mistake in the host's
+    /// If the number or the types of the row's values do not fit the schema, which is a mistake in the host's
     /// code.
     pub fn push<'a>(&mut self, row: impl IntoIterator<Item = Cell<'a>>) {
         let mut columns = self.columns.iter_mut();

@@ -101,7 +101,7 @@ const MOST_OF_NS2: u64 = i32::MAX as u64;
 /// bytes, sequential connections.
 ///
 /// A zero time between an arrival and the action that it causes is written as 1 because ns-2 reads 0 as *does
-/// not wait for an arrival*. The server closes one microsecond after its last response. The file states no
+/// not wait for an arrival*. The server closes one microsecond after its last response. The file specifies no
 /// losses, and its round-trip time is the part contributed by the connection's own delays.
 ///
 /// # Errors

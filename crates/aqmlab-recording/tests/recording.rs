@@ -158,7 +158,7 @@ fn a_path_through_a_file_is_refused_with_the_path_in_the_message() {
 #[test]
 fn a_full_disk_is_recognised_and_leaves_nothing() {
     // /dev/full answers every write with ENOSPC. This device cannot contain a recording, so the test produces
-    // the error in the way in which the writer would encounter it.
+    // the error in the same way as the writer would encounter it.
     let source = fs::write("/dev/full", "x").expect_err("always full");
     let error = RecordingError::Io { operation: "write", path: "run/law.parquet".into(), source };
     assert!(error.is_host_limit());

@@ -136,8 +136,8 @@ fn bin_of_rank(bins: &[(u64, u64, u64)], rank: u64) -> (u64, u64) {
     found.map(|&(low, high, _)| (low, high)).expect("there are enough bands")
 }
 
-/// Exponential times over seven decades: the bin of each quantile is narrow and contains the value found by
-/// sorting.
+/// Exponentially distributed times over seven decades: the bin of each quantile is narrow and contains the
+/// value found by sorting.
 #[test]
 fn quantiles_of_each_band_are_those_of_the_sorted_times() {
     let mut draws = Stream::new(7, "test/times");
@@ -215,7 +215,7 @@ fn the_order_in_which_ends_are_reported_changes_nothing() {
     let tables = |ends: &mut dyn Iterator<Item = &(Exchange, Instant)>| {
         let mut recorder = recorder(20);
         for (exchange, at) in ends {
-            // Exchanges of one user differ in their connection.
+            // Each exchange of a user is on another connection.
             let serial = (exchange.start.as_ns() / 50) as u32;
             let of = Identity { serial, ..exchange.of };
             recorder.ended(&Exchange { of, ..*exchange }, Ending::Completed, *at);

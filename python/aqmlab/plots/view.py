@@ -75,7 +75,7 @@ class View:
         for arm in self.arms:
             if arm not in results.arms:
                 known = ", ".join(f"`{name}`" for name in results.arms)
-                raise UsageError(f"there is no arm `{arm}`; there are {known}")
+                raise UsageError(f"there is no arm `{arm}`; the arms are {known}")
         chosen = [arm for arm in results.arms if not self.arms or arm in self.arms]
         return [runs[0] for runs in map(results.runs_of, chosen) if runs]
 

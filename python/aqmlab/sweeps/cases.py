@@ -275,7 +275,9 @@ def _chosen_arms(known: Sequence[str], arms: str | Sequence[str] | None) -> list
         return list(known)
     for arm in wanted:
         if arm not in known:
-            raise UsageError(f"there is no arm `{arm}`; there are {', '.join(f'`{name}`' for name in known)}")
+            raise UsageError(
+                f"there is no arm `{arm}`; the arms are {', '.join(f'`{name}`' for name in known)}"
+            )
     return [arm for arm in known if arm in wanted]
 
 

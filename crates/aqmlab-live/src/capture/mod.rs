@@ -30,7 +30,7 @@ pub struct CaptureObserver {
     ring: Sender,
     /// For each link, the number of its port in the capture; `None` if the port is not captured.
     ports: Vec<Option<u32>>,
-    /// For each slot, the reasons for which its frame has been marked at the port where it waits; a frame is
+    /// For each slot, the reasons why its frame has been marked at the port where the frame waits; a frame is
     /// at only one port at a time.
     marked: Vec<Reasons>,
 }

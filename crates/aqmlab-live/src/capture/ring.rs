@@ -9,9 +9,9 @@ use aqmlab_recording::capture::{PacketAtPort, Reasons};
 use aqmlab_units::{Bytes, Instant, Span};
 use rtrb::{Consumer, Producer, RingBuffer};
 
-/// Number of bytes that precede those of the packet: port, kept length and full length (u32 each), marks and
-/// drop reason (u8 each), two unused bytes, time and waiting time (u64 each). These fields are in native byte
-/// order, because they never leave the machine.
+/// Number of bytes that precede those of the packet: port, captured length and original length (u32 each),
+/// marks and drop reason (u8 each), two unused bytes, time and waiting time (u64 each). These fields are in
+/// native byte order, because they never leave the machine.
 const HEAD: usize = 32;
 const NOT_DROPPED: u8 = u8::MAX;
 
@@ -110,7 +110,7 @@ impl Receiver {
 
     /// Whether no further packets will follow.
     pub fn is_over(&self) -> bool {
-        // The order matters: once the other end is gone, nothing more can enter the ring.
+        // The order of the two checks matters: once the other end is gone, nothing more can enter the ring.
         self.ring.is_abandoned() && self.ring.is_empty()
     }
 }

@@ -11,9 +11,8 @@ use aqmlab_units::Instant;
 
 use super::ring::{Missed, Received, Receiver};
 
-/// Time for which the thread sleeps when there is nothing to write. The data plane does not wake
-/// it: that would take a system call per packet. The ring has space for a hundred times the arrivals in this
-/// time.
+/// Time that the thread sleeps when there is nothing to write. The data plane does not wake it: that would
+/// take a system call per packet. The ring has space for a hundred times the arrivals in this time.
 const NAP: Duration = Duration::from_millis(2);
 
 /// A capture in progress.
@@ -42,8 +41,8 @@ impl CaptureWriter {
     /// call may be missing from the file.
     ///
     /// # Errors
-    /// If the file could not be written, now or earlier; it has then been deleted. A full disk does not
-    /// affect the data plane.
+    /// If the file could not be written, now or earlier. In this case, the file has been deleted. A full disk
+    /// does not affect the data plane.
     ///
     /// # Panics
     /// If the writing thread has panicked.

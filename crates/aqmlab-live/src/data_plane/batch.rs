@@ -44,7 +44,7 @@ impl Batch {
         Batch { writes: (0..MOST_WRITES).map(write).collect(), waiting: 0, offload }
     }
 
-    /// Adds a packet. There must be room for it.
+    /// Adds a packet. The batch must have room for it.
     pub fn add(&mut self, frame: &OutgoingFrame<'_>) {
         let (to, ports) = (frame.to.number(), ports(frame.octets));
         let of_connection = |write: &&mut Write| write.to == to && write.ports == ports;
@@ -63,7 +63,7 @@ impl Batch {
         self.waiting += 1;
     }
 
-    /// Whether the batch is full, so that the next packet may not fit.
+    /// Whether the batch is so full that the next packet might not fit.
     pub const fn is_full(&self) -> bool {
         self.waiting == MOST_WRITES
     }
@@ -73,7 +73,7 @@ impl Batch {
         Some(self.writes[..self.waiting].first()?.due[0].0)
     }
 
-    /// Number of packets that wait.
+    /// Number of waiting packets.
     pub fn packets(&self) -> usize {
         self.writes[..self.waiting].iter().map(|write| write.due.len()).sum()
     }

@@ -17,8 +17,8 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 pub struct Clock {
     /// Nanoseconds of CLOCK_MONOTONIC at the origin.
     origin: u64,
-    /// Time by which CLOCK_BOOTTIME, which continues while the machine is suspended, was ahead of
-    /// CLOCK_MONOTONIC at the origin.
+    /// Lead of CLOCK_BOOTTIME over CLOCK_MONOTONIC at the origin. CLOCK_BOOTTIME continues while the machine
+    /// is suspended.
     boot_ahead: u64,
 }
 
@@ -46,7 +46,7 @@ impl Clock {
         Instant::from_ns(nanoseconds(clock_gettime(ClockId::Monotonic)).saturating_sub(self.origin))
     }
 
-    /// Returns the time for which the machine has been suspended since the origin.
+    /// Returns how long the machine has been suspended since the origin.
     pub fn suspended(&self) -> Span {
         Span::ns(boot_ahead().saturating_sub(self.boot_ahead))
     }
@@ -106,7 +106,7 @@ pub trait Poller {
     /// Processor time that this thread has used.
     fn thread_time(&self) -> Span;
 
-    /// Returns the time for which the machine has been suspended.
+    /// Returns how long the machine has been suspended.
     fn suspended(&self) -> Span;
 }
 

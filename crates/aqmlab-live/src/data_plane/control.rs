@@ -97,7 +97,7 @@ impl DataPlaneControl {
         self.finish.load(Ordering::Acquire)
     }
 
-    /// Returns the reason for which the measured interval must end by `now`, if there is one.
+    /// Returns why the measured interval must end by `now`; `None` if it need not.
     pub(super) fn wanted(&self, now: Instant) -> Option<StoppedBy> {
         self.wanted.get().filter(|(at, _)| *at <= now).map(|(_, why)| why)
     }

@@ -24,8 +24,8 @@ pub trait Device {
     fn fd(&self) -> BorrowedFd<'_>;
 }
 
-/// A device behind a non-blocking file descriptor that keeps packets apart: a TUN without packet information
-/// (`IFF_NO_PI`), or a datagram socket.
+/// A device behind a non-blocking file descriptor that preserves packet boundaries: a TUN without packet
+/// information (`IFF_NO_PI`), or a datagram socket.
 #[derive(Debug)]
 pub struct FdDevice<F: AsFd>(pub F);
 

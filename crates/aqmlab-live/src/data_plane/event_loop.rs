@@ -19,8 +19,8 @@ use crate::router::{FrameSink, OutgoingFrame, Router};
 /// Maximum number of frames read from one device before the clock and the other devices are served: a sender
 /// that never pauses must not block the router's links.
 const READS: usize = 8;
-/// Maximum time for which a pass of the loop waits: requests are noticed soon, and a much longer silence can
-/// only be a stall.
+/// Maximum time that a pass of the loop waits, so that requests are noticed soon; a much longer silence can
+/// then only be a stall.
 const HEARTBEAT: Span = Span::ms(4);
 /// Length of the read buffer. It exceeds the length of any packet, so that a packet longer than its class
 /// allows is recognized.
@@ -35,8 +35,8 @@ pub struct EventLoop<D, P> {
     poller: P,
     /// `spin`, `gather` and `offload`.
     settings: DataPlaneSettings,
-    /// Whether packets leave in such quick succession that several were last written together: the first
-    /// packet of the next batch then need not wake the thread.
+    /// Whether packets leave in such quick succession that the last write contained several: the first packet
+    /// of the next batch then need not wake the thread.
     dense: bool,
     scratch: Box<[u8]>,
     ready: Vec<bool>,
@@ -54,8 +54,8 @@ struct DeviceSink<D> {
     report: DataPlaneReport,
     /// Packets that wait to be written together.
     batch: Batch,
-    /// Whether packets wait for others, to be written together. Once packets wait, they do so until the end
-    /// of the run: without waiting, the load that made it necessary would return.
+    /// Whether packets wait for others, to be written together. Once this is so, it remains so until the end
+    /// of the run: if packets no longer waited, the load that made waiting necessary would return.
     gathers: bool,
 }
 
@@ -246,7 +246,8 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         let counts = &mut self.sink.report.offload;
         counts.reads += 1;
         counts.packets_read += packets;
-        // Reading from all devices may take longer than the time for which packets may wait.
+        // Reading from all devices may take longer than packets may wait, so overdue packets are written
+        // here.
         if self.sink.batch.oldest().is_some_and(|at| at + self.settings.gather <= now) {
             self.out().write_batch();
         }

@@ -17,7 +17,7 @@ pub struct DataPlaneReport {
     pub longest_stall: Span,
     /// The first stalls, at most 64; `stalls` counts all of them.
     pub first_stalls: Vec<Stall>,
-    /// Share of the time for which the thread had a processor.
+    /// Share of the time during which the thread had a processor.
     pub duty: f64,
     /// Time during which the settings allowed the thread to spin, but it did not, because it was too busy.
     pub without_spin: Span,
@@ -45,7 +45,7 @@ pub struct OffloadCounts {
     pub packets_written: u64,
 }
 
-/// A time during which the loop stood still.
+/// A period during which the loop stood still.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stall {
     /// When it began.
@@ -92,9 +92,10 @@ impl DataPlaneReport {
     }
 }
 
-/// Above this share of a window, the loop stops spinning: once a real-time thread has used 95 % of a second
-/// (`sched_rt_runtime_us`), the kernel stops it for the rest of that second, and all work waits. The share is
-/// below the 70 % allowed in a faithful run, because spinning alone must not make a run unfaithful.
+/// If the thread uses the processor for more than this share of a window, the loop stops spinning: once a
+/// real-time thread has used 95 % of a second (`sched_rt_runtime_us`), the kernel stops it for the rest of
+/// that second, and all work waits. The share is below the 70 % allowed in a faithful run, because spinning
+/// alone must not make a run unfaithful.
 const MOST: f64 = 0.6;
 /// Time before the loop tries to spin again: spinning again right after the first calm window would only
 /// restore the load that stopped the spinning.
@@ -119,7 +120,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Returns the share of the time since `before` for which the thread used the processor.
+    /// Returns the share of the time since `before` during which the thread used the processor.
     fn share_since(self, before: Reading) -> f64 {
         let wall = self.now.saturating_since(before.now).as_secs_f64();
         if wall > 0.0 { self.used.saturating_sub(before.used).as_secs_f64() / wall } else { 0.0 }
@@ -159,7 +160,7 @@ impl Duty {
         self.measured = Some(reading);
     }
 
-    /// Returns the share of the measured interval, up to this reading, for which the thread used the
+    /// Returns the share of the measured interval, up to this reading, during which the thread used the
     /// processor; zero if the interval has not begun.
     pub fn measured(&self, reading: Reading) -> f64 {
         self.measured.map_or(0.0, |begun| reading.share_since(begun))

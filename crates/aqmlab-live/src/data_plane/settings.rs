@@ -10,8 +10,8 @@ pub struct DataPlaneSettings {
     pub wait: Wait,
     /// Time before a departure during which [`Wait::Hybrid`] does not sleep.
     pub spin: Span,
-    /// Time for which a packet may wait for others, to be written in the same pass. Packets wait once the
-    /// thread has been too busy to spin, and always with `offload`.
+    /// Time that a packet may wait for others, so that they are written in the same pass. Packets wait once
+    /// the thread has been too busy to spin, and always with `offload`.
     pub gather: Span,
     /// Whether packets at devices have the header of [`crate::frame::offload`], and segments are joined.
     pub offload: bool,

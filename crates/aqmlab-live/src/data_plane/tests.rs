@@ -35,7 +35,7 @@ struct Time {
     oversleep: Span,
     /// An instant at which everything stands still once, and for how long.
     stall: Cell<Option<(Instant, Span)>>,
-    /// Share of the time for which the thread has a processor, in percent.
+    /// Share of the time during which the thread has a processor, in percent.
     busy: u64,
     suspended_from: Instant,
     /// Arrival time of the next packet, by device.

@@ -16,8 +16,8 @@ pub struct Headers {
     pub traffic_class: u8,
     /// The protocol above IP, or the extension header beyond which the chain could not be followed.
     pub protocol: u8,
-    /// Whether the packet is a fragment of a larger datagram. No fragment has ports here, so that all of them
-    /// take the same path.
+    /// Whether the packet is a fragment of a larger datagram. Fragments have no ports here, so that all
+    /// fragments of a datagram take the same path.
     pub fragment: bool,
     /// Source address.
     pub source: IpAddr,
@@ -92,7 +92,7 @@ pub fn parse(bytes: &[u8]) -> Result<Headers, Malformed> {
 pub struct TcpPayload {
     /// The sequence number in its header.
     pub seq: u32,
-    /// Whether the segment has the flag SYN.
+    /// Whether the segment's SYN flag is set.
     pub syn: bool,
     /// Number of octets of payload.
     pub len: u32,

@@ -35,11 +35,11 @@ pub struct LiveFrame {
 /// Owner of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Owner {
-    /// The row within the frame's class.
+    /// The row of the router's flow table, counted within the frame's class.
     pub row: u32,
     /// The flow within the class; for frames of no flow, the number after that of the last flow.
     pub flow: u32,
-    /// Number of earlier connections that had the client port.
+    /// Number of earlier connections that had the same client port.
     pub tenancy: u32,
 }
 

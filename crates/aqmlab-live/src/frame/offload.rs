@@ -222,7 +222,7 @@ fn split_tcp(packet: &mut [u8], layout: Layout, size: usize, mut each: impl FnMu
     }
 }
 
-/// Completes the checksum of a packet whose sender left it to the device. A position outside the packet is
+/// Completes a checksum that the packet's sender has left to the device. A position outside the packet is
 /// ignored.
 fn complete_checksum(packet: &mut [u8], header: OffloadHeader) {
     let from = usize::from(header.checksum_from);
@@ -303,7 +303,7 @@ impl SuperSegment {
         let end = HEADER + self.len;
         self.octets[end..end + payload].copy_from_slice(&packet[layout.payload..]);
         (self.len, self.segments) = (self.len + payload, self.segments + 1);
-        // The joined packet has the flag PSH if its last segment has it.
+        // The joined packet has the PSH flag if its last segment has it.
         self.octets[HEADER + layout.tcp + FLAGS] |= packet[layout.tcp + FLAGS] & PSH;
         let (next_seq, next_id) = (next_seq.wrapping_add(payload as u32), next_id.wrapping_add(1));
         self.open = (payload == size).then_some(Open { layout, size, next_seq, next_id });

@@ -32,8 +32,8 @@ const HIDDEN_DROPS: &[&str] = &[
     "TcpExt.ListenDrops",
     "TcpExt.TCPBacklogDrop",
     "TcpExt.TCPRcvQDrop",
-    // `PruneCalled` is not listed, because a receiver that is short of memory first packs its data more
-    // densely and may lose nothing.
+    // `PruneCalled` is not listed, because a receiver that is short of memory first compacts its receive
+    // queue and may lose nothing.
     "TcpExt.RcvPruned",
     "TcpExt.OfoPruned",
     "TcpExt.TCPMinTTLDrop",
@@ -63,7 +63,7 @@ impl Counters {
         self.0.get(name).copied().unwrap_or(0)
     }
 
-    /// Returns the number of packets that arrived with the mark CE, in both versions of IP.
+    /// Returns the number of CE-marked packets that arrived, over IPv4 and IPv6 together.
     pub fn marked_in(&self) -> u64 {
         self.get("IpExt.InCEPkts") + self.get("Ip6.InCEPkts")
     }
@@ -78,7 +78,8 @@ impl Counters {
         self.0.iter().filter(|&(_, &count)| count > 0).map(|(name, &count)| (name.as_str(), count))
     }
 
-    /// Adds the counters in pairs of lines, which hold names and then values, each after the table's name.
+    /// Adds the counters in pairs of lines: the first line holds names, the second values, and both begin
+    /// with the table's name.
     fn add_tables(&mut self, text: &str) {
         let lines: Vec<&str> = text.lines().collect();
         for pair in lines.chunks_exact(2) {

@@ -23,14 +23,14 @@ pub type Tun = FdDevice<OwnedFd>;
 /// The interface's name, in each namespace.
 pub const NAME: &str = "aqmlab0";
 
-/// Maximum number of packets that wait for us to read them. The router reads at once, so hardly any wait;
-/// whenever it cannot, a short queue would drop packets unnoticed.
+/// Maximum number of packets that wait for us to read them. The router reads at once, so packets hardly ever
+/// wait; whenever the router is late, a short queue would drop packets unnoticed.
 const QUEUE: u32 = 20_000;
 
 /// Index of the loopback interface, which is always the first in its namespace.
 const LOOPBACK: u32 = 1;
 
-/// Number of retries if the device is busy, because a process that has just ended may still hold it.
+/// Number of retries if the device is busy: a process that has just ended may still hold the device.
 const RETRIES: u32 = 40;
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
@@ -50,12 +50,12 @@ pub fn make(
     let index = netlink.index_of(NAME).map_err(LiveError::io("find", object()))?;
     let mut ask =
         |operation, request: Request| netlink.ask(&request).map_err(LiveError::io(operation, object()));
-    ask("switch on", Request::set_link(LOOPBACK, &Link::default()))?;
+    ask("bring up", Request::set_link(LOOPBACK, &Link::default()))?;
     // Without offloads, segments arrive one by one, as TCP releases them, and not in bursts that the kernel
     // splits on the way out.
     let gso_segments = if live.offload { None } else { Some(1) };
     let link = Link { mtu: Some(stack.mtu), queue: Some(QUEUE), gso_segments };
-    ask("switch on", Request::set_link(index, &link)).map_err(|error| match error {
+    ask("bring up", Request::set_link(index, &link)).map_err(|error| match error {
         LiveError::Io { source, .. } if source.kind() == io::ErrorKind::InvalidInput => {
             refusal::mtu(stack.mtu, &source)
         }
@@ -71,7 +71,7 @@ pub fn make(
     Ok(tun)
 }
 
-/// Creates an interface without an address in the namespace of the calling thread, and switches it on.
+/// Creates an interface without an address in the namespace of the calling thread, and brings it up.
 ///
 /// # Errors
 /// If the machine refuses a necessary operation.
@@ -80,7 +80,7 @@ pub fn make_plain(name: &str, mtu: u32) -> Result<Tun, LiveError> {
     let mut netlink = Netlink::open().map_err(LiveError::io("open", "a netlink socket"))?;
     let index = netlink.index_of(name).map_err(LiveError::io("find", name))?;
     let link = Link { mtu: Some(mtu), queue: Some(QUEUE), gso_segments: None };
-    netlink.ask(&Request::set_link(index, &link)).map_err(LiveError::io("switch on", name))?;
+    netlink.ask(&Request::set_link(index, &link)).map_err(LiveError::io("bring up", name))?;
     let without = netlink.ask(&Request::no_queue(index)).map_err(LiveError::io("remove the queue of", name));
     without.or_else(unless_without_traffic_control)?;
     Ok(tun)
@@ -99,7 +99,7 @@ pub fn route_all(name: &str) -> Result<(), LiveError> {
 
 /// Accepts the error of a kernel without traffic control (`CONFIG_NET_SCHED`), which does not support this
 /// request: its interfaces have a FIFO, `pfifo_fast`, of the length set here. After any other error, an
-/// unknown queue would remain there.
+/// unknown queue would remain at the interface.
 fn unless_without_traffic_control(error: LiveError) -> Result<(), LiveError> {
     match error {
         LiveError::Io { source, .. } if source.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),

@@ -175,9 +175,9 @@ fn accepted(output: &Output) -> Result<(), String> {
     Err(if lines.is_empty() { output.status.to_string() } else { lines.join("; ") })
 }
 
-/// Returns, of the disciplines that the specifications name, those that this kernel lacks. The disciplines
-/// are tested in a separate namespace, in which the calling thread stays. Each specification must have all
-/// options that tc requires; otherwise tc refuses it before the kernel is asked.
+/// Returns the disciplines that the specifications name and this kernel lacks. The disciplines are tested in
+/// a separate namespace, in which the calling thread stays. Each specification must have all options that tc
+/// requires; otherwise tc refuses it before the kernel is asked.
 ///
 /// # Errors
 /// If there is no tc, or if the interface for the test cannot be created.
@@ -206,7 +206,7 @@ pub struct KernelCounts {
     pub shown: String,
     /// Packets that the discipline has dropped.
     pub dropped: u32,
-    /// Packets that still wait.
+    /// Packets that are still waiting.
     pub waiting: u32,
     /// Counters of the queue's namespace and of its outgoing interface.
     pub counters: Counters,

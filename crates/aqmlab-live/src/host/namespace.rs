@@ -61,8 +61,8 @@ pub fn leave_host_namespace() -> Result<(), LiveError> {
     }
 }
 
-/// Moves the process into new user and network namespaces. See user_namespaces(7): an ordinary user may map
-/// only his own user and group, and must first give up the right to set groups.
+/// Moves the process into new user and network namespaces. See user_namespaces(7): ordinary users may map
+/// only their own user and group, and must first give up the right to set groups.
 fn become_root_of_a_namespace() -> io::Result<()> {
     let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     sys::unshare_user_and_net()?;

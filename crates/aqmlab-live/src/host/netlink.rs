@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use aqmlab_scenario::IpVersion;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
 
-/// A socket to the kernel's routing tables in one network namespace.
+/// A routing netlink socket in one network namespace.
 #[derive(Debug)]
 pub struct Netlink {
     socket: rustix::fd::OwnedFd,
@@ -16,7 +16,7 @@ pub struct Netlink {
 }
 
 impl Netlink {
-    /// Opens a connection in the namespace of the calling thread.
+    /// Opens a netlink socket in the namespace of the calling thread.
     ///
     /// # Errors
     /// Any error from the operating system.
@@ -116,7 +116,7 @@ pub struct Link {
     pub mtu: Option<u32>,
     /// Number of packets that may wait for the reader of the device.
     pub queue: Option<u32>,
-    /// Number of segments that TCP may pass on in one piece.
+    /// Number of segments that TCP may pass on as one super-segment.
     pub gso_segments: Option<u32>,
 }
 
@@ -156,7 +156,7 @@ impl Request {
         Request { kind, flags, body: Vec::new() }
     }
 
-    /// Returns a request to configure an interface and switch it on.
+    /// Returns a request to configure an interface and bring it up.
     pub fn set_link(index: u32, link: &Link) -> Self {
         let mut request = Request::new(libc::RTM_NEWLINK, 0);
         let up = libc::IFF_UP as u32;
@@ -195,12 +195,12 @@ impl Request {
         request
     }
 
-    /// Returns a request to give an interface an address in a network without any other address.
+    /// Returns a request to give an interface an address with a full-length prefix (/32 or /128).
     pub fn add_address(index: u32, address: IpAddr) -> Self {
         let mut request = Request::new(libc::RTM_NEWADDR, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
         let octets = octets(address);
         // struct ifaddrmsg: family, prefix length, flags, scope, index. No other host can have the address,
-        // so the detection of duplicates is switched off (NODAD).
+        // so duplicate address detection is switched off (NODAD).
         let flags = if address.is_ipv6() { libc::IFA_F_NODAD as u8 } else { 0 };
         request.fixed(&[family(address), (octets.len() * 8) as u8, flags, libc::RT_SCOPE_UNIVERSE]);
         request.fixed(&index.to_ne_bytes());
@@ -299,7 +299,7 @@ fn octets(address: IpAddr) -> Vec<u8> {
     }
 }
 
-/// Returns the kernel's answer to the request with this number; `None` if these bytes belong to
+/// Returns the kernel's answer to the request with this sequence number; `None` if these bytes belong to
 /// another message.
 pub fn answer_to(bytes: &[u8], sequence: u32) -> Option<io::Result<()>> {
     let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));

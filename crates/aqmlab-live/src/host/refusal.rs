@@ -47,7 +47,7 @@ pub fn network_namespaces(error: &io::Error, policy: Policy) -> LiveError {
 }
 
 /// Returns the error for a process that could not get its own user namespace: either `unshare` failed, or the
-/// new namespace could not be given a user.
+/// user could not be mapped into the new namespace.
 pub fn namespaces(error: &io::Error, policy: Policy) -> LiveError {
     let what = format!("it refuses user namespaces ({error})");
     if error.raw_os_error() == Some(libc::EINVAL) && !policy.several_threads {

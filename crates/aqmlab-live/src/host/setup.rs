@@ -129,8 +129,8 @@ fn of_every_host(ip: IpVersion) -> Vec<Sysctl> {
         // Otherwise a flow would inherit the ssthresh and RTT of an earlier one.
         Sysctl::wanted("ipv4/tcp_no_metrics_save", 1, "flows may inherit ssthresh and RTT from earlier ones"),
         Sysctl::new("ipv4/ip_local_port_range", "1024 65535"),
-        // A client port is reused after a rest. If a TIME-WAIT ends too early, late packets are answered with
-        // a RST.
+        // A client port is reused only after a pause. If its TIME-WAIT state ends too early, the host answers
+        // late packets with a RST.
         Sysctl::new("ipv4/tcp_tw_reuse", 1),
         Sysctl::new("ipv4/tcp_max_tw_buckets", 1 << 20),
         // A thousand flows may start at once.

@@ -33,7 +33,7 @@ pub struct Stack {
     pub remarks: Vec<String>,
 }
 
-/// Options of the sockets of connections.
+/// Socket options of the connections.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TcpSockets {
     /// Name of the congestion control.
@@ -68,7 +68,7 @@ impl Datagrams {
 
 /// Length of the IPv4 and TCP headers without options.
 const TCP_IPV4: u32 = 40;
-/// Length of the time stamps option, padding included (RFC 7323, appendix A).
+/// Length of TCP's Timestamps option, padding included (RFC 7323, appendix A).
 const TIMESTAMPS: u32 = 12;
 /// RFC 8200, 5: no link that carries IPv6 has a smaller MTU, and Linux does not run IPv6 over a link with a
 /// smaller one.
@@ -77,8 +77,8 @@ const LEAST_MTU_IPV6: u32 = 1280;
 const LEAST_MTU_IPV4: u32 = 68;
 /// The largest IPv4 packet.
 const MOST_MTU: u64 = 65_535;
-/// Maximum packet size, as a multiple of the mean, if sizes are exponential; one packet in nine million would
-/// be larger, and is truncated to this size.
+/// Maximum packet size, as a multiple of the mean, if sizes are exponentially distributed; one packet in nine
+/// million would be larger, and is truncated to this size.
 const MOST_MEANS: u64 = 16;
 
 /// Parameters for which a kernel has settings, by their names in the profile's table.
@@ -319,8 +319,8 @@ impl Translation<'_> {
     }
 }
 
-/// Returns the maximum number of bytes in flight: the smaller of the congestion window's limit and the
-/// receive window, enforced by the receiver. (The route's metric for the congestion window is useless: the
+/// Returns the maximum number of bytes in flight, which the receiver enforces: the smaller of the congestion
+/// window's limit and the receive window. (The route's metric for the congestion window is useless: the
 /// kernel applies it only with stored metrics of earlier connections.)
 fn window(tcp: &Profile) -> u32 {
     let senders = if tcp.max_window < ANY_WINDOW { tcp.max_window.saturating_mul(tcp.mss) } else { u32::MAX };
@@ -338,7 +338,7 @@ fn receive_buffers(tcp: &Profile) -> String {
     format!("4096 {default} {LARGEST}")
 }
 
-/// Adds a remark for each parameter that the kernel decides, if the plan has another value.
+/// Adds a remark for each parameter that the kernel decides, if the plan's value differs from the kernel's.
 fn kernels_own(class: &ClassPlan, settings: &Settings) -> Vec<String> {
     let mut linux = profile_settings("linux").expect("there is a profile `linux`");
     for told in ["congestion", "ecn", "recovery"] {

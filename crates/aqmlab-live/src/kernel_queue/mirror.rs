@@ -14,7 +14,7 @@ const NUMBERS: usize = 1 << 16;
 /// The properties of a kernel discipline, which follow from its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Habits {
-    /// Whether all packets leave in the order of arrival; otherwise, only packets of the same flow do.
+    /// Whether all packets leave in order of arrival; otherwise, only packets of the same flow do.
     pub one_line: bool,
     /// Whether a packet can be dropped only when it arrives.
     pub at_arrival: bool,
@@ -55,7 +55,7 @@ pub(super) struct Returned {
 pub(super) struct Held {
     /// The packets in the kernel, by number.
     packets: Vec<Option<Stamped<LiveFrame>>>,
-    /// The numbers of these packets, in the order of arrival.
+    /// The numbers of these packets, in order of arrival.
     order: VecDeque<u16>,
     backlog: Backlog,
     /// Copies that have returned and whose packets have not left yet, in the order of their return.

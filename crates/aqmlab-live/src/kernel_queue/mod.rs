@@ -6,8 +6,9 @@
 //! mirror: the port sends it, and books, pipes and tables are the same as for other queues. A copy that does
 //! not return has been dropped; one that returns with CE has been marked.
 //!
-//! The kernel works in real time. Packets therefore reach the kernel only when their instants have come, and
-//! leave it when they are read; the router's times before and after the kernel queue remain ideal.
+//! The kernel works in real time. Each packet is therefore handed to the kernel only when its ideal arrival
+//! time has come, and leaves the kernel queue when its copy is read; the router's times before and after the
+//! kernel queue remain ideal.
 
 mod mirror;
 mod path;

@@ -25,7 +25,7 @@ pub struct KernelQueue {
     copy: Vec<u8>,
     /// Number of drops that the kernel has reported so far.
     drops: u32,
-    /// The time since which the link has been idle.
+    /// The time at which the link became idle.
     idle_since: Instant,
     books: KernelQueueBooks,
 }

@@ -2,14 +2,13 @@
 //! frame arrives.
 //!
 //! The opening side announces each connection before its SYN leaves; the router reads the announcements when
-//! it sees a SYN. The two share a ring without locks: neither ever waits for the other, and neither
-//! allocates.
+//! it sees a SYN. The two share a lock-free ring: neither ever waits for the other, and neither allocates.
 
 use aqmlab_network::{FlowPath, OwnPipe};
 use aqmlab_qdisc::Pipe;
 use rtrb::{Consumer, Producer, RingBuffer};
 
-/// Maximum number of pipes of a row: access links and delay stages, in both directions.
+/// Maximum number of pipes in a row of the flow table: access links and delay stages, in both directions.
 pub const MOST_PIPES: usize = 16;
 
 /// Number of announcements that may wait for the router. The router reads them at each SYN, so only a few
@@ -39,7 +38,7 @@ pub struct Announcer {
 pub struct NoRoom;
 
 impl Announcer {
-    /// Announces that a connection of `class`, which counts as `flow`, is about to open from the client port
+    /// Announces that a connection of `class` that counts as `flow` is about to open from the client port
     /// `row` over `path`.
     ///
     /// # Errors
@@ -54,7 +53,7 @@ impl Announcer {
     }
 }
 
-/// Returns the two ends of a ring, for classes whose rows have these pipes.
+/// Returns the two ends of a ring; the rows of each class have these pipes.
 pub fn ring(pipes: Vec<Vec<OwnPipe>>) -> (Announcer, Consumer<Announcement>) {
     debug_assert!(pipes.iter().all(|pipes| pipes.len() <= MOST_PIPES), "{pipes:?}");
     let (producer, consumer) = RingBuffer::new(WAITING);

@@ -46,7 +46,7 @@ pub struct Router {
     announced: Option<Consumer<Announcement>>,
     largest: Vec<usize>,
     condition: Option<QueueStop>,
-    /// Time for which events inside the router may wait: none of them makes a frame leave within that time.
+    /// Time that events inside the router may wait: none of them makes a frame leave within that time.
     slack: Span,
     least_round_trip: Span,
     now: Instant,
@@ -344,8 +344,8 @@ impl Router {
             && tcp_payload(octets).is_some_and(|segment| segment.syn)
     }
 
-    /// Assigns rows to the announced connections: gives each row the connection's own pipes and forgets the
-    /// bytes delivered before.
+    /// Assigns rows to the announced connections: gives each row the connection's own pipes, and forgets
+    /// which bytes of earlier connections were delivered.
     fn take_in_announced(&mut self) {
         let Some(announced) = &mut self.announced else { return };
         while let Ok(mut announcement) = announced.pop() {
@@ -474,7 +474,7 @@ impl Router {
     /// Ends the measured interval: the present state is the one recorded.
     fn freeze(&mut self, at: Instant, why: StoppedBy) {
         if at < self.schedule.t0() {
-            // The run ended in the warm-up, so nothing is measured.
+            // The run ended during the warm-up, so nothing is measured.
             self.reach(at, Milestone::WarmupEnd);
         }
         self.schedule.end(at, why);
@@ -515,7 +515,7 @@ fn check_pipes(plan: &Plan, routes: &Routes) -> Result<(), LiveError> {
     )))
 }
 
-/// Returns an empty stage of these pipes with room for all frames.
+/// Returns an empty stage that consists of these pipes and has room for all frames.
 fn stage(pipes: Vec<Pipe>, budget: &FrameBudget) -> Stage {
     let mut stage: Stage =
         DelayStage::new(pipes, |frame| frame.pipe as usize, Packets::new(budget.frames as u64));

@@ -21,7 +21,7 @@ pub struct FlowTable {
 struct ClassRows {
     /// Number of client ports, which is also the number of the row for packets of no connection.
     rows: u32,
-    /// Port at which the class's server listens.
+    /// Port on which the class's server listens.
     server_port: u16,
     /// Number of flows of the class, which is also the number of the books for packets of no flow.
     flows: u32,
@@ -53,9 +53,9 @@ pub const LEAVING: usize = 1;
 impl FlowTable {
     /// Returns the table for `plan`, with `rows` client ports per class, and the pipes of the two stages. In
     /// each stage, the pipes of the links come first, with their propagation delays; those of the rows
-    /// follow, by class, row, and place on the path. The pipes of lists are drawn from the seed as the
-    /// simulator draws its links; those of other populations are drawn when their connections are announced.
-    /// `None` if there are 2^32 pipes or flows, or more.
+    /// follow, by class, row, and place on the path. The pipes of listed flows are drawn from the seed, as in
+    /// the simulator; those of other populations are drawn when their connections are announced. `None` if
+    /// there are 2^32 pipes or flows, or more.
     pub fn new(plan: &Plan, routes: &Routes, rows: &[u32], seed: u64) -> Option<(Self, [Vec<Pipe>; 2])> {
         let of_links: Vec<Pipe> = plan.links.iter().map(|link| Pipe::new(link.delay)).collect();
         let mut pipes = [of_links.clone(), of_links];
@@ -104,15 +104,15 @@ impl FlowTable {
         *tenant = Some(Tenant { flow, tenancy });
     }
 
-    /// Returns whether a frame's client port has changed its owner since the frame arrived.
+    /// Returns whether a frame's client port has changed owners since the frame arrived.
     #[inline]
     pub fn is_stale(&self, class: usize, owner: Owner) -> bool {
         let tenant = self.classes[class].tenants.get(owner.row as usize).copied().flatten();
         tenant.is_some_and(|tenant| tenant.tenancy != owner.tenancy)
     }
 
-    /// Returns the number, within its stage, of the n-th pipe of an owner's row. If the owner has left, the
-    /// row for packets of no connection takes its place.
+    /// Returns the number, within its stage, of the n-th pipe of an owner's row. If the client port has a new
+    /// owner, the row for packets of no connection takes the row's place.
     #[inline]
     pub fn pipe(&self, class: usize, owner: Owner, which: u8) -> u32 {
         let row = if self.is_stale(class, owner) { self.classes[class].rows } else { owner.row };
@@ -124,7 +124,7 @@ impl FlowTable {
         self.classes[class].pipe(row, which)
     }
 
-    /// Returns the shortest delay that the n-th pipe of a row of a class may have.
+    /// Returns the shortest delay that the n-th pipe may have in any row of a class.
     pub fn least_delay(
         &self,
         plan: &Plan,

@@ -23,17 +23,18 @@ pub struct FrameBudget {
 /// with packets of 1500 octets.
 const FRAMES: std::ops::RangeInclusive<u64> = 8_192..=65_536;
 
-/// Memory for frames that any machine can spare. All of it is touched and locked: a router uses more only if
+/// Memory for frames that any machine can spare. A router touches and locks all of it, and uses more only if
 /// a plan needs it.
 const AMPLE: u64 = 256 << 20;
-/// Upper limit of the memory for frames.
+/// Upper limit on the memory for frames.
 const MOST: u64 = 1 << 30;
 
 impl FrameBudget {
     /// Returns a budget of at least 8,192 and at most 65,536 frames: as many packets of the mean size as the
     /// plan's queues hold, plus twice as many as its links carry in the longest mean round-trip time. If that
     /// takes more than 256 MiB, as with an MTU of 65,535, the budget is smaller, but never smaller than what
-    /// the queues hold plus what the links carry in one such time. The books show whether it was enough.
+    /// the queues hold plus what the links carry in one such round-trip time. The books show whether the
+    /// budget was large enough.
     ///
     /// # Errors
     /// If even that takes more than 1 GiB.
@@ -126,7 +127,7 @@ fn frames(plan: &Plan) -> (u64, u64) {
     (with(1.0).min(*FRAMES.end()), with(2.0).clamp(*FRAMES.start(), *FRAMES.end()))
 }
 
-/// Returns the mean round-trip time of a class: that over its path and access links, plus what its delay
+/// Returns the mean round-trip time of a class: the time for its path and access links, plus what its delay
 /// stages add.
 pub fn own_round_trip(plan: &Plan, class: usize) -> Span {
     let access = plan.classes[class].access.as_ref().map_or(Span::ZERO, |access| access.rtt.mean());

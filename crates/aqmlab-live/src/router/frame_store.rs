@@ -28,7 +28,7 @@ pub struct OutgoingFrame<'a> {
     pub octets: &'a [u8],
 }
 
-/// Receives the frames that leave the network, in the order of time.
+/// Receives the frames that leave the network, in chronological order.
 pub trait FrameSink {
     /// Receives a frame that leaves.
     fn leave(&mut self, leaving: OutgoingFrame<'_>);
@@ -47,7 +47,7 @@ pub struct FrameAtPort<'a> {
     pub octets: &'a [u8],
 }
 
-/// An observer that is notified of every frame at every port, in the order of time. It is called during the
+/// An observer that is notified of every frame at every port, in chronological order. It is called during the
 /// run and therefore must not block; it may allocate.
 pub trait FrameObserver: for<'a> Observer<FrameAtPort<'a>> + Send {}
 
@@ -107,7 +107,7 @@ impl FrameStore {
             return frame.wire_len().get();
         };
         match tcp_payload(self.pool.frame(&frame.slot, frame.len())).filter(|_| !is_stale) {
-            // Segments that leave before the SYN belong to an earlier connection with the client port.
+            // Segments that leave before the SYN belong to an earlier connection with the same client port.
             Some(segment) if segment.syn || streams[host.side as usize].has_begun() => {
                 streams[host.side as usize].pass(segment.seq, segment.syn, segment.len).into()
             }

@@ -76,8 +76,8 @@ impl Router {
     ///
     /// # Errors
     /// If any books do not balance: those of a port, of a host or of the pipes, or the end-to-end books (read
-    /// = refused + left + dropped + lost + held). They are checked in packets and in bytes, both for the end
-    /// of the measured interval and for the present.
+    /// = refused + left + dropped + lost + held). The books are checked in packets and in bytes, both as of
+    /// the end of the measured interval and as of now.
     pub fn finish(mut self) -> Result<RouterRecord, LiveError> {
         let now = self.now();
         if self.schedule.ended().is_none() {
@@ -113,7 +113,7 @@ impl Router {
         let (read, refused) = (sum(|host| host.read.packets), sum(HostBooks::refused));
         if read != refused + store.fates.sent.packets.get() {
             return wrong(format!(
-                "{read} packets were read, but {refused} were refused and {} let in",
+                "{read} packets were read, but {refused} were refused and {} accepted",
                 store.fates.sent.packets
             ));
         }

@@ -1,4 +1,4 @@
-//! Counts taken at sockets: the counts of a flow, as far as its kernel reports them (TCP_INFO, read by the
+//! Counts taken from sockets: the counts of a flow, as far as its kernel reports them (TCP_INFO, read by the
 //! positions of the fields of `struct tcp_info` in linux/tcp.h), and the counts of errors.
 
 use aqmlab_network::FlowCounts;
@@ -13,10 +13,10 @@ pub type KernelCounts = FlowCounts<Option<u64>>;
 pub const OPTIONAL: &[&str] =
     &["timeouts", "fast_retransmits", "ecn_reductions", "spurious_retransmissions", "multiple_loss_windows"];
 
-/// Errors at sockets, counted in flows or datagrams. No such error ends a run.
+/// Errors on sockets, counted in flows or datagrams. No such error ends a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SocketErrors {
-    /// Connections that could not be opened within the stack's number of attempts.
+    /// Connections that could not be opened within the number of attempts that the stack makes.
     pub timed_out: u64,
     /// Connections that no server accepted.
     pub refused: u64,

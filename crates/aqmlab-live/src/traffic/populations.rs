@@ -22,7 +22,7 @@ pub struct Populations {
     classes: Vec<ClassPopulation>,
     /// Number of open connections that are not flows of a list.
     open: u64,
-    /// Limit of that number.
+    /// Upper limit on that number.
     most_open: u64,
     completions: Completions,
     ended: Vec<FlowRow>,
@@ -86,8 +86,8 @@ impl Populations {
         woken.waking(next)
     }
 
-    /// Returns a client port for the connection `of`; `None` if none is free, or if the limit of connections
-    /// is reached.
+    /// Returns a client port for the connection `of`; `None` if none is free, or if the limit on open
+    /// connections is reached.
     pub fn take_port(&mut self, class: usize, of: Identity, now: Instant) -> Option<u32> {
         let Some(ports) = &mut self.classes[class].ports else { return Some(of.user) };
         if self.open >= self.most_open {

@@ -12,7 +12,8 @@ use crate::host::{Host, TcpSockets};
 use crate::sys;
 
 /// Number of written but unsent bytes above which a socket accepts no more. This leaves little data to send
-/// when a source withdraws or stops, but enough for a burst of forty segments before the generator wakes.
+/// when a source withdraws its unsent data or stops, but enough for a burst of forty segments before the
+/// generator wakes.
 const LOW_WATER: u32 = 65_536;
 
 /// Opens a socket in the host's namespace. The calling thread stays in that namespace.
@@ -38,7 +39,7 @@ pub fn listener(host: &Host, at: SocketAddr, options: &TcpSockets) -> io::Result
     Ok(socket)
 }
 
-/// Opens a client's socket at `from`, for a connection with the options of its class.
+/// Opens a client's socket that is bound to `from`, for a connection with the options of its class.
 ///
 /// # Errors
 /// Any error from the operating system.
@@ -75,7 +76,7 @@ fn set(socket: &OwnedFd, at: SocketAddr, options: &TcpSockets) -> io::Result<()>
     }
 }
 
-/// Opens the socket at which the datagrams of a class arrive.
+/// Opens the socket on which the datagrams of a class arrive.
 ///
 /// # Errors
 /// Any error from the operating system.

@@ -171,7 +171,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Sets the clamp of the receive window again, because, since version 6.6, Linux recomputes it whenever a
+    /// Sets the receive window clamp again, because, since version 6.6, Linux recomputes it whenever a
     /// segment is longer than all earlier ones. This happens only for the first few segments.
     fn say_window(&mut self) {
         if let Some((bytes, times)) = &mut self.window {

@@ -31,8 +31,8 @@ pub fn main(cases: &[Case]) -> ExitCode {
     let is_root = rustix::process::geteuid().is_root();
     let mut failed = 0;
     for (number, (name, _)) in cases.iter().enumerate().filter(|(_, (name, _))| wanted(name)) {
-        // All cases run as an ordinary user. Only the first also runs as root: the sole difference is that
-        // root needs no user namespace.
+        // All cases run as an ordinary user. Only the first also runs as root, because root differs only in
+        // that it needs no user namespace.
         let users: &[Option<u32>] = match (is_root, number) {
             (true, 0) => &[None, Some(NOBODY)],
             (true, _) => &[Some(NOBODY)],
@@ -74,7 +74,8 @@ fn alone(cases: &[Case], name: &str) -> ExitCode {
     match case() {
         Ok(()) => ExitCode::SUCCESS,
         Err(LiveError::Machine { what, remedy }) => {
-            // Otherwise, a defect that prevents every run would be mistaken for a limitation of the machine.
+            // Without this check, a defect that prevents every run would be mistaken for a limitation of the
+            // machine.
             let diagnosis = aqmlab_live::doctor::examine();
             assert!(!diagnosis.can_run(), "the doctor finds no fault here, but: {what}; {remedy}");
             println!("{name}: skipped because {what}; {remedy}");

@@ -1,11 +1,11 @@
-//! Records the packets of a port, in addition to the tables, in a pcapng file for Wireshark, tshark and
-//! similar programs.
+//! Records the packets at a port in a pcapng file for Wireshark, tshark and similar programs, in addition to
+//! the tables.
 //!
-//! A host reports each packet once per port, with its first bytes: when its transmission begins, or when it
-//! is dropped. [`Capture`] writes the packet at once, so a capture needs constant memory. Properties that are
-//! not visible in the bytes (the waiting time, the reason for a mark or drop) are in the packet's comment. If
-//! a capture cannot be written, its file is removed at once, so that the disk has room for the rest of the
-//! recording.
+//! A host reports each packet once per port, with its first bytes, either when its transmission begins or
+//! when it is dropped. [`Capture`] writes the packet at once, so a capture needs constant memory. Properties
+//! that are not visible in the bytes (the waiting time, the reason for a mark or drop) are in the packet's
+//! comment. If a capture cannot be written, its file is removed at once, so that the disk has room for the
+//! rest of the recording.
 
 mod pcapng;
 
@@ -24,10 +24,10 @@ use pcapng::{Direction, Interface, PcapngWriter, Record, Statistics};
 /// The name of the file in a recording's directory.
 pub const FILE_NAME: &str = "packets.pcapng";
 
-/// Default number of bytes kept of each packet: all headers, and just enough payload to recognise the packet.
+/// Default number of bytes kept per packet: all headers, and just enough payload to recognise the packet.
 pub const DEFAULT_SNAP: u32 = 128;
 
-/// Bytes between two writes to the disk.
+/// Number of bytes that are buffered before a write to the disk.
 const BUFFER: usize = 1 << 18;
 
 /// A port that is captured.
@@ -126,7 +126,7 @@ pub struct CapturedPackets {
 }
 
 impl CaptureReport {
-    /// Returns the number of all missing packets.
+    /// Returns the total number of missing packets.
     pub fn missed(&self) -> u64 {
         self.ports.iter().map(|port| port.missed).sum()
     }
@@ -205,7 +205,7 @@ impl Capture {
         })
     }
 
-    /// Writes a packet. After an error, it only counts the packet: [`Capture::finish`] reports the error.
+    /// Writes a packet. After an error, packets are only counted; [`Capture::finish`] reports the error.
     pub fn note(&mut self, packet: &PacketAtPort, frame: Frame<'_>) {
         self.noted[packet.port as usize] += 1;
         let Some(file) = &mut self.file else { return };
@@ -242,7 +242,7 @@ impl Capture {
         self.noted.len()
     }
 
-    /// Returns the number of bytes kept of each packet.
+    /// Returns the number of bytes kept per packet.
     pub const fn snap(&self) -> usize {
         self.snap as usize
     }
@@ -253,8 +253,8 @@ impl Capture {
     }
 
     /// Completes the file at `end`, or at the time of the last packet if that is later, and adds the
-    /// statistics of each port; `missed` contains the number of packets of each port that are missing from
-    /// the file. Everything written is then on the disk.
+    /// statistics of each port. For each port, `missed` contains the number of packets that are missing from
+    /// the file. When this returns, everything written is on disk.
     ///
     /// # Errors
     /// If the operating system has refused any operation since the beginning.
@@ -294,7 +294,8 @@ impl Capture {
     }
 }
 
-/// Writes `queueing delay 1234567 ns, marked early`: first the delay, then other properties.
+/// Writes, for example, `queueing delay 1234567 ns, marked early`: first the delay, then the packet's other
+/// properties.
 fn describe(comment: &mut String, packet: &PacketAtPort, len: u32) {
     let mut say = |text: std::fmt::Arguments<'_>| comment.write_fmt(text).expect("a string accepts any text");
     say(format_args!("queueing delay {} ns", packet.waited.as_ns()));

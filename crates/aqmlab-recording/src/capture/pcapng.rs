@@ -38,7 +38,7 @@ pub struct Interface<'a> {
     pub name: &'a str,
     /// Its speed.
     pub bits_per_second: u64,
-    /// Maximum number of bytes kept of each packet.
+    /// Maximum number of bytes kept per packet.
     pub snap: u32,
 }
 
@@ -146,7 +146,7 @@ impl<W: Write> PcapngWriter<W> {
         &self.sink
     }
 
-    /// Returns the sink, once there is nothing more to write.
+    /// Returns the sink; nothing more can be written.
     pub fn into_sink(self) -> W {
         self.sink
     }
@@ -185,7 +185,7 @@ impl<W: Write> PcapngWriter<W> {
         self.block.resize(self.block.len().next_multiple_of(4), 0);
     }
 
-    /// Writes the upper half first, regardless of the byte order [4.3].
+    /// Writes a timestamp, its upper half first regardless of the byte order [4.3].
     fn timestamp(&mut self, ns: u64) {
         self.u32((ns >> 32) as u32);
         self.u32(ns as u32);

@@ -56,7 +56,7 @@ impl Log {
         self.waiting.len() >= self.full_at
     }
 
-    /// Writes the exchanges that ended before `settled`: no row that precedes theirs can still arrive.
+    /// Writes the rows of the exchanges that ended before `settled`, because no earlier row can still arrive.
     pub fn write_until(&mut self, settled: Instant) {
         self.waiting.sort_unstable_by_key(Row::order);
         let due = self.waiting.partition_point(|row| row.at < settled);

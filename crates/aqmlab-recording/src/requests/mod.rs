@@ -10,9 +10,9 @@
 //! of its first connection to the last byte of its last object. A page's band is determined by its size in
 //! bytes.
 //!
-//! A host reports the end of each exchange once. It may report ahead of its clock, and in any
-//! order: histograms, sums and the sample do not depend on the order, and rows are written in the
-//! order of their ends. Data that no server answers is not a request.
+//! A host reports the end of each exchange once. It may report ahead of its clock, and in any order:
+//! histograms, sums and the sample do not depend on the order, and rows are written in the order in which the
+//! exchanges ended. Data that no server answers is not a request.
 
 mod exchange;
 mod log;
@@ -32,7 +32,7 @@ use crate::streamed::{StreamedTable, TableWriter};
 use crate::table::Table;
 
 /// Bands of sizes whose upper ends grow by a constant factor: below `first`, below `first` times the factor,
-/// and so on. The last has no upper end.
+/// and so on. The last band has no upper end.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SizeBands {
     /// The smallest size of each band except the first, ascending.
@@ -59,7 +59,7 @@ impl SizeBands {
         self.starts.len() + 1
     }
 
-    /// Returns the number of the band of this size.
+    /// Returns the number of the band to which this size belongs.
     pub fn of(&self, size: Bytes) -> usize {
         self.starts.partition_point(|&start| start <= size)
     }
@@ -84,7 +84,7 @@ pub struct RequestSettings {
     pub fetches_pages: Vec<bool>,
     /// The size bands of responses.
     pub bands: SizeBands,
-    /// Largest number of completed exchanges in the sample of each class.
+    /// Maximum number of completed exchanges in the sample of each class.
     pub sample: usize,
 }
 
@@ -234,7 +234,8 @@ impl RequestRecorder {
     }
 }
 
-/// Returns the tables of these schemas; in the histograms, `kind` names the times of completed exchanges.
+/// Returns the tables of these schemas; `kind` is the name that the histograms use for the times of completed
+/// exchanges.
 fn tables(
     bands: &SizeBands,
     classes: Vec<Option<Class>>,

@@ -1,4 +1,4 @@
-//! A uniform sample of fixed size that does not depend on the order of its items.
+//! A uniform sample of fixed size that does not depend on the order in which the items are offered.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

@@ -1,6 +1,6 @@
 //! The generator: one thread that drives every socket of every host.
 //!
-//! Its loop is here; [`timer_events`] handles due instants, and [`socket_events`] handles events at sockets.
+//! Its loop is here; [`timer_events`] handles due instants, and [`socket_events`] handles events on sockets.
 
 mod socket_events;
 mod timer_events;
@@ -39,7 +39,7 @@ pub struct Outcome {
     pub series: Table,
     /// Record of requests, if a class makes any.
     pub requests: Option<RequestRecord>,
-    /// Errors at sockets.
+    /// Errors on sockets.
     pub socket_errors: SocketErrors,
     /// Lateness of flows' starts, datagrams' departures and sessions' wake-ups, in nanoseconds.
     pub lateness_ns: Histogram,
@@ -198,7 +198,7 @@ impl<'a> Generator<'a> {
     fn finish(mut self, used: Span) -> Outcome {
         let end = self.run_end.at();
         if end < self.schedule.t0() {
-            // The run ended in the warm-up, so nothing is measured.
+            // The run ended during the warm-up, so nothing is measured.
             self.end_warmup();
         }
         self.schedule.end(end, StoppedBy::Time);

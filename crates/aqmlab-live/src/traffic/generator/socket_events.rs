@@ -1,5 +1,5 @@
-//! Events at sockets: connections and datagrams reach servers, streams can be read and written,
-//! flows complete and end.
+//! Socket events: connections and datagrams reach servers, streams can be read and written, flows complete
+//! and end.
 
 use std::net::SocketAddr;
 
@@ -198,7 +198,7 @@ impl Generator<'_> {
         self.populations.flow_ended(flow.row());
         self.populations.give_back(key.class.into(), key.row, now);
         if let (Body::Tcp(connection), ConnectionEvent::Failed) = (flow.body, how) {
-            // Otherwise, later packets of this end would reach the next connection of the client port.
+            // Otherwise, later packets of this end would reach the next connection that uses the client port.
             connection.abort();
         }
     }

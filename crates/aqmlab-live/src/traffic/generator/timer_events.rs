@@ -19,8 +19,8 @@ use crate::traffic::sockets;
 use crate::traffic::stream::Stream;
 use crate::traffic::timers::TimerEvent;
 
-/// Number of client ports that are tried for a connection, because a port may still be in TIME-WAIT if its
-/// client closed first.
+/// Number of client ports that are tried for a connection: a port may still be in TIME-WAIT if the client
+/// closed the port's previous connection first.
 const PORTS_TRIED: usize = 8;
 
 impl Generator<'_> {
@@ -81,7 +81,8 @@ impl Generator<'_> {
         Ok(())
     }
 
-    /// Passes on a user's request for more objects on a connection, which closes if nothing is requested.
+    /// Passes on a user's request for more objects on a connection; the connection closes if nothing is
+    /// requested.
     fn ask(&mut self, class: usize, of: Identity, objects: &[PageObject], at: Instant) {
         let Some(&key) = self.asked_on.get(&(class as u16, of)) else { return };
         if let Some(Flow { body: Body::Tcp(connection), .. }) = self.flow(key) {
