@@ -37,7 +37,7 @@ pub struct BrowserPlan {
     pub think: Distribution,
 }
 
-/// The position of each of a page's draws in the page's stream.
+/// Identifies one of a page's draws by its position in the page's stream.
 #[derive(Clone, Copy)]
 enum OfPage {
     Embedded = 0,
@@ -126,7 +126,8 @@ struct UnderWay {
     connections: Vec<u32>,
     /// Its parallel connections.
     lanes: Vec<Lane>,
-    /// Number of wake-ups still to be requested, each by the previous one, all for the same instant.
+    /// Number of wake-ups still to be requested. All are for the same instant, and each is requested when the
+    /// previous one occurs.
     further_wakes: u32,
     /// Number of objects that have neither arrived nor failed.
     left: u32,
