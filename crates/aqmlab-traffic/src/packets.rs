@@ -67,8 +67,8 @@ impl PacketSource {
     /// The version of this part, incremented whenever a change to it changes a result.
     pub const VERSION: u32 = 1;
 
-    /// Creates a source whose first packet leaves at `start`, or one exponential gap after it
-    /// (Poisson).
+    /// Creates a source whose first packet leaves at `start` or, with Poisson spacing, one exponential gap
+    /// after `start`.
     ///
     /// # Panics
     /// If the rate or the mean size is zero.
@@ -124,7 +124,7 @@ impl PacketSource {
         let begin = times.begin;
         let mut bursts = Box::new(Bursts { periods: Periods::new(times, on_draws, off_draws), left: 0 });
         match bursts.periods.first() {
-            // What remains of an on period may be shorter than half a packet.
+            // The residual life of an on period may be shorter than the time for half a packet.
             Period::On(span)
                 if begin == Begin::Stationary && span.as_secs_f64() < 0.5 * source.mean_gap_s =>
             {
