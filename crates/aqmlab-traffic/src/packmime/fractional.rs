@@ -19,10 +19,9 @@ pub struct Fractional {
     d: f64,
     order: usize,
     innovations: Stream,
-    /// Coefficients of the prediction, starting with that of the latest value. Once there are
-    /// `order` of them, only those of the most recent values, fewer than one [`BLOCK`], remain
-    /// here; they are then in reverse order, so that the coefficient of the latest value is the
-    /// last.
+    /// Coefficients of the prediction, starting with that of the latest value. Once there are `order` of
+    /// them, only the first `BLOCK - 1` remain here, those of the most recent values; they are then in
+    /// reverse order, so that the coefficient of the latest value is the last.
     coefficients: Vec<f64>,
     /// Standard deviation of the next innovation.
     deviation: f64,
@@ -64,10 +63,10 @@ impl Fractional {
         }
     }
 
-    /// Draws values of several processes in advance and in parallel, until each has drawn `count`
-    /// values (fewer than its order). Processes with the same parameters and the same number of
-    /// values so far share the work on their coefficients; others are left unchanged. The values
-    /// are the same as without drawing in advance.
+    /// Draws values of several processes in advance and in parallel, until each has drawn `count` values
+    /// (fewer than its order). Only processes with the same parameters and the same number of values so far are
+    /// drawn together, because they share the work on their coefficients; others are left unchanged. The
+    /// values are the same as without drawing in advance.
     pub fn draw_ahead(processes: &mut [&mut Fractional], count: usize) {
         for some in processes.chunks_mut(LANES) {
             let (d, order, drawn) = (some[0].d, some[0].order, some[0].values.len());
