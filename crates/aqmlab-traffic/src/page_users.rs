@@ -58,8 +58,8 @@ struct UnderWay {
     asked: usize,
     /// Number of objects of the wave that have neither arrived nor failed.
     under_way: u32,
-    /// Once the page is over: the first origin whose connection may still have to be closed; the
-    /// later origins follow.
+    /// Once the page is over, its connections are closed in the order of their origins; this is the first
+    /// origin whose connection may still be open.
     closing: Option<usize>,
     began: Instant,
     /// The time of the latest arrival or failure.
