@@ -11,11 +11,11 @@ use crate::step::{Act, End, ExchangeDone, Step};
 /// The applications at both ends of a connection that carries many exchanges at once, like HTTP/2
 /// and HTTP/3.
 ///
-/// The client writes its requests at once, regardless of what else is in progress. The server
-/// processes requests in parallel as they arrive, each with its own delay, and writes responses in
-/// the order of the requests, as RFC 9218 recommends for responses that are useless until complete.
-/// A response that is ready early waits for its turn. Frames of different responses are not
-/// interleaved, and there are no priorities. The client closes the connection.
+/// The client writes its requests immediately, regardless of what else is in progress. The server processes
+/// requests in parallel as they arrive, each with its own delay, and writes responses in the order of the
+/// requests, as RFC 9218 recommends for responses that are useless until complete. A response that is ready
+/// early waits for its turn. Frames of different responses are not interleaved, and there are no priorities.
+/// The client closes the connection.
 #[derive(Clone, Debug)]
 pub struct Multiplexed {
     /// The objects that the client requests when the connection opens.
