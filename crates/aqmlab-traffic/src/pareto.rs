@@ -5,13 +5,13 @@
 ///
 /// Shapes are above 1, where the mean is finite: `least shape / (shape - 1)`. With an upper bound, the
 /// distribution is conditional on values not exceeding it (a truncated Pareto), and its mean is below that of
-/// the whole distribution.
+/// the distribution without the bound.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Pareto {
     shape: f64,
-    /// Smallest value, computed from the mean of the whole distribution.
+    /// Smallest value, computed from the mean of the distribution without the bound.
     least: f64,
-    /// `P(X > bound)` of the whole distribution; zero without a bound.
+    /// `P(X > bound)` of the distribution without the bound; zero if there is no bound.
     beyond: f64,
 }
 
@@ -52,9 +52,9 @@ impl Pareto {
         kept / (1.0 - self.beyond)
     }
 
-    /// Returns the `u` quantile of the time that is left of a period at a random instant in it. Its
-    /// distribution, the equilibrium distribution of a renewal process, is
-    /// `P(R > r) = (integral of P(X > x) from r to infinity) / mean`. Returns `None` with a bound.
+    /// Returns the `u` quantile of the residual life of a period at a random instant. Its distribution, the
+    /// equilibrium distribution of a renewal process, is `P(R > r) = (integral of P(X > x) from r to
+    /// infinity) / mean`. Returns `None` with a bound.
     pub fn residual(&self, u: f64) -> Option<f64> {
         if self.beyond > 0.0 {
             return None;
