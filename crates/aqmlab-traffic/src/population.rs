@@ -88,7 +88,7 @@ impl Population {
         }
     }
 
-    /// Handles the end, at `now`, of the run or of the class's sending. Returns the pages in
+    /// Handles the end, at `now`, of the run or of the time in which the class sends. Returns the pages in
     /// progress, which end at the same time.
     pub fn give_up_pages(&mut self, now: Instant) -> Vec<PageEnded> {
         match self {
