@@ -84,7 +84,7 @@ enum Exchanges {
 struct DrawnExchanges {
     plan: Arc<ExchangePlan>,
     draws: Stream,
-    /// Index of the first exchange's entry in lists of values.
+    /// Index of the first exchange's value in distributions that are lists of values.
     first: u32,
     /// Number of exchanges on this connection.
     count: u32,
