@@ -27,8 +27,8 @@ fn plan() -> BrowserPlan {
     }
 }
 
-/// Draws this many pages; returns the connections of each, with the number that the page may have
-/// open at once.
+/// Draws this many pages; returns, for each page, its connections and the number of them that may be open at
+/// once.
 fn pages(plan: &BrowserPlan, count: u32) -> Vec<(Vec<u32>, usize)> {
     let draws = Stream::new(11, "pages");
     let mut connections = Vec::new();
