@@ -206,8 +206,8 @@ fn connections_carry_the_exchanges_of_the_source() {
     }
     let later = all.iter().flat_map(|of_one| &of_one[1..]);
     let sizes = Sample::new(later.clone().filter(|e| e.response > 275).map(|e| e.response as f64));
-    // The median over all later responses is 2^10.62; here, those up to 275 bytes are left out,
-    // which raises it.
+    // The median over all later responses is 2^10.62; here, responses of up to 275 bytes are left out, which
+    // raises the median.
     assert!((1500.0..2100.0).contains(&sizes.quantile(0.5)), "{}", sizes.quantile(0.5));
     let pauses = Sample::new(later.map(|e| e.pause.as_secs_f64()));
     assert!((0.055..0.075).contains(&pauses.quantile(0.5)), "{}", pauses.quantile(0.5));
