@@ -18,14 +18,13 @@ const LOOKS: u64 = 31;
 /// Length, in milliseconds, of the initial part of a stage, in which round trips do not count because queues
 /// are still long.
 const SETTLING: u64 = 1000;
-/// Number of acknowledged segments, as a multiple of the window, that opens the window by one
-/// segment where the function is flat.
+/// Number of acknowledged segments per segment of growth where the function is flat, as a multiple of the
+/// window.
 const FLAT: u32 = 100;
-/// Maximum number of acknowledged segments that opens the window by one segment before the first
-/// loss.
+/// Maximum number of acknowledged segments per segment of growth before the first loss.
 const FIRST: u32 = 20;
-/// Minimum number of acknowledged segments that opens the window by one segment, so that the window
-/// grows by at most half per round trip.
+/// Minimum number of acknowledged segments per segment of growth; it limits the growth of the window to half
+/// per round trip.
 const LEAST: u32 = 2;
 
 /// State, in segments.
@@ -93,8 +92,8 @@ impl Stage {
         Stage { epoch, resumed: epoch, k, origin, w_est: cwnd, acked: 0, looked: None }
     }
 
-    /// Returns the number of acknowledged segments that opens the window by one segment, according to
-    /// the cubic function one round trip ahead.
+    /// Returns the number of acknowledged segments per segment of growth that takes the window to the value
+    /// which the cubic function has one round trip later.
     fn by_function(&self, now: Instant, cwnd: u32, ahead: Span, profile: &Profile) -> u32 {
         let ms = whole_ms(now) - self.epoch + ahead.as_ns().div_ceil(Span::ms(1).as_ns());
         let from_k = libm::floor(ms as f64 * STEPS / 1e3) - self.k;
@@ -224,9 +223,9 @@ impl Control for Counted {
 mod tests {
     use super::*;
 
-    /// With W_max at 100 and the window reduced to 70, K is (30 / 0.4004)^(1/3) = 4.216 s, and 60 ms
-    /// after the beginning, the function is 28 segments below 100. Reno's window grows by one after 70 *
-    /// 15 / 8 = 131 acknowledged segments.
+    /// With W_max at 100 and the window reduced to 70, K is (30 / 0.4004)^(1/3) = 4.216 s, and 60 ms into the
+    /// stage, the function is 28 segments below 100. Reno's window grows by one after 70 * 15 / 8 = 131
+    /// acknowledged segments.
     #[test]
     fn counts_are_those_computed_by_hand() {
         let profile = Profile::named("linux").expect("built in");
