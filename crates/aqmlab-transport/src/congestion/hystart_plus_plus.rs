@@ -44,8 +44,8 @@ impl Default for HyStartPlusPlus {
 }
 
 impl HyStartPlusPlus {
-    /// Processes an acknowledgment: first checks whether it ends a round, then uses the round trip
-    /// that it measures.
+    /// Processes an acknowledgment: first checks whether it ends a round, then uses the round-trip time that
+    /// it provides.
     pub(super) fn heard(&mut self, window: &mut Window, heard: &Heard) {
         if self.phase == Phase::Over || window.cwnd() >= window.ssthresh() {
             self.phase = Phase::Over;
