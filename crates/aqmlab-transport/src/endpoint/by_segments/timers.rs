@@ -10,8 +10,8 @@ use crate::rto::RtoTimer;
 
 impl Endpoint {
     /// Sets the timer for a probe or for a retransmission timeout. The retransmission timeout counts from now
-    /// or from the time at which the first outstanding segment was sent: from now if the timer is set for a
-    /// probe with `anew`, or for a timeout when it was already set for one.
+    /// if the timer is set for a probe with `anew`, or if it is set for a timeout and was already set for
+    /// one. Otherwise, it counts from the time at which the first outstanding segment was sent.
     pub(super) fn rearm(&mut self, now: Instant, anew: bool, profile: &Profile) {
         let tracking = self.tracking();
         let probes = self.uses_sack()
