@@ -197,7 +197,7 @@ impl Endpoint {
         bytes
     }
 
-    /// Processes the acknowledgment of this many sequence numbers beyond `una`, including `bytes` of the
+    /// Processes the acknowledgment of `acked` sequence numbers beyond `una`, including `bytes` of the
     /// stream.
     #[inline]
     pub(super) fn advance_by(&mut self, acked: u32, bytes: u32) {
@@ -530,8 +530,8 @@ impl Endpoint {
         }
     }
 
-    /// Processes the next data in order, for a receiver that decides by more than a count when to
-    /// acknowledge it.
+    /// Processes the next data in order, for a receiver that decides when to acknowledge it by more than a
+    /// count of segments.
     #[cold]
     pub(super) fn on_next_by_rules(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
         if profile.exact_echo {
@@ -558,8 +558,8 @@ impl Endpoint {
         self.receiver.ack_now();
     }
 
-    /// Processes payload, marked or not, for a receiver that decides by more than a count when to acknowledge
-    /// it. Returns whether the payload must be acknowledged at once.
+    /// Processes payload, marked or not, for a receiver that decides when to acknowledge it by more than a
+    /// count of segments. Returns whether the payload must be acknowledged at once.
     #[cold]
     fn note_payload(
         &mut self,
