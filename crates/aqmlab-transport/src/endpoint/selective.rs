@@ -38,7 +38,7 @@ impl Endpoint {
     }
 
     /// Update() of RFC 6675, section 4. Returns true if the acknowledgment reports new arrivals beyond its
-    /// own number: section 2 then defines it as a duplicate, whatever else it does.
+    /// acknowledgment number: section 2 then defines it as a duplicate, whatever else it does.
     pub(super) fn update_scoreboard(
         &mut self,
         seg: &Segment,
