@@ -171,8 +171,8 @@ pub fn profile_settings(name: &str) -> Option<Settings> {
 }
 
 impl Profile {
-    /// Resolves settings of the table [`PARAMS`]: sets the values of automatic ones in `settings`,
-    /// then reads all of them.
+    /// Resolves settings of the table [`PARAMS`]: fills in the automatic values in `settings`, then reads all
+    /// values.
     ///
     /// # Errors
     /// If a value is missing or of the wrong kind, or if two of them contradict each other.
