@@ -11,7 +11,7 @@ use crate::sequence::to_wire;
 use crate::ticks::fires_at;
 use crate::trouble::Troubles;
 
-/// What the arrival of one segment contributes.
+/// What has changed with the arrival of one segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Arrival {
     /// Number of bytes that can now be delivered in order.
