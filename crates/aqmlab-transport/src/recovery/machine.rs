@@ -108,9 +108,8 @@ impl Machine {
         self.third_duplicate(una, sent, profile)
     }
 
-    /// RFC 6582, 3.2, step 2: enters fast recovery only if the acknowledgment covers more than
-    /// `recover`, so that segments that a timeout has sent a second time do not cause another fast
-    /// retransmit.
+    /// RFC 6582, 3.2, step 2: enters fast recovery only if the acknowledgment covers more than `recover`, so
+    /// that segments retransmitted after a timeout do not cause another fast retransmit.
     fn third_duplicate(&mut self, una: u64, sent: u64, profile: &Profile) -> AckAction {
         let guard = profile.fast_retransmit_guard;
         let nothing_acked = una <= 1;
