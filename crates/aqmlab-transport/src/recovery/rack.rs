@@ -60,8 +60,8 @@ impl Rack {
         (left, end) < (self.at, self.end)
     }
 
-    /// Notes the arrival of consecutive segments, from `first` to `last`, each of which was sent only once;
-    /// the segments between these two also left between them. Returns the round trip of the last one.
+    /// Notes the arrival of consecutive segments, from `first` to `last`, which left in this order and were
+    /// sent only once. Returns the round trip of the last one.
     #[inline]
     pub(super) fn originals_arrived(&mut self, now: Instant, first: &Sent, last: &Sent) -> Span {
         let rtt = now - last.at();
