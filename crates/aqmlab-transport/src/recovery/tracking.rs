@@ -172,8 +172,8 @@ impl Tracking {
         self.prr = Prr::begin(flight);
     }
 
-    /// Returns whether nothing is missing, nothing may soon count as missing, and no reaction to
-    /// congestion is in progress.
+    /// Returns whether no segment is missing or about to be considered missing, and no reaction to congestion
+    /// is in progress.
     #[inline]
     pub(crate) fn is_calm(&self) -> bool {
         self.phase == Phase::Open
