@@ -114,8 +114,8 @@ impl RtoTimer {
         self.deadline = fires_at(now, span, profile.timer_tick);
     }
 
-    /// Sets the timer to fire `span` from now, regardless of the estimate; TIME-WAIT, among others,
-    /// uses the same timer.
+    /// Sets the timer to fire `span` from now, regardless of the estimate; this is how TIME-WAIT, for
+    /// example, uses the same timer.
     pub(crate) fn arm_for(&mut self, now: Instant, span: Span) {
         self.deadline = now.saturating_add(span);
     }
@@ -153,7 +153,7 @@ impl RtoTimer {
         }
     }
 
-    /// Ends the back-off when new data is acknowledged and ns-2's Sack1 agent stays in recovery.
+    /// Ends the back-off at an acknowledgment of new data that leaves ns-2's Sack1 agent in recovery.
     pub(crate) fn forget_backoff(&mut self) {
         self.fired = false;
         self.doublings = 0;
