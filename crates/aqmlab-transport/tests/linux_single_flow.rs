@@ -135,8 +135,8 @@ const PHASES: Span = Span::ms(8);
 /// Two step sizes between start times: one to be tried first, and one to be tried if no start time
 /// gives agreement.
 const STEPS: [Span; 2] = [Span::us(10), Span::us(1)];
-/// The delay that readings of the kernel's clock, each of which advances it by 256 ns, add in each
-/// direction.
+/// The delay added in each direction because each reading of the kernel's clock advances that clock by 256
+/// ns.
 const READINGS: Span = Span::ns(3_400);
 
 /// Returns the segments of our sender if it opens at `phase`.
