@@ -32,8 +32,7 @@ struct Case {
     drop: Vec<u64>,
     drop_ack: Vec<u64>,
     mark: Vec<u64>,
-    /// The time of each write, and its number of segments; without a number, it writes [`ENDLESS`]
-    /// bytes.
+    /// The time of each write, and its number of segments; a write without a number has [`ENDLESS`] bytes.
     writes: Vec<(Instant, Option<u64>)>,
     end: Instant,
     /// The sender's.
