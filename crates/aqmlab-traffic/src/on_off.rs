@@ -67,7 +67,7 @@ impl Periods {
     /// Draws the first period. Its draws come before all other draws from the two streams.
     ///
     /// # Panics
-    /// If the beginning is stationary and [`Distribution::residual`] has no formula for the
+    /// If the start is stationary and [`Distribution::residual`] has no formula for the
     /// distribution.
     pub(crate) fn first(&mut self) -> Period {
         match self.times.begin {
