@@ -62,8 +62,8 @@ pub struct WebConnection {
 }
 
 impl WebConnection {
-    /// Creates a connection with these sizes, which carries more than one exchange only if it may
-    /// be `persistent`. `draws` is the connection's own stream.
+    /// Creates a connection with these sizes; it carries more than one exchange only if it may be
+    /// `persistent`. `draws` is the connection's own stream.
     pub fn new(
         request: u64,
         first_response: u64,
