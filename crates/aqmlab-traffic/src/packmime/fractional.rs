@@ -64,8 +64,8 @@ impl Fractional {
     }
 
     /// Draws values of several processes in advance and in parallel, until each has drawn `count` values
-    /// (fewer than its order). Only processes with the same parameters and the same number of values so far are
-    /// drawn together, because they share the work on their coefficients; others are left unchanged. The
+    /// (fewer than its order). Only processes with the same parameters and the same number of values so far
+    /// are drawn together, because they share the work on their coefficients; others are left unchanged. The
     /// values are the same as without drawing in advance.
     pub fn draw_ahead(processes: &mut [&mut Fractional], count: usize) {
         for some in processes.chunks_mut(LANES) {
@@ -108,7 +108,7 @@ impl Fractional {
         }
     }
 
-    /// Fixes the coefficients from now on.
+    /// Keeps the coefficients constant from now on.
     fn settle(&mut self) {
         let mut filter = Convolution::new(&self.coefficients[BLOCK - 1..]);
         let windows = (self.order + 1 - BLOCK).div_ceil(BLOCK);
@@ -234,8 +234,8 @@ mod tests {
             let found = process.coefficients[j - 1];
             assert!((found / expected - 1.0).abs() < 1e-11, "{j}: {found} against {expected}");
         }
-        // The variance that remains after prediction is that of the innovation; it tends to 1 from
-        // above.
+        // The variance that remains after prediction is that of the innovation; as the number of values
+        // grows, it tends to 1 from above.
         let expected = libm::exp(
             libm::lgamma(t as f64 + 1.0) + libm::lgamma(t as f64 + 1.0 - 2.0 * d)
                 - 2.0 * libm::lgamma(t as f64 + 1.0 - d),
