@@ -95,7 +95,8 @@ impl PageUsers {
         let (woken, wave_is_asked_for) = user.ask_next(wake.user);
         let next = match wave_is_asked_for {
             false => Some(wake),
-            // The first pages of all users form a list: each requests the wake-up for the next.
+            // The first pages of all users form a list: the wake-up for each of them requests the wake-up for
+            // the next.
             true if is_first_page && user.is_in_first_wave() => self.firsts.on_wake(wake).wake,
             true => None,
         };
