@@ -41,12 +41,12 @@ struct Exchange {
     number: u32,
     object: PageObject,
     began: Instant,
-    /// Total number of bytes that the server has received once the whole request has arrived.
+    /// Total number of bytes that the server will have received when the whole request has arrived.
     asked: u64,
     /// When the response is ready; known once the request has arrived.
     ready: Instant,
-    /// Total number of bytes that the client has received once the whole response has arrived;
-    /// known once the response has been written.
+    /// Total number of bytes that the client will have received when the whole response has arrived; known
+    /// once the response has been written.
     answered: u64,
 }
 
