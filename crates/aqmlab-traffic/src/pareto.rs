@@ -102,8 +102,8 @@ mod tests {
     fn what_is_left_follows_the_integral_of_the_tail() {
         let p = Pareto::new(1.5, None);
         for r in [0.1, 0.3, 1.0, 5.0] {
-            // Computes P(R > r) by the trapezoidal rule over P(X > x), in equal steps of log x up
-            // to 10^9, and adds the closed form of the tail beyond.
+            // Computes P(R > r) by the trapezoidal rule over P(X > x), in equal steps of log x up to 10^9,
+            // and adds the closed form for the tail beyond 10^9.
             let tail = |x: f64| if x < p.least() { 1.0 } else { libm::pow(p.least() / x, 1.5) };
             let (steps, top) = (200_000, 1e9f64);
             let ratio = libm::pow(top / r, 1.0 / f64::from(steps));
