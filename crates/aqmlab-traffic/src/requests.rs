@@ -57,9 +57,9 @@ pub struct Requests {
     response: u64,
     /// When the current exchange began.
     began: Instant,
-    /// Total number of bytes that the server has received once the whole request has arrived.
+    /// Total number of bytes that the server will have received when the whole request has arrived.
     asked: u64,
-    /// Total number of bytes that the client has received once the whole response has arrived.
+    /// Total number of bytes that the client will have received when the whole response has arrived.
     answered: u64,
     number: u32,
     /// Whether no other exchange follows.
