@@ -134,8 +134,8 @@ impl Session {
         }
     }
 
-    /// Returns whether the client will do nothing, regardless of what arrives, until its user
-    /// requests more objects or closes the connection. Only the user knows when that will be.
+    /// Returns whether the client will do nothing, regardless of what arrives, until its user requests more
+    /// objects or closes the connection. Only the user knows when that request or close will come.
     pub fn is_idle(&self) -> bool {
         match self {
             Session::Multiplexed(many) => many.is_idle(),
@@ -178,8 +178,8 @@ impl Session {
         one.into_iter().chain(many.into_iter().flat_map(|many| many.under_way()))
     }
 
-    /// Returns the exchanges that a session would carry out; empty if the session has no exchanges,
-    /// or may have several at once. The session must not have begun.
+    /// Returns the exchanges that a session would carry out; the result is empty if the session has no
+    /// exchanges, or may have several at once. The session must not have begun.
     pub fn planned(self) -> Vec<PlannedExchange> {
         match self {
             Session::Greedy(_) | Session::Bursts(_) | Session::Multiplexed(_) => Vec::new(),
