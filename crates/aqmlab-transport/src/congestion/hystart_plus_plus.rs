@@ -1,5 +1,5 @@
-//! HyStart++ (RFC 9406): slow start that becomes conservative when round trips become longer, and
-//! then ends. Its limit L on the growth per acknowledgment is the profile's `abc_limit`.
+//! HyStart++ (RFC 9406): slow start that becomes conservative when the round-trip time increases, and then
+//! ends. Its limit L on the growth per acknowledgment is the profile's `abc_limit`.
 
 use aqmlab_units::Span;
 
@@ -82,8 +82,8 @@ impl HyStartPlusPlus {
                     self.phase = Phase::Conservative { baseline: self.this_round, rounds: 0 };
                 }
             }
-            // The round trip is shorter again, so its increase was not due to a queue, and standard
-            // slow start resumes.
+            // The round-trip time has fallen again, so its increase was not due to a queue, and standard slow
+            // start resumes.
             Phase::Conservative { baseline, .. } if self.this_round < baseline => {
                 self.phase = Phase::Standard
             }
