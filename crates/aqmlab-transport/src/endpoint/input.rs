@@ -530,8 +530,8 @@ impl Endpoint {
         }
     }
 
-    /// Processes the next data in order, for a receiver that decides when to acknowledge it by more than a
-    /// count of segments.
+    /// Processes the next data in order, for a receiver whose acknowledgments do not depend on a count of
+    /// segments alone.
     #[cold]
     pub(super) fn on_next_by_rules(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
         if profile.exact_echo {
@@ -558,8 +558,8 @@ impl Endpoint {
         self.receiver.ack_now();
     }
 
-    /// Processes payload, marked or not, for a receiver that decides when to acknowledge it by more than a
-    /// count of segments. Returns whether the payload must be acknowledged at once.
+    /// Processes payload, marked or not, for a receiver whose acknowledgments do not depend on a count of
+    /// segments alone. Returns whether the payload must be acknowledged at once.
     #[cold]
     fn note_payload(
         &mut self,
