@@ -10,7 +10,7 @@ use crate::sack::Sack;
 use crate::segment::Segment;
 use crate::sequence::from_wire;
 
-/// The next data to send while the scoreboard decides.
+/// The next data to send while the scoreboard decides what leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Choice {
     /// The start of a hole.
