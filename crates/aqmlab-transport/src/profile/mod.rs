@@ -460,7 +460,7 @@ fn automatic(name: &str, settings: &Settings) -> Result<Value, ParamError> {
             1096..=2190 => 3,
             _ => 2,
         }),
-        // The guard that belongs to the chosen loss recovery.
+        // The guard that goes with the chosen loss recovery.
         "fast_retransmit_guard" => Value::Choice(match Recovery::read(settings, "recovery")? {
             Recovery::Reno => FastRetransmitGuard::Rfc5681.word(),
             Recovery::NewReno | Recovery::Sack => FastRetransmitGuard::Rfc6582.word(),
