@@ -28,11 +28,11 @@ words! {
     pub enum SlowStartExit {
         /// Nothing.
         Nothing = "none",
-        /// A train of acknowledgments that lasts half a round trip, or a round trip that is longer
-        /// by an eighth (Ha and Rhee 2011; Linux's CUBIC).
+        /// A train of acknowledgments that lasts half a round trip, or round trips that are an eighth longer
+        /// than the shortest so far (Ha and Rhee 2011; Linux's CUBIC).
         Hystart = "hystart",
-        /// Five rounds of slower growth, which begin when a round trip is longer by an eighth (RFC
-        /// 9406).
+        /// Five rounds of slower growth, which begin when round trips are an eighth longer than in the
+        /// previous round (RFC 9406).
         HystartPlusPlus = "hystart++",
     }
 }
@@ -62,9 +62,9 @@ words! {
 words! {
     /// The amount that is halved when congestion is detected.
     pub enum ReductionBase {
-        /// The data in the network, which is what has been sent, is not acknowledged, and is not
-        /// known to have left; in fast recovery, each duplicate ACK reports that a segment has left
-        /// (RFC 5681, equation 4 and 3.2, step 4).
+        /// The data in the network: data that has been sent, is not acknowledged, and is not reported to have
+        /// left; in fast recovery, each duplicate ACK reports that a segment has left (RFC 5681, equation 4
+        /// and 3.2, step 4).
         Flight = "flight",
         /// Everything sent and not acknowledged cumulatively (RFC 5681, section 2, taken
         /// literally). It includes the data that has left the network during fast recovery and has
@@ -153,9 +153,8 @@ words! {
         /// third may start a fast retransmit if it covers more than `recover` (RFC 6582, section
         /// 3.2, step 2: careful).
         Rfc6582 = "rfc6582",
-        /// Any repetition counts; the third may start a fast retransmit under the same condition,
-        /// or while no data has been acknowledged yet; an ECN reaction does not change `recover`
-        /// (ns-2).
+        /// Any repetition counts; the third may start a fast retransmit if it covers more than `recover`, or
+        /// while no data has been acknowledged yet; an ECN reaction does not change `recover` (ns-2).
         Ns2 = "ns2",
     }
 }
@@ -252,8 +251,8 @@ words! {
         /// 3168, section 6.1.2).
         WaitForRto = "wait_for_rto",
         /// The window stays at one segment, and ACKs release further segments: there is no "ECN timeout"
-        /// (Feng, Kandlur, Saha, Shin, Blue: A New Class of Active Queue Management Algorithms, 1999,
-        /// compares both).
+        /// (Feng, Kandlur, Saha, Shin, Blue: A New Class of Active Queue Management Algorithms, 1999, compare
+        /// this with the RFC's rule).
         Keep = "keep",
         /// The window is never reduced to one segment, but to ssthresh, which is at least two
         /// (Linux, `tcp_end_cwnd_reduction()`).
