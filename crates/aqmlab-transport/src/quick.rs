@@ -1,4 +1,4 @@
-//! State of a receiver that decides when to acknowledge by more than a count of segments (`quick_acks_again`,
+//! State of a receiver whose acknowledgments do not depend on a count of segments alone (`quick_acks_again`,
 //! `delayed_ack_adapts`): how many segments it acknowledges individually, and how long it delays the other
 //! acknowledgments.
 
