@@ -6,16 +6,16 @@ use aqmlab_units::{Instant, Span};
 use super::news::News;
 use super::sent::{REPEATED, Sent};
 
-/// The most recently sent segment among those that have arrived, the minimum round trip, and the
+/// The most recently sent segment among those that have arrived, the minimum round-trip time, and the
 /// reordering seen so far.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Rack {
     /// When that segment left, and its end: RACK.xmit_ts and RACK.end_seq. Zero until one has arrived.
     at: Instant,
     end: u64,
-    /// The round trip of the segment that arrived last: RACK.rtt.
+    /// The round-trip time of the segment that arrived last: RACK.rtt.
     rtt: Span,
-    /// The minimum round trip so far: min_RTT.
+    /// The minimum round-trip time so far: min_RTT.
     min_rtt: Span,
     /// One past the highest offset that has arrived: RACK.fack.
     highest: u64,
@@ -40,7 +40,7 @@ struct Allowance {
 const PERSIST: u32 = 16;
 
 impl Rack {
-    /// Creates the state after the handshake, which may have measured the round trip `rtt`.
+    /// Creates the state after the handshake, which may have measured the round-trip time `rtt`.
     pub(super) fn new(rtt: Option<Span>) -> Self {
         Rack {
             at: Instant::ZERO,
@@ -61,7 +61,7 @@ impl Rack {
     }
 
     /// Notes the arrival of consecutive segments, from `first` to `last`, which left in this order and were
-    /// sent only once. Returns the round trip of the last one.
+    /// sent only once. Returns the round-trip time of the last one.
     #[inline]
     pub(super) fn originals_arrived(&mut self, now: Instant, first: &Sent, last: &Sent) -> Span {
         let rtt = now - last.at();
@@ -99,7 +99,7 @@ impl Rack {
         }
     }
 
-    /// Returns whether a round trip is so far below the minimum that the acknowledgment must be for the
+    /// Returns whether a round-trip time is so far below the minimum that the acknowledgment must be for the
     /// first copy (RFC 8985, section 6.2, step 2).
     pub(super) fn is_too_soon(&self, rtt: Span) -> bool {
         rtt + rtt.div(8) < self.min_rtt
