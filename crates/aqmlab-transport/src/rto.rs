@@ -28,7 +28,7 @@ impl Deviation {
         Deviation { smoothed, largest: smoothed.max(profile.min_rto.as_ns()), round: sent }
     }
 
-    /// Processes a round trip of `r`. Returns four times RTTVAR; `rttvar4` was its previous value.
+    /// Processes a round-trip time of `r`. Returns four times RTTVAR; `rttvar4` was its previous value.
     fn measured(&mut self, r: u64, srtt: u64, rttvar4: u64) -> u64 {
         let (error, before) = (r.abs_diff(srtt), self.smoothed / 4);
         self.smoothed = match error.checked_sub(before) {
@@ -114,8 +114,8 @@ impl RtoTimer {
         self.deadline = fires_at(now, span, profile.timer_tick);
     }
 
-    /// Sets the timer to fire `span` from now, regardless of the estimate; this is how TIME-WAIT, for
-    /// example, uses the same timer.
+    /// Sets the timer to fire `span` from now, regardless of the estimate; TIME-WAIT, for example, also
+    /// uses this timer.
     pub(crate) fn arm_for(&mut self, now: Instant, span: Span) {
         self.deadline = now.saturating_add(span);
     }
