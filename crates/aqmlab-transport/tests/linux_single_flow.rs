@@ -15,9 +15,9 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 use support::{A, Fate, Faults, Link, Pair, Path, ms};
 
-/// The limit on the difference of two times. It allows for the clock of the vectors, which is
-/// accurate to 5 us, for the phase of our clock, which is one of those that [`STEPS`] generates,
-/// and for a kernel's SYN, which is longer than ours.
+/// The limit on the difference between two times. It allows for the clock of the vectors, which is accurate
+/// to 5 us, for the phase of our clock, which is one of those that [`STEPS`] generates, and for a kernel's
+/// SYN, which is longer than ours.
 const CLOCK: Span = Span::us(50);
 
 type Row = BTreeMap<String, String>;
