@@ -164,8 +164,8 @@ fn a_retransmission_ends_where_the_hole_does() {
 #[test]
 fn new_data_goes_before_holes_that_may_yet_be_reordering() {
     let mut b = ten();
-    // 0 is lost. Segment 8 has not arrived either, but IsLost does not count it as lost, because only one
-    // segment above it, 9, has arrived.
+    // Segment 0 is lost. Segment 8 has not arrived either, but IsLost does not count it as lost, because only
+    // one segment above it, 9, has arrived.
     let sent = b.ack_with(0, &[(9, 10), (1, 8)]);
     assert_eq!(numbers(&sent), [0, 10, 11, 12]);
 }
