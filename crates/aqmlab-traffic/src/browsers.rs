@@ -120,7 +120,7 @@ struct User {
 /// A page that is being fetched.
 #[derive(Clone, Default, Debug)]
 struct UnderWay {
-    /// The serial of its first connection.
+    /// The serial number of its first connection.
     first: u32,
     /// Number of objects on each of its connections.
     connections: Vec<u32>,
@@ -282,7 +282,7 @@ impl UnderWay {
         }
     }
 
-    /// Schedules the page's first connection, whose serial is `first`, for `now`. The page's
+    /// Schedules the page's first connection, whose serial number is `first`, for `now`. The page's
     /// connections must already have been drawn.
     fn begin(&mut self, first: u32, parallel: usize, now: Instant) {
         let lane = |connection| Lane { connection, opens: None, arrived: 0 };
