@@ -119,7 +119,8 @@ impl<T: Quantity> Distribution<T> {
         self.residual(&mut Stream::new(0, "")).is_some()
     }
 
-    /// Returns this Pareto distribution in units of its mean.
+    /// Computes the value for the uniform draw `u` by inversion, for the distributions that are drawn in this
+    /// way.
     fn pareto(&self) -> Pareto {
         let Distribution::Pareto { mean, shape, max } = self else {
             unreachable!("this is called only for a Pareto distribution")
