@@ -1,4 +1,4 @@
-//! Page weights: quantiles of the Web Almanac.
+//! Page weights: quantiles from the Web Almanac.
 //!
 //! Source: HTTP Archive, "Web Almanac 2025", chapter 13, "Page Weight", by J. Indigo and R. Barrett, the
 //! charts by device (<https://almanac.httparchive.org/en/2025/page-weight>), from the crawl of July 2025.
