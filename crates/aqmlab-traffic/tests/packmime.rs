@@ -1,5 +1,5 @@
-//! PackMime-HTTP compared with the exact values of its distributions (found by integrating the
-//! source's tables) and with values from ns-2.35's generator.
+//! PackMime-HTTP compared with the exact values of its distributions (found by integrating the tables of
+//! `PackMimeHTTP` in ns-2.35) and with values from ns-2.35's generator.
 
 use aqmlab_random::Stream;
 use aqmlab_traffic::packmime::{HostDelay, OpenedByCloud, PackMime, PausesOf};
@@ -159,7 +159,7 @@ fn hosts_are_as_far_by_themselves_as_in_clouds() {
 
 #[test]
 fn gaps_are_weibull_with_the_mean_of_the_rate() {
-    // Shape and scale are as the source computes them.
+    // Shape and scale are as ns-2 computes them.
     for (rate, shape, scale) in
         [(1.0, 0.5607, 0.604_78), (27.0, 0.8209, 0.033_282), (100.0, 0.8840, 0.009_409_3)]
     {
