@@ -67,8 +67,8 @@ fn weights_and_numbers_of_objects_have_the_published_quantiles() {
             ("requests", deviations(&counts, requests)),
         ] {
             println!("{device:?} {what}: {found:.1?} standard deviations");
-            // At the 10th percentile, rounding to whole requests adds only a small part of a
-            // standard deviation.
+            // At the 10th percentile, rounding to whole requests increases the deviation by only a small part
+            // of a standard deviation.
             assert!(found.iter().all(|of| of.abs() < 4.0), "{device:?} {what}: {found:?}");
         }
         assert!(*weights.iter().max().expect("there are pages") < 1 << 28, "the extrapolation is bounded");
