@@ -42,7 +42,7 @@ struct Case {
 /// A vector: the phase of ns-2's clock, the delays that it drew, and the segments with their send times.
 struct Vector {
     tick_phase: Span,
-    /// The sender's delays, first to last.
+    /// The sender's delays, in order.
     delays: VecDeque<Span>,
     sends: Vec<(u64, u64)>,
 }
