@@ -84,7 +84,8 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// Computes a value by inversion, for the distributions that are drawn by inversion.
+    /// Computes the value for the uniform draw `u` by inversion, for the distributions that are drawn in this
+    /// way.
     fn quantile(&self, index: u64, u: f64) -> T {
         match self {
             Distribution::Constant(v) => *v,
@@ -119,8 +120,7 @@ impl<T: Quantity> Distribution<T> {
         self.residual(&mut Stream::new(0, "")).is_some()
     }
 
-    /// Computes the value for the uniform draw `u` by inversion, for the distributions that are drawn in this
-    /// way.
+    /// Returns this Pareto distribution in units of its mean.
     fn pareto(&self) -> Pareto {
         let Distribution::Pareto { mean, shape, max } = self else {
             unreachable!("this is called only for a Pareto distribution")
