@@ -100,7 +100,7 @@ impl Session {
         Session::Greedy(Greedy { periods: Periods::new(times, on_draws, off_draws), on: false })
     }
 
-    /// Creates bursts of bytes as in `plan`.
+    /// Creates a session that sends bursts of bytes according to `plan`.
     pub fn bursts(plan: Arc<Bursty>, size_draws: Stream, off_draws: Stream) -> Self {
         let (offs, bursts, written, on) = (0, 0, 0, false);
         Session::Bursts(ByteBursts { plan, size_draws, off_draws, offs, bursts, written, on })
