@@ -125,8 +125,7 @@ fn ack_faults(case: &Row) -> Faults {
     Box::new(move |n, _| if n > 0 && drop.contains(&(n - 1)) { Fate::Drop } else { Fate::Pass })
 }
 
-/// A data segment: its send time since that of the first one, its offset in the stream and its
-/// length.
+/// A data segment: its send time relative to that of the first one, its offset in the stream and its length.
 type Sent = (Span, u64, u64);
 
 /// The span of start times that are tried: CUBIC's time steps and the ticks of timers depend on them, and the
