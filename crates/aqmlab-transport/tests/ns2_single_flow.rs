@@ -263,7 +263,7 @@ fn random_case(number: u64) -> String {
     }
     let (drop_ack, mark) = (list(10, 0, 120), list(16, 1, 120));
     if recovery == "sack" {
-        // More holes at once than an option has blocks, with some of their retransmissions lost.
+        // More holes at once than an option has blocks, with some retransmissions lost.
         drop.extend(list(24, 40, 50));
         drop.sort_unstable();
         drop.dedup();
