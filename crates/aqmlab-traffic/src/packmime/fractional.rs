@@ -174,8 +174,8 @@ fn predictions(coefficients: &[f64], rows: &[[f64; LANES]]) -> [f64; LANES] {
     sums
 }
 
-/// Computes the coefficients of the prediction from `t` values, given those of the prediction from one value
-/// fewer. Returns the factor by which the standard deviation of the innovation shrinks.
+/// Computes the coefficients of the prediction from `t` values, given the coefficients of the prediction from
+/// one value fewer. Returns the factor by which the standard deviation of the innovation shrinks.
 fn extend(coefficients: &mut Vec<f64>, d: f64, t: usize) -> f64 {
     let partial = d / (t as f64 - d);
     let (near, rest) = coefficients.split_at_mut((t - 1) / 2);
