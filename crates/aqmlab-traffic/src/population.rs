@@ -38,7 +38,7 @@ pub enum Population {
 }
 
 impl Population {
-    /// Draws in advance, for all clouds together, the values that each needs for its first `count`
+    /// Draws in advance, for all clouds together, the values that each cloud needs for its first `count`
     /// connections: see [`PackMime::draw_ahead`].
     pub fn draw_ahead<'a>(populations: impl Iterator<Item = &'a mut Population>, count: usize) {
         let mut models: Vec<_> = populations
