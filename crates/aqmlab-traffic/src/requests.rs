@@ -117,9 +117,8 @@ enum Place {
 const PLACES: u64 = 4;
 
 impl Requests {
-    /// Creates the exchanges of the connection `of`. The connection's member of the family
-    /// `numbers` draws how many there are, and its member of the family `draws` draws everything
-    /// else.
+    /// Creates the exchanges of the connection `of`. The connection's member of the family `numbers` draws
+    /// the number of exchanges, and its member of the family `draws` draws everything else.
     pub fn new(plan: Arc<ExchangePlan>, of: Identity, draws: &Stream, numbers: &Stream) -> Self {
         let first = of.user.wrapping_add(of.serial);
         let Count(count) = match plan.per_connection {
