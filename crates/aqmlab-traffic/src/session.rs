@@ -154,7 +154,7 @@ impl Session {
         }
     }
 
-    /// Handles an arrival at one end. The host must call this again if [`Step::more`] is set. The
+    /// Handles an arrival at one end. The host must call this method again if [`Step::more`] is set. The
     /// returned step contains no action at the other end.
     pub fn on_progress(&mut self, now: Instant, end: End, progress: StreamPosition) -> Step {
         match (self, end) {
