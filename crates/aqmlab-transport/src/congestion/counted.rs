@@ -1,7 +1,7 @@
-//! CUBIC in whole segments: its window opens by one segment after a certain number of acknowledged segments,
-//! which the cubic function determines (S. Ha, I. Rhee, L. Xu, "CUBIC: A New TCP-Friendly High-Speed TCP
-//! Variant", ACM SIGOPS Operating Systems Review 42 (5), 2008, figure 2). The resolution of time and
-//! window, and the details that the paper leaves open, are as observed on Linux 6.1.
+//! CUBIC in whole segments: its window opens by one segment after a number of acknowledged segments that the
+//! cubic function determines (S. Ha, I. Rhee, L. Xu, "CUBIC: A New TCP-Friendly High-Speed TCP Variant", ACM
+//! SIGOPS Operating Systems Review 42 (5), 2008, figure 2). The resolution of time and window, and the
+//! details that the paper leaves open, are as observed on Linux 6.1.
 
 use aqmlab_units::{Instant, Span};
 
@@ -92,8 +92,8 @@ impl Stage {
         Stage { epoch, resumed: epoch, k, origin, w_est: cwnd, acked: 0, looked: None }
     }
 
-    /// Returns how many acknowledged segments must open the window by one segment if the window is to reach,
-    /// within a round trip, the value that the cubic function has at the end of this round trip.
+    /// Returns after how many acknowledged segments the window opens by one segment if it is to reach, within
+    /// a round trip, the value that the cubic function has at the end of this round trip.
     fn by_function(&self, now: Instant, cwnd: u32, ahead: Span, profile: &Profile) -> u32 {
         let ms = whole_ms(now) - self.epoch + ahead.as_ns().div_ceil(Span::ms(1).as_ns());
         let from_k = libm::floor(ms as f64 * STEPS / 1e3) - self.k;
