@@ -95,9 +95,9 @@ pub(super) fn sacked_is_older_than_first(tracking: &Tracking, now: Instant, rtt:
     left.is_some_and(|left| rtt > now.saturating_since(left))
 }
 
-/// Returns whether the timer is already set as it would be for a new segment. This is so if it was set for a
-/// probe at this same instant, with more than one segment `outstanding`, and the retransmission timeout is
-/// later in any case.
+/// Returns whether the timer is already set as it would be for a new segment. This is so if the timer was set
+/// for a probe at this same instant, with more than one segment `outstanding`, and the retransmission timeout
+/// is later in any case.
 #[inline(always)]
 pub(super) fn probe_stands(
     rto: &RtoTimer,
