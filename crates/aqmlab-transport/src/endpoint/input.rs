@@ -319,7 +319,7 @@ impl Endpoint {
         let (window, algorithm) = self.congestion(profile);
         window.marked(algorithm, outstanding, profile);
         if self.window.is_shut() && !self.rto.is_running() {
-            self.rto.arm(now, profile); // nothing is outstanding whose ACK could open the window
+            self.rto.arm(now, profile); // there is no outstanding data whose ACK could open the window
         }
         self.troubles.note().counts.ecn_waits += u32::from(self.window.is_shut());
     }
@@ -501,8 +501,8 @@ impl Endpoint {
         let (rto, srtt) = (self.rto.rto(profile), self.rto.srtt());
         let (next, to) = (self.receiver.next(), from + u64::from(seg.len));
         let by_sack = self.uses_sack();
-        // The sender may just have reduced its window to a few segments, or may have retransmitted
-        // this one.
+        // The sender may just have reduced its window to a few segments, or may have retransmitted this
+        // segment.
         let first_mark = marked && (seg.flags.has(Flags::CWR) || !self.ecn.has_news());
         let concerns_ecn = self.ecn.agreed() && (first_mark && !profile.exact_echo || !seg.ect);
         let quick = self.troubles.note().quick.get_or_insert_with(|| Box::new(Quick::new(profile)));
