@@ -1,9 +1,9 @@
 //! One end of a connection, composed of its parts.
 //!
 //! [`input`] processes arriving segments, [`predicted`] processes the most frequent ones on a fast path, and
-//! [`output`] decides what leaves. [`selective`] contains what differs with SACK, and [`by_segments`] what
-//! differs for a sender that tracks each outstanding segment. [`paced`] decides when such a sender's segments
-//! may leave, and [`timers`] handles the expiry of timers.
+//! [`output`] decides what leaves. [`selective`] contains the parts that differ with SACK, and
+//! [`by_segments`] those that differ for a sender that tracks each outstanding segment. [`paced`] decides
+//! when such a sender's segments may leave, and [`timers`] handles the expiry of timers.
 
 mod by_segments;
 mod input;
