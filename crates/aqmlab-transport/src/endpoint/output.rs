@@ -458,8 +458,8 @@ impl Endpoint {
         self.control(Flags::ACK, self.sent(), profile)
     }
 
-    /// Returns the acknowledgment that must precede any data. If it is for the segments before a change of
-    /// CE, another one, for the segment with the change, remains due (RFC 8257, 3.2).
+    /// Returns the acknowledgment that must precede any data. If that acknowledgment is for the segments
+    /// before a change of CE, another one, for the segment with the change, remains due (RFC 8257, 3.2).
     #[cold]
     fn urgent_ack(&mut self, profile: &Profile) -> Segment {
         let mut segment = self.pure_ack(profile);
