@@ -1,5 +1,5 @@
-//! What differs with SACK: acknowledgments update the scoreboard, which decides what leaves as long
-//! as it has any entry (RFC 6675, section 5).
+//! Processing with SACK: acknowledgments update the scoreboard, which decides what leaves as long as it has
+//! any entry (RFC 6675, section 5).
 
 use aqmlab_units::Instant;
 
