@@ -37,8 +37,8 @@ pub struct Profile {
     /// segments
     pub initial_window: f64,
     pub initial_ssthresh: InitialSsthresh,
-    /// `None` stands for a control that only kernels have, whose name is in the settings; no
-    /// [`Endpoint`](crate::Endpoint) can then be created.
+    /// `None` stands for a control that only kernels have; its name is in the settings, and no
+    /// [`Endpoint`](crate::Endpoint) can be created.
     pub congestion: Option<Congestion>,
     pub increase: Increase,
     /// segments; `u32::MAX` is no limit
