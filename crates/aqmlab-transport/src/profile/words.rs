@@ -138,8 +138,8 @@ words! {
         Flight = "flight",
         /// ssthresh (RFC 6582, section 3.2, step 3, option 2).
         Ssthresh = "ssthresh",
-        /// The window without its inflation; that ACK then opens it as usual (ns-2 without
-        /// `exit_recovery_fix_`).
+        /// The window without its inflation; the ACK that ends fast recovery then opens it as usual (ns-2
+        /// without `exit_recovery_fix_`).
         Ns2 = "ns2",
     }
 }
