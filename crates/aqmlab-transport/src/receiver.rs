@@ -202,8 +202,8 @@ impl Receiver {
         }
     }
 
-    /// Returns whether a count alone decides when to acknowledge, and this count requires that the
-    /// next segment be acknowledged at once.
+    /// Returns whether the count of unacknowledged segments requires that the next segment be acknowledged at
+    /// once; always false for a receiver whose acknowledgments do not depend on a count alone.
     #[inline]
     pub(crate) fn is_at_count(&self, profile: &Profile) -> bool {
         u32::from(self.unacked) + 1 >= profile.ack_at
