@@ -90,8 +90,8 @@ impl Rack {
             return;
         }
         // Time stamps would distinguish the copies. DEVIATES from RFC 3522, 3.2: an acknowledgment that
-        // arrives later than the minimum round trip is attributed to the latest copy, which is wrong if a
-        // queue has delayed it.
+        // arrives more than the minimum round-trip time after the latest copy left is attributed to that
+        // copy, which is wrong if a queue has delayed the acknowledgment.
         let rtt = now - segment.at();
         news.first_copy |= rtt < self.min_rtt;
         if !self.is_too_soon(rtt) {
