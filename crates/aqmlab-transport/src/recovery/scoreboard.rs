@@ -70,8 +70,8 @@ impl Scoreboard {
     }
 
     /// Forgets all reports: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed
-    /// bits" (RFC 2018, section 5). This is also called when a scoreboard that was out of use is used again,
-    /// and when ns-2's Sack1 agent forgets its scoreboard.
+    /// bits" (RFC 2018, section 5). This method is also called when a scoreboard that was out of use is used
+    /// again, and when ns-2's Sack1 agent forgets its scoreboard.
     pub(crate) fn clear(&mut self, una: u64) {
         self.sacked.clear();
         (self.una, self.high_rxt, self.again) = (una, una, 0);
