@@ -37,8 +37,8 @@ pub(crate) struct Found {
 
 /// All outstanding segments, oldest first.
 ///
-/// An acknowledgment takes the same time regardless of their number. Segments that were sent only once
-/// are in the order of their departure, and so are the `copies` of the others. Segments that may be lost
+/// Processing an acknowledgment takes the same time regardless of their number. Segments that were sent only
+/// once are in the order of their departure, and so are the `copies` of the others. Segments that may be lost
 /// are therefore found at `judged` and at the front of `copies`.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Segments {
