@@ -20,7 +20,7 @@ fn sender(profile: &str) -> (Bench, Vec<Segment>) {
 /// Rules: 5681 3.1 initial window; 6928 2; 6298 2.4
 #[test]
 fn the_first_flight_and_its_timeout() {
-    // Number of segments in the first flight, and how long after it the timer fires.
+    // Number of segments in the first flight, and how long after this flight the timer fires.
     for (profile, flight, timeout) in [
         ("rfc", 3, Span::s(1)),
         ("ns2", 2, Span::ms(300)),
