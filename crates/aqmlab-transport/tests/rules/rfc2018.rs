@@ -5,7 +5,7 @@ use aqmlab_transport::{Flags, Recovery, Role, Segment};
 
 use crate::bench::{Bench, MSS, ack_of, by_segments, iw, ms, numbers, sack, segment};
 
-/// Returns a receiver after its handshake, whose peer permits SACK.
+/// Returns a receiver after its handshake with a peer that permits SACK.
 fn receiver(most: u64) -> Bench {
     let blocks = ("sack_blocks", Value::Integer(most));
     Bench::accepted(&[sack(), blocks, ("ack_every", Value::Integer(1))])
