@@ -26,7 +26,7 @@ fn ten_in_all() -> Bench {
     b
 }
 
-/// An acknowledgment counts as a duplicate if and only if it reports arrivals that were not known.
+/// An acknowledgment counts as a duplicate if and only if it reports arrivals that were not known before.
 ///
 /// Rules: 6675 2 duplicate ack
 #[test]
@@ -133,8 +133,8 @@ fn the_pipe_decides_how_much_leaves() {
     assert!(!b.endpoint.is_recovering());
 }
 
-/// Lost octets are not in the pipe until they are retransmitted: with three holes in ten segments, five fit
-/// at once.
+/// Lost octets are not in the pipe until they are retransmitted: with three holes in ten segments, five
+/// segments fit at once.
 ///
 /// Rules: 6675 4 SetPipe; 6675 4 NextSeg 1
 #[test]
