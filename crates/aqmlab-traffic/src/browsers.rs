@@ -23,7 +23,7 @@ use crate::step::ExchangeDone;
 /// The contents of the pages of a class, and the way in which browsers fetch them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BrowserPlan {
-    /// Number of objects of a page, not counting its document.
+    /// Number of objects in a page, not counting its document.
     pub embedded: Distribution<Count>,
     /// Number of servers of a page; its objects are divided evenly among them.
     pub servers: Distribution<Count>,
@@ -31,13 +31,13 @@ pub struct BrowserPlan {
     pub parallel: Distribution<Count>,
     /// The share of connections that are persistent; each of the others carries one object, as in HTTP/1.0.
     pub persistent: f64,
-    /// Number of objects on a persistent connection, unless its server has fewer left.
+    /// Number of objects that a persistent connection carries, unless its server has fewer objects left.
     pub per_persistent: Distribution<Count>,
-    /// Time from the end of a user's page to the next page.
+    /// Time from the end of a user's page to the beginning of the user's next page.
     pub think: Distribution,
 }
 
-/// The position of each of a page's draws in the page's stream.
+/// Identifies one of a page's draws by its position in the page's stream.
 #[derive(Clone, Copy)]
 enum OfPage {
     Embedded = 0,
@@ -51,9 +51,9 @@ impl BrowserPlan {
     /// The version of this part, incremented whenever a change to it changes a result.
     pub const VERSION: u32 = 1;
 
-    /// Draws page number `page` of the user whose family of draws is `draws`. Writes the number of
-    /// objects on each of the page's connections to `connections`, in the order in which they open,
-    /// and returns how many may be open at the same time.
+    /// Draws page number `page` of the user whose family of draws is `draws`. Writes to `connections` the
+    /// number of objects on each of the page's connections, in the order in which these open, and returns how
+    /// many of them may be open at the same time.
     ///
     /// The connections to one server are consecutive. The document is the first object of the first
     /// server.
@@ -120,13 +120,14 @@ struct User {
 /// A page that is being fetched.
 #[derive(Clone, Default, Debug)]
 struct UnderWay {
-    /// The serial of its first connection.
+    /// The serial number of its first connection.
     first: u32,
     /// Number of objects on each of its connections.
     connections: Vec<u32>,
     /// Its parallel connections.
     lanes: Vec<Lane>,
-    /// Number of wake-ups still to be requested, each by the previous one, all for the same instant.
+    /// Number of wake-ups still to be requested. All are for the same instant, and each is requested when the
+    /// previous one occurs.
     further_wakes: u32,
     /// Number of objects that have neither arrived nor failed.
     left: u32,
@@ -142,8 +143,8 @@ struct UnderWay {
 /// One of a page's parallel connections, and in turn the connections that replace it.
 #[derive(Clone, Copy, Debug)]
 struct Lane {
-    /// The number, within the page, of the connection that is open or opens next; a number beyond
-    /// the last means none.
+    /// The number, within the page, of the connection that is open or opens next; a number beyond that of the
+    /// last connection means that there is none.
     connection: usize,
     /// When it opens; `None` once it has opened.
     opens: Option<Instant>,
@@ -173,7 +174,8 @@ impl Browsers {
             let draws = self.pages.member(wake.user.into());
             let parallel = self.plan.draw(wake.user, user.pages, &draws, &mut page.connections);
             page.begin(user.connections, parallel, wake.at);
-            // The first pages of all users form a list: each requests the wake-up for the next.
+            // The first pages of all users form a list: the wake-up for each of them requests the wake-up for
+            // the next.
             if user.pages == 0 {
                 next = self.firsts.on_wake(wake).wake;
             }
@@ -280,7 +282,7 @@ impl UnderWay {
         }
     }
 
-    /// Schedules the page's first connection, whose serial is `first`, for `now`. The page's
+    /// Schedules the page's first connection, whose serial number is `first`, for `now`. The page's
     /// connections must already have been drawn.
     fn begin(&mut self, first: u32, parallel: usize, now: Instant) {
         let lane = |connection| Lane { connection, opens: None, arrived: 0 };

@@ -1,4 +1,4 @@
-//! Distributions of quantities: over the flows of a class, or from one draw to the next.
+//! Distributions of quantities, over the flows of a class or over successive draws.
 
 use alloc::vec::Vec;
 
@@ -84,7 +84,8 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// Computes a value by inversion, for the distributions that are drawn by inversion.
+    /// Computes the value for the uniform draw `u` by inversion, for the distributions that are drawn in this
+    /// way.
     fn quantile(&self, index: u64, u: f64) -> T {
         match self {
             Distribution::Constant(v) => *v,
@@ -99,9 +100,9 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// Returns, using one draw, how much of the current period is left at a random instant, if the
-    /// lengths of periods have this distribution and the process has run forever. Returns `None` if
-    /// no formula is implemented.
+    /// Returns, using one draw, the residual life of a period at a random instant, if the lengths of periods
+    /// have this distribution and the process has run forever. Returns `None` for a distribution without an
+    /// implemented formula.
     pub fn residual(&self, stream: &mut Stream) -> Option<T> {
         let u = stream.unit();
         match self {
@@ -168,8 +169,8 @@ fn interpolated<T: Quantity>(points: &[(T, f64)], u: f64) -> T {
     T::of_units(low.units() + (width * (u - below) / (above - below) + 0.5) as u64)
 }
 
-/// Returns the mean: the sum of the first value times its share, and of the midpoint of each line
-/// times the share that the line covers.
+/// Returns the mean: the first value times its share, plus, for each line, its midpoint times the share that
+/// the line covers.
 fn empirical_mean<T: Quantity>(points: &[(T, f64)]) -> T {
     let first = points.first().map_or(0.0, |&(v, share)| v.units() as f64 * share);
     let lines = points.windows(2).map(|w| (w[0].0.units() + w[1].0.units()) as f64 / 2.0 * (w[1].1 - w[0].1));

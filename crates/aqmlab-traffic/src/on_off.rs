@@ -14,9 +14,9 @@ pub enum Begin {
     On,
     /// A whole off period, as in ns-2's generators.
     Off,
-    /// Stationary: the source is on with probability `mean on / (mean on + mean off)`, and the
-    /// first period is what remains of an on or off period after a random instant in it. With
-    /// heavy-tailed periods, any other beginning has a long-lasting effect.
+    /// Stationary: the source is on with probability `mean on / (mean on + mean off)`, and the first period
+    /// is the residual life of an on or off period at a random instant. With heavy-tailed periods, the effect
+    /// of any other start lasts long.
     Stationary,
 }
 
@@ -67,7 +67,7 @@ impl Periods {
     /// Draws the first period. Its draws come before all other draws from the two streams.
     ///
     /// # Panics
-    /// If the beginning is stationary and [`Distribution::residual`] has no formula for the
+    /// If the start is stationary and [`Distribution::residual`] has no formula for the
     /// distribution.
     pub(crate) fn first(&mut self) -> Period {
         match self.times.begin {
@@ -92,5 +92,5 @@ impl Periods {
 }
 
 fn left_of(of: &Distribution, draws: &mut Stream) -> Span {
-    of.residual(draws).expect("a stationary beginning needs a distribution with a formula for what remains")
+    of.residual(draws).expect("a stationary start needs a distribution whose residual life has a formula")
 }

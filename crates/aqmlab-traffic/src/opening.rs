@@ -14,8 +14,8 @@ use crate::step::ExchangeDone;
 /// before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Identity {
-    /// Index of the user within the class or, in a list of flows, of the flow; 0 for all
-    /// connections of an arrival process.
+    /// Index of the user within the class, or of the flow in a list of flows; 0 for all connections of an
+    /// arrival process.
     pub user: u32,
     /// Number among the user's connections, counted from 0.
     pub serial: u32,

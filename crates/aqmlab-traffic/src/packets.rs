@@ -67,8 +67,8 @@ impl PacketSource {
     /// The version of this part, incremented whenever a change to it changes a result.
     pub const VERSION: u32 = 1;
 
-    /// Creates a source whose first packet leaves at `start`, or one exponential gap after it
-    /// (Poisson).
+    /// Creates a source whose first packet leaves at `start` or, with Poisson spacing, one exponential gap
+    /// after `start`.
     ///
     /// # Panics
     /// If the rate or the mean size is zero.
@@ -102,12 +102,11 @@ impl PacketSource {
     /// Creates a source that sends packets of `size` at `rate` while it is on. Its first period
     /// begins at `start`.
     ///
-    /// In an on period, the source sends the whole number of packets, at least one, that comes
-    /// nearest to the period's drawn length at this rate. The off period begins after the
-    /// transmission time of these packets. ns-2's `Application/Traffic/Exponential` and
-    /// `Application/Traffic/Pareto` do the same, with `Begin::Off`. DEVIATES from them in two
-    /// respects: the random numbers differ, and the first off period begins immediately, not after
-    /// the transmission time of one packet.
+    /// In an on period, the source sends the whole number of packets, at least one, whose transmission time
+    /// at this rate comes nearest to the period's drawn length. The off period begins after the transmission
+    /// time of these packets. ns-2's `Application/Traffic/Exponential` and `Application/Traffic/Pareto` do
+    /// the same, with `Begin::Off`. DEVIATES from them in two respects: the random numbers differ, and the
+    /// first off period begins immediately, not after the transmission time of one packet.
     ///
     /// # Panics
     /// If the rate or the size is zero.
@@ -124,7 +123,7 @@ impl PacketSource {
         let begin = times.begin;
         let mut bursts = Box::new(Bursts { periods: Periods::new(times, on_draws, off_draws), left: 0 });
         match bursts.periods.first() {
-            // What remains of an on period may be shorter than half a packet.
+            // The residual life of an on period may be shorter than the time for half a packet.
             Period::On(span)
                 if begin == Begin::Stationary && span.as_secs_f64() < 0.5 * source.mean_gap_s =>
             {
@@ -245,8 +244,8 @@ mod tests {
         }
         let gaps: Vec<f64> = at.windows(2).map(|w| (w[1] - w[0]) / 0.008).collect();
         assert!(gaps.iter().all(|g| (0.5..=1.5).contains(g)));
-        // A uniform draw has a variance of 1/12; ns-2.35 with `random_ 1` measured 0.289 over 9943
-        // packets.
+        // A uniform draw has a standard deviation of sqrt(1/12) = 0.2887; over 9943 packets of ns-2.35 with
+        // `random_ 1`, it was 0.289.
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
         let deviation =
             libm::sqrt(gaps.iter().map(|g| (g - mean) * (g - mean)).sum::<f64>() / gaps.len() as f64);

@@ -58,8 +58,8 @@ struct UnderWay {
     asked: usize,
     /// Number of objects of the wave that have neither arrived nor failed.
     under_way: u32,
-    /// Once the page is over: the first origin whose connection may still have to be closed; the
-    /// later origins follow.
+    /// Once the page is over, its connections are closed in the order of their origins; this is the first
+    /// origin whose connection may still be open.
     closing: Option<usize>,
     began: Instant,
     /// The time of the latest arrival or failure.
@@ -95,7 +95,8 @@ impl PageUsers {
         let (woken, wave_is_asked_for) = user.ask_next(wake.user);
         let next = match wave_is_asked_for {
             false => Some(wake),
-            // The first pages of all users form a list: each requests the wake-up for the next.
+            // The first pages of all users form a list: the wake-up for each of them requests the wake-up for
+            // the next.
             true if is_first_page && user.is_in_first_wave() => self.firsts.on_wake(wake).wake,
             true => None,
         };

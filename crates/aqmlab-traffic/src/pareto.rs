@@ -5,13 +5,13 @@
 ///
 /// Shapes are above 1, where the mean is finite: `least shape / (shape - 1)`. With an upper bound, the
 /// distribution is conditional on values not exceeding it (a truncated Pareto), and its mean is below that of
-/// the whole distribution.
+/// the distribution without the bound.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Pareto {
     shape: f64,
-    /// Smallest value, computed from the mean of the whole distribution.
+    /// Smallest value, computed from the mean of the distribution without the bound.
     least: f64,
-    /// `P(X > bound)` of the whole distribution; zero without a bound.
+    /// `P(X > bound)` of the distribution without the bound; zero if there is no bound.
     beyond: f64,
 }
 
@@ -52,9 +52,9 @@ impl Pareto {
         kept / (1.0 - self.beyond)
     }
 
-    /// Returns the `u` quantile of the time that is left of a period at a random instant in it. Its
-    /// distribution, the equilibrium distribution of a renewal process, is
-    /// `P(R > r) = (integral of P(X > x) from r to infinity) / mean`. Returns `None` with a bound.
+    /// Returns the `u` quantile of the residual life of a period at a random instant. Its distribution, the
+    /// equilibrium distribution of a renewal process, is `P(R > r) = (integral of P(X > x) from r to
+    /// infinity) / mean`. Returns `None` with a bound.
     pub fn residual(&self, u: f64) -> Option<f64> {
         if self.beyond > 0.0 {
             return None;
@@ -102,8 +102,8 @@ mod tests {
     fn what_is_left_follows_the_integral_of_the_tail() {
         let p = Pareto::new(1.5, None);
         for r in [0.1, 0.3, 1.0, 5.0] {
-            // Computes P(R > r) by the trapezoidal rule over P(X > x), in equal steps of log x up
-            // to 10^9, and adds the closed form of the tail beyond.
+            // Computes P(R > r) by the trapezoidal rule over P(X > x), in equal steps of log x up to 10^9,
+            // and adds the closed form for the tail beyond 10^9.
             let tail = |x: f64| if x < p.least() { 1.0 } else { libm::pow(p.least() / x, 1.5) };
             let (steps, top) = (200_000, 1e9f64);
             let ratio = libm::pow(top / r, 1.0 / f64::from(steps));

@@ -38,7 +38,7 @@ pub enum Population {
 }
 
 impl Population {
-    /// Draws in advance, for all clouds together, the values that each needs for its first `count`
+    /// Draws in advance, for all clouds together, the values that each cloud needs for its first `count`
     /// connections: see [`PackMime::draw_ahead`].
     pub fn draw_ahead<'a>(populations: impl Iterator<Item = &'a mut Population>, count: usize) {
         let mut models: Vec<_> = populations
@@ -88,8 +88,8 @@ impl Population {
         }
     }
 
-    /// Handles the end, at `now`, of the run or of the class's sending. Returns the pages in
-    /// progress, which end at the same time.
+    /// Handles the end, at `now`, of the run or of the time in which the class sends. Returns the pages in
+    /// progress, all of which end at `now`.
     pub fn give_up_pages(&mut self, now: Instant) -> Vec<PageEnded> {
         match self {
             Population::Pages(users) => users.give_up(now),
@@ -173,8 +173,7 @@ pub struct Cloud {
 }
 
 impl Cloud {
-    /// Upper bound on the bytes that the model keeps about its past: coefficients, spectra and
-    /// values.
+    /// Upper bound on the memory, in bytes, for the model's past: coefficients, spectra and values.
     const MEMORY_BYTES: usize = 1 << 20;
 
     /// Creates a cloud that begins at `start`; the first connection opens one gap later.
@@ -234,7 +233,8 @@ impl Users {
         let open = Identity { user: wake.user, serial: user.opened };
         user.waits = true;
         user.opened = user.opened.wrapping_add(1);
-        // The first connections of all users form a list: each requests the wake-up for the next.
+        // The first connections of all users form a list: the wake-up for each of them requests the wake-up
+        // for the next.
         if open.serial == 0 { self.firsts.on_wake(wake) } else { Opening::of(open, None) }
     }
 

@@ -16,8 +16,7 @@ pub trait Quantity: Copy + PartialEq + PartialOrd + fmt::Debug {
     /// Returns the quantity that amounts to this many units.
     fn of_units(units: u64) -> Self;
 
-    /// Returns this quantity multiplied by `factor`, at most 2^62 units; `factor` must not be
-    /// negative.
+    /// Returns this quantity multiplied by `factor`, but at most 2^62 units; `factor` must not be negative.
     fn times(self, factor: f64) -> Self {
         let units = self.units() as f64 * factor + 0.5;
         Self::of_units(units.min(MOST_UNITS) as u64)
@@ -84,8 +83,8 @@ impl fmt::Display for Count {
     }
 }
 
-/// A probability. Probabilities that are drawn are multiples of 2^-53, the resolution with which
-/// events are drawn as well.
+/// A probability. A drawn probability is a multiple of 2^-53, which is also the resolution with which events
+/// are drawn.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Probability(f64);
 

@@ -57,9 +57,9 @@ pub struct Requests {
     response: u64,
     /// When the current exchange began.
     began: Instant,
-    /// Total number of bytes that the server has received once the whole request has arrived.
+    /// Total number of bytes that the server will have received when the whole request has arrived.
     asked: u64,
-    /// Total number of bytes that the client has received once the whole response has arrived.
+    /// Total number of bytes that the client will have received when the whole response has arrived.
     answered: u64,
     number: u32,
     /// Whether no other exchange follows.
@@ -84,7 +84,7 @@ enum Exchanges {
 struct DrawnExchanges {
     plan: Arc<ExchangePlan>,
     draws: Stream,
-    /// Index of the first exchange's entry in lists of values.
+    /// Index of the first exchange's value in distributions that are lists of values.
     first: u32,
     /// Number of exchanges on this connection.
     count: u32,
@@ -117,9 +117,8 @@ enum Place {
 const PLACES: u64 = 4;
 
 impl Requests {
-    /// Creates the exchanges of the connection `of`. The connection's member of the family
-    /// `numbers` draws how many there are, and its member of the family `draws` draws everything
-    /// else.
+    /// Creates the exchanges of the connection `of`. The connection's member of the family `numbers` draws
+    /// the number of exchanges, and its member of the family `draws` draws everything else.
     pub fn new(plan: Arc<ExchangePlan>, of: Identity, draws: &Stream, numbers: &Stream) -> Self {
         let first = of.user.wrapping_add(of.serial);
         let Count(count) = match plan.per_connection {

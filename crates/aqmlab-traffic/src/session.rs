@@ -100,7 +100,7 @@ impl Session {
         Session::Greedy(Greedy { periods: Periods::new(times, on_draws, off_draws), on: false })
     }
 
-    /// Creates bursts of bytes as in `plan`.
+    /// Creates a session that sends bursts of bytes according to `plan`.
     pub fn bursts(plan: Arc<Bursty>, size_draws: Stream, off_draws: Stream) -> Self {
         let (offs, bursts, written, on) = (0, 0, 0, false);
         Session::Bursts(ByteBursts { plan, size_draws, off_draws, offs, bursts, written, on })
@@ -134,8 +134,8 @@ impl Session {
         }
     }
 
-    /// Returns whether the client will do nothing, regardless of what arrives, until its user
-    /// requests more objects or closes the connection. Only the user knows when that will be.
+    /// Returns whether the client will do nothing, regardless of what arrives, until its user requests more
+    /// objects or closes the connection. Only the user knows when that request or close will come.
     pub fn is_idle(&self) -> bool {
         match self {
             Session::Multiplexed(many) => many.is_idle(),
@@ -154,7 +154,7 @@ impl Session {
         }
     }
 
-    /// Handles an arrival at one end. The host must call this again if [`Step::more`] is set. The
+    /// Handles an arrival at one end. The host must call this method again if [`Step::more`] is set. The
     /// returned step contains no action at the other end.
     pub fn on_progress(&mut self, now: Instant, end: End, progress: StreamPosition) -> Step {
         match (self, end) {
@@ -178,8 +178,8 @@ impl Session {
         one.into_iter().chain(many.into_iter().flat_map(|many| many.under_way()))
     }
 
-    /// Returns the exchanges that a session would carry out; empty if the session has no exchanges,
-    /// or may have several at once. The session must not have begun.
+    /// Returns the exchanges that a session would carry out; the result is empty if the session has no
+    /// exchanges, or may have several at once. The session must not have begun.
     pub fn planned(self) -> Vec<PlannedExchange> {
         match self {
             Session::Greedy(_) | Session::Bursts(_) | Session::Multiplexed(_) => Vec::new(),

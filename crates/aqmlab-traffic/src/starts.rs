@@ -27,7 +27,7 @@ impl Starts {
     pub(crate) fn on_wake(&mut self, wake: Wake) -> Opening {
         let next = self.to_come.pop();
         assert_eq!(next, Some((wake.at, wake.user)), "the host wakes a list only for its next start");
-        // Frees memory because the connections themselves need it.
+        // Frees memory that the connections themselves need.
         if self.to_come.len() < self.to_come.capacity() / 4 {
             self.to_come.shrink_to(self.to_come.len() * 2);
         }

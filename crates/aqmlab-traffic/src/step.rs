@@ -3,7 +3,7 @@
 
 use aqmlab_units::{Bytes, Instant, Span};
 
-/// One of the two ends of a flow, and at the same time of the path of the flow's class.
+/// One of the two ends of a flow; they are also the two ends of the path of the flow's class.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum End {

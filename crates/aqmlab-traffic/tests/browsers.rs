@@ -1,6 +1,6 @@
-//! Users with browsers: the composition of their pages, compared with values computed from the
-//! distributions, and the order in which they open connections, which must not depend on the order
-//! of the reports.
+//! Users with browsers: the composition of their pages is compared with values computed from the
+//! distributions, and the order in which they open connections must not depend on the order in which events
+//! are reported.
 use std::sync::Arc;
 
 use aqmlab_random::Stream;
@@ -27,8 +27,8 @@ fn plan() -> BrowserPlan {
     }
 }
 
-/// Draws this many pages; returns the connections of each, with the number that the page may have
-/// open at once.
+/// Draws this many pages; returns, for each page, its connections and the number of them that may be open at
+/// once.
 fn pages(plan: &BrowserPlan, count: u32) -> Vec<(Vec<u32>, usize)> {
     let draws = Stream::new(11, "pages");
     let mut connections = Vec::new();
@@ -129,7 +129,7 @@ fn open(population: &mut Population, wake: Wake) -> Opening {
     }
 }
 
-/// Returns the serial and the number of exchanges of each connection that opens at one instant,
+/// Returns the serial number and the number of exchanges of each connection that opens at the same instant,
 /// starting with the connection of the first wake-up requested.
 fn opened(population: &mut Population, reaction: Reaction) -> Vec<(u32, Option<u32>)> {
     let (mut found, mut next) = (Vec::new(), reaction.wake);

@@ -1,5 +1,5 @@
-//! PackMime-HTTP compared with the exact values of its distributions (found by integrating the
-//! source's tables) and with values from ns-2.35's generator.
+//! PackMime-HTTP compared with the exact values of its distributions (found by integrating the tables of
+//! `PackMimeHTTP` in ns-2.35) and with values from ns-2.35's generator.
 
 use aqmlab_random::Stream;
 use aqmlab_traffic::packmime::{HostDelay, OpenedByCloud, PackMime, PausesOf};
@@ -159,7 +159,7 @@ fn hosts_are_as_far_by_themselves_as_in_clouds() {
 
 #[test]
 fn gaps_are_weibull_with_the_mean_of_the_rate() {
-    // Shape and scale are as the source computes them.
+    // Shape and scale are as ns-2 computes them.
     for (rate, shape, scale) in
         [(1.0, 0.5607, 0.604_78), (27.0, 0.8209, 0.033_282), (100.0, 0.8840, 0.009_409_3)]
     {
@@ -206,8 +206,8 @@ fn connections_carry_the_exchanges_of_the_source() {
     }
     let later = all.iter().flat_map(|of_one| &of_one[1..]);
     let sizes = Sample::new(later.clone().filter(|e| e.response > 275).map(|e| e.response as f64));
-    // The median over all later responses is 2^10.62; here, those up to 275 bytes are left out,
-    // which raises it.
+    // The median over all later responses is 2^10.62; here, responses of up to 275 bytes are left out, which
+    // raises the median.
     assert!((1500.0..2100.0).contains(&sizes.quantile(0.5)), "{}", sizes.quantile(0.5));
     let pauses = Sample::new(later.map(|e| e.pause.as_secs_f64()));
     assert!((0.055..0.075).contains(&pauses.quantile(0.5)), "{}", pauses.quantile(0.5));

@@ -67,8 +67,8 @@ fn weights_and_numbers_of_objects_have_the_published_quantiles() {
             ("requests", deviations(&counts, requests)),
         ] {
             println!("{device:?} {what}: {found:.1?} standard deviations");
-            // At the 10th percentile, rounding to whole requests adds only a small part of a
-            // standard deviation.
+            // At the 10th percentile, rounding to whole requests increases the deviation by only a small part
+            // of a standard deviation.
             assert!(found.iter().all(|of| of.abs() < 4.0), "{device:?} {what}: {found:?}");
         }
         assert!(*weights.iter().max().expect("there are pages") < 1 << 28, "the extrapolation is bounded");
@@ -186,8 +186,8 @@ fn users(keeps_connections: bool) -> Population {
     Population::Pages(Box::new(PageUsers::new(starts, Arc::new(plan), draws("pages"), draws("think"))))
 }
 
-/// The population's actions as text, starting at `wake`, until it no longer requests an immediate
-/// wake-up; and the wake-up that it requests last.
+/// Returns, as text, the population's actions from `wake` until it no longer requests an immediate wake-up,
+/// and the last wake-up that it requests.
 fn turns(population: &mut Population, wake: Wake) -> (Vec<(String, Identity, usize)>, Option<Wake>) {
     let (mut said, mut next) = (Vec::new(), Some(wake));
     while let Some(now) = next.filter(|next| (next.at, next.user) == (wake.at, wake.user)) {
@@ -213,8 +213,8 @@ fn done() -> ConnectionEvent {
     })
 }
 
-/// Reports the arrival of everything requested, the last object at `at`, in order or backwards, and
-/// returns the last reaction.
+/// Reports the arrival of all requested objects, in order or in reverse, the last one at `at`; returns the
+/// last reaction.
 fn arrive(
     population: &mut Population,
     said: &[(String, Identity, usize)],

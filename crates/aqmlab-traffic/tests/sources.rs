@@ -42,8 +42,8 @@ fn ms(of: &[Instant]) -> Vec<u64> {
 #[test]
 fn an_on_period_is_the_nearest_number_of_packets_and_lasts_as_long_as_they_take() {
     let until = Instant::ZERO + Span::ms(200);
-    // 34 ms make 3 packets, and 36 ms make 4. After the last packet, which takes 10 ms, there are
-    // 50 ms without packets.
+    // An on period of 34 ms has 3 packets, and one of 36 ms has 4. After the last packet, which takes 10 ms,
+    // there are 50 ms without packets.
     assert_eq!(
         ms(&departures(source(constant(34, 50, Begin::On), 0), until)),
         [0, 10, 20, 80, 90, 100, 160, 170, 180]

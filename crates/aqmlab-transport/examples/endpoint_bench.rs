@@ -1,8 +1,8 @@
-//! Measures how much a segment costs in the endpoints. Two endpoints are connected directly,
-//! without a network: the sender's window is full, each segment that arrives is acknowledged, and
-//! each acknowledgment releases the next segment. Prints only one JSON line, so that a profiler can
-//! count instructions. The cost of one segment is the difference in cost between a long and a short
-//! run, divided by the difference between their numbers of segments.
+//! Measures the cost of processing a segment in the endpoints. Two endpoints are connected directly, without
+//! a network: the sender's window is full, each segment that arrives is acknowledged, and each acknowledgment
+//! releases the next segment. Prints only one JSON line, so that a profiler can count instructions. The cost
+//! of one segment is the difference in cost between a long and a short run, divided by the difference between
+//! their numbers of segments.
 //!
 //! cargo build --release -p aqmlab-transport --example endpoint_bench
 //! perf stat -e instructions:u target/release/examples/endpoint_bench plain 2000000

@@ -29,8 +29,8 @@ pub struct Counters {
     pub ce_received: u32,
     /// Segments sent without payload, SYN, FIN or RST: pure acknowledgments.
     pub acks_sent: u32,
-    /// Received segments with payload or FIN that contained nothing new: those of the other side's
-    /// spurious retransmissions that have arrived here.
+    /// Received segments with payload or FIN that contained nothing new: the other side's spurious
+    /// retransmissions, as far as they have arrived here.
     pub duplicates_received: u32,
     /// Windows of data with two or more retransmitted segments. Here, a window is the data
     /// outstanding when a segment that belongs to no earlier window is first retransmitted. A

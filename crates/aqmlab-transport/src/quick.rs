@@ -1,6 +1,6 @@
-//! State of a receiver that decides by more than a count when to acknowledge (`quick_acks_again`,
-//! `delayed_ack_adapts`): how many segments it acknowledges individually, and how long it delays
-//! the other acknowledgments.
+//! State of a receiver whose acknowledgments do not depend on a count of segments alone (`quick_acks_again`,
+//! `delayed_ack_adapts`): how many segments it acknowledges individually, and how long it delays the other
+//! acknowledgments.
 
 use aqmlab_units::{Instant, Span};
 

@@ -11,7 +11,7 @@ use crate::sequence::to_wire;
 use crate::ticks::fires_at;
 use crate::trouble::Troubles;
 
-/// What the arrival of one segment contributes.
+/// What has changed with the arrival of one segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Arrival {
     /// Number of bytes that can now be delivered in order.
@@ -202,8 +202,8 @@ impl Receiver {
         }
     }
 
-    /// Returns whether a count alone decides when to acknowledge, and this count requires that the
-    /// next segment be acknowledged at once.
+    /// Returns whether the count of unacknowledged segments requires that the next segment be acknowledged at
+    /// once; always false for a receiver whose acknowledgments do not depend on a count alone.
     #[inline]
     pub(crate) fn is_at_count(&self, profile: &Profile) -> bool {
         u32::from(self.unacked) + 1 >= profile.ack_at

@@ -28,7 +28,7 @@ impl Deviation {
         Deviation { smoothed, largest: smoothed.max(profile.min_rto.as_ns()), round: sent }
     }
 
-    /// Processes a round trip of `r`. Returns four times RTTVAR; `rttvar4` was its previous value.
+    /// Processes a round-trip time of `r`. Returns four times RTTVAR; `rttvar4` was its previous value.
     fn measured(&mut self, r: u64, srtt: u64, rttvar4: u64) -> u64 {
         let (error, before) = (r.abs_diff(srtt), self.smoothed / 4);
         self.smoothed = match error.checked_sub(before) {
@@ -114,8 +114,8 @@ impl RtoTimer {
         self.deadline = fires_at(now, span, profile.timer_tick);
     }
 
-    /// Sets the timer to fire `span` from now, regardless of the estimate; TIME-WAIT, among others,
-    /// uses the same timer.
+    /// Sets the timer to fire `span` from now, regardless of the estimate; TIME-WAIT, for example, also
+    /// uses this timer.
     pub(crate) fn arm_for(&mut self, now: Instant, span: Span) {
         self.deadline = now.saturating_add(span);
     }
@@ -153,7 +153,7 @@ impl RtoTimer {
         }
     }
 
-    /// Ends the back-off when new data is acknowledged and ns-2's Sack1 agent stays in recovery.
+    /// Ends the back-off at an acknowledgment of new data that leaves ns-2's Sack1 agent in recovery.
     pub(crate) fn forget_backoff(&mut self) {
         self.fired = false;
         self.doublings = 0;
@@ -329,8 +329,8 @@ impl RtoTimer {
 mod tests {
     use super::*;
 
-    /// Computed by hand, in milliseconds: four times the deviation is 400, 300, 225 and then,
-    /// because it rises only an eighth as fast, 230.46875.
+    /// Computed by hand, in milliseconds: four times the smoothed deviation is 400, 300, 225 and then
+    /// 230.46875, because a round-trip time below SRTT raises it only an eighth as fast.
     #[test]
     fn the_variance_of_linux_is_the_largest_deviation_and_comes_down_by_quarters() {
         let profile = Profile::named("linux").expect("built in");

@@ -18,9 +18,9 @@ pub(crate) struct Trouble {
     /// With SACK, the data that the other side has received beyond a hole; also reused for later
     /// holes.
     pub board: Option<Box<Scoreboard>>,
-    /// The tracking state, with all outstanding segments, if each is tracked.
+    /// The tracking state, which holds all outstanding segments, if this sender tracks segments individually.
     pub tracking: Option<Box<Tracking>>,
-    /// The state that decides when data in order is acknowledged, if more than a count is needed.
+    /// The state that decides when data in order is acknowledged, unless a count of segments decides alone.
     pub quick: Option<Box<Quick>>,
     /// The memory of the congestion control.
     pub control: Memory,
@@ -78,7 +78,8 @@ impl Troubles {
         self.0.as_deref_mut()
     }
 
-    /// Returns the tracking state, with all outstanding segments, if each is tracked.
+    /// Returns the tracking state, which holds all outstanding segments, if this sender tracks segments
+    /// individually.
     #[inline]
     pub(crate) fn tracking(&self) -> Option<&Tracking> {
         self.0.as_deref()?.tracking.as_deref()

@@ -5,9 +5,9 @@ use crate::sequence::from_wire;
 
 /// Counts the bytes of one direction of a TCP connection as its segments pass, each byte once.
 ///
-/// With it, an observer in front of a host, such as a router, arrives at the same count as
-/// [`Endpoint::received`](crate::Endpoint::received) within the host. Both count each byte once,
-/// whether or not it is in order.
+/// With it, an observer on the path, such as a router in front of a host, arrives at the same count as
+/// [`Endpoint::received`](crate::Endpoint::received) within the host. Both count each byte once, whether or
+/// not it is in order.
 #[derive(Clone, PartialEq, Debug)]
 pub struct UniqueBytes {
     /// All offsets below this one have passed.

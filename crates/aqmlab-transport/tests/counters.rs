@@ -35,7 +35,7 @@ fn transfer(lost: &'static [u64], lost_acks: &'static [u64], marked: &'static [u
 
 #[test]
 fn losses_are_told_apart_by_window() {
-    // Lost packets; then the numbers of fast retransmits, timeouts, retransmissions, needless
+    // Lost packets; then the numbers of fast retransmits, timeouts, retransmissions, spurious
     // retransmissions, and windows with several lost segments.
     let table: [(&str, &'static [u64], [u32; 5]); 7] = [
         ("nothing", &[], [0, 0, 0, 0, 0]),

@@ -1,6 +1,5 @@
-//! CUBIC over a network: between losses, its window is the cubic function of RFC 9438; with the
-//! periodic losses of the RFC's deterministic model, its mean window is that of the tables in
-//! section 5.1.
+//! CUBIC over a network: between losses, its window is the cubic function of RFC 9438; with the periodic
+//! losses of the RFC's deterministic model, its mean window equals the one in the tables of section 5.1.
 
 mod support;
 

@@ -15,9 +15,9 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 use support::{A, Fate, Faults, Link, Pair, Path, ms};
 
-/// The limit on the difference of two times. It allows for the clock of the vectors, which is
-/// accurate to 5 us, for the phase of our clock, which is one of those that [`STEPS`] generates,
-/// and for a kernel's SYN, which is longer than ours.
+/// The limit on the difference between two times. It allows for the clock of the vectors, which is accurate
+/// to 5 us, for the phase of our clock, which is one of those that [`STEPS`] generates, and for a kernel's
+/// SYN, which is longer than ours.
 const CLOCK: Span = Span::us(50);
 
 type Row = BTreeMap<String, String>;
@@ -125,8 +125,7 @@ fn ack_faults(case: &Row) -> Faults {
     Box::new(move |n, _| if n > 0 && drop.contains(&(n - 1)) { Fate::Drop } else { Fate::Pass })
 }
 
-/// A data segment: its send time since that of the first one, its offset in the stream and its
-/// length.
+/// A data segment: its send time relative to that of the first one, its offset in the stream and its length.
 type Sent = (Span, u64, u64);
 
 /// The span of start times that are tried: CUBIC's time steps and the ticks of timers depend on them, and the
@@ -135,8 +134,8 @@ const PHASES: Span = Span::ms(8);
 /// Two step sizes between start times: one to be tried first, and one to be tried if no start time
 /// gives agreement.
 const STEPS: [Span; 2] = [Span::us(10), Span::us(1)];
-/// The delay that readings of the kernel's clock, each of which advances it by 256 ns, add in each
-/// direction.
+/// The delay added in each direction because each reading of the kernel's clock advances that clock by 256
+/// ns.
 const READINGS: Span = Span::ns(3_400);
 
 /// Returns the segments of our sender if it opens at `phase`.

@@ -32,8 +32,7 @@ struct Case {
     drop: Vec<u64>,
     drop_ack: Vec<u64>,
     mark: Vec<u64>,
-    /// The time of each write, and its number of segments; without a number, it writes [`ENDLESS`]
-    /// bytes.
+    /// The time of each write, and its number of segments; a write without a number has [`ENDLESS`] bytes.
     writes: Vec<(Instant, Option<u64>)>,
     end: Instant,
     /// The sender's.
@@ -43,7 +42,7 @@ struct Case {
 /// A vector: the phase of ns-2's clock, the delays that it drew, and the segments with their send times.
 struct Vector {
     tick_phase: Span,
-    /// The sender's delays, first to last.
+    /// The sender's delays, in order.
     delays: VecDeque<Span>,
     sends: Vec<(u64, u64)>,
 }
@@ -264,7 +263,7 @@ fn random_case(number: u64) -> String {
     }
     let (drop_ack, mark) = (list(10, 0, 120), list(16, 1, 120));
     if recovery == "sack" {
-        // More holes at once than an option has blocks, with some of their retransmissions lost.
+        // More holes at once than an option has blocks, with some retransmissions lost.
         drop.extend(list(24, 40, 50));
         drop.sort_unstable();
         drop.dedup();

@@ -1,7 +1,7 @@
-//! Header prediction changes no result: in debug builds, as here, each segment that takes the fast
-//! path also takes the full path on a copy of the endpoint, and an assertion checks that both end
-//! in the same state. The test therefore needs segments of all kinds at all moments: it uses
-//! connections in the middle of a transfer, whose segments are lost, delayed and forged.
+//! Header prediction changes no result: in debug builds, as here, each segment that takes the fast path also
+//! takes the full path on a copy of the endpoint, and an assertion checks that both end in the same state.
+//! The test therefore needs segments of all kinds in all situations: it uses connections in the middle of a
+//! transfer, whose segments are lost, delayed and forged.
 //!
 //! A failure prints the seed; `AQMLAB_SEED=n cargo test -p aqmlab-transport --test prediction` replays it.
 #![cfg(debug_assertions)]

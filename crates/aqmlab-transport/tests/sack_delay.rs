@@ -13,8 +13,8 @@ fn reports(delay: Span, most: u64, gap: Span) -> Vec<Span> {
     reports_of(2, delay, most, gap)
 }
 
-/// Does the same as `reports`, for a receiver that acknowledges `ack_every` segments in order
-/// together.
+/// Does the same as `reports`, for a receiver that acknowledges every `ack_every` in-order segments with one
+/// ACK.
 fn reports_of(ack_every: u64, delay: Span, most: u64, gap: Span) -> Vec<Span> {
     let mut settings = profile_settings("modern").expect("built in");
     let given = [

@@ -6,8 +6,8 @@ use aqmlab_units::Span;
 use super::variates::{gamma, normal, weibull};
 use crate::step::PlannedExchange;
 
-/// A response of at most this size, in bytes, is taken to be "not modified"; if the first response
-/// on a connection is, all are.
+/// A response of at most this size, in bytes, is taken to be "not modified"; if the first response on a
+/// connection is that small, all have its size.
 const NOT_MODIFIED: u64 = 275;
 
 /// Pauses of persistent connections. Their binary logarithms are normally distributed with mean
@@ -37,7 +37,7 @@ impl Pauses {
     }
 }
 
-/// Longest pause; every run is shorter than this.
+/// Upper bound on pauses, which no run is long enough to reach.
 const LONGEST: Span = Span::s(1 << 32);
 
 /// The exchanges of one connection, as an iterator.
@@ -62,8 +62,8 @@ pub struct WebConnection {
 }
 
 impl WebConnection {
-    /// Creates a connection with these sizes, which carries more than one exchange only if it may
-    /// be `persistent`. `draws` is the connection's own stream.
+    /// Creates a connection with these sizes; it carries more than one exchange only if it may be
+    /// `persistent`. `draws` is the connection's own stream.
     pub fn new(
         request: u64,
         first_response: u64,

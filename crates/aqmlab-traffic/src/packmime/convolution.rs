@@ -54,8 +54,8 @@ impl Convolution {
         made
     }
 
-    /// Takes the last two blocks of input, with the latest value last. Returns the filter's output
-    /// in the following block, as far as it depends on all input so far.
+    /// Takes the last two blocks of input, with the latest value last. Returns the part of the filter's
+    /// output in the following block that depends on the input so far.
     pub fn next_block(&mut self, input: &[f64]) -> [f64; BLOCK] {
         debug_assert_eq!(input.len(), SIZE);
         let count = self.pieces.len();

@@ -23,8 +23,9 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// Creates the process with parameter `d`, whose fractional noise is predicted from its last
-    /// `order` values; `noise_share` is the share of the variance that is due to white noise.
+    /// Creates the process with parameter `d`; `order` is the number of past values of the fractional noise
+    /// from which its next value is predicted, and `noise_share` is the share of the variance that is due to
+    /// white noise.
     pub fn new(d: f64, order: usize, noise_share: f64, draws: &Stream) -> Self {
         let mut fractional = Fractional::new(d, order, draws.member(0));
         // Its lag-1 autocorrelation is d / (1 - d).
@@ -77,7 +78,8 @@ mod tests {
         let values: Vec<f64> = (0..400_000).map(|_| driver.next()).collect();
         let mean_square = |values: &[f64]| values.iter().map(|v| v * v).sum::<f64>() / values.len() as f64;
         let variance = mean_square(&values);
-        // The mean of this many values still has a standard deviation of about 0.1.
+        // Because of the long-range dependence, even the mean of this many values has a standard deviation of
+        // about 0.1.
         assert!((variance - 1.0).abs() < 0.03, "{variance}");
         let lagged = values.windows(2).map(|w| w[0] * w[1]).sum::<f64>() / values.len() as f64;
         let r1 = d / (1.0 - d);

@@ -19,10 +19,9 @@ pub struct Fractional {
     d: f64,
     order: usize,
     innovations: Stream,
-    /// Coefficients of the prediction, starting with that of the latest value. Once there are
-    /// `order` of them, only those of the most recent values, fewer than one [`BLOCK`], remain
-    /// here; they are then in reverse order, so that the coefficient of the latest value is the
-    /// last.
+    /// Coefficients of the prediction, starting with that of the latest value. Once there are `order` of
+    /// them, only the first `BLOCK - 1` remain here, those of the most recent values; they are then in
+    /// reverse order, so that the coefficient of the latest value is the last.
     coefficients: Vec<f64>,
     /// Standard deviation of the next innovation.
     deviation: f64,
@@ -64,10 +63,10 @@ impl Fractional {
         }
     }
 
-    /// Draws values of several processes in advance and in parallel, until each has drawn `count`
-    /// values (fewer than its order). Processes with the same parameters and the same number of
-    /// values so far share the work on their coefficients; others are left unchanged. The values
-    /// are the same as without drawing in advance.
+    /// Draws values of several processes in advance and in parallel, until each has drawn `count` values
+    /// (fewer than its order). Only processes with the same parameters and the same number of values so far
+    /// are drawn together, because they share the work on their coefficients; others are left unchanged. The
+    /// values are the same as without drawing in advance.
     pub fn draw_ahead(processes: &mut [&mut Fractional], count: usize) {
         for some in processes.chunks_mut(LANES) {
             let (d, order, drawn) = (some[0].d, some[0].order, some[0].values.len());
@@ -109,7 +108,7 @@ impl Fractional {
         }
     }
 
-    /// Fixes the coefficients from now on.
+    /// Keeps the coefficients constant from now on.
     fn settle(&mut self) {
         let mut filter = Convolution::new(&self.coefficients[BLOCK - 1..]);
         let windows = (self.order + 1 - BLOCK).div_ceil(BLOCK);
@@ -175,8 +174,8 @@ fn predictions(coefficients: &[f64], rows: &[[f64; LANES]]) -> [f64; LANES] {
     sums
 }
 
-/// Computes the coefficients of the prediction from `t` values, given those of the prediction from one value
-/// fewer. Returns the factor by which the standard deviation of the innovation shrinks.
+/// Computes the coefficients of the prediction from `t` values, given the coefficients of the prediction from
+/// one value fewer. Returns the factor by which the standard deviation of the innovation shrinks.
 fn extend(coefficients: &mut Vec<f64>, d: f64, t: usize) -> f64 {
     let partial = d / (t as f64 - d);
     let (near, rest) = coefficients.split_at_mut((t - 1) / 2);
@@ -235,8 +234,8 @@ mod tests {
             let found = process.coefficients[j - 1];
             assert!((found / expected - 1.0).abs() < 1e-11, "{j}: {found} against {expected}");
         }
-        // The variance that remains after prediction is that of the innovation; it tends to 1 from
-        // above.
+        // The variance that remains after prediction is that of the innovation; as the number of values
+        // grows, it tends to 1 from above.
         let expected = libm::exp(
             libm::lgamma(t as f64 + 1.0) + libm::lgamma(t as f64 + 1.0 - 2.0 * d)
                 - 2.0 * libm::lgamma(t as f64 + 1.0 - d),

@@ -52,7 +52,7 @@ pub struct PackMime {
     client_delays: Driver,
     server_delays: Driver,
     gap_shape: f64,
-    /// Scale of the gaps in seconds.
+    /// Scale of the gaps, in seconds.
     gap_scale: f64,
     responses: Responses,
     pauses: Option<[Pauses; 2]>,
@@ -196,7 +196,7 @@ impl Responses {
         Responses { runs: draws.member(0), sizes: draws.member(1), shapes, is_cached: true, left_in_run: 0 }
     }
 
-    /// Returns the bytes of the next response.
+    /// Returns the size of the next response, in bytes.
     fn next(&mut self) -> u64 {
         if self.left_in_run == 0 {
             self.is_cached = !self.is_cached;
@@ -246,7 +246,7 @@ impl HostDelay {
         delay(of, normal(draws))
     }
 
-    /// Returns the mean, to a tenth of a millisecond.
+    /// Returns the mean, accurate to a tenth of a millisecond.
     pub const fn mean(of: End) -> Span {
         match of {
             End::Client => Span::us(13_400),

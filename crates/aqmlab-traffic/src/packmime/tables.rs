@@ -82,7 +82,8 @@ pub static RESPONSE_DOWNLOADED: Knots = Knots {
     ],
 };
 
-/// Request sizes, in bytes, up to the median, as a function of the probability within that half.
+/// Request sizes, in bytes, in the lower half of the distribution, as a function of the probability within
+/// that half.
 #[rustfmt::skip]
 pub static REQUEST_LOWER_HALF: Knots = Knots {
     x: &[
@@ -111,8 +112,8 @@ pub static REQUEST_LOWER_HALF: Knots = Knots {
     ],
 };
 
-/// Binary logarithms of request sizes, in bytes, above the median, as a function of the binary
-/// logarithm of the probability of a larger size within that half.
+/// Binary logarithms of request sizes, in bytes, in the upper half of the distribution, as a function of the
+/// binary logarithm of the probability of a larger size within that half.
 #[rustfmt::skip]
 pub static REQUEST_UPPER_HALF: Knots = Knots {
     x: &[

@@ -1,10 +1,10 @@
-//! Page weights: quantiles of the Web Almanac.
+//! Page weights: quantiles from the Web Almanac.
 //!
 //! Source: HTTP Archive, "Web Almanac 2025", chapter 13, "Page Weight", by J. Indigo and R. Barrett, the
 //! charts by device (<https://almanac.httparchive.org/en/2025/page-weight>), from the crawl of July 2025.
 //! Copyright The HTTP Archive; licensed under the Apache License, Version 2.0, a copy of which is
-//! `LICENSE-APACHE` at the project's root. Changes: here the numbers are arrays, without the charts and their
-//! text.
+//! `LICENSE-APACHE` at the project's root. Changes: the numbers are given as arrays; the charts and their
+//! text are left out.
 //!
 //! A KB has 1,024 bytes, as in the chapter's queries. A size that the chapter gives as 0 KB is
 //! taken as a quarter of a KB.
@@ -49,7 +49,7 @@ const FIVE: [f64; 5] = [
 /// The first and the last of these values, for tables that give only p10 and p90.
 const TWO: [f64; 2] = [FIVE[0], FIVE[4]];
 
-/// The extrapolation ends at this many standard deviations; no quantity is drawn beyond. The limit
+/// The extrapolation ends at this many standard deviations; no quantity is drawn beyond that. The limit
 /// affects one page in 30,000 on either side.
 const FURTHEST: f64 = 4.0;
 
@@ -105,12 +105,11 @@ impl Device {
     /// Returns the distribution of object sizes in bytes, before the sizes are scaled to the page's
     /// weight.
     ///
-    /// Charts used for scripts: "JavaScript file size distribution by device"; for fonts:
-    /// "Distribution of font response sizes by device type"; for images: "Image response size
-    /// distribution by device". For the other types, the chapter has only p10 and p90, in
-    /// "Distribution of response sizes by content type". That chart's values for scripts, fonts and
-    /// images are twice those of the other charts, so its values for the other types are also
-    /// halved here: 59 KB for HTML, 50 for CSS and 3 for XML.
+    /// Charts used for scripts: "JavaScript file size distribution by device"; for fonts: "Distribution of
+    /// font response sizes by device type"; for images: "Image response size distribution by device". For the
+    /// other types, the chapter has only p10 and p90, in "Distribution of response sizes by content type".
+    /// That chart's values for scripts, fonts and images are twice those of the other charts, so its values
+    /// for the other types are halved here: 59 KB for HTML, 50 for CSS and 3 for XML.
     pub const fn object(self, of: ObjectType) -> Quantiles {
         match (of, self) {
             (ObjectType::Document, _) => two(&[0.25, 29.5]),

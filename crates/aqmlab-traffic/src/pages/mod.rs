@@ -5,11 +5,10 @@
 //! objects of the previous one have arrived. Each origin of the page has one connection, on which
 //! responses arrive in the order of their requests ([`Multiplexed`]).
 //!
-//! Page weight and number of objects are drawn with a rank correlation. The objects' types and
-//! sizes are also drawn; the sizes are then scaled so that their sum is the page's weight. The
-//! marginal distributions of weight and number of objects are therefore those of the source. The
-//! marginal distributions of the sizes do not follow the source; only the ratios of the sizes
-//! within a page do.
+//! Page weight and number of objects are drawn with a rank correlation. The objects' types and sizes are also
+//! drawn; the sizes are then scaled so that their sum is the page's weight. Weight and number of objects
+//! therefore have the marginal distributions of the source, the Web Almanac. The sizes do not have the
+//! source's marginal distributions; only the ratios of the sizes within a page follow the source.
 
 mod almanac;
 mod multiplexed;
@@ -38,8 +37,8 @@ pub struct PagePlan {
     /// Spearman's rank correlation between weight and number of objects, if both use the device's
     /// tables.
     pub correlation: f64,
-    /// The shares of scripts, style sheets, fonts and images, in this order, among the objects
-    /// embedded in the document; the rest is data.
+    /// The shares of scripts, style sheets, fonts and images, in this order, among the objects embedded in
+    /// the document; the remaining objects are data.
     pub shares: [f64; 4],
     /// Number of waves, from 1 (everything is requested at once) to 3.
     pub waves: u32,

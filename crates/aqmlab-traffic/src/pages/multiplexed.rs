@@ -11,11 +11,11 @@ use crate::step::{Act, End, ExchangeDone, Step};
 /// The applications at both ends of a connection that carries many exchanges at once, like HTTP/2
 /// and HTTP/3.
 ///
-/// The client writes its requests at once, regardless of what else is in progress. The server
-/// processes requests in parallel as they arrive, each with its own delay, and writes responses in
-/// the order of the requests, as RFC 9218 recommends for responses that are useless until complete.
-/// A response that is ready early waits for its turn. Frames of different responses are not
-/// interleaved, and there are no priorities. The client closes the connection.
+/// The client writes its requests immediately, regardless of what else is in progress. The server processes
+/// requests in parallel as they arrive, each with its own delay, and writes responses in the order of the
+/// requests, as RFC 9218 recommends for responses that are useless until complete. A response that is ready
+/// early waits for its turn. Frames of different responses are not interleaved, and there are no priorities.
+/// The client closes the connection.
 #[derive(Clone, Debug)]
 pub struct Multiplexed {
     /// The objects that the client requests when the connection opens.
@@ -41,12 +41,12 @@ struct Exchange {
     number: u32,
     object: PageObject,
     began: Instant,
-    /// Total number of bytes that the server has received once the whole request has arrived.
+    /// Total number of bytes that the server will have received when the whole request has arrived.
     asked: u64,
     /// When the response is ready; known once the request has arrived.
     ready: Instant,
-    /// Total number of bytes that the client has received once the whole response has arrived;
-    /// known once the response has been written.
+    /// Total number of bytes that the client will have received when the whole response has arrived; known
+    /// once the response has been written.
     answered: u64,
 }
 

@@ -1,7 +1,7 @@
-//! CUBIC in whole segments: its window opens by one segment after a certain number of acknowledged segments,
-//! which the cubic function determines (S. Ha, I. Rhee, L. Xu, "CUBIC: A New TCP-Friendly High-Speed TCP
-//! Variant", ACM SIGOPS Operating Systems Review 42 (5), 2008, figure 2). The resolution of time and
-//! window, and the details that the paper leaves open, are as observed on Linux 6.1.
+//! CUBIC in whole segments: its window opens by one segment after a number of acknowledged segments that the
+//! cubic function determines (S. Ha, I. Rhee, L. Xu, "CUBIC: A New TCP-Friendly High-Speed TCP Variant", ACM
+//! SIGOPS Operating Systems Review 42 (5), 2008, figure 2). The resolution of time and window, and the
+//! details that the paper leaves open, are as observed on Linux 6.1.
 
 use aqmlab_units::{Instant, Span};
 
@@ -18,14 +18,13 @@ const LOOKS: u64 = 31;
 /// Length, in milliseconds, of the initial part of a stage, in which round trips do not count because queues
 /// are still long.
 const SETTLING: u64 = 1000;
-/// Number of acknowledged segments, as a multiple of the window, that opens the window by one
-/// segment where the function is flat.
+/// Number of acknowledged segments per segment of growth where the function is flat, as a multiple of the
+/// window.
 const FLAT: u32 = 100;
-/// Maximum number of acknowledged segments that opens the window by one segment before the first
-/// loss.
+/// Maximum number of acknowledged segments per segment of growth before the first loss.
 const FIRST: u32 = 20;
-/// Minimum number of acknowledged segments that opens the window by one segment, so that the window
-/// grows by at most half per round trip.
+/// Minimum number of acknowledged segments per segment of growth; it limits the growth of the window to half
+/// per round trip.
 const LEAST: u32 = 2;
 
 /// State, in segments.
@@ -93,8 +92,8 @@ impl Stage {
         Stage { epoch, resumed: epoch, k, origin, w_est: cwnd, acked: 0, looked: None }
     }
 
-    /// Returns the number of acknowledged segments that opens the window by one segment, according to
-    /// the cubic function one round trip ahead.
+    /// Returns after how many acknowledged segments the window opens by one segment if it is to reach, within
+    /// a round trip, the value that the cubic function has at the end of this round trip.
     fn by_function(&self, now: Instant, cwnd: u32, ahead: Span, profile: &Profile) -> u32 {
         let ms = whole_ms(now) - self.epoch + ahead.as_ns().div_ceil(Span::ms(1).as_ns());
         let from_k = libm::floor(ms as f64 * STEPS / 1e3) - self.k;
@@ -224,9 +223,9 @@ impl Control for Counted {
 mod tests {
     use super::*;
 
-    /// With W_max at 100 and the window reduced to 70, K is (30 / 0.4004)^(1/3) = 4.216 s, and 60 ms
-    /// after the beginning, the function is 28 segments below 100. Reno's window grows by one after 70 *
-    /// 15 / 8 = 131 acknowledged segments.
+    /// With W_max at 100 and the window reduced to 70, K is (30 / 0.4004)^(1/3) = 4.216 s, and 60 ms into the
+    /// stage, the function is 28 segments below 100. Reno's window grows by one after 70 * 15 / 8 = 131
+    /// acknowledged segments.
     #[test]
     fn counts_are_those_computed_by_hand() {
         let profile = Profile::named("linux").expect("built in");

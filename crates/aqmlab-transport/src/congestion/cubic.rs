@@ -10,8 +10,7 @@ pub(super) const VERSION: u32 = 2;
 /// State of CUBIC; amounts are in segments, and times in seconds.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub(super) struct Cubic {
-    /// W_max; 0 while it is undefined, which it is before the first reduction (4.10) and after a
-    /// timeout (4.8).
+    /// W_max; 0 while it is undefined: before the first reduction (4.10) and after a timeout (4.8).
     w_max: f64,
     /// cwnd_prior: the window when `ssthresh` was last set; 0 before that.
     prior: f64,
@@ -101,8 +100,8 @@ impl Control for Cubic {
         let alpha = if stage.w_est >= self.prior { 1.0 } else { alpha(profile) };
         stage.w_est += alpha * segments / cwnd; // equation 4
         if profile.cubic_reno_friendly && stage.w_cubic(t, profile) < stage.w_est {
-            // DEVIATES from 4.3, which sets cwnd to W_est: cwnd may already be above W_est, because
-            // it follows W_cubic one round trip ahead; it then stays as it is.
+            // DEVIATES from 4.3, which sets cwnd to W_est: because cwnd follows W_cubic one round trip ahead,
+            // it may already be above W_est, and is then left as it is.
             window.open((stage.w_est - cwnd).max(0.0));
             return;
         }

@@ -1,5 +1,5 @@
-//! DCTCP (RFC 8257): like Reno, except that the size of the reduction at a mark depends on how frequent
-//! marks are. When it counts whole segments, its arithmetic and the boundaries of its windows are as
+//! DCTCP (RFC 8257): like Reno, except that the size of the reduction at a mark depends on how frequent marks
+//! are. When it counts whole segments, its arithmetic and the boundaries of its observation windows are as
 //! observed on Linux 6.1.
 
 use super::reno::Reno;

@@ -1,5 +1,5 @@
 //! Slow start that ends before a loss, as in HyStart: when a train of acknowledgments is half a round trip
-//! long, or when the round trip has become longer (S. Ha, I. Rhee, "Taming the elephants: New TCP slow
+//! long, or when the round-trip time has increased (S. Ha, I. Rhee, "Taming the elephants: New TCP slow
 //! start", Computer Networks 55 (9), 2011). The bounds on windows and times are as observed on Linux 6.1 with
 //! CUBIC.
 
@@ -29,7 +29,7 @@ pub(super) struct HyStart {
     /// Time at the beginning of the round, and at the latest acknowledgment of its train.
     began: Instant,
     train: Instant,
-    /// The shortest round trip so far, and the shortest in the current round.
+    /// The shortest round-trip time so far, and the shortest in the current round.
     least: Span,
     round: Span,
     samples: u8,

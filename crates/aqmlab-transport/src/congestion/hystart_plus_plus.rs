@@ -1,5 +1,5 @@
-//! HyStart++ (RFC 9406): slow start that becomes conservative when round trips become longer, and
-//! then ends. Its limit L on the growth per acknowledgment is the profile's `abc_limit`.
+//! HyStart++ (RFC 9406): slow start that becomes conservative when the round-trip time increases, and then
+//! ends. Its limit L on the growth per acknowledgment is the profile's `abc_limit`.
 
 use aqmlab_units::Span;
 
@@ -44,8 +44,8 @@ impl Default for HyStartPlusPlus {
 }
 
 impl HyStartPlusPlus {
-    /// Processes an acknowledgment: first checks whether it ends a round, then uses the round trip
-    /// that it measures.
+    /// Processes an acknowledgment: first checks whether it ends a round, then uses the round-trip time that
+    /// it provides.
     pub(super) fn heard(&mut self, window: &mut Window, heard: &Heard) {
         if self.phase == Phase::Over || window.cwnd() >= window.ssthresh() {
             self.phase = Phase::Over;
@@ -82,8 +82,8 @@ impl HyStartPlusPlus {
                     self.phase = Phase::Conservative { baseline: self.this_round, rounds: 0 };
                 }
             }
-            // The round trip is shorter again, so its increase was not due to a queue, and standard
-            // slow start resumes.
+            // The round-trip time has fallen again, so its increase was not due to a queue, and standard slow
+            // start resumes.
             Phase::Conservative { baseline, .. } if self.this_round < baseline => {
                 self.phase = Phase::Standard
             }

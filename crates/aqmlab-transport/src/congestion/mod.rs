@@ -1,11 +1,11 @@
 //! Congestion control: how much may be in flight.
 //!
 //! There are three parts. The [`Window`] is what every control determines, in segments; it includes the rules
-//! that all controls share: the base of a reduction, the minimum that remains, and the window after a pause.
-//! A [`Control`] is an algorithm: it is called for each acknowledgment, a second time if that acknowledgment
-//! may open the window, and for each congestion signal. An [`Algorithm`] is the control that the profile
-//! names. No control knows which segment is missing, how much of the outstanding data has left the network,
-//! or how far the window is inflated for that data; [`crate::recovery`] keeps track of these.
+//! that all controls share: the base of a reduction, the minimum window after a reduction, and the window
+//! after a pause. A [`Control`] is an algorithm: it is called for each acknowledgment, a second time if that
+//! acknowledgment may open the window, and for each congestion signal. An [`Algorithm`] is the control that
+//! the profile names. No control knows which segment is missing, how much of the outstanding data has left
+//! the network, or how far the window is inflated for that data; [`crate::recovery`] keeps track of these.
 //!
 //! Adding a control takes a file next to [`reno`], a word in the profile and a variant of [`Kept`]. Any state
 //! besides the window is kept in [`Memory`], so that flows that do not use the control take no more memory. A
@@ -42,7 +42,7 @@ pub(crate) struct Memory(Option<Box<Remembered>>);
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Remembered {
     now: Kept,
-    /// The state before the latest reduction that may prove unnecessary.
+    /// The state before the latest reduction, if that reduction may prove unnecessary.
     before: Kept,
     exit: Option<Exit>,
 }

@@ -280,8 +280,8 @@ impl Window {
         self.credit = 0;
     }
 
-    /// Reduces the window for an ECN echo (RFC 3168, 6.1.2): as for a loss, but the window may fall to
-    /// one segment, and with ns-2 even below one.
+    /// Reduces the window for an ECN echo (RFC 3168, 6.1.2): as for a loss, but the window may fall to one
+    /// segment or, under ns-2's rule, even below one.
     pub(crate) fn marked(
         &mut self,
         mut algorithm: impl Control,

@@ -48,8 +48,8 @@ impl ClassicEcn {
         self.0.put(AGREED, self.asks(profile) && is_setup_syn(flags));
     }
 
-    /// Processes a repeated SYN with these flags, or a SYN-ACK in SYN-RECEIVED. A segment that does
-    /// not request ECN disables it (RFC 3168, 6.1.1); one that does cannot enable it again.
+    /// Processes a repeated SYN with these flags, or a SYN-ACK in SYN-RECEIVED. A segment that does not
+    /// request ECN disables it (RFC 3168, 6.1.1); one that requests ECN cannot enable it again.
     pub(crate) fn on_syn_again(&mut self, flags: Flags) {
         let setup = if flags.has(Flags::ACK) { is_setup_syn_ack(flags) } else { is_setup_syn(flags) };
         if !setup {
@@ -91,9 +91,8 @@ impl ClassicEcn {
         }
     }
 
-    /// Receiving half, for DCTCP: processes a segment with payload. Returns true if it is marked
-    /// and the previous segment was not, or vice versa; from then on, the echo reports the new
-    /// state (DCTCP.CE).
+    /// Receiving half, for DCTCP: processes a segment with payload. Returns true if the segment is marked and
+    /// the previous one was not, or vice versa; from then on, the echo reports the new state (DCTCP.CE).
     pub(crate) fn turns(&mut self, marked: bool) -> bool {
         let (marked, before) = (self.agreed() && marked, self.0.any(ECHO));
         self.0.put(ECHO, marked);

@@ -197,7 +197,7 @@ impl Endpoint {
         bytes
     }
 
-    /// Processes the acknowledgment of this many sequence numbers beyond `una`, including `bytes` of the
+    /// Processes the acknowledgment of `acked` sequence numbers beyond `una`, including `bytes` of the
     /// stream.
     #[inline]
     pub(super) fn advance_by(&mut self, acked: u32, bytes: u32) {
@@ -319,7 +319,7 @@ impl Endpoint {
         let (window, algorithm) = self.congestion(profile);
         window.marked(algorithm, outstanding, profile);
         if self.window.is_shut() && !self.rto.is_running() {
-            self.rto.arm(now, profile); // nothing is outstanding whose ACK could open the window
+            self.rto.arm(now, profile); // there is no outstanding data whose ACK could open the window
         }
         self.troubles.note().counts.ecn_waits += u32::from(self.window.is_shut());
     }
@@ -501,8 +501,8 @@ impl Endpoint {
         let (rto, srtt) = (self.rto.rto(profile), self.rto.srtt());
         let (next, to) = (self.receiver.next(), from + u64::from(seg.len));
         let by_sack = self.uses_sack();
-        // The sender may just have reduced its window to a few segments, or may have retransmitted
-        // this one.
+        // The sender may just have reduced its window to a few segments, or may have retransmitted this
+        // segment.
         let first_mark = marked && (seg.flags.has(Flags::CWR) || !self.ecn.has_news());
         let concerns_ecn = self.ecn.agreed() && (first_mark && !profile.exact_echo || !seg.ect);
         let quick = self.troubles.note().quick.get_or_insert_with(|| Box::new(Quick::new(profile)));
@@ -530,8 +530,8 @@ impl Endpoint {
         }
     }
 
-    /// Processes the next data in order, for a receiver that decides by more than a count when to
-    /// acknowledge it.
+    /// Processes the next data in order, for a receiver whose acknowledgments do not depend on a count of
+    /// segments alone.
     #[cold]
     pub(super) fn on_next_by_rules(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
         if profile.exact_echo {
@@ -558,8 +558,8 @@ impl Endpoint {
         self.receiver.ack_now();
     }
 
-    /// Processes payload, marked or not, for a receiver that decides by more than a count when to acknowledge
-    /// it. Returns whether the payload must be acknowledged at once.
+    /// Processes payload, marked or not, for a receiver whose acknowledgments do not depend on a count of
+    /// segments alone. Returns whether the payload must be acknowledged at once.
     #[cold]
     fn note_payload(
         &mut self,

@@ -1,9 +1,9 @@
 //! One end of a connection, composed of its parts.
 //!
 //! [`input`] processes arriving segments, [`predicted`] processes the most frequent ones on a fast path, and
-//! [`output`] decides what leaves. [`selective`] contains what differs with SACK, and [`by_segments`] what
-//! differs for a sender that tracks each outstanding segment. [`paced`] decides when such a sender's segments
-//! may leave, and [`timers`] acts when a time has come without an arrival.
+//! [`output`] decides what leaves. [`selective`] contains the parts that differ with SACK, and
+//! [`by_segments`] those that differ for a sender that tracks each outstanding segment. [`paced`] decides
+//! when such a sender's segments may leave, and [`timers`] handles the expiry of timers.
 
 mod by_segments;
 mod input;
@@ -99,7 +99,8 @@ const LIMITED: u8 = 1 << 1;
 const HANDSHAKE_ACK: u8 = 1 << 2;
 /// Due: a RST whose sequence number is that of the next offset to send.
 const RESET: u8 = 1 << 3;
-/// The segments to send are chosen by the scoreboard, or by the list of segments if there is data.
+/// The next segment is chosen by the scoreboard or, if segments are tracked and there is data, by the list of
+/// segments.
 const SELECTIVE: u8 = 1 << 6;
 /// Everything that is due.
 const DUE: u8 = RETRANSMISSION | LIMITED | HANDSHAKE_ACK | RESET | SELECTIVE;
@@ -336,8 +337,8 @@ impl Endpoint {
         (window, Algorithm::of(profile, || troubles.control()))
     }
 
-    /// Returns the data outstanding at a congestion signal, of which the window counts `flight`
-    /// bytes.
+    /// Returns the outstanding data for a reaction to a congestion signal; the window counts `flight` bytes
+    /// of it.
     fn outstanding(&self, flight: u32) -> Outstanding {
         Outstanding { flight, inflation: self.troubles.get().recovery.inflation() }
     }

@@ -74,16 +74,16 @@ impl Endpoint {
         if self.receiver.owes_ack() { self.ack_beside_list(profile) } else { None }
     }
 
-    /// Returns a pure acknowledgment, for a host that keeps a list of segments.
+    /// Returns a pure acknowledgment, for an endpoint that keeps a list of segments.
     #[inline(never)]
     fn ack_beside_list(&mut self, profile: &Profile) -> Option<Segment> {
         Some(self.pure_ack(profile))
     }
 
-    /// Returns the next segment that does not wait for the sender's delay ([`Profile::send_jitter`]), or
-    /// `None` if there is none: an acknowledgment, a SYN-ACK, a RST, a fast retransmission or limited
-    /// transmit. A host with such a delay first requests these segments, then asks whether there [are
-    /// more](Endpoint::wants_to_send), and requests the rest after the delay.
+    /// Returns the next segment that does not wait for the sender's delay ([`Profile::send_jitter`]): an
+    /// acknowledgment, a SYN-ACK, a RST, a fast retransmission or limited transmit. Returns `None` if there
+    /// is no such segment. A host with such a delay first requests these segments, then asks whether there
+    /// [are more](Endpoint::wants_to_send), and requests the rest after the delay.
     #[cold]
     pub fn poll_prompt(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if !self.state.is_synchronised() && self.state != State::SynSent || self.notes.any(RESET) {
@@ -458,8 +458,8 @@ impl Endpoint {
         self.control(Flags::ACK, self.sent(), profile)
     }
 
-    /// Returns the acknowledgment that must precede any data. If it is for the segments before a change of
-    /// CE, another one, for the segment with the change, remains due (RFC 8257, 3.2).
+    /// Returns the acknowledgment that must precede any data. If that acknowledgment is for the segments
+    /// before a change of CE, another one, for the segment with the change, remains due (RFC 8257, 3.2).
     #[cold]
     fn urgent_ack(&mut self, profile: &Profile) -> Segment {
         let mut segment = self.pure_ack(profile);

@@ -61,8 +61,8 @@ impl Endpoint {
         ((self.paced_window(profile) * share) as u32).max(2).min(profile.burst)
     }
 
-    /// Returns whether new data that would begin a burst has to wait: until the window of `usable` segments
-    /// has room for a whole burst, for a third of the window, or for the rest of the data.
+    /// Returns whether new data that would begin a burst has to wait until the window of `usable` segments
+    /// has room for a whole burst, until a third of the window is free, or until the rest of the data fits.
     #[cold]
     pub(super) fn waits_for_burst(&self, usable: u64, profile: &Profile) -> bool {
         let tracking = self.tracking();

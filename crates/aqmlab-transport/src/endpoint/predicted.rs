@@ -17,7 +17,7 @@ use crate::sequence::{from_wire, to_wire};
 /// A segment of an expected kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Predicted {
-    /// The next data in order, while no data beyond it waits.
+    /// The next data in order, while no data waits beyond a hole.
     Data,
     /// Data that starts at this offset, while the host has nothing outstanding.
     Elsewhere { from: u64 },

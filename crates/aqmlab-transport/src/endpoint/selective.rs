@@ -1,5 +1,5 @@
-//! What differs with SACK: acknowledgments update the scoreboard, which decides what leaves as long
-//! as it has any entry (RFC 6675, section 5).
+//! Processing with SACK: acknowledgments update the scoreboard, which decides what leaves as long as it has
+//! any entry (RFC 6675, section 5).
 
 use aqmlab_units::Instant;
 
@@ -10,7 +10,7 @@ use crate::sack::Sack;
 use crate::segment::Segment;
 use crate::sequence::from_wire;
 
-/// The next data to send while the scoreboard decides.
+/// The next data to send while the scoreboard decides what leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Choice {
     /// The start of a hole.
@@ -38,7 +38,7 @@ impl Endpoint {
     }
 
     /// Update() of RFC 6675, section 4. Returns true if the acknowledgment reports new arrivals beyond its
-    /// own number: section 2 then defines it as a duplicate, whatever else it does.
+    /// acknowledgment number: section 2 then defines it as a duplicate, whatever else it does.
     pub(super) fn update_scoreboard(
         &mut self,
         seg: &Segment,

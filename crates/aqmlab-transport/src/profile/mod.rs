@@ -37,8 +37,8 @@ pub struct Profile {
     /// segments
     pub initial_window: f64,
     pub initial_ssthresh: InitialSsthresh,
-    /// `None` stands for a control that only kernels have, whose name is in the settings; no
-    /// [`Endpoint`](crate::Endpoint) can then be created.
+    /// `None` stands for a control that only kernels have; its name is in the settings, and no
+    /// [`Endpoint`](crate::Endpoint) can be created.
     pub congestion: Option<Congestion>,
     pub increase: Increase,
     /// segments; `u32::MAX` is no limit
@@ -171,8 +171,8 @@ pub fn profile_settings(name: &str) -> Option<Settings> {
 }
 
 impl Profile {
-    /// Resolves settings of the table [`PARAMS`]: sets the values of automatic ones in `settings`,
-    /// then reads all of them.
+    /// Resolves settings of the table [`PARAMS`]: fills in the automatic values in `settings`, then reads all
+    /// values.
     ///
     /// # Errors
     /// If a value is missing or of the wrong kind, or if two of them contradict each other.
@@ -460,7 +460,7 @@ fn automatic(name: &str, settings: &Settings) -> Result<Value, ParamError> {
             1096..=2190 => 3,
             _ => 2,
         }),
-        // The guard that belongs to the chosen loss recovery.
+        // The guard that goes with the chosen loss recovery.
         "fast_retransmit_guard" => Value::Choice(match Recovery::read(settings, "recovery")? {
             Recovery::Reno => FastRetransmitGuard::Rfc5681.word(),
             Recovery::NewReno | Recovery::Sack => FastRetransmitGuard::Rfc6582.word(),

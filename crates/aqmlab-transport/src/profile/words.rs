@@ -28,11 +28,11 @@ words! {
     pub enum SlowStartExit {
         /// Nothing.
         Nothing = "none",
-        /// A train of acknowledgments that lasts half a round trip, or a round trip that is longer
-        /// by an eighth (Ha and Rhee 2011; Linux's CUBIC).
+        /// A train of acknowledgments that lasts half a round trip, or round trips that are an eighth longer
+        /// than the shortest so far (Ha and Rhee 2011; Linux's CUBIC).
         Hystart = "hystart",
-        /// Five rounds of slower growth, which begin when a round trip is longer by an eighth (RFC
-        /// 9406).
+        /// Five rounds of slower growth, which begin when round trips are an eighth longer than in the
+        /// previous round (RFC 9406).
         HystartPlusPlus = "hystart++",
     }
 }
@@ -42,10 +42,10 @@ words! {
         /// With each acknowledgment, towards the value that the cubic function has one smoothed
         /// round trip later (RFC 9438, sections 4.2 to 4.5).
         Rfc9438 = "rfc9438",
-        /// By whole segments, each after a certain number of acknowledged segments. This number
-        /// follows from the cubic function one minimum round-trip time later, and is set at most
-        /// every 31 ms while the window is constant; C and beta are multiples of 10/1024 and
-        /// 1/1024, and a timeout resets the state (Ha, Rhee, Xu 2008; Linux).
+        /// By whole segments, each after a certain number of acknowledged segments. This number follows from
+        /// the cubic function one minimum round-trip time later, and is set at most once every 31 ms while
+        /// the window is constant; C and beta are multiples of 10/1024 and 1/1024, and a timeout resets the
+        /// state (Ha, Rhee, Xu 2008; Linux).
         Linux = "linux",
     }
 }
@@ -62,9 +62,9 @@ words! {
 words! {
     /// The amount that is halved when congestion is detected.
     pub enum ReductionBase {
-        /// The data in the network, which is what has been sent, is not acknowledged, and is not
-        /// known to have left; in fast recovery, each duplicate ACK reports that a segment has left
-        /// (RFC 5681, equation 4 and 3.2, step 4).
+        /// The data in the network: data that has been sent, is not acknowledged, and is not reported to have
+        /// left; in fast recovery, each duplicate ACK reports that a segment has left (RFC 5681, equation 4
+        /// and 3.2, step 4).
         Flight = "flight",
         /// Everything sent and not acknowledged cumulatively (RFC 5681, section 2, taken
         /// literally). It includes the data that has left the network during fast recovery and has
@@ -138,8 +138,8 @@ words! {
         Flight = "flight",
         /// ssthresh (RFC 6582, section 3.2, step 3, option 2).
         Ssthresh = "ssthresh",
-        /// The window without its inflation; that ACK then opens it as usual (ns-2 without
-        /// `exit_recovery_fix_`).
+        /// The window without its inflation; the ACK that ends fast recovery then opens it as usual (ns-2
+        /// without `exit_recovery_fix_`).
         Ns2 = "ns2",
     }
 }
@@ -153,9 +153,8 @@ words! {
         /// third may start a fast retransmit if it covers more than `recover` (RFC 6582, section
         /// 3.2, step 2: careful).
         Rfc6582 = "rfc6582",
-        /// Any repetition counts; the third may start a fast retransmit under the same condition,
-        /// or while no data has been acknowledged yet; an ECN reaction does not change `recover`
-        /// (ns-2).
+        /// Any repetition counts; the third may start a fast retransmit if it covers more than `recover`, or
+        /// while no data has been acknowledged yet; an ECN reaction does not change `recover` (ns-2).
         Ns2 = "ns2",
     }
 }
@@ -252,8 +251,8 @@ words! {
         /// 3168, section 6.1.2).
         WaitForRto = "wait_for_rto",
         /// The window stays at one segment, and ACKs release further segments: there is no "ECN timeout"
-        /// (Feng, Kandlur, Saha, Shin, Blue: A New Class of Active Queue Management Algorithms, 1999,
-        /// compares both).
+        /// (Feng, Kandlur, Saha, Shin, Blue: A New Class of Active Queue Management Algorithms, 1999, compare
+        /// this with the RFC's rule).
         Keep = "keep",
         /// The window is never reduced to one segment, but to ssthresh, which is at least two
         /// (Linux, `tcp_end_cwnd_reduction()`).

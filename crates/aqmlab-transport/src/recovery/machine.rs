@@ -108,9 +108,8 @@ impl Machine {
         self.third_duplicate(una, sent, profile)
     }
 
-    /// RFC 6582, 3.2, step 2: enters fast recovery only if the acknowledgment covers more than
-    /// `recover`, so that segments that a timeout has sent a second time do not cause another fast
-    /// retransmit.
+    /// RFC 6582, 3.2, step 2: enters fast recovery only if the acknowledgment covers more than `recover`, so
+    /// that segments retransmitted after a timeout do not cause another fast retransmit.
     fn third_duplicate(&mut self, una: u64, sent: u64, profile: &Profile) -> AckAction {
         let guard = profile.fast_retransmit_guard;
         let nothing_acked = una <= 1;
@@ -218,9 +217,9 @@ impl Machine {
         self.inflation += 1;
     }
 
-    /// Processes a partial ACK of `acked` bytes: deflates by the amount acknowledged and adds back
-    /// one segment (RFC 6582, 3.2, step 3). Returns the number of segments by which the window
-    /// itself must change in addition.
+    /// Processes a partial ACK of `acked` bytes: deflates by the amount acknowledged and adds back one
+    /// segment (RFC 6582, 3.2, step 3). Returns the number of segments by which the window itself must also
+    /// change.
     pub(crate) fn deflate(&mut self, acked: u32, profile: &Profile) -> f64 {
         let segments = f64::from(acked) / f64::from(profile.mss);
         let add_back = if acked >= profile.mss { 1.0 } else { 0.0 };

@@ -1,10 +1,10 @@
 //! Loss recovery: which segments are missing, and what acknowledgments say about them.
 //!
 //! [`Machine`] turns each acknowledgment into an [`AckAction`], according to Reno, NewReno or SACK; the
-//! endpoint applies it to the window, the timer and the sequence numbers. Reno and NewReno know only one
-//! hole at a time, the one at the cumulative acknowledgment. With SACK, a [`Scoreboard`] knows all holes,
-//! and determines how much is in flight and what to send next. If `sack_pipe` is `segments`, a list of all
-//! segments ([`segments`]) replaces both.
+//! endpoint applies it to the window, the timer and the sequence numbers. Reno and NewReno know only one hole
+//! at a time, the one at the cumulative acknowledgment. With SACK, a [`Scoreboard`] knows all holes, and
+//! determines how much is in flight and what to send next. If `sack_pipe` is `segments`, a list of all
+//! segments ([`segments`]) takes the place of both the machine and the scoreboard.
 
 mod machine;
 #[cfg(test)]

@@ -7,14 +7,14 @@ use aqmlab_units::Span;
 pub(crate) struct News {
     /// Number of segments acknowledged for the first time, cumulatively or by SACK.
     pub delivered: u32,
-    /// The round trip of the first segment that is acknowledged cumulatively and was not SACKed before,
+    /// The round-trip time of the first segment that is acknowledged cumulatively and was not SACKed before,
     /// and whether that segment was sent only once.
     pub first: Option<(Span, bool)>,
-    /// The round trip of the first segment that is newly SACKed and was sent only once.
+    /// The round-trip time of the first segment that is newly SACKed and was sent only once.
     pub first_sacked: Option<Span>,
     /// Some of the cumulatively acknowledged segments were retransmitted.
     pub repeated: bool,
-    /// The round trip of the last newly acknowledged segment that was sent only once.
+    /// The round-trip time of the last newly acknowledged segment that was sent only once.
     pub last_rtt: Option<Span>,
     /// The end of the first newly acknowledged segment that was sent only once.
     pub original: Option<u64>,

@@ -6,16 +6,16 @@ use aqmlab_units::{Instant, Span};
 use super::news::News;
 use super::sent::{REPEATED, Sent};
 
-/// The most recently sent segment among those that have arrived, the minimum round trip, and the
+/// The most recently sent segment among those that have arrived, the minimum round-trip time, and the
 /// reordering seen so far.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Rack {
     /// When that segment left, and its end: RACK.xmit_ts and RACK.end_seq. Zero until one has arrived.
     at: Instant,
     end: u64,
-    /// The round trip of the segment that arrived last: RACK.rtt.
+    /// The round-trip time of the segment that arrived last: RACK.rtt.
     rtt: Span,
-    /// The minimum round trip so far: min_RTT.
+    /// The minimum round-trip time so far: min_RTT.
     min_rtt: Span,
     /// One past the highest offset that has arrived: RACK.fack.
     highest: u64,
@@ -40,7 +40,7 @@ struct Allowance {
 const PERSIST: u32 = 16;
 
 impl Rack {
-    /// Creates the state after the handshake, which may have measured the round trip `rtt`.
+    /// Creates the state after the handshake, which may have measured the round-trip time `rtt`.
     pub(super) fn new(rtt: Option<Span>) -> Self {
         Rack {
             at: Instant::ZERO,
@@ -60,8 +60,8 @@ impl Rack {
         (left, end) < (self.at, self.end)
     }
 
-    /// Notes the arrival of consecutive segments, from `first` to `last`, each of which was sent only once;
-    /// the segments between these two also left between them. Returns the round trip of the last one.
+    /// Notes the arrival of consecutive segments, from `first` to `last`, which left in this order and were
+    /// sent only once. Returns the round-trip time of the last one.
     #[inline]
     pub(super) fn originals_arrived(&mut self, now: Instant, first: &Sent, last: &Sent) -> Span {
         let rtt = now - last.at();
@@ -90,8 +90,8 @@ impl Rack {
             return;
         }
         // Time stamps would distinguish the copies. DEVIATES from RFC 3522, 3.2: an acknowledgment that
-        // arrives later than the minimum round trip is attributed to the latest copy, which is wrong if a
-        // queue has delayed it.
+        // arrives more than the minimum round-trip time after the latest copy left is attributed to that
+        // copy, which is wrong if a queue has delayed the acknowledgment.
         let rtt = now - segment.at();
         news.first_copy |= rtt < self.min_rtt;
         if !self.is_too_soon(rtt) {
@@ -99,7 +99,7 @@ impl Rack {
         }
     }
 
-    /// Returns whether a round trip is so far below the minimum that the acknowledgment must be for the
+    /// Returns whether a round-trip time is so far below the minimum that the acknowledgment must be for the
     /// first copy (RFC 8985, section 6.2, step 2).
     pub(super) fn is_too_soon(&self, rtt: Span) -> bool {
         rtt + rtt.div(8) < self.min_rtt

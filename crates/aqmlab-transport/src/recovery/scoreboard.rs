@@ -70,8 +70,8 @@ impl Scoreboard {
     }
 
     /// Forgets all reports: "After a retransmit timeout the data sender SHOULD turn off all of the SACKed
-    /// bits" (RFC 2018, section 5). This is also called when a scoreboard that was out of use is used again,
-    /// and when ns-2's Sack1 agent forgets its scoreboard.
+    /// bits" (RFC 2018, section 5). This method is also called when a scoreboard that was out of use is used
+    /// again, and when ns-2's Sack1 agent forgets its scoreboard.
     pub(crate) fn clear(&mut self, una: u64) {
         self.sacked.clear();
         (self.una, self.high_rxt, self.again) = (una, una, 0);
@@ -83,8 +83,8 @@ impl Scoreboard {
         (self.high_rxt, self.again) = (self.una, 0);
     }
 
-    /// Notes that the first segment of a recovery, which ends at `to`, is retransmitted; no rescue
-    /// occurs until more than this segment is acknowledged (RFC 6675, section 5, step 4.3).
+    /// Notes that the first segment of a recovery, which ends at `to`, is retransmitted; there is no rescue
+    /// retransmission until more than this segment is acknowledged (RFC 6675, section 5, step 4.3).
     pub(crate) fn first_retransmitted(&mut self, to: u64) {
         self.retransmitted(self.una, to);
         self.rescue = to;
@@ -96,7 +96,7 @@ impl Scoreboard {
         self.high_rxt = to;
     }
 
-    /// Notes that the rescue of this recovery has been used (RFC 6675, section 4, rule 4):
+    /// Notes that the rescue retransmission of this recovery has been used (RFC 6675, section 4, rule 4):
     /// RescueRxt is RecoveryPoint.
     pub(crate) fn rescued(&mut self, recover: u64) {
         self.rescue = recover;

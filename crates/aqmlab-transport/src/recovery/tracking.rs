@@ -13,7 +13,7 @@ use crate::rto::Deviation;
 
 /// TLP.max_ack_delay (RFC 8985, section 7.2).
 const MAX_ACK_DELAY: Span = Span::ms(200);
-/// The probe timeout without a measurement of the round trip (RFC 8985, section 7.2).
+/// The probe timeout when no round-trip time has been measured (RFC 8985, section 7.2).
 const FIRST_PROBE: Span = Span::s(1);
 
 /// Returns the longest time for which the other side is expected to delay an acknowledgment. Linux uses its
@@ -172,8 +172,8 @@ impl Tracking {
         self.prr = Prr::begin(flight);
     }
 
-    /// Returns whether nothing is missing, nothing may soon count as missing, and no reaction to
-    /// congestion is in progress.
+    /// Returns whether no segment is missing or about to be considered missing, and no reaction to congestion
+    /// is in progress.
     #[inline]
     pub(crate) fn is_calm(&self) -> bool {
         self.phase == Phase::Open
@@ -214,7 +214,7 @@ impl Tracking {
         matches!(self.phase, Phase::Recovery | Phase::Loss)
     }
 
-    /// Returns whether lost segments, of which `found` are new, begin another phase.
+    /// Returns whether lost segments, of which `found` have just been declared lost, begin another phase.
     #[inline]
     pub(crate) fn has_begun_losing(&self, found: Found) -> bool {
         match self.phase {

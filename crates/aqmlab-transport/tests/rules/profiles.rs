@@ -20,7 +20,7 @@ fn sender(profile: &str) -> (Bench, Vec<Segment>) {
 /// Rules: 5681 3.1 initial window; 6928 2; 6298 2.4
 #[test]
 fn the_first_flight_and_its_timeout() {
-    // Number of segments in the first flight, and how long after it the timer fires.
+    // Number of segments in the first flight, and how long after this flight the timer fires.
     for (profile, flight, timeout) in [
         ("rfc", 3, Span::s(1)),
         ("ns2", 2, Span::ms(300)),
@@ -165,8 +165,8 @@ fn an_acknowledgment_that_is_due_leaves_before_the_answer() {
     }
 }
 
-/// A segment that had already arrived is the first of sixteen segments that are acknowledged
-/// individually; data beyond a hole also ends a pause.
+/// A duplicate segment starts a series of sixteen segments that are acknowledged individually. After a pause,
+/// the first data ends the pause even if it lies beyond a hole.
 #[test]
 fn segments_are_acknowledged_each_from_a_repetition_on() {
     let mut b = Bench::accepted(&[("quick_acks_again", Value::Integer(16))]);

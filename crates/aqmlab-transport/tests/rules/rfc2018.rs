@@ -5,7 +5,7 @@ use aqmlab_transport::{Flags, Recovery, Role, Segment};
 
 use crate::bench::{Bench, MSS, ack_of, by_segments, iw, ms, numbers, sack, segment};
 
-/// Returns a receiver after its handshake, whose peer permits SACK.
+/// Returns a receiver after its handshake with a peer that permits SACK.
 fn receiver(most: u64) -> Bench {
     let blocks = ("sack_blocks", Value::Integer(most));
     Bench::accepted(&[sack(), blocks, ("ack_every", Value::Integer(1))])
@@ -139,7 +139,7 @@ fn a_timeout_forgets_what_was_told() {
     let mut b = Bench::established(&[iw(4), sack(), ("limited_transmit", Value::Flag(false))]);
     b.ack_with(0, &[(2, 3)]);
     assert_eq!(numbers(&b.fire()), [0]);
-    // A new acknowledgment without blocks: 2 is sent again, although it had been SACKed.
+    // A new acknowledgment without blocks: segment 2 is sent again, although it had been SACKed.
     assert_eq!(numbers(&b.ack(1)), [1, 2]);
     assert_eq!(b.arrive(ack_of(1)), []);
 }

@@ -26,7 +26,7 @@ fn ten_in_all() -> Bench {
     b
 }
 
-/// An acknowledgment counts as a duplicate if and only if it reports arrivals that were not known.
+/// An acknowledgment counts as a duplicate if and only if it reports arrivals that were not known before.
 ///
 /// Rules: 6675 2 duplicate ack
 #[test]
@@ -133,15 +133,15 @@ fn the_pipe_decides_how_much_leaves() {
     assert!(!b.endpoint.is_recovering());
 }
 
-/// Lost octets are not in the pipe until they are retransmitted: with three holes in ten segments, five fit
-/// at once.
+/// Lost octets are not in the pipe until they are retransmitted: with three holes in ten segments, five
+/// segments fit at once.
 ///
 /// Rules: 6675 4 SetPipe; 6675 4 NextSeg 1
 #[test]
 fn lost_segments_are_sent_again_in_order_before_anything_new() {
     let mut b = ten();
-    // 0, 2 and 4 are lost, and one acknowledgment reports all arrivals. The pipe is empty because nothing is
-    // in flight, so five segments may leave.
+    // Segments 0, 2 and 4 are lost, and one acknowledgment reports all arrivals. The pipe is empty because
+    // nothing is in flight, so five segments may leave.
     let sent = b.ack_with(0, &[(5, 10), (3, 4), (1, 2)]);
     assert_eq!(numbers(&sent), [0, 2, 4, 10, 11]);
     // Each hole is retransmitted once per recovery (HighRxt).
@@ -164,8 +164,8 @@ fn a_retransmission_ends_where_the_hole_does() {
 #[test]
 fn new_data_goes_before_holes_that_may_yet_be_reordering() {
     let mut b = ten();
-    // 0 is lost. 8 has not arrived either, but IsLost does not count it as lost, because only one
-    // segment above it, 9, has arrived.
+    // Segment 0 is lost. Segment 8 has not arrived either, but IsLost does not count it as lost, because only
+    // one segment above it, 9, has arrived.
     let sent = b.ack_with(0, &[(9, 10), (1, 8)]);
     assert_eq!(numbers(&sent), [0, 10, 11, 12]);
 }
@@ -184,7 +184,7 @@ fn without_new_data_such_a_hole_is_sent_again() {
 #[test]
 fn one_rescue_retransmission_at_the_end_of_what_is_outstanding() {
     let mut b = ten_in_all();
-    // 0, 8 and 9 are lost; no arrival reveals the loss of the last two.
+    // Segments 0, 8 and 9 are lost; no arrival reveals the loss of the last two.
     assert_eq!(numbers(&b.ack_with(0, &[(1, 8)])), [0], "HighACK is not greater than RescueRxt");
     assert_eq!(numbers(&b.ack(8)), [9]);
     assert!(b.endpoint.is_recovering());
@@ -204,11 +204,11 @@ fn one_rescue_retransmission_at_the_end_of_what_is_outstanding() {
 fn what_is_known_beyond_the_recovery_point_outlasts_recovery() {
     let mut b = ten();
     assert_eq!(numbers(&b.ack_with(0, &[(1, 10)])), [0, 10, 11, 12, 13]);
-    // 10 is also lost; 11 and 12 arrive before the retransmission of 0 does.
+    // Segment 10 is also lost; 11 and 12 arrive before the retransmission of 0 does.
     b.ack_with(0, &[(11, 13), (1, 10)]);
     b.ack_with(10, &[(11, 13)]);
     assert!(!b.endpoint.is_recovering());
-    // One more arrival proves the loss of 10, which leads to a new recovery and a new reduction.
+    // One more arrival proves the loss of segment 10, which leads to a new recovery and a new reduction.
     assert_eq!(numbers(&b.ack_with(10, &[(11, 14)]))[0], 10);
     assert!(b.endpoint.is_recovering());
     assert_eq!(b.endpoint.counters().fast_retransmits, 2);
@@ -224,7 +224,7 @@ fn after_a_timeout_holes_are_filled_and_no_recovery_begins() {
     // Segments that have arrived are reported again and are skipped; 4 and 7 are also lost.
     assert_eq!(numbers(&b.ack_with(4, &[(8, 10), (5, 7)])), [4, 7], "slow start: two segments");
     assert!(!b.endpoint.is_recovering(), "whatever IsLost says, before RecoveryPoint is acknowledged");
-    // Beyond RecoveryPoint, another phase begins because 10 is lost.
+    // Beyond RecoveryPoint, another phase begins because segment 10 is lost.
     assert_eq!(numbers(&b.ack(10)), [10, 11, 12]);
     assert_eq!(b.ack_with(10, &[(11, 12)]), []);
     assert_eq!(b.endpoint.counters().fast_retransmits, 1);
@@ -264,7 +264,7 @@ fn a_loss_in_a_window_that_a_mark_has_halved_is_recovered_without_another_halvin
 fn a_segment_lost_and_sent_again_within_recovery_is_no_sample() {
     let mut b = ten();
     let srtt = b.endpoint.srtt();
-    // 10 is sent in recovery and timed, then lost and sent again.
+    // Segment 10 is sent in recovery and timed, then lost and sent again.
     assert_eq!(numbers(&b.ack_with(0, &[(1, 10)])), [0, 10, 11, 12, 13]);
     b.now += Span::ms(300);
     assert_eq!(numbers(&b.ack_with(0, &[(11, 14), (1, 10)]))[0], 10);

@@ -47,7 +47,7 @@ fn reordering_that_was_seen_is_allowed_for() {
     assert_eq!(numbers(&b.fire())[..1], [2]);
 }
 
-/// IsLost of RFC 6675, unlike RACK, never considers a retransmitted segment.
+/// IsLost of RFC 6675, unlike RACK, never finds that a retransmission is lost.
 ///
 /// Rules: 8985 6.2 retransmission
 #[test]

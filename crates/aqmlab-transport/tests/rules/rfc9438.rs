@@ -45,7 +45,7 @@ struct Sender {
 }
 
 impl Sender {
-    /// Creates a sender in slow start with a hundred segments in the first flight, which sends no
+    /// Creates a sender that is in slow start with a hundred segments in the first flight and that sends no
     /// extra segments at duplicate ACKs.
     fn new(given: &[(&'static str, Value)]) -> Self {
         let mut all = vec![

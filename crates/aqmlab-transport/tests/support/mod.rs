@@ -117,7 +117,7 @@ pub struct Side {
     /// Each segment that arrived, with the state of the endpoint at that time.
     pub received: Vec<(State, Segment)>,
     pub events: Vec<(Instant, StreamEvent)>,
-    /// The sender's delays, first to last, if the profile has any.
+    /// The sender's delays, in order, if the profile has any.
     pub delays: VecDeque<Span>,
     /// When the current delay ends.
     send_at: Option<Instant>,

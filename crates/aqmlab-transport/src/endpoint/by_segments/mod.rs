@@ -195,8 +195,7 @@ impl Endpoint {
         }
     }
 
-    /// Records in `news` which segments are newly delivered, and the round-trip time that they
-    /// measure.
+    /// Records in `news` which segments are newly delivered, and the round-trip time measured on them.
     #[inline]
     fn take_news(&mut self, now: Instant, ack: u64, sack: &Sack, news: &mut News, profile: &Profile) {
         let (una, sent) = (self.una, self.sent());
@@ -278,7 +277,7 @@ fn find_lost(
     }
 }
 
-/// Processes a round trip that an acknowledgment measures. `reach` holds two offsets: data below the first
+/// Processes a round-trip time measured by an acknowledgment. `reach` holds two offsets: data below the first
 /// has arrived, and data below the second has been sent.
 #[inline(always)]
 fn measure(rto: &mut RtoTimer, tracking: &mut Tracking, rtt: Span, reach: (u64, u64), profile: &Profile) {

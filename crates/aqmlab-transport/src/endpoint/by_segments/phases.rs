@@ -55,9 +55,9 @@ impl Endpoint {
         }
     }
 
-    /// Decides whether the latest reduction was spurious: it was if the first copy of a retransmitted
-    /// segment has arrived (RFC 3522, 3.2), or if both copies of every retransmitted segment have (RFC
-    /// 3708, section 3).
+    /// Decides whether the latest reduction was spurious: it was if the first copy of a retransmitted segment
+    /// has arrived (RFC 3522, 3.2), or if both copies of every retransmitted segment have arrived (RFC 3708,
+    /// section 3).
     pub(super) fn judge_reduction(&mut self, news: &News, profile: &Profile) {
         let Tracking { undo, segments, phase, .. } = self.tracking();
         let by_first_copy = profile.eifel
@@ -112,7 +112,7 @@ impl Endpoint {
             Phase::Open => false,
             Phase::Reduction => ack > tracking.recover,
             Phase::Recovery | Phase::Loss if by_sack => ack >= tracking.recover,
-            // Needless retransmissions cause duplicate ACKs with exactly this acknowledgment number (RFC
+            // Spurious retransmissions cause duplicate ACKs with exactly this acknowledgment number (RFC
             // 6582, section 3.2, step 2).
             Phase::Recovery | Phase::Loss => ack > tracking.recover,
         };

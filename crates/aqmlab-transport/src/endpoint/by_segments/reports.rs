@@ -1,6 +1,6 @@
-//! The most frequent acknowledgment while something is missing: it does not advance SND.UNA, and its
-//! option reports one more segment, which lies above all those reported before. Processing it takes
-//! only a small part of what [`Endpoint::on_ack_by_segments`] does for an arbitrary acknowledgment.
+//! The most frequent acknowledgment while something is missing: it does not advance SND.UNA, and its option
+//! reports one more segment, which lies above all those reported before. Processing it takes only a small
+//! part of the work that [`Endpoint::on_ack_by_segments`] does for an arbitrary acknowledgment.
 
 use aqmlab_units::Instant;
 
@@ -17,7 +17,8 @@ use crate::trouble::Trouble;
 
 impl Endpoint {
     /// Processes a pure acknowledgment of `una` that reports one more segment. Returns false, and changes
-    /// nothing, if it reports anything else, or may end a phase, or concerns a probe or a timeout.
+    /// nothing, if the acknowledgment reports anything else, may end a phase, or concerns a probe or a
+    /// timeout.
     #[inline(always)]
     pub(in crate::endpoint) fn on_report(
         &mut self,

@@ -10,8 +10,8 @@ use crate::rto::RtoTimer;
 
 impl Endpoint {
     /// Sets the timer for a probe or for a retransmission timeout. The retransmission timeout counts from now
-    /// or from the time at which the first outstanding segment was sent: from now if the timer is set for a
-    /// probe with `anew`, or for a timeout when it was already set for one.
+    /// if the timer is set for a probe with `anew`, or if it is set for a timeout and was already set for
+    /// one. Otherwise, it counts from the time at which the first outstanding segment was sent.
     pub(super) fn rearm(&mut self, now: Instant, anew: bool, profile: &Profile) {
         let tracking = self.tracking();
         let probes = self.uses_sack()
@@ -95,9 +95,9 @@ pub(super) fn sacked_is_older_than_first(tracking: &Tracking, now: Instant, rtt:
     left.is_some_and(|left| rtt > now.saturating_since(left))
 }
 
-/// Returns whether the timer is already set as it would be for a new segment. This is so if it was set for a
-/// probe at this same instant, with more than one segment `outstanding`, and the retransmission timeout is
-/// later in any case.
+/// Returns whether the timer is already set as it would be for a new segment. This is so if the timer was set
+/// for a probe at this same instant, with more than one segment `outstanding`, and the retransmission timeout
+/// is later in any case.
 #[inline(always)]
 pub(super) fn probe_stands(
     rto: &RtoTimer,

@@ -17,7 +17,7 @@ struct Judgment {
 impl Judgment {
     const NOTHING: Judgment = Judgment { found: Found { segments: 0, copies: 0 }, late_at: Instant::ZERO };
 
-    /// Judges a segment that left before another one that has already arrived; returns whether it is lost.
+    /// Returns whether a segment is lost, given that another one, which left later, has already arrived.
     #[inline]
     fn includes(&mut self, segment: Sent, late_at: Instant, now: Instant) -> bool {
         if late_at > now {
@@ -53,8 +53,8 @@ impl Segments {
         (found, (late_at > now).then(|| late_at - now))
     }
 
-    /// Judges, in order, the segments that were sent only once. Stops at the first of them that left after
-    /// the most recently sent segment that has arrived.
+    /// Decides, in order, which of the segments that were sent only once are lost. Stops at the first of them
+    /// that left after the most recently sent segment that has arrived.
     #[inline(always)]
     fn judge_originals(&mut self, now: Instant, window: Span, judgment: &mut Judgment) {
         let mut at = self.judged.max(self.first);
@@ -72,7 +72,7 @@ impl Segments {
         }
     }
 
-    /// Judges the copies that may still arrive.
+    /// Decides which of the copies that may still arrive are lost.
     #[inline(never)]
     fn judge_copies(&mut self, now: Instant, window: Span, judgment: &mut Judgment) {
         let mut next = 0;
@@ -87,8 +87,8 @@ impl Segments {
         }
     }
 
-    /// Judges a segment or copy that left before another one that has already arrived; returns whether it may
-    /// still arrive.
+    /// Decides whether a segment or copy is lost, given that another one, which left later, has already
+    /// arrived; returns whether it may still arrive.
     #[inline]
     fn judge(&mut self, at: usize, now: Instant, window: Span, judgment: &mut Judgment) -> bool {
         let late_at = self.rack.late_at(self.list[at].at(), window);
@@ -136,8 +136,8 @@ impl Segments {
         found
     }
 
-    /// Handles the expiry of the retransmission timer: declares everything lost that is not SACKed or,
-    /// with RACK, only the first segment and those that are already late (RFC 8985, section 6.3).
+    /// Handles the expiry of the retransmission timer: declares everything lost that is not SACKed; with
+    /// RACK, declares lost only the first segment and those that are already late (RFC 8985, section 6.3).
     pub(crate) fn find_lost_at_timeout(&mut self, now: Instant, rack: bool) {
         for at in self.places(0) {
             let segment = self.list[at];

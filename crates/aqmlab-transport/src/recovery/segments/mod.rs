@@ -22,7 +22,7 @@ use crate::sack::Sack;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Plain {
     pub segments: u32,
-    /// The round trips of the first and of the last of these segments.
+    /// The round-trip times of the first and of the last of these segments.
     pub first: Span,
     pub last: Span,
 }
@@ -37,8 +37,8 @@ pub(crate) struct Found {
 
 /// All outstanding segments, oldest first.
 ///
-/// An acknowledgment takes the same time regardless of their number. Segments that were sent only once
-/// are in the order of their departure, and so are the `copies` of the others. Segments that may be lost
+/// Processing an acknowledgment takes the same time regardless of their number. Segments that were sent only
+/// once are in the order of their departure, and so are the `copies` of the others. Segments that may be lost
 /// are therefore found at `judged` and at the front of `copies`.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Segments {
@@ -67,7 +67,7 @@ pub(crate) struct Segments {
 }
 
 impl Segments {
-    /// Creates the empty list after the handshake, which may have measured the round trip `rtt`.
+    /// Creates the empty list after the handshake, which may have measured the round-trip time `rtt`.
     pub(crate) fn new(rtt: Option<Span>) -> Self {
         Segments {
             list: Vec::new(),

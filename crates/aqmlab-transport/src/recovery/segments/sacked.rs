@@ -9,9 +9,9 @@ use crate::sack::Sack;
 use crate::sequence::from_wire;
 
 impl Segments {
-    /// Processes an option that reports exactly one new segment, if this segment was sent only once and
-    /// lies above all others that have arrived, and returns its round trip. For any other option,
-    /// returns `None` and changes nothing.
+    /// Processes an option that reports exactly one new segment, if this segment was sent only once and lies
+    /// above all others that have arrived, and returns its round-trip time. For any other option, returns
+    /// `None` and changes nothing.
     #[inline(always)]
     pub(crate) fn sack_topmost(&mut self, now: Instant, una: u64, sack: &Sack, initial: u32) -> Option<Span> {
         let &(first, last) = sack.blocks().first()?;
