@@ -17,8 +17,8 @@ pub struct Problem {
     pub message: String,
 }
 
-/// A scenario that cannot be run: all its errors, in the order of the file. It prints one line per
-/// error, `file:line:column: path: message`.
+/// A scenario that cannot be run: all its errors, in the order of the file. Each is displayed on a
+/// line of its own, `file:line:column: path: message`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScenarioError {
     /// The file name as the user gave it.
@@ -200,7 +200,7 @@ impl<'t> Report<'t> {
     }
 }
 
-/// The beginnings of the lines of a text.
+/// A text, and the offset at which each of its lines begins.
 struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,

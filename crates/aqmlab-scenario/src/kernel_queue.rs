@@ -16,7 +16,7 @@ pub const TC_SPEC: &str = "spec";
 pub(crate) static TC_INFO: Info = Info {
     name: TC_QUEUE,
     title: "a queue of the kernel",
-    summary: "a queue discipline of the kernel that tc sets up behind a shaper; live only",
+    summary: "a kernel queue discipline, which tc sets up behind a shaper; live only",
     version: 1,
     applies: &[],
     maturity: Maturity::Experimental,

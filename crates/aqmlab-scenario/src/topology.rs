@@ -29,11 +29,11 @@ pub(crate) struct LinkDraft<'n> {
     pub(crate) delay: Span,
     pub(crate) overhead: Bytes,
     pub(crate) faults: Faults,
-    /// The queue as the file gives it, if it does.
+    /// The queue as the file gives it, if the file gives one.
     pub(crate) queue: Option<&'n Node>,
     /// The queue's path in parameters and messages.
     pub(crate) queue_path: String,
-    /// The place for messages if the queue is not written.
+    /// The place to report in messages if the queue is not written.
     pub(crate) at: At,
 }
 
@@ -262,7 +262,7 @@ impl Pass<'_, '_> {
         Some(Network { nodes, links, access: access?, ends: None })
     }
 
-    /// Adds both directions of a `[[link]]`, or its only direction if it has one.
+    /// Adds both directions of a `[[link]]`, or only the forward direction of a one-way link.
     fn graph_link<'n>(&mut self, own: &Section<'n>, nodes: &[String]) -> Option<Vec<LinkDraft<'n>>> {
         let (from, to) = (self.node_at(own, "from", nodes), self.node_at(own, "to", nodes));
         let given = self.name(own, "name");

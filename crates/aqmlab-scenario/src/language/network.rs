@@ -125,7 +125,7 @@ pub const DELAY_RULE: &[Field] = &[
         "direction",
         Form::One(Kind::Choice(DIRECTIONS)),
         Default::Choice("both"),
-        "the direction of the packets: to the end that accepts the connection, back, or both",
+        "the direction of the packets: to the end that accepts the connection, to the other end, or both",
     ),
     ruled(
         "at",
