@@ -250,14 +250,14 @@ impl DelayPlan {
         self.loss != Distribution::Constant(Probability::NEVER)
     }
 
-    /// Returns whether the stage represents the delays that a cloud draws, or a trace gives, for
-    /// this end of its connections.
+    /// Returns whether the stage represents the delays that a cloud draws, or a trace gives, for this end of
+    /// the connections.
     pub(crate) fn places(&self, end: End) -> bool {
         self.delay == StageDelay::Carried(end)
     }
 
-    /// Returns the pipe for packets of `class` that match the rule but belong to no flow. It only
-    /// adds the mean delay.
+    /// Returns the pipe for packets of `class` that match the rule but belong to no flow. This pipe only adds
+    /// the mean delay.
     pub fn mean_pipe(&self, class: &ClassPlan) -> Pipe {
         Pipe::new(self.delay.mean(class))
     }

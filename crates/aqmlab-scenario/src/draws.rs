@@ -120,7 +120,7 @@ impl ClassPlan {
         starts
     }
 
-    /// Returns the population that opens the connections of the class, before its first wake-up.
+    /// Returns the population that opens the connections of the class, in its state before the first wake-up.
     ///
     /// # Panics
     /// If the file gives starts for other seeds only: see [`Plan::check_seed`](crate::Plan::check_seed).
@@ -169,8 +169,7 @@ impl ClassPlan {
         }
     }
 
-    /// Returns whether each connection has values of its own, so that the number of such values has no
-    /// limit.
+    /// Returns whether values are drawn for each connection, so that there is no limit on the number of draws.
     pub const fn draws_by_connection(&self) -> bool {
         matches!(
             self.population,

@@ -311,7 +311,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Returns the number of links: one per direction at each end.
+    /// Returns the number of links: one per direction at each end that has them.
     pub fn links(&self) -> u64 {
         2 * self.ends.iter().filter(|end| **end).count() as u64
     }

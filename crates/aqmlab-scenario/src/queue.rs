@@ -260,8 +260,8 @@ fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPl
         |class: &&usize| by_traffic && rest.is_none() && !all.iter().any(|named| named.contains(class));
     if let Some(lost) = coming.iter().find(lost) {
         let message = format!(
-            "no class takes the packets of \"{}\", which cross the link; name it in the `traffic` of a \
-             class, or add a class without `traffic` for the rest",
+            "no class takes the packets of \"{}\", which cross the link; name this traffic in the \
+             `traffic` of a class, or add a class without `traffic` for the rest",
             classes[*lost].name
         );
         return Some(ParamError::new("class", message));

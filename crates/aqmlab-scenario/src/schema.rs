@@ -10,8 +10,8 @@ use crate::kind;
 use crate::language::{ARM, CASE, FILE, HOP, ZIP};
 
 /// Returns the JSON Schema (2020-12) of a scenario file, made from the same tables as the parser. It covers
-/// keys, types and keywords. Only [`crate::parse`] checks conditions on several values (`min_th` above
-/// `max_th`, no path).
+/// keys, types and keywords. Only [`crate::parse`] checks conditions on several values, such as `min_th` above
+/// `max_th`, or nodes without a path between them.
 pub fn schema() -> Json {
     let mut root = object(FILE.iter(), None);
     let own = root.as_object_mut().expect("an object schema is an object");

@@ -6,7 +6,7 @@ use aqmlab_units::Span;
 use super::quantity::{CHANCES, DELAY, MOST_LINKS_OF_A_PATH, OVERHEAD, RATE, RATES, TIMES};
 use crate::field::{Field, Form, Variant, default, required, ruled};
 
-/// The key of a queue that names its discipline.
+/// The key that names the discipline of a queue.
 pub(crate) const QUEUE_KIND: &str = "kind";
 
 /// The discipline that a link has if the file gives no queue for it.
