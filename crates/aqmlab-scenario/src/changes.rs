@@ -57,7 +57,8 @@ pub(crate) fn apply(tree: &mut Node, change: &Change) -> Result<(), Refusal> {
     let first = change.path[0].as_str();
     if COMMON_TO_ARMS.contains(&first) {
         return refuse(format!(
-            "`{first}` belongs to the experiment as a whole; only the network and its traffic can differ between arms or cases"
+            "`{first}` belongs to the experiment as a whole; only the network and its traffic can differ between \
+             arms or cases"
         ));
     }
     if change.path.iter().any(String::is_empty) {

@@ -262,10 +262,11 @@ impl DelayPlan {
         Pipe::new(self.delay.mean(class))
     }
 
-    /// Returns the pipe for the packets of a connection of `class` in this direction. `carried`
-    /// holds the delays that the connection's cloud or trace gives for its ends, if any. All draws
-    /// come from streams named after the rule, the class, the direction and the connection. The
-    /// constant delay, the loss probability and the rate are those of the connection's host.
+    /// Returns the pipe for the packets of a connection of `class` in this direction. `carried` holds the
+    /// delays that the connection's cloud or trace gives for its ends, if any. The constant delay, the loss
+    /// probability and the rate are drawn for the connection's host; individual losses and jitter are drawn for
+    /// the connection itself. All streams are named after the rule, the class and the direction, except that
+    /// PackMime-HTTP's delays are the same in both directions.
     pub fn pipe(
         &self,
         class: &ClassPlan,

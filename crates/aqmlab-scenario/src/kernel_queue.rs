@@ -60,7 +60,8 @@ pub fn spec_words(spec: &str) -> impl Iterator<Item = &str> {
     spec.split_whitespace()
 }
 
-/// Words that tell tc where to attach a queue. They are refused because the link determines that.
+/// Words that tell tc where to attach a queue. They are refused because the link determines where
+/// its queue is attached.
 const OF_PLACES: [&str; 5] = ["dev", "parent", "handle", "root", "ingress"];
 
 fn is_discipline(word: &str) -> bool {

@@ -253,7 +253,7 @@ pub struct CloudPlan {
 }
 
 impl ClassPlan {
-    /// The port of servers in classes that give none.
+    /// The server port of classes that do not give one.
     pub const PORT: u16 = 5001;
 
     /// Returns whether the users of the class fetch pages.

@@ -223,9 +223,8 @@ fn alias_schema(alias: &Alias, ours: &Json) -> Json {
     json!({ "anyOf": [ours, theirs] })
 }
 
-/// Returns the schema of an array of tables. Each contains these keys, and dotted paths (quoted or
-/// not) with values that `at_paths` admits. The accepted values of a path are known only after
-/// substitution.
+/// Returns the schema of an array of tables. Each table contains these keys, and dotted paths (quoted or not)
+/// with values that `at_paths` admits. The accepted values of a path are known only after substitution.
 fn with_paths(fields: &'static [Field], at_paths: &Json) -> Json {
     let mut table = object(fields.iter(), None);
     let own = table.as_object_mut().expect("an object schema is an object");

@@ -139,7 +139,8 @@ impl Pass<'_, '_> {
         let mut others = vec!["kind"];
         for entry in section.table.entries.iter().filter(|e| number(&e.key).is_some()) {
             others.push(&entry.key);
-            // If `hops` itself is wrong, tables of hops that may not exist are not reported as well.
+            // If `hops` itself is wrong, it is unknown which hops exist, so their tables are not reported as
+            // well.
             let there = number(&entry.key).is_some_and(|n| n >= 1 && hops.is_none_or(|most| n <= most));
             if let (Some(hops), false) = (hops, there) {
                 let message =
@@ -150,9 +151,8 @@ impl Pass<'_, '_> {
         self.check_keys(section.table, &section.path, &section.fields, &others);
     }
 
-    /// Returns both directions of a link that `section` describes, overridden by a hop's own
-    /// section. If the rate or the delay is wrong, a substitute allows the rest of the file to be
-    /// checked.
+    /// Returns both directions of a link that `section` describes; a hop's own section overrides it. If the
+    /// rate or the delay is wrong, a substitute allows the rest of the file to be checked.
     fn both_directions<'n>(
         &mut self,
         at: &Place<'_, 'n>,

@@ -41,8 +41,8 @@ pub(crate) fn ecn_word(ecn: Ecn) -> &'static str {
     WORDS[ecn as usize].0
 }
 
-/// Packets as a file lists them: by flow, and within a flow in the order in which they leave. They
-/// take twelve bytes per packet.
+/// Packets as a file lists them: by flow, and within a flow in the order in which they leave. The list takes
+/// twelve bytes per packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Schedule {
     /// The file as the scenario names it.
