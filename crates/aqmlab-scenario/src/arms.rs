@@ -1,4 +1,4 @@
-//! Arms: each is the tree of the file with some values replaced.
+//! Arms: each consists of the file's tree with some values replaced.
 
 use aqmlab_params::Kind;
 

@@ -123,7 +123,7 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// Returns the model, with each distribution that the class gives in place of the model's own.
+    /// Returns the model after replacing the distributions that the class gives itself.
     fn overlaid(&mut self, section: &Section<'_>, name: &str, model: Model) -> Option<Model> {
         let of = &format!("as {name} has it");
         let (request, response) = (

@@ -57,7 +57,8 @@ pub(crate) fn apply(tree: &mut Node, change: &Change) -> Result<(), Refusal> {
     let first = change.path[0].as_str();
     if COMMON_TO_ARMS.contains(&first) {
         return refuse(format!(
-            "`{first}` belongs to the experiment as a whole; only the network and its traffic can differ"
+            "`{first}` belongs to the experiment as a whole; only the network and its traffic can differ between \
+             arms or cases"
         ));
     }
     if change.path.iter().any(String::is_empty) {
@@ -120,8 +121,8 @@ fn fits(pattern: &str, name: &str) -> bool {
 /// Returns whether some text matches both patterns.
 fn overlap(one: &str, other: &str) -> bool {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
-    // `rest[j]` tells whether the rest of `one` overlaps with `other[j..]`; the loop goes from the
-    // end of `one` to its beginning.
+    // `rest[j]` states whether some text matches both the rest of `one` and `other[j..]`; the loop goes from
+    // the end of `one` to its beginning.
     let mut rest = vec![false; other.len() + 1];
     for i in (0..=one.len()).rev() {
         let after = std::mem::replace(&mut rest, vec![false; other.len() + 1]);

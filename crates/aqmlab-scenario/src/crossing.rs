@@ -1,4 +1,5 @@
-//! The classes whose packets cross a link, from which a queue's automatic parameters are computed.
+//! The classes whose packets cross a link. The automatic parameters of the link's queue are
+//! computed from these classes.
 
 use std::collections::BTreeMap;
 

@@ -250,22 +250,23 @@ impl DelayPlan {
         self.loss != Distribution::Constant(Probability::NEVER)
     }
 
-    /// Returns whether the stage represents the delays that a cloud draws, or a trace gives, for
-    /// this end of its connections.
+    /// Returns whether the stage represents the delays that a cloud draws, or a trace gives, for this end of
+    /// the connections.
     pub(crate) fn places(&self, end: End) -> bool {
         self.delay == StageDelay::Carried(end)
     }
 
-    /// Returns the pipe for packets of `class` that match the rule but belong to no flow. It only
-    /// adds the mean delay.
+    /// Returns the pipe for packets of `class` that match the rule but belong to no flow. This pipe only adds
+    /// the mean delay.
     pub fn mean_pipe(&self, class: &ClassPlan) -> Pipe {
         Pipe::new(self.delay.mean(class))
     }
 
-    /// Returns the pipe for the packets of a connection of `class` in this direction. `carried`
-    /// holds the delays that the connection's cloud or trace gives for its ends, if any. All draws
-    /// come from streams named after the rule, the class, the direction and the connection. The
-    /// constant delay, the loss probability and the rate are those of the connection's host.
+    /// Returns the pipe for the packets of a connection of `class` in this direction. `carried` holds the
+    /// delays that the connection's cloud or trace gives for its ends, if any. The constant delay, the loss
+    /// probability and the rate are drawn for the connection's host; individual losses and jitter are drawn for
+    /// the connection itself. All streams are named after the rule, the class and the direction, except that
+    /// PackMime-HTTP's delays are the same in both directions.
     pub fn pipe(
         &self,
         class: &ClassPlan,

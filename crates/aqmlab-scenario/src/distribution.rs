@@ -12,7 +12,7 @@ use crate::suggest::{listed, nearest};
 use crate::tree::{At, Entry, Node, Table, Tree};
 
 impl Pass<'_, '_> {
-    /// Returns the one entry of a table, whose key names the form of a distribution.
+    /// Returns the only entry of a table; the entry's key names the form of a distribution.
     pub(crate) fn form<'n>(
         &mut self,
         node: &Node,

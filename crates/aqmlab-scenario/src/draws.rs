@@ -37,8 +37,8 @@ impl FlowSource {
         FlowSource::Session(Session::Requests(Requests::of_web(carried.exchanges)))
     }
 
-    /// Returns the source of a connection that requests these objects at once, and further ones
-    /// whenever its user asks for them.
+    /// Returns the source of a connection that requests these objects immediately, and further ones whenever
+    /// its user asks for them.
     pub fn multiplexed(objects: Vec<PageObject>) -> Self {
         FlowSource::Session(Session::multiplexed(objects))
     }
@@ -120,7 +120,7 @@ impl ClassPlan {
         starts
     }
 
-    /// Returns the population that opens the connections of the class, before its first wake-up.
+    /// Returns the population that opens the connections of the class, in its state before the first wake-up.
     ///
     /// # Panics
     /// If the file gives starts for other seeds only: see [`Plan::check_seed`](crate::Plan::check_seed).
@@ -158,9 +158,9 @@ impl ClassPlan {
         matches!(self.population, PopulationPlan::List)
     }
 
-    /// Returns the index that determines the values of a connection's host, such as its round-trip
-    /// time. A connection has the values of its user. Connections that arrive one by one, and
-    /// connections of browsers, each have values of their own.
+    /// Returns the index that determines the values of a connection's host, such as its round-trip time. A
+    /// connection has the values of its user, except that each connection of a browser, an arrival process or a
+    /// cloud has values of its own.
     pub const fn host_index(&self, of: Identity) -> u64 {
         match self.population {
             PopulationPlan::List | PopulationPlan::Users(_) | PopulationPlan::Pages(_) => of.user as u64,
@@ -169,8 +169,7 @@ impl ClassPlan {
         }
     }
 
-    /// Returns whether each connection has values of its own, so that the number of such values has no
-    /// limit.
+    /// Returns whether values are drawn for each connection, so that there is no limit on the number of draws.
     pub const fn draws_by_connection(&self) -> bool {
         matches!(
             self.population,
@@ -240,10 +239,10 @@ impl Plan {
     }
 }
 
-/// Returns the base round-trip time of a flow whose path has this `propagation` delay, summed over
-/// both directions. `access` is the delay of each of its access links and their number, if it has
-/// any, and `stages` is the delay that delay stages add. Dividing a delay evenly among the links
-/// may leave a remainder, which is not added: the result is the time that the links actually take.
+/// Returns the base round-trip time of a flow whose path has this `propagation` delay, summed over both
+/// directions. `access` holds the delay of each access link and the number of these links, if the flow has any;
+/// `stages` is the delay that delay stages add. Dividing a delay evenly among the links may leave a remainder,
+/// which is not added: the result is the time that the links actually take.
 pub fn base_rtt(propagation: Span, access: Option<(Span, u64)>, stages: Span) -> Span {
     propagation + access.map_or(Span::ZERO, |(delay, links)| delay * links) + stages
 }
@@ -261,8 +260,8 @@ impl ClassPlan {
         Some(shared(self.on_links(self.own_delays(carried)?), self.access.as_ref()?))
     }
 
-    /// Returns the one-way delays of a connection's ends, excluding those that delay stages
-    /// represent: the part on the access links.
+    /// Returns the one-way delays of a connection's ends, excluding those that delay stages represent; what
+    /// remains is on the access links.
     fn on_links(&self, delays: [Span; 2]) -> [Span; 2] {
         End::ALL.map(|end| if self.placed[end as usize] { Span::ZERO } else { delays[end as usize] })
     }

@@ -17,8 +17,8 @@ pub struct Problem {
     pub message: String,
 }
 
-/// A scenario that cannot be run: all its errors, in the order of the file. It prints one line per
-/// error, `file:line:column: path: message`.
+/// A scenario that cannot be run: all its errors, in the order of the file. Each is displayed on a
+/// line of its own, `file:line:column: path: message`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScenarioError {
     /// The file name as the user gave it.
@@ -136,7 +136,7 @@ impl<'t> Report<'t> {
         Lines::of(self.text).position(span.start).0
     }
 
-    /// Removes the errors whose message satisfies `words`.
+    /// Removes the errors whose message satisfies the predicate `words`.
     pub(crate) fn forget(&mut self, words: impl Fn(&str) -> bool) {
         self.problems.retain(|(_, _, message)| !words(message));
     }
@@ -200,7 +200,7 @@ impl<'t> Report<'t> {
     }
 }
 
-/// The beginnings of the lines of a text.
+/// A text, and the offset at which each of its lines begins.
 struct Lines<'t> {
     text: &'t str,
     starts: Vec<usize>,

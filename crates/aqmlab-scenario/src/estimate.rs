@@ -25,7 +25,7 @@ const FLOW_SAMPLE: u64 = 64;
 /// A sample of a queue, with its law's values.
 const QUEUE_SAMPLE: u64 = 256;
 
-/// The expected memory of a run of a plan: an upper estimate for the parts that grow with the
+/// The memory that a run of a plan is expected to need: an upper estimate for the parts that grow with the
 /// scenario. Packets in flight are not counted because TCP determines their number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Estimate {

@@ -13,7 +13,7 @@ pub struct Field {
     pub name: &'static str,
     /// Its accepted values.
     pub form: Form,
-    /// The value of the key if it is not written.
+    /// The value that applies if the key is not written.
     pub absent: Absent,
     /// The meaning of the key, in one sentence.
     pub help: &'static str,
@@ -28,7 +28,7 @@ impl Field {
     }
 }
 
-/// The notation of a number per second, such as of connections, for messages and the reference.
+/// The notation of a rate of events, such as connections per second, for messages and the reference.
 pub(crate) const PER_SECOND: &str = "a number per second such as \"100/s\", from 0.000001/s to 1000000000/s";
 
 /// The accepted values of a key.
@@ -47,7 +47,7 @@ pub enum Form {
     StageDelay(&'static Drawn),
     /// Packet sizes: one for all, or a distribution.
     Sizes,
-    /// A number per second, such as of connections: `"100/s"`.
+    /// A rate of events, such as connections per second: `"100/s"`.
     PerSecond,
     /// Numbers of arrivals, from 1.
     Arrivals,

@@ -16,7 +16,7 @@ pub const TC_SPEC: &str = "spec";
 pub(crate) static TC_INFO: Info = Info {
     name: TC_QUEUE,
     title: "a queue of the kernel",
-    summary: "a queue discipline of the kernel that tc sets up behind a shaper; live only",
+    summary: "a kernel queue discipline, which tc sets up behind a shaper; live only",
     version: 1,
     applies: &[],
     maturity: Maturity::Experimental,
@@ -60,7 +60,8 @@ pub fn spec_words(spec: &str) -> impl Iterator<Item = &str> {
     spec.split_whitespace()
 }
 
-/// Words that tell tc where to attach a queue. They are refused because the link determines that.
+/// Words that tell tc where to attach a queue. They are refused because the link determines where
+/// its queue is attached.
 const OF_PLACES: [&str; 5] = ["dev", "parent", "handle", "root", "ingress"];
 
 fn is_discipline(word: &str) -> bool {

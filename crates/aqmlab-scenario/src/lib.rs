@@ -1,10 +1,10 @@
 //! Scenario files: from a user's text to a plan in which every value is explicit.
 //!
-//! [`parse`] is the only entry point, for the command line and for Python alike. It reads TOML
-//! text, checks it against the tables of [`language`] and of the disciplines and TCP profiles,
-//! fills in defaults and computes automatic values. It returns an [`Experiment`] with one [`Plan`]
-//! per arm, or a [`ScenarioError`] with all errors, each with line, column, value and the accepted
-//! form. [`Sweep`] returns the cases of a file with a `[sweep]`, one at a time. [`schema`]
+//! [`parse`] is the only entry point, for the command line and for Python alike. The crate reads
+//! TOML text, checks it against the tables of [`language`] and of the disciplines and TCP profiles,
+//! fills in defaults and computes automatic values. [`parse`] returns an [`Experiment`] with one
+//! [`Plan`] per arm, or a [`ScenarioError`] with all errors, each with line, column, value and the
+//! accepted form. [`Sweep`] returns the cases of a file with a `[sweep]`, one at a time. [`schema`]
 //! describes the same language as JSON Schema.
 //!
 //! This crate reads no clock. The caller passes it the text of a scenario; the only files that it

@@ -10,7 +10,7 @@ use crate::plan::{IpVersion, LivePlan, Wait, Workload};
 use crate::suggest::{listed, nearest};
 use crate::tree::Tree;
 
-/// The key with which a class of traffic once held the settings of the live router.
+/// The key under which a class of traffic formerly had the settings of the live router.
 pub(crate) const OLD_KEY: &str = "live";
 
 impl Pass<'_, '_> {

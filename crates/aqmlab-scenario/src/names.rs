@@ -27,7 +27,8 @@ pub(crate) fn is_name(name: &str) -> bool {
 /// Words that have a fixed meaning where names of axes are used.
 pub(crate) const RESERVED: &[&str] = &["arm", "case", "class", "from", "queue", "seed", "until"];
 
-/// Returns whether an axis can have this name. In a claim, the name of an axis stands between operators.
+/// Returns whether an axis can have this name. Few characters are allowed, because in a claim the name of an
+/// axis stands between operators.
 pub(crate) fn is_axis_name(name: &str) -> bool {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     name.chars().next().is_some_and(char::is_alphabetic)

@@ -56,8 +56,8 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Returns what gives the connections of a class delays of their own, if anything does, and whether
-/// these delays apply: they do not if an `rtt` is written.
+/// If the connections of a class have delays of their own, returns the source of these delays (a
+/// model or a trace), and whether they apply; they do not if an `rtt` is written.
 fn owner(class: &ClassPlan) -> Option<(&'static str, bool)> {
     match (&class.population, &class.workload) {
         (PopulationPlan::Cloud(cloud), _) => Some(("PackMime-HTTP", cloud.own_delays)),

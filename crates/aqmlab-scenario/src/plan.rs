@@ -131,7 +131,7 @@ pub enum QueueCount {
     Drops,
     /// packets marked
     Marks,
-    /// packets waiting at the moment (a level, not a count)
+    /// packets waiting at present (a level, not a count)
     Backlog,
 }
 
@@ -181,7 +181,7 @@ pub struct ClassPlan {
     pub count: u64,
     /// Links from source to destination, in order.
     pub path: Vec<usize>,
-    /// Links back, in order.
+    /// Links from destination to source, in order.
     pub return_path: Vec<usize>,
     /// The population that opens connections.
     pub population: PopulationPlan,
@@ -193,9 +193,8 @@ pub struct ClassPlan {
     pub stop_at: Option<Span>,
     /// Each flow's own access links, if it has any.
     pub access: Option<Access>,
-    /// For connections with their own delays: whether delay stages represent those of clients, and
-    /// whether they represent those of servers. Delays that no stage represents lie on access
-    /// links.
+    /// For connections with their own delays: whether delay stages represent the clients' delays, and whether
+    /// they represent the servers'. Delays that no stage represents lie on access links.
     pub placed: [bool; 2],
     /// Loss probability of a flow's data packets on its sender's access link.
     pub access_loss: f64,
@@ -224,7 +223,7 @@ pub enum PopulationPlan {
     Cloud(CloudPlan),
     /// Each flow is a user who fetches pages of this kind and thinks before fetching the next.
     Pages(Arc<PagePlan>),
-    /// Each flow is such a user, but with one request at a time on each connection.
+    /// Each flow is a user who fetches pages with one request at a time on each connection.
     Browsers(Arc<BrowserPlan>),
 }
 
@@ -254,7 +253,7 @@ pub struct CloudPlan {
 }
 
 impl ClassPlan {
-    /// The port of servers in classes that give none.
+    /// The server port of classes that do not give one.
     pub const PORT: u16 = 5001;
 
     /// Returns whether the users of the class fetch pages.
@@ -312,7 +311,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Returns the number of links: one per direction at each end.
+    /// Returns the number of links: one per direction at each end that has them.
     pub fn links(&self) -> u64 {
         2 * self.ends.iter().filter(|end| **end).count() as u64
     }
@@ -457,13 +456,13 @@ pub struct DelayPlan {
     pub directions: [bool; 2],
     /// The place of the stage on the path of packets.
     pub place: StagePlace,
-    /// The constant delay of each flow and direction.
+    /// The constant delay for each flow and direction.
     pub delay: StageDelay,
     /// The largest additional delay that a packet can draw.
     pub jitter: Span,
-    /// The loss probability of each flow and direction.
+    /// The loss probability for each flow and direction.
     pub loss: Distribution<Probability>,
-    /// The rate of each flow and direction, if it is limited.
+    /// The rate for each flow and direction, if it is limited.
     pub rate: Option<Distribution<Rate>>,
 }
 
@@ -498,7 +497,7 @@ pub enum StagePlace {
     Router(usize),
 }
 
-/// What to record, and how often; zero means never.
+/// What to record, and how often; an interval of zero means never.
 #[derive(Clone, Debug)]
 pub struct RecordPlan {
     /// Interval of queue and law samples.

@@ -156,7 +156,7 @@ pub struct ClassJson {
     pub count: u64,
     /// Links from sender to receiver, in order.
     pub path: Vec<String>,
-    /// Links back, in order.
+    /// Links from receiver to sender, in order.
     pub return_path: Vec<String>,
     /// When each flow starts; `null` if the workload's file gives the starts.
     pub start_ns: Option<DistributionJson<u64>>,
@@ -489,7 +489,7 @@ pub struct DelayJson {
     /// The router of the stage, if it is in one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub router: Option<String>,
-    /// The constant delay of each flow and direction, unless `delay_of` gives it.
+    /// The constant delay for each flow and direction, unless `delay_of` gives it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<DistributionJson<u64>>,
     /// The end of the connection whose delay the stage represents.
@@ -497,9 +497,9 @@ pub struct DelayJson {
     pub delay_of: Option<HostDelayJson>,
     /// The largest additional delay of a single packet.
     pub jitter_ns: u64,
-    /// The loss probability of each flow and direction.
+    /// The loss probability for each flow and direction.
     pub loss: DistributionJson<f64>,
-    /// The rate of each flow and direction; `null` means unlimited.
+    /// The rate for each flow and direction; `null` means unlimited.
     pub rate_bps: Option<DistributionJson<u64>>,
 }
 
@@ -535,7 +535,7 @@ pub enum StagePlaceJson {
     Router,
 }
 
-/// The recorded tables and their intervals; zero means never.
+/// The recorded tables and their intervals; an interval of zero means never.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct RecordJson {
@@ -903,7 +903,7 @@ fn sessions_json(sessions: &Sessions, population: &PopulationPlan, tcp: TcpJson)
         }
         Sessions::Web => {
             let PopulationPlan::Cloud(cloud) = population else {
-                unreachable!("only a cloud opens connections that a cloud fills")
+                unreachable!("only a cloud opens connections whose exchanges a cloud draws")
             };
             WorkloadJson::Packmime {
                 rate_per_s: cloud.per_s,
@@ -1029,7 +1029,7 @@ fn distribution<Q: Copy, T>(of: &Distribution<Q>, number: impl Fn(Q) -> T) -> Di
     }
 }
 
-/// Writes JSON with sorted keys, whatever map `serde_json` was built with, and without spaces.
+/// Writes JSON without spaces and with sorted keys, whichever map `serde_json` was built with.
 fn write_canonical(value: &Json, out: &mut Vec<u8>) {
     match value {
         Json::Object(map) => {

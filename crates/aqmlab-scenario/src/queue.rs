@@ -22,7 +22,7 @@ use crate::tree::{Node, Table, Tree};
 
 const RTT_RULE: &str = "mean of `rtt` plus delay stages over the TCP classes that cross the link (over all classes if \
                         none is TCP), weighted by their numbers of flows";
-/// The buffer that a queue has by default if there is no round-trip time.
+/// The default buffer of a queue if the round-trip time is unknown.
 const UNWRITTEN_LIMIT: Size = Size::Packets(Packets::new(1000));
 const PACKET_RULE: &str =
     "mean packet size of the classes that cross the link, weighted by their numbers of flows";
@@ -260,8 +260,8 @@ fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPl
         |class: &&usize| by_traffic && rest.is_none() && !all.iter().any(|named| named.contains(class));
     if let Some(lost) = coming.iter().find(lost) {
         let message = format!(
-            "no class takes the packets of \"{}\", which cross the link; name it in the `traffic` of a \
-             class, or add a class without `traffic` for the rest",
+            "no class takes the packets of \"{}\", which cross the link; name this traffic in the \
+             `traffic` of a class, or add a class without `traffic` for the rest",
             classes[*lost].name
         );
         return Some(ParamError::new("class", message));

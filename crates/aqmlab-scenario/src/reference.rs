@@ -1,4 +1,4 @@
-//! The reference of the language in Markdown, from the same tables as the parser.
+//! The language reference in Markdown, from the same tables as the parser.
 
 use std::fmt::Write;
 

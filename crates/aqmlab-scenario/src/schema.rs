@@ -10,8 +10,8 @@ use crate::kind;
 use crate::language::{ARM, CASE, FILE, HOP, ZIP};
 
 /// Returns the JSON Schema (2020-12) of a scenario file, made from the same tables as the parser. It covers
-/// keys, types and keywords. Only [`crate::parse`] checks conditions on several values (`min_th` above
-/// `max_th`, no path).
+/// keys, types and keywords. Only [`crate::parse`] checks conditions on several values, such as `min_th` above
+/// `max_th`, or nodes without a path between them.
 pub fn schema() -> Json {
     let mut root = object(FILE.iter(), None);
     let own = root.as_object_mut().expect("an object schema is an object");
@@ -223,9 +223,8 @@ fn alias_schema(alias: &Alias, ours: &Json) -> Json {
     json!({ "anyOf": [ours, theirs] })
 }
 
-/// Returns the schema of an array of tables. Each contains these keys, and dotted paths (quoted or
-/// not) with values that `at_paths` admits. The accepted values of a path are known only after
-/// substitution.
+/// Returns the schema of an array of tables. Each table contains these keys, and dotted paths (quoted or not)
+/// with values that `at_paths` admits. The accepted values of a path are known only after substitution.
 fn with_paths(fields: &'static [Field], at_paths: &Json) -> Json {
     let mut table = object(fields.iter(), None);
     let own = table.as_object_mut().expect("an object schema is an object");

@@ -141,7 +141,7 @@ impl JsonSchema for TcpJson {
 }
 
 fn disciplines(generator: &mut SchemaGenerator, context: Option<Schema>) -> Schema {
-    // Only a link's queue can be a kernel's, and only such a queue has a context.
+    // Only the queue of a link can be a kernel's, and only the queue of a link has a context.
     let kernels = context.is_some().then_some(&TC_INFO);
     let one = |info: &aqmlab_qdisc::Info| {
         let mut properties = Map::new();
@@ -165,7 +165,8 @@ fn table(generator: &mut SchemaGenerator, params: &'static [Param]) -> Schema {
             schema["description"] = json!(description);
             properties.insert(with_unit(param.name, unit), schema);
         }
-        // A parameter that may be nothing or automatic can be `null`, under its name without a unit.
+        // A parameter that may have no value, or an automatic one, can be `null`, under its name
+        // without a unit.
         if matches!(param.default, Default::Nothing(_) | Default::Auto(_)) {
             let nothing = json!({ "type": "null", "description": description });
             let of_unit = properties.remove(param.name);

@@ -29,11 +29,11 @@ pub(crate) struct LinkDraft<'n> {
     pub(crate) delay: Span,
     pub(crate) overhead: Bytes,
     pub(crate) faults: Faults,
-    /// The queue as the file gives it, if it does.
+    /// The queue as the file gives it, if the file gives one.
     pub(crate) queue: Option<&'n Node>,
     /// The queue's path in parameters and messages.
     pub(crate) queue_path: String,
-    /// The place for messages if the queue is not written.
+    /// The place to report in messages if the queue is not written.
     pub(crate) at: At,
 }
 
@@ -139,7 +139,8 @@ impl Pass<'_, '_> {
         let mut others = vec!["kind"];
         for entry in section.table.entries.iter().filter(|e| number(&e.key).is_some()) {
             others.push(&entry.key);
-            // If `hops` itself is wrong, tables of hops that may not exist are not reported as well.
+            // If `hops` itself is wrong, it is unknown which hops exist, so their tables are not reported as
+            // well.
             let there = number(&entry.key).is_some_and(|n| n >= 1 && hops.is_none_or(|most| n <= most));
             if let (Some(hops), false) = (hops, there) {
                 let message =
@@ -150,9 +151,8 @@ impl Pass<'_, '_> {
         self.check_keys(section.table, &section.path, &section.fields, &others);
     }
 
-    /// Returns both directions of a link that `section` describes, overridden by a hop's own
-    /// section. If the rate or the delay is wrong, a substitute allows the rest of the file to be
-    /// checked.
+    /// Returns both directions of a link that `section` describes; a hop's own section overrides it. If the
+    /// rate or the delay is wrong, a substitute allows the rest of the file to be checked.
     fn both_directions<'n>(
         &mut self,
         at: &Place<'_, 'n>,
@@ -262,7 +262,7 @@ impl Pass<'_, '_> {
         Some(Network { nodes, links, access: access?, ends: None })
     }
 
-    /// Adds both directions of a `[[link]]`, or its only direction if it has one.
+    /// Adds both directions of a `[[link]]`, or only the forward direction of a one-way link.
     fn graph_link<'n>(&mut self, own: &Section<'n>, nodes: &[String]) -> Option<Vec<LinkDraft<'n>>> {
         let (from, to) = (self.node_at(own, "from", nodes), self.node_at(own, "to", nodes));
         let given = self.name(own, "name");

@@ -291,9 +291,9 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns the access links: an outer `None` is a mistake, an inner `None` means that there are
-    /// none. Where connections have delays of their own, `own_delays` is the mean of their
-    /// contributions to the round-trip time.
+    /// Returns the access links: an outer `None` means a mistake, an inner `None` means that there are none.
+    /// Where connections have delays of their own, `own_delays` is the mean of their contributions to the
+    /// round-trip time.
     fn class_access(
         &mut self,
         section: &Section<'_>,
@@ -495,7 +495,8 @@ fn propagation(network: &Network<'_>, there: &[usize], back: &[usize]) -> Span {
     there.iter().chain(back).fold(Span::ZERO, |sum, &l| sum + network.links[l].delay)
 }
 
-/// Returns a rate at which the access link is never the bottleneck of a flow with an even share of the path.
+/// Returns a rate at which the access link is never the bottleneck for a flow that gets an equal share of the
+/// path's rate.
 fn ten_times(rate: Rate) -> Rate {
     let aqmlab_params::Kind::Rate { max, .. } = RATE else { unreachable!("a rate is a rate") };
     Rate::bps(rate.as_bps().saturating_mul(10)).min(max)

@@ -7,8 +7,8 @@ use aqmlab_units::{Instant, Span};
 use crate::draws::FlowSource;
 use crate::plan::{ClassPlan, PopulationPlan, Sessions, Workload};
 
-/// Largest number of connections that are held in memory together with the resulting file: about 300 bytes
-/// each.
+/// Largest number of connections. All of them are held in memory together with the resulting file, about 300
+/// bytes each.
 const MOST_CONNECTIONS: usize = 10_000_000;
 
 /// A connection and the actions of its two ends that do not depend on the network.

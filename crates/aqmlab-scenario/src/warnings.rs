@@ -34,7 +34,8 @@ fn late_starts(plan: &Plan, all: &mut Vec<String>) {
     }
 }
 
-/// Returns the latest start that the file names; for an exponential distribution, its mean.
+/// Returns the latest start in a uniform, spread or listed distribution; for any other, such as an
+/// exponential one, its mean.
 fn latest(start: &Distribution) -> Span {
     match start {
         Distribution::Uniform { high, .. } | Distribution::Spread { high, .. } => *high,

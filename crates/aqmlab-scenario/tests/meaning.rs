@@ -53,8 +53,8 @@ fn the_way_back_can_differ() {
     );
     assert_eq!(reverse.queue.get("limit").map(ToString::to_string), Some("9p".into()));
     assert_eq!((&reverse.faults.drop, plan.links[0].faults.drop.len()), (&vec![2, 9], 0));
-    // The access rate is ten times the slower of the two directions; the path takes 10 ms forward
-    // and 30 ms back.
+    // The access rate is ten times the rate of the slower direction; the path takes 10 ms forward and 30 ms
+    // back.
     let Some(Access { rate, rtt, .. }) = &plan.classes[0].access else { panic!("there are access links") };
     assert_eq!((*rate, rtt), (Rate::mbit(10), &Distribution::Constant(Span::ms(40))));
 }
@@ -333,7 +333,8 @@ fn automatic_parameters_count_data_whichever_way_it_flows() {
     assert_eq!((back.flows, back.mean_packet.get()), (Some(12), users));
 }
 
-/// A class of a port that classifies its packets lists ports of traffic, and a traffic class has one port.
+/// A queue with classes can classify packets by port: each of its classes lists ports, and each traffic class
+/// has one port.
 #[test]
 fn a_classifier_by_port_takes_the_traffic_with_that_port() {
     let text = |ports: &str| {

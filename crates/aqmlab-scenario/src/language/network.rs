@@ -6,7 +6,7 @@ use aqmlab_units::Span;
 use super::quantity::{CHANCES, DELAY, MOST_LINKS_OF_A_PATH, OVERHEAD, RATE, RATES, TIMES};
 use crate::field::{Field, Form, Variant, default, required, ruled};
 
-/// The key of a queue that names its discipline.
+/// The key that names the discipline of a queue.
 pub(crate) const QUEUE_KIND: &str = "kind";
 
 /// The discipline that a link has if the file gives no queue for it.
@@ -125,7 +125,7 @@ pub const DELAY_RULE: &[Field] = &[
         "direction",
         Form::One(Kind::Choice(DIRECTIONS)),
         Default::Choice("both"),
-        "the direction of the packets: to the end that accepts the connection, back, or both",
+        "the direction of the packets: to the end that accepts the connection, to the other end, or both",
     ),
     ruled(
         "at",

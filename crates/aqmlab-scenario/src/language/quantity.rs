@@ -17,7 +17,7 @@ pub(crate) const RATE: Kind = Kind::Rate { min: Rate::kbit(1), max: Rate::gbit(1
 pub(super) const OVERHEAD: Kind = Kind::Bytes { min: 0, max: 1000 };
 pub(super) const TRANSFER: Kind = Kind::Bytes { min: 1, max: 1 << 50 };
 const CHANCE: Kind = Kind::Number { min: 0.0, max: 1.0 };
-/// Sizes of UDP packets: from an IP header and a UDP header alone to the most that IPv4 can carry.
+/// Sizes of UDP packets: from an IP header and a UDP header alone to the largest IPv4 packet.
 pub(crate) const PACKET: Kind = Kind::Bytes { min: 28, max: 65_535 };
 /// Intervals between samples. Below a microsecond, there would be more to record than to simulate.
 pub(super) const INTERVAL: Kind = Kind::Span { min: Span::ZERO, max: YEAR };
@@ -100,8 +100,8 @@ pub(super) const RATES: Drawn = Drawn {
     forms: &["uniform", "spread", "list", "empirical"],
 };
 
-/// Largest number of links on one path: the time to live of an IP packet is one octet (RFC 791, section 3.1), and
-/// access links need some of it.
+/// Largest number of links on one path: the time-to-live field of an IP packet is one octet (RFC 791, section
+/// 3.1), and access links use up part of its range.
 pub(crate) const MOST_LINKS_OF_A_PATH: usize = 250;
 
 /// Largest size of a buffer. Unused room costs nothing, but no sum of sizes may overflow.

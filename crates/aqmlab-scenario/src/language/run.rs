@@ -46,7 +46,12 @@ pub const COMPLETED: &[Field] = &[
 /// The keys of `condition` in `[stop]`: the queue, and one of the quantities.
 pub const CONDITION: &[Field] = &[
     required("queue", Form::Name, "the link whose queue is observed"),
-    ruled("arrivals", Form::One(COUNT), "not counted", "packets that arrived since the end of the warm-up"),
+    ruled(
+        "arrivals",
+        Form::One(COUNT),
+        "not counted",
+        "packets that have arrived since the end of the warm-up",
+    ),
     ruled(
         "drops",
         Form::One(COUNT),

@@ -130,7 +130,7 @@ impl Reader<'_, '_> {
         Some(Values { axis: Axis { short: name.clone(), name, keys, labels }, changes: all })
     }
 
-    /// Returns the labels that are written, or those of the first key.
+    /// Returns the labels that are written or, if none are, the labels of the first key's values.
     fn zip_labels(&mut self, table: &Table, name: &str, first: &Change, count: usize) -> Option<Vec<String>> {
         let path = format!("sweep.{name}");
         let (items, written) = match table.get("labels") {

@@ -10,7 +10,8 @@ use crate::toml_text;
 use crate::tree::{Entry, Node, Table, Tree};
 
 impl Sweep<'_> {
-    /// Returns the case with this number, below [`Sweep::cases`], without creating any other case.
+    /// Returns the case with this number, which must be below [`Sweep::cases`], without creating
+    /// any other case.
     ///
     /// # Errors
     /// The errors that this combination of values causes.

@@ -48,7 +48,7 @@ pub struct Case {
     /// The name of each axis, with the label that the case has on it.
     pub settings: Vec<(String, String)>,
     /// The text of a scenario for this case alone, with all arms but without sweep and claims.
-    /// Parsing it gives the same plans.
+    /// Parsing this text gives the same plans as the case.
     pub text: String,
     /// The case's plans, with its own warnings.
     pub experiment: Experiment,

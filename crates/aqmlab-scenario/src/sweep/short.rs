@@ -28,7 +28,7 @@ pub(crate) fn shorts(axes: &[&Axis]) -> Vec<String> {
         .collect()
 }
 
-/// Returns the axes that `name` may mean: the one with this name, or all that end in it.
+/// Returns the axes that `name` may mean: the one with this name, or all whose names end in it.
 pub(crate) fn meant<'a>(name: &str, axes: &[&'a Axis]) -> Vec<&'a Axis> {
     match axes.iter().find(|axis| axis.name == name) {
         Some(axis) => vec![axis],

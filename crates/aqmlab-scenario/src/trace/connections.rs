@@ -31,13 +31,13 @@ pub(super) struct Connections {
 pub(super) struct Reader<'w> {
     wanted: Option<&'w str>,
     read: Connections,
-    /// The progress of the connection vectors, for each class that has rows.
+    /// The progress in reading the connection vectors of each class that has rows.
     classes: BTreeMap<Option<String>, Place>,
     /// The class of the previous row.
     last: Option<String>,
 }
 
-/// The progress of the connection vectors of a class.
+/// The progress in reading the connection vectors of a class.
 #[derive(Default)]
 struct Place {
     connections: u64,

@@ -10,7 +10,7 @@ use super::row::Cell;
 
 /// The source of the files that a scenario names.
 pub trait Files: Send + Sync {
-    /// Returns the contents of the file at `path`, which is relative to the scenario's own.
+    /// Returns the contents of the file at `path`, which is relative to the folder of the scenario.
     ///
     /// # Errors
     /// If the file cannot be read.

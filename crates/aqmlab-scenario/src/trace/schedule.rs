@@ -20,11 +20,11 @@ const ECN: &str = "ecn";
 const FLOW: &str = "flow";
 const NAMES: Names = Names { all: &["time_s", "time_ns", SIZE, ECN, FLOW], wanted: WANTED };
 
-/// From an IPv4 header and a UDP header alone to the most that IPv4 can carry, as for every other
-/// datagram in a scenario.
+/// From an IPv4 header and a UDP header alone to the largest IPv4 packet, as for every other datagram in a
+/// scenario.
 const SIZES: (u64, u64) = (28, 65_535);
-/// Largest number of a flow. Real hosts support far fewer flows per class, and a flow without packets is
-/// refused anyway.
+/// Largest flow number. Real hosts support far fewer flows per class, and a flow without packets is refused
+/// anyway.
 const MOST_FLOWS: u64 = u32::MAX as u64;
 
 /// The words for ECN fields, each at the index of its code point (RFC 3168, section 5).
@@ -41,8 +41,8 @@ pub(crate) fn ecn_word(ecn: Ecn) -> &'static str {
     WORDS[ecn as usize].0
 }
 
-/// Packets as a file lists them: by flow, and within a flow in the order in which they leave. They
-/// take twelve bytes per packet.
+/// Packets as a file lists them: by flow, and within a flow in the order in which they leave. The list takes
+/// twelve bytes per packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Schedule {
     /// The file as the scenario names it.

@@ -41,7 +41,7 @@ pub(super) fn read(file: &str, content: &[u8]) -> Result<Connections, String> {
     if read.list.is_empty() {
         return Err(format!("the trace `{file}` has no connections; {WANTED}"));
     }
-    // If all delays are zero, the file gives none, and the scenario defines them.
+    // If all delays are zero, the file counts as giving none, and the scenario defines them.
     if read.delays.iter().flatten().all(|delay| delay.is_zero()) {
         read.delays.clear();
     }
