@@ -24,7 +24,7 @@ CONFIDENCE = 0.95
 PASSES = 3
 """Largest number of rounds over the settings that matter."""
 FINALISTS = 8
-"""Number of readings that receive more seeds in the first round."""
+"""Number of readings that enter the first round of successive halving, in which they receive additional seeds."""
 _SCREENING, _SEARCH, _HALVING, _PROFILE = 0.4, 0.7, 0.8, 1.0
 """Largest share of the budget that may be spent by the end of each stage."""
 
@@ -274,7 +274,7 @@ class Search:
         return self._current != before
 
     def _halve(self) -> None:
-        """Keep the better half of the finalists and double their seeds, until these have all seeds.
+        """Keep the better half of the finalists and double their seeds, until the finalists have all seeds.
 
         They are compared on seeds that were not used to select the finalists, which removes any advantage by
         chance.
