@@ -69,16 +69,10 @@ class Found:
         Number of readings screened, and whether the design was folded over; ``None`` without
         screening.
     effects
-        Effect of each candidate except the first of each setting, averaged over the others; empty
-        without screening.
-    tried
-        Errors of every evaluated reading, seed by seed; ``None`` if it cannot be run.
-    beside
-        The comparison for each setting and candidate.
-    profile_seeds
-        The range of seeds of ``beside``.
-    ended
-        The stage in which the budget ended; empty if the budget sufficed.
+        Effect of each candidate except the first of each setting, averaged over the other settings; empty
+        without screening. tried Errors of every evaluated reading, seed by seed; ``None`` if it cannot be
+        run. beside The comparison for each setting and candidate. profile_seeds The range of seeds of
+        ``beside``. ended The stage in which the budget ended; empty if the budget sufficed.
     """
 
     inferred: Row
@@ -325,7 +319,7 @@ class Search:
 def expected_seeds(levels: Sequence[int], seeds: int, final_seeds: int, seed: int) -> int:
     """Return roughly how many seeds all stages evaluate, if the budget suffices.
 
-    The search is counted as one round over all settings, although it may take less than one, or two.
+    The search is counted as one round over all settings, although it may take less than one round, or two.
     """
     others = sum(levels) - len(levels)
     found = seeds * (len(screening_rows(levels, folded=True, seed=seed)) + others + 1 + others)
