@@ -24,7 +24,7 @@ CONFIDENCE = 0.95
 PASSES = 3
 """Largest number of rounds over the settings that matter."""
 FINALISTS = 8
-"""Number of readings that enter the first round of successive halving, in which they receive additional seeds."""
+"""Number of readings that enter the first round of successive halving, in which they get more seeds."""
 _SCREENING, _SEARCH, _HALVING, _PROFILE = 0.4, 0.7, 0.8, 1.0
 """Largest share of the budget that may be spent by the end of each stage."""
 
@@ -69,10 +69,16 @@ class Found:
         Number of readings screened, and whether the design was folded over; ``None`` without
         screening.
     effects
-        Effect of each candidate except the first of each setting, averaged over the other settings; empty
-        without screening. tried Errors of every evaluated reading, seed by seed; ``None`` if it cannot be
-        run. beside The comparison for each setting and candidate. profile_seeds The range of seeds of
-        ``beside``. ended The stage in which the budget ended; empty if the budget sufficed.
+        Effect of each candidate except the first of each setting, averaged over the other settings;
+        empty without screening.
+    tried
+        Errors of every evaluated reading, seed by seed; ``None`` if it cannot be run.
+    beside
+        The comparison for each setting and candidate.
+    profile_seeds
+        The range of seeds of ``beside``.
+    ended
+        The stage in which the budget ended; empty if the budget sufficed.
     """
 
     inferred: Row
