@@ -219,7 +219,7 @@ def _candidates_table(content: Content) -> list[str]:
         [
             "setting",
             "candidate",
-            "error with it in the inferred",
+            "error with it in the inferred reading",
             "difference",
             "best seen",
             "effect (screening)",
@@ -249,7 +249,7 @@ def _effect_text(effect: Content | None) -> str:
 
 def _items_table(content: Content, part: str) -> list[str]:
     of_findings = content["of"] == "findings"
-    what = "so in a share of seeds" if of_findings else "ours"
+    what = "share of seeds in which it is true" if of_findings else "ours"
     rows = [
         [
             "",
