@@ -307,7 +307,7 @@ def test_the_true_candidate_is_found_and_the_others_say_nothing(tmp_path, monkey
     assert parts["fit"]["fixed"]["mean"] == pytest.approx(0.409, abs=0.01)
     assert parts["test"]["inferred"]["mean"] < 0.02
     assert conclusion(content) == (
-        "Inferred: rate: 3 Mbit/s. The part that was not seen follows: its error falls as well."
+        "Inferred: rate: 3 Mbit/s. The part that the search has not seen improves as well: its error falls."
     )
 
 
