@@ -63,10 +63,10 @@ def multiverse_markdown(table: MultiverseTable, made: Mapping[str, str]) -> str:
 
 
 def _thinned(paper: Paper) -> str:
-    """Return the parts of the experiments that the multiverse omits."""
+    """Return the number of seeds and the labels that the multiverse keeps."""
     thinned = paper.multiverse.thinned
     seeds = f"{thinned.runs} seeds per cell" if thinned.runs else "all seeds"
-    kept = "; ".join(f"of {axis}: {', '.join(labels)}" for axis, labels in thinned.keep.items())
+    kept = "; ".join(f"only {', '.join(labels)} of {axis}" for axis, labels in thinned.keep.items())
     return f"{seeds}{f', {kept}' if kept else ''}"
 
 
