@@ -177,8 +177,8 @@ FIT, TEST = 'fit = { table = "I", columns = ["one"] }', 'test = { table = "I", c
             "table I, all, one is in `fit` and in `test`; what is tested must",
         ),
         (f'{FIT}\ntest = {{ findings = ["F1"] }}', "must both consist of cells, or both of findings"),
-        (FIT, "`test` must be { table = ... }, { findings = [...] }, or a list of such"),
-        (f"fit = 3\n{TEST}", "`fit` must be { table = ... }, { findings = [...] }, or a list of such"),
+        (FIT, "`test` must be { table = ... }, { findings = [...] }, or a list of these"),
+        (f"fit = 3\n{TEST}", "`fit` must be { table = ... }, { findings = [...] }, or a list of these"),
         (f"fit = []\n{TEST}", "`fit` must be { table = ... }"),
         (f'fit = {{ table = "II" }}\n{TEST}', "fit 1: there is no table `II`"),
         (

@@ -57,7 +57,8 @@ def multiverse_markdown(table: MultiverseTable, made: Mapping[str, str]) -> str:
         shares = " | ".join(f"{table.share(i, status):.0%}" for status in STATUSES)
         fixed = table.status(table.universes[0], i)
         lines.append(f"| {finding.name} | {finding.strength} | {shares} | {fixed} |")
-    lines += ["", "| reading | known as | firm findings that hold | verdicts that change |", "|---|---|---|---|"]
+    lines += ["", "| reading | known as | firm findings that hold | verdicts that change |"]
+    lines += ["|---|---|---|---|"]
     lines += [_universe_row(table, universe, firm) for universe in table.universes]
     return "\n".join(lines) + "\n"
 
