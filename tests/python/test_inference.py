@@ -177,8 +177,8 @@ FIT, TEST = 'fit = { table = "I", columns = ["one"] }', 'test = { table = "I", c
             "table I, all, one is in `fit` and in `test`; what is tested must",
         ),
         (f'{FIT}\ntest = {{ findings = ["F1"] }}', "must both consist of cells, or both of findings"),
-        (FIT, "`test` must be { table = ... }, { findings = [...] }, or a list of such"),
-        (f"fit = 3\n{TEST}", "`fit` must be { table = ... }, { findings = [...] }, or a list of such"),
+        (FIT, "`test` must be { table = ... }, { findings = [...] }, or a list of these"),
+        (f"fit = 3\n{TEST}", "`fit` must be { table = ... }, { findings = [...] }, or a list of these"),
         (f"fit = []\n{TEST}", "`fit` must be { table = ... }"),
         (f'fit = {{ table = "II" }}\n{TEST}', "fit 1: there is no table `II`"),
         (
@@ -307,7 +307,7 @@ def test_the_true_candidate_is_found_and_the_others_say_nothing(tmp_path, monkey
     assert parts["fit"]["fixed"]["mean"] == pytest.approx(0.409, abs=0.01)
     assert parts["test"]["inferred"]["mean"] < 0.02
     assert conclusion(content) == (
-        "Inferred: rate: 3 Mbit/s. The part that was not seen follows: its error falls as well."
+        "Inferred: rate: 3 Mbit/s. The part that the search has not seen improves as well: its error falls."
     )
 
 

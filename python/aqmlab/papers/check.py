@@ -23,7 +23,8 @@ from aqmlab.papers.variants import Reading, variant
 def problems(paper: Paper) -> list[str]:
     """Describe the errors in a paper's folder; the result is empty if there are none.
 
-    Every candidate must change a plan and be runnable, and the chosen ones must change none.
+    Every candidate except the chosen ones must change a plan and be runnable; the chosen ones must
+    change none.
     Findings, tables, figures and the small versions must refer to existing parts of their
     experiments.
     """

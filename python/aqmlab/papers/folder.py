@@ -74,7 +74,7 @@ def find_paper(key: str) -> Paper:
     Raises
     ------
     UsageError
-        If the paper is unknown, with the nearest key, or if there are no papers.
+        If the paper is unknown (the message gives the nearest key), or if there are no papers.
     ScenarioError
         If the paper's folder is invalid.
     """

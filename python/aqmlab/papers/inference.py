@@ -179,8 +179,8 @@ def infer(  # noqa: PLR0913 (keyword arguments)
         A paper from :func:`aqmlab.papers.find_paper`.
     minutes, seeds
         The budget, and the seeds of each reading; as in the paper's folder if not given. The search ends
-        before the first reading that would exceed the budget. Earlier measurements count with the time that
-        was recorded for them.
+        before the first reading that would exceed the budget. Earlier measurements count with the time
+        recorded for them.
     store
         Where measured values are kept, from which an interrupted search is resumed.
     jobs, executor

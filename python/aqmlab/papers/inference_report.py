@@ -107,13 +107,13 @@ def conclusion(content: Content) -> str:
         return "No reading fits clearly better than the fixed one."
     seen, unseen = (_sign(content["parts"][part]["difference"]) for part in ("fit", "test"))
     words = {
-        -1: "follows: its error falls as well",
-        0: "does not follow: its error is the same within the noise, and the better fit may be chance",
+        -1: "improves as well: its error falls",
+        0: "does not improve: its error is the same within the noise, and the better fit may be chance",
         1: "**gets worse**: the better fit does not carry over",
     }
-    gain = "" if seen < 0 else " (with all seeds the fit itself is not clearly better)"
+    gain = "" if seen < 0 else " (with all seeds, the fit itself is not clearly better)"
     inferred = _reading_text(content["reading"])
-    return f"Inferred: {inferred}{gain}. The part that was not seen {words[unseen]}."
+    return f"Inferred: {inferred}{gain}. The part that the search has not seen {words[unseen]}."
 
 
 def _sign(difference: Content) -> int:
@@ -132,13 +132,12 @@ def _error_words(content: Content) -> str:
         )
     far = number(math.exp(FARTHEST["log"]), 2)
     words = {
-        "log": f"the absolute logarithm of the ratio to the published number, at most that of {far}",
+        "log": f"the absolute logarithm of the ratio to the published number, at most the logarithm of {far}",
         "relative": "the absolute difference from the published number, divided by that number, at most 1",
     }[content["distance"]]
     return (
         f"The error of a cell is {words}. The table has its mean over the cells, then over the seeds, with"
-        " the"
-        " 95 % interval. Values below a table's `both_below` count as `both_below`."
+        " the 95 % interval. Values below a table's `both_below` count as `both_below`."
     )
 
 
@@ -219,7 +218,7 @@ def _candidates_table(content: Content) -> list[str]:
         [
             "setting",
             "candidate",
-            "error with it in the inferred",
+            "error with it in the inferred reading",
             "difference",
             "best seen",
             "effect (screening)",
@@ -249,7 +248,7 @@ def _effect_text(effect: Content | None) -> str:
 
 def _items_table(content: Content, part: str) -> list[str]:
     of_findings = content["of"] == "findings"
-    what = "so in a share of seeds" if of_findings else "ours"
+    what = "share of seeds in which it is true" if of_findings else "ours"
     rows = [
         [
             "",

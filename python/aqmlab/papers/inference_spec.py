@@ -104,7 +104,7 @@ def _targets(
     content = entry.content.get(key)
     contents = [content] if isinstance(content, Mapping) else content
     if not isinstance(contents, list) or not contents or not all(isinstance(c, dict) for c in contents):
-        raise entry.error(f"`{key}` must be {{ table = ... }}, {{ findings = [...] }}, or a list of such")
+        raise entry.error(f"`{key}` must be {{ table = ... }}, {{ findings = [...] }}, or a list of these")
     for number, inner in enumerate(contents, 1):
         part = TomlTable(inner, f"{entry.place}: {key} {number}")
         part.only("table", "rows", "columns", "findings")

@@ -57,16 +57,17 @@ def multiverse_markdown(table: MultiverseTable, made: Mapping[str, str]) -> str:
         shares = " | ".join(f"{table.share(i, status):.0%}" for status in STATUSES)
         fixed = table.status(table.universes[0], i)
         lines.append(f"| {finding.name} | {finding.strength} | {shares} | {fixed} |")
-    lines += ["", "| reading | known as | firm findings that hold | changed by it |", "|---|---|---|---|"]
+    lines += ["", "| reading | known as | firm findings that hold | verdicts that change |"]
+    lines += ["|---|---|---|---|"]
     lines += [_universe_row(table, universe, firm) for universe in table.universes]
     return "\n".join(lines) + "\n"
 
 
 def _thinned(paper: Paper) -> str:
-    """Return the parts of the experiments that the multiverse omits."""
+    """Return the number of seeds and the labels that the multiverse keeps."""
     thinned = paper.multiverse.thinned
     seeds = f"{thinned.runs} seeds per cell" if thinned.runs else "all seeds"
-    kept = "; ".join(f"of {axis}: {', '.join(labels)}" for axis, labels in thinned.keep.items())
+    kept = "; ".join(f"only {', '.join(labels)} of {axis}" for axis, labels in thinned.keep.items())
     return f"{seeds}{f', {kept}' if kept else ''}"
 
 

@@ -24,7 +24,7 @@ CONFIDENCE = 0.95
 PASSES = 3
 """Largest number of rounds over the settings that matter."""
 FINALISTS = 8
-"""Number of readings that receive more seeds in the first round."""
+"""Number of readings that enter the first round of successive halving, in which they get more seeds."""
 _SCREENING, _SEARCH, _HALVING, _PROFILE = 0.4, 0.7, 0.8, 1.0
 """Largest share of the budget that may be spent by the end of each stage."""
 
@@ -69,8 +69,8 @@ class Found:
         Number of readings screened, and whether the design was folded over; ``None`` without
         screening.
     effects
-        Effect of each candidate except the first of each setting, averaged over the others; empty
-        without screening.
+        Effect of each candidate except the first of each setting, averaged over the other settings;
+        empty without screening.
     tried
         Errors of every evaluated reading, seed by seed; ``None`` if it cannot be run.
     beside
@@ -274,7 +274,7 @@ class Search:
         return self._current != before
 
     def _halve(self) -> None:
-        """Keep the better half of the finalists and double their seeds, until these have all seeds.
+        """Keep the better half of the finalists and double their seeds, until the finalists have all seeds.
 
         They are compared on seeds that were not used to select the finalists, which removes any advantage by
         chance.
@@ -325,7 +325,7 @@ class Search:
 def expected_seeds(levels: Sequence[int], seeds: int, final_seeds: int, seed: int) -> int:
     """Return roughly how many seeds all stages evaluate, if the budget suffices.
 
-    The search is counted as one round over all settings, although it may take less than one, or two.
+    The search is counted as one round over all settings, although it may take less than one round, or two.
     """
     others = sum(levels) - len(levels)
     found = seeds * (len(screening_rows(levels, folded=True, seed=seed)) + others + 1 + others)

@@ -143,9 +143,9 @@ def cell_expression(
 ) -> tuple[str, dict[str, str]]:
     """Return the query of a cell: the expression, and the labels that apply to the whole expression.
 
-    Entries of row and column are substituted where the text names them; the others, except ``label``, apply
-    as labels. In ``{row.{column.aqm}}``, the column names the entry of the row; entries of such a row apply
-    nowhere else.
+    Entries of row and column are substituted where the expression names them; the other entries, except
+    ``label``, apply as labels. In ``{row.{column.aqm}}``, the column names the entry of the row; entries of
+    such a row apply nowhere else.
 
     Raises
     ------

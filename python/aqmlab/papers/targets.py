@@ -26,7 +26,7 @@ from aqmlab.papers.tables import cell_expression
 FARTHEST = {"log": math.log(10.0), "relative": 1.0}
 """Largest error of a cell, by distance: a factor of ten, or a difference as large as the published number."""
 _SO, _NOT, _UNKNOWN = 0.0, 1.0, 0.5
-"""The error of a finding in one seed."""
+"""The error of a finding for one seed: if it holds, if it does not, and if that is unknown."""
 
 Measured = Mapping[str, MetricValues]
 """Measured values, by file of the experiment."""

@@ -17,9 +17,9 @@ Reading = Mapping[str, str]
 def variant(paper: Paper, experiment: PaperExperiment, reading: Reading, thinned: Thinned) -> str:
     """The scenario of an experiment under a reading, made smaller.
 
-    Candidates change the same keys as arms: they are added to every arm, after its own keys, or to the file
-    if it has no arms. A swept key is changed in its axis, one value per label; the labels stay. A class of
-    traffic that the file lacks is added. If nothing is changed, the text is the file's own.
+    Candidates change the same keys as arms do: their keys are added to every arm, after its own keys, or to
+    the file if it has no arms. A swept key is changed in its axis, one value per label; the labels stay. A
+    class of traffic that the file lacks is added. If nothing is changed, the text is the file's own.
 
     Raises
     ------
