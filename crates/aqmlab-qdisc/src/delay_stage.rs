@@ -15,7 +15,7 @@ use crate::{Backlog, Cause, Observer, Packet, Passage, Pipe, Reason};
 ///
 /// Packets in the same pipe leave in the order in which they arrived. Packets in different pipes leave in the
 /// order of their due times; if two are due at the same time, the one in the pipe with the lower number
-/// leaves first. The order therefore never depends on which of two packets in different pipes arrived first.
+/// leaves first. Such a tie is therefore never decided by which of the two packets arrived first.
 /// Packets lost in a pipe are reported as [`Reason::Injected`]. Packets beyond the cap are reported as
 /// [`Reason::Overflow`] and counted separately.
 pub struct DelayStage<P, Rule> {

@@ -392,7 +392,6 @@ fn a_port_with_one_class_decides_as_its_queue_does_alone() {
     }
 }
 
-/// Returns the class of a packet.
 #[test]
 fn packets_are_told_apart_by_traffic_class_code_point_or_port() {
     let taken = |field: &'static str, value: Value, pkt: Pkt| {

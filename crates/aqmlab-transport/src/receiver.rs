@@ -183,8 +183,8 @@ impl Receiver {
         !self.finished && end > self.next && from < self.next + u64::from(profile.receive_window)
     }
 
-    /// RFC 5681, 4.2: acknowledges every second segment at once, and any other after the delay.
-    /// `len` bytes are new.
+    /// RFC 5681, 4.2: acknowledges every second segment at once, and any other after the delay at
+    /// the latest. `len` bytes are new.
     fn delay_ack(&mut self, now: Instant, len: u32, troubles: &Troubles, profile: &Profile) {
         if profile.ack_rules {
             self.delay_ack_by_rules(now, len, troubles, profile);

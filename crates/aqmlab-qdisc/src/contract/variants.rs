@@ -20,7 +20,8 @@ pub struct Variant {
     pub settings: Settings,
 }
 
-/// Returns a variant for each of a discipline's sample settings, and for every preset with and without ECN.
+/// Returns a variant for every preset with and without ECN (or, if there are no presets, one for the
+/// defaults), based on the first of a discipline's samples, and a variant for each of the other samples.
 pub fn presets(info: &Info) -> Vec<Variant> {
     let mut samples = (info.samples)().into_iter();
     let Some((_, first)) = samples.next() else { return Vec::new() };

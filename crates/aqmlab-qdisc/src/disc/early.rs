@@ -163,7 +163,7 @@ impl<P: Packet, L: EarlyLaw> Early<P, L> {
         self.fifo.push(pkt);
     }
 
-    /// Drops `pkt` or, in its place, the law's victim; then queues `pkt`, marked if the law chose it.
+    /// Drops `pkt`, or drops the law's victim in its place and queues `pkt`, marked if the law chose it.
     #[cold]
     fn overflow(&mut self, now: Instant, mut pkt: P, notice: Option<Notice>, obs: &mut dyn Observer<P>) {
         self.law.on_overflow(now);

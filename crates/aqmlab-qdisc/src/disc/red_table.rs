@@ -158,8 +158,9 @@ pub(super) const ECN_REGION: Param = Param {
     default: Default::Choice("rfc3168"),
     aliases: &[],
     source: "RFC 3168, section 7; ns-2.35 use_mark_p_; Feng 1999; Linux without harddrop",
-    help: "where marks replace drops: `rfc3168` below max_th; `ns2_mark_p` where pb < mark_p (and it never \
-           forces notices); `feng` and `linux`, which agree here, everywhere except at overflow",
+    help: "where marks replace drops: `rfc3168` below max_th; `ns2_mark_p` where pb < mark_p (with counting \
+           `ns2`, no notice is then forced); `feng` and `linux`, which agree here, everywhere except at \
+           overflow",
 };
 
 pub(super) const MARK_P: Param = Param {

@@ -216,8 +216,8 @@ impl CodelLaw {
         self.dropping
     }
 
-    /// Returns the number of packets chosen in this dropping state, plus the count with which it began;
-    /// outside the dropping state, the count at the end of the last one.
+    /// Returns the count with which this dropping state began, plus the number of packets chosen since its
+    /// first one; outside the dropping state, the count at the end of the last one.
     pub const fn count(&self) -> u64 {
         self.count
     }
@@ -318,7 +318,8 @@ mod tests {
         assert_eq!(drops(&mut law, 390_000, 390_010), [390_000; 4]);
     }
 
-    /// If a drop leaves the queue empty, the dropping state ends, unless this was the first drop of the state.
+    /// If a drop leaves the queue empty, the dropping state ends, unless this was the first drop of the
+    /// state.
     #[test]
     fn an_empty_queue_ends_the_state_but_not_at_its_first_drop() {
         let mut law = CodelLaw::new(PARAMS);

@@ -27,9 +27,9 @@ pub enum EcnRegion {
     /// Notices while the average is below `max_th`. Above `max_th`, packets are dropped, even in the gentle
     /// region (RFC 3168, section 7).
     BelowMaxTh,
-    /// Notices whose probability before spacing is below this (ns-2.35 `mark_p_`). No notice is forced in
-    /// this mode: at averages at which every packet is chosen, notices are early and have probability 1
-    /// (`use_mark_p_`).
+    /// Notices whose probability before spacing is below this (ns-2.35 `mark_p_`). With [`Counting::Ns2`],
+    /// no notice is forced in this mode: at averages at which every packet is chosen, notices are early and
+    /// have probability 1 (`use_mark_p_`).
     BelowMarkP(f64),
     /// All notices: only an overflow drops ECN-capable packets (Feng 1999; Linux without
     /// `harddrop`).

@@ -89,7 +89,7 @@ pub struct PageEnded {
     pub number: u32,
     /// Number of its objects.
     pub objects: u32,
-    /// Whether a connection was opened for its document.
+    /// Whether a connection was opened for its first wave, to which its document belongs.
     pub opened_connection: bool,
     /// When its first connection was opened, or its document was requested on a connection that was
     /// already open.

@@ -42,7 +42,7 @@ pub(crate) struct Memory(Option<Box<Remembered>>);
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Remembered {
     now: Kept,
-    /// The state before the latest reduction, if that reduction may prove unnecessary.
+    /// The state before the latest reduction that may prove unnecessary.
     before: Kept,
     exit: Option<Exit>,
 }

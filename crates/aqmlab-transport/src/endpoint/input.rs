@@ -376,7 +376,8 @@ impl Endpoint {
         }
     }
 
-    /// Does the same as `go_on`, and takes a round-trip sample; this happens once per round trip.
+    /// Does the same as `go_on_without_sample`, but first takes a round-trip sample; this happens once per
+    /// round trip.
     #[cold]
     fn go_on_with_sample(&mut self, now: Instant, bytes: u32, opens: bool, profile: &Profile) {
         self.rto.measured(now, self.ecn.keeps_backoff(), profile);
