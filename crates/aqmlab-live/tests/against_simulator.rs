@@ -498,8 +498,8 @@ fn web(traffic: &str, more: &str) -> Plan {
         {more}
         "#
     ));
-    // Packets that the hosts of all connections send. Connections that open during the run are numbered after
-    // all flows.
+    // The recording contains each request, and the packets that the hosts of all connections send.
+    // Connections that open during the run are numbered after all flows.
     plan.record.requests.each = true;
     plan.record.limit = 10_000_000;
     let all = |class, indices| FlowChoice { class, indices };

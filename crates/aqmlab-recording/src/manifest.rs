@@ -14,9 +14,9 @@ use crate::live::LiveReport;
 use crate::table::Table;
 
 /// The version of the directory's layout and of its tables. Version 2 adds digests of the files. Version 3
-/// renames some columns (listed in `docs/recording.md`); in its plans, all numbers are whole, and their names
-/// state the unit. Version 4 records a version for each part of the program, instead of one for the whole
-/// program.
+/// renames some columns (listed in `docs/recording.md`); in its plans, quantities are whole numbers of SI
+/// units, and their names state the unit. Version 4 records a version for each part of the program, instead
+/// of one for the whole program.
 pub const FORMAT_VERSION: u32 = 4;
 
 /// Incremented whenever the tables would report the same run differently.

@@ -1,4 +1,5 @@
-//! Sweeps: the cases, their content, and whether the text of each case describes the same scenario as the case.
+//! Sweeps: the cases, their content, and whether the text of each case describes the same scenario as the
+//! case.
 
 use std::path::PathBuf;
 

@@ -169,8 +169,8 @@ impl Router {
         announcer
     }
 
-    /// Accepts a packet that a host has sent at `now`, which must not decrease from one call to the next.
-    /// Everything due earlier is done first.
+    /// Accepts a packet that a host has sent at `now`. Everything due earlier is done first. The router's
+    /// time never decreases: if it is already later than `now`, the packet counts as sent at that later time.
     ///
     /// # Errors
     /// The reason why the packet is refused, which is also recorded in the host's books.

@@ -150,7 +150,8 @@ fn arms_keep_their_values(arms: &[Arm], axes: &[Values], report: &mut Report<'_>
     }
 }
 
-/// If a swept key would set again what an arm's change sets, returns the place of the change and the key.
+/// If an arm's change sets a key that a swept key would set again, returns the place where the change sets
+/// it, and that key.
 fn replaced(own: &Change, swept: &Change) -> Option<(At, String)> {
     if meets(&swept.path, &own.path) {
         return Some((own.key_at.clone(), own.dotted()));
