@@ -131,7 +131,7 @@ def main() -> int:
     if worse:
         print(
             f"more than {ALLOWED_RISE:.0%} above the baseline: {'; '.join(worse)}\n"
-            "Make it cheaper; or, if it is worth its price, run `python3 benches/gate.py --update` and say "
+            "Make the code cheaper or, if the change is worth its cost, run `python3 benches/gate.py --update` and say "
             "in CHANGELOG.md what became more expensive and why.",
             file=sys.stderr,
         )

@@ -40,7 +40,7 @@ def scene(flows: int, seed: int) -> list[tuple[float, float]]:
 
 
 def batch(program: str, *lines: str) -> None:
-    """Run `ip` or `tc` once on all lines, because starting a program is slow in such a kernel; no line may fail."""
+    """Run all lines in one call of `ip` or `tc`, because this kernel starts programs slowly; no line may fail."""
     subprocess.run([program, "-batch", "-"], input="\n".join(lines) + "\n", text=True, check=True)
 
 
@@ -134,7 +134,8 @@ class Run:
                 f"route add default via {net}.2",
             )
             setting("tcp_ecn", self.case["ecn"])
-            # Otherwise, flows whose SYN is lost have no ECN, and their number is random.
+            # Otherwise, flows whose SYN is lost would do without ECN, and the number of such flows
+            # would be random.
             setting("tcp_ecn_fallback", "0")
             setting("tcp_no_metrics_save", "1")
         enter(self.spaces["r"])
@@ -197,7 +198,8 @@ class Run:
         return sender
 
     def write(self) -> None:
-        """Write at all senders, so that segments are full; no buffer fills, because that would set PSH."""
+        """Write at all senders, enough for full segments, but never until a buffer is full, which would
+        set PSH."""
         for sender in self.senders:
             try:
                 while struct.unpack("i", fcntl.ioctl(sender, SIOCOUTQNSD, bytes(4)))[0] < WINDOW // 2:

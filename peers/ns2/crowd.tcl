@@ -115,7 +115,8 @@ $monitor set-pkts-integrator  [new Integrator]
 $monitor set-bytes-integrator [new Integrator]
 $link attach-monitors [new SnoopQueue/In] [new SnoopQueue/Out] [new SnoopQueue/Drop] $monitor
 if {$discipline eq "RED"} {
-    # An early drop has its own target, so that it is counted separately from a full buffer.
+    # Early drops have their own target, so that they are counted separately from drops at a full
+    # buffer.
     set early [new SnoopQueue/EDrop]
     $early set-monitor $monitor
     $early target [$ns set nullAgent_]

@@ -132,7 +132,8 @@ class Port:
         raise NotImplementedError
 
     def leaves(self, pkt: Packet | None) -> None:
-        """Called when a packet, or none, enters the wire; does nothing by default."""
+        """Called when the link polls the queue, with the packet that leaves, if any; does nothing
+        by default."""
 
 
 class Pi(Port):
@@ -232,7 +233,7 @@ def ask_ns(trace: Trace, packets: list[Packet]) -> list[list[str]]:
 
 
 def record(name: str, trace: Trace) -> list[dict]:
-    """Runs ns and replays it; raises an error at the first disagreement."""
+    """Runs ns and replays its decisions; raises an error at the first disagreement."""
     packets = arrivals(trace)
     lines = ask_ns(trace, packets)
     draws = [float(line[1]) for line in lines if line[0] == "U"]

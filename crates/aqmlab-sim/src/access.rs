@@ -37,10 +37,10 @@ impl AccessLink {
 /// link carries.
 pub type Serialisers = [Serialiser; 4];
 
-/// A flow's own links. The flow alone feeds each of them, and no packet is dropped because a buffer
-/// is full. All have the same delay, and the rate that the flow's class determines. Packets are
-/// lost on them only if the scenario requires it: see [`Impairments`], which also records the
-/// missing links.
+/// A flow's own links. Only the flow feeds them, and no packet is dropped because a buffer is full.
+/// All have the same delay and the same rate, which the flow's class determines. Packets are lost
+/// on them only if the scenario requires it: see [`Impairments`], which also records the missing
+/// links.
 pub struct AccessLinks {
     delay: Span,
     /// The links, in the order of [`AccessLink`].
@@ -84,8 +84,9 @@ impl AccessLinks {
         self.impairments.as_ref().map_or(0, |impairments| impairments.lost_packets)
     }
 
-    /// Passes a packet of `size` that enters the link `which` at `now`. Returns when the packet
-    /// reaches the other end, and its turn at that instant, or `None` if it is lost.
+    /// Passes a packet of `size`, which enters the link `which` at `now`, over that link. Returns
+    /// when the packet reaches the other end, and its turn at that instant, or `None` if it is
+    /// lost.
     #[inline(always)]
     pub fn pass(
         &mut self,
@@ -147,8 +148,8 @@ pub struct Impairments {
     loss: Option<Loss>,
     /// The stages, in the order of [`AccessLink`].
     stages: [Option<StagePipe>; 4],
-    /// Which links exist, in the order of [`AccessLink`]. A missing link is replaced by its
-    /// stage, which has no delay if the scenario defines none.
+    /// Which links exist, in the order of [`AccessLink`]. A missing link is replaced by its stage;
+    /// if the scenario defines no stage there, by one without delay.
     linked: [bool; 4],
     /// Number of packets lost on the links and in their stages.
     pub lost_packets: u64,
@@ -163,7 +164,8 @@ const PLACES: [(AccessLink, usize, Edge); 4] = [
 ];
 
 impl Impairments {
-    /// Creates the impairments of a flow, or `None` if nothing can happen to its packets.
+    /// Creates the impairments of a flow, or `None` if it has no losses, no stages and no missing
+    /// links.
     pub fn new(path: &FlowPath<'_>) -> Option<Self> {
         let loss = path.access_losses();
         let stage = |direction, edge| path.stage(direction, StagePlace::Edge(edge)).map(StagePipe::new);
@@ -181,8 +183,8 @@ impl Impairments {
         self.stages.iter().flatten().fold(Span::ZERO, |sum, stage| sum + stage.delay())
     }
 
-    /// Returns when a packet enters a link, after the stage in front of it, or `None` if it is
-    /// lost.
+    /// Returns when a packet enters a link, after any stage in front of the link, or `None` if the
+    /// packet is lost.
     pub fn before(&mut self, which: AccessLink, now: Instant, size: Bytes) -> Option<Instant> {
         if which == AccessLink::ClientOut && self.loss.as_mut().is_some_and(Loss::hits) {
             self.lost_packets += 1;
@@ -191,8 +193,9 @@ impl Impairments {
         if leads_in(which) { Some(now) } else { self.stage_alone(which, now, size).map(|(due, _)| due) }
     }
 
-    /// Returns when a packet that left a link at `out` with this `turn` has passed the stage behind
-    /// the link, and its turn at that instant, or `None` if it is lost.
+    /// Passes a packet, which left a link at `out` with this `turn`, through any stage behind the link.
+    /// Returns when the packet has passed the stage, and its turn at that instant, or `None` if it is
+    /// lost.
     pub fn behind(
         &mut self,
         which: AccessLink,
@@ -211,7 +214,7 @@ impl Impairments {
         self.linked[which as usize]
     }
 
-    /// Passes a packet that reaches the stage at `now`, if there is a stage. Returns when the
+    /// Passes a packet, which arrives at `now`, through the stage, if there is one. Returns when the
     /// packet has passed the stage, and its turn at that instant, or `None` if it is lost.
     pub fn stage_alone(&mut self, which: AccessLink, now: Instant, size: Bytes) -> Option<(Instant, u64)> {
         let Some(stage) = &mut self.stages[which as usize] else { return Some((now, 0)) };
@@ -226,9 +229,9 @@ fn leads_in(which: AccessLink) -> bool {
     matches!(which, AccessLink::ClientOut | AccessLink::ServerOut)
 }
 
-/// A packet count that takes two bytes. The count includes only packets that travel to a host by
-/// their own events, of which a flow never has more than a few. A count that overflows stays at its
-/// maximum forever.
+/// A packet count that takes two bytes. The count includes only packets whose arrival at a host is
+/// an event of its own; a flow never has more than a few of these. A count that overflows stays at
+/// its maximum forever.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Pending(u16);
 

@@ -173,7 +173,7 @@ impl Connection {
         endpoint.state() == State::Established && endpoint.deadline().is_none_or(|at| at > due)
     }
 
-    /// Returns whether data may flow in both directions from the viewpoint of this end.
+    /// Returns whether this end is established, so that it may send and receive data.
     #[inline]
     pub fn is_established(&self, end: End) -> bool {
         let endpoint = match end {

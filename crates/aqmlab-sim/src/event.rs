@@ -170,7 +170,7 @@ pub enum Notice {
     Start {
         /// index of the class
         class: u32,
-        /// index of the user within it
+        /// index of the user within the class
         user: u32,
     },
     /// A class stops sending.
@@ -185,7 +185,7 @@ pub enum Notice {
         /// whose
         flow: FlowRef,
     },
-    /// The run's schedule has a milestone.
+    /// A milestone of the run's schedule is reached.
     Milestone(Milestone),
 }
 
@@ -198,7 +198,7 @@ pub trait EventQueue {
     /// Finds the event with the smallest key, which becomes the first event. Returns when it is
     /// due, or `None` if there is none.
     fn advance(&mut self) -> Option<Instant>;
-    /// Returns the event that [`EventQueue::advance`] found. It must not be called after another
+    /// Returns the event that [`EventQueue::advance`] found. This must not be called after another
     /// event has been added.
     fn first(&self) -> (Key, &Event);
     /// Removes the first event.

@@ -23,13 +23,13 @@ pub struct Flow {
     pub in_flight: u32,
     /// Whether both ends have closed.
     pub over: bool,
-    /// The flow's packets that travel to a host by their own events.
+    /// The flow's packets whose arrival at a host is an event of its own.
     pub pending: Pending,
     /// When it started.
     pub start: Instant,
-    /// When its receiver received the last of its data; until then, the far future.
+    /// When the receiver received the last of the flow's data; until then, the far future.
     pub completed: Instant,
-    /// What is between its hosts and the network, if anything: access links, delay stages.
+    /// What is between the flow's hosts and the network, if anything: access links, delay stages.
     pub access: Option<AccessLinks>,
     /// The connection or packet source.
     pub body: Body,
@@ -153,8 +153,8 @@ impl Flow {
         FlowCounts { lost_outside_queues_packets: self.lost_packets(), ..ends }
     }
 
-    /// Returns the number of packets lost outside the queues so far. A packet counts as of the
-    /// instant of its loss, and neither end counts it.
+    /// Returns the number of packets lost outside the queues so far. A packet counts from the
+    /// instant of its loss; the counts of the two ends do not include it.
     fn lost_packets(&self) -> u64 {
         self.access.as_ref().map_or(0, AccessLinks::lost_packets)
             + self.router_stages().map_or(0, |stages| stages.lost_packets)
@@ -317,7 +317,7 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// Creates the counts for a source of which no packet has been sent or received.
+    /// Creates the counts for a source that has not sent any packet yet.
     pub fn new(source: DatagramSource) -> Self {
         let (sent_bytes, delivered_bytes) = (Bytes::ZERO, Bytes::ZERO);
         Datagrams { source, sent_packets: 0, sent_bytes, delivered_bytes, ce_received: 0, stopped: false }

@@ -62,7 +62,7 @@ impl Addresses {
 }
 
 /// Replaces `out` with the first `limit` bytes of a packet of flow `index` of its class, whose
-/// servers listen at `server_port`. Returns the number of bytes of the whole packet.
+/// servers listen on `server_port`. Returns the number of bytes of the whole packet.
 pub fn write(
     out: &mut Vec<u8>,
     packet: &SimPacket,

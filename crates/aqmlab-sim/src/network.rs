@@ -57,8 +57,8 @@ pub struct Class {
     access_links: u64,
     /// Whether there are access links or delay stages between the network and the hosts of the class.
     has_edges: bool,
-    /// The numbers of the delay stages that the class's packets meet in routers, by direction, in
-    /// the order in which they meet them.
+    /// The numbers of the delay stages that the class's packets meet in routers, by direction, in the
+    /// order in which the packets meet them.
     router_stages: [Vec<usize>; 2],
     /// The instant until which nothing external stops the class's flows; at most the end of the run.
     pub unattended_until: Instant,

@@ -264,7 +264,7 @@ impl Classed for SimPacket {
     }
 
     /// For a segment in the middle of a connection, addition gives the kind without branches: if
-    /// there is payload, a carry changes the bits above it from 0, a pure ACK, to 1, data.
+    /// there is payload, a carry changes the bits above it from 0 (a pure ACK) to 1 (data).
     #[inline(always)]
     fn class_and_kind(&self) -> usize {
         const CARRY: u32 = (1 << KIND) - 1;

@@ -9,7 +9,7 @@ use crate::event::{Key, Notice};
 
 /// No node.
 pub(crate) const NONE: u32 = u32::MAX;
-/// Stands for a slot if there are no events.
+/// Used in place of the number of a slot if there are no events.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// Number of slots, a power of two.

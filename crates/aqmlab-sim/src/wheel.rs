@@ -53,8 +53,8 @@ pub struct Wheel {
     pool: Vec<Node>,
     /// The first node of each slot. The lists of these slots are not sorted.
     heads: Box<[u32; SLOTS]>,
-    /// For each group of slots: 0 if no slot has events, otherwise 1. If a group has become empty,
-    /// this is noticed when it is next examined.
+    /// For each group of slots: 0 if no slot has events, otherwise 1. The flag of a group that has
+    /// become empty is cleared only when the group is next examined.
     filled: Box<[u8; GROUPS]>,
     /// Timers whose coarse slot is later than that of the cursor.
     ring: TimerRing,
@@ -250,7 +250,8 @@ impl Wheel {
     }
 
     /// Moves on to the next events if these are later timers or events from beyond the horizon. If
-    /// `near` is the same slot, its events join these. Returns false if there are no events at all.
+    /// they are due in the slot `near`, that slot's own events join them. Returns false if there
+    /// are no events at all.
     #[cold]
     fn next_far_slot(&mut self, near: u64) -> bool {
         if self.far_slot == NEVER {
@@ -505,7 +506,7 @@ mod tests {
         let n = 300_000;
         let at = Instant::ZERO + Span::s(30);
         for i in 0..n {
-            let object = i * 7919 % n; // any order except the correct one: 7919 is prime
+            let object = i * 7919 % n; // scrambled, each object once: 7919 is prime
             wheel.push(Key::new(at, Rank::Timer, object, 0), Notice::Start { class: object as u32, user: 0 });
         }
         for object in 0..n {

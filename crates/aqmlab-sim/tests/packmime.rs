@@ -66,8 +66,8 @@ fn connections_open_and_ask_as_the_model_says() {
     check_connections("");
 }
 
-/// Delay stages represent clients and servers, in their routers or at the edges, or they represent
-/// only one of the two.
+/// Delay stages, in routers or at the edges, stand for both clients and servers, or for only one of
+/// these.
 #[test]
 fn delays_of_hosts_may_lie_on_delay_stages() {
     let stage = |place: &str, end: &str| format!("[[delay]]\n{place}\ndelay = \"{end}\"\n");

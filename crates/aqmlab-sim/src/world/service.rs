@@ -117,7 +117,7 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 
     /// Schedules the packet's arrival at its host. If nothing else can happen there before,
-    /// processes the packet now instead, for that time.
+    /// processes the packet now instead, as of its arrival time.
     #[inline(always)]
     fn leave_for_host(
         &mut self,
