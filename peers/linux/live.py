@@ -4,9 +4,9 @@
 
 boots KERNEL, a Linux built as an ordinary process (User Mode Linux, `ARCH=um`), runs `aqmlab live SCENARIO` in it, all
 arms and seeds, and leaves the experiment in DIRECTORY as `aqmlab live -o DIRECTORY` does. The Python that runs this
-script also runs aqmlab inside, so aqmlab must be installed for it. Options of `aqmlab live` may follow: `--runs 5`,
-`--arm RED`, `--pcap bottleneck`. Runs in DIRECTORY are kept, so an interrupted command continues when it is
-started again. The exit code is that of aqmlab, or 3 if the kernel does not boot.
+script also runs aqmlab in the guest, so aqmlab must be installed for that Python. Options of `aqmlab live` may follow:
+`--runs 5`, `--arm RED`, `--pcap bottleneck`. Runs in DIRECTORY are kept, so an interrupted command continues when it
+is started again. The exit code is that of aqmlab, or 3 if the kernel does not boot.
 
 With `--both` as the first option, this script runs `aqmlab run --both`, which also simulates the same seeds; with
 `--sweep`, it runs `aqmlab sweep --host live` with DIRECTORY as the store.

@@ -35,7 +35,7 @@ Queue/RED set q_weight_       0.02
 Queue/RED set mean_pktsize_   $wire_bytes
 Agent/UDP set packetSize_     $wire_bytes
 
-# A second generator with the seed of the default one, from which RED draws, gives the same sequence.
+# RED draws from the default generator; a second one with the same seed gives the same sequence.
 $defaultRNG seed $seed
 set twin [new RNG]
 $twin seed $seed

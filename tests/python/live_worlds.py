@@ -21,7 +21,7 @@ Job = dict[str, Any]
 
 
 def reseal(run: Path, **changes: Any) -> None:
-    """Do what :mod:`resealed` does; the program does not search the folder of that file and this one."""
+    """Do what :mod:`resealed` does; the import path of the program does not include this folder."""
     sys.path.append(str(Path(__file__).parent))
     from resealed import reseal as change
 
@@ -202,7 +202,7 @@ def _be_killed(job: Job) -> None:
 
 
 def _be_killed_beside_a_file(job: Job) -> None:
-    """Be killed after another user has put a file there."""
+    """Be killed after another user has put a file into the directory of an arm."""
     arm = Path(job["out"]).parents[2] / "droptail"
     arm.mkdir()
     (arm / "notes.txt").write_text("mine")

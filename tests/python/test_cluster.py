@@ -336,7 +336,7 @@ def test_how_far_a_run_is_comes_from_the_worker_while_it_goes_on(tmp_path):
 
 
 def certificates(folder):
-    """A certificate authority with a certificate and key that it has signed, and another such authority."""
+    """A certificate authority, a certificate that it has signed, its key, and another authority."""
     if shutil.which("openssl") is None:
         pytest.skip("the command openssl is not installed")
 

@@ -49,7 +49,7 @@ def test_a_faithful_run_ends_with_its_verdict_a_table_and_a_report(aqmlab_cli, r
     assert ended.stdout.startswith("faithful: 2 of 2 runs\n")
     for word in ("DropTail", "RED + ECN", "goodput [Mbit/s]", "p99.9 [us]", "17.0", "cannot be set"):
         assert word in ended.stdout
-    # The stand-in's kernel does not report timeouts, which must not become a column of zeros.
+    # The stand-in's kernel does not report timeouts, so the table must not show a column of zeros.
     assert "timeouts" not in ended.stdout
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert page.index("faithful: 2 of 2 runs") < page.index("<h1>")

@@ -1,11 +1,11 @@
 //! The driver of the benches. It simulates TCP flows over one bottleneck, or over several in
-//! series, and prints as JSON how much work that was.
+//! series, and prints, as JSON, how much work that took.
 //!
 //! ```text
 //! cargo run --release -p aqmlab-sim --example bench_dumbbell -- flows=100 discipline=red seconds=15
 //! ```
 //!
-//! It reports on its own run only, including the processor time. The program that starts it
+//! It reports the work and the processor time of its own run only. The program that starts it
 //! (`benches/run.py`) counts the instructions, and subtracts those of a short run from those of a
 //! long one, so that set-up cancels out. [`Scene`] gives the default of every `KEY=VALUE` that is
 //! left out.
@@ -145,7 +145,7 @@ impl Scene {
         }
     }
 
-    /// How losses are found and repaired, as TCP settings.
+    /// The TCP settings for loss detection and recovery.
     fn recovery(&self) -> String {
         match self.recovery.as_str() {
             "segments" => r#"recovery = "sack", sack_pipe = "segments", rack = true, tail_loss_probe = true, prr = true, frto = true, timestamps = true"#.to_owned(),

@@ -1,6 +1,6 @@
 //! A flow's own links between its hosts and the network; the impairments that some flows have there
-//! (losses, the pipes of delay stages, missing links); and the count of the flow's packets on these
-//! links whose arrival is not precomputed.
+//! (losses, the pipes of delay stages, missing links); and the count of those of the flow's packets
+//! on these links that have no precomputed arrival.
 
 use aqmlab_network::{End, FlowPath};
 use aqmlab_qdisc::{Line, Loss, Pipe};
@@ -45,8 +45,8 @@ pub struct AccessLinks {
     delay: Span,
     /// The links, in the order of [`AccessLink`].
     lines: [Line; 4],
-    /// For each link, the number of packets that left it at the same instant as the last packet,
-    /// before that packet.
+    /// For each link, how many packets left it at the same instant as its last packet, but before
+    /// that packet.
     turns: [u32; 4],
     impairments: Option<Box<Impairments>>,
 }
@@ -155,7 +155,8 @@ pub struct Impairments {
     pub lost_packets: u64,
 }
 
-/// The position of each link: its direction (0: to the receiver) and its edge of the network.
+/// The position of each link: its direction (0: to the receiver), and the edge of the network at
+/// which it is.
 const PLACES: [(AccessLink, usize, Edge); 4] = [
     (AccessLink::ClientOut, 0, Edge::Entry),
     (AccessLink::ServerIn, 0, Edge::Exit),
@@ -244,7 +245,7 @@ impl Pending {
         self.0 = self.0.saturating_add(1);
     }
 
-    /// Subtracts a packet that has arrived, which may be one that was never counted.
+    /// Subtracts one for a packet that has arrived, even if that packet was never counted.
     #[inline]
     pub fn one_less(&mut self) {
         if self.0 != Self::TOO_MANY {

@@ -66,7 +66,7 @@ impl Key {
         Key { at, order: Key::order(rank, object) | turn }
     }
 
-    /// Returns the key of an event of the object whose number is higher by `object` than that in `order`.
+    /// Returns the key of an event of the object with the number of the object in `order` plus `object`.
     #[inline]
     pub fn of_order(at: Instant, order: u64, object: u64, turn: u64) -> Self {
         debug_assert!(turn < 1 << TURN_BITS, "an object makes fewer than 2^{TURN_BITS} events per instant");
@@ -146,15 +146,15 @@ pub enum Notice {
         /// index of the link
         link: u32,
     },
-    /// The deadline that an endpoint had when the event was made is reached; the deadline may have
-    /// moved since.
+    /// An endpoint has reached the deadline that it had when the event was made; the deadline may
+    /// have moved since.
     EndpointTimer {
         /// whose
         flow: FlowRef,
         /// which end
         end: End,
     },
-    /// An end may send the data that it has held back.
+    /// An end may now send the data that it has held back.
     SendDelayed {
         /// whose
         flow: FlowRef,

@@ -40,7 +40,7 @@ pub struct Flow {
 /// State that only a few flows have; in the other flows, it takes only the eight bytes of a pointer.
 #[derive(Default)]
 pub struct Rare {
-    /// The flow's state at instants that will be observed.
+    /// The flow's state, kept for observations yet to come.
     snapshots: Option<Box<Snapshots>>,
     /// The flow's passages through delay stages in routers.
     stages: Option<RouterStages>,

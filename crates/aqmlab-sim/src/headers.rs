@@ -149,7 +149,7 @@ fn write_udp(out: &mut Vec<u8>, packet: &SimPacket, addresses: Addresses, wire_l
     len - UDP_HEADER
 }
 
-/// Writes an IPv4 header for `len` bytes of the next protocol.
+/// Writes an IPv4 header for a payload of `len` bytes.
 fn write_ip(
     out: &mut Vec<u8>,
     packet: &SimPacket,

@@ -77,7 +77,8 @@ pub struct Class {
 pub struct Opener {
     /// The population, which determines when flows start, and for which users.
     pub population: Population,
-    /// Whether each flow is one connection, or one stream of datagrams.
+    /// Whether the class is a list of flows, each of which is one connection or one stream of
+    /// datagrams.
     pub is_list: bool,
     /// The instant from which no further connections are opened.
     pub until: Instant,
@@ -137,8 +138,8 @@ impl Opener {
 
 impl Class {
     /// Returns the base round-trip time of a flow of the class: twice the propagation delay of its
-    /// path and of what is between the hosts and the network. It is computed only when a flow has
-    /// ended, because storing it would take eight bytes per flow.
+    /// path, including the links and stages between the hosts and the network. It is computed only
+    /// when a flow has ended, because storing it would take eight bytes per flow.
     pub fn base_rtt(&self, access: Option<&AccessLinks>, stages: Option<&RouterStages>) -> Span {
         let links = access.map(|access| (access.delay(), self.access_links));
         let at_edges = access.map_or(Span::ZERO, AccessLinks::stages);

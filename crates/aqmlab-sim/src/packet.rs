@@ -152,8 +152,8 @@ impl SimPacket {
         if self.0[3] & TOWARD_SENDER == 0 { Toward::Receiver } else { Toward::Sender }
     }
 
-    /// Returns the TCP segment that the packet contains, without what is stored with its options,
-    /// or `None` for a datagram (every TCP segment has a flag set).
+    /// Returns the TCP segment that the packet contains, except for the data that is stored with
+    /// its options, or `None` for a datagram (every TCP segment has a flag set).
     #[inline]
     pub fn segment(&self) -> Option<Segment> {
         let flags = Flags::from_bits(self.octet(FLAGS) & !OPTIONS);

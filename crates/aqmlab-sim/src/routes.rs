@@ -189,8 +189,8 @@ fn fed_by_one_link<'a>(links: usize, paths: impl Iterator<Item = &'a [Next]>) ->
 }
 
 /// Returns the places on the path of class number `class` in a direction, and the number of links
-/// passed on arrival at each. If there is anything at the edges, it counts as two links of the
-/// flow's own.
+/// passed on arrival at each. Access links or stages at the edges count as two links of the flow's
+/// own.
 fn path(plan: &Plan, class: usize, direction: usize, arrival: &LastPlaces) -> (Vec<Next>, Vec<u8>) {
     let hops = hops(plan, class, direction);
     let links = hops.iter().map(|hop| hop.links()).sum();

@@ -64,7 +64,7 @@ pub struct Wheel {
     far_slot: u64,
     /// The buffer for sorting long lists.
     scratch: Vec<(Key, u32)>,
-    /// The nodes of all slots before this one are in the cache.
+    /// The nodes of all slots before this one have been prefetched into the cache.
     fetched: u64,
 }
 
@@ -73,7 +73,7 @@ const LONG: usize = 8;
 
 /// A pool with more nodes than this does not stay in the cache.
 const CACHED: usize = 1 << 13;
-/// Number of slots whose nodes are fetched together.
+/// Number of slots whose nodes are prefetched together.
 const FETCHED: usize = 16;
 
 impl Wheel {

@@ -121,7 +121,7 @@ struct Sawtooth {
 }
 
 impl Sawtooth {
-    /// W*: the window with which the queue reaches K.
+    /// W*: the window at which the queue reaches K.
     fn window(&self) -> f64 {
         (self.pipe + self.threshold) / self.flows
     }

@@ -299,8 +299,7 @@ struct Hosts<'a, Q: EventQueue> {
 /// How a processed endpoint sends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sending {
-    /// The endpoint sends everything that it may, because it has no delay of its own, or because
-    /// that delay is over.
+    /// The endpoint sends everything that it may: it has no delay of its own, or its delay is over.
     AtOnce,
     /// As [`Sending::AtOnce`], from a list of segments.
     FromList,
