@@ -131,8 +131,8 @@ def main() -> int:
     if worse:
         print(
             f"more than {ALLOWED_RISE:.0%} above the baseline: {'; '.join(worse)}\n"
-            "Make the code cheaper or, if the change is worth its cost, run `python3 benches/gate.py --update` and say "
-            "in CHANGELOG.md what became more expensive and why.",
+            "Make the code cheaper or, if the change is worth its cost, run `python3 benches/gate.py --update` "
+            "and say in CHANGELOG.md what became more expensive and why.",
             file=sys.stderr,
         )
         return 1
