@@ -259,8 +259,8 @@ impl MemoryWatch {
         let most = Arc::new(AtomicU64::new(0));
         let (is_over, peak) = (Arc::clone(&over), Arc::clone(&most));
         let thread = std::thread::spawn(move || {
-            // A value counts only once the simulated time has advanced since: the run was then
-            // still simulating.
+            // A value counts only once the simulated time has advanced after it: the run was not
+            // over when it was taken.
             let (mut progress, mut largest) = (0, 0);
             while !is_over.load(Ordering::Relaxed) {
                 let now = control.sim_time_ns.load(Ordering::Relaxed);

@@ -33,8 +33,8 @@ impl AccessLink {
 }
 
 /// The rates of the access links of a class, in the order of [`AccessLink`]. All four have the same
-/// rate. Each link has its own serialiser, which caches the times of the few packet sizes that the
-/// link carries.
+/// rate. Each link has its own serialiser, which caches the transmission times of the few packet
+/// sizes that the link carries.
 pub type Serialisers = [Serialiser; 4];
 
 /// A flow's own links. Only the flow feeds them, and no packet is dropped because a buffer is full.
@@ -120,7 +120,7 @@ impl AccessLinks {
     }
 
     /// Passes a packet through the link and the delay stage. The stage is in front of a link that
-    /// comes from the network, and behind a link that leads into it.
+    /// comes from the network, and behind a link that leads into the network.
     #[inline(never)]
     fn pass_impaired(
         &mut self,

@@ -29,8 +29,8 @@ pub struct CaptureLog {
     first_numbers: Vec<u32>,
     /// The server port of each class.
     server_ports: Vec<u16>,
-    /// Per port, the waiting packets that have been marked there, with the reasons, in the order of
-    /// the marks. Most disciplines send packets in that order.
+    /// Per port, the waiting packets that have been marked there, with the reasons for the marks,
+    /// in the order in which they were marked. Most disciplines send packets in that order.
     marked: Vec<VecDeque<(PortPacket, Reasons)>>,
     /// The bytes of the packet being written.
     image: Vec<u8>,

@@ -71,15 +71,15 @@ impl Connection {
         }
     }
 
-    /// Starts the delay of an end that has just sent everything that need not wait for it. Does
-    /// nothing if the end has no delay, if the delay is running, or if there is nothing more to
-    /// send. Returns its duration.
+    /// Starts the delay at an end that has just sent all data that need not wait for the delay.
+    /// Does nothing if the end has no delay, if the delay is running, or if there is nothing more
+    /// to send. Returns the duration of the delay.
     pub fn begin_delay(&mut self, end: End, tcp: &Profile) -> Option<Span> {
         let wants = self.endpoint(end).wants_to_send(tcp);
         self.delays.as_mut().filter(|_| wants)?[end as usize].begin(tcp.send_jitter)
     }
 
-    /// Ends the delay of an end, which may now send everything.
+    /// Completes the delay at an end, which may now send everything.
     pub fn end_delay(&mut self, end: End, tcp: &Profile) {
         if let Some(delays) = &mut self.delays {
             delays[end as usize].running = false;
@@ -211,8 +211,8 @@ impl Connection {
         self.endpoint(end).state() == State::TimeWait
     }
 
-    /// Completes the wait of an end for late packets ([`State::TimeWait`]) if that wait was due to
-    /// end before `now`. To be called when a packet arrives, because no event ends the wait.
+    /// Completes an end's wait for late packets ([`State::TimeWait`]) if that wait was over before
+    /// `now`. To be called when a packet arrives, because no event ends the wait.
     pub fn catch_up(&mut self, end: End, now: Instant, tcp: &Profile) {
         let endpoint = self.endpoint(end);
         if endpoint.state() == State::TimeWait && endpoint.deadline().is_some_and(|at| at < now) {

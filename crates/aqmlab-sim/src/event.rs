@@ -20,7 +20,7 @@
 //!
 //! No two valid events have the same key. A superseded event, left over from a timer or a shaper's
 //! deadline that has moved, has no effect when it fires. A superseded event may have the key of its
-//! successor because it represents the same event.
+//! successor because the two represent the same event.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -136,7 +136,7 @@ impl Event {
 /// An event without a packet: the object that it concerns, and what is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
-    /// The link has sent its packet to the last bit.
+    /// The link has sent the last bit of its packet.
     LinkFree {
         /// index of the link
         link: u32,

@@ -138,8 +138,8 @@ impl Flow {
             }
     }
 
-    /// Returns when the timer of a host fires, if it fires before the host's next arrival, which is
-    /// at `due`, and nothing else happens at the host before the timer fires.
+    /// Returns when the timer of a host fires, if that is before the host's next arrival, at `due`,
+    /// and nothing else happens at the host before the timer fires.
     pub fn timer_before(&self, end: End, due: Instant) -> Option<Instant> {
         match &self.body {
             Body::Tcp(connection) if self.pending.is_none() => connection.timer_before(end, due),
@@ -192,7 +192,7 @@ impl Flow {
         self.snapshots().lost_in_warmup = lost;
     }
 
-    /// Keeps the counts of one end as those at the end of the warm-up, unless they have been kept already.
+    /// Keeps the counts of one end for the end of the warm-up, unless they have been kept already.
     pub fn keep_for_warmup(&mut self, end: End) {
         let counts = self.counts_of(end);
         self.snapshots().warmup[end as usize].get_or_insert(counts);
@@ -241,7 +241,7 @@ impl Flow {
     }
 }
 
-/// The state of a flow that has been kept for observations yet to come: a sample, or the end of the warm-up.
+/// A flow's state, kept for observations yet to come: a sample, or the end of the warm-up.
 ///
 /// An end of a flow may have been processed ahead of time, for an instant that is after an
 /// observation. In that case its earlier state is kept, and the observation sees that state.
@@ -250,7 +250,7 @@ pub struct Snapshots {
     /// Counts of each end at the end of the warm-up. They are kept until the end of the run.
     pub warmup: [Option<FlowCounts>; 2],
     /// Packets lost outside the queues by the end of the warm-up. Losses are never processed ahead
-    /// of time, so they are recorded at that instant and not per end.
+    /// of time, so they are recorded once, at that instant, and not separately for each end.
     lost_in_warmup: u64,
     /// The sender at the next sample.
     pub sender: Option<SenderSample>,

@@ -6,7 +6,7 @@
 //! server's port 5001. Payload is zeros.
 //!
 //! Headers have the length that they have in the simulation, if real headers can have it. The bytes
-//! by which a profile's header exceeds 40 are options, first of TCP and then of IP. They contain
+//! of a profile's header beyond the first 40 are options, first of TCP and then of IP. They contain
 //! the packet's own options (SACK, RFC 2018), and no-operations otherwise. A header length that no
 //! packet can have (less than 40 bytes, or not a multiple of four) becomes the nearest possible
 //! one, and a comment in the capture then gives the length that the packet has in the simulation.

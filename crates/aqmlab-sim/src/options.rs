@@ -6,7 +6,7 @@ use aqmlab_transport::{Sack, Segment};
 
 use crate::packet::SimPacket;
 
-/// The part of a packet with options that is stored outside the packet.
+/// The data of a packet with options that is not stored in the packet itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// The blocks of the packet's SACK option, if it has one.
@@ -45,7 +45,7 @@ impl std::fmt::Display for OptionImbalance {
         write!(
             f,
             "options of {held} packets are kept, but {found} packets with options are in flight, and at most \
-             {waiting} wait"
+             {waiting} more wait in queues"
         )
     }
 }

@@ -72,8 +72,8 @@ const WINDOW: u32 = (1 << 31) - 1;
 /// The flag URG (RFC 9293, section 3.1).
 const OPTIONS: u8 = 0x20;
 
-/// The position of the class in the upper half of the second word. Below it, there is room for a
-/// kind, which segments do not need because their flags and payload determine it.
+/// The position of the class in the upper half of the second word. The bits below it hold the kind
+/// of a datagram; the kind of a segment follows from its flags and payload.
 const CLASS: u32 = KIND + PacketKind::PLACES.trailing_zeros();
 const KIND: u32 = 16;
 const _: () = assert!(MOST_CLASSES <= 1 << (32 - CLASS), "the index of a class fits in a packet");

@@ -76,9 +76,8 @@ impl TimerRing {
         self.first = self.first.min(slot);
     }
 
-    /// Removes a notice from `slot`, which must be the first slot with notices, and returns it.
-    /// Returns `None` if the slot has become empty, and then moves on to the next slot with
-    /// notices.
+    /// Removes a notice from `slot`, which must be the first slot with notices, and returns it. If
+    /// the slot has become empty, moves on to the next slot with notices and returns `None`.
     pub(crate) fn pop(&mut self, slot: u64) -> Option<(Key, Notice)> {
         let index = (slot & MASK) as usize;
         let place = self.heads[index];

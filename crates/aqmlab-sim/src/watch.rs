@@ -198,8 +198,8 @@ impl Watch {
     }
 }
 
-/// The observer of a recorded port. It records an event before it passes it on to the network,
-/// because the network removes the options of a dropped packet.
+/// The observer of a recorded port. It records each event and only then passes the event on to the
+/// network, which removes the options of a dropped packet.
 pub struct WatchedPort<'a> {
     name: &'a str,
     log: Option<&'a mut PacketLog>,

@@ -4,8 +4,8 @@
 //! future wait unsorted in their slot; when a slot is reached, its few events are sorted by key.
 //! Timers that are not due soon wait in a coarser ring ([`crate::timer_ring`]), and events beyond
 //! the horizons of wheel and ring wait in a heap. They join their slot when time reaches it. Adding
-//! an event takes constant time, and removing one nearly so. The order is exactly that of the heap,
-//! by the complete key; [`crate::event::HeapQueue`] is the reference.
+//! an event takes constant time, and removing one takes nearly constant time. The order is exactly
+//! that of the heap, by the complete key; [`crate::event::HeapQueue`] is the reference.
 //!
 //! Slots are lists in one pool of nodes, so nothing is allocated once the pool has grown to the
 //! largest number of pending events.
@@ -466,7 +466,8 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// An event this far after the last event popped, with its rank and its object; `true` adds a packet.
+        /// An event at this distance from the last event popped, with its rank and its object; `true` gives
+        /// it a packet.
         Push(u64, u8, u64, bool),
         Pop,
     }
@@ -499,7 +500,7 @@ mod tests {
     }
 
     /// Flows that start together have timers at the same instant, beyond the horizon. If the work
-    /// grew with the square of their number, it would take minutes here.
+    /// grew with the square of their number, this test would take minutes.
     #[test]
     fn a_multitude_at_one_far_instant_comes_in_order() {
         let mut wheel = Wheel::new(Span::us(30), Span::ms(200));

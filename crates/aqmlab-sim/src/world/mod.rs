@@ -63,7 +63,7 @@ pub struct World<'a, Q: EventQueue> {
     pub requests: Option<Box<RequestRecorder>>,
     /// The recording of individual changes and packets, if it is requested.
     pub watch: Option<Box<Watch>>,
-    /// Packets of flows without access links that are about to enter their first queue.
+    /// Packets that are about to enter their first queue, from flows without access links.
     outbox: Vec<SimPacket>,
     /// Empty except while held packets are released: see [`Link::held`].
     releasing: VecDeque<Held>,
@@ -370,7 +370,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         tally
     }
 
-    /// Iterates over the packets that are between two links without an event.
+    /// Iterates over the packets that travel between two links without an event of their own.
     fn held(&self) -> impl Iterator<Item = &SimPacket> {
         self.links.iter().flat_map(|link| link.held.iter().map(|held| &held.packet))
     }
@@ -401,7 +401,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
 }
 
 /// Returns whether flows and queues are observed only at instants that are known in advance. If a
-/// number of completions ends the run, that instant is not known in advance;
+/// number of completions ends the run, the instant of the end is not known in advance;
 /// [`World::has_passed_its_end`] deals with it.
 fn is_unobserved(plan: &Plan) -> bool {
     plan.stop.condition.is_none() && Watch::of(plan, None).is_none()
