@@ -125,14 +125,15 @@ def main() -> int:
     worse = compare(found, baseline)
     if worse and compiler() != stored[how].get("compiler"):
         print(
-            f"the baseline was counted with {stored[how].get('compiler')}, not with {compiler()}: not judged"
+            f"the baseline was counted with {stored[how].get('compiler')}, not with {compiler()}: "
+            "no figure counts as a failure"
         )
         return 0
     if worse:
         print(
             f"more than {ALLOWED_RISE:.0%} above the baseline: {'; '.join(worse)}\n"
-            "Make the code cheaper or, if the change is worth its cost, run `python3 benches/gate.py --update` "
-            "and say in CHANGELOG.md what became more expensive and why.",
+            "Make the code cheaper or, if the change is worth its cost, run `python3 benches/gate.py "
+            "--update` and say in CHANGELOG.md what became more expensive and why.",
             file=sys.stderr,
         )
         return 1

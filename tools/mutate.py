@@ -62,7 +62,7 @@ def sync_sources() -> None:
 
 
 def is_python(tests: str) -> bool:
-    """Whether these are arguments of pytest, not of cargo."""
+    """Whether these are arguments for pytest, not for cargo."""
     return tests.startswith("tests/python/")
 
 

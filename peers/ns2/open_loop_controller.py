@@ -209,7 +209,7 @@ class Rem(Port):
 
 def arrivals(trace: Trace) -> list[Packet]:
     """Returns Poisson arrivals with pauses. With `ect`, every second packet is ECN-capable; `record` corrects the first
-    of them, because ns-2's TCP does not declare its first packet."""
+    of them, because ns-2's TCP does not declare its first packet ECN-capable."""
     rng = random.Random(trace.seed)
     per_second = trace.load * BYTES_A_SECOND / (sum(trace.sizes) / len(trace.sizes))
     busy_s, packets = 0.0, []

@@ -55,7 +55,7 @@ fn theirs(case: &str) -> Vec<Figures> {
 }
 
 /// A scenario with the flows of this seed. `again` distinguishes runs of one seed if the queue
-/// draws nothing: each flow then starts later by `again` times 0.7 ms, plus its number in
+/// makes no random draws: each flow then starts later by `again` times 0.7 ms, plus its number in
 /// microseconds.
 fn scenario(case: &Row, scenes: &[Row], seed: usize, again: usize) -> String {
     let count = number(case, "flows") as usize;

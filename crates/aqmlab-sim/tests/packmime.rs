@@ -97,8 +97,8 @@ fn check_connections(traffic: &str) {
         if number[i] == 0 {
             assert_eq!(start[i], of.opens.as_ns());
         }
-        // There is one round trip, another one if the exchange opens the connection, and the
-        // server's time, provided that everything fits in one segment.
+        // An exchange takes one round trip, another one if it opens the connection, and the
+        // server's time, provided that request and response fit in one segment each.
         if request[i] <= 1460 && response[i] <= 1460 {
             let trips = if number[i] == 0 { 2 } else { 1 };
             let expected = (of.base_rtt * trips + exchange.server_delay).as_ns();

@@ -114,9 +114,9 @@ struct Sawtooth {
     /// C RTT, with the packet in transmission included.
     pipe: f64,
     threshold: f64,
-    /// The number of round trips after a reduction in which windows do not grow. The paper has no
-    /// such round trips. According to RFC 3168, 6.1.2, and RFC 8257, acknowledgments with an echo
-    /// do not open the window, and each packet of the previous round trip has been marked.
+    /// The number of round trips, after each reduction, in which windows do not grow. The paper has
+    /// no such round trips. According to RFC 3168, 6.1.2, and RFC 8257, acknowledgments with an
+    /// echo do not open the window, and each packet of the previous round trip has been marked.
     silent: f64,
 }
 
