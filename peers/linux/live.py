@@ -17,9 +17,9 @@ Debian's package `user-mode-linux` has a kernel without that option, and with a 
 time, and is suitable only for trials. The kernel's modules are taken from ../lib/uml/modules, relative to the
 folder of KERNEL.
 
-The root file system of the kernel is this machine's, read-only; only the folder of DIRECTORY can be written.
-The script needs root, ptrace, and room for the guest's memory (`AQMLAB_GUEST_MEMORY`, `1G`) in /dev/shm, of which
-only the used part is occupied.
+The root file system of the kernel is this machine's, read-only; only the folder that contains DIRECTORY can be
+written. The script needs root, ptrace, and room for the guest's memory (`AQMLAB_GUEST_MEMORY`, `1G`) in /dev/shm,
+of which only the used part is occupied.
 """
 
 import ctypes

@@ -247,7 +247,7 @@ def segment(checksum):
     def tcp(window, checksum):
         return struct.pack(">HHIIBBHHH", 1024, 5001, 1, 1, 0x50, 0x10, window, checksum, 0)
 
-    # The window with which the sum is all ones.
+    # The window for which the sum is all ones.
     window = 0xFFFF - ones_complement_sum(ends + struct.pack(">HH", 6, 20) + tcp(0, 0))
     header = struct.pack(">BBHHHBBH", 0x45, 0, 40, 1, 0x4000, 64, 6, 0) + ends
     header = header[:10] + struct.pack(">H", 0xFFFF - ones_complement_sum(header)) + header[12:]
@@ -350,7 +350,7 @@ def test_no_port_is_no_port(small_file, tmp_path, aqmlab_cli):
 
 
 def begin_long_run(small_file, out):
-    """A captured run of hours, once its capture has begun."""
+    """A captured run that takes hours, as soon as its capture has begun."""
     text = small_file.read_text(encoding="utf-8").replace('duration = "6s"', 'duration = "20h"')
     small_file.write_text(text, encoding="utf-8")
     options = ["--pcap", "all", "--runs", "1", "-j", "1", "-o", str(out)]

@@ -158,7 +158,8 @@ def test_without_a_shared_store_summaries_come_back_and_give_the_same_tables(sec
     (run, *_) = results.runs_of(results.cells[0])
     with pytest.raises(aqmlab.RecordingError, match="`flow_series` was not brought from the cluster"):
         run.file("flow_series")
-    # Complete recordings replace summaries, and no run is repeated for a summary.
+    # If summaries suffice, no run is repeated; if recordings are requested, they replace the
+    # summaries.
     again = swept(aqmlab.Cluster(secluded.address), store, scenario)
     assert again.progress.runs_done == 0
     brought = swept(aqmlab.Cluster(secluded.address, bring="recordings"), store, scenario)

@@ -1,4 +1,4 @@
-"""Recordings of format version 2 are read under the present names of columns, alone or with newer ones.
+"""Recordings of format version 2, alone or with newer recordings, are read under today's column names.
 
 ``recordings/format-2`` was written by the last version with the early names: it has RED before a slow link,
 injected drops and losses on the path, so that each kind of drop occurs.

@@ -163,8 +163,8 @@ def test_several_comparisons_say_how_many_stand():
 
 
 def test_where_nothing_differs_holm_errs_in_one_family_of_twenty():
-    """In 20 comparisons without a difference, each errs with a probability of 5 %, and at least one
-    with 64 %; after correction, at least one with at most 5 %."""
+    """Of 20 comparisons without a difference, each errs with a probability of 5 %, so the
+    probability that at least one errs is 64 %; after correction, it is at most 5 %."""
     generator = np.random.default_rng(11)
     families = [multiple_comparisons(generator.uniform(size=20).tolist()) for _ in range(2000)]
     alone = np.mean([family.found > 0 for family in families])
