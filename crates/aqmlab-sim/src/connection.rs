@@ -162,8 +162,8 @@ impl Connection {
         counts
     }
 
-    /// Returns whether only arrivals happen at this end up to `due`: its timer is not due in that
-    /// time, and it is neither opening nor closing.
+    /// Returns whether nothing but arrivals happens at this end up to `due`: its timer is not due
+    /// in that time, and the end is neither opening nor closing.
     #[inline]
     pub fn is_quiet(&self, end: End, due: Instant) -> bool {
         let endpoint = match end {
@@ -183,8 +183,8 @@ impl Connection {
         endpoint.state() == State::Established
     }
 
-    /// Returns whether only an arrival and its consequences happen at this end up to `due`. This
-    /// test is for connections whose applications watch the position of their streams, and for
+    /// Returns whether nothing but an arrival and its consequences happens at this end up to `due`.
+    /// This test is for connections whose applications watch the position of their streams, and for
     /// packets that open and close a connection.
     #[inline]
     pub fn changes_alone(&self, end: End, due: Instant) -> bool {
