@@ -1,7 +1,8 @@
 """Stand-ins for live runs: the content of their recordings, and a process that answers like theirs.
 
-As a program, it takes the place of ``python -m aqmlab.live``: ``live_worlds.py MODE``, where MODE selects
-what it does with the job. Any recording that the program leaves is that of a simulation, marked as live.
+As a program, this module takes the place of ``python -m aqmlab.live``: ``live_worlds.py MODE``, where
+MODE selects what it does with the job. Any recording that the program leaves is that of a simulation,
+marked as live.
 """
 
 from __future__ import annotations

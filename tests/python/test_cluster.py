@@ -195,7 +195,7 @@ def test_a_run_on_a_cluster_is_the_same_directory(kind, secluded, cluster, tmp_p
     assert recorded(parent / "there") == recorded(tmp_path / "here")
     there = aqmlab.load(parent / "there")
     assert str(aqmlab.answer(there)) == str(aqmlab.answer(here))
-    # No run is left to do, and damaged runs are repeated.
+    # When the command is repeated, only the damaged run is executed again.
     (parent / "there" / "red" / "seed-1" / "queues.parquet").write_bytes(b"?")
     again = aqmlab.run(
         tmp_path / "one.toml",

@@ -129,8 +129,8 @@ def test_a_hundred_thousand_packets_of_junk_are_counted_and_do_no_harm(user, liv
     assert doors == 4, "two classes of two hosts each"
     assert sent == JUNK
     _, err = process.communicate(timeout=60)
-    # The books balance; otherwise there would be no recording. The run may be NOT FAITHFUL because garbage
-    # takes time.
+    # The books balance; otherwise there would be no recording. The run may be NOT FAITHFUL because
+    # processing garbage takes time.
     assert process.returncode in (FAITHFUL, NOT_FAITHFUL), err
     assert "Traceback" not in err
     (run,) = load(live_folder / "out").runs

@@ -66,7 +66,8 @@ impl Key {
         Key { at, order: Key::order(rank, object) | turn }
     }
 
-    /// Returns the key of an event of the object with the number of the object in `order` plus `object`.
+    /// Returns the key of an event of the object whose number is `object` plus the object number in
+    /// `order`.
     #[inline]
     pub fn of_order(at: Instant, order: u64, object: u64, turn: u64) -> Self {
         debug_assert!(turn < 1 << TURN_BITS, "an object makes fewer than 2^{TURN_BITS} events per instant");

@@ -114,7 +114,7 @@ impl Flow {
     }
 
     /// Returns whether a packet that arrives at its host only at `due` can be processed there now.
-    /// It can if nothing else happens at that end before then.
+    /// That is possible if nothing else happens at that end before then.
     #[inline(always)]
     pub fn can_be_served_ahead(&self, end: End, due: Instant, attended: bool) -> bool {
         self.pending.is_none()
@@ -231,7 +231,8 @@ impl Flow {
         Some((sender, kept_receiver.unwrap_or_else(|| ReceiverSample::of(receiver))))
     }
 
-    /// Returns the flow's counts at the end of the warm-up, which are zero if it started later.
+    /// Returns the flow's counts at the end of the warm-up, which are zero if the flow started
+    /// later.
     pub fn counts_at_warmup(&self) -> FlowCounts {
         let kept = self.rare.as_ref().and_then(|rare| rare.snapshots.as_ref());
         kept.map_or(FlowCounts::default(), |snapshots| {

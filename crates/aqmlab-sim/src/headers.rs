@@ -190,8 +190,8 @@ fn pseudo_header(protocol: u8, addresses: Addresses, len: usize) -> u32 {
 }
 
 /// Computes the Internet checksum (RFC 1071) over the bytes starting at `begin`, plus the sum
-/// `more`, and writes it into the two bytes `place` bytes after `begin`. The payload is all zeros,
-/// so it adds nothing.
+/// `more`, and writes it into the two bytes at offset `place` from `begin`. The payload is all
+/// zeros, so it adds nothing.
 fn set_checksum(out: &mut [u8], begin: usize, place: usize, more: u32) {
     let mut sum = words(&out[begin..]) + more;
     while sum > 0xffff {

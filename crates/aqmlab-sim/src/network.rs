@@ -146,7 +146,7 @@ impl Class {
         base_rtt(self.propagation, links, at_edges + stages.map_or(Span::ZERO, RouterStages::delay))
     }
 
-    /// Returns the access links and delay stages of a flow of the class, which no other flow uses.
+    /// Returns the access links and delay stages that belong to a single flow of the class.
     pub fn own_path(&self, path: &FlowPath<'_>) -> (Option<AccessLinks>, Option<RouterStages>) {
         let access = || AccessLinks::new(path.access_delay().unwrap_or(Span::ZERO), Impairments::new(path));
         let has_stages = self.router_stages.iter().any(|stages| !stages.is_empty());

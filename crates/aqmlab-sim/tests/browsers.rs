@@ -12,7 +12,7 @@ use aqmlab_traffic::{BrowserPlan, ExchangePlan};
 use support::{integers, plan, record};
 
 const RTT_MS: u128 = 40;
-/// The time for transmission at 100 Gbit/s, over all round trips of a page.
+/// The total transmission time at 100 Gbit/s, over all round trips of a page.
 const TOLERANCE_NS: u128 = 40_000;
 
 fn scenario(rate: &str, traffic: &str) -> String {

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use support::{flows, integers, record, summary};
 
 /// The bytes that leave the bottleneck's queue in the measured interval, plus those that may have
-/// left it before and still reach receivers within the interval: the bytes that the link sends
-/// during the time that a packet takes from there to the receiver, and one packet per flow.
+/// left the queue before the interval and still reach receivers within it: the bytes that the link
+/// sends during the time that a packet takes from there to the receiver, and one packet per flow.
 fn carried(recording: &Recording, link_bps: u64, behind_ms: u64) -> u128 {
     let departures = summary(recording, "bottleneck", "*", "departures_bytes");
     let flows = recording.table("flows").expect("every recording has flows").rows() as u128;

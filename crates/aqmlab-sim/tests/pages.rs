@@ -9,7 +9,7 @@ use aqmlab_recording::Recording;
 use support::{integers, record};
 
 const RTT_MS: u128 = 40;
-/// The time for transmission at 100 Gbit/s, over all waves of a page.
+/// The total transmission time at 100 Gbit/s, over all waves of a page.
 const TOLERANCE_NS: u128 = 40_000;
 
 fn scenario(traffic: &str) -> String {

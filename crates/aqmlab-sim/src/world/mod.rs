@@ -35,7 +35,8 @@ pub enum Ways {
     Plain,
     /// Ports that look ahead, and fused hops.
     Fused,
-    /// As [`Ways::Fused`], but whatever nothing can observe before it is due is done ahead of time.
+    /// As [`Ways::Fused`], but everything that is not observed before it is due is done ahead of
+    /// time.
     Ahead,
 }
 
@@ -258,8 +259,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     /// Ends the run after the current event.
     fn stop(&mut self, why: StoppedBy) {
         self.schedule.end(self.now, why);
-        // The loop does not check for a stop at each event, so the next check is moved to directly
-        // after this event.
+        // The loop does not check for a stop at each event, so the next check is brought forward:
+        // it follows directly after this event.
         self.stride -= self.until_poll - 1;
         self.until_poll = 1;
     }

@@ -51,7 +51,7 @@ impl<Q: EventQueue> World<'_, Q> {
     /// because individual events are recorded.
     #[inline(never)]
     fn forward_elsewhere(&mut self, packet: &SimPacket) {
-        // This looks the step up again: passing it on would slow down the packets that do not come here.
+        // The step is looked up again: passing it as an argument would slow down all other packets.
         match self.in_transit.routes.next(packet.place()) {
             Next::Access(link, _) | Next::Risk(link) => self.enter_access(link, *packet),
             Next::AttendedAccess(link, _) | Next::ListingAccess(link, _) => self.enter_access(link, *packet),

@@ -631,8 +631,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
     }
 
-    /// Keeps one valid timer event per endpoint: schedules an event if the deadline is before that
-    /// of the pending event, and schedules it again if it fires too early.
+    /// Keeps one valid timer event per endpoint: schedules an event if the deadline is earlier than
+    /// the pending event; an event that fires before the deadline is scheduled again.
     #[inline(always)]
     fn see_to_timer(&mut self, connection: &mut Connection, number: u32, at: FlowRef, end: End) {
         let deadline = connection.endpoint(end).deadline().map(|at| at.max(self.now));
