@@ -1,5 +1,4 @@
-"""Draw how Reno, NewReno and SACK react to losing one, two or three segments or half a window, and how ns-2
-does.
+"""Draw how Reno, NewReno and SACK react to the loss of 1 to 3 segments or half a window, here and in ns-2.
 
     .venv/bin/python tools/loss_patterns.py [docs/images/loss-patterns.svg]
 
