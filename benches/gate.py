@@ -3,8 +3,8 @@
 
 Counts the instructions of four fixed scenarios, a long run minus a short one, and compares instructions per
 packet-hop with benches/baseline.json, which has figures for each way of counting (perf, callgrind). Fails if
-any figure has risen by more than 3 %. Compilers generate different instructions: if the compiler is not that
-of the baseline, the program compares but does not fail.
+any figure has risen by more than 3 %. Compilers generate different instructions: if another compiler made
+the baseline, the program compares but does not fail.
 
     python3 benches/gate.py                                compare
     python3 benches/gate.py --can-count                    exit 0 if this machine can count, 1 if not

@@ -3,7 +3,7 @@
     python3 crowd.py KERNEL CASES DIRECTORY [CASE ...]
 
 boots KERNEL in virtual time as `single_flow.py` does, runs the cases of the table CASES
-(`vectors/linux-crowd/README.md` explains it), or only those named, and writes DIRECTORY/runs.csv.
+(`vectors/linux-crowd/README.md` explains it), or only the named cases, and writes DIRECTORY/runs.csv.
 
 The network has three namespaces: senders, router and receivers. The router sends to the receivers through cbs, which
 paces the packets, with `pfifo` or `red` behind it; in the reverse direction, netem delays each flow's acknowledgments
@@ -62,7 +62,7 @@ class Queue:
         self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_ROUTE)
 
     def read(self) -> tuple[int, int, int]:
-        """Return the packets that are waiting, and those dropped and marked so far."""
+        """Return how many packets are waiting, and how many have been dropped and marked so far."""
         self.socket.send(struct.pack("=IHHIIBBHiIII", 36, RTM_GETQDISC, NLM_F_REQUEST_DUMP, 1, 0, 0, 0, 0, 0, 0, 0, 0))
         found = None
         while True:

@@ -67,7 +67,7 @@ def test_the_columns_of_an_early_recording_keep_their_places():
     for table, names in RENAMED.items():
         own = [column[0] for column in duckdb.sql(f"FROM '{EARLY}/{table}.parquet' LIMIT 0").description]
         read = load(EARLY).tables.arrays(table, "*")
-        # The renamed columns are followed by those of later versions, all null.
+        # The renamed columns are followed by the columns of later versions, all null.
         later = ADDED_SINCE.get(table, [])
         assert list(read) == [*(names.get(name, name) for name in own), "run", *later]
         for name in later:

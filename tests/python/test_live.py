@@ -389,7 +389,8 @@ def test_a_verdict_is_none_of_a_simulation_and_its_text_of_a_live_run(
     live = aqmlab.run_live(tiny_file, output=tmp_path / "out", report=False)
     found = faithfulness.verdicts(live.runs)
     assert [v.faithful for v in found] == [False, False]
-    # Invalid frames and packets in flight do not count as lost; the hidden drops include those of TUN.
+    # Invalid frames and packets in flight do not count as lost; the hidden drops include the drops of
+    # TUN.
     assert found[0].lost_unseen == 7 + 20 + 10
     assert found[0].wait == "hybrid, 12.5 % without spinning"
     assert found[0].text.startswith("NOT FAITHFUL: p99 lateness")

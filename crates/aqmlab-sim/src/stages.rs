@@ -49,7 +49,8 @@ impl StagePipe {
 
 /// A flow's passages through delay stages in routers.
 pub struct RouterStages {
-    /// The passages in the order in which packets meet them, first those to the receiver.
+    /// The passages in the order in which packets meet them, starting with the passages to the
+    /// receiver.
     pipes: Box<[StagePipe]>,
     /// The number of passages to the receiver.
     to_receiver: usize,

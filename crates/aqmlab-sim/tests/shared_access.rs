@@ -66,8 +66,8 @@ fn flows_of_one_host_share_its_link_in_their_order() {
     let shared = ends("");
     // The first flow waits only for its own ACK.
     assert_eq!(shared[0], 2 * crossing(40) + 80 * US + crossing(1000));
-    // The SYNs of the others leave 80 us apart, and later segments wait: an ACK and data take 2.08
-    // ms at 4 Mbit/s.
+    // The SYNs of the other flows leave 80 us apart, and later segments wait: an ACK and data take
+    // 2.08 ms at 4 Mbit/s.
     assert_eq!([shared[1] - shared[0], shared[2] - shared[1]], [2_080 * US; 2]);
 }
 

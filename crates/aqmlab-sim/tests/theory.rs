@@ -1,5 +1,5 @@
 //! The simulator compared with theory. The Pollaczek-Khinchine formula and Little's law predict the
-//! results for queues; the closed form by DCTCP's authors predicts those for DCTCP.
+//! results for queues; the closed form by DCTCP's authors predicts the results for DCTCP.
 mod support;
 
 use support::{T_99_19, flows, integers, interval, names, record, summary};
