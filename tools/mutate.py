@@ -40,8 +40,8 @@ BUILD_SECONDS = 1800
 def sync_sources() -> None:
     """Bring the copy up to date.
 
-    Only changed files are written, so that cargo rebuilds little. They get the current time: cargo compares
-    times, so if a file were restored with its old time, the mutated build would be kept.
+    Only changed files are written, so that cargo rebuilds little. The files written get the current time:
+    cargo compares times, so if a file were restored with its old time, the mutated build would be kept.
     """
     wanted: set[Path] = set()
     for name in SOURCES + PYTHON_SOURCES:

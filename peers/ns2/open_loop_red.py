@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Records the decisions of ns-2.35's RED at each arrival of an open-loop load, and verifies that an independent RED
-decides alike.
+"""Records the decisions of ns-2.35's RED under an open load, and verifies that an independent RED decides alike.
 
 Runs open_loop_red.tcl for each trace below. Every line is then replayed by an independent RED, written here from the
 paper and from ns-2's documented behaviour: queue, average, probability and fate must agree, draw by draw, before a CSV

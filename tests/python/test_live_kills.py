@@ -44,7 +44,7 @@ def test_twenty_kills_leave_no_process_namespace_or_interface(user, live_folder)
             with suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGKILL)
         process.communicate(timeout=60)
-        # Either the command was killed, or its router was, or it had already finished.
+        # Either the command was killed, or its router was, or the command had already finished.
         assert process.returncode in (-signal.SIGKILL, 4, FAITHFUL, NOT_FAITHFUL), process.returncode
         left = {pid: at for pid, at in relatives.items() if began(pid) == at}
         assert wait_until(lambda left=left: all(began(pid) != at for pid, at in left.items())), left

@@ -162,8 +162,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             let wake = opener.population.begin();
             opener.schedule(&mut self.scheduler, wake);
             if let Some(stop_at) = self.plan.classes[class].stop_at {
-                // Its key is that of the stop of the class's first flow, so it comes before all
-                // stops of flows.
+                // This event has the key of the stop of the class's first flow, so it comes before
+                // all stops of flows.
                 let (number, class) = (opener.first_number, class as u32);
                 let at = Instant::ZERO + stop_at;
                 self.scheduler.timer(at, number, FlowObject::Stop, Notice::StopClass { class });
