@@ -199,8 +199,8 @@ class Run:
         return sender
 
     def write(self) -> None:
-        """Write at all senders, enough for full segments, but never until a buffer is full, which would
-        set PSH."""
+        """Write at all senders, enough for full segments; no buffer may fill, because that would set
+        PSH."""
         for sender in self.senders:
             try:
                 while struct.unpack("i", fcntl.ioctl(sender, SIOCOUTQNSD, bytes(4)))[0] < WINDOW // 2:

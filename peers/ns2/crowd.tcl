@@ -90,7 +90,7 @@ Agent/TCP set minrto_          0.2
 Agent/TCP set overhead_        $jitter_s
 Agent/TCP set ecn_             $ecn
 
-# ---- randomness: three streams of MRG32k3a, each advanced to its SEED-th substream, which never overlap ----------
+# ---- randomness: three streams of MRG32k3a that never overlap, each advanced to its SEED-th substream ------------
 
 set rtt_stream   [new RNG]
 set start_stream [new RNG]

@@ -293,7 +293,7 @@ def _test_itself(p99_us: int, policy: str) -> None:
 
 
 def _be_faithful_when_repeated(job: Job) -> None:
-    """Be late with seed 2, but only the first time, which a file records."""
+    """Be late with seed 2, but only the first time; a file records that this has happened."""
     mark = Path(os.environ["LIVE_WORLDS"]) / f"{job['arm']} {job['seed']}"
     faithful = job["seed"] != 2 or mark.exists()
     mark.touch()

@@ -45,7 +45,7 @@ pub struct FlowId {
 
 /// A packet in flight.
 ///
-/// The fields share four words because a packet is copied at each place that it passes, which then
+/// The fields share four words: a packet is copied at each place that it passes, and a copy then
 /// takes four moves instead of one per field.
 ///
 /// | word | bits 0 to 31 | 32 to 63 |

@@ -32,7 +32,7 @@ fn scenario(traffic: &str) -> String {
     )
 }
 
-/// At most three objects per page, which are so small that each wave fits into one window.
+/// A page has at most three objects, so small that each wave fits into one window.
 const SMALL: &str = r#"
     users = 3
     think = "1s"

@@ -239,8 +239,7 @@ fn theory(count: u32, threshold: u32, silent: f64) -> Sawtooth {
 /// that it leaves out. First, a window is a whole number of segments, so each flow's window is off
 /// by up to one (which changes the queue by one per flow, the share of marks by one part in W*, and
 /// the period by half a round trip). Second, alpha changes by g in each round trip of the period.
-/// The paper's own form must hold, except for the round trip that it leaves out, which is one per
-/// period.
+/// The paper's own form must hold, except for the one round trip per period that it leaves out.
 #[test]
 fn dctcp_swings_as_its_authors_say() {
     for count in [1, 2, 4] {

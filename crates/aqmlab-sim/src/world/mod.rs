@@ -68,7 +68,7 @@ pub struct World<'a, Q: EventQueue> {
     outbox: Vec<SimPacket>,
     /// Empty except while held packets are released: see [`Link::held`].
     releasing: VecDeque<Held>,
-    /// Memory of ended connections, which the applications of later ones reuse.
+    /// Memory of ended connections, for reuse by the applications of later connections.
     #[expect(clippy::vec_box, reason = "the boxes themselves are reused")]
     spare: Vec<Box<Applications>>,
     /// The number of flows in the plan, and the number of the last connection that is not one of these flows.
@@ -85,8 +85,8 @@ pub struct World<'a, Q: EventQueue> {
     until_poll: u64,
     /// The times of samples, of the end of the warm-up, and of the end of the run.
     schedule: Schedule,
-    /// When the next milestone is due, beyond which queues are not advanced. Zero if nothing is
-    /// done at queues ahead of time.
+    /// When the next milestone is due; queues are not advanced beyond that instant. Zero if nothing
+    /// is done at queues ahead of time.
     next_look: Instant,
     /// When flows are sampled next, or when the warm-up ends if that is earlier.
     next_snapshot: Instant,
