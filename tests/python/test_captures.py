@@ -375,7 +375,8 @@ def test_an_interrupted_run_leaves_no_part_of_a_capture(small_file, tmp_path):
 
 
 def test_a_capture_that_fills_the_disk_ends_with_exit_3_and_leaves_nothing(small_file, tmp_path):
-    # No file may be larger than a megabyte; with 256 KiB per write, the run reaches this limit half-way.
+    # No file may be larger than a megabyte; with 256 KiB per write, the limit is reached in the middle
+    # of the run.
     text = small_file.read_text(encoding="utf-8").replace('duration = "6s"', 'duration = "10min"')
     small_file.write_text(text, encoding="utf-8")
     out = tmp_path / "out"

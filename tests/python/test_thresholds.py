@@ -128,7 +128,7 @@ def test_the_drop_rate_is_of_the_wire(experiment):
     classes = [metric.compute(run, "bottleneck", name) for name in ("ftp", "cbr")]
     assert metric.compute(run, "bottleneck", "*") == pytest.approx(sum(classes))
     totals = run.queues["bottleneck", "ftp"]
-    # The rate of segments of 1460 B with their headers in 5 s.
+    # The rate, over 5 s, of segments of 1460 B with their headers.
     dropped = totals.sum_over_reasons("dropped")
     assert dropped > 0
     assert classes[0] == pytest.approx(dropped * 1500 * 8 / 5)
