@@ -30,7 +30,7 @@ RECORD = {
     "10ms-all": {"record_ms": 10, "record_flows_ms": 10},
 }
 
-# Variants of TCP, as keys of the driver.
+# Variants of TCP, as arguments of the driver.
 VARIANTS = {
     "newreno": {},
     "reno": {"recovery": "reno"},
@@ -202,7 +202,7 @@ class Campaign:
             yield f"ratio-lot/ns2/{queue}", lambda q=queue: self.ratio_of_lot(q)
 
     def peer(self, name: str, values: dict) -> list[str] | None:
-        """The command line of a peer, or nothing if it is not installed."""
+        """The command line of a peer, or None if the peer is not installed."""
         if name == "ns2":
             return (
                 ["ns", str(PEERS / "dumbbell.tcl"), *arguments(values), "setup=linear"]

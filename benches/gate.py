@@ -3,8 +3,8 @@
 
 Counts the instructions of four fixed scenarios, a long run minus a short one, and compares instructions per
 packet-hop with benches/baseline.json, which has figures for each way of counting (perf, callgrind). Fails if
-any figure has risen by more than 3 %. Compilers generate different instructions: if the compiler is not that
-of the baseline, the program compares but does not fail.
+any figure has risen by more than 3 %. Compilers generate different instructions: if another compiler made
+the baseline, the program compares but does not fail.
 
     python3 benches/gate.py                                compare
     python3 benches/gate.py --can-count                    exit 0 if this machine can count, 1 if not
@@ -125,14 +125,15 @@ def main() -> int:
     worse = compare(found, baseline)
     if worse and compiler() != stored[how].get("compiler"):
         print(
-            f"the baseline was counted with {stored[how].get('compiler')}, not with {compiler()}: not judged"
+            f"the baseline was counted with {stored[how].get('compiler')}, not with {compiler()}: "
+            "no figure counts as a failure"
         )
         return 0
     if worse:
         print(
             f"more than {ALLOWED_RISE:.0%} above the baseline: {'; '.join(worse)}\n"
-            "Make it cheaper; or, if it is worth its price, run `python3 benches/gate.py --update` and say "
-            "in CHANGELOG.md what became more expensive and why.",
+            "Make the code cheaper or, if the change is worth its cost, run `python3 benches/gate.py "
+            "--update` and say in CHANGELOG.md what became more expensive and why.",
             file=sys.stderr,
         )
         return 1

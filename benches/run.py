@@ -8,9 +8,9 @@
 
 Instructions are the figure to trust; processor time is shown as measured and judged only as a ratio to that
 of a peer whose runs alternated with ours. Results are kept in benches/results/, one file per build of the
-driver: existing items are not measured again, except with `--fresh`. The peers need ns-2 (Debian package ns2)
-and ns-3 (libns3-dev); without them, their rows are omitted. Nothing else should run on the machine while
-times are taken.
+driver: items that are already there are not measured again, except with `--fresh`. The peers need ns-2
+(Debian package ns2) and ns-3 (libns3-dev); without them, their rows are omitted. Nothing else should run on
+the machine while times are taken.
 """
 
 import argparse

@@ -28,8 +28,8 @@ LEFT_OUT = ("A claim of your own",)
 RESULTS = ("The score", "What does not hold, and why")
 """The headings at which the results begin in a paper's README."""
 HOW_SCORED = """\
-A finding holds or fails if the 95 % interval of the quantity that it is about lies on one side of its
-threshold; otherwise it is undecided. The table shows the comparison that decides each finding."""
+A finding holds or fails if the 95 % interval of its quantity lies entirely on one side of the threshold;
+otherwise, it is undecided. The table shows the comparison that decides each finding."""
 
 
 def sections(text: str) -> dict[str, str]:

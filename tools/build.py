@@ -17,6 +17,7 @@ installed = subprocess.run(
 if installed.returncode != 0:
     command.remove("--skip-install")
 status = subprocess.run(command, cwd=root, check=False).returncode
-# When pip installs modules, it compiles them to byte code, but not those of an editable package.
+# pip compiles the modules that it installs to byte code, but not the modules of an editable
+# package.
 compiled = compileall.compile_dir(root / "python" / "aqmlab", quiet=1)
 sys.exit(status or not compiled)

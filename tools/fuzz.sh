@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Fuzzes the live router's parser and the router itself, for the given number of seconds each (60 by default). A finding
-# ends it: the input is in fuzz/artifacts, and `cargo +nightly fuzz run TARGET FILE` replays it. New inputs stay in
+# ends the run: the input is in fuzz/artifacts, and `cargo +nightly fuzz run TARGET FILE` replays it. New inputs stay in
 # fuzz/corpus.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -1,4 +1,4 @@
-"""Draw how Reno, NewReno and SACK react to losing one, two or three segments or half a window, next to ns-2.
+"""Draw how Reno, NewReno and SACK react to the loss of 1 to 3 segments or half a window, here and in ns-2.
 
     .venv/bin/python tools/loss_patterns.py [docs/images/loss-patterns.svg]
 
@@ -146,7 +146,8 @@ def figure(found: dict[tuple[str, str], Any]) -> Figure:
             one = axes[row, column]
             draw_sequence(one, sequence_points([p for p in packets if p.sent_ns / 1e9 <= end]))
             shown = (vector[:, 0] / 1e6 >= begin) & (vector[:, 0] / 1e6 <= end)
-            # ns-2's points are in the middle of ours: where both agree, each mark has a black point.
+            # ns-2's points are drawn in the middle of ours, so where the two agree, each mark has a
+            # black point in it.
             one.plot(
                 vector[shown, 0] / 1e6,
                 vector[shown, 1] / mss,

@@ -103,7 +103,7 @@ def see(other: list[str]) -> str:
 
 
 def contexts(command: Any, name: str, parent: Any = None) -> Iterator[Any]:  # noqa: ANN401
-    """The contexts of a command and of its subcommands, as when they are called."""
+    """The contexts that a command and its subcommands have when they are called."""
     context = command.context_class(command, info_name=name, parent=parent, **command.context_settings)
     yield context
     for below, inner in visible(command).items():

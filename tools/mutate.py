@@ -40,8 +40,8 @@ BUILD_SECONDS = 1800
 def sync_sources() -> None:
     """Bring the copy up to date.
 
-    Only changed files are written, so that cargo rebuilds little. They get the current time: cargo compares
-    times, so if a file were restored with its old time, the mutated build would be kept.
+    Only changed files are written, so that cargo rebuilds little. The files written get the current time:
+    cargo compares times, so if a file were restored with its old time, the mutated build would be kept.
     """
     wanted: set[Path] = set()
     for name in SOURCES + PYTHON_SOURCES:
@@ -62,7 +62,7 @@ def sync_sources() -> None:
 
 
 def is_python(tests: str) -> bool:
-    """Whether these are arguments of pytest, not of cargo."""
+    """Whether these are arguments for pytest, not for cargo."""
     return tests.startswith("tests/python/")
 
 
@@ -78,8 +78,8 @@ def run_tests(tests: str, seconds: int, *, only_build: bool = False) -> subproce
     # A failing property must not leave its counterexample in the copy.
     environment["PROPTEST_DISABLE_FAILURE_PERSISTENCE"] = "1"
     if is_python(tests):
-        # The copy precedes the installed package (the tree itself); no byte code, which is matched to its
-        # source by time only.
+        # The copy precedes the installed package (the tree itself). No byte code is written, because
+        # Python matches it to its source by time only.
         environment |= {"PYTHONPATH": str(TREE / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
         selected = ["-x", "-p", "no:cacheprovider", "-m", "not slow", *tests.split()]
         command = [interpreter(), "-m", "pytest", *selected]

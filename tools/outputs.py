@@ -4,9 +4,9 @@
     .venv/bin/python tools/outputs.py --check    only compare the texts; exit with 1 if one is stale
 
 The text that a program prints is a block after ``<!-- output of `COMMAND` -->`` or
-``<!-- output of the program above -->``. The commands of a figure are an indented line of a document that
-draws into docs/images, and the indented lines around it. A tutorial is a session
-in its own folder: blocks with a title are files, indented lines are commands, and a block after
+``<!-- output of the program above -->``. The commands of a figure are an indented line that draws into
+docs/images, and the indented lines around it. A tutorial is a session in its own folder: blocks with a
+title are files, indented lines are commands, and a block after
 ``<!-- printed by the last command -->`` is the output of the command above it.
 """
 

@@ -130,10 +130,11 @@ of all papers.
 
 A command runs only the cells that its claim needs, and keeps their runs in `runs/store`, where
 later commands find them. Minutes are estimates: the time of the whole paper, stated below its
-heading, multiplied by the share of the simulated time. Tolerances are fixed before the runs. The
-tolerance of a finding is the threshold of its statement, which holds, fails or is undecided
-according to 95 % intervals over the seeds; `-` marks a comparison without a number. The results of
-all commands are in the scorecard of each folder; a command also prints its own results.
+heading, multiplied by the share of the paper's simulated time that the claim needs. Tolerances are
+fixed before the runs. The tolerance of a finding is the threshold of its statement, which holds,
+fails or is undecided according to 95 % intervals over the seeds; `-` marks a comparison without a
+number. The results of all commands are in the scorecard of each folder; a command also prints its
+own results.
 
 `aqmlab bundle` puts your own experiment into one file that others can check and repeat
 ([bundles](docs/bundles.md)).
@@ -155,7 +156,8 @@ def simulated_s(paper: Paper) -> dict[str, float]:
 
 
 def minutes(paper: Paper) -> Callable[[Iterable[tuple[str, Question]]], str]:
-    """A function that estimates the minutes of (experiment, question) pairs as a share of the paper's."""
+    """A function that estimates the minutes of (experiment, question) pairs as a share of the paper's
+    minutes."""
     names = {e.file: names_of(paper, e) for e in paper.experiments}
     cell_s = simulated_s(paper)
     whole_s = sum(required_cells(names[file], []).of * cell_s[file] for file in names)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds and checks the parts of a release in dist/: sdist, wheels, crates, SBOMs, hashes.
-# Resumable: finished steps of the same sources are not repeated. Steps for which a machine lacks a tool are skipped and
+# Builds and checks the parts of a release in dist/: sdist, wheels, crates, SBOMs, hashes. Resumable: steps that have
+# finished for the same sources are not repeated. Steps for which a machine lacks a tool are skipped and
 # listed at the end; with RELEASE_STRICT=1, the script then exits with 3.
 set -euo pipefail
 cd "$(dirname "$0")/.."

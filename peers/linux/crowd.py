@@ -3,7 +3,7 @@
     python3 crowd.py KERNEL CASES DIRECTORY [CASE ...]
 
 boots KERNEL in virtual time as `single_flow.py` does, runs the cases of the table CASES
-(`vectors/linux-crowd/README.md` explains it), or only those named, and writes DIRECTORY/runs.csv.
+(`vectors/linux-crowd/README.md` explains it), or only the named cases, and writes DIRECTORY/runs.csv.
 
 The network has three namespaces: senders, router and receivers. The router sends to the receivers through cbs, which
 paces the packets, with `pfifo` or `red` behind it; in the reverse direction, netem delays each flow's acknowledgments
@@ -40,7 +40,7 @@ def scene(flows: int, seed: int) -> list[tuple[float, float]]:
 
 
 def batch(program: str, *lines: str) -> None:
-    """Run `ip` or `tc` once on all lines, because starting a program is slow in such a kernel; no line may fail."""
+    """Run all lines in one call of `ip` or `tc`, because this kernel starts programs slowly; no line may fail."""
     subprocess.run([program, "-batch", "-"], input="\n".join(lines) + "\n", text=True, check=True)
 
 
@@ -62,7 +62,7 @@ class Queue:
         self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_ROUTE)
 
     def read(self) -> tuple[int, int, int]:
-        """Return the packets that are waiting, and those dropped and marked so far."""
+        """Return how many packets are waiting, and how many have been dropped and marked so far."""
         self.socket.send(struct.pack("=IHHIIBBHiIII", 36, RTM_GETQDISC, NLM_F_REQUEST_DUMP, 1, 0, 0, 0, 0, 0, 0, 0, 0))
         found = None
         while True:
@@ -89,7 +89,8 @@ def add_step(device: str, limit: int, threshold: int) -> None:
     """Add a RED that marks each packet that finds `threshold` bytes in the queue, as DCTCP requires; tc cannot
     express an average that equals the queue."""
     params = struct.pack("=IIIBBBB", limit, threshold, threshold, 0, 0, 0, TC_RED_ECN)
-    empty_when_idle = bytes([31] * 256)  # by how many bits the average is shifted after each length of idle time
+    # For each length of idle time, the number of bits by which the average is then shifted.
+    empty_when_idle = bytes([31] * 256)
     options = attribute(TCA_RED_PARMS, params) + attribute(TCA_RED_STAB, empty_when_idle)
     body = struct.pack("=BBHiIII", 0, 0, 0, socket.if_nametoindex(device), 0x2_0000, 0x1_0001, 0)
     body += attribute(TCA_KIND, b"red\0") + attribute(TCA_OPTIONS, options)
@@ -134,7 +135,8 @@ class Run:
                 f"route add default via {net}.2",
             )
             setting("tcp_ecn", self.case["ecn"])
-            # Otherwise, flows whose SYN is lost have no ECN, and their number is random.
+            # Otherwise, flows whose SYN is lost would do without ECN, and the number of such flows
+            # would be random.
             setting("tcp_ecn_fallback", "0")
             setting("tcp_no_metrics_save", "1")
         enter(self.spaces["r"])
@@ -197,7 +199,8 @@ class Run:
         return sender
 
     def write(self) -> None:
-        """Write at all senders, so that segments are full; no buffer fills, because that would set PSH."""
+        """Write at all senders, enough for full segments; no buffer may fill, because that would set
+        PSH."""
         for sender in self.senders:
             try:
                 while struct.unpack("i", fcntl.ioctl(sender, SIOCOUTQNSD, bytes(4)))[0] < WINDOW // 2:

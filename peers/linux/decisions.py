@@ -2,14 +2,14 @@
 
     python3 decisions.py KERNEL OUT [CASE ...]
 
-boots KERNEL in virtual time as `single_flow.py` does, runs all cases, or only those named, and writes
+boots KERNEL in virtual time as `single_flow.py` does, runs all cases, or only the named cases, and writes
 OUT/CASE.csv (`vectors/linux-decisions/README.md` explains the columns) and OUT/cases.csv.
 
-UDP datagrams of chosen sizes, ECN-capable or not, go from one network namespace to another through htb, which paces, and the
-discipline behind it. htb polls a discipline only while packets wait. Trace points give the instants at which
-packets arrive, are queued and leave; the receiver records the arrived packets, with their ECN fields. CoDel's
-state is read from its statistics; the average of RED is read from those of `gred`, which computes the same
-average and reports it.
+UDP datagrams of chosen sizes, ECN-capable or not, go from one network namespace to another through htb, which
+paces them, and the discipline behind it. htb polls a discipline only while packets wait. Trace points give
+the instants at which packets arrive, are queued and leave; the receiver records the arrived packets, with
+their ECN fields. CoDel's state is read from its statistics; the average of RED is read from the statistics of
+`gred`, which computes the same average and reports it.
 """
 
 import csv
@@ -34,7 +34,7 @@ from crowd import (
 from red_idle import TRACE, fields, records, write
 from single_flow import boot, enter, libc
 
-HEADERS = 42  # Ethernet, IP, UDP; the links' rates include them all
+HEADERS = 42  # Ethernet, IP, UDP; the links' rates include all these headers
 CLONE_NEWNET, TCA_OPTIONS, TCA_GRED_PARMS = 0x4000_0000, 2, 1
 POINTS = ARRIVED, QUEUED, SENT = "net/net_dev_queue", "qdisc/qdisc_enqueue", "qdisc/qdisc_dequeue"
 RED = "limit 400000 min 15000 max 45000 avpkt 1000 burst 25 bandwidth 10Mbit"
@@ -193,7 +193,7 @@ def traced(raw: bytes, page: int, ifindex: int) -> list[tuple[int, str]]:
 
 
 def history(rows, packets, states, came) -> list[tuple[int, str, str]]:
-    """Return each packet's arrival with its fate there, each departure and each state, in order of time."""
+    """Return each arrival (`queued` or `refused`), each departure and each state, in order of time."""
     found, number, left = [], 0, iter(came.items())
     for index, (at, point) in enumerate(rows):
         if point == ARRIVED:

@@ -4,21 +4,22 @@
 
 boots KERNEL, a Linux built as an ordinary process (User Mode Linux, `ARCH=um`), runs `aqmlab live SCENARIO` in it, all
 arms and seeds, and leaves the experiment in DIRECTORY as `aqmlab live -o DIRECTORY` does. The Python that runs this
-script also runs aqmlab inside, so aqmlab must be installed for it. Options of `aqmlab live` may follow: `--runs 5`,
-`--arm RED`, `--pcap bottleneck`. Runs in DIRECTORY are kept, so an interrupted command continues when it is
-started again. The exit code is that of aqmlab, or 3 if the kernel does not boot.
+script also runs aqmlab in the guest, so aqmlab must be installed for that Python. Options of `aqmlab live` may follow:
+`--runs 5`, `--arm RED`, `--pcap bottleneck`. Runs in DIRECTORY are kept, so an interrupted command continues when it
+is started again. The exit code is that of aqmlab, or 3 if the kernel does not boot.
 
 With `--both` as the first option, this script runs `aqmlab run --both`, which also simulates the same seeds; with
 `--sweep`, it runs `aqmlab sweep --host live` with DIRECTORY as the store.
 
-With CONFIG_UML_TIME_TRAVEL_SUPPORT, the kernel's clock stands still while any thread computes and jumps to the
-next timer when all are idle, so nothing is late, however slow or busy the machine is. Debian's package
-`user-mode-linux` has a kernel without that option, and with a tick of 10 ms: it runs in real time, and is suitable
-only for trials. The kernel's modules are taken from ../lib/uml/modules, relative to the folder of KERNEL.
+With CONFIG_UML_TIME_TRAVEL_SUPPORT, the kernel's clock stands still while any thread is computing; when all
+threads are idle, it jumps to the next timer. Nothing is therefore late, however slow or busy the machine is.
+Debian's package `user-mode-linux` has a kernel without that option, and with a tick of 10 ms: it runs in real
+time, and is suitable only for trials. The kernel's modules are taken from ../lib/uml/modules, relative to the
+folder of KERNEL.
 
-The root file system of the kernel is this machine's, read-only; only the folder of DIRECTORY can be written.
-The script needs root, ptrace, and room for the guest's memory (`AQMLAB_GUEST_MEMORY`, `1G`) in /dev/shm, of which
-only the used part is occupied.
+The root file system of the kernel is this machine's, read-only; only the folder that contains DIRECTORY can be
+written. The script needs root, ptrace, and room for the guest's memory (`AQMLAB_GUEST_MEMORY`, `1G`) in /dev/shm,
+of which only the used part is occupied.
 """
 
 import ctypes
@@ -47,7 +48,8 @@ sync; echo o > /proc/sysrq-trigger; sleep 9
 
 
 def load(folder: str) -> None:
-    """Load the modules below a folder that a live run can use, each after those that it needs."""
+    """Load those modules below a folder that a live run can use, each after the modules that it
+    needs."""
     folder = os.path.join(folder, os.uname().release)
     wanted = ("/tun.ko", "/net/sched/", "/net/ipv4/tcp_")
     try:
@@ -118,7 +120,7 @@ def boot(kernel: str, command: list[str], out: str) -> int:
                 return int(file.read())
         except (OSError, ValueError):
             with open(console) as file:
-                print(f"the kernel did not come to an end:\n{file.read()}", file=sys.stderr)
+                print(f"the kernel did not terminate:\n{file.read()}", file=sys.stderr)
             return 3
     finally:
         shutil.rmtree(work)

@@ -126,7 +126,7 @@ def events(raw: bytes, page: int, ifindex: int, packet_ns: float) -> list[tuple[
             waiting -= 1
             last_sent = at
         elif waiting == 0 and at - last_sent >= 0.99 * packet_ns:
-            # Before that, the credit of cbs is negative, and it does not poll RED.
+            # Before that, cbs has negative credit and does not poll RED.
             rows.append((at, "idle", task))
     return [row[:2] for row in rows]
 

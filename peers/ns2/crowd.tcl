@@ -90,7 +90,7 @@ Agent/TCP set minrto_          0.2
 Agent/TCP set overhead_        $jitter_s
 Agent/TCP set ecn_             $ecn
 
-# ---- randomness: three streams of MRG32k3a, each advanced to its SEED-th substream, which never overlap ----------
+# ---- randomness: three streams of MRG32k3a that never overlap, each advanced to its SEED-th substream ------------
 
 set rtt_stream   [new RNG]
 set start_stream [new RNG]
@@ -115,7 +115,8 @@ $monitor set-pkts-integrator  [new Integrator]
 $monitor set-bytes-integrator [new Integrator]
 $link attach-monitors [new SnoopQueue/In] [new SnoopQueue/Out] [new SnoopQueue/Drop] $monitor
 if {$discipline eq "RED"} {
-    # An early drop has its own target, so that it is counted separately from a full buffer.
+    # Early drops have their own target, so that they are counted separately from drops at a full
+    # buffer.
     set early [new SnoopQueue/EDrop]
     $early set-monitor $monitor
     $early target [$ns set nullAgent_]

@@ -3,8 +3,9 @@
 #   ns full_flow.tcl NAME=VALUE..
 #
 # The client sends `bulk` bytes, or a `request` which the server answers with `response` bytes and a close. Packets
-# numbered in `drop` (the client's) and `drop_back` (the server's) are lost, and those in `mark` are marked CE; the
-# first is number 0. Prints one line per packet: time, host (c or s), sequence number, payload, acknowledgment, flags.
+# whose numbers are in `drop` (the client's) or `drop_back` (the server's) are lost, and those in `mark` receive CE;
+# the first packet is number 0. Prints one line per packet: time, host (c or s), sequence number, payload,
+# acknowledgment, flags.
 #
 #   client --10 Mbit/s, 10 ms-- router --4 Mbit/s, 20 ms-- server
 

@@ -5,9 +5,9 @@
     .venv/bin/python peers/ns2/lot.py record [--out DIR] [--jobs N] [--seeds N] [--span S S] [--queues NAME..]
 
 `scenario` prints the network with one congested link, with an arm for each queue and web users drawn by PackMime-HTTP.
-`record` lets `aqmlab vectors` write the connections of each seed, replays them in ns-2 with Tmix, and writes one
-row per run to runs.csv. Existing rows are kept, so that an interrupted recording continues; remove the file
-to start again.
+`record` writes the connections of each seed with `aqmlab vectors`, replays them in ns-2 with Tmix, and writes one row
+per run to runs.csv. Existing rows are kept, so that an interrupted recording continues; remove the file to start
+again.
 """
 
 import argparse
@@ -221,7 +221,7 @@ def write_vectors(seed: int, folder: Path, span_s: tuple[float, float] = SPAN_S)
 
 
 def record(out: Path, jobs: int, seeds: int, queues: Iterable[str], span_s: tuple[float, float]) -> None:
-    """Executes the runs that are missing in runs.csv."""
+    """Executes the runs that are missing from runs.csv."""
     out.mkdir(parents=True, exist_ok=True)
     file = out / "runs.csv"
     rows = {}

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records the decisions of ns-2.35's PI and REM under an open load, and checks that replays make the same ones.
+"""Records the decisions of ns-2.35's PI and REM under an open load, and checks that replays decide alike.
 
 Runs open_loop_controller.tcl for each trace below. Every line is then replayed by independent controllers, written here
 from the papers and from ns-2's documented behaviour: queue, probability and fate must agree, draw by draw, before a CSV
@@ -132,7 +132,8 @@ class Port:
         raise NotImplementedError
 
     def leaves(self, pkt: Packet | None) -> None:
-        """Called when a packet, or none, enters the wire; does nothing by default."""
+        """Called when the link polls the queue, with the packet that leaves, if any; does nothing
+        by default."""
 
 
 class Pi(Port):
@@ -208,7 +209,7 @@ class Rem(Port):
 
 def arrivals(trace: Trace) -> list[Packet]:
     """Returns Poisson arrivals with pauses. With `ect`, every second packet is ECN-capable; `record` corrects the first
-    of them, because ns-2's TCP does not declare its first packet."""
+    of them, because ns-2's TCP does not declare its first packet ECN-capable."""
     rng = random.Random(trace.seed)
     per_second = trace.load * BYTES_A_SECOND / (sum(trace.sizes) / len(trace.sizes))
     busy_s, packets = 0.0, []
@@ -232,7 +233,7 @@ def ask_ns(trace: Trace, packets: list[Packet]) -> list[list[str]]:
 
 
 def record(name: str, trace: Trace) -> list[dict]:
-    """Runs ns and replays it; raises an error at the first disagreement."""
+    """Runs ns and replays its decisions; raises an error at the first disagreement."""
     packets = arrivals(trace)
     lines = ask_ns(trace, packets)
     draws = [float(line[1]) for line in lines if line[0] == "U"]

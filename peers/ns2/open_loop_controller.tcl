@@ -27,7 +27,7 @@ Agent/TCP set minrto_ 1e8
 Agent/TCP set maxrto_ 1e9
 Agent/TCP set rtxcur_init_ 1e8
 
-# A second generator with the seed of the default one, from which the queue draws, gives the same sequence.
+# The queue draws from the default generator; a second one with the same seed gives the same sequence.
 set twin [new RNG]
 $twin seed $seed
 

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Records the decisions of ns-2.35's RED at each arrival of an open-loop load, and verifies that an
-independent RED makes the same ones.
+"""Records the decisions of ns-2.35's RED under an open load, and verifies that an independent RED decides alike.
 
 Runs open_loop_red.tcl for each trace below. Every line is then replayed by an independent RED, written here from the
 paper and from ns-2's documented behaviour: queue, average, probability and fate must agree, draw by draw, before a CSV
@@ -107,7 +106,8 @@ def gentle_probability(avg: float) -> float:
 
 
 def spaced(prob: float, count: int, wait: bool) -> float:
-    """Evens out the gaps between drops; with `wait` none comes before 1/prob arrivals (ns-2's default)."""
+    """Evens out the gaps between drops; with `wait` (ns-2's default), each drop comes at least 1/prob
+    arrivals after the last."""
     share = count * prob
     if not wait:
         return min(1.0, prob / (1.0 - share)) if share < 1.0 else 1.0
@@ -121,7 +121,7 @@ def agree(ours: float, theirs: float) -> bool:
 
 
 def record(settings: tuple) -> list[dict]:
-    """Runs ns and replays it; raises at the first arrival on which the two disagree."""
+    """Runs ns and replays its decisions; raises an error at the first arrival on which the two disagree."""
     command = ["nice", "-n", "19", "ns", str(HERE / "open_loop_red.tcl"), *map(str, settings), str(ARRIVALS)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     lines = [line.split() for line in printed.splitlines()]

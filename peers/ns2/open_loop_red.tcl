@@ -8,8 +8,8 @@
 #
 # Prints one line per arrival, `A arrival_ns waiting avg prob fate`, then the uniform draws that RED's generator gives,
 # `U value`, in order: RED takes one at an arrival only when it needs one. `waiting` is the queue before the arrival,
-# without the packet in transmission; `avg` and `prob` (before spacing) are RED's after it; fate is admitted, early
-# or full.
+# without the packet in transmission; `avg` and `prob` (before spacing) are RED's values after the arrival; fate is
+# admitted, early or full.
 
 if {$argc != 7} {
     puts stderr "usage: ns open_loop_red.tcl LOAD ON_S OFF_S WAIT LIMIT SEED ARRIVALS"
@@ -35,7 +35,7 @@ Queue/RED set q_weight_       0.02
 Queue/RED set mean_pktsize_   $wire_bytes
 Agent/UDP set packetSize_     $wire_bytes
 
-# A second generator with the seed of the default one, from which RED draws, gives the same sequence.
+# RED draws from the default generator; a second one with the same seed gives the same sequence.
 $defaultRNG seed $seed
 set twin [new RNG]
 $twin seed $seed

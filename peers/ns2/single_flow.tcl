@@ -93,9 +93,9 @@ foreach write $writes {
     }
 }
 
-# The agent's clock starts at a random phase within a tick, which is the agent's first draw from the
-# default generator, made when the run resets the agents. The agent's further draws are the sender's
-# delays. With the same seed, `report` can repeat all of these draws.
+# The agent's clock starts at a random phase within a tick. This phase is the agent's first draw
+# from the default generator, made when the run resets the agents. The agent's further draws are the
+# sender's delays. With the same seed, `report` can repeat all of these draws.
 $defaultRNG seed 20061
 
 proc report {} {

@@ -1,4 +1,4 @@
-"""A Dask cluster of real processes on this machine, which may be killed."""
+"""A Dask cluster on this machine, of real processes that tests may kill."""
 
 from __future__ import annotations
 

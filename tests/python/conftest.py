@@ -141,7 +141,8 @@ def user(request):
 def live_folder():
     """A folder to which an ordinary user may write, and whose parents that user may read.
 
-    It is not one of pytest's folders: a second pytest process makes the parents of those private again.
+    It is not one of pytest's folders: a second pytest process makes the parents of such folders private
+    again.
     """
     with tempfile.TemporaryDirectory(prefix="aqmlab-live-") as made:
         yield _anybodys(Path(made))

@@ -1,7 +1,8 @@
 """Stand-ins for live runs: the content of their recordings, and a process that answers like theirs.
 
-As a program, it takes the place of ``python -m aqmlab.live``: ``live_worlds.py MODE``, where MODE selects
-what it does with the job. Any recording that the program leaves is that of a simulation, marked as live.
+As a program, this module takes the place of ``python -m aqmlab.live``: ``live_worlds.py MODE``, where
+MODE selects what it does with the job. Any recording that the program leaves is that of a simulation,
+marked as live.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Job = dict[str, Any]
 
 
 def reseal(run: Path, **changes: Any) -> None:
-    """Do what :mod:`resealed` does; the program does not search the folder of that file and this one."""
+    """Do what :mod:`resealed` does; the import path of the program does not include this folder."""
     sys.path.append(str(Path(__file__).parent))
     from resealed import reseal as change
 
@@ -202,7 +203,7 @@ def _be_killed(job: Job) -> None:
 
 
 def _be_killed_beside_a_file(job: Job) -> None:
-    """Be killed after another user has put a file there."""
+    """Be killed after another user has put a file into the directory of an arm."""
     arm = Path(job["out"]).parents[2] / "droptail"
     arm.mkdir()
     (arm / "notes.txt").write_text("mine")
@@ -292,7 +293,7 @@ def _test_itself(p99_us: int, policy: str) -> None:
 
 
 def _be_faithful_when_repeated(job: Job) -> None:
-    """Be late with seed 2, but only the first time, which a file records."""
+    """Be late with seed 2, but only the first time; a file records that this has happened."""
     mark = Path(os.environ["LIVE_WORLDS"]) / f"{job['arm']} {job['seed']}"
     faithful = job["seed"] != 2 or mark.exists()
     mark.touch()

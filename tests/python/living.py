@@ -66,8 +66,8 @@ def interpreter(user):
     ours = [str(Path(aqmlab.__file__).parent.parent), *site.getsitepackages()]
     if not as_user(user) or may_read(sys.executable):
         return sys.executable, ours[:1]
-    # The user may not read ours, as when pyenv has installed it in its owner's home; the distribution's
-    # interpreter of the same version suffices.
+    # The user may not read our interpreter, for example if pyenv has installed it in its owner's home; the
+    # distribution's interpreter of the same version suffices.
     other = f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}"
     return (other, ours) if Path(other).exists() and all(map(may_read, ours)) else None
 

@@ -1,4 +1,4 @@
-"""Manifests for tests that read no files, and results with other runs."""
+"""Manifests for tests that read no files, and results whose runs have been replaced."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def manifest(**content: Any) -> Manifest:
 
 
 def with_runs(results: Results, runs: Iterable[Run]) -> Results:
-    """An experiment with these finished runs, none of which has been read."""
+    """The results with these finished runs in place of their own; none of them has been read."""
     made = of_runs(runs, arms=results.arms, seeds=results.seeds, path=results.path, title=results.title)
     return replace(
         results, finished=made.finished, missing=made.missing, reader=Reader(results.reader.remedy)

@@ -41,7 +41,8 @@ def all_namespaces():
 
 
 def began(pid):
-    """The start time of a process, which distinguishes equal ids; ``None`` if the process has ended."""
+    """The start time of a process, which identifies it together with its id; ``None`` if it has
+    ended."""
     try:
         state, *rest = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     except OSError:

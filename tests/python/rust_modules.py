@@ -22,7 +22,7 @@ PATH = re.compile(r"(?<![\w:])[a-z_]\w*(?:::\w+)+")
 
 
 def modules(src):
-    """The modules whose definitions each module names; a module is its path, as a tuple."""
+    """The modules whose definitions each module names; a module's path, a tuple, stands for it."""
     texts = {}
     for file in src.rglob("*.rs"):
         parts = file.relative_to(src).with_suffix("").parts
@@ -37,7 +37,7 @@ def modules(src):
 
 
 def _code(text):
-    """The code without comments, strings and characters."""
+    """The code without comments, and without string and character literals."""
     return "".join(found["code"] or " " for found in TOKEN.finditer(text))
 
 

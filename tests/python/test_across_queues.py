@@ -1,4 +1,4 @@
-"""Figures for a queue cover only flows whose data cross it; those for the whole network are labelled."""
+"""Figures for a queue cover only flows whose data cross it; figures for the whole network say so."""
 
 from __future__ import annotations
 

@@ -183,7 +183,7 @@ def test_packmime_offers_what_its_source_says(calibrate):
 
 
 def test_a_load_that_does_not_follow_its_value_is_remarked(calibrate):
-    # The link keeps its rate, and the users slow each other down as it fills.
+    # The link keeps its rate, and the users slow each other down as the link fills.
     users = fetches(users=7, think="500ms", start={"uniform": ["0s", "500ms"]})
     found = calibrate(users, target="90 %", keep="bottleneck")
     assert not found.proportional

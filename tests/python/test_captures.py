@@ -247,7 +247,7 @@ def segment(checksum):
     def tcp(window, checksum):
         return struct.pack(">HHIIBBHHH", 1024, 5001, 1, 1, 0x50, 0x10, window, checksum, 0)
 
-    # The window with which the sum is all ones.
+    # The window for which the sum is all ones.
     window = 0xFFFF - ones_complement_sum(ends + struct.pack(">HH", 6, 20) + tcp(0, 0))
     header = struct.pack(">BBHHHBBH", 0x45, 0, 40, 1, 0x4000, 64, 6, 0) + ends
     header = header[:10] + struct.pack(">H", 0xFFFF - ones_complement_sum(header)) + header[12:]
@@ -350,7 +350,7 @@ def test_no_port_is_no_port(small_file, tmp_path, aqmlab_cli):
 
 
 def begin_long_run(small_file, out):
-    """A captured run of hours, once its capture has begun."""
+    """A captured run that takes hours, as soon as its capture has begun."""
     text = small_file.read_text(encoding="utf-8").replace('duration = "6s"', 'duration = "20h"')
     small_file.write_text(text, encoding="utf-8")
     options = ["--pcap", "all", "--runs", "1", "-j", "1", "-o", str(out)]
@@ -375,7 +375,8 @@ def test_an_interrupted_run_leaves_no_part_of_a_capture(small_file, tmp_path):
 
 
 def test_a_capture_that_fills_the_disk_ends_with_exit_3_and_leaves_nothing(small_file, tmp_path):
-    # No file may be larger than a megabyte, which is reached in the middle of the run, 256 KiB at a time.
+    # No file may be larger than a megabyte; with 256 KiB per write, the limit is reached in the middle
+    # of the run.
     text = small_file.read_text(encoding="utf-8").replace('duration = "6s"', 'duration = "10min"')
     small_file.write_text(text, encoding="utf-8")
     out = tmp_path / "out"

@@ -1,4 +1,4 @@
-"""`aqm check`: its scripts, its counts, and its report about a broken discipline."""
+"""`aqm check`: its scripts, its counts, and its report on a broken discipline."""
 
 from __future__ import annotations
 

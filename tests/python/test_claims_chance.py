@@ -76,7 +76,8 @@ def test_standard_deviations_are_seldom_told_apart_where_they_are_equal(seeds, o
 
     text = "std(jain_index{arm=RED}) < std(jain_index{arm=DropTail})"
     holds, fails = rates(text, worlds, 2000, seeds)
-    # The jackknife is an approximation: with five seeds, it errs slightly more often than its nominal level.
+    # The jackknife is an approximation: with five seeds, its error rate is slightly above the nominal
+    # level.
     assert holds + fails <= 0.075, (holds, fails)
 
 

@@ -1,4 +1,4 @@
-"""Reports about a scored claim: parts, positions, sentences, JSON; and refused claims."""
+"""Reports on a scored claim: parts, positions, sentences, JSON; and refused claims."""
 
 import json
 

@@ -104,7 +104,7 @@ def test_any_holds_if_it_was_seen_and_fails_if_it_would_have_been():
     assert status("any(jain_index < 0.7)", never) == "fails"
     assert status("any(jain_index < 0.7)", once) == "holds"
     assert status("not any(jain_index < 0.7)", never) == "holds"
-    # 0.95^20 = 36 %: twenty seeds would often not show what happens in 5 % of them
+    # 0.95^20 = 36 %: twenty seeds would often not show what happens in one seed of twenty
     assert status("any(jain_index < 0.7, 5 %)", never) == "undecided"
     assert "59 are needed" in scored("any(jain_index < 0.7, 5 %)", never).verdict.reason
     assert math.ceil(math.log(0.05) / math.log(0.95)) == 59

@@ -296,7 +296,7 @@ def test_help_answers_at_once():
         times.append(
             after.children_user + after.children_system - before.children_user - before.children_system
         )
-    # CPU time, because the machine may be busy; heavy imports alone would take several times this.
+    # CPU time, because the machine may be busy; heavy imports alone would take several times as long.
     assert min(times) < 0.5
 
 

@@ -158,7 +158,8 @@ def test_without_a_shared_store_summaries_come_back_and_give_the_same_tables(sec
     (run, *_) = results.runs_of(results.cells[0])
     with pytest.raises(aqmlab.RecordingError, match="`flow_series` was not brought from the cluster"):
         run.file("flow_series")
-    # Complete recordings replace summaries, and no run is repeated for a summary.
+    # If summaries suffice, no run is repeated; if recordings are requested, they replace the
+    # summaries.
     again = swept(aqmlab.Cluster(secluded.address), store, scenario)
     assert again.progress.runs_done == 0
     brought = swept(aqmlab.Cluster(secluded.address, bring="recordings"), store, scenario)
@@ -194,7 +195,7 @@ def test_a_run_on_a_cluster_is_the_same_directory(kind, secluded, cluster, tmp_p
     assert recorded(parent / "there") == recorded(tmp_path / "here")
     there = aqmlab.load(parent / "there")
     assert str(aqmlab.answer(there)) == str(aqmlab.answer(here))
-    # No run is left to do, and damaged runs are repeated.
+    # When the command is repeated, only the damaged run is executed again.
     (parent / "there" / "red" / "seed-1" / "queues.parquet").write_bytes(b"?")
     again = aqmlab.run(
         tmp_path / "one.toml",
@@ -336,7 +337,7 @@ def test_how_far_a_run_is_comes_from_the_worker_while_it_goes_on(tmp_path):
 
 
 def certificates(folder):
-    """A certificate authority with a certificate and key that it has signed, and another such authority."""
+    """A certificate authority, a certificate that it has signed, its key, and another authority."""
     if shutil.which("openssl") is None:
         pytest.skip("the command openssl is not installed")
 

@@ -1,4 +1,4 @@
-"""Recordings of format version 2 are read under the present names of columns, alone or with newer ones.
+"""Recordings of format version 2, alone or with newer recordings, are read under today's column names.
 
 ``recordings/format-2`` was written by the last version with the early names: it has RED before a slow link,
 injected drops and losses on the path, so that each kind of drop occurs.
@@ -67,7 +67,7 @@ def test_the_columns_of_an_early_recording_keep_their_places():
     for table, names in RENAMED.items():
         own = [column[0] for column in duckdb.sql(f"FROM '{EARLY}/{table}.parquet' LIMIT 0").description]
         read = load(EARLY).tables.arrays(table, "*")
-        # The renamed columns are followed by those of later versions, all null.
+        # The renamed columns are followed by the columns of later versions, all null.
         later = ADDED_SINCE.get(table, [])
         assert list(read) == [*(names.get(name, name) for name in own), "run", *later]
         for name in later:

@@ -54,7 +54,7 @@ def test_an_offset_beyond_the_band_never_settles():
 
 
 def test_a_visit_at_the_end_is_not_settling():
-    # The mean is in the band as of 58 s, and must stay there for a minute.
+    # The mean is in the band from 58 s on, and must stay there for a minute.
     assert settling_time(series((50, 0), (67.9, 100)), 100) is None
     assert settling_time(series((50, 0), (68, 100)), 100) == pytest.approx(58)
 

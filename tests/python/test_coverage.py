@@ -109,7 +109,7 @@ def by_chance(repetitions, nominal):
 
 
 def exact_share_coverage(n, truth):
-    """Coverage of the Clopper-Pearson interval at one share: a sum over the binomial."""
+    """Coverage of the Clopper-Pearson interval at one true share, as a binomial sum."""
     held = [k for k in range(n + 1) if clopper_pearson(k, n).low <= truth <= clopper_pearson(k, n).high]
     return float(scipy.stats.binom.pmf(held, n, truth).sum())
 

@@ -131,7 +131,8 @@ def test_labels_are_said_in_the_order_of_speech():
 
 
 def closed_testing(p_values):
-    """Holm's is Bonferroni's closed test: a hypothesis is rejected if all sets that contain it are."""
+    """Holm's is the closed Bonferroni test: a hypothesis is rejected if every set with it is
+    rejected."""
     indices = range(len(p_values))
     sets = [s for size in range(1, len(p_values) + 1) for s in combinations(indices, size)]
     local = {s: min(1.0, len(s) * min(p_values[i] for i in s)) for s in sets}
@@ -162,8 +163,8 @@ def test_several_comparisons_say_how_many_stand():
 
 
 def test_where_nothing_differs_holm_errs_in_one_family_of_twenty():
-    """In 20 comparisons without a difference, each errs with a probability of 5 %, and at least one
-    with 64 %; after correction, at least one with at most 5 %."""
+    """Of 20 comparisons without a difference, each errs with a probability of 5 %, so the
+    probability that at least one errs is 64 %; after correction, it is at most 5 %."""
     generator = np.random.default_rng(11)
     families = [multiple_comparisons(generator.uniform(size=20).tolist()) for _ in range(2000)]
     alone = np.mean([family.found > 0 for family in families])

@@ -127,7 +127,7 @@ def test_a_flent_file_is_as_its_documentation_says(recorded, exported):
     assert all(len(values) == len(times) for values in results.values())
     assert {name for name in results if "::" in name} == {f"TCP download::{i}" for i in (1, 2, 3)}
     assert content["metadata"]["TEST_PARAMETERS"] == {"download_streams": "3"}
-    # This is how the metric counts: as of t0, bytes that reach the receivers for the first time.
+    # This is how the metric counts: bytes that reach the receivers for the first time, from t0 on.
     (cell,) = recorded.select("DropTail")
     expected = recorded.values("goodput_bps", cell, class_name="ftp")[1]
     run = run_of(recorded, "DropTail")

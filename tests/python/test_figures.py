@@ -34,7 +34,7 @@ def one_of_each():
 
 
 def packed_courses():
-    """One run, whose backlog has a gap, with two flows and a stall."""
+    """One run with two flows, a stall, and a gap in its backlog."""
     packed = _Packed()
     queue = {"t": [1.0, 2.0, 3.0, 4.0], "backlog": [5.0, None, 7.0, 8.0]}
     flows = [{"t": [1.0, 3.0], "cwnd": [2.0, 4.0]}, {"t": [2.0], "cwnd": [9.0]}]

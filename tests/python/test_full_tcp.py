@@ -112,7 +112,7 @@ RESPONSES = {
     "a full one and a part": (
         2000,
         {},
-    ),  # the ACK of 2000 bytes waits for the delayed-ACK timer, that of the FIN for its next tick
+    ),  # the ACK of 2000 bytes waits for the delayed-ACK timer, the ACK of the FIN for the timer's next tick
     "each segment acknowledged": (2000, {"every": 1}),
     "the last data is all that is outstanding": (4000, {}),
     "the last data and the FIN lost": (4000, {"drop_back": [4]}),

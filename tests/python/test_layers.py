@@ -37,7 +37,7 @@ def test_what_a_circle_is():
 
 
 def test_python_keeps_its_contracts(capsys, monkeypatch):
-    monkeypatch.setattr(sys, "path", [*sys.path])  # because the linter adds entries to it
+    monkeypatch.setattr(sys, "path", [*sys.path])  # a copy, because the linter adds entries
     status = lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True)
     assert status == 0, capsys.readouterr().out
 

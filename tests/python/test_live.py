@@ -49,7 +49,7 @@ def test_a_faithful_run_ends_with_its_verdict_a_table_and_a_report(aqmlab_cli, r
     assert ended.stdout.startswith("faithful: 2 of 2 runs\n")
     for word in ("DropTail", "RED + ECN", "goodput [Mbit/s]", "p99.9 [us]", "17.0", "cannot be set"):
         assert word in ended.stdout
-    # The stand-in's kernel does not report timeouts, which must not become a column of zeros.
+    # The stand-in's kernel does not report timeouts, so the table must not show a column of zeros.
     assert "timeouts" not in ended.stdout
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert page.index("faithful: 2 of 2 runs") < page.index("<h1>")
@@ -389,7 +389,8 @@ def test_a_verdict_is_none_of_a_simulation_and_its_text_of_a_live_run(
     live = aqmlab.run_live(tiny_file, output=tmp_path / "out", report=False)
     found = faithfulness.verdicts(live.runs)
     assert [v.faithful for v in found] == [False, False]
-    # Invalid frames and packets in flight do not count as lost; the hidden drops include those of TUN.
+    # Invalid frames and packets in flight do not count as lost; the hidden drops include the drops of
+    # TUN.
     assert found[0].lost_unseen == 7 + 20 + 10
     assert found[0].wait == "hybrid, 12.5 % without spinning"
     assert found[0].text.startswith("NOT FAITHFUL: p99 lateness")

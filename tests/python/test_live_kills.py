@@ -44,7 +44,7 @@ def test_twenty_kills_leave_no_process_namespace_or_interface(user, live_folder)
             with suppress(ProcessLookupError):
                 os.kill(victim, signal.SIGKILL)
         process.communicate(timeout=60)
-        # Either the command was killed, or its router was, or it had already finished.
+        # Either the command was killed, or its router was, or the command had already finished.
         assert process.returncode in (-signal.SIGKILL, 4, FAITHFUL, NOT_FAITHFUL), process.returncode
         left = {pid: at for pid, at in relatives.items() if began(pid) == at}
         assert wait_until(lambda left=left: all(began(pid) != at for pid, at in left.items())), left
@@ -129,8 +129,8 @@ def test_a_hundred_thousand_packets_of_junk_are_counted_and_do_no_harm(user, liv
     assert doors == 4, "two classes of two hosts each"
     assert sent == JUNK
     _, err = process.communicate(timeout=60)
-    # The books balance; otherwise there would be no recording. The run may be NOT FAITHFUL because garbage
-    # takes time.
+    # The books balance; otherwise there would be no recording. The run may be NOT FAITHFUL because
+    # processing garbage takes time.
     assert process.returncode in (FAITHFUL, NOT_FAITHFUL), err
     assert "Traceback" not in err
     (run,) = load(live_folder / "out").runs

@@ -34,7 +34,7 @@ NAMES = {
     "utilisation_percent": "utilisation, %",
     "mean_packet_bytes": "mean packet, B",
 }
-LEAST_LOSS = 0.1  # percent; a lower loss is only a handful of packets
+LEAST_LOSS = 0.1  # percent; a loss below this is only a handful of packets
 # Known values outside the limits: docs/validation.md, section 9.
 OUTSIDE = {"PI": {"loss_long_percent"}}
 

@@ -207,7 +207,7 @@ def test_every_metric_says_what_it_is():
 
 
 def test_every_definition_says_what_it_looks_at():
-    # `Metric.of_queue` and `of_class` read it from these names.
+    # `Metric.of_queue` and `of_class` depend on these names.
     for each in all_metrics():
         run, queue, of, *others = signature(each.code).parameters
         assert run == "run", each.name

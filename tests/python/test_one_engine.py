@@ -302,7 +302,7 @@ def test_a_sweep_simulated_and_live_is_compared_cell_by_cell(router, tmp_path, a
     told = both.stdout.partition("Live runs against simulated ones, over 4 cells: goodput differs by 0.0 %.")
     assert told[1], both.stdout
     assert not (beside / "report.html").exists()
-    # A report of the directory says the same, and so do its JSON, the Python package and the page.
+    # A report on the directory says the same, and so do its JSON, the Python package and the page.
     again = aqmlab_cli("report", beside)
     assert again.returncode == 0, again.stderr
     assert told[1] in again.stdout

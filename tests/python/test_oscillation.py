@@ -1,4 +1,4 @@
-"""Seconds with loss and with an idle link, the probability over time and gaps between marks, all by hand."""
+"""Metrics of oscillation, checked by hand: loss and idle seconds, probabilities, gaps between marks."""
 
 from __future__ import annotations
 

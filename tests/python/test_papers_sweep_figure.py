@@ -47,7 +47,7 @@ def test_small_losses_keep_their_shape():
     bottom, top = axes.get_ylim()
     assert -0.02 < bottom < 0.0
     assert 0.31 < top < 0.35
-    # Values above 100 % are shown as they are, and so are values without a maximum.
+    # Values above 100 % are shown as they are, and so are values of metrics that have no maximum.
     _, axes = drawn({"RED": [(90.0, 1.0), (120.0, 1.0), (140.0, 1.0)]}, "%")
     assert axes.get_ylim()[1] > 141.0
     _, axes = drawn({"RED": [(100.0, 1.0)] * 3}, "packets")

@@ -59,7 +59,8 @@ def findings(lines: Iterator[tuple[int, str]], name: str) -> list[str]:
     ]
 
 
-# Files that others are currently writing, that are quotations, or that are generated from checked sources.
+# Files that are not checked: others are writing them, or they are quotations or generated from checked
+# sources.
 LEFT_ALONE = (
     "CHANGELOG.md",
     "ARTIFACT.md",

@@ -153,7 +153,8 @@ def test_the_arm_called_uncongested_is_the_reference(page, experiment):
 
 
 def test_the_reference_is_compared_with_nobody(page, experiment):
-    """The uncongested arm is only a reference: never the best arm, and without a bottleneck on purpose."""
+    """The uncongested arm is only a reference: it is never the best arm, and deliberately has no
+    bottleneck."""
     answer = re.search(r'class="answer">(.*?)</p>', page, flags=re.S)[1]
     assert "CoDel has the shortest queueing delay" in answer
     assert "Uncongested" not in answer

@@ -106,7 +106,7 @@ def test_a_step_has_the_area_to_the_right_of_it():
 
 def test_failed_requests_are_never_completed_and_censored_ones_count_while_it_is_known_of_them():
     times = ResponseTimes(exact([100] * 6 + [400] * 2), exact([50, 200, 300]), failed=1)
-    # At 100: eight requests completed sooner or later, one failed, and two are known to have waited longer.
+    # At 100: six requests have completed, two complete later, one failed, and two are known to wait longer.
     assert times.share_within(100) == pytest.approx(6 / 11)
     assert times.share_within(250) == pytest.approx(6 / 10)
     assert times.share_within(300) == pytest.approx(6 / 9)

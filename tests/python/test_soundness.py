@@ -196,7 +196,8 @@ def test_a_load_that_grows_to_the_end_has_no_steady_state(ask):
 
 
 def test_a_beginning_that_matters_less_than_chance_is_not_told(ask):
-    """Nine flows begin at random: as of 12.3 s, the mean is 7 packets higher, but its half-width is 10."""
+    """Nine flows begin at random: from 12.3 s on, the mean is 7 packets higher, with a half-width
+    of 10."""
     scattered = {"start": {"uniform": ["0s", "25s"]}, "count": 9}
     few = SOUND["traffic"][0] | {"tcp": {"max_window": 6}}
     traffic = [few | {"count": 1}, few | {"name": "late", "bytes": "100MB"} | scattered]
@@ -314,7 +315,7 @@ def test_a_distribution_that_lacks_packets_is_serious(damaged):
         "* REPLACE (weight + (kind = 'sojourn_ns' AND low = 0)::INTEGER AS weight)",
     )
     checks = checks_of(damaged)
-    if not checks["distribution"].doubts:  # if every packet waited, there is no such bin: change all of them
+    if not checks["distribution"].doubts:  # if every packet waited, there is no bin at 0: change all bins
         rewrite(damaged / "red" / "seed-2" / "histograms.parquet", "* REPLACE (weight + 1 AS weight)")
         checks = checks_of(damaged)
     assert "lacks packets (seed 2)" in only(checks["distribution"]).sentence

@@ -101,7 +101,7 @@ def test_tables_have_a_row_a_run_and_a_row_a_cell(swept):
 
 
 def test_metrics_in_the_tables_are_counted_unless_the_scenario_asks(swept, experiment):
-    """Metrics that do not declare samples read none; otherwise tables of a thousand runs take minutes."""
+    """Metrics that read samples must declare it; otherwise, tables of a thousand runs take minutes."""
 
     class Unread:
         def arrays(self, *_):

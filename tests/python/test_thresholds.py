@@ -72,7 +72,7 @@ def test_the_longest_stay_is_unbroken_and_strictly_inside():
 
 
 def test_convergence_is_the_begin_of_the_first_long_stay():
-    # Inside for 9 s, outside at 12 s, inside as of the sample at 13 s, which covers the time since 12 s.
+    # Inside for 9 s, outside at 12 s, inside from the sample at 13 s on, which covers 12 s to 13 s.
     run = scripted([0, 0, *[18] * 9, 40, *[18] * 10, 40])
     assert value("average_converged_s", run) == 12
     assert value("average_converged_s", run, hold=9) == 2
@@ -128,7 +128,7 @@ def test_the_drop_rate_is_of_the_wire(experiment):
     classes = [metric.compute(run, "bottleneck", name) for name in ("ftp", "cbr")]
     assert metric.compute(run, "bottleneck", "*") == pytest.approx(sum(classes))
     totals = run.queues["bottleneck", "ftp"]
-    # The rate of segments of 1460 B with their headers in 5 s.
+    # The rate, over 5 s, of segments of 1460 B with their headers.
     dropped = totals.sum_over_reasons("dropped")
     assert dropped > 0
     assert classes[0] == pytest.approx(dropped * 1500 * 8 / 5)

@@ -1,13 +1,14 @@
 //! The driver of the benches. It simulates TCP flows over one bottleneck, or over several in
-//! series, and prints as JSON how much work that was.
+//! series, and prints, as JSON, how much work that took.
 //!
 //! ```text
 //! cargo run --release -p aqmlab-sim --example bench_dumbbell -- flows=100 discipline=red seconds=15
 //! ```
 //!
-//! It reports on its own run only, including the processor time. The program that starts it
-//! (`benches/run.py`) counts the instructions, and subtracts a short run from a long one, so that
-//! set-up cancels out. Every `KEY=VALUE` that is left out has its default in [`Scene`].
+//! It reports the work and the processor time of its own run only. The program that starts it
+//! (`benches/run.py`) counts the instructions, and subtracts those of a short run from those of a
+//! long one, so that set-up cancels out. [`Scene`] gives the default of every `KEY=VALUE` that is
+//! left out.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -144,7 +145,7 @@ impl Scene {
         }
     }
 
-    /// How losses are found and repaired, as TCP settings.
+    /// The TCP settings for loss detection and recovery.
     fn recovery(&self) -> String {
         match self.recovery.as_str() {
             "segments" => r#"recovery = "sack", sack_pipe = "segments", rack = true, tail_loss_probe = true, prr = true, frto = true, timestamps = true"#.to_owned(),
@@ -241,7 +242,7 @@ fn column<'a>(recording: &'a Recording, table: &str, name: &str) -> &'a [u64] {
     let table = recording.table(table).unwrap_or_else(|| panic!("no table {table}"));
     match table.column(name) {
         Some(ColumnData::U64(values)) => values,
-        _ => panic!("no column of whole numbers {name}"),
+        _ => panic!("there is no integer column {name}"),
     }
 }
 
@@ -258,7 +259,8 @@ impl MemoryWatch {
         let most = Arc::new(AtomicU64::new(0));
         let (is_over, peak) = (Arc::clone(&over), Arc::clone(&most));
         let thread = std::thread::spawn(move || {
-            // The last value taken before progress stopped is from a run that was still simulating.
+            // A value counts only once the simulated time has advanced after it: the run was not
+            // over when it was taken.
             let (mut progress, mut largest) = (0, 0);
             while !is_over.load(Ordering::Relaxed) {
                 let now = control.sim_time_ns.load(Ordering::Relaxed);

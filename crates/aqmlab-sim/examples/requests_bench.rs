@@ -1,4 +1,5 @@
-//! Many connections of one exchange each, one after another: what one costs, and the memory in use.
+//! Opens many connections of one exchange each, one after another, and measures the cost of one and
+//! the memory in use.
 //!
 //! ```text
 //! cargo run --release -p aqmlab-sim --example requests_bench -- seconds=10 rate=100000

@@ -1,6 +1,6 @@
 //! A flow's own links between its hosts and the network; the impairments that some flows have there
-//! (losses, the pipes of delay stages, missing links); and the count of the flow's packets on these
-//! links whose arrival is not precomputed.
+//! (losses, the pipes of delay stages, missing links); and a count of the flow's packets, on these
+//! links, for which no arrival is precomputed.
 
 use aqmlab_network::{End, FlowPath};
 use aqmlab_qdisc::{Line, Loss, Pipe};
@@ -33,20 +33,20 @@ impl AccessLink {
 }
 
 /// The rates of the access links of a class, in the order of [`AccessLink`]. All four have the same
-/// rate. Each link has its own serialiser, which caches the times of the few packet sizes that the
-/// link carries.
+/// rate. Each link has its own serialiser, which caches the transmission times of the few packet
+/// sizes that the link carries.
 pub type Serialisers = [Serialiser; 4];
 
-/// A flow's own links. The flow alone feeds each of them, and no packet is dropped because a buffer
-/// is full. All have the same delay, and the rate that the flow's class determines. Packets are
-/// lost on them only if the scenario requires it: see [`Impairments`], which also records the
-/// missing links.
+/// A flow's own links. Only the flow feeds them, and no packet is dropped because a buffer is full.
+/// All have the same delay and the same rate, which the flow's class determines. Packets are lost
+/// on them only if the scenario requires it: see [`Impairments`], which also records the missing
+/// links.
 pub struct AccessLinks {
     delay: Span,
     /// The links, in the order of [`AccessLink`].
     lines: [Line; 4],
-    /// For each link, the number of packets that left it at the same instant as the last packet,
-    /// before that packet.
+    /// For each link, how many packets left it at the same instant as its last packet, but before
+    /// that packet.
     turns: [u32; 4],
     impairments: Option<Box<Impairments>>,
 }
@@ -84,8 +84,9 @@ impl AccessLinks {
         self.impairments.as_ref().map_or(0, |impairments| impairments.lost_packets)
     }
 
-    /// Passes a packet of `size` that enters the link `which` at `now`. Returns when the packet
-    /// reaches the other end, and its turn at that instant, or `None` if it is lost.
+    /// Passes a packet of `size`, which enters the link `which` at `now`, over that link. Returns
+    /// when the packet reaches the other end, and its turn at that instant, or `None` if it is
+    /// lost.
     #[inline(always)]
     pub fn pass(
         &mut self,
@@ -119,7 +120,7 @@ impl AccessLinks {
     }
 
     /// Passes a packet through the link and the delay stage. The stage is in front of a link that
-    /// comes from the network, and behind a link that leads into it.
+    /// comes from the network, and behind a link that leads into the network.
     #[inline(never)]
     fn pass_impaired(
         &mut self,
@@ -147,14 +148,15 @@ pub struct Impairments {
     loss: Option<Loss>,
     /// The stages, in the order of [`AccessLink`].
     stages: [Option<StagePipe>; 4],
-    /// Which links exist, in the order of [`AccessLink`]. A missing link is replaced by its
-    /// stage, which has no delay if the scenario defines none.
+    /// Which links exist, in the order of [`AccessLink`]. A missing link is replaced by its stage;
+    /// if the scenario defines no stage there, by one without delay.
     linked: [bool; 4],
     /// Number of packets lost on the links and in their stages.
     pub lost_packets: u64,
 }
 
-/// The position of each link: its direction (0: to the receiver) and its edge of the network.
+/// The position of each link: its direction (0: to the receiver), and the edge of the network at
+/// which it is.
 const PLACES: [(AccessLink, usize, Edge); 4] = [
     (AccessLink::ClientOut, 0, Edge::Entry),
     (AccessLink::ServerIn, 0, Edge::Exit),
@@ -163,7 +165,8 @@ const PLACES: [(AccessLink, usize, Edge); 4] = [
 ];
 
 impl Impairments {
-    /// Creates the impairments of a flow, or `None` if nothing can happen to its packets.
+    /// Creates the impairments of a flow, or `None` if it has no losses, no stages and no missing
+    /// links.
     pub fn new(path: &FlowPath<'_>) -> Option<Self> {
         let loss = path.access_losses();
         let stage = |direction, edge| path.stage(direction, StagePlace::Edge(edge)).map(StagePipe::new);
@@ -181,8 +184,8 @@ impl Impairments {
         self.stages.iter().flatten().fold(Span::ZERO, |sum, stage| sum + stage.delay())
     }
 
-    /// Returns when a packet enters a link, after the stage in front of it, or `None` if it is
-    /// lost.
+    /// Returns when a packet enters a link, after any stage in front of the link, or `None` if the
+    /// packet is lost.
     pub fn before(&mut self, which: AccessLink, now: Instant, size: Bytes) -> Option<Instant> {
         if which == AccessLink::ClientOut && self.loss.as_mut().is_some_and(Loss::hits) {
             self.lost_packets += 1;
@@ -191,8 +194,9 @@ impl Impairments {
         if leads_in(which) { Some(now) } else { self.stage_alone(which, now, size).map(|(due, _)| due) }
     }
 
-    /// Returns when a packet that left a link at `out` with this `turn` has passed the stage behind
-    /// the link, and its turn at that instant, or `None` if it is lost.
+    /// Passes a packet, which left a link at `out` with this `turn`, through any stage behind the link.
+    /// Returns when the packet has passed the stage, and its turn at that instant, or `None` if it is
+    /// lost.
     pub fn behind(
         &mut self,
         which: AccessLink,
@@ -211,7 +215,7 @@ impl Impairments {
         self.linked[which as usize]
     }
 
-    /// Passes a packet that reaches the stage at `now`, if there is a stage. Returns when the
+    /// Passes a packet, which arrives at `now`, through the stage, if there is one. Returns when the
     /// packet has passed the stage, and its turn at that instant, or `None` if it is lost.
     pub fn stage_alone(&mut self, which: AccessLink, now: Instant, size: Bytes) -> Option<(Instant, u64)> {
         let Some(stage) = &mut self.stages[which as usize] else { return Some((now, 0)) };
@@ -226,9 +230,9 @@ fn leads_in(which: AccessLink) -> bool {
     matches!(which, AccessLink::ClientOut | AccessLink::ServerOut)
 }
 
-/// A packet count that takes two bytes. The count includes only packets that travel to a host by
-/// their own events, of which a flow never has more than a few. A count that overflows stays at its
-/// maximum forever.
+/// A packet count that takes two bytes. The count includes only packets whose arrival at a host is
+/// an event of its own; a flow never has more than a few of these. A count that overflows stays at
+/// its maximum forever.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Pending(u16);
 
@@ -241,7 +245,7 @@ impl Pending {
         self.0 = self.0.saturating_add(1);
     }
 
-    /// Subtracts a packet that has arrived, which may be one that was never counted.
+    /// Subtracts one for a packet that has arrived, even if that packet was never counted.
     #[inline]
     pub fn one_less(&mut self) {
         if self.0 != Self::TOO_MANY {

@@ -21,7 +21,7 @@ pub fn captured_ports(plan: &Plan, links: &[usize]) -> Vec<CapturedPort> {
     links.iter().map(port).collect()
 }
 
-/// A capture in progress. Ports have the same numbers here as in the file.
+/// A capture in progress. Ports have the same numbers in this log as in the file.
 pub struct CaptureLog {
     /// The file; `None` after the run.
     file: Option<Capture>,
@@ -29,8 +29,8 @@ pub struct CaptureLog {
     first_numbers: Vec<u32>,
     /// The server port of each class.
     server_ports: Vec<u16>,
-    /// Per port, the waiting packets that have been marked there, with the reasons, in the order of
-    /// the marks. Most disciplines send packets in that order.
+    /// Per port, the waiting packets that have been marked there, with the reasons for the marks,
+    /// in the order in which they were marked. Most disciplines send packets in that order.
     marked: Vec<VecDeque<(PortPacket, Reasons)>>,
     /// The bytes of the packet being written.
     image: Vec<u8>,
@@ -65,8 +65,8 @@ impl CaptureLog {
         file.finish(end, &vec![0; ports]).map(|_| ()).map_err(|failure| failure.error)
     }
 
-    /// Records that a packet leaves the queue of a port, for the link or as a drop. `options`
-    /// contains the options of all packets in flight.
+    /// Records that a packet leaves the queue of a port, either onto the link or because it is
+    /// dropped. `options` contains the options of all packets in flight.
     pub fn left(
         &mut self,
         at: Instant,

@@ -71,15 +71,15 @@ impl Connection {
         }
     }
 
-    /// Starts the delay of an end that has just sent everything that need not wait for it. Does
-    /// nothing if the end has no delay, if the delay is running, or if there is nothing more to
-    /// send. Returns its duration.
+    /// Starts the delay at an end that has just sent all data that need not wait for the delay.
+    /// Does nothing if the end has no delay, if the delay is running, or if there is nothing more
+    /// to send. Returns the duration of the delay.
     pub fn begin_delay(&mut self, end: End, tcp: &Profile) -> Option<Span> {
         let wants = self.endpoint(end).wants_to_send(tcp);
         self.delays.as_mut().filter(|_| wants)?[end as usize].begin(tcp.send_jitter)
     }
 
-    /// Ends the delay of an end, which may now send everything.
+    /// Completes the delay at an end, which may now send everything.
     pub fn end_delay(&mut self, end: End, tcp: &Profile) {
         if let Some(delays) = &mut self.delays {
             delays[end as usize].running = false;
@@ -162,8 +162,8 @@ impl Connection {
         counts
     }
 
-    /// Returns whether only arrivals happen at this end up to `due`: its timer is not due in that
-    /// time, and it is neither opening nor closing.
+    /// Returns whether nothing but arrivals happens at this end up to `due`: its timer is not due
+    /// in that time, and the end is neither opening nor closing.
     #[inline]
     pub fn is_quiet(&self, end: End, due: Instant) -> bool {
         let endpoint = match end {
@@ -173,7 +173,7 @@ impl Connection {
         endpoint.state() == State::Established && endpoint.deadline().is_none_or(|at| at > due)
     }
 
-    /// Returns whether data may flow in both directions from the viewpoint of this end.
+    /// Returns whether this end is established, so that it may send and receive data.
     #[inline]
     pub fn is_established(&self, end: End) -> bool {
         let endpoint = match end {
@@ -183,8 +183,8 @@ impl Connection {
         endpoint.state() == State::Established
     }
 
-    /// Returns whether only an arrival and its consequences happen at this end up to `due`. This
-    /// test is for connections whose applications watch the position of their streams, and for
+    /// Returns whether nothing but an arrival and its consequences happens at this end up to `due`.
+    /// This test is for connections whose applications watch the position of their streams, and for
     /// packets that open and close a connection.
     #[inline]
     pub fn changes_alone(&self, end: End, due: Instant) -> bool {
@@ -211,8 +211,8 @@ impl Connection {
         self.endpoint(end).state() == State::TimeWait
     }
 
-    /// Completes the wait of an end for late packets ([`State::TimeWait`]) if that wait was due to
-    /// end before `now`. To be called when a packet arrives, because no event ends the wait.
+    /// Completes an end's wait for late packets ([`State::TimeWait`]) if that wait was over before
+    /// `now`. To be called when a packet arrives, because no event ends the wait.
     pub fn catch_up(&mut self, end: End, now: Instant, tcp: &Profile) {
         let endpoint = self.endpoint(end);
         if endpoint.state() == State::TimeWait && endpoint.deadline().is_some_and(|at| at < now) {

@@ -20,7 +20,7 @@
 //!
 //! No two valid events have the same key. A superseded event, left over from a timer or a shaper's
 //! deadline that has moved, has no effect when it fires. A superseded event may have the key of its
-//! successor because it represents the same event.
+//! successor because the two represent the same event.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -66,7 +66,8 @@ impl Key {
         Key { at, order: Key::order(rank, object) | turn }
     }
 
-    /// Returns the key of an event of the object whose number is higher by `object` than that in `order`.
+    /// Returns the key of an event of the object whose number is `object` plus the object number in
+    /// `order`.
     #[inline]
     pub fn of_order(at: Instant, order: u64, object: u64, turn: u64) -> Self {
         debug_assert!(turn < 1 << TURN_BITS, "an object makes fewer than 2^{TURN_BITS} events per instant");
@@ -136,7 +137,7 @@ impl Event {
 /// An event without a packet: the object that it concerns, and what is due.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notice {
-    /// The link has sent its packet to the last bit.
+    /// The link has sent the last bit of its packet.
     LinkFree {
         /// index of the link
         link: u32,
@@ -146,15 +147,15 @@ pub enum Notice {
         /// index of the link
         link: u32,
     },
-    /// The deadline that an endpoint had when the event was made is reached; the deadline may have
-    /// moved since.
+    /// An endpoint has reached the deadline that it had when the event was made; the deadline may
+    /// have moved since.
     EndpointTimer {
         /// whose
         flow: FlowRef,
         /// which end
         end: End,
     },
-    /// An end may send the data that it has held back.
+    /// An end may now send the data that it has held back.
     SendDelayed {
         /// whose
         flow: FlowRef,
@@ -170,7 +171,7 @@ pub enum Notice {
     Start {
         /// index of the class
         class: u32,
-        /// index of the user within it
+        /// index of the user within the class
         user: u32,
     },
     /// A class stops sending.
@@ -185,7 +186,7 @@ pub enum Notice {
         /// whose
         flow: FlowRef,
     },
-    /// The run's schedule has a milestone.
+    /// A milestone of the run's schedule is reached.
     Milestone(Milestone),
 }
 
@@ -198,7 +199,7 @@ pub trait EventQueue {
     /// Finds the event with the smallest key, which becomes the first event. Returns when it is
     /// due, or `None` if there is none.
     fn advance(&mut self) -> Option<Instant>;
-    /// Returns the event that [`EventQueue::advance`] found. It must not be called after another
+    /// Returns the event that [`EventQueue::advance`] found. This must not be called after another
     /// event has been added.
     fn first(&self) -> (Key, &Event);
     /// Removes the first event.

@@ -23,13 +23,13 @@ pub struct Flow {
     pub in_flight: u32,
     /// Whether both ends have closed.
     pub over: bool,
-    /// The flow's packets that travel to a host by their own events.
+    /// The flow's packets whose arrival at a host is an event of its own.
     pub pending: Pending,
     /// When it started.
     pub start: Instant,
-    /// When its receiver received the last of its data; until then, the far future.
+    /// When the receiver received the last of the flow's data; until then, the far future.
     pub completed: Instant,
-    /// What is between its hosts and the network, if anything: access links, delay stages.
+    /// What is between the flow's hosts and the network, if anything: access links, delay stages.
     pub access: Option<AccessLinks>,
     /// The connection or packet source.
     pub body: Body,
@@ -40,7 +40,7 @@ pub struct Flow {
 /// State that only a few flows have; in the other flows, it takes only the eight bytes of a pointer.
 #[derive(Default)]
 pub struct Rare {
-    /// The flow's state at instants that will be observed.
+    /// The flow's state, kept for observations yet to come.
     snapshots: Option<Box<Snapshots>>,
     /// The flow's passages through delay stages in routers.
     stages: Option<RouterStages>,
@@ -114,7 +114,7 @@ impl Flow {
     }
 
     /// Returns whether a packet that arrives at its host only at `due` can be processed there now.
-    /// It can if nothing else happens at that end before then.
+    /// That is possible if nothing else happens at that end before then.
     #[inline(always)]
     pub fn can_be_served_ahead(&self, end: End, due: Instant, attended: bool) -> bool {
         self.pending.is_none()
@@ -138,8 +138,8 @@ impl Flow {
             }
     }
 
-    /// Returns when the timer of a host fires, if it fires before the host's next arrival, which is
-    /// at `due`, and nothing else happens at the host before the timer fires.
+    /// Returns when the timer of a host fires, if that is before the host's next arrival, at `due`,
+    /// and nothing else happens at the host before the timer fires.
     pub fn timer_before(&self, end: End, due: Instant) -> Option<Instant> {
         match &self.body {
             Body::Tcp(connection) if self.pending.is_none() => connection.timer_before(end, due),
@@ -153,8 +153,8 @@ impl Flow {
         FlowCounts { lost_outside_queues_packets: self.lost_packets(), ..ends }
     }
 
-    /// Returns the number of packets lost outside the queues so far. A packet counts as of the
-    /// instant of its loss, and neither end counts it.
+    /// Returns the number of packets lost outside the queues so far. A packet counts from the
+    /// instant of its loss; the counts of the two ends do not include it.
     fn lost_packets(&self) -> u64 {
         self.access.as_ref().map_or(0, AccessLinks::lost_packets)
             + self.router_stages().map_or(0, |stages| stages.lost_packets)
@@ -192,7 +192,7 @@ impl Flow {
         self.snapshots().lost_in_warmup = lost;
     }
 
-    /// Keeps the counts of one end as those at the end of the warm-up, unless they have been kept already.
+    /// Keeps the counts of one end for the end of the warm-up, unless they have been kept already.
     pub fn keep_for_warmup(&mut self, end: End) {
         let counts = self.counts_of(end);
         self.snapshots().warmup[end as usize].get_or_insert(counts);
@@ -231,7 +231,8 @@ impl Flow {
         Some((sender, kept_receiver.unwrap_or_else(|| ReceiverSample::of(receiver))))
     }
 
-    /// Returns the flow's counts at the end of the warm-up, which are zero if it started later.
+    /// Returns the flow's counts at the end of the warm-up, which are zero if the flow started
+    /// later.
     pub fn counts_at_warmup(&self) -> FlowCounts {
         let kept = self.rare.as_ref().and_then(|rare| rare.snapshots.as_ref());
         kept.map_or(FlowCounts::default(), |snapshots| {
@@ -241,7 +242,7 @@ impl Flow {
     }
 }
 
-/// The state of a flow that has been kept for observations yet to come: a sample, or the end of the warm-up.
+/// A flow's state, kept for observations yet to come: a sample, or the end of the warm-up.
 ///
 /// An end of a flow may have been processed ahead of time, for an instant that is after an
 /// observation. In that case its earlier state is kept, and the observation sees that state.
@@ -250,7 +251,7 @@ pub struct Snapshots {
     /// Counts of each end at the end of the warm-up. They are kept until the end of the run.
     pub warmup: [Option<FlowCounts>; 2],
     /// Packets lost outside the queues by the end of the warm-up. Losses are never processed ahead
-    /// of time, so they are recorded at that instant and not per end.
+    /// of time, so they are recorded once, at that instant, and not separately for each end.
     lost_in_warmup: u64,
     /// The sender at the next sample.
     pub sender: Option<SenderSample>,
@@ -317,7 +318,7 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// Creates the counts for a source of which no packet has been sent or received.
+    /// Creates the counts for a source that has not sent any packet yet.
     pub fn new(source: DatagramSource) -> Self {
         let (sent_bytes, delivered_bytes) = (Bytes::ZERO, Bytes::ZERO);
         Datagrams { source, sent_packets: 0, sent_bytes, delivered_bytes, ce_received: 0, stopped: false }

@@ -6,7 +6,7 @@
 //! server's port 5001. Payload is zeros.
 //!
 //! Headers have the length that they have in the simulation, if real headers can have it. The bytes
-//! by which a profile's header exceeds 40 are options, first of TCP and then of IP. They contain
+//! of a profile's header beyond the first 40 are options, first of TCP and then of IP. They contain
 //! the packet's own options (SACK, RFC 2018), and no-operations otherwise. A header length that no
 //! packet can have (less than 40 bytes, or not a multiple of four) becomes the nearest possible
 //! one, and a comment in the capture then gives the length that the packet has in the simulation.
@@ -62,7 +62,7 @@ impl Addresses {
 }
 
 /// Replaces `out` with the first `limit` bytes of a packet of flow `index` of its class, whose
-/// servers listen at `server_port`. Returns the number of bytes of the whole packet.
+/// servers listen on `server_port`. Returns the number of bytes of the whole packet.
 pub fn write(
     out: &mut Vec<u8>,
     packet: &SimPacket,
@@ -149,7 +149,7 @@ fn write_udp(out: &mut Vec<u8>, packet: &SimPacket, addresses: Addresses, wire_l
     len - UDP_HEADER
 }
 
-/// Writes an IPv4 header for `len` bytes of the next protocol.
+/// Writes an IPv4 header for a payload of `len` bytes.
 fn write_ip(
     out: &mut Vec<u8>,
     packet: &SimPacket,
@@ -190,8 +190,8 @@ fn pseudo_header(protocol: u8, addresses: Addresses, len: usize) -> u32 {
 }
 
 /// Computes the Internet checksum (RFC 1071) over the bytes starting at `begin`, plus the sum
-/// `more`, and writes it into the two bytes `place` bytes after `begin`. The payload is all zeros,
-/// so it adds nothing.
+/// `more`, and writes it into the two bytes at offset `place` from `begin`. The payload is all
+/// zeros, so it adds nothing.
 fn set_checksum(out: &mut [u8], begin: usize, place: usize, more: u32) {
     let mut sum = words(&out[begin..]) + more;
     while sum > 0xffff {

@@ -2,7 +2,7 @@
 //!
 //! [`run`] takes a plan and a seed and returns a recording. The same plan and seed give exactly the
 //! same recording, bit by bit: events are ordered by content (`event.rs`), draws are named
-//! ([`aqmlab_random`]), and one run is one thread. Every packet has exactly one fate
+//! ([`aqmlab_random`]), and a run uses a single thread. Every packet has exactly one fate
 //! ([`aqmlab_recording::Fates`]), and a run whose books do not balance is an error.
 //!
 //! The models are in other crates: queues and access links in `aqmlab-qdisc`, endpoints in

@@ -57,8 +57,8 @@ pub struct Class {
     access_links: u64,
     /// Whether there are access links or delay stages between the network and the hosts of the class.
     has_edges: bool,
-    /// The numbers of the delay stages that the class's packets meet in routers, by direction, in
-    /// the order in which they meet them.
+    /// The numbers of the delay stages that the class's packets meet in routers, by direction, in the
+    /// order in which the packets meet them.
     router_stages: [Vec<usize>; 2],
     /// The instant until which nothing external stops the class's flows; at most the end of the run.
     pub unattended_until: Instant,
@@ -77,7 +77,8 @@ pub struct Class {
 pub struct Opener {
     /// The population, which determines when flows start, and for which users.
     pub population: Population,
-    /// Whether each flow is one connection, or one stream of datagrams.
+    /// Whether the class is a list of flows, each of which is one connection or one stream of
+    /// datagrams.
     pub is_list: bool,
     /// The instant from which no further connections are opened.
     pub until: Instant,
@@ -137,15 +138,15 @@ impl Opener {
 
 impl Class {
     /// Returns the base round-trip time of a flow of the class: twice the propagation delay of its
-    /// path and of what is between the hosts and the network. It is computed only when a flow has
-    /// ended, because storing it would take eight bytes per flow.
+    /// path, including the links and stages between the hosts and the network. It is computed only
+    /// when a flow has ended, because storing it would take eight bytes per flow.
     pub fn base_rtt(&self, access: Option<&AccessLinks>, stages: Option<&RouterStages>) -> Span {
         let links = access.map(|access| (access.delay(), self.access_links));
         let at_edges = access.map_or(Span::ZERO, AccessLinks::stages);
         base_rtt(self.propagation, links, at_edges + stages.map_or(Span::ZERO, RouterStages::delay))
     }
 
-    /// Returns the links and delay stages on the path of a flow of the class that belong to that flow alone.
+    /// Returns the access links and delay stages that belong to a single flow of the class.
     pub fn own_path(&self, path: &FlowPath<'_>) -> (Option<AccessLinks>, Option<RouterStages>) {
         let access = || AccessLinks::new(path.access_delay().unwrap_or(Span::ZERO), Impairments::new(path));
         let has_stages = self.router_stages.iter().any(|stages| !stages.is_empty());

@@ -6,7 +6,7 @@ use aqmlab_transport::{Sack, Segment};
 
 use crate::packet::SimPacket;
 
-/// The part of a packet with options that is stored outside the packet.
+/// The data of a packet with options that is not stored in the packet itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// The blocks of the packet's SACK option, if it has one.
@@ -27,8 +27,8 @@ pub struct OptionTable {
     free: Vec<u32>,
 }
 
-/// The number of packets with options in the network, and the number of entries that hold options,
-/// which do not agree.
+/// Reports that the number of packets with options in the network differs from the number of
+/// entries that hold options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OptionImbalance {
     /// found in flight
@@ -45,7 +45,7 @@ impl std::fmt::Display for OptionImbalance {
         write!(
             f,
             "options of {held} packets are kept, but {found} packets with options are in flight, and at most \
-             {waiting} wait"
+             {waiting} more wait in queues"
         )
     }
 }
@@ -56,8 +56,8 @@ impl OptionTable {
         self.places.get(packet.options()? as usize).filter(|options| options.held)
     }
 
-    /// Adds an entry for `packet`, which is the packet of `segment` and has options. Returns the
-    /// packet, which then contains the number of the entry.
+    /// Adds an entry for `packet`, which carries `segment` and has options. Returns the packet,
+    /// which then contains the number of the entry.
     #[cold]
     pub fn put(&mut self, packet: SimPacket, segment: &Segment, sack: Sack) -> SimPacket {
         let Some(place) = self.free.pop() else {

@@ -45,7 +45,7 @@ pub struct FlowId {
 
 /// A packet in flight.
 ///
-/// The fields share four words because a packet is copied at each place that it passes, which then
+/// The fields share four words: a packet is copied at each place that it passes, and a copy then
 /// takes four moves instead of one per field.
 ///
 /// | word | bits 0 to 31 | 32 to 63 |
@@ -72,8 +72,8 @@ const WINDOW: u32 = (1 << 31) - 1;
 /// The flag URG (RFC 9293, section 3.1).
 const OPTIONS: u8 = 0x20;
 
-/// The position of the class in the upper half of the second word. Below it, there is room for a
-/// kind, which segments do not need because their flags and payload determine it.
+/// The position of the class in the upper half of the second word. The bits below it hold the kind
+/// of a datagram; the kind of a segment follows from its flags and payload.
 const CLASS: u32 = KIND + PacketKind::PLACES.trailing_zeros();
 const KIND: u32 = 16;
 const _: () = assert!(MOST_CLASSES <= 1 << (32 - CLASS), "the index of a class fits in a packet");
@@ -152,8 +152,8 @@ impl SimPacket {
         if self.0[3] & TOWARD_SENDER == 0 { Toward::Receiver } else { Toward::Sender }
     }
 
-    /// Returns the TCP segment that the packet contains, without what is stored with its options,
-    /// or `None` for a datagram (every TCP segment has a flag set).
+    /// Returns the TCP segment that the packet contains, except for the data that is stored with
+    /// its options, or `None` for a datagram (every TCP segment has a flag set).
     #[inline]
     pub fn segment(&self) -> Option<Segment> {
         let flags = Flags::from_bits(self.octet(FLAGS) & !OPTIONS);
@@ -264,7 +264,7 @@ impl Classed for SimPacket {
     }
 
     /// For a segment in the middle of a connection, addition gives the kind without branches: if
-    /// there is payload, a carry changes the bits above it from 0, a pure ACK, to 1, data.
+    /// there is payload, a carry changes the bits above it from 0 (a pure ACK) to 1 (data).
     #[inline(always)]
     fn class_and_kind(&self) -> usize {
         const CARRY: u32 = (1 << KIND) - 1;

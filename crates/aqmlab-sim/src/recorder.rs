@@ -46,7 +46,8 @@ impl Recorder {
         self.ports.sample(now, links.iter().map(|link| &link.port));
     }
 
-    /// Adds one row of `flow_series` per active connection, in the order of their numbers.
+    /// Adds a row of `flow_series` for each active connection, in the order of the connections'
+    /// numbers.
     pub fn sample_flows(&mut self, now: Instant, flows: &mut FlowTable) {
         // Connections of users have no rows, because one flow would then have many rows for the same instant.
         let mut alive: Vec<&mut Flow> = flows.iter_mut().filter(|f| !self.users.has(f.id.class)).collect();

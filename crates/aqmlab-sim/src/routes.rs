@@ -24,11 +24,11 @@ pub enum Next {
     /// decided when the packet arrives at the stage and not before, so that the books are right at
     /// any moment.
     Risk(AccessLink),
-    /// Through the delay stage with this number on the packet's path, which is in a router.
+    /// Through a delay stage in a router: the one with this number on the packet's path.
     Stage {
         /// number, from 0
         number: u8,
-        /// whether the stage may lose the packet, which is decided when the packet arrives there
+        /// whether the stage may lose the packet; the loss is decided when the packet arrives there
         loses: bool,
     },
     /// To the packet's host at this end of the path, after this many links, including access links.
@@ -43,8 +43,8 @@ pub enum Next {
     WatchedHost(End, u8),
 }
 
-/// The step of a packet that has left a queue and its link. It is stored with the queue's place, so
-/// a packet looks up its path only once.
+/// The next step of a packet that has left a queue and its link. It is stored with the queue's
+/// place, so a packet looks up its path only once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Onward {
     /// The arrival of the packet at the next place is an event.
@@ -189,8 +189,8 @@ fn fed_by_one_link<'a>(links: usize, paths: impl Iterator<Item = &'a [Next]>) ->
 }
 
 /// Returns the places on the path of class number `class` in a direction, and the number of links
-/// passed on arrival at each. If there is anything at the edges, it counts as two links of the
-/// flow's own.
+/// passed on arrival at each. Access links or stages at the edges count as two links of the flow's
+/// own.
 fn path(plan: &Plan, class: usize, direction: usize, arrival: &LastPlaces) -> (Vec<Next>, Vec<u8>) {
     let hops = hops(plan, class, direction);
     let links = hops.iter().map(|hop| hop.links()).sum();

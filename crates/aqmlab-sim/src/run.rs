@@ -15,7 +15,7 @@ use crate::packet::PortPacket;
 use crate::wheel::Wheel;
 use crate::world::{Ways, World};
 
-/// The simulator itself, which counts as a part in addition to those that plans use; it includes
+/// The version of the simulator itself, a part in addition to those that plans use. It also covers
 /// the order of events.
 pub const ENGINE: Engine = Engine { host: Host::Sim, version: 1 };
 

@@ -13,7 +13,7 @@ use crate::packet::SimPacket;
 pub struct Scheduler<Q: EventQueue> {
     /// The events.
     pub queue: Q,
-    /// The number of links, after which the objects of flows are numbered.
+    /// The number of links; the numbers of flows' objects follow those of the links.
     links: u64,
     /// The part that the keys of all arrivals over flows' own links have in common.
     own_arrivals: u64,
@@ -21,7 +21,7 @@ pub struct Scheduler<Q: EventQueue> {
 
 /// The objects of a flow that have timers. The values are the low bits of the object's number,
 /// which orders events. A flow's access links ([`AccessLink`]) and its delay stages use the same
-/// low bits, but only in the rank of arrivals, so they are not confused.
+/// low bits, but only in the rank of arrivals, so they cannot be confused.
 #[derive(Clone, Copy)]
 pub enum FlowObject {
     /// the sending endpoint
@@ -56,15 +56,16 @@ impl<Q: EventQueue> Scheduler<Q> {
         self.links + u64::from(number) * OBJECTS_PER_FLOW + object
     }
 
-    /// Schedules the arrival of a packet from a link, as the `turn`-th arrival from it at that instant.
+    /// Schedules the arrival of a packet from a link, as the `turn`-th arrival from that link at that
+    /// instant.
     #[inline]
     pub fn arrival_from_link(&mut self, at: Instant, link: u32, turn: u64, packet: SimPacket) {
         self.queue.push_arrival(Key::new(at, Rank::Arrival, u64::from(link), turn), packet);
     }
 
     /// Schedules an event of a flow in the rank of timers. Each object has one valid event, so the
-    /// turn is always 0. A superseded event may share its key with its successor because it is the
-    /// same event.
+    /// turn is always 0. A superseded event may share its key with its successor because the two
+    /// are the same event.
     #[inline]
     pub fn timer(&mut self, at: Instant, number: u32, object: FlowObject, notice: Notice) {
         let object = self.flow_object(number, object as u64);
@@ -79,7 +80,7 @@ impl<Q: EventQueue> Scheduler<Q> {
     }
 
     /// Passes a packet over the flow's own link `which` at `at`, and schedules its arrival at the
-    /// other end. Returns false if the link lost it.
+    /// other end. Returns false if the link lost the packet.
     #[inline(always)]
     pub fn over_access(
         &mut self,
@@ -95,8 +96,8 @@ impl<Q: EventQueue> Scheduler<Q> {
         true
     }
 
-    /// Schedules the arrival of a packet from the flow's own link `which`, as the `turn`-th arrival
-    /// from it at that instant.
+    /// Schedules the arrival of a packet from the flow's own link `which`, as the `turn`-th arrival from
+    /// that link at that instant.
     #[inline(always)]
     pub fn arrival_from_own_link(&mut self, due: Instant, which: AccessLink, turn: u64, packet: SimPacket) {
         // This is the key of object `flow_object(number, which)`, computed with the fewest operations.
@@ -104,8 +105,8 @@ impl<Q: EventQueue> Scheduler<Q> {
         self.queue.push_arrival(Key::of_order(due, self.own_arrivals, object, turn), packet);
     }
 
-    /// Schedules the arrival of a packet that has passed the delay stage with this number on its
-    /// path, in a router, as the `turn`-th arrival from it at that instant.
+    /// Schedules the arrival of a packet that has passed a delay stage in a router: the one with this
+    /// number on its path. The packet is the `turn`-th to arrive from that stage at that instant.
     pub fn arrival_from_stage(&mut self, due: Instant, number: u8, turn: u64, packet: SimPacket) {
         let which = FIRST_STAGE + 2 * u64::from(number) + packet.toward() as u64;
         let object = u64::from(packet.flow().number) * OBJECTS_PER_FLOW + which;

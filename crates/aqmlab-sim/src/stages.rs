@@ -12,8 +12,8 @@ pub struct StagePipe {
     delay: Span,
     /// The pipe, if it does more than delay all packets by the same time.
     more: Option<Box<Pipe>>,
-    /// When the last packet left, or the far future before the first packet; and how many left
-    /// before that packet at the same instant.
+    /// When the last packet leaves (the far future if none has entered yet), and how many packets
+    /// leave before it at the same instant.
     last_due: Instant,
     last_turn: u64,
 }
@@ -49,7 +49,8 @@ impl StagePipe {
 
 /// A flow's passages through delay stages in routers.
 pub struct RouterStages {
-    /// The passages in the order in which packets meet them, first those to the receiver.
+    /// The passages in the order in which packets meet them, starting with the passages to the
+    /// receiver.
     pipes: Box<[StagePipe]>,
     /// The number of passages to the receiver.
     to_receiver: usize,
@@ -70,7 +71,7 @@ impl RouterStages {
         self.pipes.iter().fold(Span::ZERO, |sum, stage| sum + stage.delay())
     }
 
-    /// Passes a packet of `size` that enters the stage with this number on its path at `now`: see
+    /// Passes a packet of `size` that enters, at `now`, the stage with this number on its path: see
     /// [`StagePipe::pass`].
     #[inline]
     pub fn pass(&mut self, toward: Toward, number: u8, now: Instant, size: Bytes) -> Option<(Instant, u64)> {

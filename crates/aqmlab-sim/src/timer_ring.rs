@@ -9,7 +9,7 @@ use crate::event::{Key, Notice};
 
 /// No node.
 pub(crate) const NONE: u32 = u32::MAX;
-/// Stands for a slot if there are no events.
+/// Used in place of the number of a slot if there are no events.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// Number of slots, a power of two.
@@ -76,9 +76,8 @@ impl TimerRing {
         self.first = self.first.min(slot);
     }
 
-    /// Removes a notice from `slot`, which must be the first slot with notices, and returns it.
-    /// Returns `None` if the slot has become empty, and then moves on to the next slot with
-    /// notices.
+    /// Removes a notice from `slot`, which must be the first slot with notices, and returns it. If
+    /// the slot has become empty, moves on to the next slot with notices and returns `None`.
     pub(crate) fn pop(&mut self, slot: u64) -> Option<(Key, Notice)> {
         let index = (slot & MASK) as usize;
         let place = self.heads[index];

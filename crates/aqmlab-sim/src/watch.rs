@@ -1,9 +1,8 @@
 //! Recording of individual changes and packets, for the flows that a scenario selects, and capture of ports.
 //!
-//! A run that records none of this has no watch. Recorded ports do not look ahead, and have an
-//! observer of their own ([`WatchedPort`]), so a packet that passes a port that looks ahead costs no
-//! check for a watch. Packets of watched classes reach their hosts in a step of their own
-//! ([`crate::routes::Next::WatchedHost`]).
+//! A run that records none of this has no watch. Recorded ports do not look ahead, and have an observer of
+//! their own ([`WatchedPort`]), so packets at a port that looks ahead need no check for a watch. Packets of
+//! watched classes reach their hosts in a step of their own ([`crate::routes::Next::WatchedHost`]).
 
 use aqmlab_network::End;
 use aqmlab_qdisc::{Cause, Observer, Reason};
@@ -199,8 +198,8 @@ impl Watch {
     }
 }
 
-/// The observer of a recorded port. It records first, and then passes the event on to the network,
-/// which removes the options of a dropped packet.
+/// The observer of a recorded port. It records each event and only then passes the event on to the
+/// network, which removes the options of a dropped packet.
 pub struct WatchedPort<'a> {
     name: &'a str,
     log: Option<&'a mut PacketLog>,

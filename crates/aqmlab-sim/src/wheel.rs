@@ -4,8 +4,8 @@
 //! future wait unsorted in their slot; when a slot is reached, its few events are sorted by key.
 //! Timers that are not due soon wait in a coarser ring ([`crate::timer_ring`]), and events beyond
 //! the horizons of wheel and ring wait in a heap. They join their slot when time reaches it. Adding
-//! an event takes constant time, and removing one nearly so. The order is exactly that of the heap,
-//! by the complete key; [`crate::event::HeapQueue`] is the reference.
+//! an event takes constant time, and removing one takes nearly constant time. The order is exactly
+//! that of the heap, by the complete key; [`crate::event::HeapQueue`] is the reference.
 //!
 //! Slots are lists in one pool of nodes, so nothing is allocated once the pool has grown to the
 //! largest number of pending events.
@@ -53,8 +53,8 @@ pub struct Wheel {
     pool: Vec<Node>,
     /// The first node of each slot. The lists of these slots are not sorted.
     heads: Box<[u32; SLOTS]>,
-    /// For each group of slots: 0 if no slot has events, otherwise 1. If a group has become empty,
-    /// this is noticed when it is next examined.
+    /// For each group of slots: 0 if no slot has events, otherwise 1. The flag of a group that has
+    /// become empty is cleared only when the group is next examined.
     filled: Box<[u8; GROUPS]>,
     /// Timers whose coarse slot is later than that of the cursor.
     ring: TimerRing,
@@ -64,7 +64,7 @@ pub struct Wheel {
     far_slot: u64,
     /// The buffer for sorting long lists.
     scratch: Vec<(Key, u32)>,
-    /// The nodes of all slots before this one are in the cache.
+    /// The nodes of all slots before this one have been prefetched into the cache.
     fetched: u64,
 }
 
@@ -73,7 +73,7 @@ const LONG: usize = 8;
 
 /// A pool with more nodes than this does not stay in the cache.
 const CACHED: usize = 1 << 13;
-/// Number of slots whose nodes are fetched together.
+/// Number of slots whose nodes are prefetched together.
 const FETCHED: usize = 16;
 
 impl Wheel {
@@ -250,7 +250,8 @@ impl Wheel {
     }
 
     /// Moves on to the next events if these are later timers or events from beyond the horizon. If
-    /// `near` is the same slot, its events join these. Returns false if there are no events at all.
+    /// they are due in the slot `near`, that slot's own events join them. Returns false if there
+    /// are no events at all.
     #[cold]
     fn next_far_slot(&mut self, near: u64) -> bool {
         if self.far_slot == NEVER {
@@ -465,7 +466,8 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// An event this far after the last event popped, with its rank and its object; `true` adds a packet.
+        /// An event at this distance from the last event popped, with its rank and its object; `true` gives
+        /// it a packet.
         Push(u64, u8, u64, bool),
         Pop,
     }
@@ -498,14 +500,14 @@ mod tests {
     }
 
     /// Flows that start together have timers at the same instant, beyond the horizon. If the work
-    /// grew with the square of their number, it would take minutes here.
+    /// grew with the square of their number, this test would take minutes.
     #[test]
     fn a_multitude_at_one_far_instant_comes_in_order() {
         let mut wheel = Wheel::new(Span::us(30), Span::ms(200));
         let n = 300_000;
         let at = Instant::ZERO + Span::s(30);
         for i in 0..n {
-            let object = i * 7919 % n; // any order except the correct one: 7919 is prime
+            let object = i * 7919 % n; // scrambled, each object once: 7919 is prime
             wheel.push(Key::new(at, Rank::Timer, object, 0), Notice::Start { class: object as u32, user: 0 });
         }
         for object in 0..n {

@@ -153,8 +153,8 @@ fn a_greedy_sender_is_silent_while_it_is_off() {
     let (times, counts) = (integers(queues, "t_ns"), integers(queues, "arrivals_packets"));
     for i in (0..queues.rows()).filter(|&i| at[i] == "bottleneck") {
         let ms = times[i] / MS;
-        // The sample counts events in (ms - 100, ms]. A flight of segments may still be on the
-        // flow's own link for a moment.
+        // The sample counts events in (ms - 100, ms]. When an "off" time begins, a flight of
+        // segments may still be on the flow's own link.
         let within = (ms - 100) % 3000;
         if within < 1000 {
             assert!(counts[i] > 0, "on at {ms} ms");

@@ -12,7 +12,7 @@ use aqmlab_traffic::{BrowserPlan, ExchangePlan};
 use support::{integers, plan, record};
 
 const RTT_MS: u128 = 40;
-/// The time for transmission at 100 Gbit/s, over all round trips of a page.
+/// The total transmission time at 100 Gbit/s, over all round trips of a page.
 const TOLERANCE_NS: u128 = 40_000;
 
 fn scenario(rate: &str, traffic: &str) -> String {
@@ -64,7 +64,8 @@ fn responses_of_the_stand_in_are_those_that_are_published() {
     let small: Vec<f64> = sizes.iter().copied().filter(|&size| size <= 10_000.0).collect();
     let share = small.len() as f64 / n;
     assert!((share - 0.87).abs() < 5.0 * (0.87 * 0.13 / n).sqrt(), "{share} have at most 10 kB");
-    // The tail's index is 1.26, so only the mean of the table can be compared, not that of the draws.
+    // With a tail of index 1.26, the mean of the draws varies too much: the mean of the table is
+    // compared instead.
     let mean = exchanges.response.mean().get() as f64;
     let bytes = small.iter().sum::<f64>() / n / mean;
     assert!((bytes - 0.20).abs() < 0.002, "{bytes} of the bytes");

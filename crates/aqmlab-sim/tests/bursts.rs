@@ -1,5 +1,5 @@
-//! Senders whose segments leave in bursts, as from hosts with segmentation offload (`burst`): what
-//! this does to a queue.
+//! Senders whose segments leave in bursts (`burst`), like those of hosts with segmentation offload:
+//! what this does to a queue.
 mod support;
 
 use support::{record, summary};
@@ -55,7 +55,8 @@ fn packets_of_a_burst_wait_for_each_other() {
     }
 }
 
-/// Bursts overflow a small buffer: more packets are lost although the windows are no larger.
+/// Bursts overflow a small buffer: more packets are lost than without bursts, although the windows
+/// are no larger.
 #[test]
 fn a_small_buffer_loses_more_of_bursts() {
     let lost = |tcp: &str| run(4, 15, tcp).1;

@@ -55,7 +55,7 @@ fn theirs(case: &str) -> Vec<Figures> {
 }
 
 /// A scenario with the flows of this seed. `again` distinguishes runs of one seed if the queue
-/// draws nothing: each flow then starts later by `again` times 0.7 ms, plus its number in
+/// makes no random draws: each flow then starts later by `again` times 0.7 ms, plus its number in
 /// microseconds.
 fn scenario(case: &Row, scenes: &[Row], seed: usize, again: usize) -> String {
     let count = number(case, "flows") as usize;
@@ -70,7 +70,7 @@ fn scenario(case: &Row, scenes: &[Row], seed: usize, again: usize) -> String {
     let start = list("start_s", &|n| again as f64 * (0.7e-3 + n as f64 * 1e-6));
     let (limit, rate) = (&case["limit"], number(case, "rate_kbit"));
     let queue = match case["queue"].as_str() {
-        // For DCTCP, each packet that finds this many in the queue is marked.
+        // For DCTCP, each packet that finds this many packets in the queue is marked.
         "red" if case["burst"].is_empty() => format!(
             "{{ kind = \"red\", preset = \"linux\", limit = \"{}B\", min_th = \"{}B\", max_th = \"{}B\", \
              mean_packet = \"1500B\", w_q = 1.0, ecn = true }}",

@@ -318,8 +318,8 @@ fn a_stage_without_a_link_loses_and_paces() {
     assert!((5425..=5825).contains(&delivered), "{delivered}");
     assert_eq!(lost(&r, "packets"), flows(&r, "x", "lost_outside_queues_packets")[0]);
     let r = record(&scenario(traffic, "[[delay]]\nrate = \"4Mbit\"\n"), 1);
-    // Half of the packets arrive within ten seconds, except for those of the last 12 ms: 10 ms for
-    // the delay of the path, and 2 ms for the transmission of the first packet.
+    // Within the ten seconds, half of the packets arrive, except for those of the last 12 ms: 10 ms
+    // for the delay of the path, and 2 ms for the transmission of the first packet.
     let delivered = flows(&r, "x", "delivered_bytes")[0] / 1000;
     assert!((4990..=4995).contains(&delivered), "{delivered}");
 }

@@ -146,7 +146,7 @@ fn samples_add_up_to_the_whole_run() {
             let at = support::names(queues, "queue");
             let counts = integers(queues, "arrivals_packets");
             let times = integers(queues, "t_ns");
-            // The sums reach up to 19.95 s, which both intervals divide.
+            // The sums cover the time up to 19.95 s, a multiple of both sampling intervals.
             (0..queues.rows())
                 .filter(|&i| at[i] == "bottleneck" && times[i] <= 19_950_000_000)
                 .map(|i| counts[i])

@@ -66,8 +66,8 @@ fn connections_open_and_ask_as_the_model_says() {
     check_connections("");
 }
 
-/// Delay stages represent clients and servers, in their routers or at the edges, or they represent
-/// only one of the two.
+/// Delay stages, in routers or at the edges, stand for both clients and servers, or for only one of
+/// these.
 #[test]
 fn delays_of_hosts_may_lie_on_delay_stages() {
     let stage = |place: &str, end: &str| format!("[[delay]]\n{place}\ndelay = \"{end}\"\n");
@@ -97,8 +97,8 @@ fn check_connections(traffic: &str) {
         if number[i] == 0 {
             assert_eq!(start[i], of.opens.as_ns());
         }
-        // There is one round trip, another one if the exchange opens the connection, and the
-        // server's time, provided that everything fits in one segment.
+        // An exchange takes one round trip, another one if it opens the connection, and the
+        // server's time, provided that request and response fit in one segment each.
         if request[i] <= 1460 && response[i] <= 1460 {
             let trips = if number[i] == 0 { 2 } else { 1 };
             let expected = (of.base_rtt * trips + exchange.server_delay).as_ns();

@@ -9,7 +9,7 @@ use aqmlab_recording::Recording;
 use support::{integers, record};
 
 const RTT_MS: u128 = 40;
-/// The time for transmission at 100 Gbit/s, over all waves of a page.
+/// The total transmission time at 100 Gbit/s, over all waves of a page.
 const TOLERANCE_NS: u128 = 40_000;
 
 fn scenario(traffic: &str) -> String {
@@ -32,7 +32,7 @@ fn scenario(traffic: &str) -> String {
     )
 }
 
-/// At most three objects per page, which are so small that each wave fits into one window.
+/// A page has at most three objects, so small that each wave fits into one window.
 const SMALL: &str = r#"
     users = 3
     think = "1s"

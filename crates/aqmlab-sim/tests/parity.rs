@@ -60,9 +60,9 @@ struct Device {
     arrivals: VecDeque<(Instant, SimPacket)>,
 }
 
-/// The loop of a live router. The router wakes when it can, not when it should. It then processes
-/// all transmissions that have ended and all arrivals that the device has time-stamped, in the
-/// order of their ideal times.
+/// The loop of a live router. The router wakes when it can, not when it should. The router then
+/// processes all transmissions that have ended and all arrivals that the device has time-stamped,
+/// in the order of their ideal times.
 fn route(port: &mut Port<SimPacket>, device: &mut Device, lateness: &mut Stream) {
     let mut wake = Instant::ZERO;
     while !device.arrivals.is_empty() || port.is_sending() {

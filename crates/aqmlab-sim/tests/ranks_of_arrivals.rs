@@ -1,5 +1,5 @@
-//! Packets that arrive over links: the order in which events are scheduled does not affect their
-//! order at one instant.
+//! Packets that arrive over links at the same instant: their order does not depend on the order in
+//! which the events were scheduled.
 mod support;
 
 use support::graph::graph;
@@ -15,7 +15,8 @@ fn a_departure_makes_room_for_the_arrival_of_its_instant() {
     let r = record(&graph("1s", &links, &streams), 1);
     assert_eq!(summary(&r, "b-c", "one-more", "arrivals_packets"), 1);
     assert_eq!(summary(&r, "b-c", "*", "dropped_overflow_packets"), 0);
-    // After that, one packet waits: 0.9 s minus the time that the earlier packets took.
+    // From the arrival of the extra packet on, one packet always waits: for 0.9 s, minus the time
+    // that the earlier packets took.
     let waited = summary(&r, "b-c", "*", "backlog_packets_integral_ns");
     assert!((899_000_000..=900_000_000).contains(&waited), "{waited}");
 }

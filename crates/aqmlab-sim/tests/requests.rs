@@ -98,7 +98,8 @@ fn nothing_opens_after_the_stop() {
 
 #[test]
 fn a_user_whose_connection_fails_tries_again() {
-    // Nothing gets through, and every SYN is given up after some retransmissions.
+    // Nothing gets through, and every connection attempt is given up after some retransmissions of
+    // its SYN.
     let text = scenario(
         r#"
         users = 1

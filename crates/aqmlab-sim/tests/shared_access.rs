@@ -9,8 +9,8 @@ use support::{flows, integers, plan, record, summary};
 
 const US: u128 = 1_000;
 
-/// Two hosts at each end of three routers. The links have 4 Mbit/s to the hosts and 10 Mbit/s
-/// between routers, and 1 ms each.
+/// Two hosts at each end of three routers. Links to hosts have 4 Mbit/s, links between routers have
+/// 10 Mbit/s, and each link has a delay of 1 ms.
 fn lot(times: &str, traffic: &str) -> String {
     let nodes = ["R0", "R1", "R2", "a", "b", "x", "y"].map(|name| format!("[[node]]\nname = \"{name}\"\n"));
     let link = |from: &str, to: &str, rate: &str| {
@@ -66,8 +66,8 @@ fn flows_of_one_host_share_its_link_in_their_order() {
     let shared = ends("");
     // The first flow waits only for its own ACK.
     assert_eq!(shared[0], 2 * crossing(40) + 80 * US + crossing(1000));
-    // The SYNs of the others leave 80 us apart, and later segments wait: an ACK and data take 2.08
-    // ms at 4 Mbit/s.
+    // The SYNs of the other flows leave 80 us apart, and later segments wait: an ACK and data take
+    // 2.08 ms at 4 Mbit/s.
     assert_eq!([shared[1] - shared[0], shared[2] - shared[1]], [2_080 * US; 2]);
 }
 

@@ -1,4 +1,5 @@
-//! One flow through chosen faults, from scenario file to packet, equal to ns-2.35 segment by segment.
+//! One flow with chosen faults, simulated from a scenario file: it equals ns-2.35's flow segment by
+//! segment.
 //!
 //! `vectors/ns2-single-flow` contains ns-2's segments and their times; the README there has the
 //! settings. The transport crate compares its endpoints with ns-2 over a small network of its own.

@@ -1,5 +1,5 @@
 //! The simulator compared with theory. The Pollaczek-Khinchine formula and Little's law predict the
-//! results for queues; the closed form by DCTCP's authors predicts those for DCTCP.
+//! results for queues; the closed form by DCTCP's authors predicts the results for DCTCP.
 mod support;
 
 use support::{T_99_19, flows, integers, interval, names, record, summary};
@@ -114,14 +114,14 @@ struct Sawtooth {
     /// C RTT, with the packet in transmission included.
     pipe: f64,
     threshold: f64,
-    /// The number of round trips after a reduction in which windows do not grow. The paper has no
-    /// such round trips. According to RFC 3168, 6.1.2, and RFC 8257, acknowledgments with an echo
-    /// do not open the window, and each packet of the previous round trip has been marked.
+    /// The number of round trips, after each reduction, in which windows do not grow. The paper has
+    /// no such round trips. According to RFC 3168, 6.1.2, and RFC 8257, acknowledgments with an
+    /// echo do not open the window, and each packet of the previous round trip has been marked.
     silent: f64,
 }
 
 impl Sawtooth {
-    /// W*: the window with which the queue reaches K.
+    /// W*: the window at which the queue reaches K.
     fn window(&self) -> f64 {
         (self.pipe + self.threshold) / self.flows
     }
@@ -239,8 +239,7 @@ fn theory(count: u32, threshold: u32, silent: f64) -> Sawtooth {
 /// that it leaves out. First, a window is a whole number of segments, so each flow's window is off
 /// by up to one (which changes the queue by one per flow, the share of marks by one part in W*, and
 /// the period by half a round trip). Second, alpha changes by g in each round trip of the period.
-/// The paper's own form must hold, except for the round trip that it leaves out, which is one per
-/// period.
+/// The paper's own form must hold, except for the one round trip per period that it leaves out.
 #[test]
 fn dctcp_swings_as_its_authors_say() {
     for count in [1, 2, 4] {

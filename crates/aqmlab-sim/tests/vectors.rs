@@ -166,7 +166,7 @@ fn exchanges(recording: &Recording, connection: &str) -> Vec<[u64; 6]> {
     rows
 }
 
-/// The file contains every value that a class's mean round-trip time would otherwise provide,
+/// The file contains every value that would otherwise follow from a class's mean round-trip time,
 /// because the mean of a model is not the mean of its draws.
 #[test]
 fn a_trace_of_what_a_population_did_gives_the_same_run() {

@@ -37,8 +37,8 @@ impl<Q: EventQueue> World<'_, Q> {
         let number = if c.opener.is_list {
             c.opener.first_number + open.user
         } else {
-            // The number follows those of all flows of the plan; after four billion connections,
-            // such numbers repeat.
+            // The number follows the numbers of all flows of the plan; after four billion
+            // connections, numbers repeat.
             self.opened = self.opened.checked_add(1).unwrap_or(self.flows);
             self.opened
         };

@@ -35,7 +35,8 @@ pub enum Ways {
     Plain,
     /// Ports that look ahead, and fused hops.
     Fused,
-    /// As [`Ways::Fused`], but everything that cannot be observed earlier is done ahead of time.
+    /// As [`Ways::Fused`], but everything that is not observed before it is due is done ahead of
+    /// time.
     Ahead,
 }
 
@@ -63,11 +64,11 @@ pub struct World<'a, Q: EventQueue> {
     pub requests: Option<Box<RequestRecorder>>,
     /// The recording of individual changes and packets, if it is requested.
     pub watch: Option<Box<Watch>>,
-    /// Packets of flows without access links that are about to enter their first queue.
+    /// Packets that are about to enter their first queue, from flows without access links.
     outbox: Vec<SimPacket>,
     /// Empty except while held packets are released: see [`Link::held`].
     releasing: VecDeque<Held>,
-    /// Memory of ended connections, which the applications of later ones reuse.
+    /// Memory of ended connections, for reuse by the applications of later connections.
     #[expect(clippy::vec_box, reason = "the boxes themselves are reused")]
     spare: Vec<Box<Applications>>,
     /// The number of flows in the plan, and the number of the last connection that is not one of these flows.
@@ -84,8 +85,8 @@ pub struct World<'a, Q: EventQueue> {
     until_poll: u64,
     /// The times of samples, of the end of the warm-up, and of the end of the run.
     schedule: Schedule,
-    /// When the next milestone is due, beyond which queues are not advanced. Zero if nothing is
-    /// done at queues ahead of time.
+    /// When the next milestone is due; queues are not advanced beyond that instant. Zero if nothing
+    /// is done at queues ahead of time.
     next_look: Instant,
     /// When flows are sampled next, or when the warm-up ends if that is earlier.
     next_snapshot: Instant,
@@ -161,8 +162,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             let wake = opener.population.begin();
             opener.schedule(&mut self.scheduler, wake);
             if let Some(stop_at) = self.plan.classes[class].stop_at {
-                // Its key is that of the stop of the class's first flow, so it comes before all
-                // stops of flows.
+                // This event has the key of the stop of the class's first flow, so it comes before
+                // all stops of flows.
                 let (number, class) = (opener.first_number, class as u32);
                 let at = Instant::ZERO + stop_at;
                 self.scheduler.timer(at, number, FlowObject::Stop, Notice::StopClass { class });
@@ -258,8 +259,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     /// Ends the run after the current event.
     fn stop(&mut self, why: StoppedBy) {
         self.schedule.end(self.now, why);
-        // The loop does not check for a stop at each event, so this event becomes the last before
-        // the next check.
+        // The loop does not check for a stop at each event, so the next check is brought forward:
+        // it follows directly after this event.
         self.stride -= self.until_poll - 1;
         self.until_poll = 1;
     }
@@ -370,7 +371,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         tally
     }
 
-    /// Iterates over the packets that are between two links without an event.
+    /// Iterates over the packets that travel between two links without an event of their own.
     fn held(&self) -> impl Iterator<Item = &SimPacket> {
         self.links.iter().flat_map(|link| link.held.iter().map(|held| &held.packet))
     }
@@ -401,7 +402,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
 }
 
 /// Returns whether flows and queues are observed only at instants that are known in advance. If a
-/// number of completions ends the run, that instant is not known in advance;
+/// number of completions ends the run, the instant of the end is not known in advance;
 /// [`World::has_passed_its_end`] deals with it.
 fn is_unobserved(plan: &Plan) -> bool {
     plan.stop.condition.is_none() && Watch::of(plan, None).is_none()

@@ -1,4 +1,5 @@
-//! The path of packets: into queues and out of them, over links, and to their hosts or to their loss.
+//! The path of packets: into queues and out of them, and over links, until they reach their hosts or
+//! are lost.
 
 use aqmlab_network::{End, queue_stop_is_reached};
 use aqmlab_qdisc::Packet;
@@ -46,11 +47,11 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Moves a packet to a step that needs an event of its own, as when hops are not fused or when
-    /// individual events are recorded.
+    /// Moves a packet to a step that needs an event of its own, for example because hops are not fused or
+    /// because individual events are recorded.
     #[inline(never)]
     fn forward_elsewhere(&mut self, packet: &SimPacket) {
-        // This looks the step up again: passing it on would slow down the packets that do not come here.
+        // The step is looked up again: passing it as an argument would slow down all other packets.
         match self.in_transit.routes.next(packet.place()) {
             Next::Access(link, _) | Next::Risk(link) => self.enter_access(link, *packet),
             Next::AttendedAccess(link, _) | Next::ListingAccess(link, _) => self.enter_access(link, *packet),
@@ -61,7 +62,8 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Moves a packet onto its flow's own link by an event of its own, as when hops are not fused.
+    /// Moves a packet onto its flow's own link in an event of its own, for example because hops are not
+    /// fused.
     fn enter_access(&mut self, link: AccessLink, packet: SimPacket) {
         let FlowId { slot, class, .. } = packet.flow();
         let serialisers = &mut self.classes[usize::from(class)].serialisers;
@@ -87,7 +89,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Drops a packet that is on its way, while its own event is handled.
+    /// Drops a packet between two places, while the packet's own event is handled.
     fn lose_on_its_way(&mut self, packet: SimPacket) {
         if let Some(watch) = &mut self.watch {
             watch.lost(self.now, &packet);
@@ -137,8 +139,8 @@ impl<Q: EventQueue> World<'_, Q> {
         self.schedule_link(link, departure.next_end);
     }
 
-    /// Moves a packet that has left, or will leave, a link's port at `sent` onto the link. (The
-    /// packet is passed by reference because the branches decide where it is copied.)
+    /// Moves a packet onto a link. The packet has left the link's port, or will leave it, at
+    /// `sent`. (The packet is passed by reference because the branches decide where it is copied.)
     #[inline(always)]
     fn leave(&mut self, link: u32, onward: Onward, sent: Instant, packet: &mut SimPacket) {
         let l = &mut self.links[link as usize];
@@ -189,8 +191,8 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Holds a packet that leaves a link for the queue of the link `next`, which it reaches at `at`
-    /// and may not enter yet.
+    /// Holds a packet on its way to the queue of the link `next`, which the packet reaches at `at`
+    /// and must not enter yet.
     fn hold(&mut self, at: Instant, from: u32, next: u32, packet: SimPacket) {
         let turn = self.links[from as usize].turns.take(at);
         if self.serves_ahead {

@@ -117,7 +117,7 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 
     /// Schedules the packet's arrival at its host. If nothing else can happen there before,
-    /// processes the packet now instead, for that time.
+    /// processes the packet now instead, as of its arrival time.
     #[inline(always)]
     fn leave_for_host(
         &mut self,
@@ -181,16 +181,16 @@ impl<Q: EventQueue> World<'_, Q> {
         self.scheduler.arrival_from_own_link(due, last, turn, *packet);
     }
 
-    /// Returns whether a packet can be processed ahead of time after all: because the host's timers
-    /// that precede its arrival have now fired, or because, before its arrival, nothing else changes
-    /// at the host and flows are not observed.
+    /// Returns whether a packet can be processed ahead of time after all: either the host's timers
+    /// that precede its arrival have now fired, or nothing else changes at the host before its
+    /// arrival, and flows are not observed before it.
     fn can_be_served_after_all(&mut self, packet: &SimPacket, due: Instant, reached: &Reached) -> bool {
         let (slot, end) = (packet.flow().slot, reached.end);
         let attended = reached.sending == Sending::MayWait;
         loop {
             let flow = self.in_transit.flows.of_packet(slot);
             // The next observation of flows must see a packet that opens or closes a connection, so
-            // such a packet waits for it.
+            // such a packet waits for the observation.
             if packet.is_ordinary() && flow.can_be_served_ahead(end, due, attended)
                 || due <= self.next_snapshot && flow.changes_alone(end, due)
             {
@@ -292,15 +292,15 @@ struct Hosts<'a, Q: EventQueue> {
     options: &'a mut OptionTable,
     outbox: &'a mut Vec<SimPacket>,
     requests: &'a mut Option<Box<RequestRecorder>>,
-    /// `None`, at no cost, in the code for packets that reach hosts at which nothing is recorded.
+    /// `None`, which costs nothing, in the code for packets that reach hosts at which nothing is
+    /// recorded.
     watch: Option<&'a mut Watch>,
 }
 
 /// How a processed endpoint sends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sending {
-    /// The endpoint sends everything that it may, because it has no delay of its own, or because
-    /// that delay is over.
+    /// The endpoint sends everything that it may: it has no delay of its own, or its delay is over.
     AtOnce,
     /// As [`Sending::AtOnce`], from a list of segments.
     FromList,
@@ -407,7 +407,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         Served { answered, ..served }
     }
 
-    /// The same for a host that lists its segments.
+    /// Does the same for a host that lists its segments.
     #[inline(never)]
     fn serve_listing_with_options(
         mut self,
@@ -430,9 +430,9 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         self.serve(class, flow, at, end, None, Sending::FromList)
     }
 
-    /// Passes an arrival (a segment, and whether it was marked) to an endpoint, sends what it has
-    /// to send, handles its events, and updates its timer. If the endpoint need not wait to send,
-    /// no session needs to be notified either.
+    /// Passes an arrival (a segment, and whether it was marked) to an endpoint, sends what the
+    /// endpoint has to send, handles its events, and updates its timer. With [`Sending::AtOnce`]
+    /// and [`Sending::FromList`], no session needs to be notified.
     #[inline(always)]
     fn serve(
         &mut self,
@@ -631,8 +631,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
     }
 
-    /// Keeps one valid timer event per endpoint: schedules an event if the deadline is before that
-    /// of the pending event, and schedules it again if it fires too early.
+    /// Keeps one valid timer event per endpoint: schedules an event if the deadline is earlier than
+    /// the pending event; an event that fires before the deadline is scheduled again.
     #[inline(always)]
     fn see_to_timer(&mut self, connection: &mut Connection, number: u32, at: FlowRef, end: End) {
         let deadline = connection.endpoint(end).deadline().map(|at| at.max(self.now));
