@@ -97,7 +97,7 @@ class Answer(Framed):
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """The arms that are compared with each other: all but the reference, unless there is no other."""
+        """The arms that are compared with each other: all but the reference, unless it is the only arm."""
         others = tuple(arm for arm in self.arms if arm != self.results.reference)
         return others or self.arms
 
@@ -197,7 +197,7 @@ class Answer(Framed):
         return difference(self.by_seed(of, metric, class_name), self.by_seed(other, metric, class_name))
 
     def defined_in(self, of: Cell | str, metric: str, class_name: str | None = None) -> str:
-        """Return ``"3 of 10"`` if only some seeds have the figure; the others may be the bad ones."""
+        """Return ``"3 of 10"`` if the figure is undefined for some seeds, which may be the worst."""
         values = self.by_seed(of, metric, class_name).values()
         count = sum(value is not None for value in values)
         return f"{count} of {len(values)}" if 0 < count < len(values) else ""

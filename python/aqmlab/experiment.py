@@ -74,8 +74,8 @@ def run(  # noqa: PLR0913 (keyword arguments)
         The executor, as in :func:`aqmlab.sweep`; a cluster returns whole recordings unless set
         otherwise.
     pcap
-        Ports whose packets go into ``packets.pcapng`` of each recording, by the names of their
-        links; ``["all"]`` for all.
+        Ports whose packets go into ``packets.pcapng`` of each recording, each given by the name of its link;
+        ``["all"]`` for all.
     pcap_bytes
         Number of bytes kept of each packet; 128 if not given.
     progress

@@ -23,7 +23,7 @@ class Calibration:
     Attributes
     ----------
     classes
-        The calibrated classes; their numbers keep the ratio in the scenario.
+        The calibrated classes; their numbers keep the ratio that they have in the scenario.
     values
         Their numbers, by name, as a scenario accepts them: ``{"web": 43.2}``.
     asked

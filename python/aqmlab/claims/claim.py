@@ -92,7 +92,7 @@ class Claim:
         Raises
         ------
         ScenarioError
-            For an unknown name, units that do not fit or an incomplete cell; the message has the location.
+            For an unknown name, incompatible units or an incomplete cell; the message has the location.
         """
         try:
             bound = self.bound(names)

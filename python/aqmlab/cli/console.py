@@ -77,7 +77,7 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 
 def refuse_damage(*of: Results) -> None:
-    """Exit with 4 if unreadable recordings were left out, once the answer over the others is printed."""
+    """Exit with 4 if unreadable recordings were left out, once the answer from the others is printed."""
     for results in of:
         damage = results.damage()
         if damage is not None:

@@ -60,7 +60,7 @@ def tell_experiment(experiment: Results, *, as_json: bool, no_report: bool) -> N
 
 
 def tell_both(found: Both, scored: Mapping[str, Sequence[Scored]], *, as_json: bool) -> None:
-    """Print how live and simulated results of a scenario differ, with the evidence for and against each."""
+    """Print how live and simulated results of a scenario differ, with the evidence for and against both."""
     from aqmlab.soundness import examine
 
     if as_json:

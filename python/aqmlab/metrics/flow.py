@@ -175,7 +175,7 @@ _counted(
 _counted(
     "spurious_retransmissions",
     "spurious retransmissions",
-    "segments whose data a receiver already had in full when they arrived, in the measured interval",
+    "segments that arrived in the measured interval with data that the receiver already had in full",
     "RFC 4015, section 1 (spurious: the retransmitted data had already arrived)",
     "less",
 )
@@ -204,7 +204,7 @@ _counted(
     "lost_outside_queues",
     label="lost outside queues",
     unit="",
-    definition="packets lost in both directions on flows' own links and in delay stages,"
+    definition="packets lost, in either direction, on flows' own links and in delay stages,"
     " not counting drops at queues",
     source="losses by a rule of the scenario, like those of dummynet and DelayBox",
 )

@@ -48,7 +48,7 @@ def by_bins(run: Measured, queue: str, window: Window, bin_s: float, *columns: s
 
 
 def spreads_by_bins(values: Floats, times: Floats, begin_s: float, bin_s: float) -> Floats:
-    """Standard deviation in each bin that has two values or more; the first begins at ``begin_s``."""
+    """Standard deviation in each bin that has two values or more; the first bin begins at ``begin_s``."""
     bins = np.ceil((times - begin_s) / bin_s - EDGE).astype(np.int64) - 1
     number = np.bincount(bins)
     means = np.bincount(bins, weights=values) / np.maximum(number, 1)

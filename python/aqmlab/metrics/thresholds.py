@@ -190,7 +190,7 @@ def _backlog_share(run: Measured, queue: str, *, above: bool) -> float | None:
     "backlog_below_min_th_percent",
     label="backlog below min_th",
     unit="%",
-    definition="share of time in which fewer packets wait than the law's min_th",
+    definition="share of time in which the number of waiting packets is below the law's min_th",
     source=f"underflow of the range: {_MISKOVIC}",
 )
 def backlog_below(run: Measured, queue: str, _class_name: str) -> float | None:
@@ -202,7 +202,7 @@ def backlog_below(run: Measured, queue: str, _class_name: str) -> float | None:
     "backlog_above_max_th_percent",
     label="backlog above max_th",
     unit="%",
-    definition="share of time in which more packets wait than the law's max_th",
+    definition="share of time in which the number of waiting packets is above the law's max_th",
     source=f"overflow of the range: {_MISKOVIC}",
 )
 def backlog_above(run: Measured, queue: str, _class_name: str) -> float | None:

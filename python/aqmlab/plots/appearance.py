@@ -344,7 +344,7 @@ def warmup(axes: Any, until_s: float, from_s: float = 0.0) -> None:  # noqa: ANN
 
 
 def legend_below(figure: Figure, axes: Iterable[Any], more: Mapping[str, Artist] | None = None) -> None:
-    """Put one legend for all plots below them, with as many columns as fit."""
+    """Put a single legend for all plots underneath, with as many columns as fit."""
     handles: dict[str, Artist] = {}
     for one in axes:
         for artist, name in zip(*one.get_legend_handles_labels(), strict=True):

@@ -107,7 +107,7 @@ class ExperimentDirectory(Place):
 
     @property
     def _unfinished(self) -> Path:
-        # The name of no arm's directory begins with a dot.
+        # No arm's directory has a name that begins with a dot, so this cannot clash with one.
         return self.path / ".tmp"
 
     def remove_if_empty(self) -> bool:
