@@ -497,7 +497,7 @@ def bottleneck(runs: Sequence[Measured]) -> str:
 
 
 def _judged(runs: Sequence[Measured], queue: str, class_name: str) -> str:
-    """Return the given queue if the class's data cross it, and otherwise the busiest queue that they cross."""
+    """Return the given queue if the class's data cross it, otherwise the busiest queue that they do cross."""
     names = set(named_classes(class_name))
     if class_name == EVERY_CLASS or any(names - run.run.plan.elsewhere(queue) for run in runs):
         return queue

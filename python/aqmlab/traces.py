@@ -67,7 +67,7 @@ def chosen(flows: Sequence[FlowName], wanted: Sequence[str], most: int) -> list[
     Raises
     ------
     UsageError
-        If a name fits no flow.
+        If a name matches no flow.
     """
     if not wanted:
         return list(flows[:most])

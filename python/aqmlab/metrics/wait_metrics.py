@@ -42,8 +42,8 @@ def _define(waits: Waits, *, timed: str, of_sizes: str, source: str, ended: dict
         Parameter(
             AT_LEAST,
             "B",
-            f"an inclusive lower limit on the {of_sizes}; it must be the lower end of a size band; by default"
-            " that of the first band",
+            f"an inclusive lower limit on the {of_sizes}; it must be the lower end of a size band; the default"
+            " is that of the first band",
         ),
         Parameter(
             BELOW,
@@ -134,10 +134,10 @@ def _distribution(waits: Waits, timed: str, sizes: _Sizes) -> None:
         waits.metric("within_percent"),
         label="completed in time" if waits is REQUESTS else f"{waits.many} completed in time",
         unit="%",
-        definition=f"{waits.many} that were completed within a given time ({timed}), as a share of those for"
+        definition=f"share of the {waits.many} completed within a given time ({timed}), among those for"
         f" which this is known: a failed {waits.one} never completes, and one that had not"
         " ended at the end of the run counts only for times no longer than it had waited by then; as a"
-        f" function of that time, it is the distribution function of the {waits.time}s",
+        f" function of that time, the share is the distribution function of the {waits.time}s",
         source="E. L. Kaplan and P. Meier, Journal of the American Statistical Association 53, 1958,"
         " section 1 (the reduced sample)",
         better="more",

@@ -9,7 +9,7 @@ the steps from batch to batch, divided by the variance, is near two for independ
 Several seeds are better where they are available, because they are certainly independent.
 
 Sources: Law, Simulation Modeling and Analysis, section 9.5.3; von Neumann, and Young, Annals of
-Mathematical Statistics 12 (1941); Fishman, Management Science 24 (1978), who uses it to judge batches.
+Mathematical Statistics 12 (1941); Fishman, Management Science 24 (1978), who uses the ratio to judge batches.
 """
 
 from __future__ import annotations
@@ -100,6 +100,6 @@ def batch_means(
 def _greatest_by_chance(count: int) -> float:
     """Return the bound below which the correlation of independent normal values lies with 95 % probability.
 
-    It is nearly normal about zero with the variance ``(count - 2) / (count^2 - 1)`` (Young 1941).
+    The correlation is nearly normal about zero, with variance ``(count - 2) / (count^2 - 1)`` (Young 1941).
     """
     return _Z_OF_LEVEL * math.sqrt((count - 2) / (count**2 - 1))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from distributed import Future
 
 _LOOK_S = 0.005
-"""Interval of checks for returned results."""
+"""Interval between checks for returned results."""
 _SENT_TOGETHER = 64
 """Number of tasks per message."""
 

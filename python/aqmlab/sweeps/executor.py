@@ -1,8 +1,8 @@
 """Executors, which run tasks; the one in this module uses processes of this machine.
 
-A task is plain data and its result is a directory in its place, so an executor only has to carry a
-:class:`~aqmlab.sweeps.task.Task` there and an :class:`Outcome` back; an executor that uses other machines is
-another implementation of :class:`Executor`.
+A task is plain data and its result is a directory in its place, so an executor only has to pass on a
+:class:`~aqmlab.sweeps.task.Task` and to bring back an :class:`Outcome`; an executor that uses other machines
+is another implementation of :class:`Executor`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from aqmlab.sweeps.progress import UnderWay
 from aqmlab.sweeps.task import Task
 
 SKIPPED = "skipped"
-"""The cause recorded for runs that this machine cannot execute, unlike others of the same scenario."""
+"""The cause recorded for runs that this machine cannot execute, although it can execute others of the
+scenario."""
 
 
 @dataclass(frozen=True)

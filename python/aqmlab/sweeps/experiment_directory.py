@@ -111,7 +111,8 @@ class ExperimentDirectory(Place):
         return self.path / ".tmp"
 
     def remove_if_empty(self) -> bool:
-        """Remove a directory without a finished run, because everything in it follows from the scenario.
+        """Remove the directory if it has no finished run: everything else in it can be restored from the
+        scenario.
 
         Raises
         ------
@@ -130,7 +131,7 @@ class ExperimentDirectory(Place):
 
 
 class AskedExperiment:
-    """What is written next to the runs of an experiment while it runs.
+    """The files that are written next to the runs of an experiment while it runs.
 
     Parameters
     ----------

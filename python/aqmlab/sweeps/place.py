@@ -238,8 +238,8 @@ def _own_directory(parent: Path) -> tuple[int, Path]:
         directory = parent / f"{os.getpid()}-{os.urandom(4).hex()}"
         file = directory.with_suffix(".lock")
         lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        # A process that cleans up may have seen the lock before it was taken; the directory is then gone or
-        # soon will be.
+        # A process that cleans up may have found this file before we locked it; the file is then gone or soon
+        # will be.
         if locked(lock) is not False and os.fstat(lock).st_nlink:
             directory.mkdir()
             return lock, directory
