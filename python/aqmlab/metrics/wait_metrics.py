@@ -42,8 +42,8 @@ def _define(waits: Waits, *, timed: str, of_sizes: str, source: str, ended: dict
         Parameter(
             AT_LEAST,
             "B",
-            f"an inclusive lower limit on the {of_sizes}; it must be the lower end of a size band; the default"
-            " is that of the first band",
+            f"an inclusive lower limit on the {of_sizes}; it must be the lower end of a size band; the"
+            " default is that of the first band",
         ),
         Parameter(
             BELOW,
