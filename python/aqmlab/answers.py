@@ -203,7 +203,7 @@ class Answer(Framed):
         return f"{count} of {len(values)}" if 0 < count < len(values) else ""
 
     def parts(self, of: Cell | str, metric: Metric, class_name: str | None = None) -> tuple[str, str]:
-        """Mean and half-width as strings; no half-width for a class's figure that all seeds agree on."""
+        """Mean and half-width as strings; no half-width if all seeds give the same figure for a class."""
         est = self.estimate(of, metric.name, class_name)
         mean, half = estimate_parts(est, metric.unit)
         if not self.by_class or est is None or half not in ("", "0"):

@@ -167,7 +167,7 @@ class Grid:
         return sum(widths) + _GAP * max(len(widths) - 1, 0)
 
     def _folded(self, width: int, least: list[int], full: list[int]) -> list[Line] | None:
-        """Return blocks of as many columns as fit; ``None`` if none fits after the key columns."""
+        """Return blocks of as many columns as fit; ``None`` if none fits beside the key columns."""
         keys = list(range(self.keys))
         least = list(least)
         if self._total([least[i] for i in keys]) > width // 2:

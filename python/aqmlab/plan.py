@@ -1,4 +1,4 @@
-"""Plans, the resolved form of scenarios, also in recordings: the one place that reads them.
+"""Plans, the resolved form of scenarios. All plans, including those in recordings, are read here.
 
 Quantities are numbers in SI units, with the unit in the name. ``aqmlab schema plan`` prints the
 schema.

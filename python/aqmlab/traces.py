@@ -202,10 +202,10 @@ def journeys(tables: Tables, run: Run, name: FlowName) -> list[Journey]:
 def follow(rows: Iterable[Sequence[Any]]) -> list[Journey]:
     """Follow each packet of one flow.
 
-    Packets have no numbers. The packets of a flow do not overtake each other in one direction, so
-    an event belongs to the first packet with this header that has not yet reached the place of the
-    event. If a queue drops or marks on arrival, the event belongs to the last packet there,
-    otherwise to the first.
+    Packets have no numbers. Packets of a flow that travel in the same direction do not overtake each other,
+    so an event belongs to the first packet with the event's header that has not yet reached the place of the
+    event. If a queue drops or marks on arrival, the event belongs to the last packet there, otherwise to the
+    first.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """What every command reports about its runs: verdict, answer, doubts, lateness and claims, in this order.
 
 Runs, live runs, sweeps, merged sweeps and reports all use the same words; for a scenario that ran both
-simulated and live, the differences are added.
+simulated and live, they also report the differences.
 """
 
 from __future__ import annotations

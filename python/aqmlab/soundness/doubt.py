@@ -94,7 +94,7 @@ class CellDoubt:
 
 
 def merged(kind: str, results: Results, findings: Iterable[CellDoubt]) -> tuple[Doubt, ...]:
-    """Return one doubt for all findings of equal severity and remedy, in the words of the worst one."""
+    """Return one doubt for all findings with the same severity and remedy, in the words of the worst one."""
     alike: dict[tuple[Severity, str], list[CellDoubt]] = {}
     for finding in findings:
         alike.setdefault((finding.severity, finding.remedy), []).append(finding)

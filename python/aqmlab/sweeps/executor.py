@@ -124,7 +124,7 @@ class LocalExecutor(QueueExecutor):
     Parameters
     ----------
     place
-        The directory of the place where results go.
+        The directory of the place that receives the results.
     workers
         Number of processes.
     memory_cap
