@@ -257,7 +257,7 @@ def _happens(packet: Journey, event: str, at: str, t_ns: int, reason: str) -> No
 
 
 def _is_again(packet: Journey, highest: dict[str, int]) -> bool:
-    """Whether everything that a packet carries has been sent before; records what it carries."""
+    """Whether everything that a packet carries has been sent before; also records what the packet carries."""
     if packet.seq is None or not packet.is_data:
         return False
     end = packet.seq + (packet.payload or 0) + ("S" in packet.flags) + ("F" in packet.flags)

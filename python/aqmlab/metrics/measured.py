@@ -539,7 +539,7 @@ def _summary(tables: Tables) -> tuple[list[str], list[Any]]:
 
 
 def _waits(tables: Tables, what: str, size: str) -> dict[Path, list[RequestTotals]]:
-    """Return each run's totals by its path; ``what`` is the prefix of the tables of requests or pages."""
+    """Return the totals by each run's folder; ``what`` is the prefix of the tables of requests or pages."""
     runs = [run for run in tables.runs if f"{what}_summary" in run.manifest.tables]
     if not runs:
         return {}

@@ -19,7 +19,7 @@ from aqmlab.reports.svg_canvas import LINE, Area, Canvas, TextLine, around, wrap
 from aqmlab.results import Results
 
 _MOST_ACROSS = 3
-"""Columns of routers that are drawn from left to right."""
+"""Largest number of columns of routers for a drawing from left to right."""
 _BOX = 216.0
 _PADDING = 7.0
 _BETWEEN = 10.0

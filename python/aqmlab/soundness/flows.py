@@ -48,7 +48,7 @@ def limited_by_windows(results: Results) -> Check:
 
 
 def _window_bytes(entry: TrafficClass) -> float:
-    """Return the maximum data in flight, in whole segments (RFC 9293, 3.8.6.2.1: senders avoid small ones)."""
+    """Return the maximum data in flight; senders send only whole segments (RFC 9293, 3.8.6.2.1)."""
     tcp = entry.tcp or {}
     mss = int(tcp["mss_bytes"])
     return mss * min(int(tcp["max_window"]), max(1, int(tcp["receive_window_bytes"]) // mss))
