@@ -452,7 +452,7 @@ def _queues(results: Results, cell: Cell) -> set[str]:
 
 
 def _rows(results: Results, queue: str | None, class_name: str, *, by_class: bool) -> list[Row]:
-    """Return the rows; in a sweep, cells without finished runs get one too unless rows are per class."""
+    """Return the rows; in a sweep, a cell without finished runs gets one too, unless rows are per class."""
     cells = [cell for cell in results.cells if results.runs_of(cell) or (results.axes and not by_class)]
     if not by_class:
         return [Row(cell, class_name) for cell in cells]

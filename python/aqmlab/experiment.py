@@ -85,8 +85,8 @@ def run(  # noqa: PLR0913 (keyword arguments)
         Whether to make ``report.html``.
     resume
         Whether to continue in ``output`` (by default the latest directory of the same runs below
-        ``runs``): intact runs are kept, others are repeated. If there is no such directory, all
-        runs are made.
+        ``runs``): intact runs are kept, others are repeated. If there is no such directory, all runs are
+        executed.
 
     Returns
     -------
@@ -248,7 +248,7 @@ class _Wishes(NamedTuple):
 
 
 def _run(cases: Cases, output: Path | str | None, wishes: _Wishes) -> Results:
-    """Make all runs of an experiment on one host."""
+    """Execute all runs of an experiment on one host."""
     place = (begun(cases, output) if wishes.resume else None) or begin(cases, output)
 
     def live_executor() -> Executor:

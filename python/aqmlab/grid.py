@@ -284,7 +284,7 @@ def _longest_word(text: str) -> int:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Lines of at most ``width``, broken between words; longer words are broken."""
+    """Lines of at most ``width``, broken between words; words longer than that are broken too."""
     return [line for part in text.split("\n") for line in _wrapped_line(part, max(width, 1))]
 
 

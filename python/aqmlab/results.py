@@ -236,7 +236,7 @@ class Results:
         return tuple(sorted({run.seed for run in self.runs}))
 
     def measured(self, cell: Cell | None = None) -> tuple[Measured, ...]:
-        """Counts, integrals and distributions of the runs of a cell, or of all.
+        """Counts, integrals and distributions of the runs of a cell, or of all runs.
 
         Raises
         ------

@@ -41,7 +41,7 @@ class Claim:
     source
         The publication or other source from which the claim is taken.
     origin
-        Its location.
+        The location of the claim's text.
     """
 
     name: str

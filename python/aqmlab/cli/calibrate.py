@@ -1,4 +1,4 @@
-"""The command that finds the rate or the number of users for a load."""
+"""The command that finds the connection rate or the number of users for a given load."""
 
 from __future__ import annotations
 

@@ -403,7 +403,7 @@ def _made(paper: Paper) -> dict[str, str]:
 
 
 def _commit(folder: Path) -> str:
-    """Return the commit of the folder, or an empty string outside a repository."""
+    """Return the git commit of the folder, or an empty string outside a repository."""
     command = ["git", "-C", str(folder), "rev-parse", "--short", "HEAD"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)

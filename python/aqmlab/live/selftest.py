@@ -40,7 +40,7 @@ class Trial:
 
     @property
     def timely_bps(self) -> float:
-        """The highest rate with timely packets: sending a full packet takes twice the p99 of lateness."""
+        """The highest rate at which packets are timely: a full packet takes twice the p99 of lateness."""
         return 0.5 * PACKET_BITS / max(self.lateness_s("p99"), 1e-9)
 
 

@@ -169,7 +169,7 @@ class Samples:
         return float(self.values.mean()) if len(self.values) else None
 
     def sd(self) -> float | None:
-        """Return their standard deviation, or ``None`` if there are none."""
+        """Return the standard deviation of the values, or ``None`` if there are none."""
         return float(self.values.std()) if len(self.values) else None
 
 

@@ -1,4 +1,4 @@
-"""Samples of a queue in a part of the run: sums of its counters, as a whole or by bins."""
+"""Samples of a queue in a part of the run: sums of its counters, over the whole part or per bin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aqmlab.metrics.measured import Measured, Window
 Floats = npt.NDArray[np.float64]
 
 DROPPED = ("dropped_by_law_packets", "dropped_not_by_law_packets")
-"""Columns of ``queues`` that count drops: every reason counts in one of the two."""
+"""The columns of ``queues`` that count drops; each drop counts in one of the two."""
 EDGE = 1e-6
 """Times are whole nanoseconds divided by 1e9, so differences below this fraction of a bin are ignored."""
 

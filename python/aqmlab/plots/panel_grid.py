@@ -217,7 +217,7 @@ def label_x(grid: PanelGrid, plots: Sequence[tuple[Panel, Axes]]) -> None:
 
 
 def label_y(grid: PanelGrid, plots: Sequence[tuple[Panel, Axes]], unit: str | None = None) -> None:
-    """Label the vertical axis: the metric with its unit, where it differs from the plot to the left.
+    """Label the vertical axis with the metric and its unit, unless the plot to the left has the same label.
 
     The default is the usual unit.
     """

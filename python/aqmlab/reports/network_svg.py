@@ -148,7 +148,7 @@ def _end(traffic: TrafficClass, *, sends: bool) -> _End:
 
 
 def _across(canvas: Canvas, columns: dict[str, int], ends: _Ends) -> dict[str, _Point]:
-    """Place the routers from left to right, with the boxes of inner routers below these."""
+    """Place the routers from left to right, with the boxes of inner routers below those routers."""
     last = max(columns.values(), default=0)
     tall = Counter(columns.values())
     # A column with fewer routers than another is centred vertically.

@@ -1,7 +1,7 @@
 """An interval from a single long run: batch means.
 
 The values of one run depend on each other, so their spread says little about the uncertainty of the mean.
-Means of long stretches are nearly independent and nearly normal, and Student's t holds for them. There are
+Means of long stretches are nearly independent and nearly normal, so Student's t applies to them. There are
 twenty batches: more would be shorter and more dependent, and beyond about ten the interval hardly narrows
 (Schmeiser, Operations Research 30, 1982). Their length is checked by von Neumann's ratio: the mean square of
 the steps from batch to batch, divided by the variance, is near two for independent batches.
@@ -53,7 +53,7 @@ class BatchMeans:
 
     @property
     def interval(self) -> Interval:
-        """The interval if the batches are independent; otherwise one without ends, and with a reason."""
+        """The interval if the batches are independent; otherwise an interval without ends, with the reason."""
         method = "batch means"
         if self.estimate is None:
             reason = f"{self.batches} batches need at least {self.batches * LEAST_IN_A_BATCH} values"

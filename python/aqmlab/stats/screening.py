@@ -94,7 +94,7 @@ def screening_rows(levels: Sequence[int], *, folded: bool, seed: int) -> tuple[R
 
 @dataclass(frozen=True)
 class Effect:
-    """The change of the measured value by one candidate, relative to the first of its setting.
+    """The change in the measured value due to one candidate, relative to the first candidate of its setting.
 
     Attributes
     ----------

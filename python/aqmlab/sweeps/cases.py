@@ -1,4 +1,4 @@
-"""Cases, cells and tasks of a scenario: the runs to make, each identified by its digest."""
+"""Cases, cells and tasks of a scenario: the runs to execute, each identified by its digest."""
 
 from __future__ import annotations
 

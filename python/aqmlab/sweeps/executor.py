@@ -1,6 +1,6 @@
 """Executors, which run tasks; the one in this module uses processes of this machine.
 
-A task is plain data and its result is a directory in its place, so an executor only has to pass on a
+A task is plain data, and its result is a directory in a place, so an executor only has to pass on a
 :class:`~aqmlab.sweeps.task.Task` and to bring back an :class:`Outcome`; an executor that uses other machines
 is another implementation of :class:`Executor`.
 """

@@ -152,7 +152,7 @@ class AskedExperiment:
         return experiment_recordings(self.path)
 
     def conclude(self, recordings: Recordings, **_wishes: bool) -> Conclusion:
-        """Open the existing recordings, as for any caller that names the directory."""
+        """Open the existing recordings in the same way as for a caller that names the directory."""
         from aqmlab.sweeps.conclusion import Conclusion
 
         return Conclusion(recordings.whole())
