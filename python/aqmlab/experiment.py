@@ -229,8 +229,8 @@ def _begun_both(cases: Cases, output: Path | str | None) -> Path | None:
         path = Path(output)
         if path.exists() and not both.is_both(path):
             raise UsageError(
-                f"`{path}` cannot be resumed: it does not hold a scenario both live and simulated; name"
-                " another directory"
+                f"`{path}` cannot be resumed: it does not hold a scenario that ran both live and simulated;"
+                " name another directory"
             )
         return path if path.exists() else None
     return next(filter(both.is_both, latest(cases)), None)

@@ -125,7 +125,7 @@ def reproduce(
     repeats: Annotated[
         int | None,
         typer.Option(
-            "--repeats", min=0, help="How often to repeat a live run that is not faithful; 2 by default."
+            "--repeats", min=0, help="How many times to repeat a live run that is not faithful; 2 by default."
         ),
     ] = None,
     minutes: Annotated[

@@ -241,8 +241,8 @@ _define(
 )
 _define(
     PAGES,
-    timed="from the opening of a page's first connection or, if connections are kept, from the request for"
-    " its document, to the last byte of its last object, including parse delays between its waves",
+    timed="from the opening of a page's first connection or, if connections are kept open, from the request"
+    " for its document, to the last byte of its last object, including parse delays between its waves",
     of_sizes="weight of a page",
     source="ours: page load time without rendering",
     ended={

@@ -203,7 +203,7 @@ class DaskExecutor:
         workers = self._connection.workers.keys()
         if workers and workers <= refused:
             found = "; ".join(f"{address}: {self._refusals[address].reason}" for address in sorted(workers))
-            raise HostError(f"no worker of {self._cluster} can do the runs: {found}")
+            raise HostError(f"no worker of {self._cluster} can execute the runs: {found}")
         return frozenset(workers - refused) if refused else None
 
     def _send_batch(

@@ -279,7 +279,7 @@ def _make_view(
     *,
     mixed: bool,
 ) -> None:
-    """Create the view of a table; the columns of ``mixed`` files may differ, so all files are examined first."""
+    """Create the view of a table; the columns of ``mixed`` files may differ, so all are examined first."""
     if not files:
         return
     paths = [file.path for file, _ in files]
