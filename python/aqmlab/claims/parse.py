@@ -330,6 +330,6 @@ class _Parser:
     def _deeper(self) -> Iterator[None]:
         self._depth += 1
         if self._depth > DEEPEST:
-            raise self._s.wrong(self._s.peek().at, f"more than {DEEPEST} nested levels")
+            raise self._s.wrong(self._s.peek().at, f"more than {DEEPEST} levels of nesting")
         yield
         self._depth -= 1

@@ -142,7 +142,7 @@ def rtt_bias(run: Measured, _queue: str, class_name: str) -> float | None:
     label="share of goodput",
     unit="%",
     definition="goodput of the flows of a class divided by that of all flows that cross the queue",
-    source="RFC 7928, section 2.5, by groups",
+    source="RFC 7928, section 2.5, applied to groups of flows",
     windowed=True,
     on_the_way=True,
 )
