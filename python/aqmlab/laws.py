@@ -260,8 +260,7 @@ def bench_scenario(name: str, arms: Mapping[str, Mapping[str, Any]], bench: Benc
         raise UsageError(f"a load {step} is not a step; let 0 <= load < step <= 10")
     if not 0 < bench.duration_s <= LONGEST_S:
         raise UsageError(
-            f"`{bench.duration_s:g}` s is not a valid duration; give more than 0 s, at most"
-            f" {LONGEST_S:g} s"
+            f"`{bench.duration_s:g}` s is not a valid duration; give more than 0 s, at most {LONGEST_S:g} s"
         )
     rate_bps = _core.quantity(bench.rate, "bps")
     extra = bench.step_load - bench.load

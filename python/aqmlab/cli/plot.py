@@ -24,9 +24,7 @@ FontSize = Annotated[float | None, typer.Option("--font-size", metavar="POINTS",
 NoTitle = Annotated[bool, typer.Option("--no-title", help="Omit the title, for figures with a caption.")]
 Style = Annotated[
     str | None,
-    typer.Option(
-        "--style", metavar="NAME|FILE", help="paper, slides or gray; or a matplotlib style sheet."
-    ),
+    typer.Option("--style", metavar="NAME|FILE", help="paper, slides or gray; or a matplotlib style sheet."),
 ]
 
 
