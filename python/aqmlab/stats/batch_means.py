@@ -53,7 +53,7 @@ class BatchMeans:
 
     @property
     def interval(self) -> Interval:
-        """The interval if the batches are independent; otherwise an interval without ends, and why."""
+        """The interval if the batches are independent; otherwise one without ends, with the reason."""
         method = "batch means"
         if self.estimate is None:
             reason = f"{self.batches} batches need at least {self.batches * LEAST_IN_A_BATCH} values"

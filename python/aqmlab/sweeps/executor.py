@@ -20,7 +20,7 @@ from aqmlab.sweeps.progress import UnderWay
 from aqmlab.sweeps.task import Task
 
 SKIPPED = "skipped"
-"""The cause recorded for runs that this machine cannot execute, although it can execute others of the
+"""The cause recorded for runs that this machine cannot execute although it can execute others of the same
 scenario."""
 
 
