@@ -62,7 +62,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
     scenario
         A TOML file, or its content as a dict.
     output
-        The directory to make, which must not exist; ``runs/<utc>-<title>-<digest>`` if not given.
+        The directory to create, which must not exist; ``runs/<utc>-<title>-<digest>`` if not given.
     seed, runs
         The first seed, and the number of seeds; by default as in the scenario.
     arms

@@ -33,7 +33,7 @@ class Link:
     Attributes
     ----------
     name, source, target
-        Its name, and the routers that it leaves and reaches.
+        Its name, and the routers at which it begins and ends.
     rate_bps, delay_ns, overhead_bytes
         Capacity, propagation delay, and overhead per packet.
     mean_packet_bytes

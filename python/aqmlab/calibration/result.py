@@ -40,7 +40,7 @@ class Calibration:
     tail
         Index of a Pareto tail with infinite variance, if a class has one.
     runs, interval_s
-        Seeds, and the measured time of each run.
+        Number of seeds, and the measured time of each run.
     loads
         Loads in bit/s, by value of the first class and by seed: around the calibrated value, and at it.
     differences

@@ -55,7 +55,7 @@ class QueueTotals:
         Reads the row's distribution of a kind: ``"sojourn_ns"`` or ``"backlog_packets"``.
     sojourn_sums
         The number of packets in the row's distribution of queueing delay, and the sum over these packets of
-        the low and the high end of their bins, in ns.
+        the low end plus the high end of each packet's bin, in ns.
     """
 
     queue: str
@@ -107,10 +107,10 @@ class RequestTotals:
     Attributes
     ----------
     response_low_bytes, response_high_bytes
-        The band, both ends included; the last one has no upper end: ``None``.
+        The band, both ends included; the last band has no upper end: ``None``.
     completed, failed, censored
-        Numbers of requests that were completed or failed in the measured interval, and of those
-        that had not ended at its end.
+        Numbers of requests that were completed or failed in the measured interval, and of those that had not
+        ended by the end of that interval.
     response_time_sum_ns
         Sum of the response times of completed requests.
     distribution

@@ -20,7 +20,7 @@ class MultipleComparisons:
     count
         Number of comparisons, including those that found nothing.
     found
-        Number that found a difference when each is taken alone.
+        Number of those that found a difference when each is taken alone.
     kept
         Number that still find one under Holm's procedure, under which the probability of even one error
         is at most ``1 - confidence``.

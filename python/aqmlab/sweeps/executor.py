@@ -37,8 +37,8 @@ class Outcome:
         ``machine``, if this machine cannot execute it, and the next run would fail for the same reason.
     cause, reason
         For a failure: a word under which failures are counted, and a sentence; the word is :data:`SKIPPED` if
-        the run cannot be made on this machine, but others can. For an error that ends all runs, ``cause`` is
-        the error's name.
+        the run cannot be executed on this machine although others can. For an error that ends all runs,
+        ``cause`` is the error's name.
     wall_s, cpu_s
         Time of the run itself, including its recording.
     events
