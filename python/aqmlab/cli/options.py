@@ -55,7 +55,7 @@ Jobs = Annotated[
         "--jobs",
         "-j",
         envvar="AQMLAB_JOBS",
-        help="Runs in parallel on this machine; one per processor by default.",
+        help="Number of runs in parallel on this machine; one per processor by default.",
     ),
 ]
 Arms = Annotated[

@@ -94,7 +94,9 @@ def reproduce(
     finding: Annotated[
         Names, typer.Option("--finding", help="Only this finding and the cells it needs; may be repeated.")
     ] = None,
-    seeds: Annotated[int | None, typer.Option(help="Seeds per cell; overrides the paper's folder.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Number of seeds per cell; overrides the paper's folder.")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Run a small version, as a smoke test.")] = False,
     multiverse: Annotated[
         bool, typer.Option("--multiverse", help="Score every reading of the paper, not only the fixed one.")

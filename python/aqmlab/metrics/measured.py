@@ -395,7 +395,7 @@ class Measured:
         }
 
     def losses(self, queue: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]] | None:
-        """Times in s and flows of the drops and marks at a queue in the measured interval, sorted by time.
+        """Times (in s) and flows of the drops and marks at a queue in the measured interval, sorted by time.
 
         ``None`` if the packets of the queue were not recorded, or if some of their drops or marks
         were not.
