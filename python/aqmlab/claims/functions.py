@@ -132,7 +132,7 @@ _ALL = (
         1,
         2,
         "the condition is true for at least one seed; fails if it is true for none and there are enough seeds"
-        " to notice a share of 15 % (or the given share) with a probability of 95 %",
+        " to detect a share of 15 % (or the given share) with a probability of 95 %",
         condition=True,
         test=True,
     ),

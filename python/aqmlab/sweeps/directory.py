@@ -1,4 +1,4 @@
-"""The directory of a sweep, besides its runs: ``sweeps/<name>/`` of a store.
+"""The directory of a sweep without its runs: ``sweeps/<name>/`` of a store.
 
 ``scenario.toml`` as given, and ``sweep.json``: the cells, and the digest of each of their runs.
 Both exist before the first run. No file depends on when, where or in how many steps the runs were executed.
