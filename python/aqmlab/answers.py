@@ -97,7 +97,7 @@ class Answer(Framed):
 
     @property
     def compared(self) -> tuple[str, ...]:
-        """The arms that are compared with each other: all but the reference, unless there is no other."""
+        """The arms that are compared with each other: all but the reference, unless it is the only arm."""
         others = tuple(arm for arm in self.arms if arm != self.results.reference)
         return others or self.arms
 
@@ -197,13 +197,13 @@ class Answer(Framed):
         return difference(self.by_seed(of, metric, class_name), self.by_seed(other, metric, class_name))
 
     def defined_in(self, of: Cell | str, metric: str, class_name: str | None = None) -> str:
-        """Return ``"3 of 10"`` if only some seeds have the figure; the others may be the bad ones."""
+        """Return ``"3 of 10"`` if the figure is undefined for some seeds, which may be the worst."""
         values = self.by_seed(of, metric, class_name).values()
         count = sum(value is not None for value in values)
         return f"{count} of {len(values)}" if 0 < count < len(values) else ""
 
     def parts(self, of: Cell | str, metric: Metric, class_name: str | None = None) -> tuple[str, str]:
-        """Mean and half-width as strings; no half-width for a class's figure that all seeds agree on."""
+        """Mean and half-width as strings; no half-width if all seeds give the same figure for a class."""
         est = self.estimate(of, metric.name, class_name)
         mean, half = estimate_parts(est, metric.unit)
         if not self.by_class or est is None or half not in ("", "0"):
@@ -452,7 +452,7 @@ def _queues(results: Results, cell: Cell) -> set[str]:
 
 
 def _rows(results: Results, queue: str | None, class_name: str, *, by_class: bool) -> list[Row]:
-    """Return the rows; in a sweep, cells without finished runs get one too unless rows are per class."""
+    """Return the rows; in a sweep, a cell without finished runs gets one too, unless rows are per class."""
     cells = [cell for cell in results.cells if results.runs_of(cell) or (results.axes and not by_class)]
     if not by_class:
         return [Row(cell, class_name) for cell in cells]

@@ -138,7 +138,7 @@ def plot(
     queue
         The queue to draw; the bottleneck if not given.
     flows
-        Names (``"ftp 3"``) or classes, for the figures of flows; the first ones if not given.
+        Names (``"ftp 3"``) or classes, for the figures of flows; by default as many as fit into the figure.
     arms
         The arms to draw, for the figures of flows and of a sweep, and for boxes and bars; all if
         not given.

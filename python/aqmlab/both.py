@@ -21,7 +21,7 @@ SIMULATED, LIVE = "simulated", "live"
 FILE = "both.json"
 """The file that marks a directory with both sides; the directory of a single side does not have it.
 
-For sweeps, the file names the directory of each side, relative to its own directory.
+For sweeps, the file gives the directory of each side, relative to the file's own directory.
 """
 
 

@@ -68,7 +68,7 @@ def check(  # noqa: PLR0913 (keyword arguments)
     if seeds is not None and not 1 <= seeds <= MOST_SEEDS:
         raise UsageError(f"`{seeds}` seeds: give at least 1 and at most {MOST_SEEDS}")
     if for_s is not None and not for_s > 0:
-        raise UsageError("no script runs in a time of zero; give more")
+        raise UsageError("no script can run in zero seconds; give a longer time")
     first = _first_seed(seed, anywhere=for_s is not None)
     count = SEEDS if seeds is None else seeds
     names = [entry["name"] for entry in json.loads(_core.aqm_list())] if name == ALL else [name]

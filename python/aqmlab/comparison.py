@@ -245,7 +245,7 @@ def why_not_paired(results: Results, cell: Cell, others: Results, other: Cell) -
 
 
 def _drawing(manifest: Manifest) -> dict[str, int]:
-    """Return the versions of those parts of the program that determine a run's arrivals; queues do not."""
+    """Return the versions of those parts of the program that determine a run's arrivals (queues do not)."""
     deciding = ("random", "scenario", "traffic", PROGRAM)
     return {name: version for name, version in manifest.parts.items() if name.partition(".")[0] in deciding}
 

@@ -1,4 +1,4 @@
-"""Conversion of plans of format versions before 3, in which quantities were strings, to the present form."""
+"""Conversion of old plans to the present form; before format version 3, quantities were strings."""
 
 from __future__ import annotations
 

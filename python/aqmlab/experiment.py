@@ -62,7 +62,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
     scenario
         A TOML file, or its content as a dict.
     output
-        The directory to make, which must not exist; ``runs/<utc>-<title>-<digest>`` if not given.
+        The directory to create, which must not exist; ``runs/<utc>-<title>-<digest>`` if not given.
     seed, runs
         The first seed, and the number of seeds; by default as in the scenario.
     arms
@@ -74,8 +74,8 @@ def run(  # noqa: PLR0913 (keyword arguments)
         The executor, as in :func:`aqmlab.sweep`; a cluster returns whole recordings unless set
         otherwise.
     pcap
-        Ports whose packets go into ``packets.pcapng`` of each recording, by the names of their
-        links; ``["all"]`` for all.
+        Ports whose packets go into ``packets.pcapng`` of each recording, each given by the name of its link;
+        ``["all"]`` for all.
     pcap_bytes
         Number of bytes kept of each packet; 128 if not given.
     progress
@@ -85,8 +85,8 @@ def run(  # noqa: PLR0913 (keyword arguments)
         Whether to make ``report.html``.
     resume
         Whether to continue in ``output`` (by default the latest directory of the same runs below
-        ``runs``): intact runs are kept, others are repeated. If there is no such directory, all
-        runs are made.
+        ``runs``): intact runs are kept, others are repeated. If there is no such directory, all runs are
+        executed.
 
     Returns
     -------
@@ -229,8 +229,8 @@ def _begun_both(cases: Cases, output: Path | str | None) -> Path | None:
         path = Path(output)
         if path.exists() and not both.is_both(path):
             raise UsageError(
-                f"`{path}` cannot be resumed: it does not hold a scenario both live and simulated; name"
-                " another directory"
+                f"`{path}` cannot be resumed: it does not hold a scenario that ran both live and simulated;"
+                " name another directory"
             )
         return path if path.exists() else None
     return next(filter(both.is_both, latest(cases)), None)
@@ -248,7 +248,7 @@ class _Wishes(NamedTuple):
 
 
 def _run(cases: Cases, output: Path | str | None, wishes: _Wishes) -> Results:
-    """Make all runs of an experiment on one host."""
+    """Execute all runs of an experiment on one host."""
     place = (begun(cases, output) if wishes.resume else None) or begin(cases, output)
 
     def live_executor() -> Executor:

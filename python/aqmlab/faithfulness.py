@@ -139,7 +139,7 @@ class Faithfulness:
 
     @property
     def wait(self) -> str | None:
-        """``epoll`` or ``hybrid``; ``hybrid, 12.5 % without spinning`` if too busy to spin for that share.
+        """``epoll`` or ``hybrid``; also when it was too busy to spin: ``hybrid, 12.5 % without spinning``.
 
         In virtual time, where a router does not spin: ``epoll, in virtual time``.
         """

@@ -85,7 +85,7 @@ def write_whole(file: Path, content: str | bytes) -> None:
 
 @contextmanager
 def partial_directory(parent: Path, called: str) -> Iterator[Path]:
-    """A temporary directory, removed at the end; after a killed process, the next call removes it."""
+    """A temporary directory, removed at the end; if the process is killed, the next call removes it."""
     prefix = f".{called}.partial-"
     _remove_abandoned(parent, rf"{re.escape(prefix)}\w{{8}}")
     while True:

@@ -167,7 +167,7 @@ class Grid:
         return sum(widths) + _GAP * max(len(widths) - 1, 0)
 
     def _folded(self, width: int, least: list[int], full: list[int]) -> list[Line] | None:
-        """Return blocks of as many columns as fit; ``None`` if none fits after the key columns."""
+        """Return blocks of as many columns as fit; ``None`` if none fits beside the key columns."""
         keys = list(range(self.keys))
         least = list(least)
         if self._total([least[i] for i in keys]) > width // 2:
@@ -284,7 +284,7 @@ def _longest_word(text: str) -> int:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    """Lines of at most ``width``, broken between words; longer words are broken."""
+    """Lines of at most ``width``, broken between words; words longer than that are broken too."""
     return [line for part in text.split("\n") for line in _wrapped_line(part, max(width, 1))]
 
 

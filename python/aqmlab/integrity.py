@@ -2,8 +2,8 @@
 
 The manifest contains the SHA-256 of each table's file. A JSON file that numbers depend on
 (``manifest.json``, ``experiment.json``, ``sweep.json``) is *sealed*: its last member
-``file_digest`` is the SHA-256 of all bytes before it. A file is read for its digest once per
-process, unless its size, time or inode has changed since.
+``file_digest`` is the SHA-256 of all bytes before it. A file is read for its digest only once per process,
+unless its size, time or inode changes afterwards.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def job_count(jobs: int | None, called: str = "jobs") -> int:
 
 
 def memory_cap(jobs: int) -> int:
-    """Return the bytes for each of ``jobs`` runs, leaving a fifth of the free memory; 0 if it is unknown."""
+    """Return how many bytes each of ``jobs`` runs may use (a fifth of free memory is left); 0 if unknown."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:

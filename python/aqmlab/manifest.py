@@ -1,4 +1,4 @@
-"""Manifests: the descriptions of runs in ``manifest.json``, and the one place that reads them.
+"""Manifests, the descriptions of runs in ``manifest.json``. They are read only here.
 
 ``aqmlab schema manifest`` prints the schema. Manifests of earlier versions are read as well.
 """

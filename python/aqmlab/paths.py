@@ -58,7 +58,7 @@ def load_both(path: Path | str) -> Both:
     simulated, live = (path / str(about.get(name, name)) for name in (both.SIMULATED, both.LIVE))
     if not simulated.exists() and live.exists():
         raise RecordingError(
-            f"`{path}` was ended before it was simulated; `aqmlab report {live}` has the live runs"
+            f"`{path}` was interrupted before its simulation; `aqmlab report {live}` has the live runs"
         )
     return both.of_sides(path, load(simulated).sound(), load(live).sound())
 

@@ -1,4 +1,4 @@
-"""Plans, the resolved form of scenarios, also in recordings: the one place that reads them.
+"""Plans, the resolved form of scenarios. All plans, including those in recordings, are read here.
 
 Quantities are numbers in SI units, with the unit in the name. ``aqmlab schema plan`` prints the
 schema.
@@ -33,7 +33,7 @@ class Link:
     Attributes
     ----------
     name, source, target
-        Its name, and the routers that it leaves and reaches.
+        Its name, and the routers at which it begins and ends.
     rate_bps, delay_ns, overhead_bytes
         Capacity, propagation delay, and overhead per packet.
     mean_packet_bytes

@@ -68,7 +68,7 @@ class Reader:
 
 
 def _batches(runs: Sequence[Run]) -> Iterator[list[Run]]:
-    """Runs in their order, in groups that are read by one query each."""
+    """The runs in their order, in groups that are read by one query each."""
     batch: list[Run] = []
     flows = 0
     for run in runs:

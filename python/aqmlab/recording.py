@@ -28,8 +28,9 @@ _ADDED: Mapping[str, tuple[tuple[str, int, tuple[str, ...]], ...]] = {
     "flows": ((PROGRAM, 5, ("received_bytes", "measured_received_bytes")), (_RECORDING, 2, _BY_CLIENT)),
     "flow_series": ((PROGRAM, 5, ("received_bytes",)),),
 }
-"""By table, the first version of a part of the program that fills certain columns; in earlier versions, they
-are null. A single version for the whole program counts as earlier than any version of a part.
+"""By table, the first version of a part of the program in which certain columns are filled; in recordings of
+earlier versions, these columns are null. A single version for the whole program counts as earlier than any
+version of a part.
 """
 
 
@@ -172,7 +173,7 @@ class Tables:
     def rows(
         self, table: str, columns: str, clauses: str = "", runs: Sequence[Run] | None = None
     ) -> list[Any]:
-        """Rows of one table of several runs.
+        """Rows of one table, from several runs.
 
         Parameters
         ----------
@@ -248,7 +249,7 @@ class Tables:
 
 @lru_cache(maxsize=1)
 def _database() -> duckdb.DuckDBPyConnection:
-    """The engine that reads tables, made only once: making it takes longer than reading a small recording."""
+    """The engine that reads tables, created once: creating it takes longer than reading a small recording."""
     import duckdb
 
     return duckdb.connect(":memory:", config={"threads": "2"})

@@ -236,7 +236,7 @@ class Results:
         return tuple(sorted({run.seed for run in self.runs}))
 
     def measured(self, cell: Cell | None = None) -> tuple[Measured, ...]:
-        """Counts, integrals and distributions of the runs of a cell, or of all.
+        """Counts, integrals and distributions of the runs of a cell, or of all runs.
 
         Raises
         ------
@@ -497,7 +497,7 @@ def bottleneck(runs: Sequence[Measured]) -> str:
 
 
 def _judged(runs: Sequence[Measured], queue: str, class_name: str) -> str:
-    """Return a queue if the data of a class cross it, or else the busiest of the queues that they cross."""
+    """Return the given queue if the class's data cross it, otherwise the busiest queue that they do cross."""
     names = set(named_classes(class_name))
     if class_name == EVERY_CLASS or any(names - run.run.plan.elsewhere(queue) for run in runs):
         return queue

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 HEARD_S = 0.05
-"""Interval at which a waiting main thread checks for signals, and at which a query is told to end.
+"""Interval at which a waiting main thread checks for signals, and interrupts a query again until it ends.
 
 A library may have set `SA_RESTART` for a signal that Python handles (polars does for SIGINT). The
 kernel then resumes the interrupted call, so a wait without a time limit would never end.

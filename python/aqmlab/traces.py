@@ -67,7 +67,7 @@ def chosen(flows: Sequence[FlowName], wanted: Sequence[str], most: int) -> list[
     Raises
     ------
     UsageError
-        If a name fits no flow.
+        If a name matches no flow.
     """
     if not wanted:
         return list(flows[:most])
@@ -202,10 +202,10 @@ def journeys(tables: Tables, run: Run, name: FlowName) -> list[Journey]:
 def follow(rows: Iterable[Sequence[Any]]) -> list[Journey]:
     """Follow each packet of one flow.
 
-    Packets have no numbers. The packets of a flow do not overtake each other in one direction, so
-    an event belongs to the first packet with this header that has not yet reached the place of the
-    event. If a queue drops or marks on arrival, the event belongs to the last packet there,
-    otherwise to the first.
+    Packets have no numbers. Packets of a flow that travel in the same direction do not overtake each other,
+    so an event belongs to the first packet with the event's header that has not yet reached the place of the
+    event. If a queue drops or marks on arrival, the event belongs to the last packet there, otherwise to the
+    first.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def _happens(packet: Journey, event: str, at: str, t_ns: int, reason: str) -> No
 
 
 def _is_again(packet: Journey, highest: dict[str, int]) -> bool:
-    """Whether everything that a packet carries has been sent before; records what it carries."""
+    """Whether everything that a packet carries has been sent before; also records what the packet carries."""
     if packet.seq is None or not packet.is_data:
         return False
     end = packet.seq + (packet.payload or 0) + ("S" in packet.flags) + ("F" in packet.flags)

@@ -47,9 +47,9 @@ def write_vectors(  # noqa: PLR0913 (keyword arguments)
     seed
         The seed of the run; the scenario's first seed, or the recording's, if not given.
     arm
-        The arm whose traffic is meant; it may be omitted if all arms have the same traffic.
+        The arm whose traffic is written; it may be omitted if all arms have the same traffic.
     format
-        ``"csv"``, ``"parquet"`` or ``"tmix"``; chosen by the ending of ``output`` if not given.
+        ``"csv"``, ``"parquet"`` or ``"tmix"``; chosen by the extension of ``output`` if not given.
     duration_s
         The time until which connections open; the end of the run if not given.
     recording

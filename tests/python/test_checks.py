@@ -116,7 +116,7 @@ def test_a_panic_comes_before_the_shortest_script():
         (["red", "--seed", "-1"], "the seed `-1`"),
         (["red", "--workers", "0"], "`0` workers"),
         (["red", "--for", "10"], "`10` has no unit; write a time"),
-        (["red", "--for", "0s"], "no script runs in a time of zero"),
+        (["red", "--for", "0s"], "no script can run in zero seconds"),
         (["red", "--for", "1s", "--seeds", "3"], "exclude each other"),
         ([], "Missing argument"),
     ],

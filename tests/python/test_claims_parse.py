@@ -199,7 +199,7 @@ def test_every_rule(text, tree):
         ("cdf_gap(a, b, c) < b", 1, "`cdf_gap` takes 2 arguments; 3 are given"),
         ("share(a) < b", 7, "`share` takes a condition"),
         ("mean(a < b) < b", 6, "is an argument of `mean` and must be a value, but it is a condition"),
-        ("argmax(a over buffer) < 4p", 23, "a label is compared by `==` or `in`"),
+        ("argmax(a over buffer) < 4p", 23, "a label is compared with `==` or `in`"),
         ("argmax(a over buffer) in [4p]", 26, "`in` is followed by labels in parentheses"),
         ("and < b", 1, "is missing before `and`"),
         ("((((" * 10 + "a", DEEPEST + 1, f"more than {DEEPEST} levels"),

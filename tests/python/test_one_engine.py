@@ -355,6 +355,7 @@ def test_both_go_on_where_they_were_ended(router, small, tmp_path):
     assert {file: file.stat().st_mtime_ns for file in kept} == kept
     assert len(kept) == 2
     with pytest.raises(
-        aqmlab.UsageError, match="cannot be resumed: it does not hold a scenario both live and simulated"
+        aqmlab.UsageError,
+        match="cannot be resumed: it does not hold a scenario that ran both live and simulated",
     ):
         aqmlab.run_both(small, output=out / "live", resume=True)

@@ -301,5 +301,5 @@ def test_a_store_is_made_in_a_directory_that_can_be_made(tmp_path):
             aqmlab.UsageError, match="is a file, or inside one, not a store: name a directory"
         ):
             Store.made(path)
-    with pytest.raises(aqmlab.HostError, match="cannot make the store `/proc/here`: No such file"):
+    with pytest.raises(aqmlab.HostError, match="cannot create the store `/proc/here`: No such file"):
         Store.made("/proc/here")

@@ -34,7 +34,8 @@ class Repeated:
     differ
         Names of the tables whose contents differ.
     parts
-        Parts of the program whose version differs here, with both versions: ``qdisc.red 1, here 2``.
+        Parts of the program that have another version here than in the bundle, with both versions:
+        ``qdisc.red 1, here 2``.
     """
 
     arm: str

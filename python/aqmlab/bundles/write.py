@@ -25,7 +25,7 @@ INDEX = "bundle.json"
 SCENARIO = "scenario.toml"
 EXPERIMENT, STORE = "experiment", "store"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The time stamp of all members, so that the same runs give the same bytes."""
+"""The time stamp of every member, fixed so that the same runs give the same bytes."""
 _KEPT = (".toml", ".json", ".csv", ".html")
 """The extensions of files that aqmlab writes in addition to the runs."""
 _README = """\

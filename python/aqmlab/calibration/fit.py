@@ -30,7 +30,7 @@ class Fit:
         The value at which the line reaches the target, and the ends of its interval; ``None`` if
         the slope's interval reaches zero.
     least, most
-        The smallest and the largest value of the fit.
+        The smallest and the largest value that the fit includes.
     change
         Difference between the load per unit at the largest and at the smallest value, relative to
         the slope.
@@ -115,7 +115,7 @@ class Needed:
     Attributes
     ----------
     share
-        Relative half-width of its interval.
+        Half-width of the mean load's interval, relative to the mean.
     seeds
         Number of runs of the present length.
     seconds
@@ -155,7 +155,7 @@ def needed(share: float, spread: Spread, interval_s: float, tail: float | None) 
 
 
 def narrowing(tail: float | None) -> float:
-    """Return the exponent by which the interval of a run narrows as its measured time grows."""
+    """Return the exponent with which a run's confidence interval narrows as its measured time grows."""
     return 0.5 if tail is None else 1 - 1 / tail
 
 

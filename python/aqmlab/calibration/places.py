@@ -14,7 +14,7 @@ RESPONSES = "responses"
 REQUESTS = "requests"
 NAMED = "named"
 DIRECTIONS = (RESPONSES, REQUESTS, NAMED)
-"""The accepted directions: of the responses, of the requests, and of the link as named."""
+"""The accepted directions: those of the responses, of the requests, and of the link that is named."""
 
 WIRE = "wire"
 PAYLOAD = "payload"

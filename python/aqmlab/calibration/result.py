@@ -23,7 +23,7 @@ class Calibration:
     Attributes
     ----------
     classes
-        The calibrated classes; their numbers keep the ratio in the scenario.
+        The calibrated classes; their numbers keep the ratio that they have in the scenario.
     values
         Their numbers, by name, as a scenario accepts them: ``{"web": 43.2}``.
     asked
@@ -40,7 +40,7 @@ class Calibration:
     tail
         Index of a Pareto tail with infinite variance, if a class has one.
     runs, interval_s
-        Seeds, and the measured time of each run.
+        Number of seeds, and the measured time of each run.
     loads
         Loads in bit/s, by value of the first class and by seed: around the calibrated value, and at it.
     differences
@@ -134,8 +134,8 @@ class Calibration:
         return (
             f"{now}; {takes}. Sizes have a Pareto tail of index {self.tail:.3g} and infinite variance: a run"
             f" ten times as long narrows its interval only to {narrower} %, longer runs offer more load"
-            " because larger transfers fit into them, and intervals over few seeds cover less than they"
-            " state."
+            " because larger transfers fit into them, and intervals over few seeds cover the mean less often"
+            " than they state."
         )
 
     def write(self, text: str, arm: str | None, file: Path) -> None:

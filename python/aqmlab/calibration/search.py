@@ -81,7 +81,7 @@ def search(trials: Trials, runs: int) -> Found:
 
 
 def _guess(trials: Trials) -> float:
-    """Return the estimate from mean sizes, or else the written number."""
+    """Return the estimate from mean sizes or, if there is none, the number in the scenario."""
     parts = [load_bps(one, trials.asked) for one in trials.network.populations]
     known = [part for part in parts if part is not None]
     if len(known) < len(parts):

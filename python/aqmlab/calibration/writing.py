@@ -1,4 +1,4 @@
-"""The value in the scenario's own text: one number changes, and comments stay."""
+"""Writing the value into the scenario's own text: one number changes, and comments stay."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def write_values(text: str, values: Values, arm: str | None, destination: Path) 
 
 
 def arms_with_their_own(text: str, paths: Sequence[str], arm: str | None) -> str:
-    """Return a remark about arms that set one of the values and keep it; empty if there are none."""
+    """Return a remark about arms whose own settings override one of the values; empty if there are none."""
     content = tomllib.loads(text)
     own = [
         f"`{each['name']}`"

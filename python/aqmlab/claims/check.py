@@ -395,7 +395,7 @@ class _Checker:
         return ValueKind(unit_of_metric(metric.unit)[1])
 
     def _of_a_part(self, node: MetricOf, metric: Metric, fixed: set[str]) -> None:
-        """Check a kind of packet or a router: only some metrics accept one, and no metric within a window."""
+        """Check a kind of packet or a router: only some metrics accept one, and none does within a window."""
         for key, takes, what in (
             (KIND, metric.by_kind, "a kind of packet"),
             (ROUTER, metric.by_router, "a router"),

@@ -41,7 +41,7 @@ class Claim:
     source
         The publication or other source from which the claim is taken.
     origin
-        Its location.
+        The location of the claim's text.
     """
 
     name: str
@@ -92,7 +92,7 @@ class Claim:
         Raises
         ------
         ScenarioError
-            For an unknown name, units that do not fit or an incomplete cell; the message has the location.
+            For an unknown name, incompatible units or an incomplete cell; the message has the location.
         """
         try:
             bound = self.bound(names)

@@ -58,7 +58,7 @@ from aqmlab.stopping import raise_if_stopped
 
 ALPHA = 1.0 - CONFIDENCE
 SHARE_OF_ANY = 0.15
-"""Share of seeds with a true condition that 19 seeds detect with a probability of at least 95 % (``any``)."""
+"""If the condition of ``any`` is true for this share of seeds, 19 seeds detect that with 95 % probability."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class Decider:
         )
 
     def _measure(self, left: Located, right: Located | None, *, plain: bool = False) -> Measure:
-        """Return the measure of the difference or, for standard deviations unless ``plain``, of the ratio."""
+        """Return a measure of the difference or, for standard deviations unless ``plain``, of the ratio."""
         return Measure(self._leaves, self._names, left, right, plain=plain)
 
     # --- labels and courses

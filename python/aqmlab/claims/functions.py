@@ -67,7 +67,7 @@ _ALL = (
         2,
         2,
         "the share of requests that take longer than the time at which the first of two distribution"
-        " functions falls behind the second: where the lead of the first, added up over the logarithm of"
+        " functions falls behind the second: where the lead of the first, integrated over the logarithm of"
         " time, is largest",
     ),
     Function("min", "axis", 1, 1, "the smallest value over the labels"),
@@ -132,7 +132,7 @@ _ALL = (
         1,
         2,
         "the condition is true for at least one seed; fails if it is true for none and there are enough seeds"
-        " to notice a share of 15 % (or the given share) with a probability of 95 %",
+        " to detect a share of 15 % (or the given share) with a probability of 95 %",
         condition=True,
         test=True,
     ),

@@ -98,7 +98,7 @@ class Names:
         return next((axis.short for axis in self.axes if axis.name == key), key)
 
     def options(self, choice: Choice) -> tuple[str, ...]:
-        """Return the labels that a choice selects, in the order of the axis or, for a list, of the list."""
+        """Return the labels that a choice selects, in the order of the axis or, for a list, as listed."""
         key = self.key(choice.axis)
         every = self.labels(key)
         if choice.mode == "in":
@@ -189,7 +189,7 @@ def window_label(window: Window) -> str:
 
 
 def window_of(text: str) -> Window:
-    """Return the window that :func:`window_label` wrote."""
+    """Return the window that a label written by :func:`window_label` stands for."""
     return _window(label(text))
 
 

@@ -141,7 +141,7 @@ class _Parser:
             relation = self._s.take()
             if relation.text != "==":
                 raise self._s.wrong(
-                    relation.at, f"a label is compared by `==` or `in`, not by `{relation.text}`"
+                    relation.at, f"a label is compared with `==` or `in`, not `{relation.text}`"
                 )
             return BestIs(left.at, left, (self._label("a label"),))
         rest: list[tuple[Relation, Expression]] = []
@@ -330,6 +330,6 @@ class _Parser:
     def _deeper(self) -> Iterator[None]:
         self._depth += 1
         if self._depth > DEEPEST:
-            raise self._s.wrong(self._s.peek().at, f"more than {DEEPEST} levels are nested")
+            raise self._s.wrong(self._s.peek().at, f"more than {DEEPEST} levels of nesting")
         yield
         self._depth -= 1

@@ -50,7 +50,7 @@ class SourceLocation:
     column: int = 0
 
     def place(self, text: str, at: int) -> tuple[int, int]:
-        """Return the line and column of a character, counted within the text if its location is unknown."""
+        """Return the line and column of a character; within the claim if the claim's location is unknown."""
         before = text[:at]
         line = before.count("\n")
         column = len(before) - (before.rfind("\n") + 1)

@@ -100,7 +100,7 @@ def score(
         By default, the claims of the scenario. A given claim is undecided if the existing runs cannot score
         it because an arm was left out.
     names
-        The names that they may use; by default with the queues and classes of the existing runs.
+        The names that the claims may use; by default with the queues and classes of the existing runs.
 
     Raises
     ------

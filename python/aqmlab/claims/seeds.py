@@ -309,7 +309,7 @@ def has_spread(node: Node) -> bool:
 
 
 def figures_of(node: Node) -> Iterator[Node]:
-    """Return the figures over the seeds in an expression."""
+    """Return the figures over the seeds that an expression contains."""
     return (each for each in figures_and_above(node) if _is_figure(each))
 
 

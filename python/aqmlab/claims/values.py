@@ -333,7 +333,7 @@ def _times(a: Value, b: Value) -> Value:
 def _over(a: Value, b: Value) -> Value:
     if isinstance(a, Range) or isinstance(b, Range):
         return _range(a) / _range(b)
-    # A quotient by zero is undefined.
+    # Division by zero is undefined.
     return _same(a, np.divide(a, np.where(np.asarray(b) == 0, np.nan, b)), b)
 
 

@@ -120,7 +120,7 @@ def aqm_tc(
         ),
     ] = None,
     dev: Annotated[
-        str, typer.Option("--dev", metavar="NAME", help="The device named in the lines.")
+        str, typer.Option("--dev", metavar="NAME", help="The device named in the tc commands.")
     ] = "eth0",
     as_json: AsJson = False,
 ) -> None:

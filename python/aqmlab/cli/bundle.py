@@ -27,7 +27,7 @@ def bundle(
     summaries: Annotated[
         bool,
         typer.Option(
-            "--summaries", help="Leave out the tables of single flows, packets and requests over time."
+            "--summaries", help="Leave out the tables of packets, of requests, and of single flows over time."
         ),
     ] = False,
     check: Annotated[

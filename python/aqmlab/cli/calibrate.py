@@ -1,4 +1,4 @@
-"""The command that finds the rate or the number of users for a load."""
+"""The command that finds the connection rate or the number of users for a given load."""
 
 from __future__ import annotations
 
@@ -73,7 +73,9 @@ def calibrate(
     others: Annotated[
         list[str] | None,
         typer.Option(
-            "--with", metavar="CLASS", help="A class that also sends but does not count; may be repeated."
+            "--with",
+            metavar="CLASS",
+            help="A class that also sends but whose load does not count; may be repeated.",
         ),
     ] = None,
     runs: Annotated[int, typer.Option("--runs", help="The number of seeds per value.")] = 10,

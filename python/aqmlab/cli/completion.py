@@ -23,12 +23,12 @@ _SPECIAL = re.compile(r"[^\w./:=@%+,-]")
 
 
 class _Escaped(str):
-    """A name with its special characters escaped, which has already been compared with the typed text."""
+    """A name that has already been compared with the typed text, with its special characters escaped."""
 
     __slots__ = ()
 
     def startswith(self, *_: object) -> bool:
-        """Typer compares the name again, with the typed text from which the escapes are removed."""
+        """Always true: Typer would compare the name with typed text that has lost its escapes."""
         return True
 
 

@@ -45,7 +45,7 @@ def metrics(
 
 
 def _print_list(entries: Sequence[Mapping[str, Any]]) -> None:
-    """Print one line per metric where there is room, as in output for a program."""
+    """Print one line per metric if the output is wide enough, as it always is for a program."""
     from aqmlab.cli.tables import answer_console, print_grid
     from aqmlab.grid import Column, Grid
 

@@ -55,7 +55,7 @@ Jobs = Annotated[
         "--jobs",
         "-j",
         envvar="AQMLAB_JOBS",
-        help="Runs in parallel on this machine; one per processor by default.",
+        help="Number of runs in parallel on this machine; one per processor by default.",
     ),
 ]
 Arms = Annotated[
@@ -202,7 +202,7 @@ def ports_of(text: str | None) -> tuple[str, ...]:
 
 
 def labels_of(where: list[str] | None) -> dict[str, str]:
-    """Return the labels by axis that ``--where`` gives.
+    """Return, by axis, the labels that ``--where`` gives.
 
     Raises
     ------

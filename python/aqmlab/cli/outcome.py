@@ -1,7 +1,7 @@
 """What every command reports about its runs: verdict, answer, doubts, lateness and claims, in this order.
 
 Runs, live runs, sweeps, merged sweeps and reports all use the same words; for a scenario that ran both
-simulated and live, the differences are added.
+simulated and live, they also report the differences.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def tell_experiment(experiment: Results, *, as_json: bool, no_report: bool) -> N
 
 
 def tell_both(found: Both, scored: Mapping[str, Sequence[Scored]], *, as_json: bool) -> None:
-    """Print how live and simulated results of a scenario differ, with the evidence for and against each."""
+    """Print how live and simulated results of a scenario differ, with the evidence for and against both."""
     from aqmlab.soundness import examine
 
     if as_json:

@@ -94,7 +94,9 @@ def reproduce(
     finding: Annotated[
         Names, typer.Option("--finding", help="Only this finding and the cells it needs; may be repeated.")
     ] = None,
-    seeds: Annotated[int | None, typer.Option(help="Seeds per cell; overrides the paper's folder.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Number of seeds per cell; overrides the paper's folder.")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Run a small version, as a smoke test.")] = False,
     multiverse: Annotated[
         bool, typer.Option("--multiverse", help="Score every reading of the paper, not only the fixed one.")
@@ -125,7 +127,7 @@ def reproduce(
     repeats: Annotated[
         int | None,
         typer.Option(
-            "--repeats", min=0, help="How often to repeat a live run that is not faithful; 2 by default."
+            "--repeats", min=0, help="How many times to repeat a live run that is not faithful; 2 by default."
         ),
     ] = None,
     minutes: Annotated[
@@ -403,7 +405,7 @@ def _made(paper: Paper) -> dict[str, str]:
 
 
 def _commit(folder: Path) -> str:
-    """Return the commit of the folder, or an empty string outside a repository."""
+    """Return the git commit of the folder, or an empty string outside a repository."""
     command = ["git", "-C", str(folder), "rev-parse", "--short", "HEAD"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)

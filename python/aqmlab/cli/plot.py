@@ -102,7 +102,7 @@ def plot_recording(
     until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Until then.")] = None,
     metric: Metrics = None,
     x: Annotated[
-        str | None, typer.Option("--x", metavar="AXIS", help="For a sweep: the axis along each plot.")
+        str | None, typer.Option("--x", metavar="AXIS", help="For a sweep: the horizontal axis of each plot.")
     ] = None,
     by: Annotated[
         str | None,

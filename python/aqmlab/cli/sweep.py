@@ -123,7 +123,7 @@ def sweep(
 
 
 def _ended(scenario: Path, asked: Mapping[str, Any], *, as_json: bool, quiet: bool, whole: bool) -> Sweep:
-    """Make a sweep and print its results."""
+    """Run a sweep and print its results."""
     from aqmlab.sweeps.sweep import sweep as begin
 
     events = _Events(enabled=as_json)

@@ -47,7 +47,7 @@ def tell_losses(results: Results, *, as_json: bool) -> None:
     console.print()
     if not rows:
         console.print(
-            "no packet was dropped or marked, or the recordings do not state its kind", markup=False
+            "no packet was dropped or marked, or the recordings do not state the packets' kinds", markup=False
         )
         return
     print_grid(console, losses_grid(results, rows))

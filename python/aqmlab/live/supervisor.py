@@ -55,7 +55,7 @@ def ask(
     interrupted
         Called once, when the first Ctrl-C has been passed on.
     heed
-        Called ten times per second. A :exc:`KeyboardInterrupt` that it raises is handled like
+        Called ten times per second. A :exc:`KeyboardInterrupt` that this callback raises is handled like
         Ctrl-C, which reaches only the main thread.
     command
         The process to start; by default :mod:`aqmlab.live.child`.

@@ -64,7 +64,7 @@ def backlog_reach(run: Measured, queue: str, _class_name: str) -> float | None:
     label="q_ref held after",
     unit="s",
     definition="time from the start of the run after which the mean backlog of the preceding 10 s stays"
-    " within 20 % of q_ref until the end; not defined if it does not, or does so for less than 60 s",
+    " within 20 % of q_ref until the end; not defined if this holds for less than the last 60 s",
     source="settling time of a controller; window and band are ours",
     better="less",
     from_samples=True,

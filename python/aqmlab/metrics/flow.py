@@ -89,7 +89,7 @@ def goodput(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     definition="bytes delivered in order to the applications per second of the measured interval; it can"
     " exceed the link's rate, because it includes bytes that waited behind a hole at the"
     " beginning of the interval",
-    source="as ns-2's sinks count; RFC 7928, section 2.5",
+    source="as counted by ns-2's sinks; RFC 7928, section 2.5",
     better="more",
     windowed=True,
 )
@@ -105,7 +105,7 @@ def in_order_goodput(run: Measured, _queue: str, class_name: str, window: Window
     label="goodput efficiency",
     unit="%",
     definition="total goodput of the flows that cross the queue, divided by the rate of its link",
-    source="sum of all goodputs divided by capacity; payload counts for TCP, and headers too for datagrams",
+    source="sum of all goodputs divided by capacity: payload for TCP, payload and headers for datagrams",
     better="more",
     windowed=True,
 )
@@ -175,7 +175,7 @@ _counted(
 _counted(
     "spurious_retransmissions",
     "spurious retransmissions",
-    "segments whose data a receiver already had in full when they arrived, in the measured interval",
+    "segments that arrived in the measured interval with data that the receiver already had in full",
     "RFC 4015, section 1 (spurious: the retransmitted data had already arrived)",
     "less",
 )
@@ -204,9 +204,9 @@ _counted(
     "lost_outside_queues",
     label="lost outside queues",
     unit="",
-    definition="packets lost in both directions on flows' own links and in delay stages,"
+    definition="packets lost, in either direction, on flows' own links and in delay stages,"
     " not counting drops at queues",
-    source="losses by a rule of the scenario, like those of dummynet and DelayBox",
+    source="losses due to a rule of the scenario, like those in dummynet and DelayBox",
 )
 def lost_outside_queues(run: Measured, _queue: str, class_name: str) -> float | None:
     """Losses outside the queues."""

@@ -51,7 +51,7 @@ FLOW_COLUMNS = ", ".join(_ELSEWHERE.get(name, name) for name in FlowTotals._fiel
 class Flows(Framed, Sequence[FlowTotals]):
     """The flows of a run in the order of their numbers. As a data frame, it has a row per flow.
 
-    Thousands of flows of a thousand runs are held in memory at once. Stored as numbers of eight
+    Thousands of flows from each of a thousand runs are held in memory at once. Stored as numbers of eight
     bytes, they take a tenth of the memory of Python objects. The object of a row is created when
     the row is accessed.
 

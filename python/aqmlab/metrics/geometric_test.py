@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 LEAST_MARKS = 100
 LEAST_EXPECTED = 20.0
-"""Least number of gaps expected in each class of the test: four times Cochran's rule of five."""
+"""Minimum expected number of gaps in each class of the test: four times Cochran's rule of five."""
 
 
 def geometric_p_value(marked: npt.NDArray[np.bool_]) -> float | None:

@@ -138,7 +138,7 @@ class Histograms:
         self.sums = {(self._runs[run].path, *own): (weight, ends) for run, *own, weight, ends in found}
 
     def of(self, run: Run, *names: Any) -> Histogram:  # noqa: ANN401 (values of any column)
-        """Return a run's histogram by its block's and its own names; an empty one if there is none."""
+        """Return a run's histogram, given its own name and its block's; an empty one if there is none."""
         block, within = names[: len(self._block)], names[len(self._block) :]
         if block not in self._kept:
             self._read(block)

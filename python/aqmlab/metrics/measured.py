@@ -55,7 +55,7 @@ class QueueTotals:
         Reads the row's distribution of a kind: ``"sojourn_ns"`` or ``"backlog_packets"``.
     sojourn_sums
         The number of packets in the row's distribution of queueing delay, and the sum over these packets of
-        the low and the high end of their bins, in ns.
+        the low end plus the high end of each packet's bin, in ns.
     """
 
     queue: str
@@ -107,10 +107,10 @@ class RequestTotals:
     Attributes
     ----------
     response_low_bytes, response_high_bytes
-        The band, both ends included; the last one has no upper end: ``None``.
+        The band, both ends included; the last band has no upper end: ``None``.
     completed, failed, censored
-        Numbers of requests that were completed or failed in the measured interval, and of those
-        that had not ended at its end.
+        Numbers of requests that were completed or failed in the measured interval, and of those that had not
+        ended by the end of that interval.
     response_time_sum_ns
         Sum of the response times of completed requests.
     distribution
@@ -169,7 +169,7 @@ class Samples:
         return float(self.values.mean()) if len(self.values) else None
 
     def sd(self) -> float | None:
-        """Return their standard deviation, or ``None`` if there are none."""
+        """Return the standard deviation of the values, or ``None`` if there are none."""
         return float(self.values.std()) if len(self.values) else None
 
 
@@ -395,7 +395,7 @@ class Measured:
         }
 
     def losses(self, queue: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]] | None:
-        """Times in s and flows of the drops and marks at a queue in the measured interval, sorted by time.
+        """Times (in s) and flows of the drops and marks at a queue in the measured interval, sorted by time.
 
         ``None`` if the packets of the queue were not recorded, or if some of their drops or marks
         were not.
@@ -539,7 +539,7 @@ def _summary(tables: Tables) -> tuple[list[str], list[Any]]:
 
 
 def _waits(tables: Tables, what: str, size: str) -> dict[Path, list[RequestTotals]]:
-    """Return the totals by each run's path; ``what`` is the prefix of the tables of requests or pages."""
+    """Return the totals by each run's folder; ``what`` is the prefix of the tables of requests or pages."""
     runs = [run for run in tables.runs if f"{what}_summary" in run.manifest.tables]
     if not runs:
         return {}

@@ -142,7 +142,7 @@ def rtt_bias(run: Measured, _queue: str, class_name: str) -> float | None:
     label="share of goodput",
     unit="%",
     definition="goodput of the flows of a class divided by that of all flows that cross the queue",
-    source="RFC 7928, section 2.5, by groups",
+    source="RFC 7928, section 2.5, applied to groups of flows",
     windowed=True,
     on_the_way=True,
 )
@@ -156,8 +156,8 @@ def goodput_share(run: Measured, queue: str, class_name: str, window: Window) ->
     "ack_width_percent",
     label="width of cumulative ACKs",
     unit="%",
-    definition="bytes acknowledged to the long-lived responsive flow with the most minus those to the one"
-    " with the fewest, in the measured interval, divided by the mean over these flows",
+    definition="difference between the most and the fewest bytes acknowledged to a long-lived responsive flow"
+    " in the measured interval, divided by the mean over these flows",
     source="width of the cumulative ACK diagram: Miskovic, Petrovic, Trajkovic, Implementation and"
     " performance analysis of AQM mechanisms; dividing by the mean is ours",
     better="less",

@@ -1,8 +1,8 @@
 """Metrics of a queue and its link.
 
 Over the measured interval, all come from exact counts and time integrals, none from samples. For
-another part of the run, some are computed from samples. Percentiles come from histograms with bins
-of at most 1 %.
+another part of the run, some are computed from samples. Percentiles come from histograms with bins up to 1 %
+wide.
 """
 
 from __future__ import annotations

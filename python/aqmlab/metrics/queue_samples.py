@@ -1,4 +1,4 @@
-"""Samples of a queue in a part of the run: sums of its counters, as a whole or by bins."""
+"""Samples of a queue in a part of the run: sums of its counters, over the whole part or per bin."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aqmlab.metrics.measured import Measured, Window
 Floats = npt.NDArray[np.float64]
 
 DROPPED = ("dropped_by_law_packets", "dropped_not_by_law_packets")
-"""Columns of ``queues`` that count drops: every reason counts in one of the two."""
+"""The columns of ``queues`` that count drops; each drop counts in one of the two."""
 EDGE = 1e-6
 """Times are whole nanoseconds divided by 1e9, so differences below this fraction of a bin are ignored."""
 
@@ -48,7 +48,7 @@ def by_bins(run: Measured, queue: str, window: Window, bin_s: float, *columns: s
 
 
 def spreads_by_bins(values: Floats, times: Floats, begin_s: float, bin_s: float) -> Floats:
-    """Standard deviation in each bin that has two values or more; the first begins at ``begin_s``."""
+    """Standard deviation in each bin that has two values or more; the first bin begins at ``begin_s``."""
     bins = np.ceil((times - begin_s) / bin_s - EDGE).astype(np.int64) - 1
     number = np.bincount(bins)
     means = np.bincount(bins, weights=values) / np.maximum(number, 1)

@@ -1,9 +1,9 @@
 """The distribution function of response times, including the information from incomplete requests.
 
 F(t) is the share of requests that were completed within t, among those for which this is known. A failed
-request is never completed, and one that had not ended at the end of the run counts only for times that it had
-waited by then (the reduced sample of Kaplan and Meier, Journal of the American Statistical Association 53,
-1958, section 1).
+request is never completed, and one that had not ended at the end of the run counts only for times no longer
+than it had waited by then (the reduced sample of Kaplan and Meier, Journal of the American Statistical
+Association 53, 1958, section 1).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The decrease of variance with the scale, which characterises self-similar input.
 
 Arrivals are counted in the intervals of the queue's samples. The means of m successive counts have
-a variance that falls as 1/m where counts depend on each other over short times only, and as m^(2H -
+a variance that falls as 1/m where counts depend on each other only over short times, and as m^(2H -
 2) where they are self-similar with the Hurst parameter H (Leland, Taqqu, Willinger, Wilson 1994,
 section 3.2).
 

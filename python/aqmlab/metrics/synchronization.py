@@ -69,7 +69,7 @@ def starved_share(amounts: Floats) -> float:
 def synchronisation_ratio(
     t_s: Floats, flows: npt.NDArray[np.int64], of: Sequence[int], rtt_s: float
 ) -> float | None:
-    """Mean over loss events of the share of the flows ``of`` that have a loss in the event.
+    """Mean over loss events of the fraction of flows, among those in ``of``, that have a loss in that event.
 
     Parameters
     ----------

@@ -180,8 +180,7 @@ def _backlog_share(run: Measured, queue: str, *, above: bool) -> float | None:
         return None
     backlog = totals.backlog
     bins = zip(backlog.low, backlog.high, backlog.weight, strict=True)
-    # A bin of several values that is divided by a threshold counts as a whole: the error is below its width,
-    # 1 %.
+    # A bin of several values with a threshold inside counts as a whole: the error is below its width, 1 %.
     outside = sum(w for low, high, w in bins if (low > of_law.max_th if above else high < of_law.min_th))
     return 100.0 * outside / backlog.total if backlog.total else None
 
@@ -190,7 +189,7 @@ def _backlog_share(run: Measured, queue: str, *, above: bool) -> float | None:
     "backlog_below_min_th_percent",
     label="backlog below min_th",
     unit="%",
-    definition="share of time in which fewer packets wait than the law's min_th",
+    definition="share of time in which the number of waiting packets is below the law's min_th",
     source=f"underflow of the range: {_MISKOVIC}",
 )
 def backlog_below(run: Measured, queue: str, _class_name: str) -> float | None:
@@ -202,7 +201,7 @@ def backlog_below(run: Measured, queue: str, _class_name: str) -> float | None:
     "backlog_above_max_th_percent",
     label="backlog above max_th",
     unit="%",
-    definition="share of time in which more packets wait than the law's max_th",
+    definition="share of time in which the number of waiting packets is above the law's max_th",
     source=f"overflow of the range: {_MISKOVIC}",
 )
 def backlog_above(run: Measured, queue: str, _class_name: str) -> float | None:

@@ -1,8 +1,8 @@
 """Metrics of users' waiting times: times and numbers of responses and pages.
 
-They are undefined for a class without requests, and those of pages for a class that fetches none.
-Percentiles and shares come from histograms with bins up to 1 % wide. Each can be limited to some
-size bands: ``response_time_p90_s{below=10kB}``.
+They are undefined for a class without requests; the page metrics are undefined for a class that fetches no
+pages. Percentiles and shares come from histograms with bins up to 1 % wide. Each can be limited to some size
+bands: ``response_time_p90_s{below=10kB}``.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def _define(waits: Waits, *, timed: str, of_sizes: str, source: str, ended: dict
         Parameter(
             AT_LEAST,
             "B",
-            f"the smallest {of_sizes}; it must be the lower end of a size band, by default that of the first"
-            " band",
+            f"an inclusive lower limit on the {of_sizes}; it must be the lower end of a size band; the"
+            " default is that of the first band",
         ),
         Parameter(
             BELOW,
@@ -134,10 +134,10 @@ def _distribution(waits: Waits, timed: str, sizes: _Sizes) -> None:
         waits.metric("within_percent"),
         label="completed in time" if waits is REQUESTS else f"{waits.many} completed in time",
         unit="%",
-        definition=f"{waits.many} that were completed within a given time ({timed}), as a share of those for"
+        definition=f"share of the {waits.many} completed within a given time ({timed}), among those for"
         f" which this is known: a failed {waits.one} never completes, and one that had not"
         " ended at the end of the run counts only for times no longer than it had waited by then; as a"
-        f" function of that time, it is the distribution function of the {waits.time}s",
+        f" function of that time, the share is the distribution function of the {waits.time}s",
         source="E. L. Kaplan and P. Meier, Journal of the American Statistical Association 53, 1958,"
         " section 1 (the reduced sample)",
         better="more",
@@ -198,9 +198,9 @@ def _ended(waits: Waits, how: str, better: str, definition: str, sizes: _Sizes) 
     source="ours: the dense triangle in figures 25 and 26 of L. Le, J. Aikat, K. Jeffay, F. D. Smith,"
     " SIGCOMM 2003",
     parameters=(
-        Parameter("low", "bit/s", "the lowest rate; none if not given"),
-        Parameter("high", "bit/s", "the highest rate; none if not given"),
-        Parameter(AT_LEAST, "B", "the smallest size of a response; none if not given"),
+        Parameter("low", "bit/s", "a lower limit on the rate; none if not given"),
+        Parameter("high", "bit/s", "an upper limit on the rate; none if not given"),
+        Parameter(AT_LEAST, "B", "an inclusive lower limit on the size of a response; none if not given"),
         Parameter(BELOW, "B", "an exclusive upper limit on the size of a response; none if not given"),
     ),
     from_samples=True,
@@ -241,13 +241,13 @@ _define(
 )
 _define(
     PAGES,
-    timed="from the opening of a page's first connection or, if connections are kept, from the request for"
-    " its document, to the last byte of its last object, including parse delays between its waves",
+    timed="from the opening of a page's first connection or, if connections are kept open, from the request"
+    " for its document, to the last byte of its last object, including parse delays between its waves",
     of_sizes="weight of a page",
     source="ours: page load time without rendering",
     ended={
         "completed": "pages whose last object arrived in the measured interval",
-        "failed": "pages of which a connection was reset or given up before all objects had arrived",
+        "failed": "pages for which a connection was reset or given up before all objects had arrived",
         "censored": "pages that had begun but had not ended at the end of the run",
     },
 )

@@ -89,7 +89,7 @@ class Waits:
     def of_sizes(
         self, run: Measured, class_name: str, at_least: Size = None, below: Size = None
     ) -> list[RequestTotals]:
-        """Return the totals of a class by size band, between two sizes; none if a size is inside a band."""
+        """Return the totals of a class by size band, between two sizes; none if either is within a band."""
         bands = self.totals(run, class_name)
         begins = {float(band.response_low_bytes) for band in bands}
         if not {size for size in (at_least, below) if size} <= begins:

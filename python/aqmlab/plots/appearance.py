@@ -344,7 +344,7 @@ def warmup(axes: Any, until_s: float, from_s: float = 0.0) -> None:  # noqa: ANN
 
 
 def legend_below(figure: Figure, axes: Iterable[Any], more: Mapping[str, Artist] | None = None) -> None:
-    """Put one legend for all plots below them, with as many columns as fit."""
+    """Put a single legend for all plots underneath, with as many columns as fit."""
     handles: dict[str, Artist] = {}
     for one in axes:
         for artist, name in zip(*one.get_legend_handles_labels(), strict=True):
@@ -369,7 +369,7 @@ def _columns(widths: Sequence[float], room: float) -> int:
     """Return how many columns of a legend fit, each as wide as its widest entry, but not more than needed."""
     for rows in range(1, len(widths)):
         columns = math.ceil(len(widths) / rows)
-        # Matplotlib fills the columns in order; the first ones may have one more entry.
+        # Matplotlib fills the columns in order; the first ones may have one entry more than the others.
         least, longer = divmod(len(widths), columns)
         ends = [(i + 1) * least + min(i + 1, longer) for i in range(columns)]
         if sum(max(widths[begin:end]) for begin, end in pairwise([0, *ends])) <= room:

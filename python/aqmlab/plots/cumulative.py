@@ -54,7 +54,7 @@ class Field:
 
 
 def field_of(run: Measured, view: View) -> Field:
-    """The flows of the responsive classes, or those chosen.
+    """The flows of the responsive classes, or the chosen flows.
 
     Raises
     ------

@@ -56,7 +56,7 @@ def ladder(results: Results, view: View, _queue: str) -> Figure:
     for packet in packets:
         _arrow(axes, packet)
         sent = packet.sent_ns / 1e6
-        # Labels of a burst would overlap, so only its first packet has one.
+        # The labels of a burst's packets would overlap, so only the first packet has one.
         if sent - labelled[packet.toward] >= label_room:
             labelled[packet.toward] = sent
             x, side = (-0.02, "right") if packet.toward == "receiver" else (1.02, "left")

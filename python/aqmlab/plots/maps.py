@@ -168,7 +168,7 @@ def _scale(
     colors: str,
     label: str,
 ) -> None:
-    """Draw the bar that maps colours to values."""
+    """Draw the colour bar, which maps colours to values."""
     from matplotlib.cm import ScalarMappable
 
     bar = figure.colorbar(ScalarMappable(norm, colors), ax=[axes for _, axes in plots], label=label)

@@ -53,7 +53,7 @@ class PanelGrid:
     arms
         The arms to draw, by their index among all.
     x
-        The axis along each plot, if there is one.
+        The horizontal axis of each plot, if it is an axis of the sweep.
     rows
         The rows, each with its plots side by side.
     """
@@ -72,7 +72,7 @@ class PanelGrid:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels along a plot; a single empty label if there are none."""
+        """The labels of the horizontal axis; a single empty label if there are none."""
         return ("",) if self.x is None else self.x.labels
 
     def cell(self, arm: str, panel: Panel, label: str, row: str = "") -> Cell | None:
@@ -111,7 +111,7 @@ def panel_grid(  # noqa: PLR0913 (keyword arguments)
     metrics: Sequence[str] = (DELAY,),
     more: Sequence[str] = (),
 ) -> PanelGrid:
-    """Return the grid of a view: axes along and up each plot, or one plot per label; other axes are fixed.
+    """Return the grid of a view: two axes within each plot, or one plot per label; other axes are fixed.
 
     ``more`` are metrics that are needed but have no plot of their own.
 
@@ -147,7 +147,7 @@ def panel_grid(  # noqa: PLR0913 (keyword arguments)
 def _panels(
     metrics: Sequence[Metric], by: Axis | None, held: Mapping[str, str]
 ) -> tuple[tuple[Panel, ...], ...]:
-    """Return rows of plots: one row per metric if there are several and an axis ``by``; else full rows."""
+    """Return rows of plots: one per metric if several metrics and ``by`` are given, otherwise full rows."""
     rows = [
         [
             Panel("" if by is None else f"{by.short} {label}", {**held, **fixed}, metric)
@@ -170,7 +170,7 @@ def columns_of(plots: int) -> int:
 
 
 def turned(figure: Figure, labels: Sequence[str], across: int) -> dict[str, Any]:
-    """Return the rotation of the labels along a plot, to avoid overlaps."""
+    """Return the text properties that rotate the x tick labels if they would otherwise overlap."""
     size = points_of("xtick.labelsize")
     needed = sum(text_width(label, size) + size for label in labels)
     room = 72.0 * (figure.get_figwidth() / across - 0.55)
@@ -217,7 +217,7 @@ def label_x(grid: PanelGrid, plots: Sequence[tuple[Panel, Axes]]) -> None:
 
 
 def label_y(grid: PanelGrid, plots: Sequence[tuple[Panel, Axes]], unit: str | None = None) -> None:
-    """Label the vertical axis: the metric with its unit, where it differs from the plot to the left.
+    """Label the vertical axis with the metric and its unit, unless the plot to the left has the same label.
 
     The default is the usual unit.
     """

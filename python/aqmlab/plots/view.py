@@ -29,12 +29,12 @@ class View:
     arms
         Names of arms; all if empty.
     metrics
-        Names, for figures of many runs; by default the first ones of a figure.
+        Names, for figures of many runs; by default the first few metrics that the figure offers.
     x, by
         Axes of a sweep: the horizontal axis of each plot, and the axis with one plot per label (in a map, the
         vertical axis); if ``None``, the axes with the most labels.
     where
-        Labels at which other axes of a sweep are fixed, by axis; by default their first ones.
+        Labels at which other axes of a sweep are fixed, by axis; by default the first label of each axis.
     over
         What boxes and bars show: ``"seeds"``, one value per seed, or ``"flows"``, the goodput of each flow.
     class_name

@@ -63,13 +63,13 @@ CHARTS: tuple[dict[str, Any], ...] = (
         ],
     },
 )
-"""Each line names a table and a column of a run; a line without any number is not drawn."""
+"""Each line names a table and a column of a run; a line whose column has no values is not drawn."""
 
 
 _MOST_CELLS = 40
 """Largest number of cells; with more, the page would open slowly."""
 _MOST_POINTS = 6000
-"""Largest number of points per line, added over all cells."""
+"""Largest number of points per line, summed over all cells."""
 
 
 def courses_context(answer: Answer, first_arm: str) -> dict[str, Any]:

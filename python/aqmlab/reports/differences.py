@@ -36,7 +36,7 @@ class Contrast:
 
 @dataclass(frozen=True)
 class Differences:
-    """The differences of one metric between every two arms in every case.
+    """The differences in one metric between every pair of arms in every case.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Differences:
 
 
 def differences(answer: Answer, metric: Metric) -> Differences:
-    """Compare every two arms of every case by one metric."""
+    """Compare every pair of arms in every case by one metric."""
     pairs = tuple((later, earlier) for earlier, later in combinations(answer.arms, 2))
     found = [_of_pair(answer, metric, *pair) for pair in pairs]
     # A map shows one pair in all cases or, if there is only one case, all pairs.

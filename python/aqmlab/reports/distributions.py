@@ -30,7 +30,7 @@ class DelayCdf:
     delay_ms
         Ends of bins common to all seeds.
     share
-        The share of packets that wait no longer, as a mean over the seeds.
+        The share of packets that wait no longer than that, as a mean over the seeds.
     low, high
         Pointwise 95 % Student t interval of that mean, within 0 and 1; the curve itself for a single seed.
     n

@@ -1,4 +1,5 @@
-// Heat maps: a metric over two axes for one arm, the paired difference between two arms, or, for a single case, between all pairs.
+// Heat maps: a metric over two axes for one arm, the paired difference between two arms, or, for a single
+// case, between all pairs of arms.
 (function (page) {
   "use strict";
   if (page.report === undefined) return;

@@ -132,7 +132,10 @@ def lateness(verdict: Faithfulness) -> Histogram:
 
 
 def exceedance(histogram: Histogram) -> tuple[list[float], list[float]]:
-    """Return bin ends in us and the share of packets at least that late, thinned evenly over the lateness."""
+    """Return upper bin edges of the lateness in us and, for each, the share of packets at least that late.
+
+    If there are too many points, a subset evenly spaced on a logarithmic axis is returned.
+    """
     ends, share = histogram.cdf()
     # A logarithmic axis has no zero, and values below a tenth of a microsecond are irrelevant.
     points = [(max(low / 1e3, 0.1), 1.0) for low in histogram.low[:1]]

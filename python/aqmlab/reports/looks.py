@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-# After Okabe and Ito 2008, distinguishable also by colour-blind readers; black and yellow, each of which is
-# invisible on one of the two backgrounds, are replaced, and the blue is lighter than theirs.
+# The palette of Okabe and Ito (2008), whose colours colour-blind readers can also distinguish. Black and
+# yellow are replaced because each is invisible on one of the two backgrounds, and the blue is lighter than
+# theirs.
 PALETTE = ("#1f83c7", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#8c6bb1", "#7a8a3c")
 MUTED = "#8a8f98"
 FAINT = 0.35

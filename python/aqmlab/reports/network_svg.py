@@ -19,7 +19,7 @@ from aqmlab.reports.svg_canvas import LINE, Area, Canvas, TextLine, around, wrap
 from aqmlab.results import Results
 
 _MOST_ACROSS = 3
-"""Columns of routers that are drawn from left to right."""
+"""Largest number of columns of routers for a drawing from left to right."""
 _BOX = 216.0
 _PADDING = 7.0
 _BETWEEN = 10.0
@@ -148,7 +148,7 @@ def _end(traffic: TrafficClass, *, sends: bool) -> _End:
 
 
 def _across(canvas: Canvas, columns: dict[str, int], ends: _Ends) -> dict[str, _Point]:
-    """Place the routers from left to right, with the boxes of inner routers below these."""
+    """Place the routers from left to right, with the boxes of inner routers below those routers."""
     last = max(columns.values(), default=0)
     tall = Counter(columns.values())
     # A column with fewer routers than another is centred vertically.

@@ -192,7 +192,7 @@ def _other_queues(answer: Answer) -> list[dict[str, Any]]:
 
 
 def _claims(results: Results, scored: Sequence[Scored] | None) -> dict[str, Any]:
-    """Return the verdicts on the scenario's claims. Only scoring needs NumPy; most reports do without."""
+    """Return the verdicts on the scenario's claims. Only scoring needs NumPy; most reports do without it."""
     if not results.claims:
         return {"claims": [], "claims_summary": ""}
     from aqmlab.claims import score

@@ -83,8 +83,8 @@
     chart.mark(chart.x(x), chart.y(y), [`${name}, ${caseText(at)}`, ...means].join("\n"));
   }
 
-  // An ellipse in the units of the axes is also one in pixels, but its own axes differ, so it is drawn point
-  // by point.
+  // An ellipse in the units of the axes is also an ellipse in pixels, but with other axes, so it is drawn
+  // point by point.
   function outline(chart, [centreX, centreY, long, short, degrees], color) {
     const turn = (degrees * Math.PI) / 180;
     const points = Array.from({ length: 48 }, (_, i) => {

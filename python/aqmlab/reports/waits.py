@@ -19,7 +19,7 @@ ALL_SIZES = SizeBand(0)
 _TIMED = {
     "request": "From the hand-over of a request to TCP to the last byte of its response.",
     "page": "From the opening of a page's first connection, or the request for its document where connections"
-    " are kept, to the last byte of its last object, including the time that the client takes to parse.",
+    " are kept open, to the last byte of its last object, including the time that the client takes to parse.",
 }
 _ENDS_S = {"request": (0.5, 1, 2, 5, 10), "page": (2, 5, 10, 20, 50)}
 """The times up to which a distribution can be shown."""

@@ -38,7 +38,7 @@ class _Account(NamedTuple):
 
 
 def no_more_than_carried(results: Results) -> Check:
-    """Check that goodput does not exceed what the queue carried; if it does, it counts other data too."""
+    """Check that goodput does not exceed what the queue carried; otherwise, it includes other data too."""
     kind, findings, highest = "carried", [], 0.0
     for cell in results.cells:
         accounts = [(run, account) for run in results.measured(cell) for account in _accounts(run)]
@@ -113,7 +113,7 @@ def _got(run: Measured, entry: TrafficClass, flows: Sequence[FlowTotals]) -> flo
 
 
 def _slower_behind(run: Measured, entry: TrafficClass, rate_bps: int) -> bool:
-    """Whether packets may wait uncounted behind the queue, at slower access links or by a rule."""
+    """Whether packets may wait uncounted behind the queue, at slower access links or because of a rule."""
     if entry.access and entry.access.rate_bps < rate_bps:
         return True
     rules = (rule for rule in run.run.plan.delays if rule.class_name in (None, entry.name))

@@ -94,7 +94,7 @@ class CellDoubt:
 
 
 def merged(kind: str, results: Results, findings: Iterable[CellDoubt]) -> tuple[Doubt, ...]:
-    """Return one doubt for all findings of equal severity and remedy, in the words of the worst one."""
+    """Return one doubt for all findings with the same severity and remedy, in the words of the worst one."""
     alike: dict[tuple[Severity, str], list[CellDoubt]] = {}
     for finding in findings:
         alike.setdefault((finding.severity, finding.remedy), []).append(finding)
@@ -111,7 +111,7 @@ def merged(kind: str, results: Results, findings: Iterable[CellDoubt]) -> tuple[
 def _where(results: Results, cells: Sequence[Cell], worst: Cell | None) -> str:
     """Return the words for the cells that a sentence is about: ``in 8 of 24 cells, at worst in RED: ``.
 
-    Empty if it applies to all cells alike.
+    Empty if the sentence applies to all cells alike.
     """
     total = len(results.cells)
     if worst is None and len(cells) == total:

@@ -1,4 +1,4 @@
-"""Checks that the network limits the flows, not the flows themselves."""
+"""Checks that flows are limited by the network, and not by their own settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 FILLED = 0.85
-"""A flow counts as limited by its window if it has at least this share of it in flight on average (ours).
+"""A flow counts as limited by its window if at least this share of the window is in flight on average (ours).
 
 Delayed acknowledgments leave one or two segments of the limit unused; a window that is halved by
 losses is three quarters full on average.
@@ -48,7 +48,7 @@ def limited_by_windows(results: Results) -> Check:
 
 
 def _window_bytes(entry: TrafficClass) -> float:
-    """Return the maximum data in flight: whole segments, since senders avoid others (RFC 9293, 3.8.6.2.1)."""
+    """Return the maximum data in flight; senders send only whole segments (RFC 9293, 3.8.6.2.1)."""
     tcp = entry.tcp or {}
     mss = int(tcp["mss_bytes"])
     return mss * min(int(tcp["max_window"]), max(1, int(tcp["receive_window_bytes"]) // mss))

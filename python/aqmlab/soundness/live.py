@@ -37,7 +37,7 @@ def kept_time(results: Results) -> Check:
             findings.append(CellDoubt(cell, "serious", sentence, _REMEDY, len(bad)))
     finding = f"{counted(count, 'run')} faithful"
     if late_s:
-        finding += f"; 99 % of the packets left within {1e6 * max(late_s):.0f} us of their time"
+        finding += f"; 99 % of the packets left within {1e6 * max(late_s):.0f} us of their ideal time"
     return Check(kind, "the live router kept time", finding, merged(kind, results, findings))
 
 

@@ -35,7 +35,7 @@ class QueueHistory:
     step_s
         Time from one value to the next; the first value covers the first step.
     trifle
-        Changes of the mean below this are not reported.
+        Changes in the mean that are smaller than this are not reported.
     """
 
     what: str

@@ -88,7 +88,7 @@ def _width(n: int) -> float:
 
 
 def differ(results: Results) -> Check:
-    """Check that the runs differ: intervals over copies of one run would suggest certainty."""
+    """Check that the runs differ: intervals over copies of one run would suggest a false certainty."""
     kind, findings, compared = "chance", [], 0
     for cell in results.cells:
         runs = results.measured(cell)

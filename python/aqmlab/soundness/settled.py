@@ -67,7 +67,7 @@ class _Beginning:
 
 
 def warm_up_is_long_enough(results: Results) -> Check:
-    """Compare MSER-5, on the mean over seeds of backlog and throughput, with the configured warm-up.
+    """Compare MSER-5's warm-up, for the mean over seeds of backlog and throughput, with the configured one.
 
     A later cut than the configured one is reported only if it would change the mean by more than the
     half-width of its interval over seeds.

@@ -1,7 +1,7 @@
 """An interval from a single long run: batch means.
 
 The values of one run depend on each other, so their spread says little about the uncertainty of the mean.
-Means of long stretches are nearly independent and nearly normal, and Student's t holds for them. There are
+Means of long stretches are nearly independent and nearly normal, so Student's t applies to them. There are
 twenty batches: more would be shorter and more dependent, and beyond about ten the interval hardly narrows
 (Schmeiser, Operations Research 30, 1982). Their length is checked by von Neumann's ratio: the mean square of
 the steps from batch to batch, divided by the variance, is near two for independent batches.
@@ -9,7 +9,7 @@ the steps from batch to batch, divided by the variance, is near two for independ
 Several seeds are better where they are available, because they are certainly independent.
 
 Sources: Law, Simulation Modeling and Analysis, section 9.5.3; von Neumann, and Young, Annals of
-Mathematical Statistics 12 (1941); Fishman, Management Science 24 (1978), who uses it to judge batches.
+Mathematical Statistics 12 (1941); Fishman, Management Science 24 (1978), who uses the ratio to judge batches.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class BatchMeans:
 
     @property
     def interval(self) -> Interval:
-        """The interval if the batches are independent; otherwise one without ends, and with a reason."""
+        """The interval if the batches are independent; otherwise one without ends, with the reason."""
         method = "batch means"
         if self.estimate is None:
             reason = f"{self.batches} batches need at least {self.batches * LEAST_IN_A_BATCH} values"
@@ -100,6 +100,6 @@ def batch_means(
 def _greatest_by_chance(count: int) -> float:
     """Return the bound below which the correlation of independent normal values lies with 95 % probability.
 
-    It is nearly normal about zero with the variance ``(count - 2) / (count^2 - 1)`` (Young 1941).
+    The correlation is nearly normal about zero, with variance ``(count - 2) / (count^2 - 1)`` (Young 1941).
     """
     return _Z_OF_LEVEL * math.sqrt((count - 2) / (count**2 - 1))

@@ -30,7 +30,7 @@ class Difference:
     estimate
         Mean of ``a - b`` with its t interval; ``None`` if no seed has both.
     relative
-        ``mean(a) / mean(b) - 1`` with Fieller's interval: -0.25 is a decrease by a quarter.
+        ``mean(a) / mean(b) - 1`` with Fieller's interval: -0.25 is a decrease of a quarter.
     p_value
         P value of the paired t test that the mean difference is zero; ``None`` where there is no
         interval.

@@ -20,7 +20,7 @@ class MultipleComparisons:
     count
         Number of comparisons, including those that found nothing.
     found
-        Number that found a difference when each is taken alone.
+        Number of those that found a difference when each is taken alone.
     kept
         Number that still find one under Holm's procedure, under which the probability of even one error
         is at most ``1 - confidence``.
@@ -72,7 +72,7 @@ def multiple_comparisons(
 
 
 def adjusted(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """:func:`holm` of those that were tested; ``None`` for those that were not."""
+    """:func:`holm` of the comparisons that were tested; ``None`` for the others."""
     of_tested = iter(holm([p for p in p_values if p is not None]))
     return tuple(None if p is None else next(of_tested) for p in p_values)
 

@@ -1,4 +1,4 @@
-"""Shares of seeds: in what share of them something happens, with an interval."""
+"""The share of seeds in which something happens, with an interval."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def _is_prime(n: int) -> bool:
 
 
 def _paley(order: int) -> npt.NDArray[np.int64]:
-    """Return Paley's first construction, normalised to begin with +1 everywhere."""
+    """Return the Hadamard matrix of Paley's first construction, with only +1 in its first row and column."""
     q = order - 1
     squares = {i * i % q for i in range(1, q)}
     matrix = np.ones((order, order), dtype=np.int64)
@@ -94,7 +94,7 @@ def screening_rows(levels: Sequence[int], *, folded: bool, seed: int) -> tuple[R
 
 @dataclass(frozen=True)
 class Effect:
-    """The change of the measured value by one candidate, relative to the first of its setting.
+    """The change in the measured value due to one candidate, relative to the first candidate of its setting.
 
     Attributes
     ----------

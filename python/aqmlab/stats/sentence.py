@@ -88,7 +88,7 @@ def _amount(estimate: Estimate, metric: Metric) -> str:
 
 
 def _interval(estimate: Estimate, metric: Metric, counted: str) -> str:
-    """The interval, turned to suit the sentence: a decrease by 41 lies between decreases by 36 and 46."""
+    """The interval, turned to suit the sentence: a decrease of 41 lies between decreases of 36 and 46."""
     assert estimate.half_width is not None
     size = abs(display_value(estimate.mean, metric.unit))
     half = display_value(estimate.half_width, metric.unit)

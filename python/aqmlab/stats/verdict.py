@@ -8,7 +8,7 @@ parts decide it.
 
 A conjunction of parts that hold at 95 % each holds at 95 %, whatever their number (intersection-union test:
 Berger, Technometrics 24, 1982). A conjunction that *fails* because one of its many parts fails has a greater
-probability of error: see :mod:`aqmlab.stats.multiple`.
+probability of error than a single comparison: see :mod:`aqmlab.stats.multiple`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Cases, cells and tasks of a scenario: the runs to make, each identified by its digest."""
+"""Cases, cells and tasks of a scenario: the runs to execute, each identified by its digest."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from aqmlab.scenario import Scenario, read
 from aqmlab.sweeps.task import LIVE, NO_CAPTURE, SIMULATOR, Capture, Task
 
 MOST_RUNS = 1_000_000
-"""Largest number of runs of a sweep, as in the scenario language."""
+"""Largest number of runs in a sweep, as in the scenario language."""
 MOST_SEEDS = 100_000
-"""Largest number of seeds of a cell, as in the scenario language."""
+"""Largest number of seeds per cell, as in the scenario language."""
 
 
 @dataclass(frozen=True)

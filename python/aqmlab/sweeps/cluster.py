@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from distributed import Future
 
 _LOOK_S = 0.005
-"""Interval of checks for returned results."""
+"""Interval between checks for returned results."""
 _SENT_TOGETHER = 64
 """Number of tasks per message."""
 
@@ -203,7 +203,7 @@ class DaskExecutor:
         workers = self._connection.workers.keys()
         if workers and workers <= refused:
             found = "; ".join(f"{address}: {self._refusals[address].reason}" for address in sorted(workers))
-            raise HostError(f"no worker of {self._cluster} can do the runs: {found}")
+            raise HostError(f"no worker of {self._cluster} can execute the runs: {found}")
         return frozenset(workers - refused) if refused else None
 
     def _send_batch(

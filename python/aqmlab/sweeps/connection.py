@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 _CONNECT_S = 30.0
-"""Time limit of the first connection."""
+"""Time limit for the first attempt to connect."""
 _FILE_S = 0.1
 _RETRY_S = 2.0
-"""Time limit of each later attempt."""
+"""Time limit for each later attempt."""
 _LOOK_S = 1.0
 """Interval at which the scheduler is asked for the list of workers."""
 _UNANSWERED_S = 60.0

@@ -1,8 +1,7 @@
-"""The directory of a sweep, besides its runs: ``sweeps/<name>/`` of a store.
+"""The directory of a sweep without its runs: ``sweeps/<name>/`` of a store.
 
 ``scenario.toml`` as given, and ``sweep.json``: the cells, and the digest of each of their runs.
-Both exist before the first run. No file depends on when, where or in how many steps the runs were
-made.
+Both exist before the first run. No file depends on when, where or in how many steps the runs were executed.
 """
 
 from __future__ import annotations
@@ -59,7 +58,7 @@ def describe(cases: Cases, place: Place, failed: Mapping[str, str] = MappingProx
 
 
 def with_failed(about: Mapping[str, Any], failed: Mapping[str, str]) -> dict[str, Any]:
-    """Return the content of ``sweep.json`` with its failures replaced by these, in the order of the runs."""
+    """Return the content of ``sweep.json`` with ``failed`` as its failures, in the order of the runs."""
     runs = dict.fromkeys(digest for cell in about["cells"] for digest in cell["runs"])
     named = [{"run": digest, "reason": failed[digest]} for digest in runs if digest in failed]
     return {**about, "failed": named}
@@ -86,7 +85,7 @@ class Directory(Protocol):
     """What the directory of a request holds besides the runs: the description and the conclusions."""
 
     path: Path
-    """The folder of tables and report."""
+    """The folder for the tables and the report."""
 
     def update(self, tried: Container[str], failed: Mapping[str, str]) -> None:
         """Write the description of the request, with the failed runs.
@@ -108,7 +107,7 @@ class Directory(Protocol):
         Parameters
         ----------
         recordings
-            The result of :meth:`recordings`, some of them opened.
+            The result of :meth:`recordings`; some of the recordings may be open by now.
         judge
             Whether to score the claims and make the report too; false while other shards are to come.
         report

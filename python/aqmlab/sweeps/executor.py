@@ -1,8 +1,8 @@
 """Executors, which run tasks; the one in this module uses processes of this machine.
 
-A task is plain data and its result is a directory in its place, so an executor only has to carry a
-:class:`~aqmlab.sweeps.task.Task` there and an :class:`Outcome` back; an executor that uses other machines is
-another implementation of :class:`Executor`.
+A task is plain data, and its result is a directory in a place, so an executor only has to pass on a
+:class:`~aqmlab.sweeps.task.Task` and to bring back an :class:`Outcome`; an executor that uses other machines
+is another implementation of :class:`Executor`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from aqmlab.sweeps.progress import UnderWay
 from aqmlab.sweeps.task import Task
 
 SKIPPED = "skipped"
-"""The cause recorded for runs that this machine cannot execute, unlike others of the same scenario."""
+"""The cause recorded for runs that this machine cannot execute although it can execute others of the same
+scenario."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,8 @@ class Outcome:
         ``machine``, if this machine cannot execute it, and the next run would fail for the same reason.
     cause, reason
         For a failure: a word under which failures are counted, and a sentence; the word is :data:`SKIPPED` if
-        the run cannot be made on this machine, but others can. For an error that ends all runs, ``cause`` is
-        the error's name.
+        the run cannot be executed on this machine although others can. For an error that ends all runs,
+        ``cause`` is the error's name.
     wall_s, cpu_s
         Time of the run itself, including its recording.
     events
@@ -123,7 +124,7 @@ class LocalExecutor(QueueExecutor):
     Parameters
     ----------
     place
-        The directory of the place where results go.
+        The directory of the place that receives the results.
     workers
         Number of processes.
     memory_cap

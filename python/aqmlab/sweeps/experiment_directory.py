@@ -107,11 +107,11 @@ class ExperimentDirectory(Place):
 
     @property
     def _unfinished(self) -> Path:
-        # The name of no arm's directory begins with a dot.
+        # No arm's directory has a name that begins with a dot, so this cannot clash with one.
         return self.path / ".tmp"
 
     def remove_if_empty(self) -> bool:
-        """Remove a directory without a finished run, because everything in it follows from the scenario.
+        """Remove the directory if it has no finished run: all else in it can be restored from the scenario.
 
         Raises
         ------
@@ -130,7 +130,7 @@ class ExperimentDirectory(Place):
 
 
 class AskedExperiment:
-    """What is written next to the runs of an experiment while it runs.
+    """The files that are written next to the runs of an experiment while it runs.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ class AskedExperiment:
         return experiment_recordings(self.path)
 
     def conclude(self, recordings: Recordings, **_wishes: bool) -> Conclusion:
-        """Open the existing recordings, as for any caller that names the directory."""
+        """Open the existing recordings in the same way as for a caller that names the directory."""
         from aqmlab.sweeps.conclusion import Conclusion
 
         return Conclusion(recordings.whole())

@@ -145,7 +145,7 @@ def _lacks(path: Path, size: int | None, todo: Sequence[PlannedCell], workers: i
     if cap and large:
         yield (
             f"{large} of {counted(len(todo), 'run')} need more memory than the {cap / 1e6:.3g} MB that each"
-            f" of {workers} at a time may take now, and would fail; give fewer `--jobs`"
+            f" of {workers} parallel runs may take now, and would fail; give fewer `--jobs`"
         )
 
 

@@ -57,7 +57,7 @@ def packed(recording: Path, bring: Bring) -> dict[str, bytes]:
 
 
 def unpack(files: Mapping[str, bytes], directory: Path) -> None:
-    """Write the files into a new directory; they are on disk when it returns.
+    """Write the files into a new directory; they are on disk when this function returns.
 
     Raises
     ------

@@ -1,8 +1,9 @@
 """Places: where recordings are kept, each complete or absent, with any number of writing processes.
 
-Each process writes its runs in its own directory and renames them; a process that finds a run in the place
-discards its own. The lock of such a directory is held by the process (and released by the kernel, however the
-process ends): it distinguishes files of dead processes from files in use, on any machine.
+Each process writes its runs in a directory of its own and then renames them into the place; if a run is
+already there, the process discards its copy. The lock of such a directory is held by the process (and
+released by the kernel, however the process ends): it distinguishes files of dead processes from files in use,
+on any machine.
 """
 
 from __future__ import annotations
@@ -238,8 +239,8 @@ def _own_directory(parent: Path) -> tuple[int, Path]:
         directory = parent / f"{os.getpid()}-{os.urandom(4).hex()}"
         file = directory.with_suffix(".lock")
         lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        # A process that cleans up may have seen the lock before it was taken; the directory is then gone or
-        # soon will be.
+        # A process that cleans up may have found this file before we locked it; the file is then gone or soon
+        # will be.
         if locked(lock) is not False and os.fstat(lock).st_nlink:
             directory.mkdir()
             return lock, directory

@@ -27,7 +27,7 @@ SILENCE_S = 600.0
 A run reports progress often, except while it creates its flows and while it writes its tables.
 """
 ALIVE = "alive"
-"""The key of a progress line, which is not an answer."""
+"""The key that distinguishes a progress line from an answer."""
 
 _LAST_WORDS = 2000
 """Bytes of a dead process's stderr that are reported."""
@@ -48,7 +48,7 @@ class WorkerProcess:
     Parameters
     ----------
     place
-        The directory of the place where results go.
+        The directory of the place that receives the results.
     idle_s
         Time without a request after which it ends by itself; 0 for never.
     silence_s

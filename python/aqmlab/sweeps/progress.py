@@ -86,7 +86,7 @@ class Progress:
     to_go_s
         The estimated remaining time.
     cpu_s
-        Processor time of the runs since it began.
+        Processor time of the runs since the start.
     events
         Events that the simulator has processed since the start, in finished runs and in those in progress.
     under_way

@@ -174,7 +174,7 @@ def _check(sql: str) -> None:
 
 
 def _asked(tables: Sequence[str], sql: str) -> Sequence[str]:
-    """Return the tables that a query may need: those it names, or all if none (as in ``SHOW TABLES``)."""
+    """Return the tables that a query may need: those it names, or all if it names none (``SHOW TABLES``)."""
     words = set(re.findall(r"\w+", sql.lower()))
     return [table for table in tables if table in words] if words & {"runs", "cells", *tables} else tables
 
@@ -279,7 +279,7 @@ def _make_view(
     *,
     mixed: bool,
 ) -> None:
-    """Make the view of a table; the columns of ``mixed`` files may differ, so all are examined first."""
+    """Create the view of a table; the columns of ``mixed`` files may differ, so all are examined first."""
     if not files:
         return
     paths = [file.path for file, _ in files]

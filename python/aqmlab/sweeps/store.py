@@ -87,7 +87,7 @@ class Store(Place):
                     f"`{path}` is a file, or inside one, not a store: name a directory"
                 ) from None
             except OSError as error:
-                raise HostError(f"cannot make the store `{path}`: {error.strerror or error}") from error
+                raise HostError(f"cannot create the store `{path}`: {error.strerror or error}") from error
         store = Store(path)
         store._begin_writing()
         return store

@@ -400,10 +400,10 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     seed, runs
         The first seed, and the number of seeds per cell; as in the scenario if not given.
     jobs
-        Runs in parallel on this machine; one per processor by default. Results do not depend on it.
+        Number of runs in parallel on this machine; one per processor by default. Results do not depend on it.
     executor
         Where runs are executed: ``"local"``, in processes of this machine, or on the workers of a Dask
-        cluster, a :class:`aqmlab.Cluster`; ``"dask"`` is the one that Dask is configured for.
+        cluster, a :class:`aqmlab.Cluster`; ``"dask"`` stands for the cluster in Dask's configuration.
     host
         ``"sim"``, or ``"live"`` for runs between this machine's TCP stacks, one at a time, which take as long
         in real time as in the scenario (:attr:`Sweep.lasts_s`).
@@ -482,7 +482,7 @@ def cluster_of(
     executor
         As for :func:`sweep`.
     jobs
-        Runs in parallel, if given.
+        Number of runs in parallel, if given.
     bring
         The part of recordings that comes back, unless the cluster specifies it.
 

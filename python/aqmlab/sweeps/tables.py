@@ -46,7 +46,7 @@ def results_csv(found: Answer) -> str:
 
 
 def answer_csv(found: Answer) -> str:
-    """One row per cell: swept values, arm, and for each metric mean, half-width of its interval, and n.
+    """One row per cell: swept values, arm, and, for each metric, mean, half-width of the interval, and n.
 
     For an answer by class, one row per class of a cell, with the metrics for which some run has a value.
     """

@@ -48,7 +48,7 @@ NO_CAPTURE = Capture()
 
 
 def _pcap_bytes(count: int | None) -> int:
-    """Return how many bytes to keep of each captured packet: from an IP header up to any whole packet."""
+    """Return how many bytes to keep of each captured packet, from an IP header to the largest packet."""
     if count is None:
         return DEFAULT_PCAP_BYTES
     count = whole(count, "`pcap_bytes`")

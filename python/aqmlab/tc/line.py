@@ -132,7 +132,7 @@ def _slope(sizes: Mapping[str, int], probability: float) -> list[str]:
 
 
 def _burst(link: Link, sizes: Mapping[str, int]) -> int:
-    """A burst for which tc computes the nearest power of two; if possible, the scenario's or guideline's."""
+    """A burst for which tc picks the power of two nearest to w_q, ideally the scenario's or guideline's."""
     settings = link.settings
     mean = int(settings["mean_packet_bytes"])
     wanted = min(31, max(1, round(-log2(settings["w_q"]))))
