@@ -148,8 +148,34 @@ impl<Q: EventQueue> World<'_, Q> {
             keep_snapshots(flow, end, due, looks, sampled);
         }
         self.done_as_of = self.done_as_of.max(due);
+        if sending == Sending::FromList && packet.options().is_some() {
+            return self.serve_listing_client_with_options(due, packet, passed);
+        }
         let mut hosts = hosts!(self, due, None);
         let outcome = hosts.arrive(class, flow, generation, packet, Reached { end, passed, sending });
+        if outcome != Served::default() {
+            self.conclude(slot, outcome);
+        }
+    }
+
+    /// Handles the arrival of a segment with options, at `due`, at a sending host that keeps a list of its
+    /// segments.
+    #[inline(never)]
+    fn serve_listing_client_with_options(&mut self, due: Instant, packet: &SimPacket, passed: u8) {
+        let FlowId { slot, class, .. } = packet.flow();
+        let (generation, flow) = self.in_transit.flows.tenant(slot);
+        let class = &mut self.classes[usize::from(class)];
+        let mut hosts = hosts!(self, due, None);
+        hosts.count_arrival(flow, packet, passed);
+        let (Some(segment), Some(place)) = (packet.segment(), packet.options()) else {
+            unreachable!("only segments have options")
+        };
+        let options = hosts.options.take(place);
+        let (segment, marked) = (options.complete(segment), packet.ecn() == Ecn::Ce);
+        let endpoint = flow.connection().endpoint(End::Client);
+        endpoint.on_segment_with_sack(due, &segment, &options.sack, marked, class.profile());
+        let at = FlowRef { slot, generation };
+        let outcome = hosts.serve(class, flow, at, End::Client, None, Sending::FromList);
         if outcome != Served::default() {
             self.conclude(slot, outcome);
         }
@@ -341,9 +367,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         packet: &SimPacket,
         Reached { end, passed, sending }: Reached,
     ) -> Served {
-        self.fates.delivered.count(packet.wire_len());
-        self.fates.packet_hops += u64::from(passed);
-        flow.in_flight -= 1;
+        self.count_arrival(flow, packet, passed);
         let Some(segment) = packet.segment() else {
             let datagrams = flow.datagrams();
             datagrams.delivered_bytes += packet.wire_len();
@@ -353,11 +377,15 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         let (at, marked) = (FlowRef { slot: packet.flow().slot, generation }, packet.ecn() == Ecn::Ce);
         match packet.options() {
             None => self.serve(class, flow, at, end, Some((segment, marked)), sending),
-            Some(place) if sending == Sending::FromList => {
-                self.reborrow().serve_listing_with_options(class, flow, at, end, (segment, marked), place)
-            }
             Some(place) => self.reborrow().serve_with_options(class, flow, at, end, (segment, marked), place),
         }
+    }
+
+    #[inline(always)]
+    fn count_arrival(&mut self, flow: &mut Flow, packet: &SimPacket, passed: u8) {
+        self.fates.delivered.count(packet.wire_len());
+        self.fates.packet_hops += u64::from(passed);
+        flow.in_flight -= 1;
     }
 
     /// Returns a copy to be passed by value to a function that is not inlined, so that the fields of
@@ -405,29 +433,6 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         };
         let served = self.serve(class, flow, at, end, None, Sending::MayWait);
         Served { answered, ..served }
-    }
-
-    /// Does the same for a host that lists its segments.
-    #[inline(never)]
-    fn serve_listing_with_options(
-        mut self,
-        class: &mut Class,
-        flow: &mut Flow,
-        at: FlowRef,
-        end: End,
-        (segment, marked): (Segment, bool),
-        place: u32,
-    ) -> Served {
-        let options = self.options.take(place);
-        let segment = options.complete(segment);
-        flow.connection().endpoint(end).on_segment_with_sack(
-            self.now,
-            &segment,
-            &options.sack,
-            marked,
-            class.profile(),
-        );
-        self.serve(class, flow, at, end, None, Sending::FromList)
     }
 
     /// Passes an arrival (a segment, and whether it was marked) to an endpoint, sends what the

@@ -1,6 +1,6 @@
 //! CUBIC (RFC 9438).
 
-use aqmlab_units::Instant;
+use aqmlab_units::{Instant, Span};
 
 use super::window::{self, Ack, Control, Cut, Sign, Window};
 use crate::profile::{Increase, Profile};
@@ -43,6 +43,34 @@ impl Stage {
         Stage { epoch: now, k, w_max, w_est: cwnd, heard: now }
     }
 
+    /// Sections 4.2 to 4.5; `prior` is cwnd_prior.
+    #[inline(always)]
+    fn acked(&mut self, prior: f64, window: &mut Window, ack: &Ack, profile: &Profile) {
+        if ack.leaves_room(window, profile) {
+            self.skip(ack.now);
+            return;
+        }
+        let cwnd = window.cwnd();
+        self.heard = ack.now;
+        let t = seconds(ack.now - self.epoch);
+        let segments = ack.segments(profile);
+        let alpha = if self.w_est >= prior { 1.0 } else { profile.cubic_alpha };
+        self.w_est += alpha * segments / cwnd; // equation 4
+        if profile.cubic_reno_friendly && self.w_cubic(t, profile) < self.w_est {
+            // DEVIATES from 4.3, which sets cwnd to W_est: because cwnd follows W_cubic one round trip ahead,
+            // it may already be above W_est, and is then left as it is.
+            window.open((self.w_est - cwnd).max(0.0));
+            return;
+        }
+        let rtt = ack.srtt.map_or(0.0, seconds);
+        let target = self.w_cubic(t + rtt, profile).max(cwnd).min(1.5 * cwnd);
+        let acks = match profile.increase {
+            Increase::PerAck => 1.0, // 4.4, 4.5: "for each received new ACK"
+            Increase::ByteCounting => segments.min(cwnd),
+        };
+        window.open(acks * (target - cwnd) / cwnd);
+    }
+
     /// Equation 1.
     fn w_cubic(&self, t: f64, profile: &Profile) -> f64 {
         let from_k = t - self.k;
@@ -57,18 +85,28 @@ impl Stage {
     }
 }
 
+/// Returns a time within a run in seconds. Such times are far below 2^63 ns, and signed numbers are
+/// converted in one instruction.
+fn seconds(span: Span) -> f64 {
+    span.as_ns() as i64 as f64 / Span::s(1).as_ns() as f64
+}
+
 impl Cubic {
+    /// Processes new data acknowledged in congestion avoidance, as [`Control::avoid`] does. Returns
+    /// false, and does nothing, if this acknowledgment begins a stage.
+    #[inline(always)]
+    pub(super) fn goes_on(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) -> bool {
+        let Some(stage) = &mut self.stage else { return false };
+        stage.acked(self.prior, window, ack, profile);
+        true
+    }
+
     /// Records that sending restarts at `now` after a pause with nothing outstanding.
     pub(super) fn resumed(&mut self, now: Instant) {
         if let Some(stage) = &mut self.stage {
             stage.skip(now);
         }
     }
-}
-
-/// Returns the alpha with which AIMD(alpha, beta) has the same mean window as Reno (4.3).
-fn alpha(profile: &Profile) -> f64 {
-    3.0 * (1.0 - profile.cubic_beta) / (1.0 + profile.cubic_beta)
 }
 
 impl Control for Cubic {
@@ -81,8 +119,6 @@ impl Control for Cubic {
         }
     }
 
-    /// Sections 4.2 to 4.5.
-    #[inline(always)]
     fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         let cwnd = window.cwnd();
         let w_max = self.w_max;
@@ -90,28 +126,7 @@ impl Control for Cubic {
         if self.prior == 0.0 {
             self.prior = cwnd; // 4.10: slow start ended without a loss
         }
-        if ack.leaves_room(window, profile) {
-            stage.skip(ack.now);
-            return;
-        }
-        stage.heard = ack.now;
-        let t = (ack.now - stage.epoch).as_secs_f64();
-        let segments = ack.segments(profile);
-        let alpha = if stage.w_est >= self.prior { 1.0 } else { alpha(profile) };
-        stage.w_est += alpha * segments / cwnd; // equation 4
-        if profile.cubic_reno_friendly && stage.w_cubic(t, profile) < stage.w_est {
-            // DEVIATES from 4.3, which sets cwnd to W_est: because cwnd follows W_cubic one round trip ahead,
-            // it may already be above W_est, and is then left as it is.
-            window.open((stage.w_est - cwnd).max(0.0));
-            return;
-        }
-        let rtt = ack.srtt.map_or(0.0, |srtt| srtt.as_secs_f64());
-        let target = stage.w_cubic(t + rtt, profile).clamp(cwnd, 1.5 * cwnd);
-        let acks = match profile.increase {
-            Increase::PerAck => 1.0, // 4.4, 4.5: "for each received new ACK"
-            Increase::ByteCounting => segments.min(cwnd),
-        };
-        window.open(acks * (target - cwnd) / cwnd);
+        stage.acked(self.prior, window, ack, profile);
     }
 
     /// Sections 4.6 to 4.8.

@@ -81,15 +81,6 @@ impl Remembered {
         };
         Box::new(Remembered { now, before: now, exit })
     }
-
-    #[inline(never)]
-    fn start_slowly(&mut self, window: &mut Window, ack: Ack, profile: &Profile) {
-        let before = window.cwnd();
-        self.now.control().slow_start(window, &ack, profile);
-        if let Some(Exit::PlusPlus(exit)) = &self.exit {
-            window.slow_growth(before, exit.share());
-        }
-    }
 }
 
 impl Memory {
@@ -104,6 +95,16 @@ impl Memory {
             Some(Kept::Cubic(cubic)) => cubic.resumed(now),
             Some(Kept::Counted(cubic)) => cubic.resumed(now, left),
             Some(Kept::Reno(_) | Kept::Dctcp(_)) | None => {}
+        }
+    }
+
+    /// Processes new data acknowledged in the stage of CUBIC's congestion avoidance in progress.
+    /// Returns false, and does nothing, if there is no such stage, or the window is in slow start.
+    #[inline(always)]
+    pub(crate) fn goes_on(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) -> bool {
+        match self.0.as_deref_mut().map(|memory| &mut memory.now) {
+            Some(Kept::Cubic(cubic)) if !window.is_below_ssthresh() => cubic.goes_on(window, ack, profile),
+            _ => false,
         }
     }
 
@@ -181,20 +182,16 @@ impl Control for Remembered {
         }
     }
 
-    #[inline(always)]
     fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
-        self.start_slowly(window, *ack, profile);
+        let before = window.cwnd();
+        self.now.control().slow_start(window, ack, profile);
+        if let Some(Exit::PlusPlus(exit)) = &self.exit {
+            window.slow_growth(before, exit.share());
+        }
     }
 
-    /// Calls that are not inlined get a copy of the acknowledgment, so that the original can stay
-    /// in registers where CUBIC is inlined.
-    #[inline(always)]
     fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
-        match &mut self.now {
-            Kept::Cubic(cubic) => cubic.avoid(window, ack, profile),
-            Kept::Counted(cubic) => cubic.avoid(window, &{ *ack }, profile),
-            other => other.control().avoid(window, &{ *ack }, profile),
-        }
+        self.now.control().avoid(window, ack, profile);
     }
 
     fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut {

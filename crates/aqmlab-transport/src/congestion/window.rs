@@ -178,6 +178,12 @@ impl Window {
         self.cwnd = if syn_lost { 1.0 } else { profile.initial_window };
     }
 
+    /// Returns whether the window is in slow start.
+    #[inline]
+    pub(super) fn is_below_ssthresh(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
     /// Processes an acknowledgment.
     pub(crate) fn heard(&mut self, mut algorithm: impl Control, heard: &Heard, profile: &Profile) {
         algorithm.heard(self, heard, profile);
@@ -186,7 +192,7 @@ impl Window {
     /// Processes new data acknowledged outside fast recovery.
     #[inline(always)]
     pub(crate) fn acked(&mut self, mut algorithm: impl Control, ack: &Ack, profile: &Profile) {
-        if self.cwnd < self.ssthresh {
+        if self.is_below_ssthresh() {
             algorithm.slow_start(self, ack, profile);
         } else {
             algorithm.avoid(self, ack, profile);

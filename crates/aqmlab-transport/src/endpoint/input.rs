@@ -414,6 +414,17 @@ impl Endpoint {
     #[inline(never)] // keeps the code path of Reno short
     fn open_window_from_memory(&mut self, now: Instant, bytes: u32, profile: &Profile) {
         let ack = self.ack(now, bytes);
+        let Endpoint { window, troubles, .. } = self;
+        let control = troubles.get_mut().map(|trouble| &mut trouble.control);
+        if !control.is_some_and(|control| control.goes_on(window, &ack, profile)) {
+            self.open_window_seldom(now, bytes, profile);
+        }
+    }
+
+    /// The same if the control has just begun, or is in slow start, or is seldom used.
+    #[inline(never)]
+    fn open_window_seldom(&mut self, now: Instant, bytes: u32, profile: &Profile) {
+        let ack = self.ack(now, bytes);
         self.window.acked(Algorithm::kept(profile, self.troubles.control()), &ack, profile);
     }
 

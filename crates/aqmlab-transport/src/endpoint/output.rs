@@ -309,6 +309,31 @@ impl Endpoint {
         segment
     }
 
+    /// Does the same as [`Endpoint::new_data`] for a full segment behind all data sent so far, while data
+    /// is outstanding. Returns `None`, and changes nothing, if the next segment is not of this kind,
+    /// or may be the last, or does not fit.
+    #[inline(always)]
+    pub(super) fn new_full_data(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+        let (from, end) = (self.next(), self.flight + profile.mss);
+        let full = from + u64::from(profile.mss) < self.stream_end && self.flight == self.unacked;
+        if !full || u64::from(end) > self.reach(profile) || !self.rto.is_running() {
+            return None;
+        }
+        self.rto.time_segment(now, self.una + u64::from(end));
+        (self.flight, self.unacked) = (end, end);
+        if profile.idle_restart != IdleRestart::Ns2 {
+            self.last_activity = now;
+        }
+        let mut segment = self.control(Flags::ACK, from, profile);
+        self.tally.data_segments += 1;
+        segment.len = profile.mss;
+        segment.ect = self.ecn.ect(false, false, profile);
+        if self.ecn.has_news() {
+            segment.flags = segment.flags.with_if(Flags::CWR, self.ecn.take_cwr(false, profile));
+        }
+        Some(segment)
+    }
+
     /// Builds and records the segment that begins `ahead` sequence numbers after `una`, with at most `most`
     /// bytes of the stream. Also returns the distance from `una` to the segment's end.
     #[inline(always)] // compiled once for new data, and once for rare cases

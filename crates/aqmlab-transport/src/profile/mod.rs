@@ -139,6 +139,8 @@ pub struct Profile {
     pub(crate) hears: bool,
     /// Whether each change of CE is acknowledged at once (RFC 8257, 3.2).
     pub(crate) exact_echo: bool,
+    /// The alpha with which AIMD(alpha, `cubic_beta`) has the same mean window as Reno (RFC 9438, 4.3).
+    pub(crate) cubic_alpha: f64,
     /// The minimum time by which a timeout exceeds the round-trip time.
     pub(crate) least_variance: Span,
 }
@@ -281,6 +283,7 @@ impl Profile {
             more_than_reno: Bits::none(),
             hears: false,
             exact_echo: false,
+            cubic_alpha: 0.0,
             least_variance: Span::ZERO,
         };
         profile.check()?;
@@ -306,6 +309,7 @@ impl Profile {
             ack_at: if ack_rules { NO_LIMIT } else { self.ack_every },
             ack_rules,
             exact_echo,
+            cubic_alpha: 3.0 * (1.0 - self.cubic_beta) / (1.0 + self.cubic_beta),
             more_than_reno,
             hears: remembers && (exact_echo || exits || self.cubic_growth == CubicGrowth::Linux),
             least_variance: match self.rtt_arithmetic {

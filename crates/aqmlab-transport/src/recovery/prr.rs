@@ -35,7 +35,7 @@ impl Prr {
     }
 
     /// Returns the window after an acknowledgment.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn window(&mut self, ack: Delivery, ssthresh: u32) -> u32 {
         self.delivered += ack.segments;
         let count = if ack.in_flight > ssthresh {

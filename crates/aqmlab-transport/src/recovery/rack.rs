@@ -55,9 +55,15 @@ impl Rack {
 
     /// Returns whether the most recently sent segment that has arrived was sent after the segment that left
     /// at `left` and ends at `end` (RACK_sent_after in RFC 8985, section 5.1).
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_after(&self, left: Instant, end: u64) -> bool {
-        (left, end) < (self.at, self.end)
+        if left == self.at { self.ends_after(end) } else { left < self.at }
+    }
+
+    #[cold]
+    #[inline(never)] // a branch, which is hardly ever taken, instead of two comparisons
+    fn ends_after(&self, end: u64) -> bool {
+        end < self.end
     }
 
     /// Notes the arrival of consecutive segments, from `first` to `last`, which left in this order and were
@@ -71,7 +77,7 @@ impl Rack {
         rtt
     }
 
-    #[inline]
+    #[inline(always)]
     fn arrived_last(&mut self, segment: &Sent, rtt: Span) {
         self.highest = self.highest.max(segment.end);
         self.rtt = rtt;

@@ -86,10 +86,13 @@ impl Endpoint {
     ) -> Option<Segment> {
         let usable = self.window.usable(0, profile);
         let in_flight = u64::from(self.tracking().segments.outstanding());
-        if in_flight >= usable || !self.has_data() || !self.fits(self.reach(profile), profile) {
+        if in_flight >= usable {
             return None;
         }
-        let segment = self.new_data(now, profile);
+        let segment = match self.new_full_data(now, profile) {
+            Some(segment) => segment,
+            None => self.transmit_any_new(now, profile)?,
+        };
         let (end, by_sack) = (self.sent(), self.uses_sack());
         let Endpoint { rto, troubles, .. } = self;
         let tracking = troubles.tracking_mut().expect("made with the connection");
@@ -99,6 +102,19 @@ impl Endpoint {
         }
         self.burst = if in_flight + 1 < usable { self.burst - 1 } else { 0 }; // as above
         Some(segment)
+    }
+
+    /// Returns new data of any size, if the receive window and Nagle's rule permit it.
+    #[cold]
+    fn transmit_any_new(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+        let leaves = self.has_data() && self.fits(self.reach(profile), profile);
+        leaves.then(|| self.new_data_apart(now, profile))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn new_data_apart(&mut self, now: Instant, profile: &Profile) -> Segment {
+        self.new_data(now, profile)
     }
 
     /// Returns whether [`Endpoint::transmit_by_segments`] would return a segment, unless the limit on
@@ -114,7 +130,10 @@ impl Endpoint {
     /// Returns new data, and the number of segments in flight including this data.
     #[inline(always)]
     fn transmit_new(&mut self, now: Instant, profile: &Profile) -> (Segment, u32) {
-        let segment = self.new_data(now, profile);
+        let segment = match self.new_full_data(now, profile) {
+            Some(segment) => segment,
+            None => self.new_data_apart(now, profile),
+        };
         let end = self.sent();
         let tracking = self.tracking_mut();
         tracking.sent_new(now, segment.len, end, profile);
@@ -161,7 +180,7 @@ impl Endpoint {
         let segment = match last.filter(|_| !new) {
             Some(place) => self.transmit_again(now, place, profile),
             None => {
-                let segment = self.new_data(now, profile);
+                let segment = self.new_data_apart(now, profile);
                 let end = self.sent();
                 self.tracking_mut().sent_new(now, segment.len, end, profile);
                 segment
