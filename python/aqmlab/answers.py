@@ -289,7 +289,7 @@ class Answer(Framed):
         return grid
 
     def footnote(self) -> str:
-        """Describe in words the subject of the figures, the seeds, and the missing values."""
+        """Say in words what the numbers refer to, which seeds there are, and what is missing."""
         seeds = self.results.finished_seeds
         one_case = not self.results.axes
         asked = self.by_class or one_case or self.asked_queue is not None or self.class_name != EVERY_CLASS

@@ -421,7 +421,7 @@ class Results:
         return bottleneck(self.measured())
 
     def sound(self) -> Results:
-        """The same results, but with unreadable runs treated as missing for a reason that names the file."""
+        """The same results, but unreadable runs count as missing; the reason given names the file."""
         broken: dict[Path, str] = {}
         for i in range(0, len(self._distinct), RUNS_READ_TOGETHER):
             together = self._distinct[i : i + RUNS_READ_TOGETHER]

@@ -1,8 +1,8 @@
 """Work that ends promptly on request.
 
 Python handles a signal only in the main thread, between two of its steps. Another thread receives a request
-to end through a :class:`Stop`, which it checks regularly (:func:`look`). A query, which may take long, is
-interrupted in either case (:func:`answered`).
+to end through a :class:`Stop`, which it checks regularly (:func:`look`). A query, which may take a long
+time, is interrupted in either case (:func:`answered`).
 """
 
 from __future__ import annotations

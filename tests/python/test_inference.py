@@ -399,7 +399,8 @@ def test_the_budget_ends_the_search_and_a_repetition_ends_at_the_same_place(tmp_
 
 
 def test_findings_are_so_or_not_in_each_seed(tmp_path, monkeypatch):
-    # Utilisation has the same fake value as goodput: 290 % and 2.89 Mbit/s.
+    # All metrics of a cell get the same fake value: for `other`, 2.89e6 (its goodput in bit/s); for the other
+    # arms, 289 (their utilisation in %).
     FakeRuns(monkeypatch, lambda reading, arm: surface(reading, arm) / (1 if arm == "other" else 1e4))
     head, _, _ = PAPER.partition("[infer]")
     spec = '[infer]\nfit = { findings = ["F2"] }\ntest = { findings = ["F1"] }\nseeds = 2\n'

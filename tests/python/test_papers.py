@@ -177,7 +177,7 @@ def test_of_many_comparisons_a_few_are_shown_and_all_can_be_seen(toy, tmp_path):
     assert len(comparisons(decided)) == 12
     few = evidence(decided)
     assert len(few) == 5
-    # Six cells: the two bounds of each are worded alike.
+    # Six cells: the two bounds on each value yield the same text.
     assert few[-1] == "and 2 more"
     page = as_html(replace(toy, findings=(decided,)), tmp_path, MADE)
     assert "<details><summary>all 12 comparisons</summary>" in page
@@ -192,13 +192,19 @@ def test_what_is_undecided_says_why_first(toy):
 
 
 RED, TAIL = "drop_percent{arm=RED, limit=8p}", "drop_percent{arm=DropTail, limit=40p}"
+TAIL_8 = "drop_percent{arm=DropTail, limit=8p}"
 IN_WORDS = {
     f"{RED} > 0": "arm RED, limit 8p: drops: ",
     f"{RED} / drop_percent{{arm=RED, limit=40p}} > 0": "arm RED: drops: limit 8p / limit 40p = ",
     f"{RED} - 2 * drop_percent{{arm=DropTail, limit=8p}} < 90 %": "limit 8p: drops: RED − 2 × DropTail = ",
     f"{RED} / utilisation_percent{{arm=RED, limit=8p}} > 0": "arm RED, limit 8p: drops / utilisation = ",
     f"max({RED}, {TAIL}) >= 0": "drops: the larger of RED, limit 8p and DropTail, limit 40p = ",
-    f"abs(mean({RED} - {TAIL})) >= 0": "drops: |mean of RED, limit 8p − DropTail, limit 40p| = ",
+    f"abs(mean({RED} - {TAIL})) >= 0": "drops: |mean of (RED, limit 8p − DropTail, limit 40p)| = ",
+    f"mean({RED} - {TAIL_8}) / 3 < 90 %": "limit 8p: drops: (mean of (RED − DropTail)) / 3 = ",
+    f"2 * mean({RED}) - mean({TAIL_8}) < 90 %": "limit 8p: drops: 2 × (mean of RED) − (mean of DropTail) = ",
+    f"mean({RED} + 2 * {TAIL_8}) > 0": "limit 8p: drops: mean of (RED + 2 × DropTail) = ",
+    f"max({RED} / 2, {TAIL_8}) >= 0": "limit 8p: drops: the larger of (RED / 2) and DropTail = ",
+    f"abs({RED} - {TAIL_8}) / 2 < 90 %": "limit 8p: drops: |RED − DropTail| / 2 = ",
     "mean(drop_percent{arm=RED} over limit) > 0": "arm RED: mean(drop_percent{arm=RED} over limit) = ",
 }
 

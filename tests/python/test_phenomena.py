@@ -1,4 +1,4 @@
-"""Lockout, synchronisation, bias against RTTs: metrics compared with answers computed by hand."""
+"""Lockout, synchronisation, bias against long RTTs: metrics compared with answers computed by hand."""
 
 from __future__ import annotations
 

@@ -207,8 +207,9 @@ fn lateness(observed: &Observed, time_scales: &TimeScales) -> Check {
     }
 }
 
-/// Checks how late the generator was. The limit is the same as for the router's silence, because a source's
-/// actions are either seconds apart or so frequent that their lateness averages out.
+/// Checks how late the generator was. The limit for the router's silence suffices here too: a source's actions
+/// are either seconds apart, so that such a delay is negligible, or so frequent that their lateness averages
+/// out.
 fn traffic(observed: &Observed) -> Option<Check> {
     let p99 = observed.traffic_lateness_p99?;
     let passed = p99 < LONGEST_SILENCE;

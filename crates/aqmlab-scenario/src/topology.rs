@@ -139,8 +139,8 @@ impl Pass<'_, '_> {
         let mut others = vec!["kind"];
         for entry in section.table.entries.iter().filter(|e| number(&e.key).is_some()) {
             others.push(&entry.key);
-            // If `hops` itself is wrong, it is unknown which hops exist, so their tables are not reported as
-            // well.
+            // If `hops` itself is wrong, it is unknown which hops exist, so no hop's table is reported as
+            // nonexistent.
             let there = number(&entry.key).is_some_and(|n| n >= 1 && hops.is_none_or(|most| n <= most));
             if let (Some(hops), false) = (hops, there) {
                 let message =

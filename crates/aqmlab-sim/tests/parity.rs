@@ -48,7 +48,7 @@ fn scenario(kind: &str) -> Plan {
     ))
 }
 
-/// No other observer needs to be notified.
+/// An observer that ignores all events, because the tapped discipline records them itself.
 struct Silent;
 impl<P> Observer<P> for Silent {
     fn dropped(&mut self, _: Instant, _: P, _: Cause) {}

@@ -13,7 +13,7 @@ use support::{integers, plan, record};
 
 const SEED: u64 = 11;
 
-/// A path with losses and delays, so that exchanges take long and some never end.
+/// A path with losses and delays, so that exchanges are slow and some never end.
 fn scenario(traffic: &str) -> String {
     format!(
         r#"

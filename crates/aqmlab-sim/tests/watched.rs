@@ -210,7 +210,7 @@ fn a_trace_does_not_depend_on_what_else_is_recorded() {
     assert_eq!(table(&ecn, "trace").rows(), rows);
 }
 
-/// A sample of a flow equals the last row of its trace.
+/// A sample of a flow equals the latest row of that flow's trace at that instant.
 #[test]
 fn the_trace_is_what_samples_show() {
     let recording = record(&scenario(ALL), 3);

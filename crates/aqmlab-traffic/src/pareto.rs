@@ -25,7 +25,7 @@ impl Pareto {
         assert!(shape > 1.0, "the mean of a Pareto distribution is finite only for shapes above 1");
         let least = (shape - 1.0) / shape;
         let beyond = bound.map_or(0.0, |bound| {
-            assert!(bound > least, "the bound lies above the smallest value");
+            assert!(bound > least, "the bound must lie above the smallest value");
             libm::pow(least / bound, shape)
         });
         Pareto { shape, least, beyond }

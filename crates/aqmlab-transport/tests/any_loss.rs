@@ -23,7 +23,7 @@ fn any_profile(draw: &mut Stream) -> Profile {
     let name = profiles()[draw.below(profiles().len() as u64) as usize].name;
     let mut settings = profile_settings(name).expect("listed");
     for param in PARAMS {
-        // The bounds of the timer are left as they are, so that virtual time also stays bounded.
+        // The bounds on the timer are left as they are, so that virtual time also stays bounded.
         match param.kind {
             Kind::Choice(words) | Kind::Open(words) if draw.hit(0.3) => {
                 let word = words[draw.below(words.len() as u64) as usize];

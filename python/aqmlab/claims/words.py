@@ -118,22 +118,35 @@ class _Wording:
             return where
         return f"{_quantity(node)} of {where}" if where else _quantity(node)
 
-    def _operand(self, part: Expression, at: Mapping[str, str], of: Arithmetic | None = None) -> str:
+    def _operand(
+        self, part: Expression | Condition, at: Mapping[str, str], of: Arithmetic | None = None
+    ) -> str:
         text = self.text(part, at)
         binds_tighter = of is not None and not of.product and isinstance(part, Arithmetic) and part.product
-        return f"({text})" if isinstance(part, Arithmetic) and not binds_tighter else text
+        open_ended = isinstance(part, Arithmetic) and not binds_tighter
+        return f"({text})" if open_ended or _is_phrase(part) else text
 
     def _call(self, node: Call, at: Mapping[str, str]) -> str:
-        if node.over or any(isinstance(part, Condition) for part in node.arguments):
-            return str(node)
-        parts = [self.text(part, at) for part in node.arguments]
         if node.function == "abs":
-            return f"|{parts[0]}|"
+            return f"|{self.text(node.arguments[0], at)}|"
+        if not _is_phrase(node):
+            return str(node)
+        parts = [self._operand(part, at) for part in node.arguments]
         if node.function in {"max", "min"}:
             ending = "er" if len(parts) == 2 else "est"
             return f"the {'larg' if node.function == 'max' else 'small'}{ending} of {listed(parts)}"
         phrase = _PHRASES.get(node.function, f"{node.function.replace('_', ' ')} of {{both}}")
         return phrase.format(one=parts[0], last=parts[-1], both=listed(parts))
+
+
+def _is_phrase(node: Expression | Condition) -> bool:
+    """Whether an expression is worded as a phrase without an end of its own: ``mean of RED``."""
+    return (
+        isinstance(node, Call)
+        and node.function != "abs"
+        and not node.over
+        and not any(isinstance(part, Condition) for part in node.arguments)
+    )
 
 
 def _measured(node: Node) -> Iterator[MetricOf]:

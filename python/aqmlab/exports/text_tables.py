@@ -26,7 +26,7 @@ _LATEX = {
 
 
 def answer_text(results: Results, to: str, metrics: Sequence[str] | None, queue: str | None) -> str:
-    """Return the answer's table with its title and the subject of its figures.
+    """Return the answer's table with its title and a footnote that says what the numbers refer to.
 
     Raises
     ------

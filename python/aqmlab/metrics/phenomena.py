@@ -118,7 +118,7 @@ def window_correlation(run: Measured, _queue: str, class_name: str, window: Wind
 
 @metric(
     "rtt_bias_exponent",
-    label="bias against RTT",
+    label="bias against long RTTs",
     unit="",
     definition="the exponent a in goodput = c / RTT^a, fitted by least squares to the logarithms over the"
     " long-lived responsive flows, where RTT excludes queueing; 0 means no bias, 1 means equal windows; not"

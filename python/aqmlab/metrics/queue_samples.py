@@ -31,7 +31,7 @@ def counted(run: Measured, queue: str, window: Window, *columns: str) -> float |
 
 
 def by_bins(run: Measured, queue: str, window: Window, bin_s: float, *columns: str) -> Floats:
-    """Return the sums of counters in each whole bin of a part of the run, starting at its beginning.
+    """Return the sum of counters in each whole bin of a part of the run; the first bin begins with the part.
 
     Empty if bins are finer than the samples, or if there are no samples.
     """

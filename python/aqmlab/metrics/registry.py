@@ -64,7 +64,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Metric:
-    """A figure that describes a run.
+    """A number that describes a run.
 
     Attributes
     ----------

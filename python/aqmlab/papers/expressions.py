@@ -36,7 +36,7 @@ def of_each_seed(
 
 
 class ExpressionValues:
-    """Expressions of one experiment's results, seed by seed.
+    """Values of expressions over one experiment's results, seed by seed.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ def _folders() -> list[Path]:
     if not found:
         raise UsageError(
             f"there are no papers in `{folder}`: the installed package has none; run in a clone of the"
-            " repository, or name its folder `papers` in AQMLAB_PAPERS"
+            " repository, or set AQMLAB_PAPERS to the path of its folder `papers`"
         )
     return found
 

@@ -65,12 +65,12 @@ class LiveRuns:
 
 
 def live_part(paper: Paper, others: Callable[[], Sequence[Paper]]) -> Paper:
-    """Return the paper with its live experiments.
+    """Return the part of the paper that consists of its live experiments.
 
     Raises
     ------
     UsageError
-        If the paper has none; the message lists the papers that have some.
+        If the paper has no live experiments; the message lists the papers that have some.
     """
     if paper.live is not None:
         return paper.live

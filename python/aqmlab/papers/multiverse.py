@@ -65,7 +65,7 @@ class MultiverseTable:
     universes: tuple[Universe, ...]
 
     def status(self, universe: Universe, place: int) -> str:
-        """Return the verdict of a reading on a finding, or that of the fixed one where it is not affected."""
+        """Return a reading's verdict on a finding, or the fixed reading's if the finding is not affected."""
         scored = universe.findings[place] if universe.findings else None
         if scored is None and not universe.failure:
             scored = self.universes[0].findings[place]

@@ -167,7 +167,7 @@ def evidence(scored: ScoredFinding) -> tuple[str, ...]:
         if each.verdict.reason and (scored.status == "undecided" or not each.parts)
     ]
     parts = foremost([part for each in deciding for part in each.deciding()], scored.status)
-    # Two bounds of one value, such as `x > 0 and x <= 1`, are worded alike.
+    # Two bounds on one value, such as `x > 0 and x <= 1`, yield the same text, which is kept only once.
     measured = list(dict.fromkeys(map(worded, parts)))
     said = [*dict.fromkeys(reasons), *measured[:MOST_SHOWN]]
     more = len(measured) - MOST_SHOWN

@@ -111,7 +111,10 @@ def panel_grid(  # noqa: PLR0913 (keyword arguments)
     metrics: Sequence[str] = (DELAY,),
     more: Sequence[str] = (),
 ) -> PanelGrid:
-    """Return the grid of a view: two axes within each plot, or one plot per label; other axes are fixed.
+    """Return the grid of a view, which shows at most two axes and fixes the others.
+
+    With ``along``, one axis is the horizontal axis of each plot. Another is the vertical axis of each plot
+    (``down``) or has one plot per label.
 
     ``more`` are metrics that are needed but have no plot of their own.
 

@@ -105,7 +105,7 @@ def time_sequence(results: Results, view: View, _queue: str) -> Figure:
 
 
 def _recorded_s(flows: Iterable[Sequence[Journey]]) -> tuple[float, float]:
-    """Return the time from the first packet of these flows to the arrival of the last one, in seconds."""
+    """Return the times [s] of the first and last events (sent, arrived, lost) of these flows' packets."""
     times = [
         at
         for packets in flows

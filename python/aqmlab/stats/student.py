@@ -50,12 +50,12 @@ def quantile(confidence: float, degrees: float) -> float:
     Parameters
     ----------
     confidence
-        From 0 to below 1.
+        At least 0 and below 1.
     degrees
         Degrees of freedom, at least 1.
     """
     if not 0.0 <= confidence < 1.0:
-        raise ValueError(f"a confidence of {confidence:g} is not from 0 to below 1")
+        raise ValueError(f"a confidence must be at least 0 and below 1, not {confidence:g}")
     if degrees != int(degrees):
         from scipy.special import stdtrit
 

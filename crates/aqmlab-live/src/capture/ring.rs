@@ -18,7 +18,7 @@ const NOT_DROPPED: u8 = u8::MAX;
 /// Number of packets of each port that did not fit.
 pub type Missed = Arc<[AtomicU64]>;
 
-/// The data plane's end of the ring.
+/// The producing end of the ring, used by the data plane.
 pub struct Sender {
     ring: Producer<u8>,
     snap: usize,
@@ -27,7 +27,7 @@ pub struct Sender {
     missed: Missed,
 }
 
-/// The writer's end of the ring.
+/// The consuming end of the ring, used by the thread that writes the capture file.
 pub struct Receiver {
     ring: Consumer<u8>,
     /// The bytes of the packet that was taken out last.

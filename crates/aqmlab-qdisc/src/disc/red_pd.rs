@@ -233,7 +233,7 @@ static RED_PD: &[Param] = &[
         default: Default::Integer(50),
         aliases: &[ns2("MaxDropList_")],
         source: SCRIPTS,
-        help: "flows per list: those with the most dropped bytes",
+        help: "largest number of flows per list; a list has the flows with the most dropped bytes",
     },
     interval(
         "min_interval",

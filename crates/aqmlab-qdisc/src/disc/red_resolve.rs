@@ -211,7 +211,7 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// Resolves the lower bound of Adaptive RED's max_p: ns-2.35 takes min(0.01, 80 000 / rate).
+    /// Resolves the lower bound on Adaptive RED's max_p: ns-2.35 takes min(0.01, 80 000 / rate).
     fn bottom(&mut self) -> Result<(), ParamError> {
         if !self.all.is_auto("bottom") {
             return Ok(());

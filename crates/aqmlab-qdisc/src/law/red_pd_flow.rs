@@ -13,7 +13,7 @@ pub struct RedPdParams {
     pub lists: usize,
     /// K: number of lists that a flow must be on to be identified.
     pub hits: usize,
-    /// Flows per list: those with the most dropped bytes.
+    /// Largest number of flows per list; a list has the flows with the most dropped bytes.
     pub list_flows: usize,
     /// Shortest interval between identifications.
     pub min_interval: Span,

@@ -46,9 +46,9 @@ const VECTOR_NAMES: Names = Names {
     wanted: WANTED,
 };
 
-/// A year, the limit of every other time in a scenario as well.
+/// A year, which is also the limit for all other times in a scenario.
 const LATEST_S: f64 = 365.0 * 86400.0;
-/// The limit of every other transfer in a scenario as well.
+/// 2^50 bytes, which is also the limit for all other transfers in a scenario.
 const MOST_BYTES: u64 = 1 << 50;
 
 /// A row as parsed.

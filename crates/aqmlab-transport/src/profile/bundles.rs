@@ -216,7 +216,7 @@ static LINUX: &[ProfileValue] = &[
     value("eifel", Flag(true), "measured: a late segment undoes a reduction before DSACK does"),
     value("sack_blocks", Integer(3), "as many as fit next to timestamps"),
     value("fast_retransmit_restarts_timer", Flag(true), "measured: a lost retransmission times out one RTO after it was sent"),
-    value("recovery_exit", Choice("ssthresh"), "tcp_input.c, tcp_end_cwnd_reduction(); only without SACK, and the window follows RFC 6582 until then"),
+    value("recovery_exit", Choice("ssthresh"), "tcp_input.c, tcp_end_cwnd_reduction(); applies only without SACK; until recovery ends, the window follows RFC 6582"),
     value("rtt_arithmetic", Choice("linux"), "measured: timeouts after lost retransmissions"),
     value("min_rto", Time(Span::ms(200)), "TCP_RTO_MIN"),
     value("timer_tick", Time(Span::ms(1)), "CONFIG_HZ of 1000; measured: a timer fires at the tick after its expiry"),

@@ -162,7 +162,7 @@ pub static PARAMS: &[Param] = &[
     param("syn_fallback_rto", time(Span::ms(1), Span::s(60)), Time(Span::s(3)), &[],
         "RFC 6298, 5.7", "timeout for data after the SYN has timed out, until there is a round-trip sample"),
     param("max_rto", time(Span::s(1), Span::s(3600)), Time(Span::s(60)), &[seconds("maxrto_")],
-        "RFC 6298, 2.5 (at least 60 s)", "upper bound of the backed-off timeout"),
+        "RFC 6298, 2.5 (at least 60 s)", "upper bound on the backed-off timeout"),
     param("ack_every", Kind::Integer { min: 1, max: 255 }, Integer(2), &[],
         "RFC 5681, 4.2", "in-order segments per acknowledgment; 1 disables delayed acknowledgments"),
     param("ack_counting", Kind::Choice(words::AckCounting::WORDS), Choice("segments"), &[],
