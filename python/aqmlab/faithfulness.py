@@ -139,9 +139,10 @@ class Faithfulness:
 
     @property
     def wait(self) -> str | None:
-        """``epoll`` or ``hybrid``; also when it was too busy to spin: ``hybrid, 12.5 % without spinning``.
+        """How the router waited: ``epoll`` or ``hybrid``, or ``hybrid, 12.5 % without spinning``.
 
-        In virtual time, where a router does not spin: ``epoll, in virtual time``.
+        The share is that of the measured interval in which the router was too busy to spin. In virtual time,
+        where a router does not spin: ``epoll, in virtual time``.
         """
         without = self.live.get("without_spin_percent")
         waited = self.live.get("wait")

@@ -259,7 +259,7 @@ def test_what_arrives_leaves_or_is_dropped(toy):
     # At most 40 packets of 1500 B are still waiting at the end of the 8 s.
     assert drops.max() > 0.0
     assert abs((arrivals - departures).mean() - 0.012 * drops.mean()) <= 0.012 * 40 / 8
-    # A packet counts when its transmission ends: 100 ms may count one packet more than the link carries.
+    # A packet counts when its transmission ends, so a bin of 100 ms may count one more than the link carries.
     assert departures.max() <= 2.12 < arrivals.max()
 
 

@@ -5,10 +5,9 @@
 //! cargo run --release -p aqmlab-sim --example bench_dumbbell -- flows=100 discipline=red seconds=15
 //! ```
 //!
-//! It reports the work and the processor time of its own run only. The program that starts it
-//! (`benches/run.py`) counts the instructions, and subtracts those of a short run from those of a
-//! long one, so that set-up cancels out. [`Scene`] gives the default of every `KEY=VALUE` that is
-//! left out.
+//! It measures only its own run. The program that starts it (`benches/run.py`) also counts
+//! instructions, and subtracts the figures of a short run from those of a long one, so that set-up
+//! cancels out. [`Scene`] gives the default of every `KEY=VALUE` that is left out.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

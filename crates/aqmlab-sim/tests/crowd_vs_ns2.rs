@@ -266,7 +266,8 @@ impl Crowd {
 
 // ns-2's drop-tail with `limit_ 100` keeps 99 packets waiting in addition to the packet in transmission.
 const DROPTAIL: &str = r#"{ kind = "droptail", limit = "99p" }"#;
-// ns-2 ran with a queue that counts packets. If the queue counted bytes, RED would not spare a queue of one packet.
+// ns-2 ran with a queue that counts packets. If the queue counted bytes, RED would not spare a queue
+// of one packet.
 const RED: &str = r#"{ kind = "red", preset = "ns2", measure = "packets", byte_mode = "off", limit = "200p", min_th = "15p", max_th = "45p", max_p = 0.1, w_q = 0.002, gentle = true, mean_packet = "1040B" }"#;
 // RED marks over the whole gentle range, as with `use_mark_p_ false`; the average does not reach
 // the end of that range.

@@ -201,7 +201,7 @@ class Uncongested:
             yield one.path, one.toml(one.written)
 
     def _with_rates(self, links: Sequence[Link]) -> Iterator[str]:
-        """Name links with their rates; a link and its reverse link are named together if these are equal."""
+        """Name links with their rates, a link and its reverse link together if their rates are equal."""
         back: set[str] = set()
         for i, link in enumerate(links):
             if link.name in back:

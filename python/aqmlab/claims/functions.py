@@ -66,7 +66,7 @@ _ALL = (
         "curves",
         2,
         2,
-        "the share of requests that take longer than the time at which the first of two distribution"
+        "the share of requests or pages that take longer than the time at which the first of two distribution"
         " functions falls behind the second: where the lead of the first, integrated over the logarithm of"
         " time, is largest",
     ),

@@ -51,7 +51,8 @@ def vectors(
         typer.Option(
             "--recording",
             metavar="PATH",
-            help="A run with `requests = { each = true }` that has the times of users' connections.",
+            help="A run of the scenario with `requests = { each = true }`, for the times of users'"
+            " connections.",
         ),
     ] = None,
 ) -> None:

@@ -198,8 +198,8 @@ def _ended(waits: Waits, how: str, better: str, definition: str, sizes: _Sizes) 
     source="ours: the dense triangle in figures 25 and 26 of L. Le, J. Aikat, K. Jeffay, F. D. Smith,"
     " SIGCOMM 2003",
     parameters=(
-        Parameter("low", "bit/s", "a lower limit on the rate; none if not given"),
-        Parameter("high", "bit/s", "an upper limit on the rate; none if not given"),
+        Parameter("low", "bit/s", "an inclusive lower limit on the rate; none if not given"),
+        Parameter("high", "bit/s", "an inclusive upper limit on the rate; none if not given"),
         Parameter(AT_LEAST, "B", "an inclusive lower limit on the size of a response; none if not given"),
         Parameter(BELOW, "B", "an exclusive upper limit on the size of a response; none if not given"),
     ),

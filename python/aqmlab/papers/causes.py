@@ -136,8 +136,8 @@ def causes_markdown(paper: Paper, content: Mapping[str, Any]) -> str:
         f"# Causes: {paper.title}",
         "",
         "Findings that fail or are undecided in the scorecard, scored again with one or a few settings"
-        " changed and all else the same. Such a reading explains a finding that holds under it, but is"
-        " not part of the score. The measurements shown are the comparisons that decide: the clearest failures"
+        " changed and all else the same. Such a reading explains a finding that holds under it, but is not"
+        " part of the score. The measurements shown are the comparisons that decide: the clearest failures"
         " of a finding that fails, or the narrowest successes of one that holds.",
         "",
         f"Written by `aqmlab reproduce {paper.key} --causes`; all are also in `{FILE}`.",

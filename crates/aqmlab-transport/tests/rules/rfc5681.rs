@@ -4,7 +4,7 @@ use aqmlab_params::Value;
 use aqmlab_transport::{ENDLESS, Flags, Role, Segment};
 use aqmlab_units::Span;
 
-use crate::bench::{Bench, MSS, ack_of, iw, ms, numbers, segment};
+use crate::bench::{Bench, MSS, ack_of, iw, ms, numbers, sack, segment};
 
 /// Rules: 5681 3.1 initial window
 #[test]
@@ -252,4 +252,26 @@ fn reno_halves_once_more_for_a_second_loss_in_the_window() {
     assert!((0..2).all(|_| b.ack(4).is_empty()));
     assert_eq!(numbers(&b.ack(4)), [4]);
     assert_eq!((b.endpoint.counters().fast_retransmits, b.endpoint.ssthresh()), (2, 3.0), "six were out");
+}
+
+/// The bytes of 66,100 segments of at most 65,000 bytes exceed 32 bits, but not so the threshold.
+///
+/// Rules: 5681 3.1 eq 4
+#[test]
+fn half_of_very_many_segments_is_no_small_threshold() {
+    use aqmlab_units::{Bytes, text::Size};
+
+    let mss = Value::Size(Size::Bytes(Bytes::new(65_000)));
+    let segments = ("sack_pipe", Value::Choice("segments"));
+    let settings = [("mss", mss), sack(), iw(66_101), segments, ("nagle", Value::Flag(false))];
+    let mut b = Bench::new(Role::Active, &settings);
+    b.connect();
+    b.now = ms(100);
+    b.arrive(Segment { flags: Flags::SYN | Flags::ACK, ..b.syn_ack() });
+    for _ in 0..66_100 {
+        b.endpoint.write(1);
+        b.drain();
+    }
+    b.fire();
+    assert!((b.endpoint.ssthresh() - 33_050.0).abs() < 33.0, "{}", b.endpoint.ssthresh());
 }

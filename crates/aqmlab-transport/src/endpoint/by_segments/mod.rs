@@ -102,7 +102,7 @@ impl Endpoint {
         news.acked = (ack - self.una) as u32;
         news.echo = echo;
         let bytes = if news.acked > 0 { self.advance(ack) } else { 0 };
-        news.opens = if orderly { bytes } else { news.delivered * profile.mss };
+        news.opens = if orderly { bytes } else { news.delivered.saturating_mul(profile.mss) };
         if profile.hears && news.delivered > 0 {
             let (una, sent) = (self.una, self.sent());
             let (segments, rtt) = (news.delivered, news.last_rtt);

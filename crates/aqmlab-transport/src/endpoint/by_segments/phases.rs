@@ -174,7 +174,7 @@ impl Endpoint {
         let tracking = self.tracking_mut();
         tracking.begin(phase, sent, flight);
         tracking.retransmission_due = phase == Phase::Recovery && !profile.prr;
-        let outstanding = Outstanding { flight: flight * profile.mss, inflation: 0 };
+        let outstanding = Outstanding { flight: flight.saturating_mul(profile.mss), inflation: 0 };
         let (window, algorithm) = self.congestion(profile);
         window.lower(algorithm, sign, outstanding, profile);
         if !profile.prr {
@@ -187,7 +187,7 @@ impl Endpoint {
     /// than a loss requires (RFC 8257, 3.5).
     #[cold]
     fn halve_after_mark(&mut self, flight: u32, profile: &Profile) {
-        let outstanding = Outstanding { flight: flight * profile.mss, inflation: 0 };
+        let outstanding = Outstanding { flight: flight.saturating_mul(profile.mss), inflation: 0 };
         let (window, algorithm) = self.congestion(profile);
         window.lower(algorithm, Sign::Loss, outstanding, profile);
     }

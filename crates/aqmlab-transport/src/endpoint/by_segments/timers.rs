@@ -77,7 +77,7 @@ impl Endpoint {
         (tracking.probe_due, tracking.retransmission_due) = (false, false);
         tracking.frto = if profile.frto && (!recovering || again) { Frto::First } else { Frto::Off };
         let in_flight = tracking.segments.in_flight();
-        let outstanding = Outstanding { flight: outstanding * profile.mss, inflation: 0 };
+        let outstanding = Outstanding { flight: outstanding.saturating_mul(profile.mss), inflation: 0 };
         let (window, algorithm) = self.congestion(profile);
         window.timed_out(algorithm, outstanding, again, reduced, profile);
         window.set(in_flight + 1);
