@@ -156,8 +156,7 @@ def simulated_s(paper: Paper) -> dict[str, float]:
 
 
 def minutes(paper: Paper) -> Callable[[Iterable[tuple[str, Question]]], str]:
-    """A function that estimates the minutes of (experiment, question) pairs as a share of the paper's
-    minutes."""
+    """A function that estimates the minutes of (experiment, question) pairs from the paper's minutes."""
     names = {e.file: names_of(paper, e) for e in paper.experiments}
     cell_s = simulated_s(paper)
     whole_s = sum(required_cells(names[file], []).of * cell_s[file] for file in names)
