@@ -132,7 +132,7 @@ def test_an_unknown_name_lists_all_the_nearest_first(aqmlab_cli):
     ended = aqmlab_cli("aqm", "show", "bleu")
     assert ended.returncode == 2
     names = [entry["name"] for entry in aqmlab.aqm_list()]
-    assert "there are `blue`, " in ended.stderr
+    assert "the disciplines are `blue`, " in ended.stderr
     assert all(f"`{name}`" in ended.stderr for name in names)
 
 
