@@ -242,7 +242,7 @@ def test_the_papers_of_the_project_say_what_is_fitted():
         assert "written on 23 November 2026, before the first search" in spec.rule
 
 
-@pytest.mark.parametrize("key", ["miskovic", "blue", "weigle"])
+@pytest.mark.parametrize("key", ["miskovic", "blue", "weigle", "le"])
 def test_the_inferences_of_the_project_are_of_the_papers_as_they_stand(key):
     paper = find_paper(str(ROOT / "papers" / key))
     content = read_inference(paper.path)
