@@ -115,8 +115,8 @@ impl Effective {
         Value::Discipline { kind: self.kind, settings: self.settings }
     }
 
-    /// Returns the effective parameters, for `link`, of the queue inside this discipline that `table`
-    /// describes.
+    /// Returns the effective parameters, for `link`, of an inner queue of this discipline, the one that
+    /// `table` describes.
     pub(crate) fn inner(&self, table: &Settings, link: LinkContext) -> Result<Effective, ParamError> {
         match table.discipline("queue")? {
             Some((kind, settings)) => Ok(Effective { kind, settings: settings.clone(), link }),

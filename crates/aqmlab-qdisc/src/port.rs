@@ -21,7 +21,7 @@ use crate::{Backlog, Cause, Classed, Discipline, LawSamples, Observer, Packet, Q
 /// A real-time host passes the ideal instants that `next_event` returned, not its own late ones.
 ///
 /// Each call takes an [`Observer`], to which the port reports the packets that arrive, leave, are marked or
-/// are dropped. Reports that the observer ignores cost nothing because the calls are dispatched statically.
+/// are dropped. A report that the observer ignores costs nothing because calls are dispatched statically.
 ///
 /// A simulator needs fewer calls if the discipline [settles everything at
 /// enqueue](Qdisc::settles_at_enqueue). After [`Port::look_ahead`], [`Port::arrive_ahead`] returns when the
@@ -161,7 +161,7 @@ impl<P: Classed> Port<P> {
     /// # Panics
     /// If `now` is [`Instant::FAR_FUTURE`], which is never reached.
     pub fn catch_up(&mut self, now: Instant) {
-        assert!(now < Instant::FAR_FUTURE, "the far future never comes");
+        assert!(now < Instant::FAR_FUTURE, "`now` must be before the far future");
         if self.link.looks_ahead {
             each!(&mut self.discipline, queue => self.link.catch_up(queue, now));
             self.link.books.complete();
@@ -417,7 +417,7 @@ impl<P: Classed> Link<P> {
     /// successors.
     #[inline(always)]
     fn catch_up<Q: Qdisc<Stamped<P>>>(&mut self, queue: &mut Q, now: Instant) {
-        debug_assert!(now < Instant::FAR_FUTURE, "the far future never comes");
+        debug_assert!(now < Instant::FAR_FUTURE, "`now` must be before the far future");
         while self.ends <= now {
             let ends = self.ends;
             self.finish(queue, ends);

@@ -108,7 +108,7 @@ pub trait Packet {
 #[repr(u8)]
 #[non_exhaustive]
 pub enum Reason {
-    /// Chosen by the discipline's law: at random by its probability, or by its schedule.
+    /// Chosen by the discipline's law: at random with the law's probability, or by the law's schedule.
     Early,
     /// Chosen with certainty: because the discipline is above its upper threshold (RED: avg beyond `max_th`),
     /// or because the packet's flow exceeds its limit (FRED).

@@ -107,7 +107,8 @@ impl Observer<Stamped<Pkt>> for Drops<'_> {
     fn marked(&mut self, _: Instant, _: &Stamped<Pkt>, _: Cause) {}
 }
 
-/// Replays the arrivals and the instants of departures. `state` is called with the kernel's figures.
+/// Replays the arrivals, and polls the queue at the kernel's departures. `state` is called with the kernel's
+/// figures.
 fn ours(
     events: &[(Instant, Event)],
     queue: &mut Discipline<Stamped<Pkt>>,

@@ -40,8 +40,8 @@ impl Stream {
     /// Creates the `index`-th stream of the family that `path` names, such as one per flow of a
     /// class.
     pub fn indexed(seed: u64, path: impl Display, index: u64) -> Self {
-        // The index is a separate block counter, so no two (path, index) pairs collide by chance
-        // more often than two 64-bit hashes do.
+        // The index is a separate block counter, so two (path, index) pairs are no more likely to collide
+        // than two 64-bit hashes.
         Stream::new(seed, path).member(index)
     }
 

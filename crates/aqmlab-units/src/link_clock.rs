@@ -1,4 +1,4 @@
-//! The time that a link takes for each packet, without drift.
+//! The time that a link takes to send each packet, without cumulative rounding errors.
 
 use crate::{Bytes, Rate, Span};
 

@@ -287,7 +287,7 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         if !self.subject.shaper {
-            let what = format!("dequeue gave nothing while {:?} waits", self.qdisc.backlog());
+            let what = format!("dequeue returned no packet although {:?} waits", self.qdisc.backlog());
             return Err((Item::Replay, what));
         }
         // A shaper: its deadlines must lead to a packet. Time passes as it does for a host.
@@ -306,11 +306,11 @@ impl<'a> Run<'a> {
         match self.qdisc.deadline() {
             None => Err((
                 Item::Liveness,
-                "packets wait, but dequeue gives nothing and there is no deadline".into(),
+                "packets wait, but dequeue returned none and there is no deadline".into(),
             )),
             Some(at) if at <= self.now => Err((
                 Item::Deadline,
-                format!("the deadline {at} is not after the dequeue at {} that gave nothing", self.now),
+                format!("the deadline {at} is not after the dequeue at {} that returned no packet", self.now),
             )),
             Some(at) => Ok(at),
         }

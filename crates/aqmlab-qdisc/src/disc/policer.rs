@@ -99,7 +99,7 @@ words! {
     enum Exceeding { Drop = "drop", Remark = "remark" }
 }
 
-/// Returns the entry of the policer.
+/// Returns the policer's entry in the catalogue.
 pub(crate) const fn policer_info(derive: Derive) -> Info {
     Info {
         name: "policer",

@@ -318,8 +318,7 @@ mod tests {
         assert_eq!(drops(&mut law, 390_000, 390_010), [390_000; 4]);
     }
 
-    /// If a drop leaves the queue empty, the dropping state ends, unless this was the first drop of the
-    /// state.
+    /// If a drop leaves the queue empty, the dropping state ends, unless this was its first drop.
     #[test]
     fn an_empty_queue_ends_the_state_but_not_at_its_first_drop() {
         let mut law = CodelLaw::new(PARAMS);

@@ -74,8 +74,8 @@ impl RemLaw {
         }
     }
 
-    /// Only the first of several periods had arrivals. The average then decays to zero in at most 50 / inw
-    /// steps. All further steps are equal and are made in one go.
+    /// If several periods are due, only the first had arrivals. The average then decays to zero in at most
+    /// 50 / inw steps. All further steps are equal and are made in one go.
     #[cold]
     fn update(&mut self, now: Instant, queued: f64) {
         let mut due = self.sampling.take(now);

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 // DEVIATES from Shreedhar and Varghese if the head of a queue is lost as it leaves, which happens under laws
 // that decide at departures. The packet behind it is sent in its place; the part of that packet's cost that
 // exceeds the credit is deducted in the next round. A queue that does not know the length of its next packet
-// sends while it has credit, and can incur debt in the same way.
+// sends while it has credit, so it can owe part of a packet's cost too.
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
     queues: Vec<Credit>,

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     /// Checks conformance against the arrival curve: no interval that begins at an admitted packet contains
-    /// more than `burst + rate t`, this packet included. Compares the decision on every packet, at loads
+    /// more than `burst + rate t`, this packet included. Compares every decision with the curve, at loads
     /// around the rate.
     #[test]
     fn it_lets_through_what_the_arrival_curve_lets_through_and_nothing_else() {

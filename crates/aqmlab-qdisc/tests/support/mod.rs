@@ -145,7 +145,7 @@ pub fn bytes(n: u64) -> Value {
     Value::Size(Size::Bytes(Bytes::new(n)))
 }
 
-/// Returns a value of the law at `now`.
+/// Returns the law's value `name` at `now`.
 pub fn law_value<P: Packet>(queue: &dyn Qdisc<P>, now: Instant, name: &str) -> f64 {
     let mut samples = LawSamples::new();
     queue.observe(now, &mut samples);
