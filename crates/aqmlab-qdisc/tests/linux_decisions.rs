@@ -261,8 +261,8 @@ struct Arrival {
     size: u64,
     capable: bool,
     fate: Fate,
-    /// The kernel's average: a whole number of bytes, and as many fractional bits as the weight has. Behind
-    /// htb, the average does not decay over idle periods.
+    /// The kernel's average in bytes; it has k fractional bits if the weight is 2^-k. Behind htb, the average
+    /// does not decay over idle periods.
     average: f64,
 }
 

@@ -61,8 +61,8 @@ fn self_configuring_red_stops_at_probability_one() {
     }
 }
 
-/// Floyd et al. 2001: updates are made every 500 ms, not 500 ms after the packet that first finds one
-/// due.
+/// Floyd et al. 2001: updates fall due at multiples of 500 ms, not 500 ms after the packet at which the last
+/// one was made.
 #[test]
 fn updates_of_adaptive_red_keep_their_times_when_nobody_asks() {
     let rule = AimdRule {

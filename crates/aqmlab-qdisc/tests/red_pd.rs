@@ -112,7 +112,7 @@ fn a_tcp_with_a_short_round_trip_is_held_back() {
     assert!(red[0] > 0.6 && pd[0] < 0.3, "RED {red:?}, RED-PD {pd:?}");
 }
 
-/// A constant observer sees the law evolve but changes nothing: neither the fates of packets nor later
+/// Frequent observation shows how the law evolves but changes nothing: neither the fates of packets nor later
 /// observations.
 #[test]
 fn to_observe_changes_nothing() {
@@ -123,8 +123,8 @@ fn to_observe_changes_nothing() {
         let (mut now, mut lost, mut draws) = (Instant::ZERO, Fates::default(), Stream::new(2, "sources"));
         let (mut law, mut seen) = (Vec::new(), Vec::new());
         for number in 0..60_000 {
-            // Load and silence alternate: during a silence, an observer is many identifications ahead of the
-            // next packet.
+            // Load and silence alternate; during a silence, observation makes the law perform many
+            // identifications before the next packet arrives.
             let steps = if number % 20_000 == 19_999 { 1000 } else { 1 };
             for _ in 0..steps {
                 now += Span::ns(draws.below(1_500_000 * steps.min(100)));

@@ -100,7 +100,7 @@ impl Stream {
 
     /// Draws from the exponential distribution with mean 1, by inversion.
     pub fn exponential(&mut self) -> f64 {
-        // 1 - u is in (0, 1]: the logarithm is finite.
+        // 1 - u is in (0, 1], so the logarithm is finite.
         -libm::log(1.0 - self.unit())
     }
 }

@@ -112,7 +112,7 @@ fn any_rate(draws: &mut Stream) -> Rate {
     rates[draws.below(5) as usize]
 }
 
-/// Returns the shortest script found that still `fails`. It leaves out ever smaller parts as long as the rest
+/// Returns the shortest script found that still `fails`, by leaving out ever smaller parts as long as the rest
 /// still fails.
 pub fn shrink(script: &[Operation], fails: impl Fn(&[Operation]) -> bool) -> Vec<Operation> {
     let mut best = script.to_vec();

@@ -112,7 +112,8 @@ fn the_loop(pi: &mut Controller<'_>, designed: bool) -> Result<(), ParamError> {
         };
         let queue = pi.packets("q_ref")? / pi.link.rate.packets_per_s(pi.mean);
         let queue = Span::try_from_secs_f64(queue).unwrap_or(Span::s(3600));
-        let rule = format!("base round-trip time {base} plus {queue}, the time that q_ref takes to leave");
+        let rule =
+            format!("base round-trip time {base} plus {queue}, the time that the link takes to send q_ref");
         pi.derive("rtt", Value::Span((base + queue).max(Span::us(1))), rule);
     }
     Ok(())
@@ -312,7 +313,7 @@ pub(super) static PI: &[Param] = &[
         name: "rtt",
         kind: Kind::Span { min: Span::us(1), max: Span::s(3600) },
         default: Default::Auto(
-            "the base round-trip time of the link's paths plus the time that q_ref takes to leave",
+            "the base round-trip time of the link's paths plus the time that the link takes to send q_ref",
         ),
         aliases: &[],
         source: DESIGN,

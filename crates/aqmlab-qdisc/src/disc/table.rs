@@ -95,7 +95,7 @@ pub(super) const fn names<const N: usize>(presets: &[Preset]) -> [&'static str; 
     names
 }
 
-/// Returns the choice among a discipline's presets; the first is the default.
+/// Returns the parameter `preset`, the choice among a discipline's presets; the first is the default.
 pub(super) const fn preset(words: &'static [&'static str]) -> Param {
     Param {
         name: "preset",

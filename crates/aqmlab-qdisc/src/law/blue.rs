@@ -143,7 +143,7 @@ impl BlueLaw {
     }
 
     // DEVIATES from the ns-3 port: the quotient is exact instead of in whole milliseconds, and an idle period
-    // shorter than freeze_time is not an update, whereas the port records the instant.
+    // shorter than freeze_time does not count as an update; in the port it does.
     fn periods(&mut self, now: Instant, idle: Span) -> bool {
         let periods = if self.hold.is_zero() { 1 } else { idle.div_span(self.hold) };
         if periods > 0 {

@@ -60,7 +60,7 @@ enum After {
     Sent,
     /// It was the first drop of a dropping state.
     FirstDrop,
-    /// It was a later drop of the state, due at this instant.
+    /// It was a later drop of a dropping state, due at this instant.
     Drop(Instant),
 }
 

@@ -72,7 +72,7 @@ impl RoundRobin {
         debug_assert_eq!(
             self.active.front(),
             Some(&(queue as u16)),
-            "only a queue that has its turn can run empty"
+            "only the queue whose turn it is can run empty"
         );
         self.active.pop_front();
     }
