@@ -93,7 +93,7 @@ pub struct ClassBooks<'a> {
     pub initial: Tally,
     /// Arrivals since then, by kind (`kind as usize`).
     pub arrivals: Cow<'a, [Arrivals]>,
-    /// Fates of these and of the initial packets, by kind (`kind as usize`).
+    /// Fates of these arrivals and of the initial packets, by kind (`kind as usize`).
     pub fates: Cow<'a, [Fates]>,
     /// Packets transmitted completely.
     pub departed: Tally,
@@ -390,8 +390,8 @@ impl Books {
         self.inner.iter_mut().for_each(|inner| inner.settle(now));
     }
 
-    /// Returns an inner queue. A user-defined discipline may report the number of a queue that is unknown
-    /// here.
+    /// Returns the books of an inner queue, or `None` if the number is unknown here; a user-defined discipline
+    /// may report any number.
     fn inner_of(&mut self, number: u16) -> Option<&mut InnerBooks> {
         self.inner.get_mut(usize::from(number.checked_sub(1)?))
     }

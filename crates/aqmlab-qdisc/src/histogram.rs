@@ -14,8 +14,8 @@ const OCTAVES: u64 = (u64::BITS - OCTAVE_BITS + 1) as u64;
 /// a count (sojourn times: one per packet) or a time in nanoseconds (backlog: how long it lasted).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Histogram {
-    /// Weights by bin. This vector grows by whole octaves, up to the largest value seen, to at most 58
-    /// octaves.
+    /// Weights by bin. This vector grows by whole octaves, up to that of the largest value seen (58
+    /// octaves at most).
     weights: Vec<u64>,
 }
 

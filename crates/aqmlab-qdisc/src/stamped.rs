@@ -12,7 +12,7 @@ pub trait Classed: Packet {
         0
     }
 
-    /// Returns its role in its connection, if the host keeps track of connections.
+    /// Returns the packet's role in its connection, if the host keeps track of connections.
     fn kind(&self) -> PacketKind {
         PacketKind::Other
     }
@@ -30,7 +30,7 @@ pub trait Classed: Packet {
 /// The packets of a [`crate::Port`] know this because they are [`Stamped`]; a host that calls a discipline
 /// directly must record the arrival time of its packets itself.
 pub trait Arrived: Classed {
-    /// Returns the time at which it arrived.
+    /// Returns the time at which the packet arrived.
     fn arrived(&self) -> Instant;
 }
 

@@ -428,7 +428,8 @@ impl Qdisc<TestPacket> for Sampled {
     }
 }
 
-/// Returns the first violation found by 40 scripts, comparisons of draws and long pauses.
+/// Returns the first violation found with 40 scripts; the first ten are also used to compare draws and to time
+/// calls after long pauses.
 fn breach(slip: Slip) -> Option<(Item, String)> {
     let make = |draws| -> Box<dyn Qdisc<TestPacket>> {
         let (arrivals, departures, updates) = (0, 0, 0);

@@ -43,7 +43,7 @@ struct Port<L> {
 }
 
 impl<L: EarlyLaw> Port<L> {
-    /// Makes all departures up to and including `now`.
+    /// Carries out all departures up to and including `now`.
     fn advance(&mut self, now: Instant) {
         while let Some(free) = self.free.filter(|at| *at <= now) {
             self.free = None;

@@ -303,7 +303,8 @@ struct Draws {
 }
 
 impl Draws {
-    /// Ends a cycle whose draw is at least `least`, and below `below` if it ended with a hit.
+    /// Ends a cycle, whose draw must have been at least `least` and less than `below` (1 if no hit ended the
+    /// cycle).
     fn end(&mut self, least: f64, below: f64) {
         self.fitting.push(f64::midpoint(least, below));
         self.impossible += usize::from(least >= below);

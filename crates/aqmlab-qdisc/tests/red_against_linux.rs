@@ -14,7 +14,7 @@ struct Replay {
     compared: usize,
     dropped: usize,
     differ: usize,
-    /// The kernel's average has whole bytes and a few fractional bits, rounded up; within a byte of the
+    /// The kernel's average is in bytes with a few fractional bits, rounded up; within a byte of the
     /// threshold, it may be on the other side of the threshold from ours.
     too_close: usize,
     after_idle: usize,

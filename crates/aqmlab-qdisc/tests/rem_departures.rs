@@ -1,5 +1,5 @@
 //! REM that decides at departures: its marks, its drops, the packets that pass, and ns-2's buffer, which
-//! holds one packet fewer.
+//! holds one packet fewer than its limit.
 
 use aqmlab_params::Value;
 use aqmlab_qdisc::contract::LINK;

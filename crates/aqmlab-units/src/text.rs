@@ -224,8 +224,8 @@ fn scaled(
         .checked_mul(denominator)
         .and_then(|n| n.checked_add(digits(fraction).ok()?))
         .ok_or_else(too_large)?;
-    // An exponent that does not fit its type is treated as the extreme one; zero stays zero with any
-    // exponent.
+    // An exponent that does not fit its type is replaced by the type's smallest or largest value; zero stays
+    // zero with any exponent.
     let exponent =
         exponent.parse::<i32>().unwrap_or(if exponent.starts_with('-') { i32::MIN } else { i32::MAX });
     let power = 10u128.checked_pow(if mantissa == 0 { 0 } else { exponent.unsigned_abs() });

@@ -315,7 +315,8 @@ fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// Refuses a change that is smaller than one step, because rounding could remove it.
+/// Refuses a change that is smaller than one step of the probability (1/steps), because rounding could remove
+/// it.
 fn check_steps(all: &Settings) -> Result<(), ParamError> {
     let steps = all.integer("steps")?;
     for name in ["d1", "d2"] {

@@ -42,7 +42,7 @@ pub struct CodelLaw {
     dropping: bool,
     /// When the next packet is due to be chosen; outside the dropping state, when it would have been due.
     drop_next: Instant,
-    /// Packets chosen in this dropping state, plus the count with which it began.
+    /// The count with which this dropping state began, plus the number of packets chosen after its first.
     count: u64,
     /// `count` at the beginning of the dropping state.
     last_count: u64,
@@ -216,8 +216,8 @@ impl CodelLaw {
         self.dropping
     }
 
-    /// Returns the count with which this dropping state began, plus the number of packets chosen since its
-    /// first one; outside the dropping state, the count at the end of the last one.
+    /// In the dropping state, returns the count with which it began, plus the number of packets chosen after
+    /// the first; otherwise, returns the count at the end of the last dropping state.
     pub const fn count(&self) -> u64 {
         self.count
     }

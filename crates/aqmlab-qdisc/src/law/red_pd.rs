@@ -17,7 +17,7 @@ use crate::flow_table::FlowTable;
 const REMEMBERED: usize = 8;
 /// ns-2: time from each identification to the lowering of probabilities.
 const LOWERING_DELAY: Span = Span::ms(1);
-/// ns-2: largest probability of a newly monitored flow, which is otherwise twice the drop rate.
+/// ns-2: largest initial probability of a monitored flow; it is also at most twice the drop rate.
 const FIRST_AT_MOST: f64 = 0.5;
 /// Largest number of flows for which room is reserved in advance. If more flows than this lose packets, the
 /// room doubles.
