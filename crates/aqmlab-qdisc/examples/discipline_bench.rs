@@ -63,7 +63,7 @@ fn through_discipline(name: &str, backlog: u64, packets: u64) -> u64 {
         Discipline::Pi(queue) => through(queue, backlog, packets),
         Discipline::Rem(queue) => through(queue, backlog, packets),
         Discipline::RedPd(queue) => through(queue, backlog, packets),
-        _ => panic!("the bench has no arm for `{name}`"),
+        _ => panic!("the bench does not support `{name}`"),
     }
 }
 

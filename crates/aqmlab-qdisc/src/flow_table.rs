@@ -146,7 +146,7 @@ fn vacant<V>(slots: usize) -> Vec<Option<(u64, V)>> {
 /// A packet with its flow's hash already computed, for queues with state per flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keyed<P> {
-    /// The hash, under the queue's own salt.
+    /// The hash, computed with the queue's own salt.
     pub key: u64,
     /// The packet.
     pub packet: P,

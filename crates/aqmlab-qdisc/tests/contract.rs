@@ -337,7 +337,8 @@ fn a_failing_script_is_shortened_to_what_shows_the_fault() {
     let fails = |s: &[contract::Operation]| contract::check(&subject, s).is_err();
     let seed = (0..).find(|&seed| fails(&contract::script(seed))).unwrap();
     let short = contract::shrink(&contract::script(seed), fails);
-    // The fifth call must be an arrival; pauses, which are cut into calls, may replace operations.
+    // The fault shows when the fifth call is an arrival; the calls into which a pause is cut may take the place
+    // of operations.
     assert!(short.len() <= 5, "{short:?}");
     assert!(matches!(short.last(), Some(contract::Operation::Arrive { .. })), "{short:?}");
 }

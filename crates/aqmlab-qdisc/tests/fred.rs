@@ -20,7 +20,7 @@ const fn pkt(number: u64, flow: u64) -> Pkt {
 
 const LIMIT: usize = 60;
 
-/// A literal implementation of the figure, with plain lists. Lengths are in packets.
+/// A literal implementation of the paper's figure 6, with plain lists. Lengths are in packets.
 struct Model {
     two_packets: bool,
     waiting: VecDeque<Pkt>,

@@ -94,7 +94,7 @@ fn theirs(events: &[(Instant, Event)]) -> Fates {
     fates
 }
 
-/// Collects drops separately: those at arrivals before the queue is polled, and those during the poll.
+/// Records drops with the given fate: refused at an arrival, or dropped when the queue is polled.
 struct Drops<'a> {
     fates: &'a mut Fates,
     fate: Fate,

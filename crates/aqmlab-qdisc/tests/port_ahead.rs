@@ -80,7 +80,7 @@ fn books(port: &mut Port<Pkt>, now: Instant) -> String {
     )
 }
 
-/// Makes the departures of the plain port up to `now`; a transmission that ends at `now` comes before
+/// Carries out the departures of the plain port up to `now`; a transmission that ends at `now` comes before
 /// arrivals at `now`.
 fn depart(plain: &mut Port<Pkt>, now: Instant, lost: &mut Lost, sent: &mut Sent) {
     while let Some(end) = plain.next_event().filter(|&end| end <= now) {

@@ -1,4 +1,4 @@
-//! RED-PD over real queues: which flows it restricts, and which it does not.
+//! RED-PD with real queues: which flows it restricts, and which it does not.
 
 use aqmlab_params::Value;
 use aqmlab_qdisc::contract::LINK;

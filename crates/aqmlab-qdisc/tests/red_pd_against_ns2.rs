@@ -79,7 +79,7 @@ fn drawn(text: &str, now: Instant) -> f64 {
     text.parse().unwrap_or_else(|_| panic!("at {now} ns-2 made no draw"))
 }
 
-/// The fate of one packet.
+/// Passes one packet through the filter and RED, and returns its fate.
 fn fate(
     filter: &mut RedPdLaw,
     red: &mut RedLaw,

@@ -167,7 +167,7 @@ fn pi_is_the_paper_unless_said_otherwise() {
     let numbers = ["a", "b", "w"].map(|name| pi.number(name).unwrap());
     assert_eq!(numbers, [1.822e-5, 1.816e-5, 160.0]);
     assert_eq!(pi.size("q_ref"), Ok(Size::Packets(Packets::new(200))));
-    // The paper's buffer of 800 packets, more than the 162.6 of a bandwidth-delay product.
+    // The paper's buffer of 800 packets, more than the bandwidth-delay product of 162.6 packets.
     assert_eq!(pi.size("limit"), Ok(Size::Packets(Packets::new(800))));
     assert_eq!(effective("pi", &[("limit", size("90p"))]).size("q_ref"), Ok(Size::Packets(Packets::new(45))));
 

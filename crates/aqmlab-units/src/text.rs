@@ -13,7 +13,7 @@ use core::fmt;
 use crate::{Bytes, Instant, Packets, Rate, Span};
 
 /// A size as written for a buffer or a threshold: in packets, in bytes, relative to the
-/// bandwidth-delay product of the path, or as the time that it takes to leave.
+/// bandwidth-delay product of the path, or as the time that the link takes to send it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Size {
     /// `"36p"`

@@ -26,7 +26,7 @@ pub enum Item {
     CatchingUp,
     /// 6. Bounded.
     Bounded,
-    /// 7. Replay; CE only on ECT; limit; work conserving.
+    /// 7. Replay; CE only on ECT; limit kept; work conserving.
     Replay,
 }
 

@@ -42,7 +42,7 @@ impl TestPacket {
         }
     }
 
-    /// Returns its number in the order of arrival, from 0.
+    /// Returns the packet's number in the order of arrival, from 0.
     pub const fn number(&self) -> usize {
         self.number
     }

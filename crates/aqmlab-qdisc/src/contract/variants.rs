@@ -31,7 +31,7 @@ pub fn presets(info: &Info) -> Vec<Variant> {
     }
     variants.extend(samples.map(|(label, settings)| Variant { label: format!("sample {label}"), settings }));
     for preset in info.presets {
-        // Values of the preset stay as the preset sets them.
+        // Parameters that the preset sets, other than the limit, keep the preset's values.
         let mut base = Settings::default();
         let own = |name| name == "limit" || !preset.values.iter().any(|(set, _)| *set == name);
         first.iter().filter(|s| own(s.name)).for_each(|s| base.set(s.name, s.value.clone(), Origin::Given));

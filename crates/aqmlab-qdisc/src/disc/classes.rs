@@ -67,8 +67,8 @@ pub struct Classes<P, Q> {
     backlog: Backlog,
     /// Classes that have something to send, one bit each.
     waiting: u64,
-    /// Classes, one bit each, whose queue has had an arrival since a `dequeue` last found it empty. Once such
-    /// a queue is empty, it must still be notified that the link found no packet in it.
+    /// Classes, one bit each, whose queues have had an arrival since a `dequeue` last found them empty. Once
+    /// such a queue is empty, it must still be notified that the link found no packet in it.
     busy: u64,
     packets: PhantomData<fn(P)>,
 }

@@ -152,7 +152,7 @@ impl<P: Arrived> Qdisc<P> for RedPd<P> {
 pub(crate) const RED_PD_INFO: Info = Info {
     name: "redpd",
     title: "RED-PD",
-    summary: "RED behind a filter that drops packets of the flows that RED's own drops show to be large",
+    summary: "RED behind a filter that drops packets of flows that RED's own drops identify as high-bandwidth",
     version: 1,
     applies: &["red"],
     maturity: Maturity::ReferenceChecked,
@@ -176,7 +176,7 @@ pub(crate) const RED_PD_INFO: Info = Info {
 const PRESETS: &[Preset] = &[
     Preset {
         name: "paper",
-        title: "Mahajan and Floyd 2001, with the constants of their ns-2 scripts, over the RED of 1993",
+        title: "Mahajan and Floyd 2001, with the constants of their ns-2 scripts, on top of the RED of 1993",
         values: &[],
     },
     Preset { name: NS2, title: NS2_TITLE, values: RED_NS2 },

@@ -148,7 +148,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// Resolves min_th according to Floyd, Gummadi, Shenker 2001, section 5.1: max(5, target C / 2) packets.
-    /// A value in bytes keeps fractions of a packet.
+    /// A value in bytes is not rounded to whole packets.
     fn automatic_min_th(&mut self) -> Result<(), ParamError> {
         let target = self.all.span("target")?;
         let packets = target.as_secs_f64() * self.capacity() / 2.0;

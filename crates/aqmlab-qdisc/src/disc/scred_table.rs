@@ -65,7 +65,11 @@ pub(super) static SCRED: &[Param] = &[
 
 /// Self-Configuring RED's presets.
 pub(super) const SCRED_PRESETS: &[Preset] = &[
-    Preset { name: "paper", title: "Feng, Kandlur, Saha and Shin 1999, over the RED of 1993", values: &[] },
+    Preset {
+        name: "paper",
+        title: "Feng, Kandlur, Saha and Shin 1999, on top of the RED of 1993",
+        values: &[],
+    },
     Preset {
         name: NS2,
         title: "ns-2.35 with feng_adaptive_ 1, alpha_ 3 and beta_ 2, otherwise as shipped",

@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn drops_are_spread_as_reds_with_a_count_from_nought() {
-        // 1/p packets after a drop, the next drop is certain; the first packet after a drop has
+        // 1/p packets after a drop, the next drop is certain; the first packet after a drop is dropped with
         // probability p.
         let mut flow = Monitored::new(0.25);
         let size = Bytes::new(1000);

@@ -140,7 +140,7 @@ mod tests {
         let mut spacing = Spacing::new(rule, ByteMode::Off);
         let mut draws = Stream::new(7, "gaps");
         let mut counts = alloc::vec![0; 400];
-        // The first cycle begins from the state outside any cycle, and every other one with a hit.
+        // The first cycle begins from the state outside any cycle, and all later ones begin with a hit.
         let (mut gap, mut seen) = (0, 0);
         while seen <= cycles {
             gap += 1;
