@@ -39,7 +39,7 @@ macro_rules! words {
             /// The words that scenario files use, in the order of the variants.
             $vis const WORDS: &'static [&'static str] = &[$($word),+];
 
-            /// Returns its word.
+            /// Returns the variant's word.
             $vis const fn word(self) -> &'static str {
                 match self { $($name::$variant => $word),+ }
             }

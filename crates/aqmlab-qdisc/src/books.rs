@@ -208,7 +208,7 @@ impl core::fmt::Display for Imbalance {
 impl core::error::Error for Imbalance {}
 
 impl Books {
-    /// Creates empty books of a port with `classes` classes (at least one); the measurement begins at
+    /// Creates empty books for a port with `classes` classes (at least one); the measurement begins at
     /// [`Instant::ZERO`].
     pub(crate) fn new(classes: usize) -> Self {
         Books {

@@ -1,5 +1,5 @@
-//! Ports with classes and policers: shares, priorities and rates by arithmetic, books of every
-//! inner queue, and the settings that a port refuses.
+//! Ports with classes and policers: shares, priorities and rates compared with calculated ones, books of
+//! every inner queue, and the settings that a port refuses.
 
 use aqmlab_params::{Origin, ParamError, Value};
 use aqmlab_qdisc::contract::{LINK, presets};

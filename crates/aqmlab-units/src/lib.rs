@@ -5,7 +5,7 @@
 //! integer bit/s, so sums are exact on every machine. Only operators that make physical sense exist:
 //! `Rate * Span` does not compile, while [`Rate::time_for`] does.
 //!
-//! This crate reads no clock and allocates only to print or explain ([`text`]).
+//! This crate reads no clock and allocates only to print values or explain errors ([`text`]).
 #![no_std]
 extern crate alloc;
 

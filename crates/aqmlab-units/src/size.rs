@@ -14,7 +14,7 @@ pub struct Packets(u64);
 macro_rules! amount {
     ($name:ident, $what:literal) => {
         impl $name {
-            /// None.
+            /// Zero.
             pub const ZERO: $name = $name(0);
             /// The largest number, meaning "no limit".
             pub const MAX: $name = $name(u64::MAX);

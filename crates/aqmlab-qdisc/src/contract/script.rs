@@ -112,8 +112,8 @@ fn any_rate(draws: &mut Stream) -> Rate {
     rates[draws.below(5) as usize]
 }
 
-/// Returns the shortest script found that still `fails`, by leaving out ever smaller parts as long as the rest
-/// still fails.
+/// Leaves out ever smaller parts of `script` as long as the rest still `fails`; returns the shortest script
+/// found.
 pub fn shrink(script: &[Operation], fails: impl Fn(&[Operation]) -> bool) -> Vec<Operation> {
     let mut best = script.to_vec();
     let mut part = best.len() / 2;

@@ -547,7 +547,7 @@ fn classifier(tables: &[&Settings]) -> Result<(Classifier, u16), ParamError> {
     };
     let classifier = match by {
         Some("dscp") => Classifier::Dscp(direct(&pairs)),
-        // In a scenario's traffic each class has one port, so the class determines the port.
+        // In a scenario's traffic, each class has one port, so the class determines the port.
         Some("port") if !tables.iter().any(|t| matches!(t.list("port"), Ok([Value::Port { .. }, ..]))) => {
             pairs.sort_unstable();
             Classifier::Port(pairs.into_iter().map(|(port, class)| (port as u16, class)).collect())

@@ -79,7 +79,7 @@ const PUBLISHED: (f64, f64) = (1.822e-5, 1.816e-5);
 const TARGET: Target = Target { packets: 200, source: "200 packets, as in the paper" };
 /// The paper's sampling frequency in Hz.
 const FREQUENCY: f64 = 160.0;
-/// ns-2.35 tcl/ex/pi: samples per radian of the crossover.
+/// ns-2.35 tcl/ex/pi: samples per radian at the crossover.
 const SAMPLES_PER_RADIAN: f64 = 100.0;
 /// The value of w_g R that leaves 90 - atan(0.4) - 0.4 = 45.3 degrees of phase margin.
 const CAUTIOUS: f64 = 0.4;
@@ -287,7 +287,7 @@ pub(super) static PI: &[Param] = &[
         name: "w",
         kind: Kind::Number { min: 0.01, max: 1e6 },
         default: Default::Auto(
-            "160; gains `auto`: 100 samples per radian of the crossover, but at least 160 per second",
+            "160; gains `auto`: 100 samples per radian at the crossover, but at least 160 per second",
         ),
         aliases: &[ns2("w_")],
         source: "Hollot, Misra, Towsley, Gong 2001, section V; ns-2.35 tcl/ex/pi",

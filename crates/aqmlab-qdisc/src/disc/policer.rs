@@ -30,7 +30,7 @@ pub struct Policer<Q> {
     bucket: TokenBucket,
     exceed: Exceed,
     queue: Q,
-    /// Packets that exceeded.
+    /// Packets that exceeded the rate and burst.
     exceeded: u64,
 }
 

@@ -38,7 +38,7 @@ pub struct AimdRule {
     pub interval: Span,
     /// Largest increase per update. An update never adds more than a quarter of `max_p`.
     pub alpha: f64,
-    /// Factor of a decrease.
+    /// Factor by which a decrease multiplies `max_p`.
     pub beta: f64,
     /// Value of `max_p` above which no update increases it.
     pub top: f64,

@@ -142,8 +142,8 @@ impl Average {
     }
 }
 
-/// Returns the Linux approximation of (1 - w)^m. The facts are from iproute2
-/// `tc_red_eval_idle_damping` and the kernel's `red_calc_qavg_from_idle_time`.
+/// Returns the Linux approximation of (1 - w)^m, as iproute2's `tc_red_eval_idle_damping` and the kernel's
+/// `red_calc_qavg_from_idle_time` compute it.
 ///
 /// `tc` counts time in ticks of 64 ns and divides it into 256 cells of 2^c ticks. Each cell has a shift
 /// `floor(-ln(1 - w) t / t_packet)`, at most 31. The kernel looks the time up in microseconds as if they were

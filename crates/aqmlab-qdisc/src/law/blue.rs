@@ -25,7 +25,7 @@ pub struct BlueParams {
     pub at_freeze_time: bool,
     /// `L`: an arrival that finds a queue longer than this counts as a loss.
     pub threshold: f64,
-    /// Whether drops by the probability itself count as losses. The paper counts only overflows.
+    /// Whether the law's own drops count as losses. The paper counts only overflows.
     pub early_drops_count: bool,
     /// Effect of an idle link.
     pub idle: BlueIdle,

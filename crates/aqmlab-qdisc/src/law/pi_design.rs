@@ -77,7 +77,7 @@ mod tests {
     }
 
     /// The table of coefficients in ns-2.35's tcl/ex/pi: the crossover is at the zero, and there are a
-    /// hundred samples per radian of the crossover.
+    /// hundred samples per radian there.
     #[test]
     fn known_answer_coefficients_of_ns2() {
         for (bytes, a, b, frequency) in [

@@ -29,7 +29,7 @@ struct Credit {
 }
 
 impl RoundRobin {
-    /// Creates a round robin over empty queues. Every quantum is above zero.
+    /// Creates a round robin over empty queues. A quantum of zero counts as one.
     pub fn new(quanta: impl IntoIterator<Item = u64>) -> Self {
         let credit = |quantum| Credit { quantum: i64::try_from(quantum).unwrap_or(i64::MAX).max(1), left: 0 };
         let queues: Vec<Credit> = quanta.into_iter().map(credit).collect();
@@ -64,8 +64,8 @@ impl RoundRobin {
         self.queues[queue].left -= cost as i64;
     }
 
-    /// Removes the queue whose turn it is because it has nothing left to send. It loses its saved
-    /// credit and keeps its debt.
+    /// Removes the queue whose turn it is, which has nothing left to send. It loses its saved credit and keeps
+    /// its debt.
     pub fn deactivate(&mut self, queue: usize) {
         let credit = &mut self.queues[queue];
         credit.left = credit.left.min(0);

@@ -3,8 +3,8 @@
 
     python3 record.py
 
-The column `u` is the draw that ns-2 made for an arrival. It makes one whenever the average is at least min_th and more
-than one byte waits, except at the first of successive such arrivals. The column is empty for other arrivals.
+The column `u` is the draw that ns-2 made for an arrival. ns-2 makes one whenever the average is at least min_th and
+more than one byte waits, except at the first of successive such arrivals. The column is empty for other arrivals.
 """
 
 import subprocess
