@@ -259,8 +259,8 @@ static FRED: &[Param] = &[
         default: Default::Choice("off"),
         aliases: &[],
         source: "Lin and Morris 1997, section 6 (from memory); J-Sim 1.3 has `average`, but keeps the drops above max_th",
-        help: "when each flow is limited to two waiting packets, in place of the loss of all arrivals above \
-               max_th: `off` never, `average` while the average is at max_th or above, `count` while \
+        help: "when a limit of two waiting packets per flow replaces the loss of all arrivals above max_th: \
+               `off` never, `average` while the average is at max_th or above, `count` while at least \
                many_flows_from flows have packets waiting",
     },
     Param {
@@ -270,7 +270,7 @@ static FRED: &[Param] = &[
         aliases: &[],
         source: "ours: this many flows can fill the buffer without any of their packets being chosen at \
                  random",
-        help: "with many_flows `count`: the number of flows with packets waiting that counts as many",
+        help: "with many_flows `count`: the smallest number of flows with packets waiting that counts as many flows",
     },
     MEAN_PACKET,
     ecn(

@@ -218,7 +218,7 @@ impl<'a> Resolver<'a> {
         }
         if self.all.choice("preset")? == NS2 {
             let bottom = (80_000.0 / self.link.rate.as_bps() as f64).min(0.01);
-            let rule = "the smaller of 0.01 and 80 000 bit/s divided by the link's rate";
+            let rule = "80 000 bit/s divided by the link's rate, but at most 0.01";
             self.all.set("bottom", Value::Number(bottom), Origin::Derived(rule.into()));
         } else {
             self.all.set("bottom", Value::Number(0.01), Origin::Derived("0.01, as in the paper".into()));

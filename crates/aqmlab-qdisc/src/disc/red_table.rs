@@ -276,7 +276,7 @@ pub(super) static ARED: &[Param] = &[
         name: "bottom",
         kind: Kind::NumberAbove { above: 1e-6, max: 1.0 },
         default: Default::Auto(
-            "0.01; ns-2 preset: the smaller of 0.01 and 80 000 bit/s divided by the link's rate",
+            "0.01; ns-2 preset: 80 000 bit/s divided by the link's rate, but at most 0.01",
         ),
         aliases: &[ns2("bottom_")],
         source: "Floyd, Gummadi, Shenker 2001, section 4; ns-2.35",

@@ -31,8 +31,8 @@ pub struct FredParams {
     pub packets_per_s: f64,
 }
 
-/// The condition under which each flow may have at most two packets waiting, in place of the loss
-/// of all arrivals above `max_th`.
+/// The condition under which a limit of two waiting packets per flow replaces the loss of all arrivals above
+/// `max_th`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ManyFlows {
     /// Never.
