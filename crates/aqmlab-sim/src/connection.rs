@@ -103,7 +103,7 @@ impl Connection {
         }
     }
 
-    /// Returns the position of the connection's streams at one end.
+    /// Returns the positions of the connection's two streams at one end.
     pub fn position(&mut self, end: End) -> StreamPosition {
         let endpoint = self.endpoint(end);
         StreamPosition { delivered: endpoint.delivered().get(), acked: endpoint.acked().get() }

@@ -56,7 +56,7 @@ impl Rare {
 /// The part of a flow that depends on its kind.
 #[expect(
     clippy::large_enum_variant,
-    reason = "almost all flows are connections, and a packet finds its connection at once"
+    reason = "almost all flows are connections, and without a box a packet reaches its connection directly"
 )]
 pub enum Body {
     /// A TCP connection.
@@ -192,7 +192,8 @@ impl Flow {
         self.snapshots().lost_in_warmup = lost;
     }
 
-    /// Keeps the counts of one end for the end of the warm-up, unless they have been kept already.
+    /// Saves the counts of one end as those at the end of the warm-up, unless this has been done
+    /// already.
     pub fn keep_for_warmup(&mut self, end: End) {
         let counts = self.counts_of(end);
         self.snapshots().warmup[end as usize].get_or_insert(counts);

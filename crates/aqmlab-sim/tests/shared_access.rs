@@ -9,8 +9,8 @@ use support::{flows, integers, plan, record, summary};
 
 const US: u128 = 1_000;
 
-/// Two hosts at each end of three routers. Links to hosts have 4 Mbit/s, links between routers have
-/// 10 Mbit/s, and each link has a delay of 1 ms.
+/// Two hosts at each end of three routers. Links to hosts have a rate of 4 Mbit/s, links between
+/// routers one of 10 Mbit/s, and each link has a delay of 1 ms.
 fn lot(times: &str, traffic: &str) -> String {
     let nodes = ["R0", "R1", "R2", "a", "b", "x", "y"].map(|name| format!("[[node]]\nname = \"{name}\"\n"));
     let link = |from: &str, to: &str, rate: &str| {

@@ -97,8 +97,8 @@ impl Quick {
         self.delay = profile.delayed_ack;
     }
 
-    /// Processes data in order. After a pause longer than `rto`, segments are again acknowledged
-    /// individually.
+    /// Processes new data that has arrived in order. After a pause longer than `rto`, segments are again
+    /// acknowledged individually.
     pub(crate) fn arrives(&mut self, now: Instant, rto: Span, srtt: Option<Span>, profile: &Profile) {
         let (tick, rto) = (profile.timer_tick, whole_ticks(rto, profile.timer_tick));
         let now = last_tick(now, tick);

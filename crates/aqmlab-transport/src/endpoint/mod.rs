@@ -273,8 +273,8 @@ impl Endpoint {
         self.rto.rto(profile)
     }
 
-    /// Returns the data sent and not acknowledged, as the window counts it. After a timeout, sending
-    /// starts over at the oldest unacknowledged data, and data beyond the current position counts as
+    /// Returns the amount of data sent and not acknowledged, as the window counts it. After a timeout,
+    /// sending starts over at the oldest unacknowledged data, and data beyond the current position counts as
     /// lost.
     pub fn flight(&self) -> Bytes {
         Bytes::new(self.flight.into())

@@ -184,7 +184,7 @@ pub static PARAMS: &[Param] = &[
     param("quick_acks", Kind::Integer { min: 0, max: 1 << 16 }, Integer(0), &[],
         "none in RFC 5681; Linux", "number of segments, starting with the first, that are acknowledged individually, whatever `ack_every` is"),
     param("quick_acks_again", Kind::Integer { min: 0, max: 1 << 16 }, Integer(0), &[],
-        "RFC 5681, 4.2 (allows it); Linux", "number of segments acknowledged individually after a pause longer than the timeout, or starting with a segment that had already arrived; with ECN, two segments, starting with a first CE mark or with a segment that is not ECN-capable; a segment with CWR is acknowledged at once; 0 disables all of these"),
+        "RFC 5681, 4.2 (allows it); Linux", "number of segments acknowledged individually after a pause longer than the timeout, or beginning with a duplicate segment; with ECN, also two segments, beginning with a first CE mark or with a segment that is not ECN-capable; a segment with CWR is acknowledged at once; 0 disables all of these"),
     param("quick_acks_growing", Kind::Integer { min: 0, max: 1 << 16 }, Integer(0), &[],
         "none in RFC 5681; Linux, where net.ipv4.tcp_rmem decides", "number of segments, starting with the first, that would let the receive window of a Linux host grow: each is acknowledged at once and uses up none of `quick_acks`; with SACK, data beyond a hole also counts; only with `quick_acks_again`"),
     param("handshake_ack", Kind::Choice(words::HandshakeAck::WORDS), Choice("separate"), &[],

@@ -177,9 +177,9 @@ words! {
         /// back-offs (ns-2, BSD).
         Ns2 = "ns2",
         /// As in `rfc6298`, except that the timeout is SRTT plus four times RTTVAR, and the latter
-        /// term is at least `min_rto`. RTTVAR is the largest smoothed deviation within a round
-        /// trip. Once per round trip, it decreases by a quarter of its distance from that
-        /// deviation, and a round-trip time below SRTT raises it only an eighth as fast (with
+        /// term is at least `min_rto`. RTTVAR is the largest smoothed deviation within a round trip. Once per
+        /// round trip, RTTVAR decreases by a quarter of its distance from that deviation; a round-trip time
+        /// below SRTT raises the deviation only an eighth as fast as one above it (with
         /// `sack_pipe = "segments"`; Linux).
         Linux = "linux",
     }

@@ -29,7 +29,8 @@ fn three_segments_above_make_it_lost_at_once() {
     assert_eq!(numbers(&b.ack_with(0, &[(1, 4)]))[..1], [0]);
 }
 
-/// Once reordering has been seen, the allowance still applies when three segments above are SACKed.
+/// Once reordering has been seen, the allowance for it still applies when three segments above a
+/// hole are SACKed.
 ///
 /// Rules: 8985 6.2 reordering
 #[test]
