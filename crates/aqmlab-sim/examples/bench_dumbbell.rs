@@ -288,7 +288,7 @@ fn thread_cpu_s() -> f64 {
     ns as f64 / 1e9
 }
 
-/// Returns a line of `/proc/self/status` that counts kilobytes, converted to bytes (Linux; 0 elsewhere).
+/// Returns, in bytes, a value that `/proc/self/status` gives in kilobytes (Linux; 0 elsewhere).
 fn status_bytes(key: &str) -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with(key));

@@ -9,9 +9,9 @@ use aqmlab_units::{Instant, Span};
 
 /// The two endpoints of a connection and the timer event for which each waits.
 pub struct Connection {
-    /// The endpoint that opens and sends.
+    /// The endpoint that opens the connection and sends.
     pub sender: Endpoint,
-    /// The endpoint that accepts and receives.
+    /// The endpoint that accepts the connection and receives.
     pub receiver: Endpoint,
     /// The instant of each endpoint's only valid timer event, or the far future if there is none.
     pub armed: [Instant; 2],
@@ -57,7 +57,8 @@ impl SendDelay {
 }
 
 impl Connection {
-    /// Creates two endpoints that have not begun, and the applications if they do anything after the start.
+    /// Creates two endpoints that have not opened the connection yet, and the applications if they do
+    /// anything after the start.
     pub fn new(tcp: &Profile, applications: Option<Box<Applications>>, jitter: Option<[Stream; 2]>) -> Self {
         let last = applications.as_ref().map_or(End::Server, |of| of.session.last_arrives_at());
         Connection {

@@ -138,8 +138,8 @@ impl Flow {
             }
     }
 
-    /// Returns when the timer of a host fires, if that is before the host's next arrival, at `due`,
-    /// and nothing else happens at the host before the timer fires.
+    /// Returns when the timer of a host fires, if it fires before the host's next arrival (at
+    /// `due`) and nothing else happens at the host before that.
     pub fn timer_before(&self, end: End, due: Instant) -> Option<Instant> {
         match &self.body {
             Body::Tcp(connection) if self.pending.is_none() => connection.timer_before(end, due),
@@ -219,8 +219,8 @@ impl Flow {
         }
     }
 
-    /// Returns the flow's sample at this instant, with its sender and its receiver, or `None` if
-    /// the flow is not a connection.
+    /// Returns samples of the flow's sender and receiver at this instant, or `None` if the flow
+    /// is not a connection.
     pub fn sample(&mut self) -> Option<(SenderSample, ReceiverSample)> {
         let Flow { body: Body::Tcp(Connection { sender, receiver, .. }), rare, .. } = self else {
             return None;
@@ -245,7 +245,7 @@ impl Flow {
 
 /// A flow's state, kept for observations yet to come: a sample, or the end of the warm-up.
 ///
-/// An end of a flow may have been processed ahead of time, for an instant that is after an
+/// An end of a flow may have been processed ahead of time, up to an instant after such an
 /// observation. In that case its earlier state is kept, and the observation sees that state.
 #[derive(Default)]
 pub struct Snapshots {
@@ -254,9 +254,9 @@ pub struct Snapshots {
     /// Packets lost outside the queues by the end of the warm-up. Losses are never processed ahead
     /// of time, so they are recorded once, at that instant, and not separately for each end.
     lost_in_warmup: u64,
-    /// The sender at the next sample.
+    /// The sender's state at the next sample.
     pub sender: Option<SenderSample>,
-    /// The receiver at the next sample.
+    /// The receiver's state at the next sample.
     pub receiver: Option<ReceiverSample>,
 }
 

@@ -140,8 +140,8 @@ impl Wheel {
         self.filled[index / GROUP] = 1;
     }
 
-    /// Adds an event that [`EventQueue::push_arrival`] does not add itself: it is not in the near
-    /// future, or there is no free node for it.
+    /// Adds an event that [`EventQueue::push_arrival`] does not add itself, because the event is
+    /// not in the near future or there is no free node for it.
     #[inline(never)]
     fn push_seldom(&mut self, key: Key, event: Event) {
         let slot = self.slot_of(&key);
@@ -466,8 +466,8 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// An event at this distance from the last event popped, with its rank and its object; `true` gives
-        /// it a packet.
+        /// An event this long after the last one popped, of this rank and this object, and with a packet if
+        /// `true`.
         Push(u64, u8, u64, bool),
         Pop,
     }

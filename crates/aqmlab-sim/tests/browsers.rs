@@ -113,7 +113,7 @@ fn users_of_the_stand_in_think_long_and_heavy_tailed() {
     let variance = think.iter().map(|t| (t - mean) * (t - mean)).sum::<f64>() / n as f64;
     assert!((mean - 30.0).abs() < 5.0 * (variance / n as f64).sqrt(), "{mean} s");
     // With 4.99 objects per page, and about a second to fetch the page, there are 0.16 requests per
-    // second and user.
+    // user per second.
     assert!((4.99 / (mean + 1.0) - 0.16).abs() < 0.003);
     think.sort_unstable_by(f64::total_cmp);
     let above = |t: f64| (n as usize - think.partition_point(|&x| x <= t)) as f64 / n as f64;

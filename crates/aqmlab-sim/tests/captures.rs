@@ -222,8 +222,8 @@ fn checksums_and_lengths_are_right() {
             }
         }
     }
-    // The packets are UDP, or TCP: without options, with room for time stamps, and with one to
-    // three SACK blocks.
+    // All kinds of packets occur: UDP, and TCP without options, with room for time stamps, and
+    // with one to three SACK blocks.
     assert!([8, 20, 32, 40, 48].iter().all(|len| kinds.contains_key(len)), "{kinds:?}");
     let (_, short) = recorded(&plan(&scenario("")), 40);
     for (short, whole) in short.iter().zip(&packets) {

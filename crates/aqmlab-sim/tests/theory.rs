@@ -106,7 +106,7 @@ fn littles_law_to_the_nanosecond() {
     }
 }
 
-/// Synchronised DCTCP flows behind a queue that marks packets if at least K packets wait: M.
+/// Synchronised DCTCP flows through a queue that marks packets if at least K packets wait: M.
 /// Alizadeh, A. Greenberg et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3.3. All
 /// quantities are in packets and round trips.
 struct Sawtooth {

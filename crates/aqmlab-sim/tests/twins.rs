@@ -602,8 +602,9 @@ fn runs_that_end_with_what_completes() {
     }
 }
 
-/// Short flows end nearly together while far hosts have been served ahead of time. That run is
-/// discarded, and the recording is that of a repetition without service ahead of time.
+/// Short flows end at nearly the same time, when far hosts have already been served ahead of
+/// time. That run is discarded, and the recording is that of a repetition without service ahead
+/// of time.
 #[test]
 fn a_run_that_ends_before_what_it_has_done_ahead() {
     let plan = support::plan(

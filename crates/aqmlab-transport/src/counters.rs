@@ -13,9 +13,9 @@ pub struct Counters {
     pub segments_sent: u32,
     /// Segments with payload sent.
     pub data_segments_sent: u32,
-    /// Segments with payload or FIN retransmitted.
+    /// Retransmitted segments with payload or FIN.
     pub retransmitted: u32,
-    /// Retransmission timeouts of data or FIN.
+    /// Retransmission timeouts for data or a FIN.
     pub timeouts: u32,
     /// Fast retransmits: entries into fast recovery.
     pub fast_retransmits: u32,

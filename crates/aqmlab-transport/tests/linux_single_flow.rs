@@ -191,7 +191,7 @@ fn together(theirs: &[Sent], ours: &[Sent]) -> (usize, Span) {
     (theirs.len().min(ours.len()), largest)
 }
 
-/// Finds the phase at which our flow agrees with the kernel's flow for the longest time.
+/// Finds the phase with which our flow agrees longest with the kernel's flow.
 fn best_phase(case: &Row, theirs: &[Sent]) -> (usize, Span, Vec<Sent>) {
     let mut best: Option<(usize, Span, Vec<Sent>)> = None;
     let phases = |step: Span| (0..PHASES.as_ns() / step.as_ns()).map(move |n| step.saturating_mul(n));

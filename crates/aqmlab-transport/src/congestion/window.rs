@@ -137,7 +137,7 @@ pub(crate) fn slow_start(window: &mut Window, ack: &Ack, profile: &Profile) {
 pub(crate) struct Outstanding {
     /// Bytes sent and not acknowledged, as the window counts them.
     pub flight: u32,
-    /// Number of segments among this data that have left the network during fast recovery,
+    /// Number of segments of this data that have left the network during fast recovery,
     /// according to duplicate ACKs.
     pub inflation: u32,
 }

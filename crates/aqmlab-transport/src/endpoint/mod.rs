@@ -112,7 +112,7 @@ const LONE_FIN: u8 = 1 << 5;
 const SACK_AGREED: u8 = 1 << 7;
 
 impl Endpoint {
-    /// Creates an endpoint that has not begun: CLOSED if active, LISTEN if passive.
+    /// Creates an endpoint that has not opened a connection yet: CLOSED if active, LISTEN if passive.
     ///
     /// # Panics
     /// If the profile names a congestion control that only kernels have.

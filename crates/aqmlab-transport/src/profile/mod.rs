@@ -73,7 +73,7 @@ pub struct Profile {
     pub fast_retransmit_restarts_timer: bool,
     pub partial_ack: PartialAck,
     pub recovery_exit: RecoveryExit,
-    /// segments per ACK; `u32::MAX` is no limit
+    /// segments per ACK; `u32::MAX` means no limit
     pub recovery_burst: u32,
     /// segments per ACK; `u32::MAX` is no limit
     pub max_burst: u32,
@@ -504,7 +504,7 @@ fn tracks_segments(recovery: Recovery, pipe: SackPipe, count_duplicates: bool) -
 /// byte (Linux, `net/tcp.h`).
 const LONGEST_CONGESTION: usize = 15;
 
-/// Reads one of our own controls, or a name that only a kernel may know.
+/// Reads the name of a congestion control: one of ours, or one that only a kernel may know.
 fn congestion(s: &Settings) -> Result<Option<Congestion>, ParamError> {
     let refused = |message| Err(ParamError::new("congestion", message));
     match s.get("congestion") {

@@ -141,7 +141,7 @@ fn what_left_before_a_copy_that_has_arrived_is_judged_after_the_recovery() {
     assert_eq!(b.now, ms(303 + 100 + 2), "10 took 8 ms");
 }
 
-/// A timeout declares all segments lost that are not SACKed.
+/// A timeout declares lost all segments that are not SACKed.
 ///
 /// Rules: 6675 5.1 filling in
 #[test]
