@@ -65,7 +65,7 @@ fn main() {
     );
 }
 
-/// The peak of the resident memory, in kB (proc(5)).
+/// Peak resident memory, in kB (proc(5)).
 fn peak_rss_kb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -21,7 +21,7 @@ pub struct Scheduler<Q: EventQueue> {
 
 /// The objects of a flow that have timers. The values are the low bits of the object's number,
 /// which orders events. A flow's access links ([`AccessLink`]) and its delay stages use the same
-/// low bits, but only in the rank of arrivals, so they cannot be confused.
+/// low bits, but only with the rank of arrivals, so they cannot be confused.
 #[derive(Clone, Copy)]
 pub enum FlowObject {
     /// the sending endpoint

@@ -1,5 +1,5 @@
-//! Packets of ports as a pcapng file: they agree with the books and with the packets recorded one
-//! by one, and an independent program can read them.
+//! Packets captured at ports, in a pcapng file: they agree with the books and with the packets
+//! recorded one by one, and an independent program can read them.
 mod support;
 
 use std::collections::BTreeMap;

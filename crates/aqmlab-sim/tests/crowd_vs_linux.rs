@@ -1,6 +1,6 @@
 //! A crowd of flows with the profile `linux` at a bottleneck, compared with Linux 6.1 in virtual
-//! time: the same flows (the round-trip time and start of each, by seed), and the same queue.
-//! `vectors/linux-crowd` contains the results of the kernel.
+//! time: the same flows (the round-trip time and start time of each, by seed), and the same
+//! queue. `vectors/linux-crowd` contains the results of the kernel.
 //!
 //! Limits for the differences of the means: goodput within 1 %, mean queue within 3 %, drops and
 //! marks within 8 %, timeouts within a factor of 1.5, and no flow below a tenth of the mean unless
@@ -70,7 +70,7 @@ fn scenario(case: &Row, scenes: &[Row], seed: usize, again: usize) -> String {
     let start = list("start_s", &|n| again as f64 * (0.7e-3 + n as f64 * 1e-6));
     let (limit, rate) = (&case["limit"], number(case, "rate_kbit"));
     let queue = match case["queue"].as_str() {
-        // For DCTCP, each packet that finds this many packets in the queue is marked.
+        // For DCTCP, each packet that finds at least `min` packets in the queue is marked.
         "red" if case["burst"].is_empty() => format!(
             "{{ kind = \"red\", preset = \"linux\", limit = \"{}B\", min_th = \"{}B\", max_th = \"{}B\", \
              mean_packet = \"1500B\", w_q = 1.0, ecn = true }}",

@@ -1,6 +1,6 @@
-//! A crowd of flows on a dumbbell, compared with ns-2.35: the same flows (the base RTT and start of
-//! each, by seed), the same queue, and 100 seconds measured. `vectors/ns2-crowd` contains the
-//! results of ns-2.
+//! A crowd of flows on a dumbbell, compared with ns-2.35: the same flows (the base RTT and start
+//! time of each, by seed), the same queue, and 100 seconds measured. `vectors/ns2-crowd` contains
+//! the results of ns-2.
 //!
 //! The criterion for DropTail and RED (gentle) with 10 and 50 NewReno flows: the 90 % interval
 //! for the ratio of our value to ns-2's lies within 0.97 to 1.03 for goodput, and within 0.85 to
@@ -105,7 +105,7 @@ struct Crowd {
     jitter: &'static str,
 }
 
-/// Base RTTs and starts as lists in scenario text.
+/// Base RTTs and start times, as lists in scenario text.
 fn list(values: &[String]) -> String {
     values.iter().map(|v| format!("\"{v}s\"")).collect::<Vec<_>>().join(",")
 }

@@ -188,8 +188,8 @@ fn a_delay_difference_costs_a_class_its_share() {
 
 // --- in routers ------------------------------------------------------------------------------------------------------
 
-/// Three links in series, with 1 ms each. One class goes from end to end, another over the middle
-/// link, and `more` contains further sections.
+/// Three links in series, each with a delay of 1 ms. One class goes from end to end, another over
+/// the middle link, and `more` contains further sections.
 fn row(more: &str) -> Recording {
     let text = format!(
         r#"
@@ -342,7 +342,7 @@ fn a_receiver_may_be_at_the_exit_router() {
         assert_eq!(rtt, [100 * MS; 50], "{at}");
         assert!(took.iter().zip(&plain).all(|(a, b)| a < b && b - a < 30_000), "{at}: {took:?} {plain:?}");
         let (_, drawn) = of(&format!("access_at = \"{at}\""), "rtt = { uniform = [\"20ms\", \"200ms\"] }");
-        // Two links of a flow share the rest of the delay, exact to the nanosecond.
+        // A flow's two links divide the rest of the delay between them, exactly to the nanosecond.
         assert_eq!(drawn.len(), 50);
         assert!(drawn.iter().any(|rtt| *rtt < 60 * MS) && drawn.iter().any(|rtt| *rtt > 160 * MS));
     }

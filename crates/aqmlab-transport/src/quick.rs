@@ -140,8 +140,8 @@ impl Quick {
         true
     }
 
-    /// Notes that the timer of a delayed acknowledgment has fired, after which the next one waits
-    /// longer.
+    /// Notes that the timer of a delayed acknowledgment has fired, after which the next such
+    /// acknowledgment waits longer.
     pub(crate) fn waited(&mut self, rto: Span, profile: &Profile) {
         self.delay = self.delay.saturating_mul(2).min(whole_ticks(rto, profile.timer_tick));
     }

@@ -240,8 +240,8 @@ impl RtoTimer {
         }
     }
 
-    /// RFC 6298, 2.2 and 2.3, in integers: SRTT is stored times 8 and RTTVAR times 4 (Jacobson 1988, appendix
-    /// A). All values are multiples of `unit` nanoseconds.
+    /// RFC 6298, 2.2 and 2.3, in integers: SRTT is stored multiplied by 8, and RTTVAR by 4 (Jacobson 1988,
+    /// appendix A). All values are multiples of `unit` nanoseconds.
     #[inline(always)]
     fn smooth(&mut self, r: u64, unit: u64) {
         if self.srtt8 == 0 {

@@ -280,8 +280,8 @@ impl<Q: EventQueue> World<'_, Q> {
                 self.count_completed(class, what);
             }
         }
-        // This comes before the flow's last packets leave: if the first queue drops them, the flow
-        // ends with them.
+        // This check comes before the flow's last packets leave: if the first queue drops them,
+        // the flow ends with them.
         if outcome.over {
             self.in_transit.flows.look_whether_finished(slot);
         }
@@ -698,7 +698,7 @@ enum StreamChange {
     PeerClosed,
     /// The endpoint is closed, for any reason.
     Over {
-        /// whether it closed normally, and neither by a reset nor for lack of responses
+        /// whether it closed normally, that is, neither by a reset nor for lack of responses
         in_order: bool,
     },
 }

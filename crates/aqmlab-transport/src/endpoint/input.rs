@@ -421,7 +421,7 @@ impl Endpoint {
         }
     }
 
-    /// The same if the control has just begun, or is in slow start, or is seldom used.
+    /// Does the same if the control has just begun, or is in slow start, or is seldom used.
     #[inline(never)]
     fn open_window_seldom(&mut self, now: Instant, bytes: u32, profile: &Profile) {
         let ack = self.ack(now, bytes);

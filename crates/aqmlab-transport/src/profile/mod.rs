@@ -1,4 +1,4 @@
-//! Effective parameters of an endpoint, and the named bundles of them.
+//! Effective parameters of an endpoint, and the named bundles of parameters.
 
 mod bundles;
 mod table;
@@ -173,8 +173,8 @@ pub fn profile_settings(name: &str) -> Option<Settings> {
 }
 
 impl Profile {
-    /// Resolves settings of the table [`PARAMS`]: fills in the automatic values in `settings`, then reads all
-    /// values.
+    /// Resolves settings for the parameters in [`PARAMS`]: fills in the automatic values in `settings`, then
+    /// reads all values.
     ///
     /// # Errors
     /// If a value is missing or of the wrong kind, or if two of them contradict each other.
@@ -320,7 +320,7 @@ impl Profile {
         }
     }
 
-    /// Returns the number of segments of a window that may stay unused because a burst waits.
+    /// Returns how much of a window, in segments, may stay unused because a burst waits.
     #[inline]
     pub(crate) fn held_back(&self, window: f64) -> u32 {
         if self.burst == 1 || !self.by_segments() { 0 } else { (self.burst - 1).min(third_of(window as u64)) }

@@ -180,7 +180,7 @@ pub static PARAMS: &[Param] = &[
     param("sack_delay_most", Kind::Integer { min: 0, max: 255 }, Integer(44), &[],
         "Linux, net.ipv4.tcp_comp_sack_nr", "largest number of reports that wait together"),
     param("delay_repeated_ack", YES_NO, Flag(false), &[],
-        "RFC 9293, 3.10.7.4 (at once); ns-2's DelAck sink delays it", "a repetition of the newest in-order segment is acknowledged like a new segment"),
+        "RFC 9293, 3.10.7.4 (at once); ns-2's DelAck sink delays it", "a duplicate of the newest in-order segment is acknowledged like a new segment"),
     param("quick_acks", Kind::Integer { min: 0, max: 1 << 16 }, Integer(0), &[],
         "none in RFC 5681; Linux", "number of segments, starting with the first, that are acknowledged individually, whatever `ack_every` is"),
     param("quick_acks_again", Kind::Integer { min: 0, max: 1 << 16 }, Integer(0), &[],

@@ -203,7 +203,7 @@ fn the_probe_of_a_lone_segment_waits_for_a_delayed_acknowledgment() {
 }
 
 /// Linux has no separate value for this; it uses the minimum timeout, and a probe leaves no later
-/// than the timeout would.
+/// than the timeout would fire.
 ///
 /// Rules: 8985 7.2 delayed
 #[test]
