@@ -283,8 +283,9 @@ impl Endpoint {
         true
     }
 
-    /// Returns whether an ACK is a duplicate (RFC 5681, section 2): data is outstanding, and the
-    /// ACK has no payload, no SYN or FIN, and the same acknowledgment number and window as before.
+    /// Returns whether an ACK is a duplicate (RFC 5681, section 2): data is outstanding (which
+    /// ns-2 does not require), and the ACK has no payload, no SYN or FIN, and the same
+    /// acknowledgment number and window as before.
     #[inline]
     fn is_duplicate(&self, seg: &Segment, ack: u64, profile: &Profile) -> bool {
         ack == self.una

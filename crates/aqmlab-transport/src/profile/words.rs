@@ -153,9 +153,9 @@ words! {
         /// third may start a fast retransmit if it covers more than `recover` (RFC 6582, section
         /// 3.2, step 2: careful).
         Rfc6582 = "rfc6582",
-        /// Any repetition of an acknowledgment counts; the third may start a fast retransmit if it covers
-        /// more than `recover`, or while no data has been acknowledged yet; an ECN reaction does not change
-        /// `recover` (ns-2).
+        /// A duplicate counts even if no data is outstanding; the third may start a fast retransmit if it
+        /// covers more than `recover`, or while no data has been acknowledged yet; an ECN reaction does not
+        /// change `recover` (ns-2).
         Ns2 = "ns2",
     }
 }
