@@ -6,7 +6,7 @@
 //! ```
 //!
 //! It prints a JSON object: number of connections, processor time and peak resident memory. `trace=FILE` takes the
-//! starts and sizes of the connections from a file instead (`kind = "trace"`).
+//! start times and sizes of the connections from a file instead (`kind = "trace"`).
 
 use aqmlab_scenario::{Beside, Limits, parse_within};
 use aqmlab_sim::{Control, run};

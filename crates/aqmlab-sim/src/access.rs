@@ -1,6 +1,6 @@
 //! A flow's own links between its hosts and the network; the impairments that some flows have there
-//! (losses, the pipes of delay stages, missing links); and a count of the flow's packets, on these
-//! links, for which no arrival is precomputed.
+//! (losses, the pipes of delay stages, missing links); and a count of the flow's packets on these
+//! links whose arrival is not precomputed.
 
 use aqmlab_network::{End, FlowPath};
 use aqmlab_qdisc::{Line, Loss, Pipe};

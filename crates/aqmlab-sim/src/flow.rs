@@ -154,7 +154,7 @@ impl Flow {
     }
 
     /// Returns the number of packets lost outside the queues so far. A packet counts from the
-    /// instant of its loss; the counts of the two ends do not include it.
+    /// instant of its loss. The counts of the two ends do not include these losses.
     fn lost_packets(&self) -> u64 {
         self.access.as_ref().map_or(0, AccessLinks::lost_packets)
             + self.router_stages().map_or(0, |stages| stages.lost_packets)

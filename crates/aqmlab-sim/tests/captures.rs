@@ -14,8 +14,8 @@ use support::{integers, names, plan, record, summary};
 
 const MUCH: usize = 1 << 30;
 
-/// Connections of three classes and a packet source over a short queue: losses and marks of all
-/// kinds. All of these flows end before the run does.
+/// Connections of three classes and a packet source, through a short queue: losses and marks of
+/// all kinds. All of these flows end before the run does.
 fn scenario(record: &str) -> String {
     format!(
         r#"

@@ -20,8 +20,8 @@ fn total(recording: &Recording, column: &str) -> u128 {
     integers(recording.table("flows").expect("every recording has flows"), column).iter().sum()
 }
 
-/// Twenty flows fill a queue of 50 Mbit/s just before the warm-up ends, and NewReno repairs one hole per
-/// round trip: megabytes then wait behind holes and are delivered later.
+/// Twenty flows fill the queue of a link of 50 Mbit/s just before the warm-up ends, and NewReno repairs one
+/// hole per round trip: megabytes then wait behind holes and are delivered later.
 #[test]
 fn what_waits_behind_a_hole_at_the_end_of_the_warm_up_is_no_goodput() {
     let text = r#"

@@ -189,8 +189,8 @@ fn summed(books: &Books) -> Books {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Connections that close, users with requests, and datagrams, over queues that drop and mark:
-    /// the rows equal those computed packet by packet, and their sums equal the rows of the
+    /// Connections that close, users with requests, and datagrams, through queues that drop and
+    /// mark: the rows equal those computed packet by packet, and their sums equal the rows of the
     /// classes.
     #[test]
     fn rows_are_the_packets_and_sums_the_classes(

@@ -494,8 +494,8 @@ fn classes_by_port_are_those_by_traffic() {
 }
 
 /// Four links in series, each slower than the previous one, and one link back. The second and the
-/// fourth link are fed by one link, the third by two. The traffic consists of web users behind
-/// shared links, bulk flows and datagrams; delay stages are in routers.
+/// fourth link are each fed by one link, and the third by two. The traffic consists of web users
+/// behind shared links, bulk flows and datagrams; delay stages are in routers.
 fn row(queue: &str, queues: &str, flows: &str, stop: &str) -> Plan {
     let nodes = ["a", "r0", "r1", "r2", "r3", "b", "c"];
     let nodes: String = nodes.iter().map(|name| format!("[[node]]\nname = \"{name}\"\n")).collect();

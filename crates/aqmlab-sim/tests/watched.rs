@@ -9,7 +9,7 @@ use aqmlab_units::{Instant, Span};
 use support::tap::{Act, Log, tapped};
 use support::{flows, integers, names, numbers, plan, record, summary};
 
-/// Twelve connections of two classes and a packet source over a short queue, with losses of all kinds.
+/// Twelve connections of two classes and a packet source, through a short queue, with losses of all kinds.
 fn scenario(record: &str) -> String {
     format!(
         r#"

@@ -69,7 +69,7 @@ pub(crate) struct Incidents {
     /// RST segments, and segments without payload at the end of the stream, except for the first
     /// FIN.
     pub control_segments: u32,
-    /// Bytes beyond a hole that had arrived when the connection ended.
+    /// Bytes that had arrived beyond a hole when the connection ended.
     pub bytes_discarded: u32,
 }
 

@@ -24,7 +24,7 @@ const FLAT: u32 = 100;
 /// Maximum number of acknowledged segments per segment of growth before the first loss.
 const FIRST: u32 = 20;
 /// Minimum number of acknowledged segments per segment of growth; it limits the growth of the window to half
-/// per round trip.
+/// its size per round trip.
 const LEAST: u32 = 2;
 
 /// State, in segments.

@@ -160,8 +160,8 @@ impl Endpoint {
         }
     }
 
-    /// Withdraws the unsent part of an endless write ([`ENDLESS`]) for the application, which may write
-    /// again later. Bytes written in finite amounts remain.
+    /// Withdraws the unsent part of an endless write ([`ENDLESS`]); the application may write again later.
+    /// Bytes written in finite amounts remain.
     pub fn withdraw(&mut self) {
         if self.stream_end == ENDLESS {
             self.stream_end = self.sent().max(1);

@@ -19,7 +19,7 @@ use crate::sequence::{from_wire, to_wire};
 enum Predicted {
     /// The next data in order, while no data waits beyond a hole.
     Data,
-    /// Data that starts at this offset, while the host has nothing outstanding.
+    /// Any other data, starting at this offset, while the host has nothing outstanding.
     Elsewhere { from: u64 },
     /// A pure acknowledgment of this many bytes, while no loss is suspected.
     Ack { bytes: u32 },

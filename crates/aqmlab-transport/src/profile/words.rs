@@ -248,8 +248,8 @@ words! {
 words! {
     /// Reaction to an ECN echo at a congestion window of one segment.
     pub enum EcnAtOne {
-        /// The retransmission timer restarts, and the sender sends again only when it fires (RFC
-        /// 3168, section 6.1.2).
+        /// The retransmission timer restarts, and the sender sends again only when the timer
+        /// fires (RFC 3168, section 6.1.2).
         WaitForRto = "wait_for_rto",
         /// The window stays at one segment, and ACKs release further segments: there is no "ECN timeout"
         /// (Feng, Kandlur, Saha, Shin, Blue: A New Class of Active Queue Management Algorithms, 1999, compare

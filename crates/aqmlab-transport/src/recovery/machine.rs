@@ -130,8 +130,9 @@ impl Machine {
         AckAction::Enter { reduce: covered }
     }
 
-    /// Processes, with SACK, an acknowledgment of `una` that reports further arrivals: steps (1)
-    /// and (2) of RFC 6675, section 5, outside recovery. `first_is_lost` is IsLost(HighACK + 1).
+    /// With SACK, outside recovery, processes an acknowledgment of `una` that reports further
+    /// arrivals: steps (1) and (2) of RFC 6675, section 5. `first_is_lost` is IsLost(HighACK +
+    /// 1).
     pub(crate) fn on_news(
         &mut self,
         una: u64,
