@@ -55,8 +55,8 @@ fn theirs(case: &str) -> Vec<Figures> {
 }
 
 /// A scenario with the flows of this seed. `again` distinguishes runs of one seed if the queue
-/// makes no random draws: each flow then starts later by `again` times 0.7 ms, plus its number in
-/// microseconds.
+/// makes no random draws: each flow then starts later by `again` times the sum of 0.7 ms and its
+/// number in microseconds.
 fn scenario(case: &Row, scenes: &[Row], seed: usize, again: usize) -> String {
     let count = number(case, "flows") as usize;
     let mine = scenes.iter().filter(|row| number(row, "seed") as usize == seed).take(count);

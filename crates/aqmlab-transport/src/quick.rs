@@ -35,7 +35,7 @@ pub(crate) struct Quick {
 struct Reports {
     /// The acknowledgment number that they carry.
     of: u64,
-    /// Number of reports that left at once.
+    /// Number of reports that left immediately.
     prompt: u32,
     /// Number of reports that wait.
     waiting: u32,

@@ -239,7 +239,7 @@ impl Receiver {
         self.owe(more as u16, now, delay); // `more` is below the limit, so it fits
     }
 
-    /// Makes the receiver acknowledge the next segment in order at once.
+    /// Makes the receiver acknowledge the next in-order segment at once.
     pub(crate) fn quicken(&mut self, profile: &Profile) {
         self.unacked = self.unacked.max(profile.ack_every as u16 - 1);
     }

@@ -331,7 +331,7 @@ mod tests {
     use super::*;
 
     /// Computed by hand, in milliseconds: four times the smoothed deviation is 400, 300, 225 and then
-    /// 230.46875, because a round-trip time below SRTT raises it only an eighth as fast.
+    /// 230.46875, because a round-trip time below SRTT raises it only an eighth as fast as one above it.
     #[test]
     fn the_variance_of_linux_is_the_largest_deviation_and_comes_down_by_quarters() {
         let profile = Profile::named("linux").expect("built in");

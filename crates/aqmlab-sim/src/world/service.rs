@@ -208,8 +208,8 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 
     /// Returns whether a packet can be processed ahead of time after all: either the host's timers
-    /// that precede its arrival have now fired, or nothing else changes at the host before its
-    /// arrival, and flows are not observed before it.
+    /// that precede its arrival have now fired, or, before its arrival, nothing else changes at
+    /// the host and flows are not observed.
     fn can_be_served_after_all(&mut self, packet: &SimPacket, due: Instant, reached: &Reached) -> bool {
         let (slot, end) = (packet.flow().slot, reached.end);
         let attended = reached.sending == Sending::MayWait;

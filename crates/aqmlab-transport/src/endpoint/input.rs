@@ -401,7 +401,7 @@ impl Endpoint {
         }
     }
 
-    /// Notifies the congestion control of `bytes` acknowledged, which `una` already includes.
+    /// Notifies the congestion control that `bytes` have been acknowledged; `una` already includes them.
     #[inline(always)]
     pub(super) fn open_window(&mut self, now: Instant, bytes: u32, profile: &Profile) {
         if profile.remembers() {
@@ -543,7 +543,7 @@ impl Endpoint {
         }
     }
 
-    /// Processes the next data in order, for a receiver whose acknowledgments do not depend on a count of
+    /// Processes the next in-order data, for a receiver whose acknowledgments do not depend on a count of
     /// segments alone.
     #[cold]
     pub(super) fn on_next_by_rules(&mut self, now: Instant, seg: &Segment, profile: &Profile) {

@@ -17,7 +17,7 @@ use crate::sequence::{from_wire, to_wire};
 /// A segment of an expected kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Predicted {
-    /// The next data in order, while no data waits beyond a hole.
+    /// The next in-order data, while no data waits beyond a hole.
     Data,
     /// Any other data, starting at this offset, while the host has nothing outstanding.
     Elsewhere { from: u64 },

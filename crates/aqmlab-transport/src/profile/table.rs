@@ -176,7 +176,7 @@ pub static PARAMS: &[Param] = &[
     param("sack_delay", time(Span::ZERO, Span::s(1)), Time(Span::ZERO), &[],
         "RFC 5681, 4.2 (at once); Linux", "how long the fourth and later reports of a hole wait for further reports, at most a twentieth of SRTT; no report waits if this is 0 or `ack_every` is 1"),
     param("sack_delay_slack", time(Span::ZERO, Span::s(1)), Time(Span::ZERO), &[],
-        "Linux, net.ipv4.tcp_comp_sack_slack_ns", "how late the timer for reports that wait (`sack_delay`) fires"),
+        "Linux, net.ipv4.tcp_comp_sack_slack_ns", "how late the timer for waiting reports (`sack_delay`) fires"),
     param("sack_delay_most", Kind::Integer { min: 0, max: 255 }, Integer(44), &[],
         "Linux, net.ipv4.tcp_comp_sack_nr", "largest number of reports that wait together"),
     param("delay_repeated_ack", YES_NO, Flag(false), &[],

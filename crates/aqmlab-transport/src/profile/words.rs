@@ -186,7 +186,7 @@ words! {
     }
 }
 words! {
-    /// The unit in which data in order is counted from one acknowledgment to the next.
+    /// The unit in which in-order data is counted from one acknowledgment to the next.
     pub enum AckCounting {
         /// Segments of any size.
         Segments = "segments",
