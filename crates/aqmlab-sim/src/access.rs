@@ -149,7 +149,7 @@ pub struct Impairments {
     /// The stages, in the order of [`AccessLink`].
     stages: [Option<StagePipe>; 4],
     /// Which links exist, in the order of [`AccessLink`]. A missing link is replaced by its stage;
-    /// if the scenario defines no stage there, by one without delay.
+    /// if the scenario defines no stage there, it is replaced by a stage without delay.
     linked: [bool; 4],
     /// Number of packets lost on the links and in their stages.
     pub lost_packets: u64,

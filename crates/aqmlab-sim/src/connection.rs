@@ -29,7 +29,7 @@ pub struct Connection {
 pub struct Applications {
     /// The session.
     pub session: Session,
-    /// When the applications act by themselves next: the far future if they wait for an arrival,
+    /// When the applications next act by themselves: the far future if they wait for an arrival,
     /// zero if they wait for their user, who may act at any time.
     pub wakes_at: Instant,
     /// The identity of the connection.

@@ -104,8 +104,8 @@ fn a_lost_packet_is_a_drop_of_its_kind() {
     assert_link(&r, "reverse", (&[("syn", 1), ("ack", 1), ("fin", 2)], &[("fin", 1)]));
 }
 
-/// The kind of a recorded packet. The first of these that it has determines the kind: RST, SYN,
-/// payload, FIN.
+/// The kind of a recorded packet. The first of RST, SYN, payload and FIN that the packet has
+/// determines its kind.
 fn kind_of(flags: &str, payload: Option<u64>) -> &'static str {
     let has = |letter| flags.contains(letter);
     match payload {

@@ -166,7 +166,7 @@ fn a_choice_of_flows_events_and_times_is_kept() {
         .into_iter()
         .filter(|(t, flow, event, at)| {
             (2_000_000_000..=7_000_000_000).contains(t)
-                // Flows are numbered over all classes, so the first six are of class "ecn".
+                // Flows are numbered across all classes, so the first six are of class "ecn".
                 && [8, 10].contains(flow)
                 && ["enqueue", "send", "drop"].contains(&event.as_str())
                 && at != "reverse"

@@ -41,7 +41,7 @@ pub struct Profile {
     /// [`Endpoint`](crate::Endpoint) can be created.
     pub congestion: Option<Congestion>,
     pub increase: Increase,
-    /// segments; `u32::MAX` is no limit
+    /// segments; `u32::MAX` means no limit
     pub abc_limit: u32,
     pub cubic_growth: CubicGrowth,
     /// segments per second cubed
@@ -75,7 +75,7 @@ pub struct Profile {
     pub recovery_exit: RecoveryExit,
     /// segments per ACK; `u32::MAX` means no limit
     pub recovery_burst: u32,
-    /// segments per ACK; `u32::MAX` is no limit
+    /// segments per ACK; `u32::MAX` means no limit
     pub max_burst: u32,
     pub pacing: bool,
     pub pacing_gain: f64,
