@@ -35,7 +35,7 @@ struct Scene {
     access_mbit: f64,
     /// base round-trip times, evenly spread over the flows
     rtt_ms: [f64; 2],
-    /// the starts of the flows are spread evenly over this time
+    /// the start times of the flows are spread evenly over this time
     start_s: f64,
     mss: u64,
     /// `reno`, `newreno`, `sack`, or `segments`: SACK with RACK-TLP, PRR, F-RTO and time stamps
@@ -258,8 +258,8 @@ impl MemoryWatch {
         let most = Arc::new(AtomicU64::new(0));
         let (is_over, peak) = (Arc::clone(&over), Arc::clone(&most));
         let thread = std::thread::spawn(move || {
-            // A value counts only once the simulated time has advanced after it: the run was not
-            // over when it was taken.
+            // A value counts only after the simulated time has advanced again, which shows that
+            // the run was not over when the value was taken.
             let (mut progress, mut largest) = (0, 0);
             while !is_over.load(Ordering::Relaxed) {
                 let now = control.sim_time_ns.load(Ordering::Relaxed);
@@ -288,7 +288,7 @@ fn thread_cpu_s() -> f64 {
     ns as f64 / 1e9
 }
 
-/// Returns a line of `/proc/self/status` that counts kilobytes, converted to bytes (Linux; 0 elsewhere).
+/// Returns, in bytes, a value that `/proc/self/status` gives in kilobytes (Linux; 0 elsewhere).
 fn status_bytes(key: &str) -> u64 {
     let text = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with(key));

@@ -1,12 +1,12 @@
-//! Opens many connections of one exchange each, one after another, and measures the cost of one and
-//! the memory in use.
+//! Opens many connections of one exchange each, one after another, and measures the cost per
+//! connection and the memory in use.
 //!
 //! ```text
 //! cargo run --release -p aqmlab-sim --example requests_bench -- seconds=10 rate=100000
 //! ```
 //!
-//! It prints a JSON object: connections, processor time and peak of the resident memory. `trace=FILE` takes the starts and
-//! sizes of the connections from a file instead (`kind = "trace"`).
+//! It prints a JSON object: number of connections, processor time and peak resident memory. `trace=FILE` takes the
+//! start times and sizes of the connections from a file instead (`kind = "trace"`).
 
 use aqmlab_scenario::{Beside, Limits, parse_within};
 use aqmlab_sim::{Control, run};
@@ -65,7 +65,7 @@ fn main() {
     );
 }
 
-/// The peak of the resident memory, in kB (proc(5)).
+/// Peak resident memory, in kB (proc(5)).
 fn peak_rss_kb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,5 +1,5 @@
-//! The speed of one run. Runs a scenario's first arm once and prints events, hops and the wall
-//! time, then the same figures as JSON with the processor time of the simulation.
+//! The speed of one run. Runs a scenario's first arm once and prints the numbers of events and hops
+//! and the wall time, then, as JSON, the same figures and the processor time of the simulation.
 //!
 //! cargo run --release -p aqmlab-sim --example run_once -- scenarios/demo.toml
 

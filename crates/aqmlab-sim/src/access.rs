@@ -1,6 +1,6 @@
 //! A flow's own links between its hosts and the network; the impairments that some flows have there
-//! (losses, the pipes of delay stages, missing links); and a count of the flow's packets, on these
-//! links, for which no arrival is precomputed.
+//! (losses, the pipes of delay stages, missing links); and a count of the flow's packets on these
+//! links whose arrival is not precomputed.
 
 use aqmlab_network::{End, FlowPath};
 use aqmlab_qdisc::{Line, Loss, Pipe};
@@ -149,7 +149,7 @@ pub struct Impairments {
     /// The stages, in the order of [`AccessLink`].
     stages: [Option<StagePipe>; 4],
     /// Which links exist, in the order of [`AccessLink`]. A missing link is replaced by its stage;
-    /// if the scenario defines no stage there, by one without delay.
+    /// if the scenario defines no stage there, it is replaced by a stage without delay.
     linked: [bool; 4],
     /// Number of packets lost on the links and in their stages.
     pub lost_packets: u64,

@@ -9,9 +9,9 @@ use aqmlab_units::{Instant, Span};
 
 /// The two endpoints of a connection and the timer event for which each waits.
 pub struct Connection {
-    /// The endpoint that opens and sends.
+    /// The endpoint that opens the connection and sends.
     pub sender: Endpoint,
-    /// The endpoint that accepts and receives.
+    /// The endpoint that accepts the connection and receives.
     pub receiver: Endpoint,
     /// The instant of each endpoint's only valid timer event, or the far future if there is none.
     pub armed: [Instant; 2],
@@ -29,7 +29,7 @@ pub struct Connection {
 pub struct Applications {
     /// The session.
     pub session: Session,
-    /// When the applications act by themselves next: the far future if they wait for an arrival,
+    /// When the applications next act by themselves: the far future if they wait for an arrival,
     /// zero if they wait for their user, who may act at any time.
     pub wakes_at: Instant,
     /// The identity of the connection.
@@ -57,7 +57,8 @@ impl SendDelay {
 }
 
 impl Connection {
-    /// Creates two endpoints that have not begun, and the applications if they do anything after the start.
+    /// Creates two endpoints that have not opened the connection yet, and the applications if they do
+    /// anything after the start.
     pub fn new(tcp: &Profile, applications: Option<Box<Applications>>, jitter: Option<[Stream; 2]>) -> Self {
         let last = applications.as_ref().map_or(End::Server, |of| of.session.last_arrives_at());
         Connection {
@@ -103,7 +104,7 @@ impl Connection {
         }
     }
 
-    /// Returns the position of the connection's streams at one end.
+    /// Returns the positions of the connection's two streams at one end.
     pub fn position(&mut self, end: End) -> StreamPosition {
         let endpoint = self.endpoint(end);
         StreamPosition { delivered: endpoint.delivered().get(), acked: endpoint.acked().get() }

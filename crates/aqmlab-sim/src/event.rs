@@ -1,7 +1,7 @@
 //! Events and their order.
 //!
-//! Events are ordered by *content*: (time, rank, object, the object's own count of its events in that rank at
-//! that instant), never by the order in which different objects scheduled them. A different event queue,
+//! Events are ordered by *content*: (time, rank, object, the object's own count of its events with that rank
+//! at that instant), never by the order in which different objects scheduled them. A different event queue,
 //! fused hops or one more flow therefore cannot change how a tie is resolved.
 //!
 //! Ranks at one instant, first to last:

@@ -56,7 +56,7 @@ impl Rare {
 /// The part of a flow that depends on its kind.
 #[expect(
     clippy::large_enum_variant,
-    reason = "almost all flows are connections, and a packet finds its connection at once"
+    reason = "almost all flows are connections, and without a box a packet reaches its connection directly"
 )]
 pub enum Body {
     /// A TCP connection.
@@ -138,8 +138,8 @@ impl Flow {
             }
     }
 
-    /// Returns when the timer of a host fires, if that is before the host's next arrival, at `due`,
-    /// and nothing else happens at the host before the timer fires.
+    /// Returns when the timer of a host fires, if it fires before the host's next arrival (at
+    /// `due`) and nothing else happens at the host before that.
     pub fn timer_before(&self, end: End, due: Instant) -> Option<Instant> {
         match &self.body {
             Body::Tcp(connection) if self.pending.is_none() => connection.timer_before(end, due),
@@ -154,7 +154,7 @@ impl Flow {
     }
 
     /// Returns the number of packets lost outside the queues so far. A packet counts from the
-    /// instant of its loss; the counts of the two ends do not include it.
+    /// instant of its loss. The counts of the two ends do not include these losses.
     fn lost_packets(&self) -> u64 {
         self.access.as_ref().map_or(0, AccessLinks::lost_packets)
             + self.router_stages().map_or(0, |stages| stages.lost_packets)
@@ -192,7 +192,8 @@ impl Flow {
         self.snapshots().lost_in_warmup = lost;
     }
 
-    /// Keeps the counts of one end for the end of the warm-up, unless they have been kept already.
+    /// Saves the counts of one end as those at the end of the warm-up, unless this has been done
+    /// already.
     pub fn keep_for_warmup(&mut self, end: End) {
         let counts = self.counts_of(end);
         self.snapshots().warmup[end as usize].get_or_insert(counts);
@@ -218,8 +219,8 @@ impl Flow {
         }
     }
 
-    /// Returns the flow's sample at this instant, with its sender and its receiver, or `None` if
-    /// the flow is not a connection.
+    /// Returns samples of the flow's sender and receiver at this instant, or `None` if the flow
+    /// is not a connection.
     pub fn sample(&mut self) -> Option<(SenderSample, ReceiverSample)> {
         let Flow { body: Body::Tcp(Connection { sender, receiver, .. }), rare, .. } = self else {
             return None;
@@ -244,7 +245,7 @@ impl Flow {
 
 /// A flow's state, kept for observations yet to come: a sample, or the end of the warm-up.
 ///
-/// An end of a flow may have been processed ahead of time, for an instant that is after an
+/// An end of a flow may have been processed ahead of time, up to an instant after such an
 /// observation. In that case its earlier state is kept, and the observation sees that state.
 #[derive(Default)]
 pub struct Snapshots {
@@ -253,9 +254,9 @@ pub struct Snapshots {
     /// Packets lost outside the queues by the end of the warm-up. Losses are never processed ahead
     /// of time, so they are recorded once, at that instant, and not separately for each end.
     lost_in_warmup: u64,
-    /// The sender at the next sample.
+    /// The sender's state at the next sample.
     pub sender: Option<SenderSample>,
-    /// The receiver at the next sample.
+    /// The receiver's state at the next sample.
     pub receiver: Option<ReceiverSample>,
 }
 

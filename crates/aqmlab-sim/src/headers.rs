@@ -3,7 +3,7 @@
 //!
 //! Hosts have the addresses and ports of the live router: class c has client 198.18.c.1 and server
 //! 198.19.c.1 (RFC 2544, appendix C.2.2); its flow i uses the client's port 1024 + i and the
-//! server's port 5001. Payload is zeros.
+//! server's port 5001. The payload is all zeros.
 //!
 //! Headers have the length that they have in the simulation, if real headers can have it. The bytes
 //! of a profile's header beyond the first 40 are options, first of TCP and then of IP. They contain

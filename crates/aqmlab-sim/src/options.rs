@@ -6,7 +6,7 @@ use aqmlab_transport::{Sack, Segment};
 
 use crate::packet::SimPacket;
 
-/// The data of a packet with options that is not stored in the packet itself.
+/// For a packet with options, the data that the packet itself does not contain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// The blocks of the packet's SACK option, if it has one.

@@ -102,7 +102,7 @@ impl SimPacket {
         ])
     }
 
-    /// Returns the packet with options of `len` bytes, whose entry is at `place`.
+    /// Adds options of `len` bytes, whose entry is at `place`, and returns the packet.
     pub(crate) fn with_options(mut self, place: u32, len: u8) -> Self {
         debug_assert!(place <= WINDOW);
         self.0[1] += u64::from(len);

@@ -14,7 +14,7 @@ pub struct Filter {
     pub events: Vec<PacketEvent>,
     /// Beginning of the recording.
     pub from: Instant,
-    /// End of the recording, which includes that instant.
+    /// The instant at which the recording ends, inclusive.
     pub until: Instant,
     /// The numbers of the flows, ascending; the packets of all flows if `None`.
     pub flows: Option<Vec<u32>>,

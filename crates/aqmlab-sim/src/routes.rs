@@ -69,7 +69,7 @@ pub enum Onward {
 const _: () = assert!(size_of::<Next>() == 8, "an entry is one word");
 
 impl Onward {
-    /// Returns how a packet enters the place `next` behind a queue if hops are fused.
+    /// Returns how, with fused hops, a packet that leaves a queue enters its next place, `next`.
     fn fused(next: Next, joined: impl Fn(u32) -> bool) -> Self {
         match next {
             Next::Access(AccessLink::ServerIn, passed) => Onward::ToServer(passed),

@@ -15,8 +15,8 @@ use crate::packet::PortPacket;
 use crate::wheel::Wheel;
 use crate::world::{Ways, World};
 
-/// The version of the simulator itself, a part in addition to those that plans use. It also covers
-/// the order of events.
+/// The version of the simulator itself, recorded in addition to the versions of the parts that a
+/// plan uses. It also covers the order of events.
 pub const ENGINE: Engine = Engine { host: Host::Sim, version: 1 };
 
 /// Runs `plan` with `seed` on the built-in disciplines.

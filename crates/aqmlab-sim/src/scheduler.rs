@@ -21,7 +21,7 @@ pub struct Scheduler<Q: EventQueue> {
 
 /// The objects of a flow that have timers. The values are the low bits of the object's number,
 /// which orders events. A flow's access links ([`AccessLink`]) and its delay stages use the same
-/// low bits, but only in the rank of arrivals, so they cannot be confused.
+/// low bits, but only with the rank of arrivals, so they cannot be confused.
 #[derive(Clone, Copy)]
 pub enum FlowObject {
     /// the sending endpoint
@@ -63,9 +63,9 @@ impl<Q: EventQueue> Scheduler<Q> {
         self.queue.push_arrival(Key::new(at, Rank::Arrival, u64::from(link), turn), packet);
     }
 
-    /// Schedules an event of a flow in the rank of timers. Each object has one valid event, so the
-    /// turn is always 0. A superseded event may share its key with its successor because the two
-    /// are the same event.
+    /// Schedules an event of a flow with the rank of timers. Each object has one valid event, so
+    /// the turn is always 0. A superseded event may share its key with its successor because the
+    /// two are the same event.
     #[inline]
     pub fn timer(&mut self, at: Instant, number: u32, object: FlowObject, notice: Notice) {
         let object = self.flow_object(number, object as u64);

@@ -10,7 +10,7 @@ use crate::packet::Toward;
 /// leave it in the order in which they enter.
 pub struct StagePipe {
     delay: Span,
-    /// The pipe, if it does more than delay all packets by the same time.
+    /// The pipe, if it does more than delay all packets by the same amount.
     more: Option<Box<Pipe>>,
     /// When the last packet leaves (the far future if none has entered yet), and how many packets
     /// leave before it at the same instant.

@@ -95,7 +95,7 @@ impl Watch {
         port.logged || port.captured.is_some()
     }
 
-    /// Returns the observer of a recorded port, which also passes everything on to `in_transit`.
+    /// Returns the observer of a recorded port; this observer also passes everything on to `in_transit`.
     pub fn at_port<'a>(&'a mut self, link: u32, in_transit: &'a mut InTransit) -> WatchedPort<'a> {
         let port = &self.ports[link as usize];
         let log = self.packets.as_mut().filter(|_| port.logged).map(|packets| &mut packets.log);

@@ -3,9 +3,9 @@
 //! Time is divided into slots whose width in nanoseconds is a power of two. Events of the near
 //! future wait unsorted in their slot; when a slot is reached, its few events are sorted by key.
 //! Timers that are not due soon wait in a coarser ring ([`crate::timer_ring`]), and events beyond
-//! the horizons of wheel and ring wait in a heap. They join their slot when time reaches it. Adding
-//! an event takes constant time, and removing one takes nearly constant time. The order is exactly
-//! that of the heap, by the complete key; [`crate::event::HeapQueue`] is the reference.
+//! the horizons of the wheel and the ring wait in a heap. They join their slot when time reaches
+//! it. Adding an event takes constant time, and removing one takes nearly constant time. The order
+//! is exactly that of the heap, by the complete key; [`crate::event::HeapQueue`] is the reference.
 //!
 //! Slots are lists in one pool of nodes, so nothing is allocated once the pool has grown to the
 //! largest number of pending events.
@@ -58,7 +58,7 @@ pub struct Wheel {
     filled: Box<[u8; GROUPS]>,
     /// Timers whose coarse slot is later than that of the cursor.
     ring: TimerRing,
-    /// Events beyond the horizons of wheel and ring.
+    /// Events beyond the horizons of the wheel and the ring.
     far: BinaryHeap<Item>,
     /// The first slot in which one of the later timers or far events may be due.
     far_slot: u64,
@@ -140,8 +140,8 @@ impl Wheel {
         self.filled[index / GROUP] = 1;
     }
 
-    /// Adds an event that [`EventQueue::push_arrival`] does not add itself: it is not in the near
-    /// future, or there is no free node for it.
+    /// Adds an event that [`EventQueue::push_arrival`] does not add itself, because the event is
+    /// not in the near future or there is no free node for it.
     #[inline(never)]
     fn push_seldom(&mut self, key: Key, event: Event) {
         let slot = self.slot_of(&key);
@@ -466,8 +466,8 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// An event at this distance from the last event popped, with its rank and its object; `true` gives
-        /// it a packet.
+        /// An event this long after the last one popped, of this rank and this object, and with a packet if
+        /// `true`.
         Push(u64, u8, u64, bool),
         Pop,
     }

@@ -120,14 +120,14 @@ fn bursts_follow_each_other_on_one_connection() {
     );
     let r = record(&text, 1);
     let run = r.table("run").expect("every recording has a run");
-    // The handshake takes 40 ms. Each burst takes 40 ms until it is acknowledged, and the next one
+    // The handshake takes 40 ms. It takes 40 ms until a burst is acknowledged, and the next one
     // begins 100 ms later: the last burst of the 20 s, the 143rd, begins at 19.92 s. A whole burst
     // fits into the initial window (of 4 segments) with which an idle connection restarts. Each
     // burst consists of whole segments: 2 and 4.
     assert_eq!(flows(&r, "x", "sent_bytes"), [71 * (2920 + 5840) + 2920]);
     assert_eq!(flows(&r, "x", "delivered_bytes"), [71 * (2920 + 5840) + 2920]);
     assert_eq!(flows(&r, "x", "sent_segments"), [71 * 6 + 2]);
-    // There are only data and ACKs, a SYN and its answer: the connection remains open.
+    // There are only a SYN and its answer, data and ACKs, but no FIN: the connection remains open.
     let acks = integers(run, "sent_packets")[0] - (71 * 6 + 2) - 3;
     assert!(acks <= 71 * 6 + 2, "{acks}");
     assert_eq!(flows(&r, "x", "end_ns"), [0]);
@@ -210,7 +210,8 @@ fn an_acknowledgment_leaves_before_the_answer_to_a_request_with_sack_blocks() {
     let [bytes, payload, seq, ack] =
         ["wire_bytes", "payload_bytes", "seq", "ack"].map(|name| integers(packets, name));
     let links = support::names(packets, "place");
-    // The ends of requests with options, the latest acknowledgment without data, the end of the answers so far.
+    // Collected: the ends of requests with options, the latest acknowledgment without data, and the end of
+    // the answers so far.
     let (mut requests, mut acknowledged, mut answered, mut answers) = (Vec::new(), 0, 0, 0);
     for i in 0..packets.rows() {
         if links[i] == "bottleneck" {

@@ -64,8 +64,8 @@ fn responses_of_the_stand_in_are_those_that_are_published() {
     let small: Vec<f64> = sizes.iter().copied().filter(|&size| size <= 10_000.0).collect();
     let share = small.len() as f64 / n;
     assert!((share - 0.87).abs() < 5.0 * (0.87 * 0.13 / n).sqrt(), "{share} have at most 10 kB");
-    // With a tail of index 1.26, the mean of the draws varies too much: the mean of the table is
-    // compared instead.
+    // With a tail of index 1.26, the mean of the draws varies too much, so the mean of the table
+    // is compared instead.
     let mean = exchanges.response.mean().get() as f64;
     let bytes = small.iter().sum::<f64>() / n / mean;
     assert!((bytes - 0.20).abs() < 0.002, "{bytes} of the bytes");
@@ -113,7 +113,7 @@ fn users_of_the_stand_in_think_long_and_heavy_tailed() {
     let variance = think.iter().map(|t| (t - mean) * (t - mean)).sum::<f64>() / n as f64;
     assert!((mean - 30.0).abs() < 5.0 * (variance / n as f64).sqrt(), "{mean} s");
     // With 4.99 objects per page, and about a second to fetch the page, there are 0.16 requests per
-    // second and user.
+    // user per second.
     assert!((4.99 / (mean + 1.0) - 0.16).abs() < 0.003);
     think.sort_unstable_by(f64::total_cmp);
     let above = |t: f64| (n as usize - think.partition_point(|&x| x <= t)) as f64 / n as f64;

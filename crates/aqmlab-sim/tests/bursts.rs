@@ -4,7 +4,7 @@ mod support;
 
 use support::{record, summary};
 
-/// The seconds that a packet takes on the bottleneck and on an access link.
+/// The transmission times of a packet on the bottleneck and on an access link, in seconds.
 const PACKET: f64 = 1500.0 * 8.0 / 50e6;
 const ACCESS: f64 = 1500.0 * 8.0 / 10e9;
 

@@ -1,5 +1,5 @@
-//! Packets of ports as a pcapng file: they agree with the books and with the packets recorded one
-//! by one, and an independent program can read them.
+//! Packets captured at ports, in a pcapng file: they agree with the books and with the packets
+//! recorded one by one, and an independent program can read them.
 mod support;
 
 use std::collections::BTreeMap;
@@ -14,8 +14,8 @@ use support::{integers, names, plan, record, summary};
 
 const MUCH: usize = 1 << 30;
 
-/// Connections of three classes and a packet source over a short queue: losses and marks of all
-/// kinds. All of these flows end before the run does.
+/// Connections of three classes and a packet source, through a short queue: losses and marks of
+/// all kinds. All of these flows end before the run does.
 fn scenario(record: &str) -> String {
     format!(
         r#"
@@ -222,8 +222,8 @@ fn checksums_and_lengths_are_right() {
             }
         }
     }
-    // The packets are UDP, or TCP: without options, with room for time stamps, and with one to
-    // three SACK blocks.
+    // All kinds of packets occur: UDP, and TCP without options, with room for time stamps, and
+    // with one to three SACK blocks.
     assert!([8, 20, 32, 40, 48].iter().all(|len| kinds.contains_key(len)), "{kinds:?}");
     let (_, short) = recorded(&plan(&scenario("")), 40);
     for (short, whole) in short.iter().zip(&packets) {

@@ -1,6 +1,6 @@
 //! A crowd of flows with the profile `linux` at a bottleneck, compared with Linux 6.1 in virtual
-//! time: the same flows (the round-trip time and start of each, by seed), and the same queue.
-//! `vectors/linux-crowd` contains the results of the kernel.
+//! time: the same flows (the round-trip time and start time of each, by seed), and the same
+//! queue. `vectors/linux-crowd` contains the results of the kernel.
 //!
 //! Limits for the differences of the means: goodput within 1 %, mean queue within 3 %, drops and
 //! marks within 8 %, timeouts within a factor of 1.5, and no flow below a tenth of the mean unless
@@ -55,8 +55,8 @@ fn theirs(case: &str) -> Vec<Figures> {
 }
 
 /// A scenario with the flows of this seed. `again` distinguishes runs of one seed if the queue
-/// makes no random draws: each flow then starts later by `again` times 0.7 ms, plus its number in
-/// microseconds.
+/// makes no random draws: each flow then starts later by `again` times the sum of 0.7 ms and its
+/// number in microseconds.
 fn scenario(case: &Row, scenes: &[Row], seed: usize, again: usize) -> String {
     let count = number(case, "flows") as usize;
     let mine = scenes.iter().filter(|row| number(row, "seed") as usize == seed).take(count);
@@ -70,7 +70,7 @@ fn scenario(case: &Row, scenes: &[Row], seed: usize, again: usize) -> String {
     let start = list("start_s", &|n| again as f64 * (0.7e-3 + n as f64 * 1e-6));
     let (limit, rate) = (&case["limit"], number(case, "rate_kbit"));
     let queue = match case["queue"].as_str() {
-        // For DCTCP, each packet that finds this many packets in the queue is marked.
+        // For DCTCP, each packet that finds at least `min` packets in the queue is marked.
         "red" if case["burst"].is_empty() => format!(
             "{{ kind = \"red\", preset = \"linux\", limit = \"{}B\", min_th = \"{}B\", max_th = \"{}B\", \
              mean_packet = \"1500B\", w_q = 1.0, ecn = true }}",

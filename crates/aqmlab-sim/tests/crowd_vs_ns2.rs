@@ -1,12 +1,12 @@
-//! A crowd of flows on a dumbbell, compared with ns-2.35: the same flows (the base RTT and start of
-//! each, by seed), the same queue, and 100 seconds measured. `vectors/ns2-crowd` contains the
-//! results of ns-2.
+//! A crowd of flows on a dumbbell, compared with ns-2.35: the same flows (the base RTT and start
+//! time of each, by seed), the same queue, and 100 seconds measured. `vectors/ns2-crowd` contains
+//! the results of ns-2.
 //!
-//! The criterion for DropTail and RED (gentle) with 10 and 50 NewReno flows: the 90 % interval of
-//! the ratio of our value to ns-2's lies within 0.97 to 1.03 for goodput, and within 0.85 to 1.15
-//! for drop percentage and mean queue. Jain's index and the timeouts per flow are printed next to
-//! ns-2's. For 50 NewReno flows with ECN next to 50 SACK flows without ECN, and the other way
-//! round, the interval for the share of each half lies within 0.9 to 1.1.
+//! The criterion for DropTail and RED (gentle) with 10 and 50 NewReno flows: the 90 % interval
+//! for the ratio of our value to ns-2's lies within 0.97 to 1.03 for goodput, and within 0.85 to
+//! 1.15 for drop percentage and mean queue. Jain's index and the timeouts per flow are printed
+//! next to ns-2's. For 50 NewReno flows with ECN next to 50 SACK flows without ECN, and the other
+//! way round, the interval for the share of each half lies within 0.9 to 1.1.
 mod support;
 
 use std::path::PathBuf;
@@ -82,7 +82,7 @@ fn theirs(case: &str, count: usize) -> Vec<(u64, Figures)> {
         .collect()
 }
 
-/// Base RTTs and starts of the first `count` flows of a seed, in seconds.
+/// Base RTTs and start times, in seconds, of the first `count` flows of a seed.
 fn scene(rows: &[Vec<String>], seed: u64, count: usize) -> [Vec<String>; 2] {
     let column =
         |name: &str| rows[0].iter().position(|c| c == name).unwrap_or_else(|| panic!("no column {name}"));
@@ -105,7 +105,7 @@ struct Crowd {
     jitter: &'static str,
 }
 
-/// Base RTTs and starts as lists in scenario text.
+/// Base RTTs and start times, as lists in scenario text.
 fn list(values: &[String]) -> String {
     values.iter().map(|v| format!("\"{v}s\"")).collect::<Vec<_>>().join(",")
 }
@@ -183,7 +183,7 @@ fn ratio(pairs: &[(f64, f64)]) -> (f64, f64, f64) {
     (ratio, ratio - half, ratio + half)
 }
 
-/// The interval of the ratio of our value to ns-2's, for one figure.
+/// The interval for the ratio of our value to ns-2's, for one figure.
 struct Ratio {
     name: &'static str,
     low: f64,

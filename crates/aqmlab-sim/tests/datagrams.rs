@@ -134,7 +134,7 @@ fn an_accident_marks_a_chosen_datagram() {
 #[test]
 fn random_gaps_are_those_of_ns_2() {
     // In ns-2 2.35, 400 kbit/s in packets of 500 bytes with `random_ 1` for 99.5 s give: the first
-    // packet at once, 9943 packets, gaps from 5.002 ms to 15.000 ms with mean 10.008 ms and a
+    // packet at once, 9943 packets, gaps from 5.002 ms to 15.000 ms with a mean of 10.008 ms and a
     // standard deviation of 0.2893 of the constant gap, and a serial correlation of 0.001.
     let text = |random: &str| {
         format!("[[traffic]]\nname = \"x\"\nkind = \"cbr\"\nrate = \"400kbit\"\nsize = \"500B\"\n{random}")

@@ -182,14 +182,14 @@ fn a_delay_difference_costs_a_class_its_share() {
     let of = |class: &str| flows(&r, class, "measured_delivered_bytes").iter().sum::<u128>() as f64;
     let ratio = of("near") / of("far");
     // With the queue, the RTTs are 180 ms and 80 ms: shares proportional to 1/RTT give a ratio of
-    // 2.25, and the root of that is 1.5.
+    // 2.25, and the square root of that is 1.5.
     assert!((1.4..4.0).contains(&ratio), "{ratio}");
 }
 
 // --- in routers ------------------------------------------------------------------------------------------------------
 
-/// Three links in series, with 1 ms each. One class goes from end to end, another over the middle
-/// link, and `more` contains further sections.
+/// Three links in series, each with a delay of 1 ms. One class goes from end to end, another over
+/// the middle link, and `more` contains further sections.
 fn row(more: &str) -> Recording {
     let text = format!(
         r#"
@@ -337,12 +337,12 @@ fn a_receiver_may_be_at_the_exit_router() {
     assert_eq!(rtt, [100 * MS; 50]);
     for at in ["sender", "receiver"] {
         let (took, rtt) = of(&format!("access_at = \"{at}\""), "rtt = \"100ms\"");
-        // The round trip is the same over fewer links: SYN, SYN-ACK, data. At 1 Gbit/s, a kilobyte
-        // takes 8 us.
+        // The round trip is the same, but SYN, SYN-ACK and data cross fewer links. At 1 Gbit/s, a
+        // kilobyte takes 8 us.
         assert_eq!(rtt, [100 * MS; 50], "{at}");
         assert!(took.iter().zip(&plain).all(|(a, b)| a < b && b - a < 30_000), "{at}: {took:?} {plain:?}");
         let (_, drawn) = of(&format!("access_at = \"{at}\""), "rtt = { uniform = [\"20ms\", \"200ms\"] }");
-        // Two links of a flow share the rest of the delay, exact to the nanosecond.
+        // A flow's two links divide the rest of the delay between them, exactly to the nanosecond.
         assert_eq!(drawn.len(), 50);
         assert!(drawn.iter().any(|rtt| *rtt < 60 * MS) && drawn.iter().any(|rtt| *rtt > 160 * MS));
     }

@@ -37,8 +37,8 @@ fn run(discipline: &str, with: &str, without: &str) -> Recording {
     record(&text, 5)
 }
 
-/// The minimum and maximum thresholds are far below the limit, so RED acts early, and never because
-/// the queue is full.
+/// The minimum and maximum thresholds are far below the limit, so RED acts early and never drops a
+/// packet because the queue is full.
 const RED: &str = r#"{ kind = "red", limit = "400p", min_th = "10p", max_th = "60p", ecn = true }"#;
 
 fn total(recording: &Recording, class: &str, column: &str) -> u128 {

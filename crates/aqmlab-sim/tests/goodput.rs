@@ -8,7 +8,8 @@ use support::{flows, integers, record, summary};
 
 /// The bytes that leave the bottleneck's queue in the measured interval, plus those that may have
 /// left the queue before the interval and still reach receivers within it: the bytes that the link
-/// sends during the time that a packet takes from there to the receiver, and one packet per flow.
+/// sends during the time that a packet takes from the queue to the receiver, and one packet per
+/// flow.
 fn carried(recording: &Recording, link_bps: u64, behind_ms: u64) -> u128 {
     let departures = summary(recording, "bottleneck", "*", "departures_bytes");
     let flows = recording.table("flows").expect("every recording has flows").rows() as u128;
@@ -19,8 +20,8 @@ fn total(recording: &Recording, column: &str) -> u128 {
     integers(recording.table("flows").expect("every recording has flows"), column).iter().sum()
 }
 
-/// Twenty flows fill a queue of 50 Mbit/s just before the warm-up ends, and NewReno repairs one hole per
-/// round trip: megabytes then wait behind holes and are delivered later.
+/// Twenty flows fill the queue of a link of 50 Mbit/s just before the warm-up ends, and NewReno repairs one
+/// hole per round trip: megabytes then wait behind holes and are delivered later.
 #[test]
 fn what_waits_behind_a_hole_at_the_end_of_the_warm_up_is_no_goodput() {
     let text = r#"
@@ -45,8 +46,8 @@ fn what_waits_behind_a_hole_at_the_end_of_the_warm_up_is_no_goodput() {
         let (received, delivered) =
             (total(&r, "measured_received_bytes"), total(&r, "measured_delivered_bytes"));
         assert!(received <= carried(&r, 50_000_000, 50), "seed {seed}: {received}");
-        // Of each packet's 1500 bytes, 1460 are payload. Data that had already passed the queue by
-        // then adds at most what the link carries in 50 ms.
+        // Of each packet's 1500 bytes, 1460 are payload. Data that had already passed the queue
+        // before the interval adds at most what the link carries in 50 ms.
         assert!(received <= link_bytes * 1460 / 1500 + 50_000_000 / 8 / 20, "seed {seed}: {received}");
         above_the_link += u32::from(delivered > link_bytes);
     }

@@ -104,8 +104,8 @@ fn a_lost_packet_is_a_drop_of_its_kind() {
     assert_link(&r, "reverse", (&[("syn", 1), ("ack", 1), ("fin", 2)], &[("fin", 1)]));
 }
 
-/// The kind of a recorded packet. The first of these that it has determines the kind: RST, SYN,
-/// payload, FIN.
+/// The kind of a recorded packet. The first of RST, SYN, payload and FIN that the packet has
+/// determines its kind.
 fn kind_of(flags: &str, payload: Option<u64>) -> &'static str {
     let has = |letter| flags.contains(letter);
     match payload {
@@ -189,8 +189,8 @@ fn summed(books: &Books) -> Books {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Connections that close, users with requests, and datagrams, over queues that drop and mark:
-    /// the rows equal those computed packet by packet, and their sums equal the rows of the
+    /// Connections that close, users with requests, and datagrams, through queues that drop and
+    /// mark: the rows equal those computed packet by packet, and their sums equal the rows of the
     /// classes.
     #[test]
     fn rows_are_the_packets_and_sums_the_classes(

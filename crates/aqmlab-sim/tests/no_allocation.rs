@@ -7,8 +7,8 @@ use aqmlab_sim::{Control, run};
 use aqmlab_units::Span;
 use support::integers;
 
-/// Twenty connections with forty segments in flight each, and a packet source, behind one queue
-/// that never empties and never overflows.
+/// Twenty connections with forty segments in flight each, and a packet source, through one
+/// queue that never empties and never overflows.
 fn scenario(queue: &str, recovery: &str) -> String {
     format!(
         r#"

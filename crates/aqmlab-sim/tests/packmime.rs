@@ -102,7 +102,7 @@ fn check_connections(traffic: &str) {
         if request[i] <= 1460 && response[i] <= 1460 {
             let trips = if number[i] == 0 { 2 } else { 1 };
             let expected = (of.base_rtt * trips + exchange.server_delay).as_ns();
-            // Four access links share a delay that is a whole number of nanoseconds.
+            // The four access links divide the delay among them, each in whole nanoseconds.
             assert!(time[i].abs_diff(expected) < 3000, "{}: {} against {expected}", serial[i], time[i]);
             small += 1;
         }

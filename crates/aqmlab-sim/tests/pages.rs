@@ -208,7 +208,7 @@ fn a_page_fails_with_its_connection() {
     let text = format!("{text}\n[[delay]]\nfrom = \"left\"\nloss = 1.0\nat = \"exit\"\n");
     let recording = record(&text, 1);
     let [completed, failed] = ["completed", "failed"].map(|how| total(&recording, "page_summary", how));
-    // There is a SYN, another one after 100 ms, and the user gives up after a further 200 ms and
+    // There is a SYN, and another one after 100 ms; the user gives up after a further 200 ms and
     // thinks for a second.
     assert_eq!(completed, 0);
     assert!((130..=140).contains(&failed), "{failed} pages of three users");

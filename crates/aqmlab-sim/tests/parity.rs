@@ -113,8 +113,8 @@ fn simulator_and_router_decide_alike_for_every_discipline() {
         route(&mut port, &mut Device { arrivals }, &mut Stream::new(99, "lateness"));
         port.check_books().unwrap();
 
-        // The router continues until it is empty, after the simulator's clock has stopped; up to
-        // that time, every operation is the same.
+        // After the simulator's clock has stopped, the router continues until it is empty; up to
+        // the stop, every operation is the same.
         let routed = routed.lock().unwrap().clone();
         assert_eq!(simulated[..], routed[..simulated.len()], "{}", info.name);
         let marks =

@@ -112,7 +112,7 @@ fn a_user_whose_connection_fails_tries_again() {
     let text = format!("{text}\n[[delay]]\nfrom = \"left\"\nloss = 1.0\nat = \"exit\"\n");
     let run = record(&text, 1);
     let sent = integers(run.table("run").expect("there is one"), "sent_packets")[0];
-    // There is a SYN, another one after 100 ms, and the user gives up after a further 200 ms and
+    // There is a SYN, and another one after 100 ms; the user gives up after a further 200 ms and
     // thinks for a second: 1.3 s.
     assert!((26..=36).contains(&sent), "{sent} SYNs in 21 s");
 }

@@ -96,7 +96,7 @@ fn what_is_under_way_at_the_end_is_censored_with_its_wait() {
 
 #[test]
 fn a_request_whose_client_gives_up_has_failed() {
-    // With this seed, the network loses the client's SYN both times.
+    // With this seed, the network loses the client's SYN and its one retransmission.
     let text = scenario(
         "9s",
         "kind = \"requests\"\nusers = 1\nthink = \"30s\"\nrequest = \"100B\"\nresponse = \"100B\"\nloss = 0.99",

@@ -9,8 +9,8 @@ use support::{flows, integers, plan, record, summary};
 
 const US: u128 = 1_000;
 
-/// Two hosts at each end of three routers. Links to hosts have 4 Mbit/s, links between routers have
-/// 10 Mbit/s, and each link has a delay of 1 ms.
+/// Two hosts at each end of three routers. Links to hosts have a rate of 4 Mbit/s, links between
+/// routers one of 10 Mbit/s, and each link has a delay of 1 ms.
 fn lot(times: &str, traffic: &str) -> String {
     let nodes = ["R0", "R1", "R2", "a", "b", "x", "y"].map(|name| format!("[[node]]\nname = \"{name}\"\n"));
     let link = |from: &str, to: &str, rate: &str| {
@@ -140,8 +140,8 @@ fn shared_links_carry_what_crosses_them_and_both_engines_agree() {
         ["web", "web2", "long"].map(|class| summary(&fast, "a-R0", class, "arrivals_packets")).iter().sum()
     );
     assert_eq!(summary(&fast, "b-R0", "web", "arrivals_packets"), 0);
-    // Each long flow has its own draw, which is the same in both directions: 8 ms for the links,
-    // plus twice the two delays.
+    // Each long flow draws its own two delays, which are the same in both directions: its RTT is
+    // 8 ms for the links plus twice these delays.
     let rtts = flows(&fast, "long", "base_rtt_ns");
     assert!(rtts.iter().all(|rtt| *rtt > 8_000 * US) && rtts[0] != rtts[1] && rtts[1] != rtts[2], "{rtts:?}");
     let even = |rtt: &u128| (rtt - 8_000 * US).is_multiple_of(2);

@@ -78,7 +78,8 @@ fn m_m_1() {
     let [wait, waiting] = measure("{ exponential = \"1000B\" }", load);
     assert_inside("M/M/1 wait", wait, exact);
     assert_inside("M/M/1 waiting", waiting, lambda * exact);
-    // M/M/1 itself is checked as well; rounding to bytes changes it by a thousandth: W = rho / (mu - lambda).
+    // M/M/1 itself, W = rho / (mu - lambda), is checked as well; rounding to bytes changes it by a
+    // thousandth.
     let mu = RATE_BPS / 8000.0;
     assert!((exact / (load / (mu - lambda)) - 1.0).abs() < 0.003);
 }
@@ -106,7 +107,7 @@ fn littles_law_to_the_nanosecond() {
     }
 }
 
-/// Synchronised DCTCP flows behind a queue that marks packets if at least K packets wait: M.
+/// Synchronised DCTCP flows through a queue that marks packets if at least K packets wait: M.
 /// Alizadeh, A. Greenberg et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, section 3.3. All
 /// quantities are in packets and round trips.
 struct Sawtooth {
@@ -166,7 +167,7 @@ impl Sawtooth {
 const DCTCP_SECONDS: f64 = 25.0;
 /// The gain g. It is so small that alpha hardly changes within a period, as the paper assumes (equation 15).
 const GAIN: f64 = 1.0 / 256.0;
-/// The seconds that a packet of 1500 B takes to send, and the seconds of a round trip without queueing.
+/// The transmission time of a packet of 1500 B, and a round trip without queueing, in seconds.
 const PACKET: f64 = 1500.0 * 8.0 / 100e6;
 const ROUND_TRIP: f64 = 10e-3 + PACKET;
 

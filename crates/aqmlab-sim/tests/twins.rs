@@ -494,8 +494,8 @@ fn classes_by_port_are_those_by_traffic() {
 }
 
 /// Four links in series, each slower than the previous one, and one link back. The second and the
-/// fourth link are fed by one link, the third by two. The traffic consists of web users behind
-/// shared links, bulk flows and datagrams; delay stages are in routers.
+/// fourth link are each fed by one link, and the third by two. The traffic consists of web users
+/// behind shared links, bulk flows and datagrams; delay stages are in routers.
 fn row(queue: &str, queues: &str, flows: &str, stop: &str) -> Plan {
     let nodes = ["a", "r0", "r1", "r2", "r3", "b", "c"];
     let nodes: String = nodes.iter().map(|name| format!("[[node]]\nname = \"{name}\"\n")).collect();
@@ -602,8 +602,9 @@ fn runs_that_end_with_what_completes() {
     }
 }
 
-/// Short flows end nearly together while far hosts have been served ahead of time. That run is
-/// discarded, and the recording is that of a repetition without service ahead of time.
+/// Short flows end at nearly the same time, when far hosts have already been served ahead of
+/// time. That run is discarded, and the recording is that of a repetition without service ahead
+/// of time.
 #[test]
 fn a_run_that_ends_before_what_it_has_done_ahead() {
     let plan = support::plan(

@@ -211,7 +211,7 @@ fn a_trace_of_tmix_is_the_same_but_for_what_its_format_rounds() {
         assert_eq!(one.exchanges.len(), other.exchanges.len());
         for (one, other) in one.exchanges.iter().zip(&other.exchanges) {
             assert_eq!((one.request, one.response, one.last), (other.request, other.response, other.last));
-            // No time is shorter than a microsecond.
+            // In the format, none of these times is shorter than a microsecond.
             apart(one.pause.as_ns(), other.pause.as_ns(), 1000);
             apart(one.server_delay.as_ns(), other.server_delay.as_ns(), 1000);
         }

@@ -65,8 +65,8 @@ fn measured_is_the_whole_less_what_was_before() {
     assert_eq!(flows(&before, "short", "delivered_bytes"), [5000; 4]);
 }
 
-/// While hosts behind a long link have been served beyond the end of the warm-up, packets are lost
-/// in a router. A loss counts when it happens, not when the host is served.
+/// Packets are lost in a router after hosts behind a long link have been served beyond the end of
+/// the warm-up. A loss counts when it happens, not when the host is served.
 #[test]
 fn losses_in_routers_are_measured_from_the_cut() {
     let run = |head: &str| {

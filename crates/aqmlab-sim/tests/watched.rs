@@ -9,7 +9,7 @@ use aqmlab_units::{Instant, Span};
 use support::tap::{Act, Log, tapped};
 use support::{flows, integers, names, numbers, plan, record, summary};
 
-/// Twelve connections of two classes and a packet source over a short queue, with losses of all kinds.
+/// Twelve connections of two classes and a packet source, through a short queue, with losses of all kinds.
 fn scenario(record: &str) -> String {
     format!(
         r#"
@@ -166,7 +166,7 @@ fn a_choice_of_flows_events_and_times_is_kept() {
         .into_iter()
         .filter(|(t, flow, event, at)| {
             (2_000_000_000..=7_000_000_000).contains(t)
-                // Flows are numbered over all classes, so the first six are of class "ecn".
+                // Flows are numbered across all classes, so the first six are of class "ecn".
                 && [8, 10].contains(flow)
                 && ["enqueue", "send", "drop"].contains(&event.as_str())
                 && at != "reverse"

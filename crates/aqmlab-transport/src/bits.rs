@@ -1,8 +1,7 @@
 //! Boolean facts, packed eight to a byte because there are many endpoints. One comparison can test
 //! several of them.
 
-/// Up to eight facts. Each type that contains a `Bits` defines one constant per fact, which is a power of
-/// two.
+/// Up to eight facts. Each type that contains a `Bits` defines one constant, a power of two, for each fact.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Bits(u8);
 

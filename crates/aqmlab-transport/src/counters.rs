@@ -13,9 +13,9 @@ pub struct Counters {
     pub segments_sent: u32,
     /// Segments with payload sent.
     pub data_segments_sent: u32,
-    /// Segments with payload or FIN retransmitted.
+    /// Retransmitted segments with payload or FIN.
     pub retransmitted: u32,
-    /// Retransmission timeouts of data or FIN.
+    /// Retransmission timeouts for data or a FIN.
     pub timeouts: u32,
     /// Fast retransmits: entries into fast recovery.
     pub fast_retransmits: u32,
@@ -69,7 +69,7 @@ pub(crate) struct Incidents {
     /// RST segments, and segments without payload at the end of the stream, except for the first
     /// FIN.
     pub control_segments: u32,
-    /// Bytes beyond a hole that had arrived when the connection ended.
+    /// Bytes that had arrived beyond a hole when the connection ended.
     pub bytes_discarded: u32,
 }
 

@@ -85,7 +85,7 @@ impl Pending {
         if self.once.any(ANY_ONCE) { self.next_of_all() } else { self.next_amount() }
     }
 
-    /// Returns the next event that is not an amount; the amounts are discarded.
+    /// Returns the next event that is not an amount of data; those amounts are discarded.
     #[inline]
     pub(crate) fn next_change(&mut self) -> Option<StreamEvent> {
         (self.delivered, self.acked) = (0, 0);

@@ -35,7 +35,7 @@ pub(crate) struct Quick {
 struct Reports {
     /// The acknowledgment number that they carry.
     of: u64,
-    /// Number of reports that left at once.
+    /// Number of reports that left immediately.
     prompt: u32,
     /// Number of reports that wait.
     waiting: u32,
@@ -97,8 +97,8 @@ impl Quick {
         self.delay = profile.delayed_ack;
     }
 
-    /// Processes data in order. After a pause longer than `rto`, segments are again acknowledged
-    /// individually.
+    /// Processes new data that has arrived in order. After a pause longer than `rto`, segments are again
+    /// acknowledged individually.
     pub(crate) fn arrives(&mut self, now: Instant, rto: Span, srtt: Option<Span>, profile: &Profile) {
         let (tick, rto) = (profile.timer_tick, whole_ticks(rto, profile.timer_tick));
         let now = last_tick(now, tick);
@@ -140,8 +140,8 @@ impl Quick {
         true
     }
 
-    /// Notes that the timer of a delayed acknowledgment has fired, after which the next one waits
-    /// longer.
+    /// Notes that the timer of a delayed acknowledgment has fired, after which the next such
+    /// acknowledgment waits longer.
     pub(crate) fn waited(&mut self, rto: Span, profile: &Profile) {
         self.delay = self.delay.saturating_mul(2).min(whole_ticks(rto, profile.timer_tick));
     }

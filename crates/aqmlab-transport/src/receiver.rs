@@ -168,7 +168,7 @@ impl Receiver {
         self.next += u64::from(finished);
         self.finished |= finished;
         if filled || finished {
-            self.ack_now(); // RFC 5681, 4.2: at once when a hole is filled, in part or whole
+            self.ack_now(); // RFC 5681, 4.2: at once when a hole is filled, in whole or in part
         } else {
             self.delay_ack(now, delivered, troubles, profile);
         }
@@ -239,7 +239,7 @@ impl Receiver {
         self.owe(more as u16, now, delay); // `more` is below the limit, so it fits
     }
 
-    /// Makes the receiver acknowledge the next segment in order at once.
+    /// Makes the receiver acknowledge the next in-order segment at once.
     pub(crate) fn quicken(&mut self, profile: &Profile) {
         self.unacked = self.unacked.max(profile.ack_every as u16 - 1);
     }
@@ -415,8 +415,8 @@ mod tests {
         assert_eq!((r.received(&troubles), r.delivered()), (200, 0));
     }
 
-    /// When the timer of ns-2's `interval_` fires: at 300 ms, it acknowledges the data that arrived
-    /// after 200 ms.
+    /// The times at which the timer of ns-2's `interval_` fires: at 300 ms, for example, data is
+    /// acknowledged that arrived after 200 ms.
     #[test]
     fn a_periodic_timer_beats_at_whole_multiples_of_its_period() {
         let period = Span::ms(100);

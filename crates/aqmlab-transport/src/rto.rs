@@ -153,7 +153,8 @@ impl RtoTimer {
         }
     }
 
-    /// Ends the back-off at an acknowledgment of new data that leaves ns-2's Sack1 agent in recovery.
+    /// Ends the back-off at an acknowledgment of new data after which ns-2's Sack1 agent is still in
+    /// recovery.
     pub(crate) fn forget_backoff(&mut self) {
         self.fired = false;
         self.doublings = 0;
@@ -239,8 +240,8 @@ impl RtoTimer {
         }
     }
 
-    /// RFC 6298, 2.2 and 2.3, in integers: SRTT is stored times 8 and RTTVAR times 4 (Jacobson 1988, appendix
-    /// A). All values are multiples of `unit` nanoseconds.
+    /// RFC 6298, 2.2 and 2.3, in integers: SRTT is stored multiplied by 8, and RTTVAR by 4 (Jacobson 1988,
+    /// appendix A). All values are multiples of `unit` nanoseconds.
     #[inline(always)]
     fn smooth(&mut self, r: u64, unit: u64) {
         if self.srtt8 == 0 {
@@ -330,7 +331,7 @@ mod tests {
     use super::*;
 
     /// Computed by hand, in milliseconds: four times the smoothed deviation is 400, 300, 225 and then
-    /// 230.46875, because a round-trip time below SRTT raises it only an eighth as fast.
+    /// 230.46875, because a round-trip time below SRTT raises it only an eighth as fast as one above it.
     #[test]
     fn the_variance_of_linux_is_the_largest_deviation_and_comes_down_by_quarters() {
         let profile = Profile::named("linux").expect("built in");

@@ -20,7 +20,7 @@ pub(crate) struct Trouble {
     pub board: Option<Box<Scoreboard>>,
     /// The tracking state, which holds all outstanding segments, if this sender tracks segments individually.
     pub tracking: Option<Box<Tracking>>,
-    /// The state that decides when data in order is acknowledged, unless a count of segments decides alone.
+    /// The state that decides when in-order data is acknowledged, unless a count of segments decides alone.
     pub quick: Option<Box<Quick>>,
     /// The memory of the congestion control.
     pub control: Memory,

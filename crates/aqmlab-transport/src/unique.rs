@@ -15,7 +15,7 @@ pub struct UniqueBytes {
     /// The sequence number of the SYN; known once a segment has passed. If the SYN did not pass,
     /// the stream begins with the first segment.
     initial: Option<u32>,
-    /// Offsets beyond a hole that have passed.
+    /// Offsets that have passed although they lie beyond a hole.
     beyond: Ranges,
 }
 

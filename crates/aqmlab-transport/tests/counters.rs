@@ -7,10 +7,10 @@ use aqmlab_transport::{Counters, Profile, profile_settings};
 use aqmlab_units::{Instant, Span};
 use support::{A, B, Pair, Path, drop_list, mark_list, ms};
 
-/// Transfers 40 segments over a round trip of 100 ms, ten of them in the first flight, and returns
-/// the counters of both sides. Packets of each direction are numbered from 0: from the sender, 0 is
-/// the SYN, 1 is the ACK of the handshake, and `n + 2` is data segment n; from the receiver, 0 is
-/// the SYN-ACK, and `n + 1` is ACK n.
+/// Transfers 40 segments over a path with a round trip of 100 ms, ten of them in the first flight,
+/// and returns the counters of both sides. Packets of each direction are numbered from 0: from the
+/// sender, 0 is the SYN, 1 is the ACK of the handshake, and `n + 2` is data segment n; from the
+/// receiver, 0 is the SYN-ACK, and `n + 1` is ACK n.
 fn transfer(lost: &'static [u64], lost_acks: &'static [u64], marked: &'static [u64]) -> [Counters; 2] {
     let mut settings = profile_settings("rfc").expect("built in");
     for (name, value) in [

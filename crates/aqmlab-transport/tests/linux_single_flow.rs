@@ -119,7 +119,7 @@ fn data_faults(case: &Row, mss: u32) -> Faults {
     })
 }
 
-/// Returns the faults of ACKs, by number; the SYN-ACK does not count.
+/// Returns the faults that affect ACKs, by the number of the ACK; the SYN-ACK does not count.
 fn ack_faults(case: &Row) -> Faults {
     let drop: Vec<u64> = words(case, "drop_ack").iter().map(|n| number(n)).collect();
     Box::new(move |n, _| if n > 0 && drop.contains(&(n - 1)) { Fate::Drop } else { Fate::Pass })
@@ -138,7 +138,7 @@ const STEPS: [Span; 2] = [Span::us(10), Span::us(1)];
 /// ns.
 const READINGS: Span = Span::ns(3_400);
 
-/// Returns the segments of our sender if it opens at `phase`.
+/// Returns the segments of our sender if it opens the connection at `phase`.
 fn ours(case: &Row, phase: Span) -> Vec<Sent> {
     let profile = profile(case);
     let mss = profile.mss;
@@ -191,7 +191,7 @@ fn together(theirs: &[Sent], ours: &[Sent]) -> (usize, Span) {
     (theirs.len().min(ours.len()), largest)
 }
 
-/// Finds the phase at which our flow agrees with the kernel's flow for the longest time.
+/// Finds the phase with which our flow agrees longest with the kernel's flow.
 fn best_phase(case: &Row, theirs: &[Sent]) -> (usize, Span, Vec<Sent>) {
     let mut best: Option<(usize, Span, Vec<Sent>)> = None;
     let phases = |step: Span| (0..PHASES.as_ns() / step.as_ns()).map(move |n| step.saturating_mul(n));

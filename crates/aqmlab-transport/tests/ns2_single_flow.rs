@@ -186,7 +186,7 @@ fn compare(theirs: &[(u64, u64)], ours: &[(u64, u64)]) -> Result<u64, String> {
     Ok(largest)
 }
 
-/// Compares all cases with the vectors that `read` supplies, and prints the table of
+/// Compares all cases with the vectors that `read` supplies, and prints the table in
 /// docs/validation.md.
 fn check(cases: &[Case], read: impl Fn(&Case) -> String) {
     let mut failures = String::new();

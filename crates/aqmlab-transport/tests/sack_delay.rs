@@ -1,4 +1,4 @@
-//! Reports of data beyond a hole: the first three leave at once, and later ones wait for more data.
+//! Reports of data beyond a hole: the first three leave immediately, and later ones wait for more data.
 
 mod support;
 

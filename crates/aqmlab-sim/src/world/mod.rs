@@ -48,7 +48,7 @@ pub struct World<'a, Q: EventQueue> {
     scheduler: Scheduler<Q>,
     /// Whether hosts are processed ahead of time. If there is no continuous observation, a packet
     /// is processed at its host as soon as its arrival is known, provided that nothing else can
-    /// happen there before. The packet then needs no event for the last part of its path.
+    /// happen there before then. The packet then needs no event for the last part of its path.
     serves_ahead: bool,
     /// The latest instant for which anything has been done ahead of time.
     done_as_of: Instant,

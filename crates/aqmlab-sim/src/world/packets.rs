@@ -227,7 +227,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Makes ports that look ahead process everything that is due up to now.
+    /// Brings the ports that look ahead up to date: they process everything that is due by now.
     pub(super) fn catch_up(&mut self) {
         for link in &mut self.links {
             link.port.catch_up(self.now);

@@ -116,8 +116,8 @@ impl<Q: EventQueue> World<'_, Q> {
         self.leave_for_host(at, packet, passed, last, Sending::MayWait);
     }
 
-    /// Schedules the packet's arrival at its host. If nothing else can happen there before,
-    /// processes the packet now instead, as of its arrival time.
+    /// Schedules the packet's arrival at its host. If nothing else can happen there before
+    /// then, processes the packet now instead, as of its arrival time.
     #[inline(always)]
     fn leave_for_host(
         &mut self,
@@ -181,8 +181,8 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Schedules the arrival of a packet at its host at `due`, unless it can be processed now. This
-    /// is for packets and flows that are not in the ordinary state.
+    /// Schedules the arrival of a packet at its host at `due`, unless it can be processed now. Used
+    /// for packets and flows that are not in the ordinary state.
     #[inline(never)]
     fn leave_seldom(
         &mut self,
@@ -208,8 +208,8 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 
     /// Returns whether a packet can be processed ahead of time after all: either the host's timers
-    /// that precede its arrival have now fired, or nothing else changes at the host before its
-    /// arrival, and flows are not observed before it.
+    /// that precede its arrival have now fired, or, before its arrival, nothing else changes at
+    /// the host and flows are not observed.
     fn can_be_served_after_all(&mut self, packet: &SimPacket, due: Instant, reached: &Reached) -> bool {
         let (slot, end) = (packet.flow().slot, reached.end);
         let attended = reached.sending == Sending::MayWait;
@@ -238,8 +238,8 @@ impl<Q: EventQueue> World<'_, Q> {
         self.conclude(slot, outcome);
     }
 
-    /// Keeps the state of an end that is about to be processed for the instant `at`, if the end is
-    /// observed earlier than that.
+    /// Saves the state of an end before it is processed as of the instant `at`, if an observation
+    /// of the end is due earlier than `at`.
     fn keep_for_looks(&mut self, slot: u32, end: End, at: Instant) {
         if at > self.next_snapshot {
             let looks = [Milestone::WarmupEnd, Milestone::SampleFlows].map(|next| self.schedule.at(next));
@@ -280,8 +280,8 @@ impl<Q: EventQueue> World<'_, Q> {
                 self.count_completed(class, what);
             }
         }
-        // This comes before the flow's last packets leave: if the first queue drops them, the flow
-        // ends with them.
+        // This check comes before the flow's last packets leave: if the first queue drops them,
+        // the flow ends with them.
         if outcome.over {
             self.in_transit.flows.look_whether_finished(slot);
         }
@@ -292,7 +292,7 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 }
 
-/// Keeps the state of one end of a flow that is about to be processed for `due`. That instant is
+/// Saves the state of one end of a flow before it is processed as of `due`. That instant is
 /// after a pending snapshot: the end of the warm-up, or a sample if the flow is `sampled`.
 #[cold]
 fn keep_snapshots(
@@ -698,7 +698,7 @@ enum StreamChange {
     PeerClosed,
     /// The endpoint is closed, for any reason.
     Over {
-        /// whether it closed normally, and neither by a reset nor for lack of responses
+        /// whether it closed normally, that is, neither by a reset nor for lack of responses
         in_order: bool,
     },
 }

@@ -1,4 +1,4 @@
-//! A tap on a discipline, which records all its calls and decisions.
+//! A tap on a discipline: it records all calls to the discipline, and the discipline's decisions.
 #![allow(dead_code)]
 
 use std::sync::{Arc, Mutex};

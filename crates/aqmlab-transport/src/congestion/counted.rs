@@ -24,7 +24,7 @@ const FLAT: u32 = 100;
 /// Maximum number of acknowledged segments per segment of growth before the first loss.
 const FIRST: u32 = 20;
 /// Minimum number of acknowledged segments per segment of growth; it limits the growth of the window to half
-/// per round trip.
+/// its size per round trip.
 const LEAST: u32 = 2;
 
 /// State, in segments.
@@ -178,9 +178,9 @@ impl Control for Counted {
         }
     }
 
-    /// Opens the window in slow start, unless it is already at least twice the data in flight.
-    /// Acknowledged segments that would open it beyond `ssthresh` are counted as in congestion
-    /// avoidance instead.
+    /// Opens the window in slow start, unless it is already at least twice the data in flight. Acknowledged
+    /// segments that would open the window beyond `ssthresh` count towards its growth in congestion avoidance
+    /// instead.
     fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         if !self.usage.full && window.cwnd() as u32 >= 2 * self.usage.most {
             return;

@@ -85,8 +85,8 @@ impl Stage {
     }
 }
 
-/// Returns a time within a run in seconds. Such times are far below 2^63 ns, and signed numbers are
-/// converted in one instruction.
+/// Converts a time within a run to seconds. Such times are far below 2^63 ns, and signed numbers
+/// are converted in one instruction.
 fn seconds(span: Span) -> f64 {
     span.as_ns() as i64 as f64 / Span::s(1).as_ns() as f64
 }

@@ -98,7 +98,7 @@ impl Memory {
         }
     }
 
-    /// Processes new data acknowledged in the stage of CUBIC's congestion avoidance in progress.
+    /// Processes new data acknowledged during the current stage of CUBIC's congestion avoidance.
     /// Returns false, and does nothing, if there is no such stage, or the window is in slow start.
     #[inline(always)]
     pub(crate) fn goes_on(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) -> bool {

@@ -119,7 +119,7 @@ pub(crate) trait Control {
     fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut;
 }
 
-/// Opens the window by one segment per acknowledged segment, within a limit per acknowledgment.
+/// Opens the window by one segment per acknowledged segment, up to a limit per acknowledgment.
 #[inline]
 pub(crate) fn slow_start(window: &mut Window, ack: &Ack, profile: &Profile) {
     let limit = match profile.increase {
@@ -137,7 +137,7 @@ pub(crate) fn slow_start(window: &mut Window, ack: &Ack, profile: &Profile) {
 pub(crate) struct Outstanding {
     /// Bytes sent and not acknowledged, as the window counts them.
     pub flight: u32,
-    /// Number of segments among this data that have left the network during fast recovery,
+    /// Number of segments of this data that have left the network during fast recovery,
     /// according to duplicate ACKs.
     pub inflation: u32,
 }
@@ -305,7 +305,7 @@ impl Window {
         self.credit = 0;
     }
 
-    /// Lowers only `ssthresh` for a loss or mark whose reduction is gradual.
+    /// Lowers only `ssthresh`, for a loss or mark after which the window is reduced gradually.
     pub(crate) fn lower(
         &mut self,
         mut algorithm: impl Control,

@@ -159,7 +159,7 @@ impl ClassicEcn {
     }
 
     /// ns-2: notes whether this reaction to an echo occurs at a window of one segment. Returns true
-    /// if both this reaction and the previous one do.
+    /// if both this reaction and the previous one occur at such a window.
     pub(crate) fn reacted_at_one(&mut self, at_one: bool) -> bool {
         let before = self.0.take(AT_ONE);
         self.0.put(AT_ONE, at_one);

@@ -283,8 +283,9 @@ impl Endpoint {
         true
     }
 
-    /// Returns whether an ACK is a duplicate (RFC 5681, section 2): data is outstanding, and the
-    /// ACK has no payload, no SYN or FIN, and the same acknowledgment number and window as before.
+    /// Returns whether an ACK is a duplicate (RFC 5681, section 2): data is outstanding (which
+    /// ns-2 does not require), and the ACK has no payload, no SYN or FIN, and the same
+    /// acknowledgment number and window as before.
     #[inline]
     fn is_duplicate(&self, seg: &Segment, ack: u64, profile: &Profile) -> bool {
         ack == self.una
@@ -400,7 +401,7 @@ impl Endpoint {
         }
     }
 
-    /// Notifies the congestion control of `bytes` acknowledged, which `una` already includes.
+    /// Notifies the congestion control that `bytes` have been acknowledged; `una` already includes them.
     #[inline(always)]
     pub(super) fn open_window(&mut self, now: Instant, bytes: u32, profile: &Profile) {
         if profile.remembers() {
@@ -421,7 +422,7 @@ impl Endpoint {
         }
     }
 
-    /// The same if the control has just begun, or is in slow start, or is seldom used.
+    /// Does the same if the control has just begun, or is in slow start, or is seldom used.
     #[inline(never)]
     fn open_window_seldom(&mut self, now: Instant, bytes: u32, profile: &Profile) {
         let ack = self.ack(now, bytes);
@@ -542,7 +543,7 @@ impl Endpoint {
         }
     }
 
-    /// Processes the next data in order, for a receiver whose acknowledgments do not depend on a count of
+    /// Processes the next in-order data, for a receiver whose acknowledgments do not depend on a count of
     /// segments alone.
     #[cold]
     pub(super) fn on_next_by_rules(&mut self, now: Instant, seg: &Segment, profile: &Profile) {

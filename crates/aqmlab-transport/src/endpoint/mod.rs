@@ -112,7 +112,7 @@ const LONE_FIN: u8 = 1 << 5;
 const SACK_AGREED: u8 = 1 << 7;
 
 impl Endpoint {
-    /// Creates an endpoint that has not begun: CLOSED if active, LISTEN if passive.
+    /// Creates an endpoint that has not opened a connection yet: CLOSED if active, LISTEN if passive.
     ///
     /// # Panics
     /// If the profile names a congestion control that only kernels have.
@@ -160,8 +160,8 @@ impl Endpoint {
         }
     }
 
-    /// Withdraws the unsent part of an endless write ([`ENDLESS`]) for the application, which may write
-    /// again later. Bytes written in finite amounts remain.
+    /// Withdraws the unsent part of an endless write ([`ENDLESS`]); the application may write again later.
+    /// Bytes written in finite amounts remain.
     pub fn withdraw(&mut self) {
         if self.stream_end == ENDLESS {
             self.stream_end = self.sent().max(1);
@@ -273,8 +273,8 @@ impl Endpoint {
         self.rto.rto(profile)
     }
 
-    /// Returns the data sent and not acknowledged, as the window counts it. After a timeout, sending
-    /// starts over at the oldest unacknowledged data, and data beyond the current position counts as
+    /// Returns the amount of data sent and not acknowledged, as the window counts it. After a timeout,
+    /// sending starts over at the oldest unacknowledged data, and data beyond the current position counts as
     /// lost.
     pub fn flight(&self) -> Bytes {
         Bytes::new(self.flight.into())

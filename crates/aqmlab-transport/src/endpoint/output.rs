@@ -81,9 +81,9 @@ impl Endpoint {
     }
 
     /// Returns the next segment that does not wait for the sender's delay ([`Profile::send_jitter`]): an
-    /// acknowledgment, a SYN-ACK, a RST, a fast retransmission or limited transmit. Returns `None` if there
-    /// is no such segment. A host with such a delay first requests these segments, then asks whether there
-    /// [are more](Endpoint::wants_to_send), and requests the rest after the delay.
+    /// acknowledgment, a SYN-ACK, a RST, a fast retransmission or a segment of limited transmit. Returns
+    /// `None` if there is no such segment. A host with such a delay first requests these segments, then asks
+    /// whether there [are more](Endpoint::wants_to_send), and requests the rest after the delay.
     #[cold]
     pub fn poll_prompt(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if !self.state.is_synchronised() && self.state != State::SynSent || self.notes.any(RESET) {
@@ -216,8 +216,8 @@ impl Endpoint {
         self.transmit_ordinary(now, profile)
     }
 
-    /// Returns an acknowledgment that must precede any data, a fast retransmission, or limited
-    /// transmit.
+    /// Returns a fast retransmission, a segment of limited transmit, or an acknowledgment that must precede
+    /// any data.
     #[cold]
     fn transmit_urgent(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.notes.take(HANDSHAKE_ACK) {

@@ -17,9 +17,9 @@ use crate::sequence::{from_wire, to_wire};
 /// A segment of an expected kind.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Predicted {
-    /// The next data in order, while no data waits beyond a hole.
+    /// The next in-order data, while no data waits beyond a hole.
     Data,
-    /// Data that starts at this offset, while the host has nothing outstanding.
+    /// Any other data, starting at this offset, while the host has nothing outstanding.
     Elsewhere { from: u64 },
     /// A pure acknowledgment of this many bytes, while no loss is suspected.
     Ack { bytes: u32 },

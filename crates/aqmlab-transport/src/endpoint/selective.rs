@@ -98,7 +98,7 @@ impl Endpoint {
     pub(super) fn begin_selective_recovery(&mut self, profile: &Profile) {
         let outstanding = i64::from(self.unacked / profile.mss);
         let board =
-            self.troubles.note().board.as_mut().expect("an acknowledgment with new reports has made one");
+            self.troubles.note().board.as_mut().expect("new reports have already made the scoreboard");
         board.begin();
         board.counter = outstanding - i64::from(profile.dupthresh);
         self.notes.set(SELECTIVE);

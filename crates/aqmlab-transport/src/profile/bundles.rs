@@ -225,7 +225,7 @@ static LINUX: &[ProfileValue] = &[
     value("ack_every", Integer(2), "tcp_input.c, __tcp_ack_snd_check(): more than one segment"),
     value("delayed_ack", Time(Span::ms(40)), "TCP_DELACK_MIN"),
     value("sack_delay", Time(Span::ms(1)), "net.ipv4.tcp_comp_sack_delay_ns"),
-    value("sack_delay_slack", Time(Span::us(100)), "net.ipv4.tcp_comp_sack_slack_ns; measured: the full slack passes"),
+    value("sack_delay_slack", Time(Span::us(100)), "net.ipv4.tcp_comp_sack_slack_ns; measured: the timer uses the full slack"),
     value("delayed_ack_adapts", Flag(true), "TCP_ATO_MIN; measured: at 30 ms between segments the delay exceeds 40 ms"),
     value("quick_acks", Integer(16), "TCP_MAX_QUICKACKS, at the start of a connection"),
     value("prompt_ack", Choice("apart"), "tcp_input.c, tcp_ack_snd_check(): before the application runs; measured"),

@@ -1,4 +1,4 @@
-//! Effective parameters of an endpoint, and the named bundles of them.
+//! Effective parameters of an endpoint, and the named bundles of parameters.
 
 mod bundles;
 mod table;
@@ -41,7 +41,7 @@ pub struct Profile {
     /// [`Endpoint`](crate::Endpoint) can be created.
     pub congestion: Option<Congestion>,
     pub increase: Increase,
-    /// segments; `u32::MAX` is no limit
+    /// segments; `u32::MAX` means no limit
     pub abc_limit: u32,
     pub cubic_growth: CubicGrowth,
     /// segments per second cubed
@@ -73,9 +73,9 @@ pub struct Profile {
     pub fast_retransmit_restarts_timer: bool,
     pub partial_ack: PartialAck,
     pub recovery_exit: RecoveryExit,
-    /// segments per ACK; `u32::MAX` is no limit
+    /// segments per ACK; `u32::MAX` means no limit
     pub recovery_burst: u32,
-    /// segments per ACK; `u32::MAX` is no limit
+    /// segments per ACK; `u32::MAX` means no limit
     pub max_burst: u32,
     pub pacing: bool,
     pub pacing_gain: f64,
@@ -173,8 +173,8 @@ pub fn profile_settings(name: &str) -> Option<Settings> {
 }
 
 impl Profile {
-    /// Resolves settings of the table [`PARAMS`]: fills in the automatic values in `settings`, then reads all
-    /// values.
+    /// Resolves settings for the parameters in [`PARAMS`]: fills in the automatic values in `settings`, then
+    /// reads all values.
     ///
     /// # Errors
     /// If a value is missing or of the wrong kind, or if two of them contradict each other.
@@ -320,7 +320,7 @@ impl Profile {
         }
     }
 
-    /// Returns the number of segments of a window that may stay unused because a burst waits.
+    /// Returns how much of a window, in segments, may stay unused because a burst waits.
     #[inline]
     pub(crate) fn held_back(&self, window: f64) -> u32 {
         if self.burst == 1 || !self.by_segments() { 0 } else { (self.burst - 1).min(third_of(window as u64)) }
@@ -504,7 +504,7 @@ fn tracks_segments(recovery: Recovery, pipe: SackPipe, count_duplicates: bool) -
 /// byte (Linux, `net/tcp.h`).
 const LONGEST_CONGESTION: usize = 15;
 
-/// Reads one of our own controls, or a name that only a kernel may know.
+/// Reads the name of a congestion control: one of ours, or one that only a kernel may know.
 fn congestion(s: &Settings) -> Result<Option<Congestion>, ParamError> {
     let refused = |message| Err(ParamError::new("congestion", message));
     match s.get("congestion") {

@@ -153,8 +153,9 @@ words! {
         /// third may start a fast retransmit if it covers more than `recover` (RFC 6582, section
         /// 3.2, step 2: careful).
         Rfc6582 = "rfc6582",
-        /// Any repetition counts; the third may start a fast retransmit if it covers more than `recover`, or
-        /// while no data has been acknowledged yet; an ECN reaction does not change `recover` (ns-2).
+        /// A duplicate counts even if no data is outstanding; the third may start a fast retransmit if it
+        /// covers more than `recover`, or while no data has been acknowledged yet; an ECN reaction does not
+        /// change `recover` (ns-2).
         Ns2 = "ns2",
     }
 }
@@ -177,15 +178,15 @@ words! {
         /// back-offs (ns-2, BSD).
         Ns2 = "ns2",
         /// As in `rfc6298`, except that the timeout is SRTT plus four times RTTVAR, and the latter
-        /// term is at least `min_rto`. RTTVAR is the largest smoothed deviation within a round
-        /// trip. Once per round trip, it decreases by a quarter of its distance from that
-        /// deviation, and a round-trip time below SRTT raises it only an eighth as fast (with
+        /// term is at least `min_rto`. RTTVAR is the largest smoothed deviation within a round trip. Once per
+        /// round trip, RTTVAR decreases by a quarter of its distance from that deviation; a round-trip time
+        /// below SRTT raises the deviation only an eighth as fast as one above it (with
         /// `sack_pipe = "segments"`; Linux).
         Linux = "linux",
     }
 }
 words! {
-    /// The unit in which data in order is counted from one acknowledgment to the next.
+    /// The unit in which in-order data is counted from one acknowledgment to the next.
     pub enum AckCounting {
         /// Segments of any size.
         Segments = "segments",
@@ -247,8 +248,8 @@ words! {
 words! {
     /// Reaction to an ECN echo at a congestion window of one segment.
     pub enum EcnAtOne {
-        /// The retransmission timer restarts, and the sender sends again only when it fires (RFC
-        /// 3168, section 6.1.2).
+        /// The retransmission timer restarts, and the sender sends again only when the timer
+        /// fires (RFC 3168, section 6.1.2).
         WaitForRto = "wait_for_rto",
         /// The window stays at one segment, and ACKs release further segments: there is no "ECN timeout"
         /// (Feng, Kandlur, Saha, Shin, Blue: A New Class of Active Queue Management Algorithms, 1999, compare

@@ -130,8 +130,9 @@ impl Machine {
         AckAction::Enter { reduce: covered }
     }
 
-    /// Processes, with SACK, an acknowledgment of `una` that reports further arrivals: steps (1)
-    /// and (2) of RFC 6675, section 5, outside recovery. `first_is_lost` is IsLost(HighACK + 1).
+    /// With SACK, outside recovery, processes an acknowledgment of `una` that reports further
+    /// arrivals: steps (1) and (2) of RFC 6675, section 5. `first_is_lost` is IsLost(HighACK +
+    /// 1).
     pub(crate) fn on_news(
         &mut self,
         una: u64,
@@ -217,9 +218,9 @@ impl Machine {
         self.inflation += 1;
     }
 
-    /// Processes a partial ACK of `acked` bytes: deflates by the amount acknowledged and adds back one
-    /// segment (RFC 6582, 3.2, step 3). Returns the number of segments by which the window itself must also
-    /// change.
+    /// Processes a partial ACK of `acked` bytes: deflates the window by the amount acknowledged and adds
+    /// back one segment (RFC 6582, 3.2, step 3). Returns the number of segments by which the window itself
+    /// must also change.
     pub(crate) fn deflate(&mut self, acked: u32, profile: &Profile) -> f64 {
         let segments = f64::from(acked) / f64::from(profile.mss);
         let add_back = if acked >= profile.mss { 1.0 } else { 0.0 };

@@ -106,8 +106,8 @@ impl Rack {
     }
 
     /// Returns whether a round-trip time is so far below the minimum that the acknowledgment must be for the
-    /// first copy (RFC 8985, section 6.2, step 2). DEVIATES from it: the time must be below the minimum by more
-    /// than a ninth, whereas the RFC has no tolerance.
+    /// first copy (RFC 8985, section 6.2, step 2). DEVIATES from that step: the time must be below the minimum
+    /// by more than a ninth, whereas the RFC has no tolerance.
     pub(super) fn is_too_soon(&self, rtt: Span) -> bool {
         rtt + rtt.div(8) < self.min_rtt
     }

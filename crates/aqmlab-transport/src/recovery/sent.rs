@@ -20,7 +20,7 @@ const MARKS: u32 = 4;
 pub(super) const SACKED: u8 = 1;
 /// It is considered lost; a retransmission does not clear this mark.
 pub(super) const LOST: u8 = 1 << 1;
-/// It was retransmitted, and that copy is in flight.
+/// It was retransmitted, and the retransmitted copy is in flight.
 pub(super) const AGAIN: u8 = 1 << 2;
 /// It has been retransmitted: Segment.retransmitted.
 pub(super) const REPEATED: u8 = 1 << 3;

@@ -214,7 +214,7 @@ impl Tracking {
         matches!(self.phase, Phase::Recovery | Phase::Loss)
     }
 
-    /// Returns whether lost segments, of which `found` have just been declared lost, begin another phase.
+    /// Returns whether lost segments begin another phase; `found` counts those just declared lost.
     #[inline]
     pub(crate) fn has_begun_losing(&self, found: Found) -> bool {
         match self.phase {

@@ -165,8 +165,8 @@ fn an_acknowledgment_that_is_due_leaves_before_the_answer() {
     }
 }
 
-/// A duplicate segment starts a series of sixteen segments that are acknowledged individually. After a pause,
-/// the first data ends the pause even if it lies beyond a hole.
+/// A duplicate segment starts a series of sixteen segments that are acknowledged individually. Data beyond a
+/// hole also ends a pause, so the data that follows it starts no such series.
 #[test]
 fn segments_are_acknowledged_each_from_a_repetition_on() {
     let mut b = Bench::accepted(&[("quick_acks_again", Value::Integer(16))]);

@@ -254,7 +254,7 @@ fn reno_halves_once_more_for_a_second_loss_in_the_window() {
     assert_eq!((b.endpoint.counters().fast_retransmits, b.endpoint.ssthresh()), (2, 3.0), "six were out");
 }
 
-/// The bytes of 66,100 segments of at most 65,000 bytes exceed 32 bits, but not so the threshold.
+/// The bytes of 66,100 segments of at most 65,000 bytes do not fit in 32 bits, but the threshold does.
 ///
 /// Rules: 5681 3.1 eq 4
 #[test]

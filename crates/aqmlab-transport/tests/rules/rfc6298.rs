@@ -100,8 +100,8 @@ fn a_timeout_sends_the_earliest_segment_again_and_starts_the_timer_with_the_doub
 #[test]
 fn one_segment_of_each_flight_is_timed() {
     let mut b = Bench::established(&[iw(4)]);
-    // The first segment of the flight took 100 ms; the others, which were sent with it, give no
-    // samples.
+    // The round trip of the flight's first segment took 100 ms; the other segments, which were
+    // sent with it, give no samples.
     for (at, n, srtt) in [(200, 1, 100_000), (900, 2, 100_000), (950, 4, 100_000), (1000, 5, 187_500)] {
         b.now = ms(at);
         b.ack(n);

@@ -29,7 +29,8 @@ fn three_segments_above_make_it_lost_at_once() {
     assert_eq!(numbers(&b.ack_with(0, &[(1, 4)]))[..1], [0]);
 }
 
-/// Once reordering has been seen, the allowance still applies when three segments above are SACKed.
+/// Once reordering has been seen, the allowance for it still applies when three segments above a
+/// hole are SACKed.
 ///
 /// Rules: 8985 6.2 reordering
 #[test]
@@ -140,7 +141,7 @@ fn what_left_before_a_copy_that_has_arrived_is_judged_after_the_recovery() {
     assert_eq!(b.now, ms(303 + 100 + 2), "10 took 8 ms");
 }
 
-/// A timeout declares all segments lost that are not SACKed.
+/// A timeout declares lost all segments that are not SACKed.
 ///
 /// Rules: 6675 5.1 filling in
 #[test]
@@ -202,7 +203,7 @@ fn the_probe_of_a_lone_segment_waits_for_a_delayed_acknowledgment() {
 }
 
 /// Linux has no separate value for this; it uses the minimum timeout, and a probe leaves no later
-/// than the timeout would.
+/// than the timeout would fire.
 ///
 /// Rules: 8985 7.2 delayed
 #[test]

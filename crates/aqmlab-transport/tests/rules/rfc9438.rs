@@ -93,7 +93,7 @@ impl Sender {
         assert!(!self.b.endpoint.is_recovering());
     }
 
-    /// Acknowledges a segment at each of these times of a stage, and compares the window with the
+    /// Acknowledges a segment at each of these times within a stage, and compares the window with the
     /// equations each time.
     fn follow(&mut self, stage: &Stage, times: &[f64]) {
         let epoch = self.b.now;

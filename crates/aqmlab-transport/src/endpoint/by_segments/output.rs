@@ -57,7 +57,7 @@ impl Endpoint {
             self.note_pace(now, segment.len, profile);
         }
         // If there is no room left, the burst ends here: whatever opens the window starts a new
-        // one.
+        // burst.
         self.burst = if u64::from(in_flight) < usable { self.burst - 1 } else { 0 };
         Some(segment)
     }

@@ -38,7 +38,7 @@ impl Segments {
         self.sacked = 0;
     }
 
-    /// Limits the count, because at least one outstanding segment is missing.
+    /// Limits the count of arrivals, because at least one outstanding segment is missing.
     fn limit_duplicates(&mut self) {
         self.sacked = self.sacked.min(self.outstanding().saturating_sub(self.lost.max(1)));
     }

@@ -136,7 +136,7 @@ impl Segments {
         found
     }
 
-    /// Handles the expiry of the retransmission timer: declares everything lost that is not SACKed; with
+    /// Handles the expiry of the retransmission timer: declares lost everything that is not SACKed; with
     /// RACK, declares lost only the first segment and those that are already late (RFC 8985, section 6.3).
     pub(crate) fn find_lost_at_timeout(&mut self, now: Instant, rack: bool) {
         for at in self.places(0) {
