@@ -16,7 +16,7 @@ use aqmlab_scenario::{ClassPlan, IpVersion};
 pub struct HostId {
     /// The class: an index into the plan's classes.
     pub class: usize,
-    /// The end of the class's path where the host is.
+    /// The end of the class's path at which the host is.
     pub side: End,
 }
 

@@ -41,7 +41,8 @@ pub struct LiveRun {
 }
 
 impl LiveRun {
-    /// Discards the capture, because the tables did not fit on disk next to its packets, as `error` states.
+    /// Discards the capture, because its packets left too little space on the disk for the tables, as `error`
+    /// states.
     pub fn give_up_capture(&mut self, error: &RecordingError) {
         let manifest = &mut self.recording.manifest;
         let (Some(report), Some(live)) = (self.captured.take(), &mut manifest.live) else { return };

@@ -26,7 +26,7 @@ pub fn favour_ordinary() {
     let _ = sys::set_slice(SHORTEST_SLICE);
 }
 
-/// Gives the calling thread, which is the traffic's, a real-time priority below that of the router, if
+/// Gives the calling thread, which generates the traffic, a real-time priority below that of the router, if
 /// possible.
 pub fn favour_traffic(router: i32) {
     if let Some(priority) = below(router) {

@@ -131,7 +131,7 @@ pub fn attach_tun(file: BorrowedFd<'_>, name: &str, offload: bool) -> io::Result
 ///
 /// # Errors
 /// The operating system's error: `ENODEV` if there is no such interface, `EOPNOTSUPP` if it does not report
-/// them.
+/// its offloads.
 ///
 /// # Panics
 /// If the name is too long for an interface.

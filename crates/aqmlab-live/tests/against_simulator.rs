@@ -86,7 +86,7 @@ fn same(kind: &str, simulated: &Table, routed: &Table) {
     panic!("{kind}: the digests of {} differ", simulated.name);
 }
 
-/// Compares all tables that come from ports alone.
+/// Compares all tables whose data come only from ports.
 fn compare_ports(kind: &str, simulated: &Recording, routed: &RouterRecord) {
     let ports = &routed.ports;
     for routed in [&ports.summary, &ports.kinds, &ports.histograms, &ports.queues, &ports.law] {

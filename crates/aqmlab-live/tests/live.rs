@@ -114,8 +114,8 @@ fn marked(ip: u32, offload: bool) -> Result<(), LiveError> {
     let route = &live.routes["tcp"];
     assert_eq!((route.mtu, route.quick_ack), (stack.mtu, stack.metrics.quick_ack));
     // Four connections share 10 Mbit/s with the datagrams. Even a busy machine carries a tenth of this rate.
-    // No machine carries more than what leaves the link in 3 s, warm-up included: data that waits for a
-    // reader is measured when it is read.
+    // No machine carries more than what leaves the link in 3 s. The warm-up is included, because data that
+    // waits for a reader is measured only when it is read.
     let delivered = sum(&run, "flows", "measured_delivered_bytes");
     assert!((300_000..=3_750_000).contains(&delivered), "{delivered} bytes in 2.5 s");
     assert!(sum(&run, "flows", "ce_received") <= marks.ce_delivered, "some arrive in the drain");

@@ -183,7 +183,8 @@ proptest! {
         prop_assert_eq!(arrived, packets);
     }
 
-    /// Any octets give a result, and split packets can be joined and split again.
+    /// Splitting arbitrary octets yields at least one packet, and split packets can be joined and split
+    /// again.
     #[test]
     fn any_octets_are_split_and_joined(mut read in vec(any::<u8>(), 0..3000), as_tcp in any::<bool>()) {
         if as_tcp && read.len() > HEADER + 40 {

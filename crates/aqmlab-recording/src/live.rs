@@ -98,7 +98,7 @@ pub struct Check {
     pub name: &'static str,
     /// Whether it holds.
     pub passed: bool,
-    /// Figure and limit in words, or the violation if the condition does not hold.
+    /// Describes the figure and the limit, or, if the condition does not hold, its violation.
     pub sentence: String,
     /// The figure.
     pub value: f64,
@@ -163,7 +163,7 @@ pub enum Policy {
     Other,
 }
 
-/// Frames read from the hosts, in packets.
+/// Frames read from the hosts, counted in packets.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Frames {

@@ -35,7 +35,7 @@ pub struct PortRecord {
 }
 
 /// Counters of a port; a sample contains their increases since the previous sample. Differences use wrapping
-/// arithmetic: when the books restart, the counters carried over become negative.
+/// arithmetic, because counters that are carried over a restart of the books are negative.
 #[derive(Clone, Copy, Default)]
 struct Counters {
     arrivals_packets: u64,

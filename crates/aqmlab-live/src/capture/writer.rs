@@ -48,7 +48,7 @@ impl CaptureWriter {
     /// If the writing thread has panicked.
     pub fn finish(mut self, end: Instant) -> Result<CaptureReport, Box<CaptureFailure>> {
         self.stop.store(true, Ordering::Release);
-        let thread = self.thread.take().expect("a capture is finished once");
+        let thread = self.thread.take().expect("a capture is finished only once");
         thread.thread().unpark();
         let file = thread.join().expect("writing a capture does not panic");
         let missed: Vec<u64> = self.missed.iter().map(|port| port.load(Ordering::Relaxed)).collect();

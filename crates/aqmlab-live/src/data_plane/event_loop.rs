@@ -264,7 +264,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         let inside = self.router.next_inside().unwrap_or(Instant::FAR_FUTURE);
         let due = leaving.min(inside).min(heartbeat);
         let until = if self.ready.contains(&true) { now } else { due };
-        // The thread spins only if a frame leaves at that instant: otherwise no frame can be late.
+        // The thread spins only if a frame leaves at the instant `due`; if none does, no frame can be late.
         let spin = if due == departure && !self.dense && self.duty.may_spin() {
             self.settings.spin
         } else {

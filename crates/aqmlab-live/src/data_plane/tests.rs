@@ -348,7 +348,10 @@ fn the_measured_interval_ends_when_somebody_wants_it() {
     let (ended, why) = time.control.ended().unwrap();
     assert!(ended >= at(1000) && ended <= at(1004), "{ended:?}");
     assert_eq!(why, StoppedBy::Completed);
-    assert!(time.control.held().abs_diff(router.held() as u64) <= 2, "this count is some milliseconds older");
+    assert!(
+        time.control.held().abs_diff(router.held() as u64) <= 2,
+        "this count was taken a few milliseconds earlier"
+    );
     // After 500 ms, one packet leaves every 2 ms, and the packets of about the last 17 ms are still in flight
     // at the end.
     assert!((240..=260).contains(&report.lateness.total()), "{}", report.lateness.total());

@@ -77,9 +77,9 @@ impl OffloadHeader {
     }
 }
 
-/// Calls `each` for every packet in `read`, which is a header and a packet or super-segment. A super-segment
-/// that cannot be split is passed on as a whole; the router refuses it, because it is longer than any packet
-/// of its class.
+/// Calls `each` for every packet in `read`, which holds an offload header followed by a packet or
+/// super-segment. A super-segment that cannot be split is passed on as a whole; the router refuses it,
+/// because it is longer than any packet of its class.
 pub fn split(read: &mut [u8], mut each: impl FnMut(&[u8])) {
     let Some((header, packet)) = read.split_first_chunk_mut::<HEADER>() else { return each(&[]) };
     let header = OffloadHeader::parse(header);

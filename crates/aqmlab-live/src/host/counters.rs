@@ -78,7 +78,7 @@ impl Counters {
         self.0.iter().filter(|&(_, &count)| count > 0).map(|(name, &count)| (name.as_str(), count))
     }
 
-    /// Adds the counters in pairs of lines: the first line holds names, the second values, and both begin
+    /// Adds the counters from pairs of lines: the first line holds names, the second values, and both begin
     /// with the table's name.
     fn add_tables(&mut self, text: &str) {
         let lines: Vec<&str> = text.lines().collect();

@@ -100,8 +100,8 @@ impl Router {
             let pipe = routes.pipes(class)[usize::from(which)];
             flow_table.least_delay(plan, class, (which, pipe), &pipes)
         };
-        // Events inside the router may wait for half of the shortest time that their frame still needs to
-        // leave the network; the other half remains for executing them.
+        // Events inside the router may be delayed by up to half of the shortest time that their frame still
+        // needs to leave the network; the other half remains for executing them.
         let slack = routes.least_ahead(own, |link| plan.links[link].delay).div(2);
         let least_round_trip = routes.least_round_trip(own, |link| plan.links[link].delay);
         // Packets must reach a kernel queue at their own instants, so no event may wait.
@@ -275,7 +275,7 @@ impl Router {
     /// Connects the kernel queue of a link to the kernel.
     ///
     /// # Panics
-    /// If the link's queue is one of ours.
+    /// If the link's queue is not a kernel queue.
     pub fn connect(&mut self, link: usize, path: Box<dyn KernelPath>) {
         self.kernels[link].as_mut().expect("the link's queue is the kernel's").connect(path);
     }

@@ -153,8 +153,9 @@ impl FlowTable {
         self.classes[class].first_number + index
     }
 
-    /// Returns the number of rows that cross a link, which is an upper limit on the number of connections
-    /// there at the same time. Rows that cross it in both directions count twice.
+    /// Returns the number of rows whose packets cross a link, which is an upper limit on the number of
+    /// connections there at the same time. A row counts twice if its packets cross the link in both
+    /// directions.
     pub fn across(&self, plan: &Plan, link: usize) -> usize {
         let crosses = |class: &ClassPlan| {
             [&class.path, &class.return_path].into_iter().filter(|way| way.contains(&link)).count()

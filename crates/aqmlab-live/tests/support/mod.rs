@@ -32,7 +32,7 @@ pub fn frame_budget(plan: &Plan, frames: usize) -> FrameBudget {
 }
 
 /// Returns a UDP datagram over IPv4, of `len` octets in total, that the host `from` sends in flow `index`,
-/// or, if there is no index, from or to a port of no flow.
+/// or, if there is no index, from or to a port that belongs to no flow.
 pub fn datagram(from: HostId, index: Option<u16>, ecn: Ecn, len: usize) -> Vec<u8> {
     let mut octets = vec![0; len];
     octets[0] = 0x45;
