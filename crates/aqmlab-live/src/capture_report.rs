@@ -16,8 +16,8 @@ pub fn add(live: &mut LiveReport, report: &CaptureReport) {
     live.remarks.extend(incomplete(report));
 }
 
-/// Adds the report on a capture that has no file, because nothing after the time `at` could be written, for
-/// the reason `reason`.
+/// Adds the report on a capture that has no file; `reason` says why nothing after the time `at` could be
+/// written.
 pub fn add_failure(live: &mut LiveReport, ports: &[CapturedPackets], at: Instant, reason: &str) {
     live.capture = Some(counts(ports));
     live.capture_failure = Some(CaptureStopped { at_ns: at.as_ns(), reason: reason.to_owned() });

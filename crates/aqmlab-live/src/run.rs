@@ -255,8 +255,8 @@ impl Run<'_> {
                 traffic.and_then(|traffic| watch.watch(traffic, progress))
             };
             let data_plane = joined(data_plane);
-            // If both have failed, the router's error counts, because no host can do anything without the
-            // router.
+            // If both have failed, the router's error is returned, because no host can do anything without
+            // the router.
             let data_plane = data_plane?;
             Ok((data_plane, traffic?))
         })

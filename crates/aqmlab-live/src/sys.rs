@@ -216,22 +216,22 @@ impl TcpInfo {
         self.bytes[..self.length].get(at..at + N)?.try_into().ok()
     }
 
-    /// Returns the byte at `at`.
+    /// Returns the byte at offset `at`.
     pub fn u8(&self, at: usize) -> Option<u8> {
         self.field::<1>(at).map(|[byte]| byte)
     }
 
-    /// Returns the two-byte field at `at`.
+    /// Returns the two-byte field at offset `at`.
     pub fn u16(&self, at: usize) -> Option<u16> {
         self.field(at).map(u16::from_ne_bytes)
     }
 
-    /// Returns the four-byte field at `at`.
+    /// Returns the four-byte field at offset `at`.
     pub fn u32(&self, at: usize) -> Option<u32> {
         self.field(at).map(u32::from_ne_bytes)
     }
 
-    /// Returns the eight-byte field at `at`.
+    /// Returns the eight-byte field at offset `at`.
     pub fn u64(&self, at: usize) -> Option<u64> {
         self.field(at).map(u64::from_ne_bytes)
     }

@@ -1,6 +1,6 @@
 //! One discipline in two hosts: the router and the simulator receive the same packets at the same instants,
-//! and produce the same tables, cell by cell: arrivals, drops and marks by reason and class, exact integrals
-//! of the backlog, histograms of queueing delays, samples of queues and laws.
+//! and produce the same tables, cell by cell. The tables contain arrivals, drops and marks by reason and
+//! class, exact integrals of the backlog, histograms of queueing delays, samples of queues and laws.
 mod support;
 
 use std::collections::VecDeque;

@@ -159,7 +159,7 @@ fn every_kind(ip: u32) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// Lateness of the machine up to which the times of events are checked.
+/// The times of events are checked only if the machine was never later than this.
 const PUNCTUAL: Span = Span::ms(10);
 /// Packets that are delayed for no longer than this arrive within the 50 ms between two samples.
 const SHORT: Span = Span::ms(25);

@@ -172,7 +172,7 @@ fn packets_leave_when_the_kernel_lets_them_go_and_as_they_came() {
     assert!(books.lateness.total() == 1 && record.still_held == 0);
 }
 
-/// RED and pfifo drop arriving packets: the books record the drop at the packet's arrival.
+/// RED and pfifo drop packets on arrival, so the books record each drop at the packet's arrival.
 #[test]
 fn a_drop_at_arrival_is_known_at_once() {
     let plan = of_spec("red limit 9000 avpkt 1000");

@@ -183,8 +183,8 @@ fn captured(ip: u32, offload: bool) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// If the captured packets do not fit on disk next to the tables, all count as missing, and the recording
-/// states why.
+/// If the disk has too little space for both the tables and the captured packets, all these packets count as
+/// missing, and the recording states why.
 fn given_up(mut run: LiveRun, packets: u64) {
     let (operation, path, source) = ("write", "run.parquet".into(), io::ErrorKind::StorageFull.into());
     run.give_up_capture(&RecordingError::Io { operation, path, source });
@@ -322,7 +322,7 @@ fn pages() -> Result<(), LiveError> {
         (20 * completed.saturating_sub(8)..20 * (completed + 8)).contains(&objects),
         "{objects} of {completed} pages"
     );
-    // Three waves of one round trip and 5 ms each: no machine is faster.
+    // A page needs three waves, each of which takes one round trip and 5 ms; no machine is faster.
     let took = sum(&run, "page_sample", "page_time_ns");
     assert!(took > completed * 75_000_000, "{took}");
     assert_eq!(run.recording.table("flows").expect("there are flows").rows(), 8, "users are flows");

@@ -82,7 +82,7 @@ fn a_train_leaves_a_packet_time_apart_after_the_delay() {
     assert_eq!(record.flows[2].number, 2);
 }
 
-/// Internal events can wait for half of the shortest remaining time of any frame.
+/// Internal events may be delayed by up to half of the shortest time that any frame still needs to leave.
 #[test]
 fn only_what_leaves_must_be_punctual() {
     let packet = datagram(CLIENT, Some(0), Ecn::NotEct, 1250);
@@ -422,7 +422,7 @@ fn payload_counts_once_and_when_it_leaves() {
         "#,
     );
     let (mut router, mut out) = (router(&plan), Counted::default());
-    let first = u32::MAX - 1_000; // the stream's first byte; its numbers wrap around
+    let first = u32::MAX - 1_000; // number of the stream's first byte; the numbers wrap around
     for (at, ahead, payload) in [
         (10, 0, 1000),     // in order
         (11, 2000, 1000),  // beyond a hole

@@ -10,8 +10,9 @@ use std::thread;
 
 use crate::error::RecordingError;
 
-/// A recording in preparation: a directory with a temporary name, next to the place of the finished one. It
-/// is removed if the value is dropped before [`Recording::write_staged`](crate::Recording::write_staged).
+/// A recording in preparation: a directory with a temporary name, in the parent directory of the finished
+/// one. It is removed if the value is dropped before
+/// [`Recording::write_staged`](crate::Recording::write_staged).
 pub struct Staged {
     temporary: PathBuf,
     target: PathBuf,

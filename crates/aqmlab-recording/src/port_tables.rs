@@ -148,7 +148,7 @@ impl PortTables {
         }
     }
 
-    /// Adds one row of `queues` per queue and one of `law` per value of its law.
+    /// Adds one row of `queues` per queue and one of `law` per value of the queue's law.
     pub fn sample<'a, P: Classed + 'a>(&mut self, now: Instant, ports: impl Iterator<Item = &'a Port<P>>) {
         let PortTables { ports: own, queues, law, law_buffer, .. } = self;
         for (own, port) in own.iter_mut().zip(ports) {
@@ -232,7 +232,7 @@ fn push_sample(queues: &mut Table, queue: &mut SampledQueue, now: Instant, books
     ]);
 }
 
-/// The class name for all classes together.
+/// The class name that stands for all classes together.
 const ALL_CLASSES: &str = "*";
 
 /// The tables of sums and distributions, which have rows for each queue.

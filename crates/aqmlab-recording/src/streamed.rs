@@ -52,7 +52,7 @@ impl TableWriter {
         TableWriter::of(Sink::Staged(file), staged.path_of(&name), schema)
     }
 
-    /// Begins the file for a run without a directory, and holds it in memory.
+    /// Begins a file that is held in memory, for a run without a directory.
     ///
     /// # Errors
     /// If the columns cannot be encoded.

@@ -504,7 +504,7 @@ fn data(n: u32) -> Vec<u8> {
 #[test]
 fn segments_that_leave_soon_after_each_other_are_written_at_once() {
     let (.., report) = joined(20_000, Span::us(10));
-    // Eleven segments leave within 100 us; the very last segments need not wait.
+    // Eleven segments leave within 100 us; the last ones need not wait, because no more segments follow.
     assert!((20_000 / 12..20_000 / 10).contains(&report.offload.writes), "{:?}", report.offload);
     assert!((Span::us(90)..=Span::us(100)).contains(&report.lateness_max), "{}", report.lateness_max);
 }

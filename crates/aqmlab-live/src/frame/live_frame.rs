@@ -37,7 +37,7 @@ pub struct LiveFrame {
 pub(crate) struct Owner {
     /// The row of the router's flow table, counted within the frame's class.
     pub row: u32,
-    /// The flow within the class; for frames of no flow, the number after that of the last flow.
+    /// The flow within the class; for frames that belong to no flow, the number after that of the last flow.
     pub flow: u32,
     /// Number of earlier connections that had the same client port.
     pub tenancy: u32,

@@ -78,8 +78,8 @@ pub struct Sysctl {
     pub name: &'static str,
     /// The value to set.
     pub value: String,
-    /// The consequence if the kernel lacks the setting, where that is worth reporting: a kernel that does not
-    /// know the setting usually lacks the feature, too.
+    /// The consequence if the kernel lacks the setting; `None` if it is not worth reporting, because a kernel
+    /// that does not know the setting usually lacks the feature, too.
     pub without: Option<&'static str>,
 }
 

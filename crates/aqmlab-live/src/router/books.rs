@@ -1,4 +1,4 @@
-//! Counts of a router other than those of its ports.
+//! A router's counts, except those of its ports.
 
 use aqmlab_qdisc::books::{Books, Tally};
 use aqmlab_recording::Fates;

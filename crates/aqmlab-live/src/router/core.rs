@@ -46,7 +46,8 @@ pub struct Router {
     announced: Option<Consumer<Announcement>>,
     largest: Vec<usize>,
     condition: Option<QueueStop>,
-    /// Time that events inside the router may wait: none of them makes a frame leave within that time.
+    /// Time by which events inside the router may be delayed: none of them makes a frame leave within that
+    /// time.
     slack: Span,
     least_round_trip: Span,
     now: Instant,

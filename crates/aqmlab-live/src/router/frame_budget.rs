@@ -87,7 +87,7 @@ fn ports_of(plan: &Plan, (number, class): (usize, &ClassPlan)) -> u64 {
             let mean = per_s * opens_until;
             ((mean + 6.0 * mean.sqrt()) as u64 + 16).min(AMPLE_PORTS)
         }
-        // A cloud opens connections in bursts, on all time scales.
+        // A cloud opens connections in bursts on all time scales, hence the large margin.
         PopulationPlan::Cloud(cloud) => ((4.0 * cloud.per_s * opens_until) as u64 + 64).min(AMPLE_PORTS),
         PopulationPlan::Users(think) => opened_by_users(plan, number, think, 1),
         PopulationPlan::Pages(pages) => {
@@ -167,7 +167,8 @@ mod tests {
     use super::*;
 
     /// A thousand data packets of 1500 bytes per second, and as many acknowledgments of 40 bytes back: 125 of
-    /// each are in flight, for the flow's 124 ms and the link's 1 ms. The queues hold `limit` and 10 packets.
+    /// each are in flight, for the flow's 124 ms and the link's 1 ms. The forward queue holds `limit` packets
+    /// and the reverse queue 10.
     fn room(limit: u64, largest: usize) -> Result<FrameBudget, LiveError> {
         room_with(limit, largest, "rtt = \"124ms\"")
     }

@@ -63,7 +63,7 @@ pub struct Segment {
     /// Octets of its payload.
     pub payload: usize,
     pub seq: u32,
-    /// As in the header (RFC 9293, section 3.1).
+    /// The flags, encoded as in the TCP header (RFC 9293, section 3.1).
     pub flags: u8,
 }
 

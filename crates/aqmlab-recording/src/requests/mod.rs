@@ -167,7 +167,7 @@ impl RequestRecorder {
         RequestRecorder { t0, bands, classes, pages, log }
     }
 
-    /// Records the end of an exchange at `at`.
+    /// Records that an exchange ended at `at`.
     ///
     /// # Panics
     /// If its class makes no requests.
@@ -182,8 +182,7 @@ impl RequestRecorder {
         }
     }
 
-    /// Records the end of a page at `at`; see the module for its representation. Pages have no
-    /// rows.
+    /// Records that a page ended at `at`; see the module for its representation. Pages have no rows.
     ///
     /// # Panics
     /// If its class fetches no pages.
@@ -208,7 +207,7 @@ impl RequestRecorder {
         self.log.as_ref().and_then(Log::failure)
     }
 
-    /// Returns the recorder's memory in bytes, estimated from the lengths of its lists.
+    /// Returns the recorder's memory use in bytes, estimated from the lengths of its lists.
     pub fn memory_bytes(&self) -> usize {
         let of_class = |class: &Class| {
             let bins = |band: &Band| band.response_time_ns.memory_bytes() + band.waited_ns.memory_bytes();
