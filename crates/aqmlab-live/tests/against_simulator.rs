@@ -299,8 +299,8 @@ fn so_they_do_behind_delay_stages_and_losses() {
     );
     assert!(routers.flows.iter().map(|f| f.all[0].lost).sum::<u64>() > 100);
     // If a stage behind an access link loses a packet, the simulator records the loss when the packet is
-    // sent, and the router when the packet arrives at the stage. In between, the two sets of books differ,
-    // except for those of the queues.
+    // sent, and the router when the packet arrives at the stage. Between these two instants, the simulator's
+    // books differ from the router's, except for those of the queues.
     let entry = "[[delay]]\nclass = \"long\"\nloss = 0.05 # at the entry\n";
     compare_network(DISCIPLINES[0], entry, 4);
 }

@@ -35,8 +35,8 @@ fn plan(ip: u32, duration: &str, classes: &str) -> Plan {
     experiment.unwrap_or_else(|e| panic!("{e}")).arms.remove(0)
 }
 
-/// Requests and answers of a traced class; the last connection has no request, and the one before it has no
-/// answer.
+/// Requests and responses of a traced class; the last connection has no request, and the one before it has no
+/// response.
 struct Web;
 
 impl Files for Web {

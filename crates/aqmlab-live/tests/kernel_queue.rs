@@ -192,8 +192,8 @@ fn a_drop_at_arrival_is_known_at_once() {
     assert_eq!((record.flows[1].all[0].dropped, record.kernels[0].1.dropped), (1, 1));
 }
 
-/// CoDel drops the next packet to leave: the drop becomes known when a later packet leaves. fq_codel lets
-/// flows overtake each other, and only the packets of one flow keep their order.
+/// CoDel drops packets that are about to leave, so a drop becomes known only when a later packet leaves.
+/// fq_codel lets flows overtake each other, and only the packets of one flow keep their order.
 #[test]
 fn a_drop_on_leaving_is_known_when_a_later_packet_leaves() {
     for (spec, held) in [("codel", 1), ("fq_codel", 3)] {

@@ -335,7 +335,8 @@ fn queue_of(kind: &str) -> String {
     format!("kind = \"{kind}\", {more}")
 }
 
-/// A hundred thousand packets, most of them invalid, pass through every discipline: each has one fate.
+/// A hundred thousand packets, most of them invalid, pass through every discipline: each packet has exactly
+/// one fate.
 #[test]
 fn books_balance_whatever_comes() {
     for info in registry::catalogue() {

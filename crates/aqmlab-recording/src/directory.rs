@@ -187,7 +187,7 @@ impl Drop for Staged {
     }
 }
 
-/// Returns a name next to `target` that no other writer uses, such as `.seed-1.partial-4711-0`.
+/// Returns a name in the directory of `target` that no other writer uses, such as `.seed-1.partial-4711-0`.
 fn temporary_name(target: &Path) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);

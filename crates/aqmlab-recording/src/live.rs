@@ -1,8 +1,8 @@
 //! A manifest's description of a live run: its faithfulness, the load of the machine, and the settings of the
 //! hosts' kernels.
 //!
-//! Plain data with the unit in each name, as in the manifest's object `live`. No digest includes
-//! it.
+//! The types hold plain data with the unit in each name, in the form of the manifest's object `live`, which
+//! no digest includes.
 
 use std::collections::BTreeMap;
 
@@ -128,7 +128,8 @@ pub struct TimeDistribution {
     pub bins: Vec<[u64; 3]>,
 }
 
-/// Packets that hosts and router exchanged in super-segments, from the start to the end of the drain.
+/// Packets that hosts and router exchanged in super-segments, from the start of the run to the end of the
+/// drain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct OffloadReport {

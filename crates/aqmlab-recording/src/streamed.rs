@@ -60,7 +60,7 @@ impl TableWriter {
         TableWriter::of(Sink::Held(Vec::new()), format!("{}.parquet", schema.name).into(), schema)
     }
 
-    /// Begins the file on any sink; messages name `path`.
+    /// Begins the file on any sink; error messages call it `path`.
     ///
     /// # Errors
     /// If the columns cannot be encoded, or the sink refuses.

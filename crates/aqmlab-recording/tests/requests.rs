@@ -215,7 +215,7 @@ fn the_order_in_which_ends_are_reported_changes_nothing() {
     let tables = |ends: &mut dyn Iterator<Item = &(Exchange, Instant)>| {
         let mut recorder = recorder(20);
         for (exchange, at) in ends {
-            // Each exchange of a user is on another connection.
+            // Each exchange of a user is on a connection of its own.
             let serial = (exchange.start.as_ns() / 50) as u32;
             let of = Identity { serial, ..exchange.of };
             recorder.ended(&Exchange { of, ..*exchange }, Ending::Completed, *at);

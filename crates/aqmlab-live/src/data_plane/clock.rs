@@ -51,8 +51,8 @@ impl Clock {
         Span::ns(boot_ahead().saturating_sub(self.boot_ahead))
     }
 
-    /// Returns whether the clock stands still while this thread computes. The clock of a kernel in virtual
-    /// time does: it jumps when all threads wait, and advances slightly at each reading. A clock that
+    /// Returns whether the clock stands still while this thread computes. In virtual time, a kernel's clock
+    /// does stand still: it jumps when all threads wait, and advances slightly at each reading. A clock that
     /// advances only at ticks does not count as standing still.
     pub fn stands_still() -> bool {
         let clock = Clock::start();

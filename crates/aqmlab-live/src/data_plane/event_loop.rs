@@ -288,8 +288,8 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
     /// time, and events that were due during it were late.
     fn look_for_a_stall(&mut self, now: Instant) {
         let length = now.saturating_since(self.last_pass);
-        // Determined anew, because the interval may have begun during the gap, after `self.measuring` was
-        // last set.
+        // `self.measuring` may be out of date, because the interval may have begun during the gap, after it
+        // was last set.
         let measuring = self.router.ended().is_none() && now >= self.router.measured_from();
         if length > LONGEST_SILENCE && measuring {
             self.sink.report.stalled(Stall { at: self.last_pass, length });

@@ -191,7 +191,7 @@ struct Upper<'a> {
 const MOST_EXTENSIONS: usize = 8;
 
 /// Follows the chain of extension headers. If the chain is broken or too long, the last header reached counts
-/// as the protocol: the receiver, not the router, reports such errors.
+/// as the protocol, because such errors are for the receiver to report, not for the router.
 fn upper_layer(mut protocol: u8, mut payload: &[u8]) -> Upper<'_> {
     for _ in 0..MOST_EXTENSIONS {
         let &[next, length, ..] = payload else { break };

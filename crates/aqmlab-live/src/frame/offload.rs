@@ -99,7 +99,8 @@ pub fn split(read: &mut [u8], mut each: impl FnMut(&[u8])) {
     }
 }
 
-/// Returns the number of packets in `read`, which is a header and a packet or super-segment.
+/// Returns the number of packets in `read`, which holds an offload header followed by a packet or
+/// super-segment.
 pub fn packets_in(read: &[u8]) -> u64 {
     let Some((header, packet)) = read.split_first_chunk::<HEADER>() else { return 0 };
     let size = usize::from(OffloadHeader::parse(header).gso_size);

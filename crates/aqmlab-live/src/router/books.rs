@@ -83,7 +83,7 @@ impl HostBooks {
 /// Counts of a flow's packets in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FlowBooks {
-    /// Packets that came in.
+    /// Packets that entered the network.
     pub sent: Tally,
     /// Packets that left through the other host.
     pub delivered: Tally,

@@ -218,7 +218,7 @@ impl Router {
     }
 
     /// Returns the instant of the next event, before which [`Router::advance`] has nothing to do. `None` if
-    /// only a packet can change anything.
+    /// nothing happens until a packet arrives.
     pub fn next_due(&self) -> Option<Instant> {
         let milestone = self.schedule.next().map(|(at, _)| at);
         [self.next_event(), milestone].into_iter().flatten().min()

@@ -171,7 +171,7 @@ impl Capture {
         Capture::of(Sink::Staged(file), &staged.path_of(FILE_NAME), ports, snap)
     }
 
-    /// Begins a file like [`Capture::begin`], but on any sink; messages name `path`.
+    /// Begins a file like [`Capture::begin`], but on any sink; error messages call the file `path`.
     ///
     /// # Errors
     /// If the sink refuses.

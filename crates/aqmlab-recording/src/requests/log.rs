@@ -100,7 +100,7 @@ impl Log {
         self.waiting.capacity() * size_of::<Row>()
     }
 
-    /// Writes the rest and completes the file.
+    /// Writes the remaining rows and completes the file.
     ///
     /// # Errors
     /// If any row could not be written.
