@@ -75,7 +75,7 @@ pub struct Ran<'a> {
     pub record: RouterRecord,
     /// Punctuality of the router on this machine's clock.
     pub report: DataPlaneReport,
-    /// Record of the sockets.
+    /// Results of the traffic generator.
     pub traffic: Outcome,
     /// Counters of the hosts' kernels, in the order of [`HostId::number`].
     pub counters: Vec<Counters>,

@@ -109,7 +109,7 @@ pub fn live(
     live_with(plan, seed, options, &Registry::builtin(), progress, cancel)
 }
 
-/// Runs `plan` like [`live`], and also writes the packets that leave some queues to a file, from the start of
+/// Runs `plan` like [`live`], and also writes a file of the packets that leave some queues, from the start of
 /// the run to the end of the drain. A file that cannot be written, for example on a full disk, is abandoned,
 /// and the run continues without it: the recording's manifest reports it as `live.capture_failure`.
 ///

@@ -51,8 +51,8 @@ pub fn set_fifo(priority: i32) -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Asks the kernel to let the calling thread, an ordinary one, run for no longer than `slice` at a time: in
-/// return, it runs sooner after it wakes, with the same share of the processor. The request needs no
+/// Asks the kernel to let the calling thread, an ordinary one, run for no longer than `slice` at a time; in
+/// return, the thread runs sooner after it wakes, with the same share of the processor. The request needs no
 /// privilege. Kernels before Linux 6.12 give all ordinary threads the same slice, and ignore the request.
 ///
 /// # Errors
@@ -95,7 +95,7 @@ pub fn end_with_this_thread(command: &mut Command) -> &mut Command {
 /// Its packets are not preceded by packet information. Without `offload`, they have no header for offloads
 /// either, so the kernel passes on each packet as it would leave a machine, segmented and with its checksum.
 /// With `offload`, each packet has the header of [`crate::frame::offload`], and segmentation and checksums
-/// are left to us, as if to a network card.
+/// are left to this program, as if to a network card.
 ///
 /// # Errors
 /// The operating system's error: `EBUSY` if there is an interface of that name, `EPERM` without `CAP_NET_ADMIN`.

@@ -54,7 +54,7 @@ fn is_nested(queue: &str) -> bool {
     queue.contains("queue = {")
 }
 
-/// The same with ECN.
+/// Returns the same queue, but with ECN.
 fn with_ecn(queue: &str) -> String {
     if is_nested(queue) {
         ["red", "blue", "codel"].iter().fold(queue.to_owned(), |queue, kind| {

@@ -45,7 +45,7 @@ impl Files for Web {
     }
 }
 
-/// Runs a plan with two hosts per class and a separate thread that carries the packets of each class. Also
+/// Runs a plan with two hosts per class and, for each class, a separate thread that carries its packets. Also
 /// returns the longest time during which one of these threads did not poll its devices.
 fn run(plan: &Plan, carried: bool) -> Result<(Outcome, Vec<Counters>, Span), LiveError> {
     host::leave_host_namespace()?;

@@ -223,7 +223,7 @@ fn is_right(octets: &[u8], ip: u32) {
     }
 }
 
-/// One's complement has two zeros, and a receiver's sum (RFC 1071) accepts either. A kernel that computes the
+/// One's complement has two zeros, and a receiver (RFC 1071) accepts either. A kernel that computes the
 /// checksum only when the packet leaves writes 0xffff instead of zero for every protocol, although only UDP
 /// requires this (RFC 768); this affects one TCP segment in 65,536.
 fn plus_zero(checksum: u16) -> u16 {

@@ -236,7 +236,7 @@ fn ipv6_is_marked_and_knows_its_flow() {
     let mut octets = vec![0; 100];
     // Version 6, traffic class 2 (ECT(0)), flow label 0x12345, UDP.
     octets[..8].copy_from_slice(&[0x60, 0x21, 0x23, 0x45, 0, 60, 17, 64]);
-    // From the first address of the clients, 2001:2::1.
+    // The source is the first client address, 2001:2::1.
     octets[8..12].copy_from_slice(&[0x20, 0x01, 0, 2]);
     octets[23] = 1;
     octets[40..44].copy_from_slice(&[0x04, 0x01, 0x13, 0x89]);

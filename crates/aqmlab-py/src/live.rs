@@ -155,7 +155,7 @@ fn tell(py: Python<'_>, callback: Option<&Py<PyAny>>, now: &RunProgress) -> PyRe
     callback.call1(py, (dict,)).map(|_| ())
 }
 
-/// Converts tc's refusal of a queue into an error of the scenario, at the place that defines the queue.
+/// Converts tc's refusal of a queue into an error in the scenario, at the place that defines the queue.
 fn refused_by_tc(py: Python<'_>, plan: &Plan, link: usize, error: &LiveError, file_name: &str) -> PyErr {
     let place = plan.links[link].only_live.clone();
     let problems = place.map(|place| Problem { message: error.to_string(), ..place }).into_iter().collect();

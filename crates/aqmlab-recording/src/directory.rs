@@ -76,7 +76,7 @@ impl Staged {
     /// Begins a recording in the directory `target`, which must not exist; its parents are created.
     ///
     /// # Errors
-    /// If it exists or the operating system refuses.
+    /// If it exists or the operating system refuses an operation.
     pub fn create(target: &Path) -> Result<Self, RecordingError> {
         if target.symlink_metadata().is_ok() {
             return Err(RecordingError::Exists { path: target.to_path_buf() });
@@ -93,7 +93,7 @@ impl Staged {
     /// or gives it up before the recording is complete.
     ///
     /// # Errors
-    /// If the operating system refuses.
+    /// If the operating system refuses an operation.
     pub fn stream(&mut self, name: &str) -> Result<StreamedFile, RecordingError> {
         let (target, temporary) = (self.path_of(name), self.temporary.join(name));
         let create = || {
@@ -135,7 +135,7 @@ impl Staged {
     /// Waits until everything is on disk, and renames the directory to its final name.
     ///
     /// # Errors
-    /// If the operating system refuses; nothing is then left behind.
+    /// If the operating system refuses an operation; nothing is then left behind.
     pub fn publish(mut self) -> Result<(), RecordingError> {
         self.sync()?;
         // Renaming onto an empty directory would succeed; renaming onto a directory with files fails.

@@ -266,7 +266,7 @@ pub struct KernelQueueReport {
     pub marked: u64,
     /// Drops as counted by the discipline.
     pub kernel_dropped: u64,
-    /// Periods in which the link was idle although a packet waited.
+    /// Lengths of the periods in which the link was idle although a packet waited.
     pub lateness: TimeDistribution,
     /// The output of `tc -s` for the discipline at the end.
     pub shown: String,

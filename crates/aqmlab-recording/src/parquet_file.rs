@@ -113,7 +113,7 @@ fn properties(table: &Table) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_created_by(concat!("aqmlab ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::SNAPPY)
-        // Files are read as a whole: statistics for skipping parts would only make them larger.
+        // Files are read as a whole, so statistics for skipping parts would only make the files larger.
         .set_statistics_enabled(EnabledStatistics::None)
         .set_dictionary_enabled(false);
     for column in &table.columns {

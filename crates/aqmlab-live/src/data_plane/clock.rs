@@ -138,7 +138,7 @@ impl SystemPoller {
         let ns = at_most.as_ns();
         let timeout = Timeout { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ };
         let mut room = [MaybeUninit::<epoll::Event>::uninit(); AT_ONCE];
-        // Nanoseconds: epoll_pwait2.
+        // This wait has nanosecond resolution (epoll_pwait2).
         let events = match epoll::wait(&self.epoll, &mut room[..], Some(&timeout)) {
             Ok((events, _)) => events,
             Err(Errno::INTR) => return Ok(false),

@@ -33,7 +33,7 @@ const ASLEEP: Span = Span::ms(100);
 pub struct EventLoop<D, P> {
     router: Router,
     poller: P,
-    /// `spin`, `gather` and `offload`.
+    /// Of these, the loop uses only `spin`, `gather` and `offload`.
     settings: DataPlaneSettings,
     /// Whether packets leave in such quick succession that the last write contained several: the first packet
     /// of the next batch then need not wake the thread.
@@ -297,7 +297,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         self.last_pass = now;
     }
 
-    /// Begins and ends the measured interval of the report.
+    /// Begins or ends the measured interval of the report, when the router's begins or ends.
     fn settle_measuring(&mut self, now: Instant) {
         let measuring = self.router.ended().is_none() && now >= self.router.measured_from();
         if measuring == self.measuring {

@@ -17,14 +17,14 @@ use crate::data_plane::FdDevice;
 use crate::error::LiveError;
 use crate::sys;
 
-/// Our end of a host's interface.
+/// This process's end of a host's interface.
 pub type Tun = FdDevice<OwnedFd>;
 
 /// The interface's name, in each namespace.
 pub const NAME: &str = "aqmlab0";
 
-/// Maximum number of packets that wait for us to read them. The router reads at once, so packets hardly ever
-/// wait; whenever the router is late, a short queue would drop packets unnoticed.
+/// Maximum number of packets that wait until this process reads them. The router reads at once, so packets
+/// hardly ever wait; whenever the router is late, a short queue would drop packets unnoticed.
 const QUEUE: u32 = 20_000;
 
 /// Index of the loopback interface, which is always the first in its namespace.
@@ -61,8 +61,8 @@ pub fn make(
         }
         other => other,
     })?;
-    // The discipline named by `net.core.default_qdisc` may drop and mark packets: it would be a second
-    // discipline in front of ours.
+    // The discipline named by `net.core.default_qdisc` may drop and mark packets, so it would be a second
+    // discipline in front of the router's.
     ask("remove the queue of", Request::no_queue(index)).or_else(unless_without_traffic_control)?;
     for &address in &addresses {
         ask("give an address to", Request::add_address(index, address))?;

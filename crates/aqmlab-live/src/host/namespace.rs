@@ -36,7 +36,7 @@ impl Namespace {
     }
 
     /// Moves the calling thread into this namespace. Descriptors that the thread opens from then on belong to
-    /// it; those already open stay where they are.
+    /// this namespace; those already open stay where they are.
     ///
     /// # Errors
     /// Any error from the operating system.
@@ -106,7 +106,7 @@ impl Sysctl {
 pub struct Applied {
     /// Values by name.
     pub values: serde_json::Map<String, Value>,
-    /// Sentences.
+    /// The remarks, each a sentence.
     pub remarks: Vec<String>,
 }
 

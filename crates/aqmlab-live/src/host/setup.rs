@@ -37,9 +37,9 @@ pub struct Hosts {
     pub stacks: Vec<Stack>,
 }
 
-/// Creates a namespace for each end of each class, with an interface, an address and a route. Returns our
-/// ends of the interfaces in the order of [`HostId::number`]. The process must have left its original
-/// namespace.
+/// Creates a namespace for each end of each class, with an interface, an address and a route. Returns this
+/// process's ends of the interfaces, in the order of [`HostId::number`]. The process must have left its
+/// original namespace.
 ///
 /// # Errors
 /// If the plan cannot be realised, or if the machine refuses a necessary operation.

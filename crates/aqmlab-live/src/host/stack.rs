@@ -274,7 +274,7 @@ impl Translation<'_> {
             .then(|| Sysctl::wanted("ipv4/tcp_rto_max_ms", value, "timeouts are backed off up to 120s"))
     }
 
-    /// Adds remarks on values of settable parameters that have no equivalent in a kernel.
+    /// Adds remarks on settable parameters whose values have no equivalent in a kernel.
     fn variants(&mut self, timestamps: bool) {
         let tcp = self.tcp;
         let blocks = if timestamps { 3 } else { 4 };

@@ -40,7 +40,7 @@ pub struct Router {
     pub(super) link_names: Vec<String>,
     /// The flows' books at the end of the warm-up.
     pub(super) at_warmup: Vec<Vec<[FlowBooks; 2]>>,
-    /// State at the end of the run.
+    /// State at the end of the measured interval, once it has ended.
     pub(super) frozen: Option<Frozen>,
     /// Connections that are about to open, if connections are announced.
     announced: Option<Consumer<Announcement>>,
@@ -472,7 +472,7 @@ impl Router {
         self.schedule.pass(milestone);
     }
 
-    /// Ends the measured interval: the present state is the one recorded.
+    /// Ends the measured interval, and keeps the present state for the record.
     fn freeze(&mut self, at: Instant, why: StoppedBy) {
         if at < self.schedule.t0() {
             // The run ended during the warm-up, so nothing is measured.

@@ -182,7 +182,7 @@ impl<'a> Generator<'a> {
         Ok((now < end).then_some(now))
     }
 
-    /// Waits for sockets until something is due.
+    /// Waits for events on sockets until something is due.
     fn wait(&self, events: &mut Vec<epoll::Event>) -> Result<(), LiveError> {
         let milestone = self.schedule.next().map(|(at, _)| at);
         let next =

@@ -170,7 +170,7 @@ impl Generator<'_> {
         self.end_flow(key, ConnectionEvent::Failed, now);
     }
 
-    /// Ends, at `at`, the pending requests of a flow, because they will not be answered.
+    /// Records that the pending requests of a flow have ended at `at`, because they will not be answered.
     pub(super) fn requests_cut_off(&mut self, key: FlowKey, how: Ending, at: Instant) {
         let Some(flow) = self.flow(key) else { return };
         let of = flow.of;
