@@ -25,7 +25,8 @@ use crate::quantiles::{distribution, quantile};
 use crate::router::{FlowBooks, HostBooks, RouterRecord};
 use crate::traffic::{FlowRow, OPTIONAL, Outcome};
 
-/// The engine of live runs. One version covers all its parts, except those that a plan names.
+/// The engine of live runs. Its version covers all its parts, except those that a plan names, which have
+/// versions of their own.
 pub const ENGINE: Engine = Engine { host: Host::Live, version: 1 };
 
 /// Result of a live run.

@@ -44,7 +44,7 @@ fn unshare(flags: UnshareFlags) -> io::Result<()> {
 /// The operating system's error: `EPERM` without the permission.
 pub fn set_fifo(priority: i32) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: priority };
-    // SAFETY: the kernel reads a `sched_param`, which lives during the call; 0 is the calling thread.
+    // SAFETY: the kernel reads a `sched_param`, which lives during the call; 0 means the calling thread.
     let answer = unsafe {
         libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters)
     };
@@ -69,7 +69,8 @@ pub fn set_slice(slice: Duration) -> io::Result<()> {
         sched_deadline: 0,
         sched_period: 0,
     };
-    // SAFETY: the kernel reads `size` bytes of a `sched_attr`, which lives during the call; 0 is the calling thread.
+    // SAFETY: the kernel reads `size` bytes of a `sched_attr`, which lives during the call; 0 means the
+    // calling thread.
     let answer = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }

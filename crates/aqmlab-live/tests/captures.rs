@@ -150,7 +150,7 @@ fn a_disk_that_is_stuck_does_not_hold_the_data_plane_up() {
     let (release, wait): (SyncSender<()>, _) = mpsc::sync_channel(0);
     let sink = Sink::default();
     let (mut observer, writer) = start(Box::new(Stuck(wait, sink.clone())), 1 << 16);
-    // More than half a megabyte, and more than the buffer in front of the disk holds: a thread that wrote
+    // More than half a megabyte, and more than the buffer in front of the disk holds, so a thread that wrote
     // directly would have to wait.
     const PACKETS: u64 = 20_000;
     for n in 0..PACKETS {

@@ -270,7 +270,7 @@ fn strays_are_counted_and_change_nothing() {
     assert_eq!(router.finish().unwrap().kernels[0].1.strays, 3);
 }
 
-/// Internal events must be punctual if a kernel queue is on the path: none may wait.
+/// Internal events must be punctual if a kernel queue is on the path: none may be delayed.
 #[test]
 fn nothing_waits_in_front_of_a_kernel() {
     let plan = of_spec("pfifo limit 9");

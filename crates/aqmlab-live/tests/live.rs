@@ -265,7 +265,8 @@ fn requests() -> Result<(), LiveError> {
     assert_eq!(counts, [1, 0, 0]);
     assert_eq!(sum(&run, "request_sample", "opens_connection"), 1);
     assert_eq!(sum(&run, "request_sample", "response_bytes"), 10_000);
-    // One round trip each for set-up and exchange, and 10 kB at 10 Mbit/s: no machine is faster.
+    // A request takes one round trip for the set-up, one for the exchange, and the time of 10 kB at 10
+    // Mbit/s; no machine is faster.
     let took = sum(&run, "request_sample", "response_time_ns");
     assert!((88_000_000..3_000_000_000).contains(&took), "{took}");
     assert_eq!(run.recording.streamed.iter().map(|table| table.rows).collect::<Vec<_>>(), [1]);
@@ -311,8 +312,8 @@ fn pages() -> Result<(), LiveError> {
     let head = "duration = \"6s\"\nwarmup = \"1s\"";
     let run = run(&plan(head, "{ kind = \"droptail\", limit = \"400p\" }", &traffic), |_| false)?;
     let [completed, failed] = ["completed", "failed"].map(|column| sum(&run, "page_summary", column));
-    // Sixty kilobytes at 10 Mbit/s take 48 ms per page: all users together fetch at most 20 pages per second;
-    // even a busy machine completes a few.
+    // Sixty kilobytes at 10 Mbit/s take 48 ms per page, so all users together fetch at most 20 pages per
+    // second. Even a busy machine completes a few.
     assert!((20..130).contains(&completed) && failed == 0, "{completed} completed, {failed} failed");
     assert_eq!(sum(&run, "page_sample", "objects"), 20 * completed);
     assert_eq!(sum(&run, "page_sample", "page_bytes"), 60_000 * completed);
@@ -340,7 +341,7 @@ fn clouds() -> Result<(), LiveError> {
     let run = run(&plan(head, "{ kind = \"droptail\", limit = \"400p\" }", traffic), |_| false)?;
     let pages = sum(&run, "page_summary", "completed");
     let requests = sum(&run, "request_summary", "completed");
-    // A page takes at least two round trips, and 300 ms to read: 10 users fetch at most 150 pages in five
+    // A page takes at least two round trips, and 300 ms to read, so 10 users fetch at most 150 pages in five
     // seconds.
     assert!((20..150).contains(&pages), "{pages} pages");
     // Each page has requests for its document and its objects; the cloud makes further requests.

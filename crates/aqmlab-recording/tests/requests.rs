@@ -30,7 +30,7 @@ fn recorder(sample: usize) -> RequestRecorder {
     RequestRecorder::new(settings(1, sample), None)
 }
 
-/// The exchange of user `n`, begun at `start_ns`, of the class `web`.
+/// Returns an exchange of user `n` of the class `web` that began at `start_ns`.
 fn exchange(n: u32, start_ns: u64, response: u64) -> Exchange {
     Exchange {
         class: 1,

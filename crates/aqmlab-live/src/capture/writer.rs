@@ -57,7 +57,7 @@ impl CaptureWriter {
 }
 
 impl Drop for CaptureWriter {
-    /// Ends the thread: a failed run needs no capture, so the file is discarded with the recording.
+    /// Ends the thread, because a failed run needs no capture; the file is discarded with the recording.
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
     }

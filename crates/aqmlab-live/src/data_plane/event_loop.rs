@@ -35,8 +35,8 @@ pub struct EventLoop<D, P> {
     poller: P,
     /// Of these, the loop uses only `spin`, `gather` and `offload`.
     settings: DataPlaneSettings,
-    /// Whether packets leave in such quick succession that the last write contained several: the first packet
-    /// of the next batch then need not wake the thread.
+    /// Whether packets leave in such quick succession that the last write contained several; if so, the first
+    /// packet of the next batch need not wake the thread.
     dense: bool,
     scratch: Box<[u8]>,
     ready: Vec<bool>,

@@ -33,7 +33,7 @@ struct Time {
     read_takes: Span,
     /// Time by which each wait for an instant lasts too long.
     oversleep: Span,
-    /// An instant at which everything stands still once, and for how long.
+    /// When, and for how long, everything stands still once.
     stall: Cell<Option<(Instant, Span)>>,
     /// Share of the time during which the thread has a processor, in percent.
     busy: u64,
@@ -293,7 +293,7 @@ fn a_flood_keeps_no_link_waiting() {
     let (router, devices, report) = event_loop(&plan, &time, devices).run(&time.control).unwrap();
     assert!(time.now.get() < at(1201), "and it notices the request to end: {:?}", time.now.get());
     assert!(report.lateness_max <= Span::us(10), "{}", report.lateness_max);
-    // After about 13 ms, the link is never idle: at 10 Mbit/s, each packet of 100 octets takes 80 us.
+    // After about 13 ms, the link is never idle, because each packet of 100 octets takes 80 us at 10 Mbit/s.
     assert!(devices[1].written.len() > 14_500, "{}", devices[1].written.len());
     assert_eq!(report.stalls, 0);
     router.finish().unwrap();

@@ -323,7 +323,8 @@ impl SuperSegment {
         &self.octets[..HEADER + self.len]
     }
 
-    /// Ends the super-segment if this segment has PSH: as in a kernel, nothing may follow it.
+    /// Ends the super-segment if this segment has PSH, because, as in a kernel, nothing may follow such a
+    /// segment.
     fn close_behind(&mut self, packet: &[u8]) {
         self.open = self.open.filter(|open| packet[open.layout.tcp + FLAGS] & PSH == 0);
     }

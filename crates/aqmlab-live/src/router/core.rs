@@ -105,7 +105,7 @@ impl Router {
         // needs to leave the network; the other half remains for executing them.
         let slack = routes.least_ahead(own, |link| plan.links[link].delay).div(2);
         let least_round_trip = routes.least_round_trip(own, |link| plan.links[link].delay);
-        // Packets must reach a kernel queue at their own instants, so no event may wait.
+        // Packets must reach a kernel queue at their own instants, so no event may be delayed.
         let slack = if kernels.iter().any(Option::is_some) { Span::ZERO } else { slack };
         let [inside, leaving] = pipes.map(|pipes| stage(pipes, budget));
         let link_names: Vec<String> = plan.links.iter().map(|l| l.name.clone()).collect();

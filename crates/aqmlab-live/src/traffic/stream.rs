@@ -24,7 +24,7 @@ const WINDOW_SAID: u32 = 16;
 /// Data that an application still has to write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ToWrite {
-    /// This number of bytes.
+    /// The given number of bytes.
     Bytes(u64),
     /// Data without end.
     Endless,

@@ -1,7 +1,7 @@
 //! Cases that each need a separate process, because only a process with a single thread can create a user
 //! namespace.
 //!
-//! The test binary calls itself once for each case and user. On a machine that refuses namespaces, the cases
+//! The test binary starts itself once for each case and user. On a machine that refuses namespaces, the cases
 //! are skipped and the reason is reported.
 
 use std::io::ErrorKind;

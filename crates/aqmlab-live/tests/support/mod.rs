@@ -67,7 +67,7 @@ pub struct Segment {
     pub flags: u8,
 }
 
-/// Returns the packet of a segment that the host `from` sends, to or from this client port.
+/// Returns the packet in which the host `from` sends a segment to or from this client port.
 pub fn segment(from: HostId, client_port: u32, segment: Segment) -> Vec<u8> {
     let Segment { ecn, len, payload, seq, flags } = segment;
     let client = Addresses(IpVersion::V4).client(from.class, client_port);

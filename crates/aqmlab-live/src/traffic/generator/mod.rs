@@ -272,7 +272,7 @@ impl EventSource {
     }
 }
 
-/// Mask of the number of flows opened so far, as stored in a key.
+/// Mask for the number of flows opened so far, as stored in a key.
 const OPENED: u32 = (1 << 30) - 1;
 
 fn socket_error(
