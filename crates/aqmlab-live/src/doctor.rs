@@ -346,7 +346,7 @@ fn tun(file: &File) -> Vec<Finding> {
     }
 }
 
-/// Offloads that the interface leaves to the program at its other end: with any of them, the router would
+/// Offloads that the interface leaves to the program at its other end. With any of them, the router would
 /// read packets that cannot occur on a wire.
 fn offloads(on: io::Result<Vec<&'static str>>) -> Finding {
     const NAME: &str = "offloads";

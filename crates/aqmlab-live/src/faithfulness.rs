@@ -89,14 +89,14 @@ pub struct TimeScales {
     pub least_rtt: Span,
 }
 
-/// Longest time that the router may be silent. A longer silence is a stall: frames that arrive during it have
-/// a wrong arrival time.
+/// Longest time that the router may be silent. A longer silence is a stall, because frames that arrive during
+/// it get a wrong arrival time.
 pub const LONGEST_SILENCE: Span = Span::ms(10);
 
 impl TimeScales {
     /// Returns the time scales of a plan whose flows have at least this base round-trip time. Only data
-    /// packets count, and only on the links over which their classes send data: acknowledgments are small,
-    /// and no flow is sensitive to the lateness of a single acknowledgment.
+    /// packets count, and only on the links over which their classes send data, because acknowledgments are
+    /// small, and no flow is sensitive to the lateness of a single acknowledgment.
     pub fn of(plan: &Plan, least_rtt: Span) -> Self {
         let times = plan.classes.iter().flat_map(|class| {
             let size = packet_of(&class.workload);

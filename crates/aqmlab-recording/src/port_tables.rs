@@ -137,8 +137,8 @@ impl PortTables {
         }
     }
 
-    /// Ends the warm-up. Must be called before the ports' books restart: their counts since the last sample
-    /// are carried over into the next sample.
+    /// Ends the warm-up. Must be called before the ports' books restart, so that their counts since the last
+    /// sample are carried over into the next sample.
     pub fn warmup_ended<'a, P: Classed + 'a>(&mut self, ports: impl Iterator<Item = &'a Port<P>>) {
         for (own, port) in self.ports.iter_mut().zip(ports) {
             know(own, port);

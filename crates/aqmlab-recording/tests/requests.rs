@@ -174,9 +174,9 @@ fn quantiles_of_each_band_are_those_of_the_sorted_times() {
     }
 }
 
-/// A sample keeps 30 of 300 exchanges: over 4000 seeds, all are chosen equally often. The seeds are fixed, so
-/// the test does not depend on chance. If all exchanges are equally likely, the statistic has a chi-square
-/// distribution with 299 degrees of freedom: mean 299, standard deviation 24.5.
+/// A sample keeps 30 of 300 exchanges; over 4000 seeds, all 300 are chosen equally often. The seeds are
+/// fixed, so the test does not depend on chance. If all exchanges are equally likely, the statistic has a
+/// chi-square distribution with 299 degrees of freedom: mean 299, standard deviation 24.5.
 #[test]
 fn a_sample_is_uniform_over_exchanges() {
     const OFFERED: usize = 300;

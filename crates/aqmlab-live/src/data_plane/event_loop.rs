@@ -16,8 +16,8 @@ use crate::faithfulness::LONGEST_SILENCE;
 use crate::frame::offload;
 use crate::router::{FrameSink, OutgoingFrame, Router};
 
-/// Maximum number of frames read from one device before the clock and the other devices are served: a sender
-/// that never pauses must not block the router's links.
+/// Maximum number of frames read from one device before the clock and the other devices are served, so that a
+/// sender that never pauses does not block the router's links.
 const READS: usize = 8;
 /// Maximum time that a pass of the loop waits, so that requests are noticed soon; a much longer silence can
 /// then only be a stall.
@@ -55,7 +55,7 @@ struct DeviceSink<D> {
     /// Packets that wait to be written together.
     batch: Batch,
     /// Whether packets wait for others, to be written together. Once this is so, it remains so until the end
-    /// of the run: if packets no longer waited, the load that made waiting necessary would return.
+    /// of the run, because if packets no longer waited, the load that made waiting necessary would return.
     gathers: bool,
 }
 
@@ -284,7 +284,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
     }
 
     /// Records a stall if too much time has passed since the last pass. The loop runs every few milliseconds,
-    /// so any longer gap is caused by the machine: frames that arrived during the gap have a wrong arrival
+    /// so any longer gap is caused by the machine. Frames that arrived during the gap have a wrong arrival
     /// time, and events that were due during it were late.
     fn look_for_a_stall(&mut self, now: Instant) {
         let length = now.saturating_since(self.last_pass);

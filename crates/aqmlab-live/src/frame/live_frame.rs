@@ -164,7 +164,7 @@ impl Classed for LiveFrame {
     }
 }
 
-/// A frame's place in its [`FramePool`]. A slot cannot be copied and must not be dropped: its owner must
+/// A frame's place in its [`FramePool`]. A slot cannot be copied and must not be dropped, so its owner must
 /// return it.
 #[derive(Debug)]
 #[must_use = "a slot that is not returned is lost to the pool"]

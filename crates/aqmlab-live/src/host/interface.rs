@@ -30,7 +30,7 @@ const QUEUE: u32 = 20_000;
 /// Index of the loopback interface, which is always the first in its namespace.
 const LOOPBACK: u32 = 1;
 
-/// Number of retries if the device is busy: a process that has just ended may still hold the device.
+/// Number of retries if the device is busy, because a process that has just ended may still hold it.
 const RETRIES: u32 = 40;
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
@@ -98,8 +98,8 @@ pub fn route_all(name: &str) -> Result<(), LiveError> {
 }
 
 /// Accepts the error of a kernel without traffic control (`CONFIG_NET_SCHED`), which does not support this
-/// request: its interfaces have a FIFO, `pfifo_fast`, of the length set here. After any other error, an
-/// unknown queue would remain at the interface.
+/// request; the interfaces of such a kernel have a FIFO, `pfifo_fast`, of the length set here. After any
+/// other error, an unknown queue would remain at the interface.
 fn unless_without_traffic_control(error: LiveError) -> Result<(), LiveError> {
     match error {
         LiveError::Io { source, .. } if source.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),

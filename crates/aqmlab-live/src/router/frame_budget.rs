@@ -83,7 +83,7 @@ fn ports_of(plan: &Plan, (number, class): (usize, &ClassPlan)) -> u64 {
     let opens_until = class.stop_at.map_or(plan.stop.at, |at| at.min(plan.stop.at)).as_secs_f64();
     match &class.population {
         PopulationPlan::List => class.count,
-        // Six standard deviations above the mean: one run in 10^9 has more.
+        // Six standard deviations above the mean; only one run in 10^9 opens more connections.
         PopulationPlan::Arrivals(Gaps::Exponential { per_s }) => {
             let mean = per_s * opens_until;
             ((mean + 6.0 * mean.sqrt()) as u64 + 16).min(AMPLE_PORTS)

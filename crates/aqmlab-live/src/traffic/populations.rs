@@ -173,7 +173,7 @@ impl Populations {
         }
     }
 
-    /// Ends the warm-up: the counts of flows that have already ended are not measured.
+    /// Ends the warm-up; the counts of flows that have ended by then are not measured.
     pub fn warmup_ended(&mut self) {
         for row in &mut self.ended {
             row.at_warmup = row.counts;

@@ -10,7 +10,7 @@
 //! of its first connection to the last byte of its last object. A page's band is determined by its size in
 //! bytes.
 //!
-//! A host reports the end of each exchange once. It may report ahead of its clock, and in any order:
+//! A host reports the end of each exchange once. It may report ahead of its clock, and in any order, because
 //! histograms, sums and the sample do not depend on the order, and rows are written in the order in which the
 //! exchanges ended. Data that no server answers is not a request.
 
