@@ -276,7 +276,7 @@ fn at_sockets(observed: &Observed) -> Check {
     none_of("at_sockets", &observed.at_sockets, phrases, "flows or packets")
 }
 
-/// Checks that all of several counts are zero; the first text says that they are, the second that they are
+/// Checks that all of several counts are zero. The first text is used if they are, and the second if they are
 /// not.
 fn none_of(
     name: &'static str,

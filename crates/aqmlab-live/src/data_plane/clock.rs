@@ -76,7 +76,7 @@ const WORK: u32 = 2_000_000;
 const FASTEST_WORK: Span = Span::us(100);
 
 /// CLOCK_BOOTTIME minus CLOCK_MONOTONIC. The thread may be interrupted between the two readings, so the
-/// smallest of several differences counts.
+/// smallest of several differences is used.
 fn boot_ahead() -> u64 {
     let ahead = || {
         let monotonic = nanoseconds(clock_gettime(ClockId::Monotonic));

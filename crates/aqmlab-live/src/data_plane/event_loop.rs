@@ -23,7 +23,7 @@ const READS: usize = 8;
 /// then only be a stall.
 const HEARTBEAT: Span = Span::ms(4);
 /// Length of the read buffer. It exceeds the length of any packet, so that a packet longer than its class
-/// allows is recognized.
+/// allows is recognised.
 const SCRATCH: usize = offload::HEADER + (1 << 16);
 /// A machine counts as suspended if it slept for longer than this; a smaller difference may merely be the
 /// time between the readings of the two clocks.

@@ -12,8 +12,8 @@ use crate::frame::Malformed;
 pub enum Refused {
     /// It is not a valid IP packet.
     Malformed(Malformed),
-    /// It is longer than the class's largest packet: a sender has left segmentation to its device (GSO), so
-    /// the run is void.
+    /// It is longer than the class's largest packet, because a sender has left segmentation to its device
+    /// (GSO); the run is void.
     Oversize,
     /// All slots for frames are taken, although the plan's queues and delays normally hold fewer frames than
     /// there are slots.

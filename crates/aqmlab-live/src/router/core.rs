@@ -421,7 +421,7 @@ impl Router {
         }
     }
 
-    /// Executes an event at a link: it has sent a frame, or its shaper wakes.
+    /// Executes an event at a link, which has sent a frame or whose shaper wakes.
     fn serve(&mut self, now: Instant, link: usize) {
         let port = &mut self.ports[link];
         if !port.is_sending() {

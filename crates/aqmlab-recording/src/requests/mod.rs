@@ -2,9 +2,9 @@
 //!
 //! An exchange is a request and its response. Its response time lasts from the instant at which the client
 //! passes the request to TCP (including the set-up of the connection if the exchange opens it) to the arrival
-//! of the response's last byte. Exchanges that end within the measured interval `(t0, t1]` count, regardless
-//! of when they began. An exchange that has not ended at `t1` is *censored*, and recorded with its waiting
-//! time so far. `docs/recording.md` describes the tables.
+//! of the response's last byte. Exchanges are measured if they end within the measured interval `(t0, t1]`,
+//! regardless of when they began. An exchange that has not ended at `t1` is *censored*, and recorded with its
+//! waiting time so far. `docs/recording.md` describes the tables.
 //!
 //! Pages are recorded in the same way, in their own tables. A page counts as one exchange, from the opening
 //! of its first connection to the last byte of its last object. A page's band is determined by its size in
