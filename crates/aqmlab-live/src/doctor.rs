@@ -322,7 +322,7 @@ fn kernel_queues(lacking: Result<Vec<&str>, LiveError>) -> Finding {
     let finding = match lacking {
         Ok(lacking) if lacking.is_empty() => "htb, red, codel, pie, fq_codel, choke".into(),
         Ok(lacking) => format!(
-            "arms of the kind `tc` lack {}; load them with `modprobe -a sch_{}`",
+            "not available to arms of the kind `tc`: {}; load them with `modprobe -a sch_{}`",
             lacking.join(", "),
             lacking.join(" sch_")
         ),
@@ -389,7 +389,7 @@ mod tests {
         let some = kernel_queues(Ok(vec!["htb", "red"]));
         assert_eq!(
             some.finding,
-            "arms of the kind `tc` lack htb, red; load them with `modprobe -a sch_htb sch_red`"
+            "not available to arms of the kind `tc`: htb, red; load them with `modprobe -a sch_htb sch_red`"
         );
         let unknown = kernel_queues(Err(LiveError::Machine { what: "no tc".into(), remedy: String::new() }));
         assert!(unknown.finding.contains("no tc") && unknown.finding.contains("not known"), "{unknown:?}");

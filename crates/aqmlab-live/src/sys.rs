@@ -175,7 +175,7 @@ pub fn offloads(name: &str) -> io::Result<Vec<&'static str>> {
 
 /// Returns the name in the form that it has at the beginning of a `struct ifreq`.
 fn interface_name(name: &str) -> [c_char; IFNAMSIZ] {
-    assert!(name.len() < IFNAMSIZ, "an interface's name and its final zero fit into {IFNAMSIZ} bytes");
+    assert!(name.len() < IFNAMSIZ, "an interface's name and its final zero must fit into {IFNAMSIZ} bytes");
     let mut octets = [0; IFNAMSIZ];
     for (to, from) in octets.iter_mut().zip(name.bytes()) {
         *to = from as c_char;

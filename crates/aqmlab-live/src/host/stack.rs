@@ -296,7 +296,7 @@ impl Translation<'_> {
         }
         if !matches!(tcp.idle_restart, IdleRestart::Off | IdleRestart::Rfc2861) {
             self.remark(format!(
-                "`idle_restart` is `{}`, but kernels have only `rfc2861` and `off`: `rfc2861` applies",
+                "`idle_restart` is `{}`, but kernels have only `rfc2861` and `off`, so `rfc2861` applies",
                 tcp.idle_restart.word()
             ));
         }
