@@ -71,8 +71,8 @@ pub(crate) fn live_run(
     }
 }
 
-/// Writes the recording. If captured packets leave no disk space for the tables, the capture is discarded:
-/// the tables contain the measurements, which are the purpose of the run and cannot be repeated.
+/// Writes the recording. If captured packets leave no disk space for the tables, the capture is discarded,
+/// because the tables contain the measurements, which are the purpose of the run and cannot be repeated.
 fn save(run: &mut LiveRun, mut staged: Staged) -> Result<(), NotWritten> {
     if let Err(error) = run.recording.put_in(&mut staged) {
         if !error.is_host_limit() || !staged.give_up(FILE_NAME) {

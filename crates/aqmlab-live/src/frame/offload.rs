@@ -48,7 +48,7 @@ pub struct OffloadHeader {
     /// Payload of each segment except the last.
     gso_size: u16,
     checksum_from: u16,
-    /// Position of the checksum, counted from `checksum_from`.
+    /// Offset of the checksum, counted from `checksum_from`.
     checksum_at: u16,
 }
 
@@ -110,7 +110,7 @@ pub fn packets_in(read: &[u8]) -> u64 {
     }
 }
 
-/// Positions in an unfragmented TCP packet without extension headers.
+/// Offsets in an unfragmented TCP packet without extension headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Layout {
     is_ipv6: bool,

@@ -126,7 +126,7 @@ impl Hosts {
 fn of_every_host(ip: IpVersion) -> Vec<Sysctl> {
     let without_ipv6 = u8::from(ip == IpVersion::V4);
     vec![
-        // Otherwise a flow would inherit the ssthresh and RTT of an earlier one.
+        // Otherwise, a flow would inherit the ssthresh and RTT of an earlier one.
         Sysctl::wanted("ipv4/tcp_no_metrics_save", 1, "flows may inherit ssthresh and RTT from earlier ones"),
         Sysctl::new("ipv4/ip_local_port_range", "1024 65535"),
         // A client port is reused only after a pause. If its TIME-WAIT state ends too early, the host answers
