@@ -32,8 +32,8 @@ pub const ENGINE: Engine = Engine { host: Host::Live, version: 1 };
 /// Result of a live run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LiveRun {
-    /// The same tables as those of a simulated run, as far as kernels report the data; the verdict and its
-    /// reasons are in the manifest.
+    /// The same tables as those of a simulated run, as far as kernels report the data; the verdict and the
+    /// reasons for it are in the manifest.
     pub recording: Recording,
     /// Whether the run can be trusted.
     pub faithfulness: Faithfulness,

@@ -40,7 +40,7 @@ fn file(sink: Box<dyn Write + Send>) -> Capture {
 
 /// Number of slots that the script uses.
 const SLOTS: u32 = 7;
-/// Links 3 and 1 of some plan are ports 0 and 1 of the capture.
+/// Links 3 and 1 of a plan are ports 0 and 1 of the capture.
 const LINKS: [usize; 2] = [3, 1];
 
 fn start(sink: Box<dyn Write + Send>, ring: usize) -> (CaptureObserver, CaptureWriter) {

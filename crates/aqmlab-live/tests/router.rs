@@ -22,7 +22,8 @@ const fn ms(n: u64) -> Instant {
     Instant::from_ns(n * 1_000_000)
 }
 
-/// 10 Mbit/s, on which 1250 octets take a millisecond, and 5 ms of delay each way; one class of 3 flows.
+/// A link of 10 Mbit/s, on which 1250 octets take a millisecond, with 5 ms of delay each way, and one class
+/// of 3 flows.
 fn scenario(queue: &str, traffic: &str) -> Plan {
     plan(&format!(
         r#"

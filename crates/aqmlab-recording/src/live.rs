@@ -308,7 +308,7 @@ pub struct CapacityReport {
     pub demand_packets_per_s: f64,
 }
 
-/// A machine: kernel, processors, clock, and its other load. Unknown values are `null`.
+/// A machine: its kernel, processors, clock, and other load. Unknown values are `null`.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct MachineFacts {

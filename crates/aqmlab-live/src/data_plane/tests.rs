@@ -147,7 +147,7 @@ impl Device for Scripted {
     }
 }
 
-/// 10 Mbit/s, on which 1250 octets take a millisecond, and four flows.
+/// Returns a plan with a link of 10 Mbit/s, on which 1250 octets take a millisecond, and four flows.
 fn plan(queue: &str) -> Plan {
     plan_of(4, queue)
 }

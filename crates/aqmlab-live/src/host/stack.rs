@@ -220,7 +220,7 @@ impl Translation<'_> {
                 flag(tcp.recovery == Recovery::Sack),
                 "SACK follows the kernel's setting",
             ),
-            // RACK can be switched off only before Linux 6.17.
+            // RACK can be switched off only in kernels before Linux 6.17.
             Sysctl::new("ipv4/tcp_recovery", flag(tcp.rack)),
             Sysctl::new("ipv4/tcp_early_retrans", 3 * flag(tcp.tail_loss_probe)),
             Sysctl::new("ipv4/tcp_frto", 2 * flag(tcp.frto)),

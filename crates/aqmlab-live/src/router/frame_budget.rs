@@ -1,4 +1,4 @@
-//! Memory of a router for frames and connections.
+//! A router's memory for frames and connections.
 
 use aqmlab_network::stages;
 use aqmlab_params::{Settings, Value};

@@ -18,7 +18,7 @@ static ZEROS: [u8; 65_536] = [0; 65_536];
 /// Maximum number of write or read calls before other sockets are served.
 const TURNS: usize = 4;
 
-/// Number of reads, from a connection's first, after each of which the maximum receive window is set again.
+/// Number of a connection's first reads after each of which the maximum receive window is set again.
 const WINDOW_SAID: u32 = 16;
 
 /// Data that an application still has to write.
