@@ -135,7 +135,7 @@ mod tests {
         };
         let refusal = source("cbr", "999kbit").unwrap_err().to_string();
         assert!(refusal.contains("`1Mbit`") && refusal.contains("`999kbit`"), "{refusal}");
-        // The source is silent half of the time; waiting packets are sent then.
+        // The source is silent half of the time, during which waiting packets are sent.
         assert!(source("on_off_udp", "501kbit").is_ok());
         assert!(source("on_off_udp", "499kbit").is_err());
         for enough in ["1Mbit", "none"] {

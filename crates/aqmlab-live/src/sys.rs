@@ -285,7 +285,7 @@ pub fn set_notsent_low_water(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes as c_int)
 }
 
-/// Makes the socket's error queue report when all bytes of a write have been acknowledged.
+/// Makes the socket's error queue report the acknowledgment of all bytes of a write.
 ///
 /// # Errors
 /// Any error from the operating system.

@@ -27,7 +27,7 @@ struct Kernel {
     drops: u32,
     /// How many of the next arriving packets the kernel drops.
     refuse: u32,
-    /// Whether the kernel's link is free: an arriving packet then leaves at once.
+    /// Whether the kernel's link is free; if so, an arriving packet leaves at once.
     free: bool,
 }
 

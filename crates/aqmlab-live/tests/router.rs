@@ -83,7 +83,8 @@ fn a_train_leaves_a_packet_time_apart_after_the_delay() {
     assert_eq!(record.flows[2].number, 2);
 }
 
-/// Internal events may be delayed by up to half of the shortest time that any frame still needs to leave.
+/// Internal events may be delayed by up to half of the shortest time that any frame still needs to leave the
+/// network.
 #[test]
 fn only_what_leaves_must_be_punctual() {
     let packet = datagram(CLIENT, Some(0), Ecn::NotEct, 1250);

@@ -400,8 +400,8 @@ fn a_running_loop_allocates_nothing() {
     }
 }
 
-/// Nor does the loop allocate anything if connections constantly open and close, and reuse the client ports
-/// of earlier ones.
+/// The loop also allocates nothing if connections constantly open and close, and reuse the client ports of
+/// earlier ones.
 #[test]
 fn connections_that_come_and_go_allocate_nothing() {
     const PORTS: u32 = 50;

@@ -10,7 +10,7 @@ use aqmlab_qdisc::PacketKind;
 /// Contents of a packet's headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Headers {
-    /// Length of the packet as given in its header: the length that is transmitted.
+    /// Length of the packet as given in its header, which is the length that is transmitted.
     pub total_len: u16,
     /// Traffic class (IPv4: type of service): DSCP in the upper six bits, ECN field in the lower two.
     pub traffic_class: u8,

@@ -1,5 +1,5 @@
-//! A frame as disciplines see it, and the pool of slots that hold the octets of frames, all allocated at the
-//! start.
+//! A frame as disciplines see it, and the pool of slots that hold the octets of frames; all slots are
+//! allocated at the start.
 
 use std::net::IpAddr;
 
@@ -227,7 +227,7 @@ impl FramePool {
         &self.octets[slot.start(self.slot_len)..][..self.slot_len][..len]
     }
 
-    /// Returns the first `len` octets of a slot, to be changed.
+    /// Returns the first `len` octets of a slot, for writing.
     ///
     /// # Panics
     /// If slots are shorter than `len` octets.

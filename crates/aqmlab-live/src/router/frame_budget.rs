@@ -57,8 +57,7 @@ impl FrameBudget {
 /// Maximum number of client ports of a class of users or arrivals, unless its users need more: twice the
 /// number for which most machines have descriptors.
 const AMPLE_PORTS: u64 = 1 << 17;
-/// Maximum number of client ports of all classes together, because a connection takes about 3 KiB in the
-/// router.
+/// Maximum number of client ports of all classes together; a connection takes about 3 KiB in the router.
 const MOST_PORTS: u64 = 1 << 20;
 
 /// Returns the number of client ports of each class, which is the number of connections that it may have open

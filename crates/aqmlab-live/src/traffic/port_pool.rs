@@ -1,5 +1,4 @@
-//! The client ports of a class whose connections open and close: free ports, in the order in which
-//! they became free.
+//! The free client ports of a class whose connections open and close, in the order in which they became free.
 
 use std::collections::VecDeque;
 use std::ops::Range;

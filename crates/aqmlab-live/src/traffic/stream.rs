@@ -118,7 +118,7 @@ impl Stream {
                 ToWrite::Bytes(left) => ZEROS.len().min(usize::try_from(left).unwrap_or(usize::MAX)),
                 ToWrite::Endless => ZEROS.len(),
             };
-            // MORE: the kernel holds back a partial segment until the end of the stream follows.
+            // With MORE, the kernel holds back a partial segment until the end of the stream is written.
             let more = if self.closes { SendFlags::MORE } else { SendFlags::empty() };
             match rustix::net::send(&self.socket, &ZEROS[..most], SendFlags::NOSIGNAL | more) {
                 Ok(taken) => self.took(taken as u64),

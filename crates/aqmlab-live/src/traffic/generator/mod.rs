@@ -82,7 +82,7 @@ pub struct Generator<'a> {
     network: Option<Network<'a>>,
 }
 
-/// Maximum sleep of the generator, so that it soon notices the end of the run.
+/// Maximum time that the generator sleeps, so that it soon notices the end of the run.
 const LONGEST_WAIT: Span = Span::ms(10);
 /// Maximum number of due events that are handled before the sockets are served, and of socket events that are
 /// handled before the next due events.
