@@ -160,8 +160,8 @@ fn processor_count(count: Option<usize>) -> Finding {
     )
 }
 
-/// Every kernel has `reno`, so a kernel with a single congestion control has only `reno`, whereas scenarios
-/// may request others.
+/// Reports the congestion controls of the kernel. Every kernel has `reno`, so a kernel with a single one has
+/// only `reno`, whereas scenarios may request others.
 fn congestion_controls(names: &[String]) -> Finding {
     let finding = if names.is_empty() { "none known".into() } else { names.join(", ") };
     Finding::unless(
@@ -346,8 +346,8 @@ fn tun(file: &File) -> Vec<Finding> {
     }
 }
 
-/// Offloads that the interface leaves to the program at its other end. With any of them, the router would
-/// read packets that cannot occur on a wire.
+/// Reports the offloads that the interface leaves to the program at its other end. With any of them, the
+/// router would read packets that cannot occur on a wire.
 fn offloads(on: io::Result<Vec<&'static str>>) -> Finding {
     const NAME: &str = "offloads";
     match on {

@@ -250,7 +250,7 @@ fn duty(observed: &Observed) -> Check {
     Check { name: "duty", passed, sentence, value, limit, unit: "%" }
 }
 
-/// `1 stall`, `2 stalls`.
+/// Returns a count with its noun, such as `1 stall` or `2 stalls`.
 fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

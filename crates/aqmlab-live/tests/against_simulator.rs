@@ -453,7 +453,7 @@ fn packets_of_ecn_connections_are_marked_and_dropped_alike() {
 
 // --- connections that open and close: users, arrivals ------------------------------------------------------
 
-/// Requests of users or arrivals, over access links that lose packets.
+/// Returns the settings of a class of requests, by users or by arrivals, over access links that lose packets.
 fn requests(population: &str) -> String {
     format!(
         r#"

@@ -183,8 +183,8 @@ fn captured(ip: u32, offload: bool) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// If the disk has too little space for both the tables and the captured packets, all these packets count as
-/// missing, and the recording states why.
+/// Checks that, if the disk has too little space for both the tables and the captured packets, all these
+/// packets count as missing, and the recording states why.
 fn given_up(mut run: LiveRun, packets: u64) {
     let (operation, path, source) = ("write", "run.parquet".into(), io::ErrorKind::StorageFull.into());
     run.give_up_capture(&RecordingError::Io { operation, path, source });
@@ -223,9 +223,10 @@ fn is_right(octets: &[u8], ip: u32) {
     }
 }
 
-/// One's complement has two zeros, and a receiver (RFC 1071) accepts either. A kernel that computes the
-/// checksum only when the packet leaves writes 0xffff instead of zero for every protocol, although only UDP
-/// requires this (RFC 768); this affects one TCP segment in 65,536.
+/// Returns a checksum with 0xffff replaced by zero. One's complement has two zeros, and a receiver (RFC 1071)
+/// accepts either. A kernel that computes the checksum only when the packet leaves writes 0xffff instead of
+/// zero for every protocol, although only UDP requires this (RFC 768); this affects one TCP segment in
+/// 65,536.
 fn plus_zero(checksum: u16) -> u16 {
     if checksum == 0xffff { 0 } else { checksum }
 }

@@ -22,8 +22,8 @@ const fn ms(n: u64) -> Instant {
     Instant::from_ns(n * 1_000_000)
 }
 
-/// A link of 10 Mbit/s, on which 1250 octets take a millisecond, with 5 ms of delay each way, and one class
-/// of 3 flows.
+/// Returns a plan with a link of 10 Mbit/s, on which 1250 octets take a millisecond, with 5 ms of delay each
+/// way, and with one class of 3 flows.
 fn scenario(queue: &str, traffic: &str) -> Plan {
     plan(&format!(
         r#"
@@ -56,7 +56,7 @@ fn router(plan: &Plan) -> Router {
     Router::new(plan, 1, &Registry::builtin(), &frame_budget(plan, 100)).unwrap()
 }
 
-/// Instants at which frames leave.
+/// Returns the instants at which frames leave.
 fn instants(out: &Kept) -> Vec<Instant> {
     out.0.iter().map(|(at, ..)| *at).collect()
 }
@@ -398,7 +398,7 @@ fn after_the_end_frames_go_on_and_are_not_measured() {
     assert_eq!(record.ports.queues.rows(), 2 * 2, "samples at 100 and 200 ms of two links");
 }
 
-/// A TCP segment of the first flow's client with this payload, in an IPv4 packet.
+/// Returns a TCP segment from the first flow's client with this payload, in an IPv4 packet.
 fn segment(seq: u32, syn: bool, payload: usize) -> Vec<u8> {
     tcp_segment(
         CLIENT,
@@ -479,8 +479,8 @@ fn a_run_ends_early_by_its_condition_or_by_command() {
 
 // --- client ports that several connections use in turn -----------------------------------------------------
 
-/// Two users on a link of 10 Mbit/s, 5 ms long. Each user has an access link of its own: the first user is 10
-/// ms away from the network and the second 20 ms, so their average is 15 ms.
+/// Returns a plan with two users on a link of 10 Mbit/s with a delay of 5 ms. Each user has an access link of
+/// its own: the first user is 10 ms away from the network and the second 20 ms, so their average is 15 ms.
 fn users() -> Plan {
     plan(
         r#"

@@ -84,7 +84,7 @@ pub struct LiveReport {
     pub machine: Option<MachineFacts>,
 }
 
-/// Manifests of runs in real time do not mention virtual time.
+/// Returns whether a value is false, because manifests of runs in real time do not mention virtual time.
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's
 const fn is_false(value: &bool) -> bool {
     !*value

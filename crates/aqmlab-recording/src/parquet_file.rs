@@ -69,7 +69,8 @@ impl<W: Write + Send> Writer<W> {
     }
 }
 
-/// An error from the sink keeps its kind, so that a full disk is recognised.
+/// Returns a function that converts the encoder's errors. An error from the sink keeps its kind, so that a
+/// full disk is recognised.
 fn failure(table: &'static str) -> impl Fn(ParquetError) -> RecordingError {
     move |error| match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {

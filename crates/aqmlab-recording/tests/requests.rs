@@ -126,7 +126,7 @@ fn bands_are_adjacent_and_hold_their_sizes() {
     assert_eq!(SizeBands::by_factor(Bytes::new(1000), 10, 1).map(|bands| bands.count()), Some(1));
 }
 
-/// The bin in which the value of rank `rank` (from 1) lies.
+/// Returns the bin in which the value of rank `rank` (from 1) lies.
 fn bin_of_rank(bins: &[(u64, u64, u64)], rank: u64) -> (u64, u64) {
     let mut sum = 0;
     let found = bins.iter().find(|&&(_, _, weight)| {

@@ -75,8 +75,8 @@ const WORK: u32 = 2_000_000;
 /// Time in which a 20 GHz processor executes two million cycles.
 const FASTEST_WORK: Span = Span::us(100);
 
-/// CLOCK_BOOTTIME minus CLOCK_MONOTONIC. The thread may be interrupted between the two readings, so the
-/// smallest of several differences is used.
+/// Returns CLOCK_BOOTTIME minus CLOCK_MONOTONIC. The thread may be interrupted between the two readings, so
+/// the smallest of several differences is used.
 fn boot_ahead() -> u64 {
     let ahead = || {
         let monotonic = nanoseconds(clock_gettime(ClockId::Monotonic));

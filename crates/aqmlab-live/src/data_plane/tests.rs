@@ -176,7 +176,7 @@ fn plan_of(flows: u16, queue: &str) -> Plan {
 
 const DROPTAIL: &str = r#"kind = "droptail", limit = "50p""#;
 
-/// An ECN-capable datagram of one of the client's flows.
+/// Returns an ECN-capable datagram of one of the client's flows.
 fn datagram(index: u16, len: usize) -> Vec<u8> {
     let mut octets = vec![0; len];
     octets[..10].copy_from_slice(&[0x45, 2, (len >> 8) as u8, len as u8, 0, 0, 0, 0, 64, 17]);
@@ -188,7 +188,7 @@ fn datagram(index: u16, len: usize) -> Vec<u8> {
     octets
 }
 
-/// `count` packets, one every `gap`.
+/// Returns `count` packets, one every `gap`.
 fn stream(count: u64, gap: Span) -> VecDeque<(Instant, Vec<u8>)> {
     stream_of(4, count, gap)
 }
@@ -433,7 +433,7 @@ fn connections_that_come_and_go_allocate_nothing() {
     assert!(record.flows.iter().all(|flow| flow.all[0].received_bytes > 100_000), "{:?}", record.flows);
 }
 
-/// Three users, each with losses, jitter and access links.
+/// Returns a class of three users with losses, round-trip times of their own, and access links.
 fn users() -> ClassPlan {
     let text = "duration = \"100s\"\ntopology = { kind = \"dumbbell\", rate = \"10Mbit\", delay = \"5ms\", queue = { kind = \"droptail\", limit = \"50p\" } }\n\
                 [[traffic]]\nname = \"x\"\nkind = \"requests\"\nusers = 3\nthink = \"1s\"\nrequest = \"100B\"\nresponse = \"1kB\"\nloss = 0.01\n\
@@ -442,7 +442,7 @@ fn users() -> ClassPlan {
     plan.classes[0].clone()
 }
 
-/// A segment of connection `n` from the client; the first of each connection is its SYN.
+/// Returns segment `i` of connection `n` from the client; segment 0 of each connection is its SYN.
 fn segment(port: u32, n: u64, i: u64) -> Vec<u8> {
     let (len, payload): (usize, u32) = if i == 0 { (40, 0) } else { (340, 300) };
     let mut octets = datagram(port as u16, len);
@@ -488,7 +488,7 @@ fn joined(count: u64, gap: Span) -> Parts<Scripted> {
     parts
 }
 
-/// The n-th segment of 1210 bytes of the client's connection.
+/// Returns the n-th segment, of 1210 bytes, of the client's connection.
 fn data(n: u32) -> Vec<u8> {
     let mut octets = datagram(0, 1250);
     octets[4..6].copy_from_slice(&(n as u16).to_be_bytes());

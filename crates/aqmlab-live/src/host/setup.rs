@@ -121,8 +121,8 @@ impl Hosts {
     }
 }
 
-/// Settings of every host: no state is carried over from one connection to the next, only flows send packets,
-/// and features that the profiles lack are off.
+/// Returns the settings of every host: no state is carried over from one connection to the next, only flows
+/// send packets, and features that the profiles lack are off.
 fn of_every_host(ip: IpVersion) -> Vec<Sysctl> {
     let without_ipv6 = u8::from(ip == IpVersion::V4);
     vec![

@@ -231,7 +231,7 @@ impl<'a> Generator<'a> {
     }
 }
 
-/// The empty table `flow_series`.
+/// Returns the empty table `flow_series`.
 fn series_table() -> Table {
     let names = schema::FLOW_SERIES.columns.iter().map(|(name, _)| *name);
     let known: Vec<&str> = names.filter(|name| *name != "received_bytes").collect();
