@@ -1,5 +1,5 @@
-//! Hosts, and their addresses and ports, from which a packet's class, its end of the path and its connection
-//! can be computed.
+//! Hosts, and their addresses and ports, from which a packet's class, sending end and connection can be
+//! computed.
 //!
 //! The servers of a class have one address and one port. Its clients have as many addresses as their
 //! connections need, each with all ports from [`FIRST_CLIENT_PORT`] upwards. A *client port* is one address
@@ -16,7 +16,7 @@ use aqmlab_scenario::{ClassPlan, IpVersion};
 pub struct HostId {
     /// The class: an index into the plan's classes.
     pub class: usize,
-    /// The end of the class's path where the host is.
+    /// The end of the class's path at which the host is.
     pub side: End,
 }
 

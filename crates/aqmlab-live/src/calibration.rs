@@ -70,7 +70,8 @@ impl Calibration {
     }
 }
 
-/// Number of pings, which are sent one after the other and take a fifth of a second, pauses included.
+/// Number of pings. They are sent one after the other; together, they take a fifth of a second, pauses
+/// included.
 const PINGS: u32 = 100;
 /// Pause between pings, during which all threads fall asleep.
 const PAUSE: Duration = Duration::from_millis(2);

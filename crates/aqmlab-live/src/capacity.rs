@@ -40,7 +40,7 @@ pub struct Capacity {
     /// Processor time per packet: for reading it, for writing it, and for the receiving host's immediate
     /// work.
     pub per_packet: Span,
-    /// Processor time to fall asleep and wake up again.
+    /// Processor time for falling asleep and waking up again.
     pub per_wake: Span,
     /// Time that a packet in a busy router waits for others, so that they are written together.
     pub gather: Span,

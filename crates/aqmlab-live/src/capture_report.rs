@@ -16,15 +16,15 @@ pub fn add(live: &mut LiveReport, report: &CaptureReport) {
     live.remarks.extend(incomplete(report));
 }
 
-/// Adds the report on a capture that has no file, because nothing after the time `at` could be written, for
-/// the reason `reason`.
+/// Adds the report on a capture that has no file; `reason` says why nothing after the time `at` could be
+/// written.
 pub fn add_failure(live: &mut LiveReport, ports: &[CapturedPackets], at: Instant, reason: &str) {
     live.capture = Some(counts(ports));
     live.capture_failure = Some(CaptureStopped { at_ns: at.as_ns(), reason: reason.to_owned() });
     let names: Vec<_> = ports.iter().map(|port| format!("`{}`", port.port)).collect();
     let (names, at_s) = (names.join(", "), at.as_secs_f64());
     live.remarks.push(format!(
-        "there is no `{FILE_NAME}` with the packets of {names}: it could not be written beyond {at_s:.1} s: {reason}"
+        "there is no `{FILE_NAME}` with the packets of {names}, because it could not be written beyond {at_s:.1} s: {reason}"
     ));
 }
 
@@ -37,7 +37,7 @@ fn counts(ports: &[CapturedPackets]) -> BTreeMap<String, CapturedCounts> {
 pub fn incomplete(report: &CaptureReport) -> Option<String> {
     let missed = report.missed();
     (missed > 0).then(|| {
-        format!("{missed} packets are not in `{FILE_NAME}`: the disk was too slow; capture fewer ports, or fewer bytes of each packet")
+        format!("{missed} packets are not in `{FILE_NAME}`, because the disk was too slow; capture fewer ports, or fewer bytes of each packet")
     })
 }
 
@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(live.capture_failure, Some(stopped));
         assert_eq!(
             live.remarks[1],
-            "there is no `packets.pcapng` with the packets of `a`, `b`: it could not be written beyond 1.2 s: the disk is full"
+            "there is no `packets.pcapng` with the packets of `a`, `b`, because it could not be written beyond 1.2 s: the disk is full"
         );
     }
 }

@@ -160,8 +160,8 @@ fn processor_count(count: Option<usize>) -> Finding {
     )
 }
 
-/// Every kernel has `reno`, so a kernel with a single congestion control has only `reno`, whereas scenarios
-/// may request others.
+/// Reports the congestion controls of the kernel. Every kernel has `reno`, so a kernel with a single one has
+/// only `reno`, whereas scenarios may request others.
 fn congestion_controls(names: &[String]) -> Finding {
     let finding = if names.is_empty() { "none known".into() } else { names.join(", ") };
     Finding::unless(
@@ -322,7 +322,7 @@ fn kernel_queues(lacking: Result<Vec<&str>, LiveError>) -> Finding {
     let finding = match lacking {
         Ok(lacking) if lacking.is_empty() => "htb, red, codel, pie, fq_codel, choke".into(),
         Ok(lacking) => format!(
-            "arms of the kind `tc` lack {}; load them with `modprobe -a sch_{}`",
+            "not available to arms of the kind `tc`: {}; load them with `modprobe -a sch_{}`",
             lacking.join(", "),
             lacking.join(" sch_")
         ),
@@ -346,8 +346,8 @@ fn tun(file: &File) -> Vec<Finding> {
     }
 }
 
-/// Offloads that the interface leaves to the program at its other end: with any of them, the router would
-/// read packets that cannot occur on a wire.
+/// Reports the offloads that the interface leaves to the program at its other end. With any of them, the
+/// router would read packets that cannot occur on a wire.
 fn offloads(on: io::Result<Vec<&'static str>>) -> Finding {
     const NAME: &str = "offloads";
     match on {
@@ -389,7 +389,7 @@ mod tests {
         let some = kernel_queues(Ok(vec!["htb", "red"]));
         assert_eq!(
             some.finding,
-            "arms of the kind `tc` lack htb, red; load them with `modprobe -a sch_htb sch_red`"
+            "not available to arms of the kind `tc`: htb, red; load them with `modprobe -a sch_htb sch_red`"
         );
         let unknown = kernel_queues(Err(LiveError::Machine { what: "no tc".into(), remedy: String::new() }));
         assert!(unknown.finding.contains("no tc") && unknown.finding.contains("not known"), "{unknown:?}");

@@ -42,7 +42,7 @@ pub enum LiveError {
         /// tc's message
         words: String,
     },
-    /// The operating system refused.
+    /// The operating system refused an operation.
     #[error("cannot {operation} {object}: {source}")]
     Io {
         /// the operation: `"read from"`
@@ -52,7 +52,8 @@ pub enum LiveError {
         /// the system's error
         source: io::Error,
     },
-    /// The machine was suspended during the run: the timers of its hosts and of the router no longer agree.
+    /// The machine was suspended during the run, so the timers of the run's hosts and of the router no longer
+    /// agree.
     #[error("the machine was suspended for {lost} at {at}; the run is void")]
     Suspended {
         /// when the suspension was noticed
@@ -65,7 +66,7 @@ pub enum LiveError {
     PortBooks {
         /// the queue
         queue: String,
-        /// the identity that fails
+        /// the identity that does not hold
         source: books::Imbalance,
     },
     /// The end-to-end books do not balance: a defect of the program.

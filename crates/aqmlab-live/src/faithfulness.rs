@@ -89,14 +89,14 @@ pub struct TimeScales {
     pub least_rtt: Span,
 }
 
-/// Longest time that the router may be silent. A longer silence is a stall: frames that arrive during it have
-/// a wrong arrival time.
+/// Longest time that the router may be silent. A longer silence is a stall, because frames that arrive during
+/// it get a wrong arrival time.
 pub const LONGEST_SILENCE: Span = Span::ms(10);
 
 impl TimeScales {
     /// Returns the time scales of a plan whose flows have at least this base round-trip time. Only data
-    /// packets count, and only on the links over which their classes send data: acknowledgments are small,
-    /// and no flow is sensitive to the lateness of a single acknowledgment.
+    /// packets count, and only on the links over which their classes send data, because acknowledgments are
+    /// small, and no flow is sensitive to the lateness of a single acknowledgment.
     pub fn of(plan: &Plan, least_rtt: Span) -> Self {
         let times = plan.classes.iter().flat_map(|class| {
             let size = packet_of(&class.workload);
@@ -250,7 +250,7 @@ fn duty(observed: &Observed) -> Check {
     Check { name: "duty", passed, sentence, value, limit, unit: "%" }
 }
 
-/// `1 stall`, `2 stalls`.
+/// Returns a count with its noun, such as `1 stall` or `2 stalls`.
 fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
@@ -276,7 +276,7 @@ fn at_sockets(observed: &Observed) -> Check {
     none_of("at_sockets", &observed.at_sockets, phrases, "flows or packets")
 }
 
-/// Checks that all of several counts are zero; the first text says that they are, the second that they are
+/// Checks that all of several counts are zero. The first text is used if they are, and the second if they are
 /// not.
 fn none_of(
     name: &'static str,

@@ -74,8 +74,8 @@ pub fn most_connections(plan: &Plan) -> u64 {
     limit.saturating_sub(descriptors(plan)) / 2
 }
 
-/// Returns the number of descriptors needed at the same time, except for connections of users and
-/// arrivals (see [`open_connections`]) and of a trace, whose number is not known in advance.
+/// Returns the number of descriptors needed at the same time, without those for connections of users and
+/// arrivals (see [`open_connections`]) and of traces, whose number is not known in advance.
 fn descriptors(plan: &Plan) -> u64 {
     let of_class = |class: &aqmlab_scenario::ClassPlan| match &class.workload {
         _ if !class.is_list() => 0,
@@ -135,7 +135,7 @@ mod tests {
         };
         let refusal = source("cbr", "999kbit").unwrap_err().to_string();
         assert!(refusal.contains("`1Mbit`") && refusal.contains("`999kbit`"), "{refusal}");
-        // The source is silent half of the time; waiting packets are sent then.
+        // The source is silent half of the time, during which waiting packets are sent.
         assert!(source("on_off_udp", "501kbit").is_ok());
         assert!(source("on_off_udp", "499kbit").is_err());
         for enough in ["1Mbit", "none"] {

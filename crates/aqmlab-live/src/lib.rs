@@ -6,7 +6,7 @@
 //! - [`frame`]: IP packets as bytes: a total parser, the ECN field, a pool of reusable slots.
 //! - [`router`]: the network of a plan in virtual time, without a socket or a clock: frames in,
 //!   frames out, each at its ideal instant.
-//! - [`kernel_queue`]: a kernel queue in place of one of ours.
+//! - [`kernel_queue`]: a kernel queue in place of one of aqmlab's queues.
 //! - [`data_plane`]: the loop that drives a network of ports on this machine's clock, and measures
 //!   how late it is.
 //!

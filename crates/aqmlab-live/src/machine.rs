@@ -127,7 +127,8 @@ impl Machine {
         Some(flags.split_whitespace().any(|flag| flag == "hypervisor"))
     }
 
-    /// Returns the facts that a manifest keeps. `before` is the processor time at the beginning of the run.
+    /// Returns the facts about the machine that a manifest records. `before` is the processor time at the
+    /// beginning of the run.
     pub fn facts(&self, before: Option<ProcessorTime>) -> MachineFacts {
         let stolen = before.zip(self.processor_time()).and_then(|(then, now)| now.stolen_percent_since(then));
         MachineFacts {

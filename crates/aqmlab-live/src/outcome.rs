@@ -25,14 +25,15 @@ use crate::quantiles::{distribution, quantile};
 use crate::router::{FlowBooks, HostBooks, RouterRecord};
 use crate::traffic::{FlowRow, OPTIONAL, Outcome};
 
-/// The engine of live runs. One version covers all its parts, except those that a plan names.
+/// The engine of live runs. Its version covers all its parts, except those that a plan names, which have
+/// versions of their own.
 pub const ENGINE: Engine = Engine { host: Host::Live, version: 1 };
 
 /// Result of a live run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LiveRun {
-    /// The same tables as those of a simulated run, as far as kernels report the data; the verdict and its
-    /// reasons are in the manifest.
+    /// The same tables as those of a simulated run, as far as kernels report the data; the verdict and the
+    /// reasons for it are in the manifest.
     pub recording: Recording,
     /// Whether the run can be trusted.
     pub faithfulness: Faithfulness,
@@ -41,7 +42,8 @@ pub struct LiveRun {
 }
 
 impl LiveRun {
-    /// Discards the capture, because the tables did not fit on disk next to its packets, as `error` states.
+    /// Discards the capture, because its packets left too little space on the disk for the tables, as `error`
+    /// states.
     pub fn give_up_capture(&mut self, error: &RecordingError) {
         let manifest = &mut self.recording.manifest;
         let (Some(report), Some(live)) = (self.captured.take(), &mut manifest.live) else { return };
@@ -74,7 +76,7 @@ pub struct Ran<'a> {
     pub record: RouterRecord,
     /// Punctuality of the router on this machine's clock.
     pub report: DataPlaneReport,
-    /// Record of the sockets.
+    /// Results of the traffic generator.
     pub traffic: Outcome,
     /// Counters of the hosts' kernels, in the order of [`HostId::number`].
     pub counters: Vec<Counters>,
@@ -181,7 +183,7 @@ impl Ran<'_> {
         }
     }
 
-    /// The manifest's object `live`.
+    /// Returns the manifest's object `live`.
     fn live(&self, faithfulness: &Faithfulness) -> LiveReport {
         let report = &self.report;
         let stall = |stall: &crate::data_plane::Stall| Stall {

@@ -12,7 +12,7 @@ const TRAFFIC: i32 = 10;
 /// The shortest slice that Linux accepts; its usual slice is 3 ms with two or more processors.
 const SHORTEST_SLICE: Duration = Duration::from_micros(100);
 
-/// Gives the calling thread, which is the router's, real-time scheduling with the highest permitted priority,
+/// Gives the calling thread, which runs the router, real-time scheduling with the highest permitted priority,
 /// up to 50. Returns that priority, or `None` if none is permitted.
 pub fn favour_router() -> Option<i32> {
     for_router(machine::real_time_priority_limit()).find(|&priority| sys::set_fifo(priority).is_ok())
@@ -26,7 +26,7 @@ pub fn favour_ordinary() {
     let _ = sys::set_slice(SHORTEST_SLICE);
 }
 
-/// Gives the calling thread, which is the traffic's, a real-time priority below that of the router, if
+/// Gives the calling thread, which generates the traffic, a real-time priority below that of the router, if
 /// possible.
 pub fn favour_traffic(router: i32) {
     if let Some(priority) = below(router) {

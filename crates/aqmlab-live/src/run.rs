@@ -109,9 +109,9 @@ pub fn live(
     live_with(plan, seed, options, &Registry::builtin(), progress, cancel)
 }
 
-/// Runs `plan` like [`live`], and also writes the packets that leave some queues to a file, from the start of
+/// Runs `plan` like [`live`], and also writes a file of the packets that leave some queues, from the start of
 /// the run to the end of the drain. A file that cannot be written, for example on a full disk, is abandoned,
-/// and the run continues without it: the recording's manifest reports it as `live.capture_failure`.
+/// and the run continues without it; the recording's manifest reports this as `live.capture_failure`.
 ///
 /// # Errors
 /// See [`live`]; the file is then incomplete.
@@ -255,8 +255,8 @@ impl Run<'_> {
                 traffic.and_then(|traffic| watch.watch(traffic, progress))
             };
             let data_plane = joined(data_plane);
-            // If both have failed, the router's error counts, because no host can do anything without the
-            // router.
+            // If both have failed, the router's error is returned, because no host can do anything without
+            // the router.
             let data_plane = data_plane?;
             Ok((data_plane, traffic?))
         })
@@ -264,9 +264,9 @@ impl Run<'_> {
 }
 
 /// Gives the traffic a real-time priority below that of the router, if that is permitted and there is more
-/// than one processor: hosts that have to wait for a processor would not behave as in the plan. The traffic
-/// never spins, so it uses only the time that its packets need. If the router is an ordinary thread, so is
-/// the traffic.
+/// than one processor, because hosts that have to wait for a processor would not behave as in the plan. The
+/// traffic never spins, so it uses only the time that its packets need. If the router is an ordinary thread,
+/// so is the traffic.
 fn favour_this_thread(control: &DataPlaneControl) {
     match control.priority() {
         Some(router) if machine::processors().is_some_and(|processors| processors > 1) => {

@@ -44,15 +44,15 @@ fn unshare(flags: UnshareFlags) -> io::Result<()> {
 /// The operating system's error: `EPERM` without the permission.
 pub fn set_fifo(priority: i32) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: priority };
-    // SAFETY: the kernel reads a `sched_param`, which lives during the call; 0 is the calling thread.
+    // SAFETY: the kernel reads a `sched_param`, which lives during the call; 0 means the calling thread.
     let answer = unsafe {
         libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const parameters)
     };
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Asks the kernel to let the calling thread, an ordinary one, run for no longer than `slice` at a time: in
-/// return, it runs sooner after it wakes, with the same share of the processor. The request needs no
+/// Asks the kernel to let the calling thread, an ordinary one, run for no longer than `slice` at a time; in
+/// return, the thread runs sooner after it wakes, with the same share of the processor. The request needs no
 /// privilege. Kernels before Linux 6.12 give all ordinary threads the same slice, and ignore the request.
 ///
 /// # Errors
@@ -69,7 +69,8 @@ pub fn set_slice(slice: Duration) -> io::Result<()> {
         sched_deadline: 0,
         sched_period: 0,
     };
-    // SAFETY: the kernel reads `size` bytes of a `sched_attr`, which lives during the call; 0 is the calling thread.
+    // SAFETY: the kernel reads `size` bytes of a `sched_attr`, which lives during the call; 0 means the
+    // calling thread.
     let answer = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
@@ -95,7 +96,7 @@ pub fn end_with_this_thread(command: &mut Command) -> &mut Command {
 /// Its packets are not preceded by packet information. Without `offload`, they have no header for offloads
 /// either, so the kernel passes on each packet as it would leave a machine, segmented and with its checksum.
 /// With `offload`, each packet has the header of [`crate::frame::offload`], and segmentation and checksums
-/// are left to us, as if to a network card.
+/// are left to this program, as if to a network card.
 ///
 /// # Errors
 /// The operating system's error: `EBUSY` if there is an interface of that name, `EPERM` without `CAP_NET_ADMIN`.
@@ -131,7 +132,7 @@ pub fn attach_tun(file: BorrowedFd<'_>, name: &str, offload: bool) -> io::Result
 ///
 /// # Errors
 /// The operating system's error: `ENODEV` if there is no such interface, `EOPNOTSUPP` if it does not report
-/// them.
+/// its offloads.
 ///
 /// # Panics
 /// If the name is too long for an interface.
@@ -174,7 +175,7 @@ pub fn offloads(name: &str) -> io::Result<Vec<&'static str>> {
 
 /// Returns the name in the form that it has at the beginning of a `struct ifreq`.
 fn interface_name(name: &str) -> [c_char; IFNAMSIZ] {
-    assert!(name.len() < IFNAMSIZ, "an interface's name and its final zero fit into {IFNAMSIZ} bytes");
+    assert!(name.len() < IFNAMSIZ, "an interface's name and its final zero must fit into {IFNAMSIZ} bytes");
     let mut octets = [0; IFNAMSIZ];
     for (to, from) in octets.iter_mut().zip(name.bytes()) {
         *to = from as c_char;
@@ -216,22 +217,22 @@ impl TcpInfo {
         self.bytes[..self.length].get(at..at + N)?.try_into().ok()
     }
 
-    /// Returns the byte at `at`.
+    /// Returns the byte at offset `at`.
     pub fn u8(&self, at: usize) -> Option<u8> {
         self.field::<1>(at).map(|[byte]| byte)
     }
 
-    /// Returns the two-byte field at `at`.
+    /// Returns the two-byte field at offset `at`.
     pub fn u16(&self, at: usize) -> Option<u16> {
         self.field(at).map(u16::from_ne_bytes)
     }
 
-    /// Returns the four-byte field at `at`.
+    /// Returns the four-byte field at offset `at`.
     pub fn u32(&self, at: usize) -> Option<u32> {
         self.field(at).map(u32::from_ne_bytes)
     }
 
-    /// Returns the eight-byte field at `at`.
+    /// Returns the eight-byte field at offset `at`.
     pub fn u64(&self, at: usize) -> Option<u64> {
         self.field(at).map(u64::from_ne_bytes)
     }
@@ -284,7 +285,7 @@ pub fn set_notsent_low_water(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes as c_int)
 }
 
-/// Makes the socket's error queue report when all bytes of a write have been acknowledged.
+/// Makes the socket's error queue report the acknowledgment of all bytes of a write.
 ///
 /// # Errors
 /// Any error from the operating system.

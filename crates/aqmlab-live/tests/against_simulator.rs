@@ -1,6 +1,6 @@
 //! One discipline in two hosts: the router and the simulator receive the same packets at the same instants,
-//! and produce the same tables, cell by cell: arrivals, drops and marks by reason and class, exact integrals
-//! of the backlog, histograms of queueing delays, samples of queues and laws.
+//! and produce the same tables, cell by cell. The tables contain arrivals, drops and marks by reason and
+//! class, exact integrals of the backlog, histograms of queueing delays, samples of queues and laws.
 mod support;
 
 use std::collections::VecDeque;
@@ -54,7 +54,7 @@ fn is_nested(queue: &str) -> bool {
     queue.contains("queue = {")
 }
 
-/// The same with ECN.
+/// Returns the same queue, but with ECN.
 fn with_ecn(queue: &str) -> String {
     if is_nested(queue) {
         ["red", "blue", "codel"].iter().fold(queue.to_owned(), |queue, kind| {
@@ -86,7 +86,7 @@ fn same(kind: &str, simulated: &Table, routed: &Table) {
     panic!("{kind}: the digests of {} differ", simulated.name);
 }
 
-/// Compares all tables that come from ports alone.
+/// Compares all tables whose data come only from ports.
 fn compare_ports(kind: &str, simulated: &Recording, routed: &RouterRecord) {
     let ports = &routed.ports;
     for routed in [&ports.summary, &ports.kinds, &ports.histograms, &ports.queues, &ports.law] {
@@ -299,8 +299,8 @@ fn so_they_do_behind_delay_stages_and_losses() {
     );
     assert!(routers.flows.iter().map(|f| f.all[0].lost).sum::<u64>() > 100);
     // If a stage behind an access link loses a packet, the simulator records the loss when the packet is
-    // sent, and the router when the packet arrives at the stage. In between, the two sets of books differ,
-    // except for those of the queues.
+    // sent, and the router when the packet arrives at the stage. Between these two instants, the simulator's
+    // books differ from the router's, except for those of the queues.
     let entry = "[[delay]]\nclass = \"long\"\nloss = 0.05 # at the entry\n";
     compare_network(DISCIPLINES[0], entry, 4);
 }
@@ -453,7 +453,7 @@ fn packets_of_ecn_connections_are_marked_and_dropped_alike() {
 
 // --- connections that open and close: users, arrivals ------------------------------------------------------
 
-/// Requests of users or arrivals, over access links that lose packets.
+/// Returns the settings of a class of requests, by users or by arrivals, over access links that lose packets.
 fn requests(population: &str) -> String {
     format!(
         r#"

@@ -35,8 +35,8 @@ fn plan(ip: u32, duration: &str, classes: &str) -> Plan {
     experiment.unwrap_or_else(|e| panic!("{e}")).arms.remove(0)
 }
 
-/// Requests and answers of a traced class; the last connection has no request, and the one before it has no
-/// answer.
+/// Requests and responses of a traced class; the last connection has no request, and the one before it has no
+/// response.
 struct Web;
 
 impl Files for Web {
@@ -45,7 +45,7 @@ impl Files for Web {
     }
 }
 
-/// Runs a plan with two hosts per class and a separate thread that carries the packets of each class. Also
+/// Runs a plan with two hosts per class and, for each class, a separate thread that carries its packets. Also
 /// returns the longest time during which one of these threads did not poll its devices.
 fn run(plan: &Plan, carried: bool) -> Result<(Outcome, Vec<Counters>, Span), LiveError> {
     host::leave_host_namespace()?;
@@ -159,7 +159,7 @@ fn every_kind(ip: u32) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// Lateness of the machine up to which the times of events are checked.
+/// The times of events are checked only if the machine was never later than this.
 const PUNCTUAL: Span = Span::ms(10);
 /// Packets that are delayed for no longer than this arrive within the 50 ms between two samples.
 const SHORT: Span = Span::ms(25);

@@ -40,7 +40,7 @@ fn file(sink: Box<dyn Write + Send>) -> Capture {
 
 /// Number of slots that the script uses.
 const SLOTS: u32 = 7;
-/// Links 3 and 1 of some plan are ports 0 and 1 of the capture.
+/// Links 3 and 1 of a plan are ports 0 and 1 of the capture.
 const LINKS: [usize; 2] = [3, 1];
 
 fn start(sink: Box<dyn Write + Send>, ring: usize) -> (CaptureObserver, CaptureWriter) {
@@ -150,7 +150,7 @@ fn a_disk_that_is_stuck_does_not_hold_the_data_plane_up() {
     let (release, wait): (SyncSender<()>, _) = mpsc::sync_channel(0);
     let sink = Sink::default();
     let (mut observer, writer) = start(Box::new(Stuck(wait, sink.clone())), 1 << 16);
-    // More than half a megabyte, and more than the buffer in front of the disk holds: a thread that wrote
+    // More than half a megabyte, and more than the buffer in front of the disk holds, so a thread that wrote
     // directly would have to wait.
     const PACKETS: u64 = 20_000;
     for n in 0..PACKETS {

@@ -147,7 +147,7 @@ impl Recipe {
     }
 }
 
-/// Returns what the other reader finds in a packet; `None` if it reports an error.
+/// Returns what the independent reader finds in a packet; `None` if it reports an error.
 fn read_by_the_other(packet: &[u8]) -> Option<Headers> {
     let sliced = SlicedPacket::from_ip(packet).ok()?;
     let (ports, kind) = match &sliced.transport {
@@ -192,8 +192,8 @@ fn sum_over(header: &[u8]) -> u16 {
     Sum16BitWords::new().add_slice(header).ones_complement()
 }
 
-/// Returns whether a router may forward the packet, according to the other reader's interpretation of the
-/// fixed header.
+/// Returns whether a router may forward the packet, according to the independent reader's interpretation of
+/// the fixed header.
 fn is_acceptable(octets: &[u8]) -> bool {
     match octets.first().map(|first| first >> 4) {
         Some(4) => Ipv4HeaderSlice::from_slice(octets).is_ok_and(|slice| {
@@ -209,7 +209,7 @@ fn is_acceptable(octets: &[u8]) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// Addresses, traffic class, protocol, fragments and ports agree with the other writer and the other
+    /// Addresses, traffic class, protocol, fragments and ports agree with the independent writer and
     /// reader.
     #[test]
     fn headers_are_read_as_they_were_meant(recipe in recipe()) {
@@ -228,7 +228,8 @@ proptest! {
         // After a fragment header, other extension headers are part of the fragment's payload.
         if !recipe.is_fragment() {
             prop_assert_eq!(headers.protocol, recipe.protocol);
-            // The other reader also parses ICMP, and rejects a packet that is shorter than the ICMP header.
+            // The independent reader also parses ICMP, and rejects a packet that is shorter than the ICMP
+            // header.
             let cut_icmp = matches!(recipe.protocol, 1 | 58) && recipe.payload.len() < 8;
             if !cut_icmp {
                 prop_assert_eq!(Some(headers), read_by_the_other(&packet));
@@ -253,7 +254,8 @@ proptest! {
         prop_assert!(first.fragment && first.ports.is_none());
     }
 
-    /// A mark changes the traffic class and, in IPv4, results in the same checksum as computing it anew.
+    /// A mark changes the traffic class; in IPv4, the updated checksum equals one that is computed from
+    /// scratch.
     #[test]
     fn a_changed_class_leaves_a_right_checksum(recipe in recipe(), class: u8) {
         let before = recipe.packet();
@@ -277,8 +279,8 @@ proptest! {
         prop_assert!(tcp_payload(&octets).is_none_or(|payload| (payload.len as usize) < octets.len()));
     }
 
-    /// Damaged packets are refused for faults that the other reader also finds, and are parsed with the same
-    /// result if it finds none.
+    /// Damaged packets are refused for faults that the independent reader also finds, and are parsed with the
+    /// same result if it finds none.
     #[test]
     fn damaged_packets_have_an_answer(
         recipe in recipe(),
@@ -295,8 +297,8 @@ proptest! {
         octets.truncate(cut);
         if repair && let Ok(length) = Ipv4HeaderSlice::from_slice(&octets).map(|slice| slice.slice().len()) {
             octets[10..12].fill(0);
-            // The other reader takes the sum of words in native byte order, so the sum is also written in
-            // that order.
+            // The independent reader takes the sum of words in native byte order, so the sum is also written
+            // in that order.
             let checksum = sum_over(&octets[..length]).to_ne_bytes();
             octets[10..12].copy_from_slice(&checksum);
         }
@@ -304,20 +306,20 @@ proptest! {
         prop_assert_eq!(ours.is_ok(), is_acceptable(&octets), "{:?}", ours);
         if let (Ok(ours), Some(theirs)) = (ours, read_by_the_other(&octets))
             && !ours.fragment && !theirs.fragment
-            // The other reader does not continue after mobility, HIP and Shim6 headers.
+            // The independent reader does not continue after mobility, HIP and Shim6 headers.
             && !matches!(theirs.protocol, 135 | 139 | 140)
             && !goes_on_without_us(&octets)
         {
-            // The other reader follows any number of extension headers.
+            // The independent reader follows any number of extension headers.
             prop_assert_eq!(ours, theirs);
         }
     }
 }
 
-/// Returns whether the other reader finds more in a packet than our parser does. Damage to a
-/// packet seldom leads to this. The other reader continues after authentication headers over IPv4, which no
-/// flow here has, and takes a payload length of zero for that of a jumbogram, which none of our links
-/// carries.
+/// Returns whether the independent reader finds more in a packet than our parser does. Damage to a
+/// packet seldom leads to this. The independent reader continues after authentication headers over IPv4,
+/// which no flow here has, and takes a payload length of zero for that of a jumbogram, which none of our
+/// links carries.
 fn goes_on_without_us(octets: &[u8]) -> bool {
     match octets[0] >> 4 {
         4 => octets[9] == IpNumber::AUTHENTICATION_HEADER.0,

@@ -27,7 +27,7 @@ struct Kernel {
     drops: u32,
     /// How many of the next arriving packets the kernel drops.
     refuse: u32,
-    /// Whether the kernel's link is free: an arriving packet then leaves at once.
+    /// Whether the kernel's link is free; if so, an arriving packet leaves at once.
     free: bool,
 }
 
@@ -172,7 +172,7 @@ fn packets_leave_when_the_kernel_lets_them_go_and_as_they_came() {
     assert!(books.lateness.total() == 1 && record.still_held == 0);
 }
 
-/// RED and pfifo drop arriving packets: the books record the drop at the packet's arrival.
+/// RED and pfifo drop packets on arrival, so the books record each drop at the packet's arrival.
 #[test]
 fn a_drop_at_arrival_is_known_at_once() {
     let plan = of_spec("red limit 9000 avpkt 1000");
@@ -192,8 +192,8 @@ fn a_drop_at_arrival_is_known_at_once() {
     assert_eq!((record.flows[1].all[0].dropped, record.kernels[0].1.dropped), (1, 1));
 }
 
-/// CoDel drops the next packet to leave: the drop becomes known when a later packet leaves. fq_codel lets
-/// flows overtake each other, and only the packets of one flow keep their order.
+/// CoDel drops packets that are about to leave, so a drop becomes known only when a later packet leaves.
+/// fq_codel lets flows overtake each other, and only the packets of one flow keep their order.
 #[test]
 fn a_drop_on_leaving_is_known_when_a_later_packet_leaves() {
     for (spec, held) in [("codel", 1), ("fq_codel", 3)] {
@@ -270,7 +270,7 @@ fn strays_are_counted_and_change_nothing() {
     assert_eq!(router.finish().unwrap().kernels[0].1.strays, 3);
 }
 
-/// Internal events must be punctual if a kernel queue is on the path: none may wait.
+/// Internal events must be punctual if a kernel queue is on the path: none may be delayed.
 #[test]
 fn nothing_waits_in_front_of_a_kernel() {
     let plan = of_spec("pfifo limit 9");

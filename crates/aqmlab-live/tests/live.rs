@@ -114,8 +114,8 @@ fn marked(ip: u32, offload: bool) -> Result<(), LiveError> {
     let route = &live.routes["tcp"];
     assert_eq!((route.mtu, route.quick_ack), (stack.mtu, stack.metrics.quick_ack));
     // Four connections share 10 Mbit/s with the datagrams. Even a busy machine carries a tenth of this rate.
-    // No machine carries more than what leaves the link in 3 s, warm-up included: data that waits for a
-    // reader is measured when it is read.
+    // No machine carries more than what leaves the link in 3 s. The warm-up is included, because data that
+    // waits for a reader is measured only when it is read.
     let delivered = sum(&run, "flows", "measured_delivered_bytes");
     assert!((300_000..=3_750_000).contains(&delivered), "{delivered} bytes in 2.5 s");
     assert!(sum(&run, "flows", "ce_received") <= marks.ce_delivered, "some arrive in the drain");
@@ -183,8 +183,8 @@ fn captured(ip: u32, offload: bool) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// If the captured packets do not fit on disk next to the tables, all count as missing, and the recording
-/// states why.
+/// Checks that, if the disk has too little space for both the tables and the captured packets, all these
+/// packets count as missing, and the recording states why.
 fn given_up(mut run: LiveRun, packets: u64) {
     let (operation, path, source) = ("write", "run.parquet".into(), io::ErrorKind::StorageFull.into());
     run.give_up_capture(&RecordingError::Io { operation, path, source });
@@ -223,9 +223,10 @@ fn is_right(octets: &[u8], ip: u32) {
     }
 }
 
-/// One's complement has two zeros, and a receiver's sum (RFC 1071) accepts either. A kernel that computes the
-/// checksum only when the packet leaves writes 0xffff instead of zero for every protocol, although only UDP
-/// requires this (RFC 768); this affects one TCP segment in 65,536.
+/// Returns a checksum with 0xffff replaced by zero. One's complement has two zeros, and a receiver (RFC 1071)
+/// accepts either. A kernel that computes the checksum only when the packet leaves writes 0xffff instead of
+/// zero for every protocol, although only UDP requires this (RFC 768); this affects one TCP segment in
+/// 65,536.
 fn plus_zero(checksum: u16) -> u16 {
     if checksum == 0xffff { 0 } else { checksum }
 }
@@ -265,7 +266,8 @@ fn requests() -> Result<(), LiveError> {
     assert_eq!(counts, [1, 0, 0]);
     assert_eq!(sum(&run, "request_sample", "opens_connection"), 1);
     assert_eq!(sum(&run, "request_sample", "response_bytes"), 10_000);
-    // One round trip each for set-up and exchange, and 10 kB at 10 Mbit/s: no machine is faster.
+    // A request takes one round trip for the set-up, one for the exchange, and the time of 10 kB at 10
+    // Mbit/s; no machine is faster.
     let took = sum(&run, "request_sample", "response_time_ns");
     assert!((88_000_000..3_000_000_000).contains(&took), "{took}");
     assert_eq!(run.recording.streamed.iter().map(|table| table.rows).collect::<Vec<_>>(), [1]);
@@ -311,8 +313,8 @@ fn pages() -> Result<(), LiveError> {
     let head = "duration = \"6s\"\nwarmup = \"1s\"";
     let run = run(&plan(head, "{ kind = \"droptail\", limit = \"400p\" }", &traffic), |_| false)?;
     let [completed, failed] = ["completed", "failed"].map(|column| sum(&run, "page_summary", column));
-    // Sixty kilobytes at 10 Mbit/s take 48 ms per page: all users together fetch at most 20 pages per second;
-    // even a busy machine completes a few.
+    // Sixty kilobytes at 10 Mbit/s take 48 ms per page, so all users together fetch at most 20 pages per
+    // second. Even a busy machine completes a few.
     assert!((20..130).contains(&completed) && failed == 0, "{completed} completed, {failed} failed");
     assert_eq!(sum(&run, "page_sample", "objects"), 20 * completed);
     assert_eq!(sum(&run, "page_sample", "page_bytes"), 60_000 * completed);
@@ -322,7 +324,7 @@ fn pages() -> Result<(), LiveError> {
         (20 * completed.saturating_sub(8)..20 * (completed + 8)).contains(&objects),
         "{objects} of {completed} pages"
     );
-    // Three waves of one round trip and 5 ms each: no machine is faster.
+    // A page needs three waves, each of which takes one round trip and 5 ms; no machine is faster.
     let took = sum(&run, "page_sample", "page_time_ns");
     assert!(took > completed * 75_000_000, "{took}");
     assert_eq!(run.recording.table("flows").expect("there are flows").rows(), 8, "users are flows");
@@ -340,7 +342,7 @@ fn clouds() -> Result<(), LiveError> {
     let run = run(&plan(head, "{ kind = \"droptail\", limit = \"400p\" }", traffic), |_| false)?;
     let pages = sum(&run, "page_summary", "completed");
     let requests = sum(&run, "request_summary", "completed");
-    // A page takes at least two round trips, and 300 ms to read: 10 users fetch at most 150 pages in five
+    // A page takes at least two round trips, and 300 ms to read, so 10 users fetch at most 150 pages in five
     // seconds.
     assert!((20..150).contains(&pages), "{pages} pages");
     // Each page has requests for its document and its objects; the cloud makes further requests.

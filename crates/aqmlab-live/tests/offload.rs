@@ -124,7 +124,7 @@ fn joined_and_split(packets: &[Vec<u8>]) -> (Vec<Vec<u8>>, Vec<usize>) {
 }
 
 proptest! {
-    /// Each segment of a super-segment is the packet that its sender would have made.
+    /// Splitting a super-segment restores the packets that its sender would have made.
     #[test]
     fn a_super_segment_becomes_the_segments_of_its_sender(
         start in connection(), payload in vec(any::<u8>(), 1..20_000), size in 1u16..1500, flags in any::<[bool; 4]>(),
@@ -183,7 +183,8 @@ proptest! {
         prop_assert_eq!(arrived, packets);
     }
 
-    /// Any octets give a result, and split packets can be joined and split again.
+    /// Splitting arbitrary octets yields at least one packet, and split packets can be joined and split
+    /// again.
     #[test]
     fn any_octets_are_split_and_joined(mut read in vec(any::<u8>(), 0..3000), as_tcp in any::<bool>()) {
         if as_tcp && read.len() > HEADER + 40 {

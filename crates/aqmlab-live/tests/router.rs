@@ -22,7 +22,8 @@ const fn ms(n: u64) -> Instant {
     Instant::from_ns(n * 1_000_000)
 }
 
-/// 10 Mbit/s, on which 1250 octets take a millisecond, and 5 ms of delay each way; one class of 3 flows.
+/// Returns a plan with a link of 10 Mbit/s, on which 1250 octets take a millisecond, with 5 ms of delay each
+/// way, and with one class of 3 flows.
 fn scenario(queue: &str, traffic: &str) -> Plan {
     plan(&format!(
         r#"
@@ -55,7 +56,7 @@ fn router(plan: &Plan) -> Router {
     Router::new(plan, 1, &Registry::builtin(), &frame_budget(plan, 100)).unwrap()
 }
 
-/// Instants at which frames leave.
+/// Returns the instants at which frames leave.
 fn instants(out: &Kept) -> Vec<Instant> {
     out.0.iter().map(|(at, ..)| *at).collect()
 }
@@ -82,7 +83,8 @@ fn a_train_leaves_a_packet_time_apart_after_the_delay() {
     assert_eq!(record.flows[2].number, 2);
 }
 
-/// Internal events can wait for half of the shortest remaining time of any frame.
+/// Internal events may be delayed by up to half of the shortest time that any frame still needs to leave the
+/// network.
 #[test]
 fn only_what_leaves_must_be_punctual() {
     let packet = datagram(CLIENT, Some(0), Ecn::NotEct, 1250);
@@ -236,7 +238,7 @@ fn ipv6_is_marked_and_knows_its_flow() {
     let mut octets = vec![0; 100];
     // Version 6, traffic class 2 (ECT(0)), flow label 0x12345, UDP.
     octets[..8].copy_from_slice(&[0x60, 0x21, 0x23, 0x45, 0, 60, 17, 64]);
-    // From the first address of the clients, 2001:2::1.
+    // The source is the first client address, 2001:2::1.
     octets[8..12].copy_from_slice(&[0x20, 0x01, 0, 2]);
     octets[23] = 1;
     octets[40..44].copy_from_slice(&[0x04, 0x01, 0x13, 0x89]);
@@ -335,7 +337,8 @@ fn queue_of(kind: &str) -> String {
     format!("kind = \"{kind}\", {more}")
 }
 
-/// A hundred thousand packets, most of them invalid, pass through every discipline: each has one fate.
+/// A hundred thousand packets, most of them invalid, pass through every discipline: each packet has exactly
+/// one fate.
 #[test]
 fn books_balance_whatever_comes() {
     for info in registry::catalogue() {
@@ -395,7 +398,7 @@ fn after_the_end_frames_go_on_and_are_not_measured() {
     assert_eq!(record.ports.queues.rows(), 2 * 2, "samples at 100 and 200 ms of two links");
 }
 
-/// A TCP segment of the first flow's client with this payload, in an IPv4 packet.
+/// Returns a TCP segment from the first flow's client with this payload, in an IPv4 packet.
 fn segment(seq: u32, syn: bool, payload: usize) -> Vec<u8> {
     tcp_segment(
         CLIENT,
@@ -422,7 +425,7 @@ fn payload_counts_once_and_when_it_leaves() {
         "#,
     );
     let (mut router, mut out) = (router(&plan), Counted::default());
-    let first = u32::MAX - 1_000; // the stream's first byte; its numbers wrap around
+    let first = u32::MAX - 1_000; // number of the stream's first byte; the numbers wrap around
     for (at, ahead, payload) in [
         (10, 0, 1000),     // in order
         (11, 2000, 1000),  // beyond a hole
@@ -476,8 +479,8 @@ fn a_run_ends_early_by_its_condition_or_by_command() {
 
 // --- client ports that several connections use in turn -----------------------------------------------------
 
-/// Two users on a link of 10 Mbit/s, 5 ms long. Each user has an access link of its own: the first user is 10
-/// ms away from the network and the second 20 ms, so their average is 15 ms.
+/// Returns a plan with two users on a link of 10 Mbit/s with a delay of 5 ms. Each user has an access link of
+/// its own: the first user is 10 ms away from the network and the second 20 ms, so their average is 15 ms.
 fn users() -> Plan {
     plan(
         r#"

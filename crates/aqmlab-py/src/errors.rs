@@ -18,8 +18,8 @@ mod python {
 pub(crate) use python::DisciplineError;
 pub(crate) use python::{HostError, MemoryCapError, RecordingError, RunError as PythonRunError, UsageError};
 
-/// Converts a scenario's errors: the text lists them all, and the attribute `errors` holds them
-/// separately.
+/// Converts a scenario's errors into one exception: its text lists them all, and its attribute `errors` holds
+/// them separately.
 pub(crate) fn scenario_error(py: Python<'_>, error: &ScenarioProblems) -> PyErr {
     match problems(py, error) {
         Ok(list) => python::ScenarioError::new_err((error.to_string(), list)),

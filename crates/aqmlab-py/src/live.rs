@@ -71,8 +71,8 @@ pub(crate) fn live_run(
     }
 }
 
-/// Writes the recording. If captured packets leave no disk space for the tables, the capture is discarded:
-/// the tables contain the measurements, which are the purpose of the run and cannot be repeated.
+/// Writes the recording. If captured packets leave no disk space for the tables, the capture is discarded,
+/// because the tables contain the measurements, which are the purpose of the run and cannot be repeated.
 fn save(run: &mut LiveRun, mut staged: Staged) -> Result<(), NotWritten> {
     if let Err(error) = run.recording.put_in(&mut staged) {
         if !error.is_host_limit() || !staged.give_up(FILE_NAME) {
@@ -155,7 +155,7 @@ fn tell(py: Python<'_>, callback: Option<&Py<PyAny>>, now: &RunProgress) -> PyRe
     callback.call1(py, (dict,)).map(|_| ())
 }
 
-/// Converts tc's refusal of a queue into an error of the scenario, at the place that defines the queue.
+/// Converts tc's refusal of a queue into an error in the scenario, at the place that defines the queue.
 fn refused_by_tc(py: Python<'_>, plan: &Plan, link: usize, error: &LiveError, file_name: &str) -> PyErr {
     let place = plan.links[link].only_live.clone();
     let problems = place.map(|place| Problem { message: error.to_string(), ..place }).into_iter().collect();

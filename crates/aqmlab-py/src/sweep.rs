@@ -64,7 +64,7 @@ impl Sweep {
     }
 
     /// Returns one case as JSON text, without expanding any other. The answer does not contain the origins of
-    /// its values; they are in the plan made from the case's own text.
+    /// its values, which are in the plan made from the case's own text.
     fn case(&self, py: Python<'_>, index: u64) -> PyResult<String> {
         if index >= self.cases.cases() {
             return Err(PyIndexError::new_err(format!(

@@ -212,7 +212,8 @@ impl Dictionary {
         if let Some(&index) = self.by_name.get(name) {
             return index;
         }
-        let index = u32::try_from(self.names.len()).expect("a table has fewer than 2^32 different names");
+        let index =
+            u32::try_from(self.names.len()).expect("a table must have fewer than 2^32 different names");
         self.names.push(name.to_owned());
         self.by_name.insert(name.to_owned(), index);
         index

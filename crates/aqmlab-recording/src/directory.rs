@@ -10,8 +10,9 @@ use std::thread;
 
 use crate::error::RecordingError;
 
-/// A recording in preparation: a directory with a temporary name, next to the place of the finished one. It
-/// is removed if the value is dropped before [`Recording::write_staged`](crate::Recording::write_staged).
+/// A recording in preparation: a directory with a temporary name, in the parent directory of the finished
+/// one. It is removed if the value is dropped before
+/// [`Recording::write_staged`](crate::Recording::write_staged).
 pub struct Staged {
     temporary: PathBuf,
     target: PathBuf,
@@ -75,7 +76,7 @@ impl Staged {
     /// Begins a recording in the directory `target`, which must not exist; its parents are created.
     ///
     /// # Errors
-    /// If it exists or the operating system refuses.
+    /// If it exists or the operating system refuses an operation.
     pub fn create(target: &Path) -> Result<Self, RecordingError> {
         if target.symlink_metadata().is_ok() {
             return Err(RecordingError::Exists { path: target.to_path_buf() });
@@ -92,7 +93,7 @@ impl Staged {
     /// or gives it up before the recording is complete.
     ///
     /// # Errors
-    /// If the operating system refuses.
+    /// If the operating system refuses an operation.
     pub fn stream(&mut self, name: &str) -> Result<StreamedFile, RecordingError> {
         let (target, temporary) = (self.path_of(name), self.temporary.join(name));
         let create = || {
@@ -134,7 +135,7 @@ impl Staged {
     /// Waits until everything is on disk, and renames the directory to its final name.
     ///
     /// # Errors
-    /// If the operating system refuses; nothing is then left behind.
+    /// If the operating system refuses an operation; nothing is then left behind.
     pub fn publish(mut self) -> Result<(), RecordingError> {
         self.sync()?;
         // Renaming onto an empty directory would succeed; renaming onto a directory with files fails.
@@ -186,7 +187,7 @@ impl Drop for Staged {
     }
 }
 
-/// Returns a name next to `target` that no other writer uses, such as `.seed-1.partial-4711-0`.
+/// Returns a name in the directory of `target` that no other writer uses, such as `.seed-1.partial-4711-0`.
 fn temporary_name(target: &Path) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -13,7 +13,7 @@ pub enum RecordingError {
         /// the directory
         path: PathBuf,
     },
-    /// The operating system refused.
+    /// The operating system refused an operation.
     #[error("cannot {operation} `{}`: {}", path.display(), reason(source))]
     Io {
         /// the attempted operation: `"write"`

@@ -35,7 +35,8 @@ pub struct Fates {
     pub dropped: Tally,
     /// Packets lost outside the queues: on flows' own links and in delay stages.
     pub lost: Tally,
-    /// Number of links, access links included, that packets with a known fate have traversed.
+    /// Number of links, access links included, that each packet with a known fate has traversed, summed over
+    /// these packets.
     pub packet_hops: u64,
 }
 

@@ -1,8 +1,8 @@
 //! A manifest's description of a live run: its faithfulness, the load of the machine, and the settings of the
 //! hosts' kernels.
 //!
-//! Plain data with the unit in each name, as in the manifest's object `live`. No digest includes
-//! it.
+//! The types hold plain data with the unit in each name, in the form of the manifest's object `live`, which
+//! no digest includes.
 
 use std::collections::BTreeMap;
 
@@ -84,7 +84,7 @@ pub struct LiveReport {
     pub machine: Option<MachineFacts>,
 }
 
-/// Manifests of runs in real time do not mention virtual time.
+/// Returns whether a value is false, because manifests of runs in real time do not mention virtual time.
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's
 const fn is_false(value: &bool) -> bool {
     !*value
@@ -98,7 +98,7 @@ pub struct Check {
     pub name: &'static str,
     /// Whether it holds.
     pub passed: bool,
-    /// Figure and limit in words, or the violation if the condition does not hold.
+    /// Describes the figure and the limit, or, if the condition does not hold, its violation.
     pub sentence: String,
     /// The figure.
     pub value: f64,
@@ -128,7 +128,8 @@ pub struct TimeDistribution {
     pub bins: Vec<[u64; 3]>,
 }
 
-/// Packets that hosts and router exchanged in super-segments, from the start to the end of the drain.
+/// Packets that hosts and router exchanged in super-segments, from the start of the run to the end of the
+/// drain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct OffloadReport {
@@ -163,7 +164,7 @@ pub enum Policy {
     Other,
 }
 
-/// Frames read from the hosts, in packets.
+/// Frames read from the hosts, counted in packets.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Frames {
@@ -265,7 +266,7 @@ pub struct KernelQueueReport {
     pub marked: u64,
     /// Drops as counted by the discipline.
     pub kernel_dropped: u64,
-    /// Periods in which the link was idle although a packet waited.
+    /// Lengths of the periods in which the link was idle although a packet waited.
     pub lateness: TimeDistribution,
     /// The output of `tc -s` for the discipline at the end.
     pub shown: String,
@@ -307,7 +308,7 @@ pub struct CapacityReport {
     pub demand_packets_per_s: f64,
 }
 
-/// A machine: kernel, processors, clock, and its other load. Unknown values are `null`.
+/// A machine: its kernel, processors, clock, and other load. Unknown values are `null`.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct MachineFacts {

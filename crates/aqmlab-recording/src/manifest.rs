@@ -57,7 +57,7 @@ pub struct Manifest {
     pub live: Option<Box<LiveReport>>,
 }
 
-/// A host of disciplines.
+/// A program that hosts disciplines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Host {
@@ -105,11 +105,11 @@ pub enum StoppedBy {
     Completed,
     /// a queue reached the given count or level
     Condition,
-    /// the user, early
+    /// the user stopped the run early
     Interrupted,
 }
 
-/// `manifest.json`, except its last member `file_digest`: the SHA-256 of all bytes before it.
+/// `manifest.json`, except its last member, `file_digest`, which is the SHA-256 of all bytes before it.
 #[derive(Serialize, JsonSchema)]
 #[schemars(title = "aqmlab manifest")]
 struct ManifestFile<'m> {

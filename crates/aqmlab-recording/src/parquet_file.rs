@@ -69,7 +69,8 @@ impl<W: Write + Send> Writer<W> {
     }
 }
 
-/// An error from the sink keeps its kind, so that a full disk is recognised.
+/// Returns a function that converts the encoder's errors. An error from the sink keeps its kind, so that a
+/// full disk is recognised.
 fn failure(table: &'static str) -> impl Fn(ParquetError) -> RecordingError {
     move |error| match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {
@@ -113,7 +114,7 @@ fn properties(table: &Table) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_created_by(concat!("aqmlab ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::SNAPPY)
-        // Files are read as a whole: statistics for skipping parts would only make them larger.
+        // Files are read as a whole, so statistics for skipping parts would only make the files larger.
         .set_statistics_enabled(EnabledStatistics::None)
         .set_dictionary_enabled(false);
     for column in &table.columns {

@@ -35,7 +35,7 @@ pub struct PortRecord {
 }
 
 /// Counters of a port; a sample contains their increases since the previous sample. Differences use wrapping
-/// arithmetic: when the books restart, the counters carried over become negative.
+/// arithmetic, because counters that are carried over a restart of the books are negative.
 #[derive(Clone, Copy, Default)]
 struct Counters {
     arrivals_packets: u64,
@@ -137,8 +137,8 @@ impl PortTables {
         }
     }
 
-    /// Ends the warm-up. Must be called before the ports' books restart: their counts since the last sample
-    /// are carried over into the next sample.
+    /// Ends the warm-up. Must be called before the ports' books restart, so that their counts since the last
+    /// sample are carried over into the next sample.
     pub fn warmup_ended<'a, P: Classed + 'a>(&mut self, ports: impl Iterator<Item = &'a Port<P>>) {
         for (own, port) in self.ports.iter_mut().zip(ports) {
             know(own, port);
@@ -148,7 +148,7 @@ impl PortTables {
         }
     }
 
-    /// Adds one row of `queues` per queue and one of `law` per value of its law.
+    /// Adds one row of `queues` per queue and one of `law` per value of the queue's law.
     pub fn sample<'a, P: Classed + 'a>(&mut self, now: Instant, ports: impl Iterator<Item = &'a Port<P>>) {
         let PortTables { ports: own, queues, law, law_buffer, .. } = self;
         for (own, port) in own.iter_mut().zip(ports) {
@@ -232,7 +232,7 @@ fn push_sample(queues: &mut Table, queue: &mut SampledQueue, now: Instant, books
     ]);
 }
 
-/// The class name for all classes together.
+/// The class name that stands for all classes together.
 const ALL_CLASSES: &str = "*";
 
 /// The tables of sums and distributions, which have rows for each queue.

@@ -41,10 +41,10 @@ impl Recording {
     /// appears.
     ///
     /// # Errors
-    /// If `dir` exists or the operating system refuses; nothing is then left behind.
+    /// If `dir` exists or the operating system refuses an operation; nothing is then left behind.
     ///
     /// # Panics
-    /// If a streamed table is in another directory; [`Recording::write_staged`] completes such a directory.
+    /// If a streamed table is already in a directory, which [`Recording::write_staged`] completes.
     pub fn write(&self, dir: &Path) -> Result<(), RecordingError> {
         // Encoding comes first, so that it fails before the disk is touched.
         let files = self.encode()?;
@@ -60,7 +60,7 @@ impl Recording {
     /// Writes the recording into a directory that already contains files written during the run.
     ///
     /// # Errors
-    /// If the operating system refuses; nothing is then left behind.
+    /// If the operating system refuses an operation; nothing is then left behind.
     pub fn write_staged(&self, mut staged: Staged) -> Result<(), RecordingError> {
         self.put_in(&mut staged)?;
         staged.publish()
@@ -70,7 +70,7 @@ impl Recording {
     /// same names.
     ///
     /// # Errors
-    /// If the operating system refuses; some files may then have been written.
+    /// If the operating system refuses an operation; some files may then have been written.
     pub fn put_in(&self, staged: &mut Staged) -> Result<(), RecordingError> {
         put_in(staged, &self.encode()?)
     }

@@ -45,14 +45,14 @@ impl TableWriter {
     /// Begins a table's file in a recording in preparation.
     ///
     /// # Errors
-    /// If the operating system refuses.
+    /// If the operating system refuses an operation.
     pub fn begin(staged: &mut Staged, schema: &'static Schema) -> Result<Self, RecordingError> {
         let name = format!("{}.parquet", schema.name);
         let file = staged.stream(&name)?;
         TableWriter::of(Sink::Staged(file), staged.path_of(&name), schema)
     }
 
-    /// Begins the file for a run without a directory, and holds it in memory.
+    /// Begins a file that is held in memory, for a run without a directory.
     ///
     /// # Errors
     /// If the columns cannot be encoded.
@@ -60,10 +60,10 @@ impl TableWriter {
         TableWriter::of(Sink::Held(Vec::new()), format!("{}.parquet", schema.name).into(), schema)
     }
 
-    /// Begins the file on any sink; messages name `path`.
+    /// Begins the file on any sink; error messages call it `path`.
     ///
     /// # Errors
-    /// If the columns cannot be encoded, or the sink refuses.
+    /// If the columns cannot be encoded, or the sink refuses data.
     pub fn on(
         sink: Box<dyn Write + Send>,
         path: PathBuf,
@@ -89,8 +89,8 @@ impl TableWriter {
     /// Writes the rows of `batch`.
     ///
     /// # Errors
-    /// If a value does not fit its column, or the operating system refuses. Nothing may be written after an
-    /// error.
+    /// If a value does not fit its column, or the operating system refuses an operation. Nothing may be
+    /// written after an error.
     ///
     /// # Panics
     /// If `batch` is a part of another table.
@@ -104,7 +104,7 @@ impl TableWriter {
     /// Completes the file.
     ///
     /// # Errors
-    /// If the operating system refuses.
+    /// If the operating system refuses an operation.
     pub fn finish(mut self) -> Result<StreamedTable, RecordingError> {
         if self.rows == 0 {
             self.append(&Table::new(self.schema))?;

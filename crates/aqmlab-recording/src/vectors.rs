@@ -125,8 +125,8 @@ pub fn vectors_tmix(class: &ClassPlan, vectors: &[ConnectionVector]) -> Result<S
             for (what, size) in [("request", request), ("response", response)] {
                 if !(1..=MOST_OF_NS2).contains(&size) {
                     return Err(format!(
-                        "the {what} of exchange {i} of connection {number} of \"{}\" has {size} bytes; Tmix holds 1 to \
-                         {MOST_OF_NS2}: write CSV or Parquet",
+                        "the {what} of exchange {i} of connection {number} of \"{}\" has {size} bytes, but Tmix holds only 1 to \
+                         {MOST_OF_NS2}; write CSV or Parquet",
                         class.name
                     ));
                 }

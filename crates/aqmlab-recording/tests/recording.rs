@@ -13,7 +13,7 @@ use aqmlab_units::{Instant, Rate, Span};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// An empty folder that no other test uses.
+/// Returns an empty folder that no other test uses.
 fn scratch(test: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("aqmlab-recording-{test}-{}", std::process::id()));
     let _ = fs::remove_dir_all(&path);
@@ -157,8 +157,8 @@ fn a_path_through_a_file_is_refused_with_the_path_in_the_message() {
 
 #[test]
 fn a_full_disk_is_recognised_and_leaves_nothing() {
-    // /dev/full answers every write with ENOSPC. This device cannot contain a recording, so the test produces
-    // the error in the same way as the writer would encounter it.
+    // /dev/full answers every write with ENOSPC. A recording cannot be written into this device, so the test
+    // provokes the error directly and wraps it as the writer would.
     let source = fs::write("/dev/full", "x").expect_err("always full");
     let error = RecordingError::Io { operation: "write", path: "run/law.parquet".into(), source };
     assert!(error.is_host_limit());
@@ -226,8 +226,9 @@ fn the_document_names_every_column() {
     }
 }
 
-/// A row lists a column by its own name or by a pattern: `_r_` stands for any reason, and the words *the same
-/// in `_bytes`* stand for all names in which `_packets` is replaced by `_bytes`.
+/// Returns whether a row of the document lists the column `name`, by its own name or by a pattern: `_r_`
+/// stands for any reason, and the words *the same in `_bytes`* stand for all names in which `_packets` is
+/// replaced by `_bytes`.
 fn is_named(row: &str, name: &str) -> bool {
     let mut forms = vec![name.to_owned()];
     for reason in ["early", "forced", "overflow", "injected"] {

@@ -30,7 +30,7 @@ fn recorder(sample: usize) -> RequestRecorder {
     RequestRecorder::new(settings(1, sample), None)
 }
 
-/// The exchange of user `n`, begun at `start_ns`, of the class `web`.
+/// Returns an exchange of user `n` of the class `web` that began at `start_ns`.
 fn exchange(n: u32, start_ns: u64, response: u64) -> Exchange {
     Exchange {
         class: 1,
@@ -126,7 +126,7 @@ fn bands_are_adjacent_and_hold_their_sizes() {
     assert_eq!(SizeBands::by_factor(Bytes::new(1000), 10, 1).map(|bands| bands.count()), Some(1));
 }
 
-/// The bin in which the value of rank `rank` (from 1) lies.
+/// Returns the bin in which the value of rank `rank` (from 1) lies.
 fn bin_of_rank(bins: &[(u64, u64, u64)], rank: u64) -> (u64, u64) {
     let mut sum = 0;
     let found = bins.iter().find(|&&(_, _, weight)| {
@@ -174,9 +174,9 @@ fn quantiles_of_each_band_are_those_of_the_sorted_times() {
     }
 }
 
-/// A sample keeps 30 of 300 exchanges: over 4000 seeds, all are chosen equally often. The seeds are fixed, so
-/// the test does not depend on chance. If all exchanges are equally likely, the statistic has a chi-square
-/// distribution with 299 degrees of freedom: mean 299, standard deviation 24.5.
+/// A sample keeps 30 of 300 exchanges; over 4000 seeds, all 300 are chosen equally often. The seeds are
+/// fixed, so the test does not depend on chance. If all exchanges are equally likely, the statistic has a
+/// chi-square distribution with 299 degrees of freedom: mean 299, standard deviation 24.5.
 #[test]
 fn a_sample_is_uniform_over_exchanges() {
     const OFFERED: usize = 300;
@@ -215,7 +215,7 @@ fn the_order_in_which_ends_are_reported_changes_nothing() {
     let tables = |ends: &mut dyn Iterator<Item = &(Exchange, Instant)>| {
         let mut recorder = recorder(20);
         for (exchange, at) in ends {
-            // Each exchange of a user is on another connection.
+            // Each exchange of a user is on a connection of its own.
             let serial = (exchange.start.as_ns() / 50) as u32;
             let of = Identity { serial, ..exchange.of };
             recorder.ended(&Exchange { of, ..*exchange }, Ending::Completed, *at);

@@ -106,7 +106,7 @@ pub enum RunError {
     PortBooks {
         /// the queue
         queue: String,
-        /// the identity that fails
+        /// the identity that does not hold
         source: books::Imbalance,
     },
     /// The end-to-end books do not balance: a defect of the program.

@@ -15,7 +15,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 const HEAD: usize = 32;
 const NOT_DROPPED: u8 = u8::MAX;
 
-/// Number of packets of each port that did not fit.
+/// For each port, the number of packets that did not fit.
 pub type Missed = Arc<[AtomicU64]>;
 
 /// The producing end of the ring, used by the data plane.
@@ -32,7 +32,7 @@ pub struct Receiver {
     ring: Consumer<u8>,
     /// The bytes of the packet that was taken out last.
     bytes: Vec<u8>,
-    /// Number of packets of each port that did not fit.
+    /// For each port, the number of packets that did not fit.
     pub missed: Missed,
 }
 

@@ -48,7 +48,7 @@ impl CaptureWriter {
     /// If the writing thread has panicked.
     pub fn finish(mut self, end: Instant) -> Result<CaptureReport, Box<CaptureFailure>> {
         self.stop.store(true, Ordering::Release);
-        let thread = self.thread.take().expect("a capture is finished once");
+        let thread = self.thread.take().expect("a capture is finished only once");
         thread.thread().unpark();
         let file = thread.join().expect("writing a capture does not panic");
         let missed: Vec<u64> = self.missed.iter().map(|port| port.load(Ordering::Relaxed)).collect();
@@ -57,7 +57,7 @@ impl CaptureWriter {
 }
 
 impl Drop for CaptureWriter {
-    /// Ends the thread: a failed run needs no capture, so the file is discarded with the recording.
+    /// Ends the thread, because a failed run needs no capture; the file is discarded with the recording.
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Release);
     }

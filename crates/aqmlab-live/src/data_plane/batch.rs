@@ -32,7 +32,7 @@ pub struct Write {
 }
 
 impl Batch {
-    /// Returns an empty batch that allocates no further memory.
+    /// Returns an empty batch, which will allocate no further memory.
     pub fn new(offload: bool) -> Self {
         let write = |_| Write {
             to: 0,

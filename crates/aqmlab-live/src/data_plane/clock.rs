@@ -51,8 +51,8 @@ impl Clock {
         Span::ns(boot_ahead().saturating_sub(self.boot_ahead))
     }
 
-    /// Returns whether the clock stands still while this thread computes. The clock of a kernel in virtual
-    /// time does: it jumps when all threads wait, and advances slightly at each reading. A clock that
+    /// Returns whether the clock stands still while this thread computes. In virtual time, a kernel's clock
+    /// does stand still: it jumps when all threads wait, and advances slightly at each reading. A clock that
     /// advances only at ticks does not count as standing still.
     pub fn stands_still() -> bool {
         let clock = Clock::start();
@@ -75,8 +75,8 @@ const WORK: u32 = 2_000_000;
 /// Time in which a 20 GHz processor executes two million cycles.
 const FASTEST_WORK: Span = Span::us(100);
 
-/// CLOCK_BOOTTIME minus CLOCK_MONOTONIC. The thread may be interrupted between the two readings, so the
-/// smallest of several differences counts.
+/// Returns CLOCK_BOOTTIME minus CLOCK_MONOTONIC. The thread may be interrupted between the two readings, so
+/// the smallest of several differences is used.
 fn boot_ahead() -> u64 {
     let ahead = || {
         let monotonic = nanoseconds(clock_gettime(ClockId::Monotonic));
@@ -138,7 +138,7 @@ impl SystemPoller {
         let ns = at_most.as_ns();
         let timeout = Timeout { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ };
         let mut room = [MaybeUninit::<epoll::Event>::uninit(); AT_ONCE];
-        // Nanoseconds: epoll_pwait2.
+        // This wait has nanosecond resolution (epoll_pwait2).
         let events = match epoll::wait(&self.epoll, &mut room[..], Some(&timeout)) {
             Ok((events, _)) => events,
             Err(Errno::INTR) => return Ok(false),

@@ -13,7 +13,7 @@ pub trait Device {
     /// Any error from the operating system, except for "would block" and "interrupted".
     fn read(&mut self, frame: &mut [u8]) -> io::Result<Option<usize>>;
 
-    /// Writes one packet at once or not at all: a packet that cannot be accepted now is an error, because
+    /// Writes one packet at once or not at all: a packet that cannot be accepted now causes an error, because
     /// waiting would delay all other events.
     ///
     /// # Errors
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(near.read(&mut frame).unwrap(), Some(40));
         assert_eq!(frame[..40], [2; 40]);
         assert_eq!(near.read(&mut frame).unwrap(), None);
-        // The queue of a socket is short: a packet that does not fit is an error, and the writer does not
+        // The queue of a socket is short; a packet that does not fit causes an error, and the writer does not
         // wait.
         let refused = (0..10_000).map(|_| far.write(&[3; 20])).find_map(Result::err).unwrap();
         assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);

@@ -16,14 +16,14 @@ use crate::faithfulness::LONGEST_SILENCE;
 use crate::frame::offload;
 use crate::router::{FrameSink, OutgoingFrame, Router};
 
-/// Maximum number of frames read from one device before the clock and the other devices are served: a sender
-/// that never pauses must not block the router's links.
+/// Maximum number of frames read from one device before the clock and the other devices are served, so that a
+/// sender that never pauses does not block the router's links.
 const READS: usize = 8;
 /// Maximum time that a pass of the loop waits, so that requests are noticed soon; a much longer silence can
 /// then only be a stall.
 const HEARTBEAT: Span = Span::ms(4);
 /// Length of the read buffer. It exceeds the length of any packet, so that a packet longer than its class
-/// allows is recognized.
+/// allows is recognised.
 const SCRATCH: usize = offload::HEADER + (1 << 16);
 /// A machine counts as suspended if it slept for longer than this; a smaller difference may merely be the
 /// time between the readings of the two clocks.
@@ -33,10 +33,10 @@ const ASLEEP: Span = Span::ms(100);
 pub struct EventLoop<D, P> {
     router: Router,
     poller: P,
-    /// `spin`, `gather` and `offload`.
+    /// Of these, the loop uses only `spin`, `gather` and `offload`.
     settings: DataPlaneSettings,
-    /// Whether packets leave in such quick succession that the last write contained several: the first packet
-    /// of the next batch then need not wake the thread.
+    /// Whether packets leave in such quick succession that the last write contained several; if so, the first
+    /// packet of the next batch need not wake the thread.
     dense: bool,
     scratch: Box<[u8]>,
     ready: Vec<bool>,
@@ -55,7 +55,7 @@ struct DeviceSink<D> {
     /// Packets that wait to be written together.
     batch: Batch,
     /// Whether packets wait for others, to be written together. Once this is so, it remains so until the end
-    /// of the run: if packets no longer waited, the load that made waiting necessary would return.
+    /// of the run, because if packets no longer waited, the load that made waiting necessary would return.
     gathers: bool,
 }
 
@@ -264,7 +264,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         let inside = self.router.next_inside().unwrap_or(Instant::FAR_FUTURE);
         let due = leaving.min(inside).min(heartbeat);
         let until = if self.ready.contains(&true) { now } else { due };
-        // The thread spins only if a frame leaves at that instant: otherwise no frame can be late.
+        // The thread spins only if a frame leaves at the instant `due`; if none does, no frame can be late.
         let spin = if due == departure && !self.dense && self.duty.may_spin() {
             self.settings.spin
         } else {
@@ -284,12 +284,12 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
     }
 
     /// Records a stall if too much time has passed since the last pass. The loop runs every few milliseconds,
-    /// so any longer gap is caused by the machine: frames that arrived during the gap have a wrong arrival
+    /// so any longer gap is caused by the machine. Frames that arrived during the gap have a wrong arrival
     /// time, and events that were due during it were late.
     fn look_for_a_stall(&mut self, now: Instant) {
         let length = now.saturating_since(self.last_pass);
-        // Determined anew, because the interval may have begun during the gap, after `self.measuring` was
-        // last set.
+        // `self.measuring` may be out of date, because the interval may have begun during the gap, after it
+        // was last set.
         let measuring = self.router.ended().is_none() && now >= self.router.measured_from();
         if length > LONGEST_SILENCE && measuring {
             self.sink.report.stalled(Stall { at: self.last_pass, length });
@@ -297,7 +297,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         self.last_pass = now;
     }
 
-    /// Begins and ends the measured interval of the report.
+    /// Begins or ends the measured interval of the report, when the router's begins or ends.
     fn settle_measuring(&mut self, now: Instant) {
         let measuring = self.router.ended().is_none() && now >= self.router.measured_from();
         if measuring == self.measuring {

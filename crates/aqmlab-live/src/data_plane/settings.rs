@@ -6,7 +6,7 @@ use aqmlab_units::Span;
 /// Settings of a data plane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataPlaneSettings {
-    /// Kind of wait for the next departure.
+    /// How the thread waits for the next departure.
     pub wait: Wait,
     /// Time before a departure during which [`Wait::Hybrid`] does not sleep.
     pub spin: Span,

@@ -33,7 +33,7 @@ struct Time {
     read_takes: Span,
     /// Time by which each wait for an instant lasts too long.
     oversleep: Span,
-    /// An instant at which everything stands still once, and for how long.
+    /// When, and for how long, everything stands still once.
     stall: Cell<Option<(Instant, Span)>>,
     /// Share of the time during which the thread has a processor, in percent.
     busy: u64,
@@ -147,7 +147,7 @@ impl Device for Scripted {
     }
 }
 
-/// 10 Mbit/s, on which 1250 octets take a millisecond, and four flows.
+/// Returns a plan with a link of 10 Mbit/s, on which 1250 octets take a millisecond, and four flows.
 fn plan(queue: &str) -> Plan {
     plan_of(4, queue)
 }
@@ -176,7 +176,7 @@ fn plan_of(flows: u16, queue: &str) -> Plan {
 
 const DROPTAIL: &str = r#"kind = "droptail", limit = "50p""#;
 
-/// An ECN-capable datagram of one of the client's flows.
+/// Returns an ECN-capable datagram of one of the client's flows.
 fn datagram(index: u16, len: usize) -> Vec<u8> {
     let mut octets = vec![0; len];
     octets[..10].copy_from_slice(&[0x45, 2, (len >> 8) as u8, len as u8, 0, 0, 0, 0, 64, 17]);
@@ -188,7 +188,7 @@ fn datagram(index: u16, len: usize) -> Vec<u8> {
     octets
 }
 
-/// `count` packets, one every `gap`.
+/// Returns `count` packets, one every `gap`.
 fn stream(count: u64, gap: Span) -> VecDeque<(Instant, Vec<u8>)> {
     stream_of(4, count, gap)
 }
@@ -293,7 +293,7 @@ fn a_flood_keeps_no_link_waiting() {
     let (router, devices, report) = event_loop(&plan, &time, devices).run(&time.control).unwrap();
     assert!(time.now.get() < at(1201), "and it notices the request to end: {:?}", time.now.get());
     assert!(report.lateness_max <= Span::us(10), "{}", report.lateness_max);
-    // After about 13 ms, the link is never idle: at 10 Mbit/s, each packet of 100 octets takes 80 us.
+    // After about 13 ms, the link is never idle, because each packet of 100 octets takes 80 us at 10 Mbit/s.
     assert!(devices[1].written.len() > 14_500, "{}", devices[1].written.len());
     assert_eq!(report.stalls, 0);
     router.finish().unwrap();
@@ -348,7 +348,10 @@ fn the_measured_interval_ends_when_somebody_wants_it() {
     let (ended, why) = time.control.ended().unwrap();
     assert!(ended >= at(1000) && ended <= at(1004), "{ended:?}");
     assert_eq!(why, StoppedBy::Completed);
-    assert!(time.control.held().abs_diff(router.held() as u64) <= 2, "this count is some milliseconds older");
+    assert!(
+        time.control.held().abs_diff(router.held() as u64) <= 2,
+        "this count was taken a few milliseconds earlier"
+    );
     // After 500 ms, one packet leaves every 2 ms, and the packets of about the last 17 ms are still in flight
     // at the end.
     assert!((240..=260).contains(&report.lateness.total()), "{}", report.lateness.total());
@@ -397,8 +400,8 @@ fn a_running_loop_allocates_nothing() {
     }
 }
 
-/// The same holds with connections that constantly open and close, and that reuse the client ports of earlier
-/// ones.
+/// The loop also allocates nothing if connections constantly open and close, and reuse the client ports of
+/// earlier ones.
 #[test]
 fn connections_that_come_and_go_allocate_nothing() {
     const PORTS: u32 = 50;
@@ -430,7 +433,7 @@ fn connections_that_come_and_go_allocate_nothing() {
     assert!(record.flows.iter().all(|flow| flow.all[0].received_bytes > 100_000), "{:?}", record.flows);
 }
 
-/// Three users, each with losses, jitter and access links.
+/// Returns a class of three users with losses, round-trip times of their own, and access links.
 fn users() -> ClassPlan {
     let text = "duration = \"100s\"\ntopology = { kind = \"dumbbell\", rate = \"10Mbit\", delay = \"5ms\", queue = { kind = \"droptail\", limit = \"50p\" } }\n\
                 [[traffic]]\nname = \"x\"\nkind = \"requests\"\nusers = 3\nthink = \"1s\"\nrequest = \"100B\"\nresponse = \"1kB\"\nloss = 0.01\n\
@@ -439,7 +442,7 @@ fn users() -> ClassPlan {
     plan.classes[0].clone()
 }
 
-/// A segment of connection `n` from the client; the first of each connection is its SYN.
+/// Returns segment `i` of connection `n` from the client; segment 0 of each connection is its SYN.
 fn segment(port: u32, n: u64, i: u64) -> Vec<u8> {
     let (len, payload): (usize, u32) = if i == 0 { (40, 0) } else { (340, 300) };
     let mut octets = datagram(port as u16, len);
@@ -485,7 +488,7 @@ fn joined(count: u64, gap: Span) -> Parts<Scripted> {
     parts
 }
 
-/// The n-th segment of 1210 bytes of the client's connection.
+/// Returns the n-th segment, of 1210 bytes, of the client's connection.
 fn data(n: u32) -> Vec<u8> {
     let mut octets = datagram(0, 1250);
     octets[4..6].copy_from_slice(&(n as u16).to_be_bytes());
@@ -501,7 +504,7 @@ fn data(n: u32) -> Vec<u8> {
 #[test]
 fn segments_that_leave_soon_after_each_other_are_written_at_once() {
     let (.., report) = joined(20_000, Span::us(10));
-    // Eleven segments leave within 100 us; the very last segments need not wait.
+    // Eleven segments leave within 100 us; the last ones need not wait, because no more segments follow.
     assert!((20_000 / 12..20_000 / 10).contains(&report.offload.writes), "{:?}", report.offload);
     assert!((Span::us(90)..=Span::us(100)).contains(&report.lateness_max), "{}", report.lateness_max);
 }

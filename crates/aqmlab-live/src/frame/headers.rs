@@ -10,7 +10,7 @@ use aqmlab_qdisc::PacketKind;
 /// Contents of a packet's headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Headers {
-    /// Length of the packet as given in its header: the length that is transmitted.
+    /// Length of the packet as given in its header, which is the length that is transmitted.
     pub total_len: u16,
     /// Traffic class (IPv4: type of service): DSCP in the upper six bits, ECN field in the lower two.
     pub traffic_class: u8,
@@ -191,7 +191,7 @@ struct Upper<'a> {
 const MOST_EXTENSIONS: usize = 8;
 
 /// Follows the chain of extension headers. If the chain is broken or too long, the last header reached counts
-/// as the protocol: the receiver, not the router, reports such errors.
+/// as the protocol, because such errors are for the receiver to report, not for the router.
 fn upper_layer(mut protocol: u8, mut payload: &[u8]) -> Upper<'_> {
     for _ in 0..MOST_EXTENSIONS {
         let &[next, length, ..] = payload else { break };

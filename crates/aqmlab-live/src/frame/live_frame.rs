@@ -1,5 +1,5 @@
-//! A frame as disciplines see it, and the pool of slots that hold the octets of frames, all allocated at the
-//! start.
+//! A frame as disciplines see it, and the pool of slots that hold the octets of frames; all slots are
+//! allocated at the start.
 
 use std::net::IpAddr;
 
@@ -37,7 +37,7 @@ pub struct LiveFrame {
 pub(crate) struct Owner {
     /// The row of the router's flow table, counted within the frame's class.
     pub row: u32,
-    /// The flow within the class; for frames of no flow, the number after that of the last flow.
+    /// The flow within the class; for frames that belong to no flow, the number after that of the last flow.
     pub flow: u32,
     /// Number of earlier connections that had the same client port.
     pub tenancy: u32,
@@ -164,7 +164,7 @@ impl Classed for LiveFrame {
     }
 }
 
-/// A frame's place in its [`FramePool`]. A slot cannot be copied and must not be dropped: its owner must
+/// A frame's place in its [`FramePool`]. A slot cannot be copied and must not be dropped, so its owner must
 /// return it.
 #[derive(Debug)]
 #[must_use = "a slot that is not returned is lost to the pool"]
@@ -227,7 +227,7 @@ impl FramePool {
         &self.octets[slot.start(self.slot_len)..][..self.slot_len][..len]
     }
 
-    /// Returns the first `len` octets of a slot, to be changed.
+    /// Returns the first `len` octets of a slot, for writing.
     ///
     /// # Panics
     /// If slots are shorter than `len` octets.

@@ -48,7 +48,7 @@ pub struct OffloadHeader {
     /// Payload of each segment except the last.
     gso_size: u16,
     checksum_from: u16,
-    /// Position of the checksum, counted from `checksum_from`.
+    /// Offset of the checksum, counted from `checksum_from`.
     checksum_at: u16,
 }
 
@@ -77,9 +77,9 @@ impl OffloadHeader {
     }
 }
 
-/// Calls `each` for every packet in `read`, which is a header and a packet or super-segment. A super-segment
-/// that cannot be split is passed on as a whole; the router refuses it, because it is longer than any packet
-/// of its class.
+/// Calls `each` for every packet in `read`, which holds an offload header followed by a packet or
+/// super-segment. A super-segment that cannot be split is passed on as a whole; the router refuses it,
+/// because it is longer than any packet of its class.
 pub fn split(read: &mut [u8], mut each: impl FnMut(&[u8])) {
     let Some((header, packet)) = read.split_first_chunk_mut::<HEADER>() else { return each(&[]) };
     let header = OffloadHeader::parse(header);
@@ -99,7 +99,8 @@ pub fn split(read: &mut [u8], mut each: impl FnMut(&[u8])) {
     }
 }
 
-/// Returns the number of packets in `read`, which is a header and a packet or super-segment.
+/// Returns the number of packets in `read`, which holds an offload header followed by a packet or
+/// super-segment.
 pub fn packets_in(read: &[u8]) -> u64 {
     let Some((header, packet)) = read.split_first_chunk::<HEADER>() else { return 0 };
     let size = usize::from(OffloadHeader::parse(header).gso_size);
@@ -109,7 +110,7 @@ pub fn packets_in(read: &[u8]) -> u64 {
     }
 }
 
-/// Positions in an unfragmented TCP packet without extension headers.
+/// Offsets in an unfragmented TCP packet without extension headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Layout {
     is_ipv6: bool,
@@ -322,7 +323,8 @@ impl SuperSegment {
         &self.octets[..HEADER + self.len]
     }
 
-    /// Ends the super-segment if this segment has PSH: as in a kernel, nothing may follow it.
+    /// Ends the super-segment if this segment has PSH, because, as in a kernel, nothing may follow such a
+    /// segment.
     fn close_behind(&mut self, packet: &[u8]) {
         self.open = self.open.filter(|open| packet[open.layout.tcp + FLAGS] & PSH == 0);
     }

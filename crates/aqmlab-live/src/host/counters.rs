@@ -78,7 +78,7 @@ impl Counters {
         self.0.iter().filter(|&(_, &count)| count > 0).map(|(name, &count)| (name.as_str(), count))
     }
 
-    /// Adds the counters in pairs of lines: the first line holds names, the second values, and both begin
+    /// Adds the counters from pairs of lines: the first line holds names, the second values, and both begin
     /// with the table's name.
     fn add_tables(&mut self, text: &str) {
         let lines: Vec<&str> = text.lines().collect();
@@ -94,7 +94,7 @@ impl Counters {
         }
     }
 
-    /// Adds the counters in lines of a name and a value; the table's name is the first part of the name, as
+    /// Adds the counters from lines that hold a name and a value; the name begins with that of the table, as
     /// in `Ip6InCEPkts`.
     fn add_list(&mut self, text: &str) {
         for line in text.lines() {
@@ -108,7 +108,7 @@ impl Counters {
         }
     }
 
-    /// Adds the counters in the line of one interface.
+    /// Adds the counters from the line of one interface.
     fn add_device(&mut self, text: &str, interface: &str) {
         const NAMES: [&str; 12] = [
             "rx_bytes",

@@ -17,20 +17,20 @@ use crate::data_plane::FdDevice;
 use crate::error::LiveError;
 use crate::sys;
 
-/// Our end of a host's interface.
+/// This process's end of a host's interface.
 pub type Tun = FdDevice<OwnedFd>;
 
 /// The interface's name, in each namespace.
 pub const NAME: &str = "aqmlab0";
 
-/// Maximum number of packets that wait for us to read them. The router reads at once, so packets hardly ever
-/// wait; whenever the router is late, a short queue would drop packets unnoticed.
+/// Maximum number of packets that wait until this process reads them. The router reads at once, so packets
+/// hardly ever wait; whenever the router is late, a short queue would drop packets unnoticed.
 const QUEUE: u32 = 20_000;
 
 /// Index of the loopback interface, which is always the first in its namespace.
 const LOOPBACK: u32 = 1;
 
-/// Number of retries if the device is busy: a process that has just ended may still hold the device.
+/// Number of retries if the device is busy, because a process that has just ended may still hold it.
 const RETRIES: u32 = 40;
 const RETRY_AFTER: Duration = Duration::from_millis(50);
 
@@ -61,8 +61,8 @@ pub fn make(
         }
         other => other,
     })?;
-    // The discipline named by `net.core.default_qdisc` may drop and mark packets: it would be a second
-    // discipline in front of ours.
+    // The discipline named by `net.core.default_qdisc` may drop and mark packets, so it would be a second
+    // discipline in front of the router's.
     ask("remove the queue of", Request::no_queue(index)).or_else(unless_without_traffic_control)?;
     for &address in &addresses {
         ask("give an address to", Request::add_address(index, address))?;
@@ -98,8 +98,8 @@ pub fn route_all(name: &str) -> Result<(), LiveError> {
 }
 
 /// Accepts the error of a kernel without traffic control (`CONFIG_NET_SCHED`), which does not support this
-/// request: its interfaces have a FIFO, `pfifo_fast`, of the length set here. After any other error, an
-/// unknown queue would remain at the interface.
+/// request; the interfaces of such a kernel have a FIFO, `pfifo_fast`, of the length set here. After any
+/// other error, an unknown queue would remain at the interface.
 fn unless_without_traffic_control(error: LiveError) -> Result<(), LiveError> {
     match error {
         LiveError::Io { source, .. } if source.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),

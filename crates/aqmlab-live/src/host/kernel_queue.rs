@@ -48,7 +48,8 @@ pub struct KernelHost {
 /// Creates the kernel queues of a plan. Afterwards, the calling thread is in `home` again.
 ///
 /// # Errors
-/// If tc refuses a specification, the plan cannot be carried out, or the machine lacks something.
+/// If tc refuses a specification, the plan cannot be carried out, or the machine lacks something that is
+/// needed.
 pub fn kernel_queues(
     plan: &Plan,
     mtu: u32,

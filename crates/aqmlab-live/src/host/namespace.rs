@@ -36,7 +36,7 @@ impl Namespace {
     }
 
     /// Moves the calling thread into this namespace. Descriptors that the thread opens from then on belong to
-    /// it; those already open stay where they are.
+    /// this namespace; those already open stay where they are.
     ///
     /// # Errors
     /// Any error from the operating system.
@@ -78,8 +78,8 @@ pub struct Sysctl {
     pub name: &'static str,
     /// The value to set.
     pub value: String,
-    /// The consequence if the kernel lacks the setting, where that is worth reporting: a kernel that does not
-    /// know the setting usually lacks the feature, too.
+    /// The consequence if the kernel lacks the setting; `None` if it is not worth reporting, because a kernel
+    /// that does not know the setting usually lacks the feature, too.
     pub without: Option<&'static str>,
 }
 
@@ -106,7 +106,7 @@ impl Sysctl {
 pub struct Applied {
     /// Values by name.
     pub values: serde_json::Map<String, Value>,
-    /// Sentences.
+    /// The remarks, each a sentence.
     pub remarks: Vec<String>,
 }
 

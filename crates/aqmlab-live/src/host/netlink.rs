@@ -87,7 +87,7 @@ fn counts_of(answer: &[u8]) -> Option<(u32, u32)> {
     Some((word(0)?, word(8)?))
 }
 
-/// Returns the value of the first attribute of a kind; the two upper bits of the kind in the message are
+/// Returns the value of the first attribute of a kind; in a message, the two upper bits of the kind are
 /// flags.
 fn attribute(mut attributes: &[u8], kind: u16) -> Option<&[u8]> {
     loop {

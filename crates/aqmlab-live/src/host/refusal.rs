@@ -55,7 +55,7 @@ pub fn namespaces(error: &io::Error, policy: Policy) -> LiveError {
     }
     if error.raw_os_error() == Some(libc::EINVAL) {
         return machine(
-            format!("a process with several threads cannot have a user namespace ({error})"),
+            format!("a process with several threads cannot create a user namespace ({error})"),
             "start live runs in a separate process, as the command line does",
         );
     }
@@ -172,7 +172,7 @@ pub fn descriptors(needed: u64, allowed: u64) -> LiveError {
 /// Returns the error for a socket that could not be opened because too many are open already.
 pub fn too_few_descriptors(error: &io::Error) -> LiveError {
     machine(
-        format!("the process may not have another socket ({error})"),
+        format!("the process may not open another socket ({error})"),
         "allow more: add `YOU - nofile 65536` to /etc/security/limits.conf and log in again, or choose fewer simultaneous flows",
     )
 }

@@ -37,9 +37,9 @@ pub struct Hosts {
     pub stacks: Vec<Stack>,
 }
 
-/// Creates a namespace for each end of each class, with an interface, an address and a route. Returns our
-/// ends of the interfaces in the order of [`HostId::number`]. The process must have left its original
-/// namespace.
+/// Creates a namespace for each end of each class, with an interface, an address and a route. Returns this
+/// process's ends of the interfaces, in the order of [`HostId::number`]. The process must have left its
+/// original namespace.
 ///
 /// # Errors
 /// If the plan cannot be realised, or if the machine refuses a necessary operation.
@@ -121,12 +121,12 @@ impl Hosts {
     }
 }
 
-/// Settings of every host: no state is carried over from one connection to the next, only flows send packets,
-/// and features that the profiles lack are off.
+/// Returns the settings of every host: no state is carried over from one connection to the next, only flows
+/// send packets, and features that the profiles lack are off.
 fn of_every_host(ip: IpVersion) -> Vec<Sysctl> {
     let without_ipv6 = u8::from(ip == IpVersion::V4);
     vec![
-        // Otherwise a flow would inherit the ssthresh and RTT of an earlier one.
+        // Otherwise, a flow would inherit the ssthresh and RTT of an earlier one.
         Sysctl::wanted("ipv4/tcp_no_metrics_save", 1, "flows may inherit ssthresh and RTT from earlier ones"),
         Sysctl::new("ipv4/ip_local_port_range", "1024 65535"),
         // A client port is reused only after a pause. If its TIME-WAIT state ends too early, the host answers

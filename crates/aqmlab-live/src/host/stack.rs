@@ -220,7 +220,7 @@ impl Translation<'_> {
                 flag(tcp.recovery == Recovery::Sack),
                 "SACK follows the kernel's setting",
             ),
-            // RACK can be switched off only before Linux 6.17.
+            // RACK can be switched off only in kernels before Linux 6.17.
             Sysctl::new("ipv4/tcp_recovery", flag(tcp.rack)),
             Sysctl::new("ipv4/tcp_early_retrans", 3 * flag(tcp.tail_loss_probe)),
             Sysctl::new("ipv4/tcp_frto", 2 * flag(tcp.frto)),
@@ -274,7 +274,7 @@ impl Translation<'_> {
             .then(|| Sysctl::wanted("ipv4/tcp_rto_max_ms", value, "timeouts are backed off up to 120s"))
     }
 
-    /// Adds remarks on values of settable parameters that have no equivalent in a kernel.
+    /// Adds remarks on settable parameters whose values have no equivalent in a kernel.
     fn variants(&mut self, timestamps: bool) {
         let tcp = self.tcp;
         let blocks = if timestamps { 3 } else { 4 };
@@ -296,7 +296,7 @@ impl Translation<'_> {
         }
         if !matches!(tcp.idle_restart, IdleRestart::Off | IdleRestart::Rfc2861) {
             self.remark(format!(
-                "`idle_restart` is `{}`, but kernels have only `rfc2861` and `off`: `rfc2861` applies",
+                "`idle_restart` is `{}`, but kernels have only `rfc2861` and `off`, so `rfc2861` applies",
                 tcp.idle_restart.word()
             ));
         }

@@ -175,7 +175,7 @@ impl Qdisc<Stamped<LiveFrame>> for Mirror {
         let mut held = self.held();
         match held.coming.take() {
             Some((number, false)) => held.put(number, packet),
-            // The kernel has dropped the packet, or it could not be handed over.
+            // The kernel has dropped the packet, or the packet could not be handed to the kernel.
             Some((_, true)) | None => {
                 held.dropped += 1;
                 observer.dropped(now, packet, Cause::of(held.habits.reason()));

@@ -1,4 +1,5 @@
-//! A kernel queue in place of one of ours: its packets leave in the order in which the kernel forwards them.
+//! A kernel queue in place of one of aqmlab's queues: its packets leave in the order in which the kernel
+//! forwards them.
 //!
 //! The kernel's discipline is inside a shaper at the link's rate. The router writes a copy of each arriving
 //! packet to the kernel, with a number in place of the IP identification, and keeps the packet itself

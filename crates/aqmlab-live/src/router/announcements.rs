@@ -53,7 +53,7 @@ impl Announcer {
     }
 }
 
-/// Returns the two ends of a ring; the rows of each class have these pipes.
+/// Returns the two ends of a ring for announcements; `pipes` are those in a row of each class.
 pub fn ring(pipes: Vec<Vec<OwnPipe>>) -> (Announcer, Consumer<Announcement>) {
     debug_assert!(pipes.iter().all(|pipes| pipes.len() <= MOST_PIPES), "{pipes:?}");
     let (producer, consumer) = RingBuffer::new(WAITING);

@@ -1,4 +1,4 @@
-//! Counts of a router other than those of its ports.
+//! A router's counts, except those of its ports.
 
 use aqmlab_qdisc::books::{Books, Tally};
 use aqmlab_recording::Fates;
@@ -12,8 +12,8 @@ use crate::frame::Malformed;
 pub enum Refused {
     /// It is not a valid IP packet.
     Malformed(Malformed),
-    /// It is longer than the class's largest packet: a sender has left segmentation to its device (GSO), so
-    /// the run is void.
+    /// It is longer than the class's largest packet, because a sender has left segmentation to its device
+    /// (GSO); the run is void.
     Oversize,
     /// All slots for frames are taken, although the plan's queues and delays normally hold fewer frames than
     /// there are slots.
@@ -83,7 +83,7 @@ impl HostBooks {
 /// Counts of a flow's packets in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FlowBooks {
-    /// Packets that came in.
+    /// Packets that entered the network.
     pub sent: Tally,
     /// Packets that left through the other host.
     pub delivered: Tally,

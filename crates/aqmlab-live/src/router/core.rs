@@ -40,13 +40,14 @@ pub struct Router {
     pub(super) link_names: Vec<String>,
     /// The flows' books at the end of the warm-up.
     pub(super) at_warmup: Vec<Vec<[FlowBooks; 2]>>,
-    /// State at the end of the run.
+    /// State at the end of the measured interval, once it has ended.
     pub(super) frozen: Option<Frozen>,
     /// Connections that are about to open, if connections are announced.
     announced: Option<Consumer<Announcement>>,
     largest: Vec<usize>,
     condition: Option<QueueStop>,
-    /// Time that events inside the router may wait: none of them makes a frame leave within that time.
+    /// Time by which events inside the router may be delayed: none of them makes a frame leave within that
+    /// time.
     slack: Span,
     least_round_trip: Span,
     now: Instant,
@@ -100,11 +101,11 @@ impl Router {
             let pipe = routes.pipes(class)[usize::from(which)];
             flow_table.least_delay(plan, class, (which, pipe), &pipes)
         };
-        // Events inside the router may wait for half of the shortest time that their frame still needs to
-        // leave the network; the other half remains for executing them.
+        // Events inside the router may be delayed by up to half of the shortest time that their frame still
+        // needs to leave the network; the other half remains for executing them.
         let slack = routes.least_ahead(own, |link| plan.links[link].delay).div(2);
         let least_round_trip = routes.least_round_trip(own, |link| plan.links[link].delay);
-        // Packets must reach a kernel queue at their own instants, so no event may wait.
+        // Packets must reach a kernel queue at their own instants, so no event may be delayed.
         let slack = if kernels.iter().any(Option::is_some) { Span::ZERO } else { slack };
         let [inside, leaving] = pipes.map(|pipes| stage(pipes, budget));
         let link_names: Vec<String> = plan.links.iter().map(|l| l.name.clone()).collect();
@@ -217,7 +218,7 @@ impl Router {
     }
 
     /// Returns the instant of the next event, before which [`Router::advance`] has nothing to do. `None` if
-    /// only a packet can change anything.
+    /// nothing happens until a packet arrives.
     pub fn next_due(&self) -> Option<Instant> {
         let milestone = self.schedule.next().map(|(at, _)| at);
         [self.next_event(), milestone].into_iter().flatten().min()
@@ -275,7 +276,7 @@ impl Router {
     /// Connects the kernel queue of a link to the kernel.
     ///
     /// # Panics
-    /// If the link's queue is one of ours.
+    /// If the link's queue is not a kernel queue.
     pub fn connect(&mut self, link: usize, path: Box<dyn KernelPath>) {
         self.kernels[link].as_mut().expect("the link's queue is the kernel's").connect(path);
     }
@@ -420,7 +421,7 @@ impl Router {
         }
     }
 
-    /// Executes an event at a link: it has sent a frame, or its shaper wakes.
+    /// Executes an event at a link, which has sent a frame or whose shaper wakes.
     fn serve(&mut self, now: Instant, link: usize) {
         let port = &mut self.ports[link];
         if !port.is_sending() {
@@ -471,7 +472,7 @@ impl Router {
         self.schedule.pass(milestone);
     }
 
-    /// Ends the measured interval: the present state is the one recorded.
+    /// Ends the measured interval, and keeps the present state for the record.
     fn freeze(&mut self, at: Instant, why: StoppedBy) {
         if at < self.schedule.t0() {
             // The run ended during the warm-up, so nothing is measured.

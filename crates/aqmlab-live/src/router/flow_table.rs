@@ -19,11 +19,12 @@ pub struct FlowTable {
 }
 
 struct ClassRows {
-    /// Number of client ports, which is also the number of the row for packets of no connection.
+    /// Number of client ports, which is also the number of the row for packets that belong to no connection.
     rows: u32,
     /// Port on which the class's server listens.
     server_port: u16,
-    /// Number of flows of the class, which is also the number of the books for packets of no flow.
+    /// Number of flows of the class, which is also the number of the books for packets that belong to no
+    /// flow.
     flows: u32,
     /// The number, in the run, of the class's first flow.
     first_number: u32,
@@ -112,7 +113,7 @@ impl FlowTable {
     }
 
     /// Returns the number, within its stage, of the n-th pipe of an owner's row. If the client port has a new
-    /// owner, the row for packets of no connection takes the row's place.
+    /// owner, the row for packets that belong to no connection is used instead.
     #[inline]
     pub fn pipe(&self, class: usize, owner: Owner, which: u8) -> u32 {
         let row = if self.is_stale(class, owner) { self.classes[class].rows } else { owner.row };
@@ -143,7 +144,8 @@ impl FlowTable {
         (0..=class.rows).map(delay).min().unwrap_or(Span::ZERO)
     }
 
-    /// Returns the flow whose books have the number `flow`; `None` for the books of packets of no flow.
+    /// Returns the flow whose books have the number `flow`; `None` for the books of packets that belong to no
+    /// flow.
     pub fn flow(&self, class: usize, flow: u32) -> Option<u32> {
         (flow < self.classes[class].flows).then_some(flow)
     }
@@ -153,8 +155,9 @@ impl FlowTable {
         self.classes[class].first_number + index
     }
 
-    /// Returns the number of rows that cross a link, which is an upper limit on the number of connections
-    /// there at the same time. Rows that cross it in both directions count twice.
+    /// Returns the number of rows whose packets cross a link, which is an upper limit on the number of
+    /// connections there at the same time. A row counts twice if its packets cross the link in both
+    /// directions.
     pub fn across(&self, plan: &Plan, link: usize) -> usize {
         let crosses = |class: &ClassPlan| {
             [&class.path, &class.return_path].into_iter().filter(|way| way.contains(&link)).count()

@@ -1,4 +1,4 @@
-//! Memory of a router for frames and connections.
+//! A router's memory for frames and connections.
 
 use aqmlab_network::stages;
 use aqmlab_params::{Settings, Value};
@@ -57,7 +57,7 @@ impl FrameBudget {
 /// Maximum number of client ports of a class of users or arrivals, unless its users need more: twice the
 /// number for which most machines have descriptors.
 const AMPLE_PORTS: u64 = 1 << 17;
-/// Maximum number of client ports of all classes: a connection takes about 3 KiB in the router.
+/// Maximum number of client ports of all classes together; a connection takes about 3 KiB in the router.
 const MOST_PORTS: u64 = 1 << 20;
 
 /// Returns the number of client ports of each class, which is the number of connections that it may have open
@@ -82,12 +82,12 @@ fn ports_of(plan: &Plan, (number, class): (usize, &ClassPlan)) -> u64 {
     let opens_until = class.stop_at.map_or(plan.stop.at, |at| at.min(plan.stop.at)).as_secs_f64();
     match &class.population {
         PopulationPlan::List => class.count,
-        // Six standard deviations above the mean: one run in 10^9 has more.
+        // Six standard deviations above the mean; only one run in 10^9 opens more connections.
         PopulationPlan::Arrivals(Gaps::Exponential { per_s }) => {
             let mean = per_s * opens_until;
             ((mean + 6.0 * mean.sqrt()) as u64 + 16).min(AMPLE_PORTS)
         }
-        // A cloud opens connections in bursts, on all time scales.
+        // A cloud opens connections in bursts on all time scales, hence the large margin.
         PopulationPlan::Cloud(cloud) => ((4.0 * cloud.per_s * opens_until) as u64 + 64).min(AMPLE_PORTS),
         PopulationPlan::Users(think) => opened_by_users(plan, number, think, 1),
         PopulationPlan::Pages(pages) => {
@@ -167,7 +167,8 @@ mod tests {
     use super::*;
 
     /// A thousand data packets of 1500 bytes per second, and as many acknowledgments of 40 bytes back: 125 of
-    /// each are in flight, for the flow's 124 ms and the link's 1 ms. The queues hold `limit` and 10 packets.
+    /// each are in flight, for the flow's 124 ms and the link's 1 ms. The forward queue holds `limit` packets
+    /// and the reverse queue 10.
     fn room(limit: u64, largest: usize) -> Result<FrameBudget, LiveError> {
         room_with(limit, largest, "rtt = \"124ms\"")
     }

@@ -1,5 +1,5 @@
-//! The network of a plan in virtual time: frames in, frames out, each at its ideal instant. It needs no
-//! socket and no clock.
+//! The network of a plan in virtual time: frames in, frames out, each at its ideal instant. It needs neither
+//! sockets nor a clock.
 //!
 //! Frames enter at the host of their class's client or server ([`HostId`](crate::HostId)), and take the same
 //! path as the simulator's packets: over their flow's own link, through its delay stages, through the queues

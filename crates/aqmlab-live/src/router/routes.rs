@@ -30,7 +30,8 @@ pub struct Routes {
 }
 
 impl Routes {
-    /// Returns the routes of `plan`; `None` if they have more steps than a frame's place can number.
+    /// Returns the routes of `plan`; `None` if they have too many steps for a `u16`, the type of a frame's
+    /// place.
     pub fn new(plan: &Plan) -> Option<Self> {
         let mut routes = Routes { steps: vec![], passed: vec![], begins: vec![], pipes: vec![] };
         for class in 0..plan.classes.len() {

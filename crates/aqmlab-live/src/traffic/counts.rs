@@ -1,5 +1,5 @@
-//! Counts taken from sockets: the counts of a flow, as far as its kernel reports them (TCP_INFO, read by the
-//! positions of the fields of `struct tcp_info` in linux/tcp.h), and the counts of errors.
+//! Counts taken from sockets: the counts of a flow, as far as its kernel reports them (TCP_INFO, read at the
+//! offsets of the fields of `struct tcp_info` in linux/tcp.h), and the counts of errors.
 
 use aqmlab_network::FlowCounts;
 use aqmlab_units::{Bytes, Span};

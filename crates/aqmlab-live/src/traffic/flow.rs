@@ -74,7 +74,7 @@ impl Connection {
         Connection { client, server: None, waiting: Vec::new(), session, last }
     }
 
-    /// Executes the applications' first actions; returns when the session wants to be woken.
+    /// Executes the applications' first actions; returns the instant at which the session wants to be woken.
     pub fn begin(&mut self, plan: &ClassPlan, now: Instant) -> Option<Instant> {
         match (&mut self.session, &plan.workload) {
             (Some(session), _) => {
@@ -100,7 +100,8 @@ impl Connection {
         self.server.is_some()
     }
 
-    /// Handles an instant that the session has requested; returns when the session wants to be woken again.
+    /// Handles an instant that the session has requested; returns the instant at which the session wants to
+    /// be woken again.
     pub fn wake(&mut self, at: Instant) -> Option<Instant> {
         let step = self.session.as_mut()?.on_timer(at);
         self.act(&step)
@@ -117,8 +118,8 @@ impl Connection {
         }
     }
 
-    /// Lets the session read the progress of the streams at both ends. Returns when the session wants to be
-    /// woken, and the exchanges that have finished.
+    /// Lets the session read the progress of the streams at both ends. Returns the instant at which the
+    /// session wants to be woken, and the exchanges that have finished.
     pub fn look(&mut self, now: Instant) -> (Option<Instant>, Vec<ExchangeDone>) {
         let Some(session) = &mut self.session else { return (None, Vec::new()) };
         let acked = match session {

@@ -32,7 +32,7 @@ pub struct Populations {
 
 struct ClassPopulation {
     population: Population,
-    /// Connections open only before this instant.
+    /// No connection opens at or after this instant.
     until: Instant,
     /// The number, in the run, of the class's first flow.
     first_number: u32,
@@ -106,7 +106,8 @@ impl Populations {
         }
     }
 
-    /// Notifies a class of a connection's event. Returns when the class wants to be woken as a result.
+    /// Notifies a class of a connection's event. Returns the instant at which the class then wants to be
+    /// woken.
     pub fn on_event(
         &mut self,
         class: usize,
@@ -172,7 +173,7 @@ impl Populations {
         }
     }
 
-    /// Ends the warm-up: the counts of flows that have already ended are not measured.
+    /// Ends the warm-up; the counts of flows that have ended by then are not measured.
     pub fn warmup_ended(&mut self) {
         for row in &mut self.ended {
             row.at_warmup = row.counts;

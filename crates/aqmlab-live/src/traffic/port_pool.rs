@@ -1,5 +1,4 @@
-//! The client ports of a class whose connections open and close: free ports, in the order in which
-//! they became free.
+//! The free client ports of a class whose connections open and close, in the order in which they became free.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -7,8 +6,8 @@ use std::ops::Range;
 use aqmlab_units::{Instant, Span};
 
 /// Minimum time that a port rests after its connection. Linux opens a connection from a port in TIME-WAIT no
-/// sooner than a second after the last segment (`tcp_tw_reuse`), and packets still in flight until then
-/// belong to the earlier connection.
+/// sooner than a second after the last segment (`tcp_tw_reuse`); until then, packets may still be in flight
+/// that belong to the earlier connection.
 pub const REST: Span = Span::s(2);
 
 /// See the module. Ports that have never been used come first.

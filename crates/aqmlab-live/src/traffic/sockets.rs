@@ -95,7 +95,8 @@ pub fn datagram_server(host: &Host, at: SocketAddr) -> io::Result<OwnedFd> {
 /// # Errors
 /// Any error from the operating system.
 pub fn set_traffic_class(socket: &OwnedFd, ip: IpVersion, dscp: Dscp, ecn: Ecn) -> io::Result<()> {
-    // RFC 3168, section 5: the last two bits of the former type of service, in either version.
+    // RFC 3168, section 5: in either version, the ECN field is the last two bits of the former type of
+    // service.
     let class = dscp.0 << 2 | ecn as u8;
     match ip {
         IpVersion::V4 => sockopt::set_ip_tos(socket, class)?,

@@ -18,13 +18,13 @@ static ZEROS: [u8; 65_536] = [0; 65_536];
 /// Maximum number of write or read calls before other sockets are served.
 const TURNS: usize = 4;
 
-/// Number of initial reads: after each of them, the maximum receive window is set again.
+/// Number of a connection's first reads after each of which the maximum receive window is set again.
 const WINDOW_SAID: u32 = 16;
 
 /// Data that an application still has to write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ToWrite {
-    /// This number of bytes.
+    /// The given number of bytes.
     Bytes(u64),
     /// Data without end.
     Endless,
@@ -118,7 +118,7 @@ impl Stream {
                 ToWrite::Bytes(left) => ZEROS.len().min(usize::try_from(left).unwrap_or(usize::MAX)),
                 ToWrite::Endless => ZEROS.len(),
             };
-            // MORE: the kernel holds back a partial segment until the end of the stream follows.
+            // With MORE, the kernel holds back a partial segment until the end of the stream is written.
             let more = if self.closes { SendFlags::MORE } else { SendFlags::empty() };
             match rustix::net::send(&self.socket, &ZEROS[..most], SendFlags::NOSIGNAL | more) {
                 Ok(taken) => self.took(taken as u64),

@@ -60,7 +60,7 @@ impl RunEnd {
         RunEnd { at_ns: AtomicU64::new(at.as_ns()) }
     }
 
-    /// Returns when the run ends.
+    /// Returns the instant at which the run ends.
     pub fn at(&self) -> Instant {
         Instant::from_ns(self.at_ns.load(Ordering::Acquire))
     }

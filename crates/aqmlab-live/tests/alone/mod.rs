@@ -1,7 +1,7 @@
 //! Cases that each need a separate process, because only a process with a single thread can create a user
 //! namespace.
 //!
-//! The test binary calls itself once for each case and user. On a machine that refuses namespaces, the cases
+//! The test binary starts itself once for each case and user. On a machine that refuses namespaces, the cases
 //! are skipped and the reason is reported.
 
 use std::io::ErrorKind;
@@ -31,8 +31,8 @@ pub fn main(cases: &[Case]) -> ExitCode {
     let is_root = rustix::process::geteuid().is_root();
     let mut failed = 0;
     for (number, (name, _)) in cases.iter().enumerate().filter(|(_, (name, _))| wanted(name)) {
-        // All cases run as an ordinary user. Only the first also runs as root, because root differs only in
-        // that it needs no user namespace.
+        // All cases run as an ordinary user. Only the first case also runs as root, because root differs only
+        // in that it needs no user namespace.
         let users: &[Option<u32>] = match (is_root, number) {
             (true, 0) => &[None, Some(NOBODY)],
             (true, _) => &[Some(NOBODY)],

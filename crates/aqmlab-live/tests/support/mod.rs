@@ -32,7 +32,7 @@ pub fn frame_budget(plan: &Plan, frames: usize) -> FrameBudget {
 }
 
 /// Returns a UDP datagram over IPv4, of `len` octets in total, that the host `from` sends in flow `index`,
-/// or, if there is no index, from or to a port of no flow.
+/// or, if there is no index, from or to a port that belongs to no flow.
 pub fn datagram(from: HostId, index: Option<u16>, ecn: Ecn, len: usize) -> Vec<u8> {
     let mut octets = vec![0; len];
     octets[0] = 0x45;
@@ -63,11 +63,11 @@ pub struct Segment {
     /// Octets of its payload.
     pub payload: usize,
     pub seq: u32,
-    /// As in the header (RFC 9293, section 3.1).
+    /// The flags, encoded as in the TCP header (RFC 9293, section 3.1).
     pub flags: u8,
 }
 
-/// Returns the packet of a segment that the host `from` sends, to or from this client port.
+/// Returns the packet in which the host `from` sends a segment to or from this client port.
 pub fn segment(from: HostId, client_port: u32, segment: Segment) -> Vec<u8> {
     let Segment { ecn, len, payload, seq, flags } = segment;
     let client = Addresses(IpVersion::V4).client(from.class, client_port);

@@ -103,7 +103,7 @@ impl Reasons {
 pub struct PortCapture {
     /// Indices of the plan's links.
     pub links: Vec<usize>,
-    /// The file, begun with these ports in this order.
+    /// The file, which was begun with the ports of these links, in this order.
     pub file: Capture,
 }
 
@@ -165,16 +165,16 @@ impl Capture {
     /// Begins a file for the packets of `ports`, with `snap` bytes of each, in a recording in preparation.
     ///
     /// # Errors
-    /// If the operating system refuses.
+    /// If the operating system refuses an operation.
     pub fn begin(staged: &mut Staged, ports: &[CapturedPort], snap: u32) -> Result<Self, RecordingError> {
         let file = staged.stream(FILE_NAME)?;
         Capture::of(Sink::Staged(file), &staged.path_of(FILE_NAME), ports, snap)
     }
 
-    /// Begins a file like [`Capture::begin`], but on any sink; messages name `path`.
+    /// Begins a file like [`Capture::begin`], but on any sink; error messages call the file `path`.
     ///
     /// # Errors
-    /// If the sink refuses.
+    /// If the sink refuses data.
     pub fn on(
         sink: Box<dyn Write + Send>,
         path: &Path,

@@ -7,7 +7,7 @@
 
 use std::io::{self, Write};
 
-/// A packet begins with its IPv4 or IPv6 header: "LINKTYPE_RAW".
+/// Link type of packets that begin directly with their IPv4 or IPv6 header.
 const LINKTYPE_RAW: u16 = 101;
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;

@@ -29,7 +29,7 @@ struct Row {
 }
 
 impl Row {
-    /// The order of the rows in the file, regardless of the order of the host's reports.
+    /// Returns the key by which the rows of the file are sorted, whatever the order of the host's reports.
     fn order(&self) -> (Instant, u32, ExchangeId) {
         (self.at, self.exchange.class, self.exchange.id())
     }
@@ -100,7 +100,7 @@ impl Log {
         self.waiting.capacity() * size_of::<Row>()
     }
 
-    /// Writes the rest and completes the file.
+    /// Writes the remaining rows and completes the file.
     ///
     /// # Errors
     /// If any row could not be written.

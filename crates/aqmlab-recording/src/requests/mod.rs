@@ -2,15 +2,15 @@
 //!
 //! An exchange is a request and its response. Its response time lasts from the instant at which the client
 //! passes the request to TCP (including the set-up of the connection if the exchange opens it) to the arrival
-//! of the response's last byte. Exchanges that end within the measured interval `(t0, t1]` count, regardless
-//! of when they began. An exchange that has not ended at `t1` is *censored*, and recorded with its waiting
-//! time so far. `docs/recording.md` describes the tables.
+//! of the response's last byte. Exchanges are measured if they end within the measured interval `(t0, t1]`,
+//! regardless of when they began. An exchange that has not ended at `t1` is *censored*, and recorded with its
+//! waiting time so far. `docs/recording.md` describes the tables.
 //!
 //! Pages are recorded in the same way, in their own tables. A page counts as one exchange, from the opening
 //! of its first connection to the last byte of its last object. A page's band is determined by its size in
 //! bytes.
 //!
-//! A host reports the end of each exchange once. It may report ahead of its clock, and in any order:
+//! A host reports the end of each exchange once. It may report ahead of its clock, and in any order, because
 //! histograms, sums and the sample do not depend on the order, and rows are written in the order in which the
 //! exchanges ended. Data that no server answers is not a request.
 
@@ -167,7 +167,7 @@ impl RequestRecorder {
         RequestRecorder { t0, bands, classes, pages, log }
     }
 
-    /// Records the end of an exchange at `at`.
+    /// Records that an exchange ended at `at`.
     ///
     /// # Panics
     /// If its class makes no requests.
@@ -182,8 +182,7 @@ impl RequestRecorder {
         }
     }
 
-    /// Records the end of a page at `at`; see the module for its representation. Pages have no
-    /// rows.
+    /// Records that a page ended at `at`; see the module for its representation. Pages have no rows.
     ///
     /// # Panics
     /// If its class fetches no pages.
@@ -208,7 +207,7 @@ impl RequestRecorder {
         self.log.as_ref().and_then(Log::failure)
     }
 
-    /// Returns the recorder's memory in bytes, estimated from the lengths of its lists.
+    /// Returns the recorder's memory use in bytes, estimated from the lengths of its lists.
     pub fn memory_bytes(&self) -> usize {
         let of_class = |class: &Class| {
             let bins = |band: &Band| band.response_time_ns.memory_bytes() + band.waited_ns.memory_bytes();

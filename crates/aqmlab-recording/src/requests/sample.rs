@@ -56,12 +56,12 @@ impl Sample {
         }
     }
 
-    /// Returns the sample's memory in bytes.
+    /// Returns the sample's memory use in bytes.
     pub fn memory_bytes(&self) -> usize {
         self.kept.capacity() * size_of::<Kept>()
     }
 
-    /// Appends its rows, in the order in which the exchanges began.
+    /// Appends the sample's rows to `table`, in the order in which the exchanges began.
     pub fn push(self, table: &mut Table, class: &str) {
         let mut kept = self.kept.into_vec();
         kept.sort_unstable_by_key(|kept| (kept.exchange.start, kept.id));

@@ -82,7 +82,7 @@ pub struct Generator<'a> {
     network: Option<Network<'a>>,
 }
 
-/// Maximum sleep of the generator, so that it soon notices the end of the run.
+/// Maximum time that the generator sleeps, so that it soon notices the end of the run.
 const LONGEST_WAIT: Span = Span::ms(10);
 /// Maximum number of due events that are handled before the sockets are served, and of socket events that are
 /// handled before the next due events.
@@ -182,7 +182,7 @@ impl<'a> Generator<'a> {
         Ok((now < end).then_some(now))
     }
 
-    /// Waits for sockets until something is due.
+    /// Waits for events on sockets until something is due.
     fn wait(&self, events: &mut Vec<epoll::Event>) -> Result<(), LiveError> {
         let milestone = self.schedule.next().map(|(at, _)| at);
         let next =
@@ -231,7 +231,7 @@ impl<'a> Generator<'a> {
     }
 }
 
-/// The empty table `flow_series`.
+/// Returns the empty table `flow_series`.
 fn series_table() -> Table {
     let names = schema::FLOW_SERIES.columns.iter().map(|(name, _)| *name);
     let known: Vec<&str> = names.filter(|name| *name != "received_bytes").collect();
@@ -272,7 +272,7 @@ impl EventSource {
     }
 }
 
-/// Mask of the number of flows opened so far, as stored in a key.
+/// Mask for the number of flows opened so far, as stored in a key.
 const OPENED: u32 = (1 << 30) - 1;
 
 fn socket_error(

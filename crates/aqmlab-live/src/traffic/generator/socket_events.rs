@@ -170,7 +170,7 @@ impl Generator<'_> {
         self.end_flow(key, ConnectionEvent::Failed, now);
     }
 
-    /// Ends, at `at`, the pending requests of a flow, because they will not be answered.
+    /// Records that the pending requests of a flow have ended at `at`, because they will not be answered.
     pub(super) fn requests_cut_off(&mut self, key: FlowKey, how: Ending, at: Instant) {
         let Some(flow) = self.flow(key) else { return };
         let of = flow.of;
@@ -179,8 +179,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Notifies a connection's class of an event of the connection, unless its applications have been
-    /// stopped.
+    /// Notifies a connection's class of `event`, unless the connection's applications have been stopped.
     fn notify_population(&mut self, key: FlowKey, now: Instant, event: ConnectionEvent) {
         let Some(Flow { body: Body::Tcp(connection), of, .. }) = self.flow(key) else { return };
         if connection.has_session() {

@@ -19,7 +19,7 @@ use crate::traffic::sockets;
 use crate::traffic::stream::Stream;
 use crate::traffic::timers::TimerEvent;
 
-/// Number of client ports that are tried for a connection: a port may still be in TIME-WAIT if the client
+/// Number of client ports that are tried for a connection. A port may still be in TIME-WAIT if the client
 /// closed the port's previous connection first.
 const PORTS_TRIED: usize = 8;
 
