@@ -1,10 +1,9 @@
-//! The network of a plan: the parts that both hosts of disciplines, the simulator and the live router, share
-//! below their engines.
+//! The network of a plan: the layer below the engines of the simulator and the live router, which share it.
 //!
 //! - [`Schedule`]: the times of samples, of the end of the warm-up and of the end of a run.
 //!   [`queue_stop_is_reached`] and [`Completions`] end a run early.
 //! - [`FlowCounts`], [`FlowRow`], [`flow_table`]: the counts of a flow, and the table `flows`.
-//!   [`UserRows`] sums up the connections of flows that are users.
+//!   If flows are users, [`UserRows`] adds up the counts of each user's connections.
 //! - [`hops`], [`FlowPath`]: the path of a class, and a flow's own pipes on it.
 //! - [`request_recorder`], [`recorded_exchange`]: the recording of the requests that a plan asks for, and the
 //!   conversion of sessions' reports for it.

@@ -63,7 +63,7 @@ impl Pass<'_, '_> {
             None => {
                 self.derive(section, "model", &STAND_IN.0, "no `model` is written");
                 let (name, text) = STAND_IN;
-                (name.to_string(), self.read_model(name, text).expect("a test proves the stand-in valid"))
+                (name.to_string(), self.read_model(name, text).expect("a test checks the stand-in"))
             }
             Some(_) => {
                 let file = self.text(section, "model")?;
@@ -123,7 +123,8 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// Returns the model after replacing the distributions that the class gives itself.
+    /// Returns the model with the class's own distributions in place of the model's, where the class gives
+    /// any.
     fn overlaid(&mut self, section: &Section<'_>, name: &str, model: Model) -> Option<Model> {
         let of = &format!("as {name} has it");
         let (request, response) = (

@@ -141,7 +141,7 @@ impl<'t> Report<'t> {
         self.problems.retain(|(_, _, message)| !words(message));
     }
 
-    /// Describes something at `span` that not every host supports.
+    /// Returns a problem: something at `span` that not every host supports.
     pub(crate) fn problem(&self, span: &Range<usize>, path: &str, message: String) -> Problem {
         let (line, column) = Lines::of(self.text).position(span.start);
         Problem { line, column, path: path.to_string(), message }

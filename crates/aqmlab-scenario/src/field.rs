@@ -39,7 +39,7 @@ pub enum Form {
     One(Kind),
     /// One value of this kind, or this word instead.
     OrWord(Kind, &'static str),
-    /// A name: letters, digits and a few signs.
+    /// A name: letters, digits and a few other characters.
     Name,
     /// A distribution of values over the flows of a class, or over repeated draws.
     Drawn(&'static Drawn),

@@ -78,7 +78,8 @@ impl Pass<'_, '_> {
         Some(shares)
     }
 
-    /// Returns the rank correlation of weight and objects, which applies to draws from the tables only.
+    /// Returns the rank correlation between weight and number of objects, which applies to draws from the
+    /// tables only.
     fn correlation(&mut self, section: &Section<'_>) -> Option<f64> {
         let written = OF_TABLES.into_iter().find(|key| section.node(key).is_some());
         if let (Some(node), Some(key)) = (section.node("correlation"), written) {

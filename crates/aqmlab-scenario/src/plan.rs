@@ -86,7 +86,7 @@ pub struct Stop {
     pub at: Span,
     /// When this many flows of some classes, or their requests, have completed.
     pub completed: Option<CountStop>,
-    /// When a count at a queue reaches a number.
+    /// When a count at a queue reaches a given number.
     pub condition: Option<QueueStop>,
 }
 
@@ -261,9 +261,8 @@ impl ClassPlan {
         matches!(self.population, PopulationPlan::Pages(_) | PopulationPlan::Browsers(_))
     }
 
-    /// Iterates over the directions in which the class has data, with the links on the path of
-    /// each, in order. With traces and requests, servers may send data too; with traces, clients
-    /// may send none.
+    /// Iterates over the directions in which the class sends data, and yields the links on the path of each,
+    /// in order. With traces and requests, servers may send data too; with traces, clients may send none.
     pub fn ways_of_data(&self) -> impl Iterator<Item = &[usize]> {
         let (there, back) = match &self.workload {
             Workload::Sessions { sessions: Sessions::Trace { trace, .. }, .. } => (
@@ -452,7 +451,8 @@ pub struct DelayPlan {
     pub from: Option<usize>,
     /// Only packets that leave the network at this router.
     pub to: Option<usize>,
-    /// Whether the rule applies to packets to the receiver, and whether it applies to packets to the sender.
+    /// Whether the rule applies to packets that travel to the receiver, and whether to those that travel to
+    /// the sender.
     pub directions: [bool; 2],
     /// The place of the stage on the path of packets.
     pub place: StagePlace,
@@ -500,9 +500,9 @@ pub enum StagePlace {
 /// What to record, and how often; an interval of zero means never.
 #[derive(Clone, Debug)]
 pub struct RecordPlan {
-    /// Interval of queue and law samples.
+    /// Interval between samples of queues and laws.
     pub queues: Span,
-    /// Interval of per-flow samples.
+    /// Interval between samples of each flow.
     pub flows: Span,
     /// Flows for which each change is recorded.
     pub trace: Vec<FlowChoice>,
@@ -625,9 +625,9 @@ impl IpVersion {
 /// How a thread waits for an instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wait {
-    /// It sleeps, then spins for the last moment before the instant.
+    /// It sleeps until shortly before the instant, then spins.
     Hybrid,
-    /// It sleeps until the instant, however late the kernel wakes it.
+    /// It only sleeps, so it is late if the kernel wakes it late.
     Epoll,
 }
 

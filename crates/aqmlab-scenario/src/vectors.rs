@@ -16,7 +16,7 @@ const MOST_CONNECTIONS: usize = 10_000_000;
 pub struct ConnectionVector {
     /// When the client opens it.
     pub start: Instant,
-    /// The one-way delays of client and server to the edges of the network, if the connection has
+    /// The one-way delays between client and network and between network and server, if the connection has
     /// its own delays.
     pub delays: Option<[Span; 2]>,
     /// The exchanges of the connection in order, at least one.

@@ -291,7 +291,7 @@ impl DrawnExchanges {
         }
     }
 
-    /// Draws a value of exchange `number`.
+    /// Draws a value for exchange `number`.
     fn draw<T: crate::Quantity>(&self, of: &Distribution<T>, number: u32, place: Place) -> T {
         // A constant needs no draw. Most quantities are constant, so this saves time.
         if let Distribution::Constant(value) = of {

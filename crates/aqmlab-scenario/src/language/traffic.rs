@@ -35,7 +35,7 @@ pub const TRAFFIC_KINDS: &[Variant] = &[
     },
     Variant {
         kind: "pages",
-        help: "TCP connections of users who fetch web pages of 2025: several connections per page, with many requests \
+        help: "TCP connections of users who fetch web pages from 2025: several connections per page, with many requests \
                at a time on each",
         fields: &[CLASS, PAGES],
     },
@@ -227,7 +227,7 @@ const REQUESTS: &[Field] = &[
         "start",
         Form::Drawn(&STARTS),
         Default::Span(Span::ZERO),
-        "when each user opens the first connection, or when the arrivals begin",
+        "when each user opens its first connection, or when the arrivals begin",
     ),
     required("request", Form::Drawn(&TRANSFERS), "bytes of each request"),
     required("response", Form::Drawn(&TRANSFERS), "bytes of each response"),
@@ -288,7 +288,7 @@ const SHARE: Form = Form::One(Kind::Number { min: 0.0, max: 1.0 });
 const PAGES: &[Field] = &[
     required("users", Form::One(COUNT), "number of users; each fetches one page after another"),
     required("think", Form::Drawn(&PERIODS), "time from the end of a user's page to the next page"),
-    default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when each user begins the first page"),
+    default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when each user begins its first page"),
     default(
         "device",
         Form::One(Kind::Choice(DEVICES)),
@@ -312,7 +312,7 @@ const PAGES: &[Field] = &[
         "correlation",
         Form::One(Kind::Number { min: -1.0, max: 1.0 }),
         Default::Number(0.6),
-        "rank correlation (Spearman) of weight and number of objects across pages",
+        "rank correlation (Spearman) between weight and number of objects across pages",
     ),
     default(
         "scripts",
@@ -367,7 +367,7 @@ const BROWSERS: &[Field] = &[
         "a TOML file next to the scenario that gives the distributions of the class: it has `title`, `source` and \
          all the keys below except `server_delay` and `tcp`",
     ),
-    default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when each user begins the first page"),
+    default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when each user begins its first page"),
     default(
         "server_delay",
         Form::Drawn(&PERIODS),

@@ -217,8 +217,8 @@ impl Sweep<'_> {
         plans
     }
 
-    /// Reports errors in the rest of the file if its axes cannot be read. Missing keys are not
-    /// reported because they may be the swept ones.
+    /// Reports errors in the rest of the file if its axes cannot be read. Missing keys are not reported,
+    /// because they may be the swept ones.
     fn try_unswept(&self, report: &mut Report<'_>) {
         let mut own = Report::new(&self.text);
         self.plans(&[], &mut own);

@@ -1,9 +1,9 @@
 //! Connections in the two formats of Tmix, which ns-2 reads: the original one and the alternate
 //! one.
 //!
-//! The start, the exchanges and the round-trip time of a connection are used. The one-way delays of
-//! client and server to the network add up to half of the round-trip time. Windows, segment sizes,
-//! loss rates and the numbers of connections are ignored because the scenario defines its own.
+//! The start, the exchanges and the round-trip time of a connection are used. The one-way delays between
+//! client and network and between network and server add up to half of the round-trip time. Windows, segment
+//! sizes, loss rates and the numbers of connections are ignored because the scenario defines its own.
 //!
 //! Source: M. C. Weigle, P. Adurthi, F. Hernández-Campos, K. Jeffay and F. D. Smith, "Tmix: a tool
 //! for generating realistic TCP application workloads in ns-2", Computer Communication Review
@@ -23,7 +23,7 @@ const WANTED: &str =
 /// Returns the connections of `content`, a file called `file`.
 ///
 /// # Errors
-/// The error, with file and line: a sentence without a full stop.
+/// Returns a sentence without a full stop that names the file and the line.
 pub(super) fn read(file: &str, content: &[u8]) -> Result<Connections, String> {
     let Ok(text) = std::str::from_utf8(content) else {
         return Err(format!("trace `{file}`: it is not UTF-8 text; {WANTED}"));
