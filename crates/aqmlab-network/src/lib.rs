@@ -5,8 +5,8 @@
 //! - [`FlowCounts`], [`FlowRow`], [`flow_table`]: the counts of a flow, and the table `flows`.
 //!   If flows are users, [`UserRows`] adds up the counts of each user's connections.
 //! - [`hops`], [`FlowPath`]: the path of a class, and a flow's own pipes on it.
-//! - [`request_recorder`], [`recorded_exchange`]: the recording of the requests that a plan asks for, and the
-//!   conversion of sessions' reports for it.
+//! - [`request_recorder`], [`recorded_exchange`]: the recorder of a run's requests, and the conversion of
+//!   sessions' reports into its form.
 //! - [`Engine`], [`RunFacts`]: the parts of the program that determine a run, and the run's recording.
 //!
 //! This crate has no clock and no loop. A host reads the plan's settings through these parts, and calls them

@@ -1,4 +1,4 @@
-//! The requests of a run: the recording that a plan asks for, and a host's report on each request.
+//! The requests of a run: their recording, as the plan asks for it, and a host's report on each request.
 
 use aqmlab_recording::{Exchange, RequestRecorder, RequestSettings, SizeBands, TableWriter, schema};
 use aqmlab_scenario::{ClassPlan, Plan, RequestPlan};

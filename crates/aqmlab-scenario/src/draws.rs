@@ -247,8 +247,8 @@ pub fn base_rtt(propagation: Span, access: Option<(Span, u64)>, stages: Span) ->
     propagation + access.map_or(Span::ZERO, |(delay, links)| delay * links) + stages
 }
 
-/// Returns the delay of each access link of a connection whose client and server have these one-way
-/// delays to the network.
+/// Returns the delay of each access link of a connection that has these one-way delays between client and
+/// network and between network and server.
 fn shared([client, server]: [Span; 2], access: &Access) -> Span {
     ((client + server) * 2).div(access.links())
 }

@@ -49,7 +49,7 @@ pub enum Form {
     Sizes,
     /// A rate of events, such as connections per second: `"100/s"`.
     PerSecond,
-    /// Numbers of arrivals, from 1.
+    /// Arrival numbers, counted from 1.
     Arrivals,
     /// Flows: a list of classes, each given by its name or by a table with `class` and the indices `flows`.
     Flows,

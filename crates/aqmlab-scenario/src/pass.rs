@@ -78,7 +78,7 @@ impl<'n> Section<'n> {
 }
 
 impl<'p, 't> Pass<'p, 't> {
-    /// Creates a first reading.
+    /// Creates a reading in which nothing has been entered yet.
     pub(crate) fn new(report: &'p mut Report<'t>, traces: &'p Traces<'p>) -> Self {
         Pass {
             report,
@@ -177,7 +177,7 @@ impl Pass<'_, '_> {
         self.error(&entry.key_at, path, message);
     }
 
-    /// Returns the variant of a table that its key `kind` names.
+    /// Returns the variant that a table's key `kind` names.
     pub(crate) fn variant(
         &mut self,
         node: &Node,

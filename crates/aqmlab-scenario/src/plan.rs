@@ -84,7 +84,7 @@ pub struct Parameter {
 pub struct Stop {
     /// At this time.
     pub at: Span,
-    /// When this many flows of some classes, or their requests, have completed.
+    /// When this many flows of some classes, or this many of their requests, have completed.
     pub completed: Option<CountStop>,
     /// When a count at a queue reaches a given number.
     pub condition: Option<QueueStop>,
@@ -641,7 +641,7 @@ impl Wait {
     }
 }
 
-/// An event of a packet that can be recorded.
+/// A recordable event of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum PacketEvent {

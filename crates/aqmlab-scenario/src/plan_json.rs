@@ -655,7 +655,7 @@ impl Plan {
         PlanJson { origins: self.origins_json(), ..self.without_origins() }
     }
 
-    /// Returns its [`PlanJson::digest`].
+    /// Returns the plan's [`PlanJson::digest`].
     pub fn digest(&self) -> String {
         self.without_origins().digest()
     }

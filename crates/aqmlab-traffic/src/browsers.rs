@@ -107,7 +107,7 @@ pub struct Browsers {
     spare: Vec<Box<UnderWay>>,
 }
 
-/// Kept to sixteen bytes while the user is idle because there may be many users.
+/// Kept to sixteen bytes while the user is idle, because there may be many users.
 #[derive(Clone, Default, Debug)]
 struct User {
     /// Number of connections of all pages begun so far, whether opened or not.

@@ -126,7 +126,7 @@ fn connections_of_http_1_0_carry_one_exchange_and_are_else_the_same() {
         );
         several += usize::from(a.len() > 1);
     }
-    // Binomial(5000, 0.09): a deviation of 20.
+    // Binomial(5000, 0.09) has a standard deviation of 20.
     assert!(several.abs_diff(450) < 100, "{several}");
 }
 

@@ -62,7 +62,7 @@ pub const CONDITION: &[Field] = &[
     ruled("backlog", Form::One(COUNT), "not counted", "packets waiting at the same time"),
 ];
 
-/// The events of a packet that can be recorded.
+/// The recordable events of a packet.
 pub(crate) const PACKET_EVENTS: &[&str] = &["send", "lose", "enqueue", "dequeue", "drop", "mark", "arrive"];
 
 /// The keys of `[record]`.

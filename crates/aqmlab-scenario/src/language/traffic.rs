@@ -88,8 +88,8 @@ const CLASS: &[Field] = &[
         "rtt",
         Form::Drawn(&TIMES),
         "the round-trip time of the path itself",
-        "base round-trip time: twice the propagation delay of path and access links; the part beyond the \
-         path is shared evenly by the access links, one per direction at each end that has them",
+        "base round-trip time: twice the propagation delay of path and access links; the access links (one per \
+         direction at each end that has them) evenly share the part that exceeds the path's delay",
     ),
     ruled("stop", Form::One(MOMENT), "the end of the run", "when each flow stops sending"),
     ruled(

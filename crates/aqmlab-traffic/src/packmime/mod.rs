@@ -214,7 +214,7 @@ impl Responses {
     }
 }
 
-/// Returns the number of bytes of a request, computed from a standard normal variable.
+/// Returns the size of a request, in bytes, computed from a standard normal variable.
 fn request_size(z: f64) -> u64 {
     let size = if z <= 0.0 {
         tables::REQUEST_LOWER_HALF.at(variates::cumulative(z) / 0.5)
