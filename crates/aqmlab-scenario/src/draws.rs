@@ -260,8 +260,8 @@ impl ClassPlan {
         Some(shared(self.on_links(self.own_delays(carried)?), self.access.as_ref()?))
     }
 
-    /// Returns the one-way delays of a connection's ends, excluding those that delay stages represent; what
-    /// remains is on the access links.
+    /// Returns the one-way delays of a connection's ends that are on its access links; they are zero for an
+    /// end whose delays a delay stage represents.
     fn on_links(&self, delays: [Span; 2]) -> [Span; 2] {
         End::ALL.map(|end| if self.placed[end as usize] { Span::ZERO } else { delays[end as usize] })
     }

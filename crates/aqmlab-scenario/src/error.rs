@@ -13,7 +13,7 @@ pub struct Problem {
     pub column: usize,
     /// The path of the key: `topology.queue`; may be empty.
     pub path: String,
-    /// The offending value and the accepted ones: a sentence without a full stop.
+    /// A sentence without a full stop that states the offending value and the accepted ones.
     pub message: String,
 }
 
@@ -212,7 +212,7 @@ impl<'t> Lines<'t> {
         Lines { text, starts }
     }
 
-    /// Returns the line and column of a byte offset, both from 1, with columns in characters.
+    /// Returns the line and column of a byte offset, both counted from 1; the column is in characters.
     fn position(&self, offset: usize) -> (usize, usize) {
         let mut offset = offset.min(self.text.len());
         while !self.text.is_char_boundary(offset) {

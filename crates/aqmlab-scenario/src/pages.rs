@@ -84,8 +84,8 @@ impl Pass<'_, '_> {
         let written = OF_TABLES.into_iter().find(|key| section.node(key).is_some());
         if let (Some(node), Some(key)) = (section.node("correlation"), written) {
             let message = format!(
-                "`correlation` applies only if weight and number of objects are from the tables of the \
-                 device, but `{key}` is written; leave out one of them"
+                "`correlation` applies only if weight and number of objects come from the device's tables, \
+                 but `{key}` is written; leave out one of them"
             );
             self.error(&node.at, &section.sub("correlation"), message);
             return None;

@@ -19,7 +19,7 @@ use crate::draws;
 use crate::plan::{Plan, PopulationPlan, Sessions, Workload};
 use crate::trace::Schedule;
 
-/// Versions by the names of parts. A part is a crate or a piece of one, such as `qdisc.red`.
+/// The version of each part, by the part's name. A part is a crate or a piece of one, such as `qdisc.red`.
 pub type Parts = BTreeMap<String, u32>;
 
 const ON_OFF: &str = "traffic.on_off";

@@ -194,7 +194,7 @@ pub struct ClassPlan {
     /// Each flow's own access links, if it has any.
     pub access: Option<Access>,
     /// For connections with their own delays: whether delay stages represent the clients' delays, and whether
-    /// they represent the servers'. Delays that no stage represents lie on access links.
+    /// they represent the servers'. Delays that no stage represents are placed on access links.
     pub placed: [bool; 2],
     /// Loss probability of a flow's data packets on its sender's access link.
     pub access_loss: f64,
@@ -296,7 +296,7 @@ impl SeedStarts {
     }
 }
 
-/// Each flow's own links. They never drop because their buffers are unlimited.
+/// Each flow's own links. They never drop packets, because their buffers are unlimited.
 #[derive(Clone, Debug)]
 pub struct Access {
     /// Rate of each access link, in each direction.
@@ -504,7 +504,7 @@ pub struct RecordPlan {
     pub queues: Span,
     /// Interval between samples of each flow.
     pub flows: Span,
-    /// Flows for which each change is recorded.
+    /// Flows whose state changes are all recorded.
     pub trace: Vec<FlowChoice>,
     /// Packets that are recorded individually.
     pub packets: Option<PacketChoice>,

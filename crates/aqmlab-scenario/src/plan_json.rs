@@ -543,7 +543,7 @@ pub struct RecordJson {
     pub queues_ns: u64,
     /// Interval between samples of each flow.
     pub flows_ns: u64,
-    /// Flows for which each change is recorded.
+    /// Flows whose state changes are all recorded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trace: Vec<FlowsJson>,
     /// Packets that are recorded one by one.

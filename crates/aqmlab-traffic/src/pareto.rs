@@ -59,7 +59,7 @@ impl Pareto {
         if self.beyond > 0.0 {
             return None;
         }
-        // Below the smallest value the density is 1 / mean = 1; P(R > least) = 1 / shape.
+        // Below the smallest value, the density is 1 / mean = 1; P(R > least) = 1 / shape.
         if u < self.least {
             return Some(u);
         }

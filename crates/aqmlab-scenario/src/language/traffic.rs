@@ -80,7 +80,7 @@ const CLASS: &[Field] = &[
         "enabled",
         Form::One(Kind::Flag),
         "true",
-        "`false` leaves out the class, and the delay stages that name it; for arms and sweeps",
+        "`false` leaves out the class, and the delay stages that name it; useful in arms and sweeps",
     ),
     ruled("from", Form::Name, "the leftmost router", "the router where the senders are"),
     ruled("to", Form::Name, "the rightmost router", "the router where the receivers are"),
@@ -152,7 +152,7 @@ const UDP: &[Field] = &[default(
     "ecn",
     Form::One(Kind::Choice(ECN)),
     Default::Choice("not-ect"),
-    "the ECN field of each packet: queues mark those with \"ect0\" or \"ect1\" instead of dropping them, and senders do not react",
+    "the ECN field of each packet: queues mark packets with \"ect0\" or \"ect1\" instead of dropping them, and senders do not react",
 )];
 
 const SCHEDULE: &[Field] = &[required(
@@ -411,7 +411,7 @@ pub(crate) const BROWSER_MODEL: &[Field] = &[
     ),
 ];
 
-/// The other keys of a file with such a model.
+/// The other keys of a file that contains a model of browsers.
 pub(crate) const MODEL_FILE: &[Field] = &[
     required("title", Form::One(Kind::Text), "the model's name"),
     required("source", Form::One(Kind::Text), "the source of the distributions"),

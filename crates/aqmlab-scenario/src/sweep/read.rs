@@ -250,7 +250,7 @@ impl Sweep<'_> {
         if all.is_empty() { String::new() } else { format!(" ({})", all.join(", ")) }
     }
 
-    /// Returns the changes of the chosen labels.
+    /// Returns the changes that the chosen labels stand for.
     pub(super) fn changes(&self, chosen: &[usize]) -> Vec<&Change> {
         self.axes.iter().zip(chosen).flat_map(|(values, &label)| &values.changes[label]).collect()
     }
