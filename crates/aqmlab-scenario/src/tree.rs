@@ -62,7 +62,7 @@ impl Tree {
             Tree::Text(_) => "a string",
             Tree::Integer(_) => "a whole number",
             Tree::Float(_) => "a number",
-            Tree::Flag(_) => "true or false",
+            Tree::Flag(_) => "a boolean",
             Tree::Date(_) => "a date",
             Tree::List(_) => "a list",
             Tree::Table(_) => "a table",

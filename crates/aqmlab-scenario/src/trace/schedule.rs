@@ -212,7 +212,7 @@ fn ecn(cell: &Cell<'_>) -> Result<Ecn, String> {
     found.ok_or_else(|| {
         let near = nearest(&cell.to_string(), WORDS.map(|(word, _)| word));
         let meant = near.map_or(String::new(), |near| format!("did you mean \"{near}\"? Otherwise "));
-        format!("`{ECN}` is `{cell}`; {meant}write not-ect, ect0, ect1 or ce, or the code point from 0 to 3")
+        format!("`{ECN}` is `{cell}`; {meant}write not-ect, ect0, ect1 or ce, or a code point from 0 to 3")
     })
 }
 

@@ -119,10 +119,10 @@ impl Reader {
         let Some(connection) = self.connection.take() else { return Ok(()) };
         let failed = |message: &str| (connection.line, message.to_string());
         if connection.asked.is_some() {
-            return Err(failed("its last request has no response; write what the acceptor sends"));
+            return Err(failed("the last request has no response; write what the acceptor sends"));
         }
         if connection.exchanges.is_empty() {
-            return Err(failed("it has no exchange; write what the initiator and the acceptor send"));
+            return Err(failed("there is no exchange; write what the initiator and the acceptor send"));
         }
         // Half of a packet's one-way delay belongs to each end.
         let delay = connection.rtt.div(4);
@@ -172,7 +172,7 @@ impl Connection {
             return Err(if is_first {
                 "the first sender waits for an arrival that never comes; write 0".into()
             } else {
-                "0 means that it does not wait for the other end's data; write at least 1 microsecond".into()
+                "0 means that the sender does not wait for the other end; write at least 1 microsecond".into()
             });
         }
         self.exchange(end, after_arrival, size)
