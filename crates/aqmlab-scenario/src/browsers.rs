@@ -31,7 +31,7 @@ struct Model {
 }
 
 impl Pass<'_, '_> {
-    /// Returns the users of a class of browsers and how many there are.
+    /// Returns the users of a `browsers` class and how many there are.
     pub(crate) fn browsers(&mut self, section: &Section<'_>) -> Option<(PopulationPlan, u64)> {
         let (users, model) = (self.integer(section, "users"), self.model_of(section));
         let Model { think, embedded, servers, parallel, persistent, per_persistent, .. } = model?;
@@ -39,8 +39,8 @@ impl Pass<'_, '_> {
         Some((PopulationPlan::Browsers(Arc::new(plan)), users?))
     }
 
-    /// Returns what the connections of a class of browsers carry. The user determines how many
-    /// exchanges each connection carries.
+    /// Returns what the connections of a `browsers` class carry. The user determines how many exchanges each
+    /// connection carries.
     pub(crate) fn browsed(&mut self, section: &Section<'_>) -> Option<Workload> {
         let server_delay = self.drawn(section, "server_delay");
         let (tcp, model) = (self.tcp(section), self.model_of(section));

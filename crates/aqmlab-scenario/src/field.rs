@@ -53,9 +53,9 @@ pub enum Form {
     Arrivals,
     /// Flows: a list of classes, each given by its name or by a table with `class` and the indices `flows`.
     Flows,
-    /// A list of these names.
+    /// A list of names; the text says of what.
     Names(&'static str),
-    /// One of these names, or a list of them.
+    /// A name, or a list of names; the text says of what.
     NameOrNames(&'static str),
     /// Several of these words, as a list.
     Words(&'static [&'static str]),

@@ -15,13 +15,13 @@ const SHARES: [&str; 4] = ["scripts", "styles", "fonts", "images"];
 const OF_TABLES: [&str; 2] = ["weight", "objects"];
 
 impl Pass<'_, '_> {
-    /// Returns the users of a class of pages and how many there are.
+    /// Returns the users of a `pages` class and how many there are.
     pub(crate) fn page_users(&mut self, section: &Section<'_>) -> Option<(PopulationPlan, u64)> {
         let (users, plan) = (self.integer(section, "users"), self.page_plan(section));
         Some((PopulationPlan::Pages(Arc::new(plan?)), users?))
     }
 
-    /// Returns the workload of a class of pages: its users determine what the connections carry.
+    /// Returns the workload of a `pages` class: its users determine what the connections carry.
     pub(crate) fn multiplexed(&mut self, section: &Section<'_>) -> Option<Workload> {
         let (tcp, tcp_settings) = self.tcp(section)?;
         Some(Workload::Sessions { sessions: Sessions::Pages, tcp: Box::new(tcp), tcp_settings })

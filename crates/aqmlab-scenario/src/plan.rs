@@ -70,7 +70,7 @@ pub struct Parameter {
     pub value: String,
     /// Origin of the value.
     pub origin: Origin,
-    /// Paper or RFC section of the parameter and its default.
+    /// Paper or RFC section from which the parameter and its default are taken.
     pub source: &'static str,
     /// The meaning of the parameter, in one sentence.
     pub help: &'static str,
@@ -213,8 +213,8 @@ pub struct ClassPlan {
 pub enum PopulationPlan {
     /// Each flow is one connection, or one stream of datagrams, and starts once.
     List,
-    /// Connections open with these gaps, whatever the state of earlier ones. All of them count as
-    /// one flow.
+    /// Connections open with these gaps between them, whatever the state of earlier ones. All of them count
+    /// as one flow.
     Arrivals(Gaps),
     /// Each flow is a user who has one connection at a time and thinks for a drawn time before
     /// opening the next.
@@ -363,7 +363,7 @@ pub enum Workload {
     Schedule(Arc<Schedule>),
 }
 
-/// The applications of a class of connections.
+/// The applications on the connections of a class.
 #[derive(Clone, Debug)]
 pub enum Sessions {
     /// Greedy while on.

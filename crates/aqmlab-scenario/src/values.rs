@@ -17,7 +17,8 @@ use crate::suggest::no_such;
 use crate::tree::{At, Node, Table, Tree};
 
 impl Pass<'_, '_> {
-    /// Overlays `settings` with the values in `table`. Returns false if something in the table is wrong.
+    /// Writes the values in `table` over those in `settings`. Returns false if something in the table is
+    /// wrong.
     pub(crate) fn overlay(
         &mut self,
         table: &Table,

@@ -109,7 +109,7 @@ impl ClassPlan {
                 ..
             } => Ok(()),
             Workload::Sessions { sessions: Sessions::Pages, .. } => Err(format!(
-                "the connections of \"{}\" carry many exchanges at the same time, but connection vectors have them one after another",
+                "the connections of \"{}\" carry many exchanges at the same time, but connection vectors list them one after another",
                 self.name
             )),
             _ => Err(format!(

@@ -11,7 +11,7 @@ pub struct Pareto {
     shape: f64,
     /// Smallest value, computed from the mean that the distribution would have without the bound.
     least: f64,
-    /// `P(X > bound)` of the distribution without the bound; zero if there is no bound.
+    /// `P(X > bound)` for the distribution without the bound; zero if there is no bound.
     beyond: f64,
 }
 

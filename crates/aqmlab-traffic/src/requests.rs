@@ -14,7 +14,7 @@ use crate::packmime::WebConnection;
 use crate::quantity::Count;
 use crate::step::{Act, End, ExchangeDone, PlannedExchange, Step};
 
-/// The exchanges of the connections of a class.
+/// The exchanges on the connections of a class.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ExchangePlan {
     /// Bytes of each request, at least one.

@@ -61,7 +61,7 @@ const ACCESS: &[Field] = &[ruled(
     "rate of each flow's own access links at both ends; with \"none\", flows enter the routers directly",
 )];
 
-/// The keys of a hop of a parking lot.
+/// The keys of a hop in a parking lot.
 pub const HOP: &[&[Field]] = &[
     &[
         ruled("rate", Form::One(RATE), "the topology's value", "this hop's rate"),

@@ -81,7 +81,7 @@ pub(super) const EMBEDDED: Drawn = Drawn {
     forms: &["exponential", "uniform", "list", "empirical"],
 };
 
-/// Number of servers of a page, or of its parallel connections.
+/// Number of servers of a page, or number of its parallel connections.
 pub(super) const PARALLEL: Drawn = Drawn { kind: Kind::Integer { min: 1, max: 100 }, example: "2", ..COUNTS };
 
 /// Probabilities that are distributed over flows.

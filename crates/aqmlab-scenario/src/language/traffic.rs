@@ -277,10 +277,10 @@ const PACKMIME: &[Field] = &[
     TCP,
 ];
 
-/// The crawls of the Web Almanac.
+/// The devices for which the Web Almanac has crawls.
 pub(crate) const DEVICES: &[&str] = &["desktop", "mobile"];
 
-/// The lifetimes of the connections of a page.
+/// How long the connections of a page stay open.
 pub(crate) const CONNECTIONS: &[&str] = &["page", "kept"];
 
 const SHARE: Form = Form::One(Kind::Number { min: 0.0, max: 1.0 });

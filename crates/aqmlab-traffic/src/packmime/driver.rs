@@ -46,7 +46,7 @@ impl Driver {
         Fractional::draw_ahead(&mut processes, count);
     }
 
-    /// Returns the next variable.
+    /// Returns the next value of the process.
     pub fn next(&mut self) -> f64 {
         let x = self.fractional.next();
         let sum = x + core::mem::replace(&mut self.before, x);
