@@ -139,8 +139,8 @@ pub const DELAY_RULE: &[Field] = &[
         Form::StageDelay(&TIMES),
         Default::Span(Span::ZERO),
         "delay added to each packet; drawn once per flow and direction. \"client\" and \"server\": the \
-         delay that a `packmime` cloud draws for this end of the connection; `{ packmime = .. }`: a separate \
-         draw per flow, from the distribution of such delays",
+         delay that a `packmime` cloud draws, or a trace gives, for this end of the connection; \
+         `{ packmime = .. }`: a separate draw per flow, from the distribution of such delays",
     ),
     default(
         "jitter",

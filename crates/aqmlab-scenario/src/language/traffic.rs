@@ -13,7 +13,7 @@ use crate::field::{Field, Form, Variant, default, required, ruled};
 pub const TRAFFIC_KINDS: &[Variant] = &[
     Variant {
         kind: "bulk",
-        help: "TCP connections that send a number of bytes and close, or send forever",
+        help: "TCP connections that send a given number of bytes and close, or send forever",
         fields: &[CLASS, MANY, BULK],
     },
     Variant {
@@ -120,7 +120,7 @@ const CLASS: &[Field] = &[
         "loss",
         Form::One(Kind::Number { min: 0.0, max: 0.99 }),
         Default::Number(0.0),
-        "probability that a data packet is lost on its access link",
+        "probability that a data packet is lost on its sender's access link",
     ),
 ];
 
@@ -300,7 +300,7 @@ const PAGES: &[Field] = &[
         "weight",
         Form::Drawn(&TRANSFERS),
         "from the device's table",
-        "total bytes of the objects of a page",
+        "total bytes of a page's objects, including the document",
     ),
     ruled(
         "objects",
@@ -327,8 +327,8 @@ const PAGES: &[Field] = &[
         "waves",
         Form::One(Kind::Integer { min: 1, max: 3 }),
         Default::Integer(3),
-        "depth of a page: document, then scripts, style sheets and fonts, then images and data; 2: document, then \
-         everything else; 1: everything at once",
+        "depth of a page; 3: document, then scripts, style sheets and fonts, then images and data; 2: document, \
+         then everything else; 1: everything at once",
     ),
     default(
         "origins",
