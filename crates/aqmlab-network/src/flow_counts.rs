@@ -106,7 +106,7 @@ flow_counts! {
     timeouts,
     /// Entries into fast recovery.
     fast_retransmits,
-    /// Window reductions on ECN echo.
+    /// Window reductions in response to ECN-Echo.
     ecn_reductions,
     /// CE-marked packets that reached the receiver.
     ce_received,

@@ -1,13 +1,12 @@
-//! The network of a plan: the parts that both hosts of disciplines, the simulator and the live router, share
-//! below their engines.
+//! The network of a plan: the layer below the engines of the simulator and the live router, which share it.
 //!
 //! - [`Schedule`]: the times of samples, of the end of the warm-up and of the end of a run.
 //!   [`queue_stop_is_reached`] and [`Completions`] end a run early.
 //! - [`FlowCounts`], [`FlowRow`], [`flow_table`]: the counts of a flow, and the table `flows`.
-//!   [`UserRows`] sums up the connections of flows that are users.
+//!   If flows are users, [`UserRows`] adds up the counts of each user's connections.
 //! - [`hops`], [`FlowPath`]: the path of a class, and a flow's own pipes on it.
-//! - [`request_recorder`], [`recorded_exchange`]: the recording of the requests that a plan asks for, and the
-//!   conversion of sessions' reports for it.
+//! - [`request_recorder`], [`recorded_exchange`]: the recorder of a run's requests, and the conversion of
+//!   sessions' reports into its form.
 //! - [`Engine`], [`RunFacts`]: the parts of the program that determine a run, and the run's recording.
 //!
 //! This crate has no clock and no loop. A host reads the plan's settings through these parts, and calls them

@@ -23,7 +23,7 @@ pub enum OwnPipe {
 /// A step of a packet's path from host to host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hop {
-    /// A pipe of its own flow.
+    /// A pipe that belongs to the packet's own flow.
     Own(OwnPipe),
     /// A link with its queue: an index into the plan's links.
     Queue(usize),
@@ -80,8 +80,8 @@ pub struct FlowPath<'a> {
     of: Option<Identity>,
     seed: u64,
     access_delay: Option<Span>,
-    /// The distances of its client and its server from their edges of the network, drawn by its cloud or
-    /// given by its trace.
+    /// The one-way delay from its client to the client's edge of the network, and the same for its server;
+    /// drawn by its cloud or given by its trace.
     carried: Option<[Span; 2]>,
 }
 

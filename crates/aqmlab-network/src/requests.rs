@@ -1,4 +1,4 @@
-//! The requests of a run: the recording that a plan asks for, and a host's reports of each request.
+//! The requests of a run: their recording, as the plan asks for it, and a host's report on each request.
 
 use aqmlab_recording::{Exchange, RequestRecorder, RequestSettings, SizeBands, TableWriter, schema};
 use aqmlab_scenario::{ClassPlan, Plan, RequestPlan};
@@ -41,7 +41,7 @@ fn size_bands(asked: &RequestPlan) -> Option<SizeBands> {
     SizeBands::by_factor(asked.first_band, asked.band_factor, asked.bands)
 }
 
-/// Converts a session's report of an exchange of the connection `of` into the recorder's form. Returns `None`
+/// Converts a session's report on an exchange of the connection `of` into the recorder's form. Returns `None`
 /// for data that no server answers, because such data is not a request.
 pub fn recorded_exchange(class: u32, of: Identity, done: &ExchangeDone) -> Option<Exchange> {
     (!done.response.is_zero()).then_some(Exchange {
@@ -55,7 +55,7 @@ pub fn recorded_exchange(class: u32, of: Identity, done: &ExchangeDone) -> Optio
     })
 }
 
-/// Converts a population's report of a page of class number `class` into the recorder's form: that of an
+/// Converts a population's report on a page of class number `class` into the recorder's form: that of an
 /// exchange in which the page's number replaces the connection's number, and its number of objects replaces
 /// the exchange's own number.
 pub fn ended_page(class: u32, page: &PageEnded) -> Exchange {

@@ -20,7 +20,7 @@ pub enum Milestone {
 }
 
 impl Milestone {
-    /// All milestones, in their order.
+    /// All milestones, in the order of their numbers.
     const ALL: [Milestone; 4] =
         [Milestone::SampleQueues, Milestone::SampleFlows, Milestone::WarmupEnd, Milestone::End];
 }
@@ -85,8 +85,8 @@ impl Schedule {
         self.next[milestone as usize]
     }
 
-    /// Records that a sample or the end of the warm-up has passed. [`Schedule::end`] handles the
-    /// end of the run.
+    /// Records that a sample has been taken, or that the warm-up has ended. [`Schedule::end`] handles the end
+    /// of the run.
     pub fn pass(&mut self, milestone: Milestone) {
         let next = &mut self.next[milestone as usize];
         *next = match milestone {

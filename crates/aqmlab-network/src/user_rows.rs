@@ -74,7 +74,7 @@ impl<T: Count> UserRows<T> {
         }
     }
 
-    /// Iterates over one row per user with an ended connection.
+    /// Iterates over the rows, one per user with an ended connection.
     pub fn into_flows(self) -> impl Iterator<Item = FlowRow<T>> {
         self.classes
             .into_iter()

@@ -31,7 +31,7 @@ struct Model {
 }
 
 impl Pass<'_, '_> {
-    /// Returns the users of a class of browsers and how many there are.
+    /// Returns the users of a `browsers` class and how many there are.
     pub(crate) fn browsers(&mut self, section: &Section<'_>) -> Option<(PopulationPlan, u64)> {
         let (users, model) = (self.integer(section, "users"), self.model_of(section));
         let Model { think, embedded, servers, parallel, persistent, per_persistent, .. } = model?;
@@ -39,8 +39,8 @@ impl Pass<'_, '_> {
         Some((PopulationPlan::Browsers(Arc::new(plan)), users?))
     }
 
-    /// Returns what the connections of a class of browsers carry. The user determines how many
-    /// exchanges each connection carries.
+    /// Returns what the connections of a `browsers` class carry. The user determines how many exchanges each
+    /// connection carries.
     pub(crate) fn browsed(&mut self, section: &Section<'_>) -> Option<Workload> {
         let server_delay = self.drawn(section, "server_delay");
         let (tcp, model) = (self.tcp(section), self.model_of(section));
@@ -63,7 +63,7 @@ impl Pass<'_, '_> {
             None => {
                 self.derive(section, "model", &STAND_IN.0, "no `model` is written");
                 let (name, text) = STAND_IN;
-                (name.to_string(), self.read_model(name, text).expect("a test proves the stand-in valid"))
+                (name.to_string(), self.read_model(name, text).expect("a test checks the stand-in"))
             }
             Some(_) => {
                 let file = self.text(section, "model")?;
@@ -123,7 +123,8 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// Returns the model after replacing the distributions that the class gives itself.
+    /// Returns the model with the class's own distributions in place of the model's, where the class gives
+    /// any.
     fn overlaid(&mut self, section: &Section<'_>, name: &str, model: Model) -> Option<Model> {
         let of = &format!("as {name} has it");
         let (request, response) = (

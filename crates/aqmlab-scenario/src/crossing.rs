@@ -81,7 +81,7 @@ impl<'c> Crossing<'c> {
     }
 }
 
-/// Returns the mean base round-trip time of a class: its `rtt` (without access links, the
+/// Returns the mean base round-trip time of a class: its `rtt` (or, if it has no access links, the
 /// propagation delay of its path in both directions) plus the delay of its delay stages.
 pub(crate) fn base_rtt(network: &Network<'_>, class: &ClassPlan, index: usize, delays: &[DelayPlan]) -> Span {
     let links = |way: &[usize]| way.iter().fold(Span::ZERO, |sum, &l| sum + network.links[l].delay);

@@ -266,7 +266,7 @@ impl DelayPlan {
     /// delays that the connection's cloud or trace gives for its ends, if any. The constant delay, the loss
     /// probability and the rate are drawn for the connection's host; individual losses and jitter are drawn for
     /// the connection itself. All streams are named after the rule, the class and the direction, except that
-    /// PackMime-HTTP's delays are the same in both directions.
+    /// the stream for PackMime-HTTP's delays does not depend on the direction: they are the same in both.
     pub fn pipe(
         &self,
         class: &ClassPlan,

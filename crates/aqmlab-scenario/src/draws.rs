@@ -247,8 +247,8 @@ pub fn base_rtt(propagation: Span, access: Option<(Span, u64)>, stages: Span) ->
     propagation + access.map_or(Span::ZERO, |(delay, links)| delay * links) + stages
 }
 
-/// Returns the delay of each access link of a connection whose client and server have these one-way
-/// delays to the network.
+/// Returns the delay of each access link of a connection that has these one-way delays between client and
+/// network and between network and server.
 fn shared([client, server]: [Span; 2], access: &Access) -> Span {
     ((client + server) * 2).div(access.links())
 }
@@ -260,8 +260,8 @@ impl ClassPlan {
         Some(shared(self.on_links(self.own_delays(carried)?), self.access.as_ref()?))
     }
 
-    /// Returns the one-way delays of a connection's ends, excluding those that delay stages represent; what
-    /// remains is on the access links.
+    /// Returns the one-way delays of a connection's ends that are on its access links; they are zero for an
+    /// end whose delays a delay stage represents.
     fn on_links(&self, delays: [Span; 2]) -> [Span; 2] {
         End::ALL.map(|end| if self.placed[end as usize] { Span::ZERO } else { delays[end as usize] })
     }

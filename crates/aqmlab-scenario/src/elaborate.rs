@@ -69,7 +69,7 @@ pub(crate) fn common(
     Some(Common { title: title?, question: question?, metrics: metrics?, seed: seed?, runs: runs? })
 }
 
-/// Returns the file's name without folders and extension.
+/// Returns the file's name without folders or the extension `.toml`.
 fn stem(file: &str) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     let stem = name.strip_suffix(".toml").unwrap_or(name);

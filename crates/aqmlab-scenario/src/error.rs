@@ -13,7 +13,7 @@ pub struct Problem {
     pub column: usize,
     /// The path of the key: `topology.queue`; may be empty.
     pub path: String,
-    /// The offending value and the accepted ones: a sentence without a full stop.
+    /// A sentence without a full stop that states the offending value and the accepted ones.
     pub message: String,
 }
 
@@ -141,7 +141,7 @@ impl<'t> Report<'t> {
         self.problems.retain(|(_, _, message)| !words(message));
     }
 
-    /// Describes something at `span` that not every host supports.
+    /// Returns a problem: something at `span` that not every host supports.
     pub(crate) fn problem(&self, span: &Range<usize>, path: &str, message: String) -> Problem {
         let (line, column) = Lines::of(self.text).position(span.start);
         Problem { line, column, path: path.to_string(), message }
@@ -212,7 +212,7 @@ impl<'t> Lines<'t> {
         Lines { text, starts }
     }
 
-    /// Returns the line and column of a byte offset, both from 1, with columns in characters.
+    /// Returns the line and column of a byte offset, both counted from 1; the column is in characters.
     fn position(&self, offset: usize) -> (usize, usize) {
         let mut offset = offset.min(self.text.len());
         while !self.text.is_char_boundary(offset) {

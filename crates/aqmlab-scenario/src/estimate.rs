@@ -26,10 +26,10 @@ const FLOW_SAMPLE: u64 = 64;
 const QUEUE_SAMPLE: u64 = 256;
 
 /// The memory that a run of a plan is expected to need: an upper estimate for the parts that grow with the
-/// scenario. Packets in flight are not counted because TCP determines their number.
+/// scenario. Packets in flight are not counted, because TCP determines their number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Estimate {
-    /// Number of flows of all classes.
+    /// Total number of flows in all classes.
     pub flows: u64,
     /// Memory for the state of all flows.
     pub flow_state: Bytes,
@@ -89,8 +89,8 @@ fn samples(duration: Span, interval: Span) -> u64 {
     if interval.is_zero() { 0 } else { duration.div_span(interval) }
 }
 
-/// Returns why `plan` is too large for `cap`, with the figures and the class that needs the most
-/// memory, or `None` if it fits.
+/// If `plan` needs more memory than `cap`, returns the class that needs the most, and a message with the
+/// estimate and a remedy.
 pub(crate) fn refusal(plan: &Plan, cap: Bytes) -> Option<(usize, String)> {
     let estimate = memory(plan);
     if estimate.total() <= cap {

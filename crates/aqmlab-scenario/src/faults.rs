@@ -29,8 +29,8 @@ impl LinkPlan {
     }
 }
 
-/// A discipline with deterministic faults in front of it: the n-th arrival is lost, or marked if it
-/// is ECN-capable. For teaching ("what if packet 12 is lost?") and for exactness tests.
+/// A discipline with deterministic faults in front of it: chosen arrivals are lost, or are marked if they are
+/// ECN-capable. For teaching ("what if packet 12 is lost?") and for exactness tests.
 struct FaultInjector<P: Arrived> {
     inner: Discipline<P>,
     arrivals: u64,

@@ -39,7 +39,7 @@ pub enum Form {
     One(Kind),
     /// One value of this kind, or this word instead.
     OrWord(Kind, &'static str),
-    /// A name: letters, digits and a few signs.
+    /// A name: letters, digits and a few other characters.
     Name,
     /// A distribution of values over the flows of a class, or over repeated draws.
     Drawn(&'static Drawn),
@@ -49,13 +49,13 @@ pub enum Form {
     Sizes,
     /// A rate of events, such as connections per second: `"100/s"`.
     PerSecond,
-    /// Numbers of arrivals, from 1.
+    /// Arrival numbers, counted from 1.
     Arrivals,
     /// Flows: a list of classes, each given by its name or by a table with `class` and the indices `flows`.
     Flows,
-    /// A list of these names.
+    /// A list of names; the text says of what.
     Names(&'static str),
-    /// One of these names, or a list of them.
+    /// A name, or a list of names; the text says of what.
     NameOrNames(&'static str),
     /// Several of these words, as a list.
     Words(&'static [&'static str]),

@@ -151,7 +151,7 @@ fn integer(node: &Node, min: u64, max: u64, quoted: &str) -> Result<u64, String>
     whole(node, min, max, quoted, &form(&Kind::Integer { min, max }))
 }
 
-/// Returns a whole number, or the value that means no limit.
+/// Returns a whole number, or the value that stands for "no limit".
 fn limit(node: &Node, min: u64, max: u64, quoted: &str) -> Result<Value, String> {
     let expected = form(&Kind::Limit { min, max });
     match &node.value {

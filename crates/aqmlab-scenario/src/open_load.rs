@@ -62,8 +62,8 @@ impl ClassPlan {
 
     /// Returns the largest number of connections of the class that are open at the same time, or
     /// `None` if they do not open at a rate. Connections that the narrowest link on their path
-    /// cannot carry accumulate until the end of the run. Of the other connections, as many are open
-    /// as arrive during the lifetime of one, which is computed without slow start.
+    /// cannot carry accumulate until the end of the run. Of those that it can carry, as many are open at the
+    /// same time as arrive during the lifetime of one; the lifetime is computed without slow start.
     pub(crate) fn most_open(&self, plan: &Plan) -> Option<f64> {
         let (per_s, mean) = (self.population.per_s()?, self.mean_connection()?);
         let carried =

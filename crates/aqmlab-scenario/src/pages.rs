@@ -15,13 +15,13 @@ const SHARES: [&str; 4] = ["scripts", "styles", "fonts", "images"];
 const OF_TABLES: [&str; 2] = ["weight", "objects"];
 
 impl Pass<'_, '_> {
-    /// Returns the users of a class of pages and how many there are.
+    /// Returns the users of a `pages` class and how many there are.
     pub(crate) fn page_users(&mut self, section: &Section<'_>) -> Option<(PopulationPlan, u64)> {
         let (users, plan) = (self.integer(section, "users"), self.page_plan(section));
         Some((PopulationPlan::Pages(Arc::new(plan?)), users?))
     }
 
-    /// Returns the workload of a class of pages: its users determine what the connections carry.
+    /// Returns the workload of a `pages` class: its users determine what the connections carry.
     pub(crate) fn multiplexed(&mut self, section: &Section<'_>) -> Option<Workload> {
         let (tcp, tcp_settings) = self.tcp(section)?;
         Some(Workload::Sessions { sessions: Sessions::Pages, tcp: Box::new(tcp), tcp_settings })
@@ -78,13 +78,14 @@ impl Pass<'_, '_> {
         Some(shares)
     }
 
-    /// Returns the rank correlation of weight and objects, which applies to draws from the tables only.
+    /// Returns the rank correlation between weight and number of objects, which applies to draws from the
+    /// tables only.
     fn correlation(&mut self, section: &Section<'_>) -> Option<f64> {
         let written = OF_TABLES.into_iter().find(|key| section.node(key).is_some());
         if let (Some(node), Some(key)) = (section.node("correlation"), written) {
             let message = format!(
-                "`correlation` applies only if weight and number of objects are from the tables of the \
-                 device, but `{key}` is written; leave out one of them"
+                "`correlation` applies only if weight and number of objects come from the device's tables, \
+                 but `{key}` is written; leave out one of them"
             );
             self.error(&node.at, &section.sub("correlation"), message);
             return None;

@@ -33,8 +33,8 @@ pub(crate) fn by_its_name(entry: &Entry, param: &Param) -> Node {
 }
 
 impl Pass<'_, '_> {
-    /// Returns the value of `param`, which `node` gives as a part of the buffer in the same table,
-    /// and how it was derived.
+    /// Returns the value of `param`, which `node` gives as a part of the same table's buffer, and how it was
+    /// derived.
     pub(crate) fn part_of_buffer(
         &mut self,
         table: &Table,

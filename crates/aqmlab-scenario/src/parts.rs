@@ -3,7 +3,7 @@
 //! The version of a part is defined in the part's source and is incremented when the part's results change. A
 //! plan lists only the parts that it uses, so correcting one part does not affect plans that do not use it.
 //! Code below all parts (units, parameters) has no version: a change there that alters results counts as a
-//! change of the parts whose results it alters.
+//! change to the parts whose results it alters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ use crate::draws;
 use crate::plan::{Plan, PopulationPlan, Sessions, Workload};
 use crate::trace::Schedule;
 
-/// Versions by the names of parts. A part is a crate or a piece of one, such as `qdisc.red`.
+/// The version of each part, by the part's name. A part is a crate or a piece of one, such as `qdisc.red`.
 pub type Parts = BTreeMap<String, u32>;
 
 const ON_OFF: &str = "traffic.on_off";
@@ -100,8 +100,8 @@ fn control(of: Congestion) -> String {
     format!("transport.{}", of.word())
 }
 
-/// Adds the discipline, and the disciplines whose law it applies. A discipline that a host has
-/// registered has no version.
+/// Adds the discipline, and the disciplines whose laws it applies. A discipline that a host has registered
+/// has no version.
 fn add_discipline(names: &mut BTreeSet<String>, name: &str) {
     names.insert(discipline(name));
     for applied in info(name).map_or(&[][..], |info| info.applies) {

@@ -78,7 +78,7 @@ impl<'n> Section<'n> {
 }
 
 impl<'p, 't> Pass<'p, 't> {
-    /// Creates a first reading.
+    /// Creates a reading in which nothing has been entered yet.
     pub(crate) fn new(report: &'p mut Report<'t>, traces: &'p Traces<'p>) -> Self {
         Pass {
             report,
@@ -148,8 +148,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Checks that no field is written under two names. (Parameters under two names are reported
-    /// where parameters are read.)
+    /// Checks that no field is written under two names. (The code that reads parameters reports those that
+    /// are written under two names.)
     fn check_aliases<K: Key>(&mut self, table: &Table, path: &str, keys: &[K]) {
         for key in keys.iter().filter(|key| key.is_field()) {
             let is_alias = |e: &&Entry| key.aliases().iter().any(|a| a.name == e.key);
@@ -177,7 +177,7 @@ impl Pass<'_, '_> {
         self.error(&entry.key_at, path, message);
     }
 
-    /// Returns the variant of a table that its key `kind` names.
+    /// Returns the variant that a table's key `kind` names.
     pub(crate) fn variant(
         &mut self,
         node: &Node,
@@ -369,7 +369,7 @@ impl Pass<'_, '_> {
     typed!(bytes, Value::Size(Size::Bytes(v)) => v, Bytes);
 }
 
-/// Returns the flag at a key, if it is written under another tool's name as 0 or 1, the notation of Tcl.
+/// Returns the flag at a key, if it is written as 0 or 1 (as in Tcl) under another tool's name.
 fn flag_of_another_tool(section: &Section<'_>, field: &Field) -> Option<Value> {
     let by_alias = section.table.get(field.name).is_none();
     match (field.form, &section.node(field.name)?.value) {

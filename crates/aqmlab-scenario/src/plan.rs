@@ -70,7 +70,7 @@ pub struct Parameter {
     pub value: String,
     /// Origin of the value.
     pub origin: Origin,
-    /// Paper or RFC section of the parameter and its default.
+    /// Paper or RFC section from which the parameter and its default are taken.
     pub source: &'static str,
     /// The meaning of the parameter, in one sentence.
     pub help: &'static str,
@@ -84,9 +84,9 @@ pub struct Parameter {
 pub struct Stop {
     /// At this time.
     pub at: Span,
-    /// When this many flows of some classes, or their requests, have completed.
+    /// When this many flows of some classes, or this many of their requests, have completed.
     pub completed: Option<CountStop>,
-    /// When a count at a queue reaches a number.
+    /// When a count at a queue reaches a given number.
     pub condition: Option<QueueStop>,
 }
 
@@ -194,7 +194,7 @@ pub struct ClassPlan {
     /// Each flow's own access links, if it has any.
     pub access: Option<Access>,
     /// For connections with their own delays: whether delay stages represent the clients' delays, and whether
-    /// they represent the servers'. Delays that no stage represents lie on access links.
+    /// they represent the servers'. Delays that no stage represents are placed on access links.
     pub placed: [bool; 2],
     /// Loss probability of a flow's data packets on its sender's access link.
     pub access_loss: f64,
@@ -213,8 +213,8 @@ pub struct ClassPlan {
 pub enum PopulationPlan {
     /// Each flow is one connection, or one stream of datagrams, and starts once.
     List,
-    /// Connections open with these gaps, whatever the state of earlier ones. All of them count as
-    /// one flow.
+    /// Connections open with these gaps between them, whatever the state of earlier ones. All of them count
+    /// as one flow.
     Arrivals(Gaps),
     /// Each flow is a user who has one connection at a time and thinks for a drawn time before
     /// opening the next.
@@ -261,9 +261,8 @@ impl ClassPlan {
         matches!(self.population, PopulationPlan::Pages(_) | PopulationPlan::Browsers(_))
     }
 
-    /// Iterates over the directions in which the class has data, with the links on the path of
-    /// each, in order. With traces and requests, servers may send data too; with traces, clients
-    /// may send none.
+    /// Iterates over the directions in which the class sends data, and yields the links on the path of each,
+    /// in order. With traces and requests, servers may send data too; with traces, clients may send none.
     pub fn ways_of_data(&self) -> impl Iterator<Item = &[usize]> {
         let (there, back) = match &self.workload {
             Workload::Sessions { sessions: Sessions::Trace { trace, .. }, .. } => (
@@ -297,7 +296,7 @@ impl SeedStarts {
     }
 }
 
-/// Each flow's own links. They never drop because their buffers are unlimited.
+/// Each flow's own links. They never drop packets, because their buffers are unlimited.
 #[derive(Clone, Debug)]
 pub struct Access {
     /// Rate of each access link, in each direction.
@@ -364,7 +363,7 @@ pub enum Workload {
     Schedule(Arc<Schedule>),
 }
 
-/// The applications of a class of connections.
+/// The applications on the connections of a class.
 #[derive(Clone, Debug)]
 pub enum Sessions {
     /// Greedy while on.
@@ -452,7 +451,8 @@ pub struct DelayPlan {
     pub from: Option<usize>,
     /// Only packets that leave the network at this router.
     pub to: Option<usize>,
-    /// Whether the rule applies to packets to the receiver, and whether it applies to packets to the sender.
+    /// Whether the rule applies to packets that travel to the receiver, and whether to those that travel to
+    /// the sender.
     pub directions: [bool; 2],
     /// The place of the stage on the path of packets.
     pub place: StagePlace,
@@ -500,11 +500,11 @@ pub enum StagePlace {
 /// What to record, and how often; an interval of zero means never.
 #[derive(Clone, Debug)]
 pub struct RecordPlan {
-    /// Interval of queue and law samples.
+    /// Interval between samples of queues and laws.
     pub queues: Span,
-    /// Interval of per-flow samples.
+    /// Interval between samples of each flow.
     pub flows: Span,
-    /// Flows for which each change is recorded.
+    /// Flows whose state changes are all recorded.
     pub trace: Vec<FlowChoice>,
     /// Packets that are recorded individually.
     pub packets: Option<PacketChoice>,
@@ -625,9 +625,9 @@ impl IpVersion {
 /// How a thread waits for an instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wait {
-    /// It sleeps, then spins for the last moment before the instant.
+    /// It sleeps until shortly before the instant, then spins.
     Hybrid,
-    /// It sleeps until the instant, however late the kernel wakes it.
+    /// It only sleeps, so it is late if the kernel wakes it late.
     Epoll,
 }
 
@@ -641,7 +641,7 @@ impl Wait {
     }
 }
 
-/// An event of a packet that can be recorded.
+/// A recordable event of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum PacketEvent {

@@ -65,7 +65,7 @@ pub struct StopJson {
     /// When this many flows or requests have completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed: Option<CompletedJson>,
-    /// When a count at a queue reaches a number.
+    /// When a count at a queue reaches a given number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<ConditionJson>,
 }
@@ -347,7 +347,7 @@ pub enum WorkloadJson {
         /// objects of a page, if their number does not come from the device's table
         #[serde(skip_serializing_if = "Option::is_none")]
         objects: Option<DistributionJson<u64>>,
-        /// rank correlation of weight and number of objects, if both come from the device's tables
+        /// rank correlation between weight and number of objects, if both come from the device's tables
         correlation: f64,
         /// shares of scripts, style sheets, fonts and images among the objects other than the
         /// document
@@ -480,9 +480,9 @@ pub struct DelayJson {
     pub from: Option<String>,
     /// Only packets that leave the network at this router.
     pub to: Option<String>,
-    /// Whether it applies to packets to the receiver.
+    /// Whether it applies to packets that travel to the receiver.
     pub to_receiver: bool,
-    /// Whether it applies to packets to the sender.
+    /// Whether it applies to packets that travel to the sender.
     pub to_sender: bool,
     /// The place of the stage on the packets' path.
     pub at: StagePlaceJson,
@@ -539,11 +539,11 @@ pub enum StagePlaceJson {
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct RecordJson {
-    /// Interval of queue and law samples.
+    /// Interval between samples of queues and laws.
     pub queues_ns: u64,
-    /// Interval of samples of flows.
+    /// Interval between samples of each flow.
     pub flows_ns: u64,
-    /// Flows for which each change is recorded.
+    /// Flows whose state changes are all recorded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trace: Vec<FlowsJson>,
     /// Packets that are recorded one by one.
@@ -655,7 +655,7 @@ impl Plan {
         PlanJson { origins: self.origins_json(), ..self.without_origins() }
     }
 
-    /// Returns its [`PlanJson::digest`].
+    /// Returns the plan's [`PlanJson::digest`].
     pub fn digest(&self) -> String {
         self.without_origins().digest()
     }

@@ -112,7 +112,7 @@ impl Pass<'_, '_> {
         let path = format!("{}.{QUEUE_KIND}", draft.queue_path);
         if !draft.faults.drop.is_empty() || !draft.faults.mark.is_empty() {
             let message =
-                "faults can be placed only in front of aqmlab's own queues, not in front of a kernel's";
+                "faults can be placed only in front of aqmlab's own queues, not in front of kernel queues";
             self.error(&named.at, &path, message);
         }
         let message = "the simulator has no kernel queues: run this arm with `aqmlab live`, or select the \

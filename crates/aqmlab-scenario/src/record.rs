@@ -1,4 +1,5 @@
-//! The record of a run: samples at intervals, changes of chosen flows, individual chosen packets.
+//! The record of a run: samples at intervals, the state changes of chosen flows, and chosen individual
+//! packets.
 
 use aqmlab_params::Origin;
 use aqmlab_units::Span;

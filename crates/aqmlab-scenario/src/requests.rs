@@ -23,8 +23,8 @@ pub(crate) fn is_cloud(section: &Section<'_>) -> bool {
 }
 
 impl Pass<'_, '_> {
-    /// Returns the population that opens the connections of a class of requests, and the number of
-    /// flows of the class.
+    /// Returns the population that opens the connections of a `requests` class, and the number of flows of
+    /// the class.
     pub(crate) fn population(&mut self, section: &Section<'_>) -> Option<(PopulationPlan, u64)> {
         match (section.node("rate"), section.node("users")) {
             (Some(_), None) => {
@@ -101,7 +101,7 @@ impl Pass<'_, '_> {
         Some(per_second)
     }
 
-    /// Returns what the connections of a class of requests carry.
+    /// Returns what the connections of a `requests` class carry.
     pub(crate) fn requests(&mut self, section: &Section<'_>) -> Option<Workload> {
         let (request, response) = (self.drawn(section, "request"), self.drawn(section, "response"));
         let per_connection = self.drawn(section, "exchanges");
@@ -119,8 +119,8 @@ impl Pass<'_, '_> {
         Some(Workload::Sessions { sessions, tcp: Box::new(tcp), tcp_settings })
     }
 
-    /// Checks that the settings of a class of requests agree with each other. `propagation` is the
-    /// delay of the class's path, summed over both directions.
+    /// Checks that the settings of a `requests` class agree with each other. `propagation` is the delay of
+    /// the class's path, summed over both directions.
     pub(crate) fn check_requests(&mut self, section: &Section<'_>, plan: &ClassPlan, propagation: Span) {
         let rtt = plan.access.as_ref().map(|access| &access.rtt);
         match &plan.population {

@@ -60,7 +60,7 @@ impl Pass<'_, '_> {
             let (at, path, message) = match file.node("warmup") {
                 Some(node) => {
                     let message = format!(
-                        "warmup `{warmup}` leaves nothing of the run of `{}`; write a shorter one",
+                        "warmup `{warmup}` leaves nothing of the run of `{}`; write a shorter warm-up",
                         end.at
                     );
                     (node.at.clone(), "warmup", message)
@@ -173,7 +173,7 @@ impl Pass<'_, '_> {
         let written: Vec<&'static str> =
             QUANTITIES.iter().copied().filter(|q| section.node(q).is_some()).collect();
         let [word] = written.as_slice() else {
-            let what = if written.is_empty() { "nothing is counted" } else { "two things are counted" };
+            let what = if written.is_empty() { "nothing is counted" } else { "several things are counted" };
             let choice = listed(QUANTITIES.iter().copied());
             self.error(&node.at, &section.path, format!("{what}; write one of {choice}"));
             return None;

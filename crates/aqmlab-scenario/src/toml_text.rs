@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use crate::tree::{Entry, Node, Table, Tree};
 
-/// Returns the text of a whole file.
+/// Returns the text of the file whose content is `root`.
 pub(crate) fn document(root: &Table) -> String {
     let mut out = String::new();
     let is_section = |entry: &&Entry| match &entry.node.value {

@@ -52,7 +52,7 @@ pub(crate) enum AccessWord {
 struct Place<'s, 'n> {
     own: Option<&'s Section<'n>>,
     common: &'s Section<'n>,
-    /// The path of the link's queues.
+    /// The key path of the table that contains the link's queues.
     path: String,
 }
 
@@ -202,7 +202,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns the value of `key` or, if that is not written, `forward`, the value of the other direction.
+    /// Returns the value of `key` or, if that is not written, `forward`, the value for the other direction.
     fn or_as<T: std::fmt::Display>(
         &mut self,
         at: &Place<'_, '_>,

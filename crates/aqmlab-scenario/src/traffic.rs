@@ -79,7 +79,7 @@ impl Pass<'_, '_> {
         let mut classes: Vec<ClassDraft> = classes.into_iter().collect::<Option<_>>()?;
         classes.retain(|class| !self.disabled.contains(&class.plan.name));
         if classes.is_empty() {
-            let message = "no class of traffic is enabled; leave `enabled = false` out of one";
+            let message = "no class of traffic is enabled; remove `enabled = false` from one class";
             self.error(&file.at("traffic"), "traffic", message);
             return None;
         }
@@ -221,7 +221,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns the links in both directions.
+    /// Returns the links on the class's path, and those on its return path.
     fn ways(&mut self, section: &Section<'_>, network: &Network<'_>) -> Option<(Vec<usize>, Vec<usize>)> {
         let from = self.router(section, "from", network, network.ends.map(|(from, _)| from));
         let to = self.router(section, "to", network, network.ends.map(|(_, to)| to));
@@ -235,7 +235,7 @@ impl Pass<'_, '_> {
         }
         let way = |a, b| route::shortest(&network.links, network.nodes.len(), a, b);
         let (there, back) = (way(from, to), way(to, from));
-        // If the description of the network has errors, a missing path is not reported as an error of the
+        // If the description of the network has errors, a missing path is not reported as an error in the
         // traffic.
         if !self.report.is_clean_of("link") || !self.report.is_clean_of("node") {
             return Some((there?, back?));
@@ -284,7 +284,7 @@ impl Pass<'_, '_> {
             }
             None => {
                 let nodes = listed(network.nodes.iter().map(String::as_str));
-                let message = format!("`{key}` is missing; in a graph write one of the nodes {nodes}");
+                let message = format!("`{key}` is missing; in a graph, write one of the nodes {nodes}");
                 self.error(&section.at, &section.path, message);
                 None
             }

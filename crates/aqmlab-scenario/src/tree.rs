@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 
 use crate::error::Report;
 
-/// A range of bytes of the scenario's text.
+/// A range of bytes in the scenario's text.
 pub(crate) type At = Range<usize>;
 
 /// A value and its place.
@@ -62,7 +62,7 @@ impl Tree {
             Tree::Text(_) => "a string",
             Tree::Integer(_) => "a whole number",
             Tree::Float(_) => "a number",
-            Tree::Flag(_) => "true or false",
+            Tree::Flag(_) => "a boolean",
             Tree::Date(_) => "a date",
             Tree::List(_) => "a list",
             Tree::Table(_) => "a table",
@@ -103,7 +103,7 @@ fn node_of(text: &str, at: At, value: &DeValue<'_>) -> Node {
     let value = match value {
         DeValue::String(s) => Tree::Text(s.to_string()),
         DeValue::Integer(n) => Tree::Integer(integer(n.as_str(), n.radix())),
-        // A float beyond the range of f64 is read as infinity, which every range refuses.
+        // A float beyond the range of f64 is read as infinity, which is outside every accepted range.
         DeValue::Float(x) => Tree::Float(x.as_str().parse().unwrap_or(f64::NAN)),
         DeValue::Boolean(b) => Tree::Flag(*b),
         DeValue::Datetime(date) => Tree::Date(date.to_string()),

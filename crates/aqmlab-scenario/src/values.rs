@@ -17,7 +17,8 @@ use crate::suggest::no_such;
 use crate::tree::{At, Node, Table, Tree};
 
 impl Pass<'_, '_> {
-    /// Overlays `settings` with the values in `table`. Returns false if something in the table is wrong.
+    /// Writes the values in `table` over those in `settings`. Returns false if something in the table is
+    /// wrong.
     pub(crate) fn overlay(
         &mut self,
         table: &Table,
@@ -298,8 +299,8 @@ fn inside_of<'n>(
     (Some(table), params)
 }
 
-/// Returns the path of an item of a list. A table is identified by its `name` or the `class` that
-/// it concerns or, if it has neither, by its position.
+/// Returns the path of an item in a list. A table is identified by its `name` or the `class` that it concerns
+/// or, if it has neither, by its position.
 fn item_path(path: &str, index: usize, item: &Tree) -> String {
     let Tree::Table(table) = item else { return path.to_string() };
     match table.get("name").or_else(|| table.get("class")).map(|node| &node.value) {

@@ -16,7 +16,7 @@ const MOST_CONNECTIONS: usize = 10_000_000;
 pub struct ConnectionVector {
     /// When the client opens it.
     pub start: Instant,
-    /// The one-way delays of client and server to the edges of the network, if the connection has
+    /// The one-way delays between client and network and between network and server, if the connection has
     /// its own delays.
     pub delays: Option<[Span; 2]>,
     /// The exchanges of the connection in order, at least one.
@@ -109,7 +109,7 @@ impl ClassPlan {
                 ..
             } => Ok(()),
             Workload::Sessions { sessions: Sessions::Pages, .. } => Err(format!(
-                "the connections of \"{}\" carry many exchanges at the same time, but connection vectors have them one after another",
+                "the connections of \"{}\" carry many exchanges at the same time, but connection vectors list them one after another",
                 self.name
             )),
             _ => Err(format!(

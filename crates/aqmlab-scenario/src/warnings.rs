@@ -34,8 +34,8 @@ fn late_starts(plan: &Plan, all: &mut Vec<String>) {
     }
 }
 
-/// Returns the latest start in a uniform, spread or listed distribution; for any other, such as an
-/// exponential one, its mean.
+/// Returns the latest start that a uniform, spread or list distribution gives; for any other, such as an
+/// exponential one, returns the mean.
 fn latest(start: &Distribution) -> Span {
     match start {
         Distribution::Uniform { high, .. } | Distribution::Spread { high, .. } => *high,
@@ -69,7 +69,7 @@ fn inner(value: &Value) -> Box<dyn Iterator<Item = &Settings> + '_> {
     }
 }
 
-/// Returns whether a class has data on a link.
+/// Returns whether data of a class crosses a link.
 fn has_data_on(class: &ClassPlan, link: usize) -> bool {
     class.ways_of_data().any(|way| way.contains(&link))
 }

@@ -153,7 +153,7 @@ fn every_parameter_has_an_origin_a_source_and_help() {
             let json = plan.to_json();
             for p in &plan.parameters {
                 assert!(!p.help.is_empty() && !p.source.is_empty(), "{}", p.path);
-                // PI's `gains = "auto"` names its design rule, whose results are in a and b.
+                // For PI, `gains = "auto"` stands for its design rule; the gains are in `a` and `b`.
                 let word = p.path.ends_with(".gains");
                 assert!(word || p.value != "auto", "{} is left automatic", p.path);
                 assert_eq!(json.origins[&p.path], p.origin.to_string(), "{}", p.path);
@@ -351,7 +351,7 @@ fn a_part_of_the_buffer_moves_with_the_buffer() {
     };
     let parts = "kind = \"red\", min_th = \"0.25buffer\", max_th = \"0.75 buffer\"";
     assert_eq!(queue(&format!("{parts}, limit = \"36p\"")), ["9p", "27p"]);
-    // Parts are rounded to the nearest packet, keys may be in any order, and the limit may be
+    // Parts of the buffer are rounded to the nearest packet, keys may be in any order, and the limit may be
     // written under one of its other names.
     assert_eq!(queue(&format!("limit_ = \"50p\", {parts}")), ["13p", "38p"]);
     assert_eq!(queue(&format!("{parts}, limit = \"100kB\", measure = \"bytes\"")), ["25kB", "75kB"]);
@@ -369,6 +369,7 @@ fn an_arm_that_changes_the_buffer_changes_its_parts() {
     let arms = read(&text).arms;
     let min_th = |i: usize| arms[i].links[0].queue.size("min_th").expect("a threshold").to_string();
     assert_eq!(min_th(0), "3p");
-    // A part means the value that it amounts to: if that value is written instead, the plan is the same.
+    // A part of the buffer stands for the size that it amounts to: if that size is written instead, the plan
+    // is the same.
     assert_eq!(arms[1].digest(), arms[2].digest());
 }

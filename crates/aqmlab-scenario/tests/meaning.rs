@@ -376,8 +376,8 @@ fn a_class_that_is_not_enabled_is_as_if_it_were_not_there() {
     assert!(plans[0].parameters.iter().all(|p| p.path != "traffic.web.count"));
 }
 
-/// Connections opened at a rate over 10 Mbit/s, each with a request of 1460 bytes and a response of 14,600
-/// bytes in full segments of 1500 bytes, for 100 s.
+/// For 100 s, connections open at a rate and cross a link of 10 Mbit/s; each has a request of 1460 bytes and
+/// a response of 14,600 bytes, in full segments of 1500 bytes.
 fn at_a_rate(rate: &str, more: &str) -> Result<aqmlab_scenario::Experiment, String> {
     let text = format!(
         "title = \"t\"\nduration = \"100s\"\n\

@@ -95,7 +95,7 @@ fn the_sweep_is_what_it_says() {
     let soft: Vec<&str> =
         sweep.claims().iter().filter(|c| c.strength == "soft").map(|c| c.name.as_str()).collect();
     assert_eq!((sweep.claims().len(), soft), (6, vec!["no additional timeouts"]));
-    // The thresholds follow the buffer, which is 80 ms at each rate: a fifth and three fifths of it.
+    // The buffer is 80 ms at each rate, and the thresholds are a fifth and three fifths of it.
     for (index, packets) in [(0, [50, 10, 30]), (11, [400, 80, 240])] {
         let red = sweep.case(index).expect("a case").experiment.arms.remove(1).links.remove(0).queue;
         let sizes = ["limit", "min_th", "max_th"].map(|name| red.size(name));

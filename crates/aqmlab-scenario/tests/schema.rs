@@ -11,7 +11,7 @@ static QUEUE: LazyLock<Json> = LazyLock::new(|| schema()["$defs"]["queue"].clone
 
 /// The part of JSON Schema 2020-12 that our schema uses.
 fn fits(schema: &Json, value: &Json) -> bool {
-    // Our only reference is to a queue.
+    // The only `$ref` in our schema refers to the queue.
     if let Some(to) = schema.get("$ref") {
         assert_eq!(to, "#/$defs/queue");
         return fits(&QUEUE, value);
@@ -42,7 +42,7 @@ fn rule_holds(rule: &str, by: &Json, rules: &Map<String, Json>, value: &Json) ->
         "additionalProperties" => {
             object.is_none_or(|o| o.iter().all(|(k, v)| known(rules, k) || fits(by, v)))
         }
-        // Our only pattern for keys is the pattern for hops.
+        // The only key pattern in our schema is the one for hops.
         "patternProperties" => object.is_none_or(|o| {
             o.iter().filter(|(k, _)| is_hop(k)).all(|(_, v)| fits(&by["^hop[1-9][0-9]*$"], v))
         }),

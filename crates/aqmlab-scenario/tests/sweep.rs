@@ -243,7 +243,7 @@ fn what_only_two_values_together_make_wrong_is_told_with_the_case() {
     let error = sweep.case(3).expect_err("the whole run is gone").to_string();
     assert_eq!(
         error,
-        "test.toml:14:17: warmup: warmup `30s` leaves nothing of the run of `20s`; write a shorter one"
+        "test.toml:14:17: warmup: warmup `30s` leaves nothing of the run of `20s`; write a shorter warm-up"
     );
 }
 
@@ -253,6 +253,6 @@ fn what_follows_from_a_value_names_it() {
     let error = Sweep::read(&text, "f").err().expect("it is refused").to_string();
     assert_eq!(
         error,
-        "f:1:10: warmup: warmup `30s` leaves nothing of the run of `20s`; write a shorter one (duration = 20s)"
+        "f:1:10: warmup: warmup `30s` leaves nothing of the run of `20s`; write a shorter warm-up (duration = 20s)"
     );
 }

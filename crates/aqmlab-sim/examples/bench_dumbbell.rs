@@ -23,9 +23,9 @@ struct Scene {
     discipline: String,
     /// simulated time
     seconds: f64,
-    /// interval of queue samples, 0 for none
+    /// interval between queue samples, 0 for none
     record_ms: f64,
-    /// interval of samples of each flow, 0 for none
+    /// interval between samples of each flow, 0 for none
     record_flows_ms: f64,
     /// bottlenecks in series, each with the same rate, delay and queue
     bottlenecks: u64,

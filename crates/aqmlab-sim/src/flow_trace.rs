@@ -1,4 +1,4 @@
-//! The `trace` table: each change of window, threshold, round-trip time and timer of chosen connections.
+//! The `trace` table: each change in window, threshold, round-trip time and timer of chosen connections.
 
 use std::collections::BTreeMap;
 

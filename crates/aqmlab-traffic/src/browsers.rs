@@ -90,8 +90,8 @@ impl BrowserPlan {
 /// with its last object, and counts as failed if one of its connections has failed; if the document
 /// does not arrive, the page ends at once.
 ///
-/// Apart from the document, events on one of the parallel connections never depend on the others. A
-/// host may therefore report the events of a user's connections in any order without affecting the
+/// Once the document has arrived, what happens on one of the parallel connections never depends on the
+/// others. A host may therefore report the events of a user's connections in any order without affecting the
 /// user. A user may have several wake-ups pending.
 #[derive(Clone, Debug)]
 pub struct Browsers {
@@ -107,7 +107,7 @@ pub struct Browsers {
     spare: Vec<Box<UnderWay>>,
 }
 
-/// Kept to sixteen bytes while the user is idle because there may be many users.
+/// Kept to sixteen bytes while the user is idle, because there may be many users.
 #[derive(Clone, Default, Debug)]
 struct User {
     /// Number of connections of all pages begun so far, whether opened or not.

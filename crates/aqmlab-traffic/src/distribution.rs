@@ -52,8 +52,8 @@ pub enum Distribution<T = Span> {
 }
 
 impl<T: Quantity> Distribution<T> {
-    /// Returns the value of flow `index` of `count`. `stream` belongs to that flow, and at most its
-    /// first draw is used. The value therefore never depends on other flows (except with
+    /// Returns the value for flow `index` out of `count` flows. `stream` belongs to that flow, and at most
+    /// its first draw is used. The value therefore never depends on other flows (except with
     /// [`Distribution::Spread`], by definition).
     pub fn value(&self, index: u64, count: u64, mut stream: Stream) -> T {
         match self {

@@ -16,7 +16,7 @@ pub enum Begin {
     Off,
     /// Stationary: the source is on with probability `mean on / (mean on + mean off)`, and the first period
     /// is the residual life of an on or off period at a random instant. With heavy-tailed periods, the effect
-    /// of any other start lasts long.
+    /// of any other start lasts a long time.
     Stationary,
 }
 

@@ -80,7 +80,7 @@ impl PacketSource {
         gaps: Stream,
         size_draws: Stream,
     ) -> Self {
-        assert!(!sizes.mean().is_zero(), "packets have at least one byte");
+        assert!(!sizes.mean().is_zero(), "packets must have at least one byte");
         let mean_gap_s = 1.0 / rate.packets_per_s(sizes.mean());
         let mut source = PacketSource {
             sizes,

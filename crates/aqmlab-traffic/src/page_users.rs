@@ -159,7 +159,7 @@ impl PageUsers {
         }
     }
 
-    /// Ends a wave, now that nothing requested is still in progress.
+    /// Ends a wave, once none of its requests is in progress.
     fn wave_over(&mut self, of: u32) -> Reaction {
         let user = &mut self.users[of as usize];
         let page = user.page.as_mut().expect("a wave is over");

@@ -9,9 +9,9 @@
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Pareto {
     shape: f64,
-    /// Smallest value, computed from the mean of the distribution without the bound.
+    /// Smallest value, computed from the mean that the distribution would have without the bound.
     least: f64,
-    /// `P(X > bound)` of the distribution without the bound; zero if there is no bound.
+    /// `P(X > bound)` for the distribution without the bound; zero if there is no bound.
     beyond: f64,
 }
 
@@ -59,7 +59,7 @@ impl Pareto {
         if self.beyond > 0.0 {
             return None;
         }
-        // Below the smallest value the density is 1 / mean = 1; P(R > least) = 1 / shape.
+        // Below the smallest value, the density is 1 / mean = 1; P(R > least) = 1 / shape.
         if u < self.least {
             return Some(u);
         }
@@ -89,8 +89,8 @@ mod tests {
 
     #[test]
     fn the_mean_of_quantiles_is_the_mean() {
-        // The tail beyond the last of 10^6 midpoints carries about 10^(-6 (1 - 1/a)) of the mean,
-        // which is little for shape 3.
+        // The tail beyond the last of 10^6 midpoints contributes about 10^(-6 (1 - 1/a)) of the mean, which
+        // is little for shape 3.
         assert!((mean_of(|u| Pareto::new(3.0, None).quantile(u), 1_000_000) - 1.0).abs() < 1e-3);
         let cut = Pareto::new(1.5, Some(20.0));
         assert!((mean_of(|u| cut.quantile(u), 1_000_000) - cut.mean()).abs() < 1e-4);

@@ -111,7 +111,7 @@ impl Population {
     }
 }
 
-/// See [`Population::Arrivals`]: one user, who never waits for a response.
+/// See [`Population::Arrivals`]. It counts as one user, who never waits for a response.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     gaps: Gaps,
@@ -162,7 +162,7 @@ impl Arrivals {
     }
 }
 
-/// See [`Population::Cloud`]: one user, as in [`Arrivals`].
+/// See [`Population::Cloud`]. It counts as one user, as in [`Arrivals`].
 #[derive(Clone, Debug)]
 pub struct Cloud {
     model: PackMime,

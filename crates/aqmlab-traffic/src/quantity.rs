@@ -83,7 +83,7 @@ impl fmt::Display for Count {
     }
 }
 
-/// A probability. A drawn probability is a multiple of 2^-53, which is also the resolution with which events
+/// A probability. A drawn probability is a multiple of 2^-53, which is also the resolution at which events
 /// are drawn.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Probability(f64);

@@ -14,7 +14,7 @@ use crate::packmime::WebConnection;
 use crate::quantity::Count;
 use crate::step::{Act, End, ExchangeDone, PlannedExchange, Step};
 
-/// The exchanges of the connections of a class.
+/// The exchanges on the connections of a class.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ExchangePlan {
     /// Bytes of each request, at least one.
@@ -291,7 +291,7 @@ impl DrawnExchanges {
         }
     }
 
-    /// Draws a value of exchange `number`.
+    /// Draws a value for exchange `number`.
     fn draw<T: crate::Quantity>(&self, of: &Distribution<T>, number: u32, place: Place) -> T {
         // A constant needs no draw. Most quantities are constant, so this saves time.
         if let Distribution::Constant(value) = of {

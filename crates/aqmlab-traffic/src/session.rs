@@ -123,7 +123,7 @@ impl Session {
         }
     }
 
-    /// Handles the client's user asking for more objects.
+    /// Handles a request for more objects by the client's user.
     ///
     /// # Panics
     /// If the session is not multiplexed.

@@ -16,7 +16,7 @@ pub struct Starts {
 impl Starts {
     /// Creates the list from the start of each user's first connection, latest first.
     pub fn new(starts: Vec<(Instant, u32)>) -> Self {
-        debug_assert!(starts.is_sorted_by(|a, b| a.0 >= b.0), "the latest start comes first");
+        debug_assert!(starts.is_sorted_by(|a, b| a.0 >= b.0), "the latest start must come first");
         Starts { to_come: starts }
     }
 

@@ -1,5 +1,5 @@
-//! The interface between a session and its host: ends, positions of the streams, and the
-//! applications' actions.
+//! The interface between a session and its host: ends, positions in the streams, and the applications'
+//! actions.
 
 use aqmlab_units::{Bytes, Instant, Span};
 

@@ -129,8 +129,8 @@ fn open(population: &mut Population, wake: Wake) -> Opening {
     }
 }
 
-/// Returns the serial number and the number of exchanges of each connection that opens at the same instant,
-/// starting with the connection of the first wake-up requested.
+/// Opens the connection for which `reaction` requests a wake-up, and all others due at the same instant.
+/// Returns the serial number of each and its number of exchanges.
 fn opened(population: &mut Population, reaction: Reaction) -> Vec<(u32, Option<u32>)> {
     let (mut found, mut next) = (Vec::new(), reaction.wake);
     while let Some(wake) = next {

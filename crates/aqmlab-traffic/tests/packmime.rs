@@ -69,7 +69,7 @@ fn sizes_and_delays_have_the_quantiles_of_the_source() {
     assert!((1.0 - share(50e3) - 0.0158).abs() < 0.0008, "{}", share(50e3));
     let of_bytes: f64 =
         response.0.iter().filter(|&&v| v <= 10e3).sum::<f64>() / response.0.iter().sum::<f64>();
-    // By integration of the tables, 16.3 % of all bytes are in responses up to 10 kB; samples lack
+    // According to the integrated tables, 16.3 % of all bytes are in responses of up to 10 kB. Samples lack
     // the end of the tail, so the share in a sample is larger.
     assert!((0.15..0.19).contains(&of_bytes), "{of_bytes}");
 
@@ -126,11 +126,11 @@ fn connections_of_http_1_0_carry_one_exchange_and_are_else_the_same() {
         );
         several += usize::from(a.len() > 1);
     }
-    // Binomial(5000, 0.09): a deviation of 20.
+    // Binomial(5000, 0.09) has a standard deviation of 20.
     assert!(several.abs_diff(450) < 100, "{several}");
 }
 
-/// If flows draw the delays of their hosts themselves, the distributions are the same as in clouds.
+/// Delays that flows draw for their own hosts have the same distributions as those that clouds draw.
 #[test]
 fn hosts_are_as_far_by_themselves_as_in_clouds() {
     for (end, median, p90, p99) in [(End::Client, 0.735, 17.99, 299.4), (End::Server, 28.98, 57.0, 335.0)] {

@@ -83,7 +83,7 @@ fn quantiles_and_correlations_are_those_of_ns2() {
     for rate in [5, 27, 100] {
         for (key @ (_, variable, column), values) in ours(rate) {
             let ((a, a_error), (b, b_error)) = (mean_of(&values), mean_of(&theirs[&key]));
-            // ns-2 prints six digits, and truncates sizes to whole bytes as we do.
+            // ns-2 prints six digits, and truncates sizes to whole bytes, as we do.
             let rounding = if column == QUANTILES.len() { 0.01 } else { 2e-3 * b };
             let within = 4.0 * libm::sqrt(a_error + b_error) + rounding;
             assert!(

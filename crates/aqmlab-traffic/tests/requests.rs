@@ -30,8 +30,8 @@ fn session(plan: &ExchangePlan, of: Identity) -> Session {
     Session::Requests(Requests::new(Arc::new(plan.clone()), of, &families[0], &families[1]))
 }
 
-/// The next event: either everything written so far by the other end arrives at an end, or the
-/// instant comes for which the session asked to be woken.
+/// The next event: either an end receives everything that the other end has written so far, or a wake-up that
+/// the session requested is due.
 enum Due {
     At(End, u64),
     Timer,
@@ -40,7 +40,7 @@ enum Due {
 /// An action, with its time and the end that performed it.
 type Done = (Instant, End, Act);
 
-/// Runs a session until its end, or until `until`.
+/// Runs a session until it ends, or up to the instant `until`.
 fn carried(mut session: Session, until: Instant) -> (Vec<Done>, Vec<(Instant, ExchangeDone)>) {
     let mut due: Vec<(Instant, Due)> = Vec::new();
     let mut written = [0u64; 2];

@@ -193,8 +193,7 @@ fn an_empirical_distribution_follows_its_points() {
         let found = values.iter().filter(|v| **v <= limit).count() as f64 / n as f64;
         assert!((found - share).abs() < 5.0 * 0.5 / (n as f64).sqrt() + 0.005, "{limit}: {found}");
     }
-    // Of the values, a share of 0.2 is exactly 100, a share of 0.4 has the mean 150, and a share of
-    // 0.4 has the mean 600.
+    // Of the values, 20 % are exactly 100, 40 % have the mean 150, and 40 % have the mean 600.
     assert_eq!((empirical.least(), empirical.mean()), (Bytes::new(100), Bytes::new(320)));
 }
 

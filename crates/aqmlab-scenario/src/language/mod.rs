@@ -85,7 +85,7 @@ pub const FILE: &[Field] = &[
         "arm",
         Form::Arms,
         "one arm called \"main\"",
-        "variations of the above, each run with the same seeds",
+        "variations of the scenario, each run with the same seeds",
     ),
     ruled(
         "sweep",

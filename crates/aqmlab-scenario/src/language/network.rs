@@ -37,7 +37,7 @@ const HOPS: &[Field] = &[required(
 const ONE_LINK: &[Field] = &[
     required("rate", Form::One(RATE), "the bottleneck's rate"),
     required("delay", Form::One(DELAY), "the bottleneck's one-way propagation delay"),
-    ruled("queue", Form::Queue, "droptail with its defaults", "the queue from left to right"),
+    ruled("queue", Form::Queue, "droptail with its defaults", "queue of the link from left to right"),
     default("overhead", Form::One(OVERHEAD), Default::Bytes(0), "bytes that the link adds to each packet"),
     ruled("faults", Form::Table(FAULTS), "none", "deterministic faults on the link from left to right"),
 ];
@@ -45,7 +45,7 @@ const ONE_LINK: &[Field] = &[
 const BACK: &[Field] = &[
     ruled("reverse_rate", Form::One(RATE), "the value of `rate`", "rate from right to left"),
     ruled("reverse_delay", Form::One(DELAY), "the value of `delay`", "propagation delay from right to left"),
-    ruled("reverse_queue", Form::Queue, "droptail with its defaults", "the queue from right to left"),
+    ruled("reverse_queue", Form::Queue, "droptail with its defaults", "queue of the link from right to left"),
     ruled(
         "reverse_faults",
         Form::Table(FAULTS),
@@ -61,12 +61,12 @@ const ACCESS: &[Field] = &[ruled(
     "rate of each flow's own access links at both ends; with \"none\", flows enter the routers directly",
 )];
 
-/// The keys of a hop of a parking lot.
+/// The keys of a hop in a parking lot.
 pub const HOP: &[&[Field]] = &[
     &[
         ruled("rate", Form::One(RATE), "the topology's value", "this hop's rate"),
         ruled("delay", Form::One(DELAY), "the topology's value", "this hop's one-way propagation delay"),
-        ruled("queue", Form::Queue, "the topology's value", "this hop's queue from left to right"),
+        ruled("queue", Form::Queue, "the topology's value", "queue of this hop's link from left to right"),
         ruled(
             "overhead",
             Form::One(OVERHEAD),
@@ -138,9 +138,9 @@ pub const DELAY_RULE: &[Field] = &[
         "delay",
         Form::StageDelay(&TIMES),
         Default::Span(Span::ZERO),
-        "delay added to each packet; one draw per flow and direction. \"client\" and \"server\": the \
-         delay that a `packmime` cloud draws for this end of the connection; `{ packmime = .. }`: a separate \
-         draw per flow, from the distribution of such delays",
+        "delay added to each packet; drawn once per flow and direction. \"client\" and \"server\": the \
+         delay that a `packmime` cloud draws, or a trace gives, for this end of the connection; \
+         `{ packmime = .. }`: a separate draw per flow, from the distribution of such delays",
     ),
     default(
         "jitter",
@@ -152,13 +152,13 @@ pub const DELAY_RULE: &[Field] = &[
         "loss",
         Form::Drawn(&CHANCES),
         Default::Number(0.0),
-        "probability that a packet is lost here; one draw per flow and direction",
+        "probability that a packet is lost here; drawn once per flow and direction",
     ),
     ruled(
         "rate",
         Form::Drawn(&RATES),
         "unlimited",
-        "rate at which the packets of a flow leave, behind an unlimited buffer; one draw per flow and direction",
+        "rate at which the packets of a flow leave, behind an unlimited buffer; drawn once per flow and direction",
     ),
 ];
 

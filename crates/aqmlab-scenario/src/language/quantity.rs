@@ -81,10 +81,10 @@ pub(super) const EMBEDDED: Drawn = Drawn {
     forms: &["exponential", "uniform", "list", "empirical"],
 };
 
-/// Number of servers of a page, or of its parallel connections.
+/// Number of servers of a page, or number of its parallel connections.
 pub(super) const PARALLEL: Drawn = Drawn { kind: Kind::Integer { min: 1, max: 100 }, example: "2", ..COUNTS };
 
-/// Probabilities over flows.
+/// Probabilities that are distributed over flows.
 pub(super) const CHANCES: Drawn = Drawn {
     kind: CHANCE,
     noun: "probability",
@@ -92,7 +92,7 @@ pub(super) const CHANCES: Drawn = Drawn {
     forms: &["uniform", "spread", "list", "empirical"],
 };
 
-/// Rates over flows.
+/// Rates that are distributed over flows.
 pub(super) const RATES: Drawn = Drawn {
     kind: RATE,
     noun: "rate",

@@ -19,7 +19,7 @@ pub const STOP: &[Field] = &[
         "never",
         "when this many flows or requests of some classes have completed",
     ),
-    ruled("condition", Form::Table(CONDITION), "never", "when a count at a queue reaches a number"),
+    ruled("condition", Form::Table(CONDITION), "never", "when a count at a queue reaches a given number"),
 ];
 
 /// The keys of `completed` in `[stop]`.
@@ -62,7 +62,7 @@ pub const CONDITION: &[Field] = &[
     ruled("backlog", Form::One(COUNT), "not counted", "packets waiting at the same time"),
 ];
 
-/// The events of a packet that can be recorded.
+/// The recordable events of a packet.
 pub(crate) const PACKET_EVENTS: &[&str] = &["send", "lose", "enqueue", "dequeue", "drop", "mark", "arrive"];
 
 /// The keys of `[record]`.
@@ -71,19 +71,19 @@ pub const RECORD: &[Field] = &[
         "queues",
         Form::One(INTERVAL),
         Default::Span(Span::ms(100)),
-        "interval of queue and law samples; \"0s\": none",
+        "interval between samples of queues and laws; \"0s\": none",
     ),
     default(
         "flows",
         Form::One(INTERVAL),
         Default::Span(Span::ms(500)),
-        "interval of samples of each flow; \"0s\": none",
+        "interval between samples of each flow; \"0s\": none",
     ),
     ruled(
         "trace",
         Form::Flows,
         "none",
-        "TCP flows for which each change of window, threshold, round-trip time and timer is recorded",
+        "TCP flows for which each change in window, threshold, round-trip time and timer is recorded",
     ),
     ruled("packets", Form::Table(PACKET_RECORD), "none", "packets that are recorded one by one"),
     ruled(

@@ -13,7 +13,7 @@ use crate::field::{Field, Form, Variant, default, required, ruled};
 pub const TRAFFIC_KINDS: &[Variant] = &[
     Variant {
         kind: "bulk",
-        help: "TCP connections that send a number of bytes and close, or send forever",
+        help: "TCP connections that send a given number of bytes and close, or send forever",
         fields: &[CLASS, MANY, BULK],
     },
     Variant {
@@ -35,7 +35,7 @@ pub const TRAFFIC_KINDS: &[Variant] = &[
     },
     Variant {
         kind: "pages",
-        help: "TCP connections of users who fetch web pages of 2025: several connections per page, with many requests \
+        help: "TCP connections of users who fetch web pages from 2025: several connections per page, with many requests \
                at a time on each",
         fields: &[CLASS, PAGES],
     },
@@ -80,7 +80,7 @@ const CLASS: &[Field] = &[
         "enabled",
         Form::One(Kind::Flag),
         "true",
-        "`false` leaves out the class, and the delay stages that name it; for arms and sweeps",
+        "`false` leaves out the class, and the delay stages that name it; useful in arms and sweeps",
     ),
     ruled("from", Form::Name, "the leftmost router", "the router where the senders are"),
     ruled("to", Form::Name, "the rightmost router", "the router where the receivers are"),
@@ -88,8 +88,8 @@ const CLASS: &[Field] = &[
         "rtt",
         Form::Drawn(&TIMES),
         "the round-trip time of the path itself",
-        "base round-trip time: twice the propagation delay of path and access links; the part beyond the \
-         path is shared evenly by the access links, one per direction at each end that has them",
+        "base round-trip time: twice the propagation delay of path and access links; the access links (one per \
+         direction at each end that has them) evenly share the part that exceeds the path's delay",
     ),
     ruled("stop", Form::One(MOMENT), "the end of the run", "when each flow stops sending"),
     ruled(
@@ -120,7 +120,7 @@ const CLASS: &[Field] = &[
         "loss",
         Form::One(Kind::Number { min: 0.0, max: 0.99 }),
         Default::Number(0.0),
-        "probability that a data packet is lost on its access link",
+        "probability that a data packet is lost on its sender's access link",
     ),
 ];
 
@@ -152,7 +152,7 @@ const UDP: &[Field] = &[default(
     "ecn",
     Form::One(Kind::Choice(ECN)),
     Default::Choice("not-ect"),
-    "the ECN field of each packet: queues mark those with \"ect0\" or \"ect1\" instead of dropping them, and senders do not react",
+    "the ECN field of each packet: queues mark packets with \"ect0\" or \"ect1\" instead of dropping them, and senders do not react",
 )];
 
 const SCHEDULE: &[Field] = &[required(
@@ -227,7 +227,7 @@ const REQUESTS: &[Field] = &[
         "start",
         Form::Drawn(&STARTS),
         Default::Span(Span::ZERO),
-        "when each user opens the first connection, or when the arrivals begin",
+        "when each user opens its first connection, or when the arrivals begin",
     ),
     required("request", Form::Drawn(&TRANSFERS), "bytes of each request"),
     required("response", Form::Drawn(&TRANSFERS), "bytes of each response"),
@@ -277,10 +277,10 @@ const PACKMIME: &[Field] = &[
     TCP,
 ];
 
-/// The crawls of the Web Almanac.
+/// The devices for which the Web Almanac has crawls.
 pub(crate) const DEVICES: &[&str] = &["desktop", "mobile"];
 
-/// The lifetimes of the connections of a page.
+/// How long the connections of a page stay open.
 pub(crate) const CONNECTIONS: &[&str] = &["page", "kept"];
 
 const SHARE: Form = Form::One(Kind::Number { min: 0.0, max: 1.0 });
@@ -288,7 +288,7 @@ const SHARE: Form = Form::One(Kind::Number { min: 0.0, max: 1.0 });
 const PAGES: &[Field] = &[
     required("users", Form::One(COUNT), "number of users; each fetches one page after another"),
     required("think", Form::Drawn(&PERIODS), "time from the end of a user's page to the next page"),
-    default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when each user begins the first page"),
+    default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when each user begins its first page"),
     default(
         "device",
         Form::One(Kind::Choice(DEVICES)),
@@ -300,7 +300,7 @@ const PAGES: &[Field] = &[
         "weight",
         Form::Drawn(&TRANSFERS),
         "from the device's table",
-        "total bytes of the objects of a page",
+        "total bytes of a page's objects, including the document",
     ),
     ruled(
         "objects",
@@ -312,7 +312,7 @@ const PAGES: &[Field] = &[
         "correlation",
         Form::One(Kind::Number { min: -1.0, max: 1.0 }),
         Default::Number(0.6),
-        "rank correlation (Spearman) of weight and number of objects across pages",
+        "rank correlation (Spearman) between weight and number of objects across pages",
     ),
     default(
         "scripts",
@@ -327,8 +327,8 @@ const PAGES: &[Field] = &[
         "waves",
         Form::One(Kind::Integer { min: 1, max: 3 }),
         Default::Integer(3),
-        "depth of a page: document, then scripts, style sheets and fonts, then images and data; 2: document, then \
-         everything else; 1: everything at once",
+        "depth of a page; 3: document, then scripts, style sheets and fonts, then images and data; 2: document, \
+         then everything else; 1: everything at once",
     ),
     default(
         "origins",
@@ -367,7 +367,7 @@ const BROWSERS: &[Field] = &[
         "a TOML file next to the scenario that gives the distributions of the class: it has `title`, `source` and \
          all the keys below except `server_delay` and `tcp`",
     ),
-    default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when each user begins the first page"),
+    default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when each user begins its first page"),
     default(
         "server_delay",
         Form::Drawn(&PERIODS),
@@ -411,7 +411,7 @@ pub(crate) const BROWSER_MODEL: &[Field] = &[
     ),
 ];
 
-/// The other keys of a file with such a model.
+/// The other keys of a file that contains a model of browsers.
 pub(crate) const MODEL_FILE: &[Field] = &[
     required("title", Form::One(Kind::Text), "the model's name"),
     required("source", Form::One(Kind::Text), "the source of the distributions"),

@@ -89,7 +89,7 @@ impl Reader<'_, '_> {
         let name = self.name(item, table, ZIP)?;
         if !is_axis_name(&name) {
             let message = format!(
-                "{name:?} is not a name for an axis; it has 1 to 64 letters, digits, \"_\" or \"-\", begins with a letter, and is \
+                "{name:?} is not a name for an axis; such a name has 1 to 64 letters, digits, \"_\" or \"-\", begins with a letter, and is \
                  none of {}",
                 listed(crate::names::RESERVED.iter().copied())
             );

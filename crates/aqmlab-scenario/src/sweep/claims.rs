@@ -141,7 +141,7 @@ impl Pass<'_, '_> {
             }
             several => {
                 let names = listed(several.iter().map(|a| a.short.as_str()));
-                self.error(&entry.key_at, PATH, format!("{key:?} may mean any of {names}; write which one"));
+                self.error(&entry.key_at, PATH, format!("{key:?} may mean any of {names}; choose one"));
                 return None;
             }
         };

@@ -1,4 +1,4 @@
-//! Sweeps: one scenario, many cases. The file is read once; a case is made on request.
+//! Sweeps: one scenario, many cases. The file is read once; each case is created only on request.
 
 mod axes;
 mod case;

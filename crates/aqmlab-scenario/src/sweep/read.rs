@@ -217,8 +217,8 @@ impl Sweep<'_> {
         plans
     }
 
-    /// Reports errors in the rest of the file if its axes cannot be read. Missing keys are not
-    /// reported because they may be the swept ones.
+    /// Reports errors in the rest of the file if its axes cannot be read. Missing keys are not reported,
+    /// because they may be the swept ones.
     fn try_unswept(&self, report: &mut Report<'_>) {
         let mut own = Report::new(&self.text);
         self.plans(&[], &mut own);
@@ -250,7 +250,7 @@ impl Sweep<'_> {
         if all.is_empty() { String::new() } else { format!(" ({})", all.join(", ")) }
     }
 
-    /// Returns the changes of the chosen labels.
+    /// Returns the changes that the chosen labels stand for.
     pub(super) fn changes(&self, chosen: &[usize]) -> Vec<&Change> {
         self.axes.iter().zip(chosen).flat_map(|(values, &label)| &values.changes[label]).collect()
     }

@@ -55,8 +55,7 @@ pub(super) struct Content {
     pub(super) bytes: Raw,
 }
 
-/// Returns the contents of a file. In messages, `what` is the noun for the file, and `wanted` describes the
-/// required form.
+/// Returns the contents of a file. Messages call the file `what`, and state the required form, `wanted`.
 pub(super) fn content(files: &dyn Files, what: &str, file: &str, wanted: &str) -> Result<Content, String> {
     let content = files.read(file).map_err(|error| format!("cannot read the {what} `{file}`: {error}"))?;
     if content.is_empty() {

@@ -9,7 +9,7 @@ use parquet::record::Field;
 use super::row::Cell;
 
 /// Reads the rows of a CSV file with a header (RFC 4180): `columns` receives the header, and `row`
-/// each row. In messages, `what` is the noun for the file.
+/// each row. Messages call the file `what`.
 pub(super) fn rows_of_csv<C, R>(
     what: &str,
     file: &str,
@@ -49,7 +49,7 @@ fn line_of(record: &StringRecord) -> u64 {
 }
 
 /// Reads the rows of a Parquet file: `columns` receives the names of the columns, and `row` each
-/// row. In messages, `what` is the noun for the file.
+/// row. Messages call the file `what`.
 pub(super) fn rows_of_parquet<C, R>(
     what: &str,
     file: &str,

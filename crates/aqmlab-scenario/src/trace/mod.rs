@@ -1,9 +1,9 @@
 //! Traces: lists of connections in a file (CSV, Parquet or Tmix) next to the scenario.
 //!
 //! Columns, in any order: `start_s` (seconds, decimals allowed) or `start_ns`, `request_bytes` from the
-//! client, `response_bytes` from the server, and `class` if a scenario selects rows by class. With
-//! `connection` and `exchange`, a row is an exchange (`docs/vectors.md`). Messages name file and row; rows
-//! of a CSV file are identified by line number, the header being line 1. Lists of datagrams are in
+//! client, `response_bytes` from the server, and `class` if a scenario selects rows by class. With the
+//! columns `connection` and `exchange`, each row is an exchange (`docs/vectors.md`). Messages name file and
+//! row; rows of a CSV file are identified by line number, the header being line 1. Lists of datagrams are in
 //! `schedule.rs`.
 
 mod connections;
@@ -59,7 +59,7 @@ impl<'f> Traces<'f> {
         trace.clone()
     }
 
-    /// Returns the text of `file`. In messages, `what` is the noun for the file.
+    /// Returns the text of `file`. Messages call the file `what`.
     ///
     /// # Errors
     /// If the file cannot be read, or is not text. The error is a sentence without a full stop.
@@ -93,8 +93,8 @@ pub struct Trace {
     /// The connections, at least one.
     connections: Vec<TracedConnection>,
     exchanges: Arc<[PlannedExchange]>,
-    /// The one-way delays of client and server to the network, per connection; empty if connections
-    /// have no delays of their own.
+    /// The one-way delays between client and network and between network and server, per connection; empty if
+    /// connections have no delays of their own.
     delays: Vec<[Span; 2]>,
 }
 
@@ -102,7 +102,7 @@ impl Trace {
     /// Reads the rows of `class` in `file`, or all rows if `class` is `None`.
     ///
     /// # Errors
-    /// The error, with file and row: a sentence without a full stop.
+    /// Returns a sentence without a full stop that names the file and the row.
     pub(crate) fn read(files: &dyn Files, file: &str, class: Option<&str>) -> Result<Self, String> {
         let Content { digest, bytes } = content(files, "trace", file, row::WANTED)?;
         let Connections { list, exchanges, delays } = match class {
@@ -136,7 +136,7 @@ impl Trace {
         self.connections.iter().map(|connection| connection.start)
     }
 
-    /// Returns all exchanges; the exchanges of a connection follow each other.
+    /// Returns all exchanges; those of one connection are consecutive.
     pub fn exchanges(&self) -> &[PlannedExchange] {
         &self.exchanges
     }
@@ -157,8 +157,8 @@ impl Trace {
         self.exchanges.iter().any(|exchange| !exchange.last || !exchange.server_delay.is_zero())
     }
 
-    /// Returns the one-way delays of a connection's client and server to the network, if the file
-    /// gives them.
+    /// Returns the one-way delays of a connection between client and network and between network and server,
+    /// if the file gives them.
     pub(crate) fn delays(&self, connection: usize) -> Option<[Span; 2]> {
         self.delays.get(connection).copied()
     }

@@ -86,7 +86,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Checks that the columns of a header are known and occur once.
+    /// Checks that the columns of a header are known and that each occurs only once.
     pub(super) fn check<'h>(&self, names: &'h [&'h str]) -> Result<Header<'h>, String> {
         for (i, name) in names.iter().enumerate() {
             if !self.all.contains(name) {

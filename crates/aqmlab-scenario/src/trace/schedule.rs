@@ -1,8 +1,8 @@
 //! Schedules: lists of datagrams in a file (CSV or Parquet) next to the scenario.
 //!
 //! Columns, in any order: `time_s` (seconds since the run's beginning, decimals allowed) or `time_ns`,
-//! `size_bytes` with headers, and optionally `ecn` and `flow`. Rows may be in any order; packets of one flow
-//! that are due at the same instant leave in the order of the file.
+//! `size_bytes` (packet headers included), and optionally `ecn` and `flow`. Rows may be in any order; packets
+//! of one flow that are due at the same instant leave in the order of the file.
 
 use std::ops::Range;
 
@@ -53,7 +53,7 @@ pub struct Schedule {
     times: Vec<u64>,
     /// The size of each packet in the low 16 bits, and above them its ECN field.
     packets: Vec<u32>,
-    /// The row at which each flow's packets begin, and at the end of the list the number of rows.
+    /// The row at which each flow's packets begin, followed by the total number of rows.
     begins: Vec<usize>,
 }
 
@@ -75,7 +75,7 @@ impl Schedule {
     /// Reads `file`.
     ///
     /// # Errors
-    /// The error, with file and row: a sentence without a full stop.
+    /// Returns a sentence without a full stop that names the file and the row.
     pub(crate) fn read(files: &dyn Files, file: &str) -> Result<Self, String> {
         let Content { digest, bytes } = content(files, "schedule", file, WANTED)?;
         let rows = bytes.rows("schedule", file, WANTED, Columns::of, Columns::row)?;
@@ -95,7 +95,7 @@ impl Schedule {
                 begins.push(i);
             } else if begins.len() < flow as usize {
                 return Err(format!(
-                    "schedule `{file}`: there is a flow {flow} and no flow {}; number flows from 0 upwards without gaps",
+                    "schedule `{file}`: there is a flow {flow} but no flow {}; number flows from 0 upwards without gaps",
                     begins.len()
                 ));
             }
@@ -147,7 +147,7 @@ impl Schedule {
         Bytes::new((sum + count / 2) / count)
     }
 
-    /// Returns the largest size of a packet.
+    /// Returns the size of the largest packet.
     pub fn largest(&self) -> Bytes {
         Bytes::new(self.sizes().max().unwrap_or(0))
     }
@@ -199,7 +199,7 @@ impl Columns {
     }
 }
 
-/// Returns the ECN field for its name or for the code point itself, which captures use. An empty cell means
+/// Returns the ECN field that the cell gives by name or, as captures do, as a code point. An empty cell means
 /// not ECN-capable.
 fn ecn(cell: &Cell<'_>) -> Result<Ecn, String> {
     let found = match cell {
@@ -212,7 +212,7 @@ fn ecn(cell: &Cell<'_>) -> Result<Ecn, String> {
     found.ok_or_else(|| {
         let near = nearest(&cell.to_string(), WORDS.map(|(word, _)| word));
         let meant = near.map_or(String::new(), |near| format!("did you mean \"{near}\"? Otherwise "));
-        format!("`{ECN}` is `{cell}`; {meant}write not-ect, ect0, ect1 or ce, or the code point from 0 to 3")
+        format!("`{ECN}` is `{cell}`; {meant}write not-ect, ect0, ect1 or ce, or a code point from 0 to 3")
     })
 }
 

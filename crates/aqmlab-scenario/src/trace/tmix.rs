@@ -1,9 +1,9 @@
 //! Connections in the two formats of Tmix, which ns-2 reads: the original one and the alternate
 //! one.
 //!
-//! The start, the exchanges and the round-trip time of a connection are used. The one-way delays of
-//! client and server to the network add up to half of the round-trip time. Windows, segment sizes,
-//! loss rates and the numbers of connections are ignored because the scenario defines its own.
+//! The start, the exchanges and the round-trip time of a connection are used. The one-way delays between
+//! client and network and between network and server add up to half of the round-trip time. Windows, segment
+//! sizes, loss rates and the numbers of connections are ignored because the scenario defines its own.
 //!
 //! Source: M. C. Weigle, P. Adurthi, F. Hernández-Campos, K. Jeffay and F. D. Smith, "Tmix: a tool
 //! for generating realistic TCP application workloads in ns-2", Computer Communication Review
@@ -23,7 +23,7 @@ const WANTED: &str =
 /// Returns the connections of `content`, a file called `file`.
 ///
 /// # Errors
-/// The error, with file and line: a sentence without a full stop.
+/// Returns a sentence without a full stop that names the file and the line.
 pub(super) fn read(file: &str, content: &[u8]) -> Result<Connections, String> {
     let Ok(text) = std::str::from_utf8(content) else {
         return Err(format!("trace `{file}`: it is not UTF-8 text; {WANTED}"));
@@ -119,10 +119,10 @@ impl Reader {
         let Some(connection) = self.connection.take() else { return Ok(()) };
         let failed = |message: &str| (connection.line, message.to_string());
         if connection.asked.is_some() {
-            return Err(failed("its last request has no response; write what the acceptor sends"));
+            return Err(failed("the last request has no response; write what the acceptor sends"));
         }
         if connection.exchanges.is_empty() {
-            return Err(failed("it has no exchange; write what the initiator and the acceptor send"));
+            return Err(failed("there is no exchange; write what the initiator and the acceptor send"));
         }
         // Half of a packet's one-way delay belongs to each end.
         let delay = connection.rtt.div(4);
@@ -172,7 +172,7 @@ impl Connection {
             return Err(if is_first {
                 "the first sender waits for an arrival that never comes; write 0".into()
             } else {
-                "0 means that it does not wait for the other end's data; write at least 1 microsecond".into()
+                "0 means that the sender does not wait for the other end; write at least 1 microsecond".into()
             });
         }
         self.exchange(end, after_arrival, size)

@@ -82,8 +82,8 @@ impl Convolution {
 
     /// Returns the second of the two blocks of values that have this spectrum.
     fn values(&self, spectrum: &[Complex; BINS]) -> [f64; BLOCK] {
-        // The inverse transform is the transform of the conjugate. As the values are real, the
-        // conjugate of one half of the spectrum is its other half.
+        // The inverse transform is the transform of the conjugate. As the values are real, the conjugate of
+        // bin `i` is bin `SIZE - i`.
         let mut all = core::array::from_fn(|i| match i {
             0..BINS => Complex { im: -spectrum[i].im, ..spectrum[i] },
             _ => spectrum[SIZE - i],

@@ -28,7 +28,7 @@ impl Driver {
     /// white noise.
     pub fn new(d: f64, order: usize, noise_share: f64, draws: &Stream) -> Self {
         let mut fractional = Fractional::new(d, order, draws.member(0));
-        // Its lag-1 autocorrelation is d / (1 - d).
+        // The lag-1 autocorrelation of fractional noise is d / (1 - d).
         let of_sum = variance(d) * (2.0 + 2.0 * d / (1.0 - d));
         Driver {
             before: fractional.next(),
@@ -46,7 +46,7 @@ impl Driver {
         Fractional::draw_ahead(&mut processes, count);
     }
 
-    /// Returns the next variable.
+    /// Returns the next value of the process.
     pub fn next(&mut self) -> f64 {
         let x = self.fractional.next();
         let sum = x + core::mem::replace(&mut self.before, x);

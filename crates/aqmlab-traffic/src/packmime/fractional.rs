@@ -11,9 +11,8 @@ use super::variates::normal;
 /// autoregression.
 ///
 /// Value `t` is its best linear prediction from the `order` values before it, plus an innovation.
-/// The recursion of Durbin and Levinson computes the coefficients from the partial autocorrelations
-/// `d / (t - d)`. Starting at value `order`, they are constant (Hosking, "Fractional differencing",
-/// Biometrika 68, 1981).
+/// The Levinson-Durbin recursion computes the coefficients from the partial autocorrelations `d / (t - d)`.
+/// Starting at value `order`, they are constant (Hosking, "Fractional differencing", Biometrika 68, 1981).
 #[derive(Clone, Debug)]
 pub struct Fractional {
     d: f64,
@@ -175,7 +174,8 @@ fn predictions(coefficients: &[f64], rows: &[[f64; LANES]]) -> [f64; LANES] {
 }
 
 /// Computes the coefficients of the prediction from `t` values, given the coefficients of the prediction from
-/// one value fewer. Returns the factor by which the standard deviation of the innovation shrinks.
+/// one value fewer. Returns the factor by which the additional value reduces the standard deviation of the
+/// innovation.
 fn extend(coefficients: &mut Vec<f64>, d: f64, t: usize) -> f64 {
     let partial = d / (t as f64 - d);
     let (near, rest) = coefficients.split_at_mut((t - 1) / 2);

@@ -97,8 +97,8 @@ impl PackMime {
     /// The version of this part, incremented whenever a change to it changes a result.
     pub const VERSION: u32 = 1;
 
-    /// The average connection, computed by integrating the tables of ns-2. Response sizes have a
-    /// heavy tail, so the mean over a few connections is usually below this average.
+    /// The average connection, computed by integrating ns-2's tables. Response sizes have a heavy tail, so
+    /// the mean over a few connections is usually below this average.
     pub const MEAN_CONNECTION: MeanConnection =
         MeanConnection { exchanges: 1.2, bytes: [700.0, 9100.0], waits_s: 0.33 };
 
@@ -177,8 +177,8 @@ impl PackMime {
     }
 }
 
-/// The first responses of connections: runs of downloads alternate with runs of short responses for
-/// objects that are already cached, and downloads come first.
+/// The size of each connection's first response: runs of downloads alternate with runs of short responses for
+/// objects that are already cached, beginning with a run of downloads.
 #[derive(Clone, Debug)]
 struct Responses {
     runs: Stream,
@@ -214,7 +214,7 @@ impl Responses {
     }
 }
 
-/// Returns the number of bytes of a request, computed from a standard normal variable.
+/// Returns the size of a request, in bytes, computed from a standard normal variable.
 fn request_size(z: f64) -> u64 {
     let size = if z <= 0.0 {
         tables::REQUEST_LOWER_HALF.at(variates::cumulative(z) / 0.5)

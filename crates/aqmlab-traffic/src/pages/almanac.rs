@@ -35,7 +35,7 @@ pub enum ObjectType {
     Data,
 }
 
-/// Bytes of a KB.
+/// Bytes in a KB.
 const KB: f64 = 1024.0;
 
 /// Standard normal variables at p10, p25, p50, p75 and p90.

@@ -80,7 +80,7 @@ pub struct Page {
     pub parse: [Span; 2],
 }
 
-/// The outcome of a page.
+/// The outcome of fetching a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageEnded {
     /// Its user.
