@@ -13,9 +13,9 @@
 #
 # Figures 1 and 2 of the paper on BLUE (Feng, Kandlur, Saha and Shin, 1999) explain the difference
 # between two queues that mark packets. RED reacts to its average backlog: its marks come late and
-# in bursts, and the arrivals oscillate. BLUE reacts to overflow and idleness: its probability settles,
-# and its marks are steady. The folder `papers/blue` has the experiment as a scenario; this notebook
-# runs it with one seed and draws three seconds of both queues.
+# in bursts, and the arrivals oscillate. BLUE reacts to overflow and idleness: its probability
+# settles, and its marks are steady. The folder `papers/blue` has the experiment as a scenario; this
+# notebook runs it with one seed and draws three seconds of both queues.
 
 # %%
 from pathlib import Path
