@@ -52,8 +52,8 @@ answer = aqmlab.answer(results)
 answer
 
 # %% [markdown]
-# Both arms see the same traffic, seed by seed. Differences are therefore paired, and their intervals
-# are shorter than those of two separate means.
+# Both arms see the same traffic, seed by seed. Differences are therefore paired, and their
+# intervals are shorter than those of two separate means.
 
 # %%
 saved = answer.difference("DropTail", "Adaptive RED", "queueing_delay_p95_s")
