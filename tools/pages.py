@@ -32,8 +32,8 @@ METRICS = """\
 <!-- written by tools/pages.py from the metrics of the package; `make docs` writes it again -->
 
 Each metric is defined in one place, and tables, reports, claims, figures and Python take it from
-there. `aqmlab metrics` lists them, `aqmlab metrics NAME` prints one, and with `--json` both print
-JSON for programs.
+there. `aqmlab metrics` lists all metrics, `aqmlab metrics NAME` prints one, and with `--json`, both
+print JSON for programs.
 
 The name of a metric ends in its unit. Formulas refer to the tables of a [recording](recording.md).
 In formulas, `T` is the length of the measured interval in seconds, `(t1_ns - t0_ns) / 1e9`, and `C`

@@ -52,7 +52,7 @@ answer = aqmlab.answer(results)
 answer
 
 # %% [markdown]
-# Both arms see the same draws of traffic, seed by seed. So differences are paired, and their
+# Both arms see the same traffic, seed by seed. Differences are therefore paired, and their
 # intervals are shorter than those of two separate means.
 
 # %%

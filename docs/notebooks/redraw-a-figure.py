@@ -13,9 +13,9 @@
 #
 # Figures 1 and 2 of the paper on BLUE (Feng, Kandlur, Saha and Shin, 1999) explain the difference
 # between two queues that mark packets. RED reacts to its average backlog: its marks come late and
-# in bursts, and the arrivals swing. BLUE reacts to overflow and idleness: its probability settles,
-# and its marks are steady. The folder `papers/blue` has the experiment as a scenario; this notebook
-# runs it with one seed and draws three seconds of both queues.
+# in bursts, and the arrivals oscillate. BLUE reacts to overflow and idleness: its probability
+# settles, and its marks are steady. The folder `papers/blue` has the experiment as a scenario; this
+# notebook runs it with one seed and draws three seconds of both queues.
 
 # %%
 from pathlib import Path
@@ -76,7 +76,7 @@ plt.close(fig)
 # %% [markdown]
 # ## The numbers behind it
 #
-# The paper says that arrivals swing under RED and are steady under BLUE. The coefficient of
+# The paper says that arrivals oscillate under RED and are steady under BLUE. The coefficient of
 # variation of the arrivals, in samples of 20 ms, measures this. One seed is an illustration, not a
 # result: `aqmlab reproduce blue` scores all findings of the paper with 20 seeds.
 

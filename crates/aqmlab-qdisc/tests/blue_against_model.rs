@@ -1,5 +1,5 @@
-//! BLUE compared with a slow model of the paper's text (`support/blue_model.rs`), given the same arrivals at
-//! one slow link: every overflow, every idle event, and the probability after every event.
+//! BLUE compared with a slow model written from the paper's text (`support/blue_model.rs`), given the same
+//! arrivals at one slow link: every overflow, every idle event, and the probability after every event.
 
 use aqmlab_params::Value;
 use aqmlab_qdisc::{Cause, Ecn, LinkContext, Observer, Port, Reason};

@@ -156,8 +156,8 @@ def goodput_share(run: Measured, queue: str, class_name: str, window: Window) ->
     "ack_width_percent",
     label="width of cumulative ACKs",
     unit="%",
-    definition="difference between the most and the fewest bytes acknowledged to a long-lived responsive flow"
-    " in the measured interval, divided by the mean over these flows",
+    definition="difference between the largest and the smallest number of bytes acknowledged to a long-lived"
+    " responsive flow in the measured interval, divided by the mean over these flows",
     source="width of the cumulative ACK diagram: Miskovic, Petrovic, Trajkovic, Implementation and"
     " performance analysis of AQM mechanisms; dividing by the mean is ours",
     better="less",

@@ -130,7 +130,7 @@ def average_in_band(
     label="RED's average in its band, longest stay",
     unit="s",
     definition="longest time during which all samples of the law's average queue are between min_th and"
-    " max_th, both excluded; 0 if none of them is",
+    " max_th, both excluded; 0 if no sample is",
     source=f"average brought within the thresholds: {_MISKOVIC}; that it must stay there is ours",
     better="more",
     windowed=True,

@@ -193,8 +193,8 @@ def _ended(waits: Waits, how: str, better: str, definition: str, sizes: _Sizes) 
     label="responses at these rates",
     unit="%",
     definition="share of the completed requests of the sample for which response size divided by response"
-    " time is between two rates: in a scatter plot of response times against sizes, these lie between two"
-    " lines through the origin, in a triangle if sizes are bounded",
+    " time is between two rates: in a scatter plot of response times against sizes, such requests lie between"
+    " two lines through the origin, in a triangle if sizes are bounded",
     source="ours: the dense triangle in figures 25 and 26 of L. Le, J. Aikat, K. Jeffay, F. D. Smith,"
     " SIGCOMM 2003",
     parameters=(

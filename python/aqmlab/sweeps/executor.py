@@ -1,4 +1,4 @@
-"""Executors, which run tasks; the one in this module uses processes of this machine.
+"""Executors, which run tasks; the one in this module uses processes on this machine.
 
 A task is plain data, and its result is a directory in a place, so an executor only has to pass on a
 :class:`~aqmlab.sweeps.task.Task` and to bring back an :class:`Outcome`; an executor that uses other machines

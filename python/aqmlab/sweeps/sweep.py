@@ -402,7 +402,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     jobs
         Number of runs in parallel on this machine; one per processor by default. Results do not depend on it.
     executor
-        Where runs are executed: ``"local"``, in processes of this machine, or on the workers of a Dask
+        Where runs are executed: ``"local"``, in processes on this machine, or on the workers of a Dask
         cluster, a :class:`aqmlab.Cluster`; ``"dask"`` stands for the cluster in Dask's configuration.
     host
         ``"sim"``, or ``"live"`` for runs between this machine's TCP stacks, one at a time, which take as long
