@@ -3,8 +3,9 @@
 //   dumbbell KEY=VALUE ...
 //
 // The keys and their meanings are those of benches/scene.py. Prints one JSON object on one line; counts and
-// processor time cover the simulated time from mark_s to seconds, so set-up is excluded. With count=1, every
-// device counts the packets that it has sent; timed runs have no counters but send the same packets.
+// processor time cover the simulated time from mark_s to the end (the key `seconds`), so set-up is excluded.
+// With count=1, every device counts the packets that it has sent; timed runs have no counters but send the
+// same packets.
 //
 // Differences from the other programs: two bytes of PPP header per packet and link; the queue is a
 // RedQueueDisc or FifoQueueDisc above a device queue of one packet; loss recovery is TcpClassicRecovery. Time

@@ -43,7 +43,7 @@ class Both:
     simulated, live
         The two experiments or sweeps, with the same plans and the same seeds.
     comparison
-        How the live runs differ, per metric and per arm (per cell in a sweep).
+        How the live runs differ from the simulated ones, per metric and per arm (per cell in a sweep).
     """
 
     path: Path

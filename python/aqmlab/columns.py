@@ -43,7 +43,7 @@ class TableFile(NamedTuple):
 
 
 def has_early_names(format_version: int) -> bool:
-    """Return whether the tables of a recording have the names from before :data:`RENAMED_IN`."""
+    """Return whether a recording's tables have the column names used before :data:`RENAMED_IN`."""
     return format_version < RENAMED_IN
 
 

@@ -195,7 +195,7 @@ def compare_sides(  # noqa: PLR0913 (keyword arguments)
     """Compare results that are already open, as :func:`aqmlab.compare` does.
 
     ``usual`` are the default metrics, in addition to those of the scenario; ``names`` are the names
-    of the sides, by default the settings in which they differ.
+    of the sides; by default, each is named by the settings in which it differs from the other.
     """
     pairs, unmatched = match(one, other)
     names = names or named(one, other)

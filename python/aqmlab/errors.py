@@ -112,5 +112,5 @@ def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     listed = ", ".join(f"`{other}`" for other in names) or "none"
-    hint = f"; did you mean `{near[0]}`?" if near else f"; there are {listed}"
+    hint = f"; did you mean `{near[0]}`?" if near else f"; known: {listed}"
     return UsageError(f"there is no {what} `{name}`{hint}")

@@ -29,7 +29,8 @@ LONGEST_S = 1e5
 
 @dataclass(frozen=True)
 class Bench:
-    """The link and, for responses, its load: evenly spaced datagrams of 1500 B, sent regardless of losses.
+    """The link and, for step responses, the load on it: evenly spaced datagrams of 1500 B, sent regardless
+    of losses.
 
     Attributes
     ----------
@@ -244,7 +245,7 @@ def _arms(name: str, settings: Mapping[str, Any], presets: bool) -> dict[str, di
 
 
 def bench_scenario(name: str, arms: Mapping[str, Mapping[str, Any]], bench: Bench) -> tuple[str, str]:
-    """Return the bench with one arm per queue, as TOML text with a name for messages.
+    """Return a scenario of the bench with one arm per queue: its TOML text, and a name for messages.
 
     Raises
     ------
@@ -256,7 +257,7 @@ def bench_scenario(name: str, arms: Mapping[str, Mapping[str, Any]], bench: Benc
 
     begin, end = bench.step_s
     if not 0 <= bench.load < bench.step_load <= 10:
-        step = f"from `{bench.load:g}` to `{bench.step_load:g}` of the rate"
+        step = f"from `{bench.load:g}` to `{bench.step_load:g}` times the rate"
         raise UsageError(f"a load {step} is not a step; let 0 <= load < step <= 10")
     if not 0 < bench.duration_s <= LONGEST_S:
         raise UsageError(

@@ -73,7 +73,7 @@ class Kept(Protocol):
         """Return whether the run is present and complete."""
 
     def path_of(self, name: str) -> Path:
-        """Return the actual or future path of its recording."""
+        """Return the path at which its recording is, or will be."""
 
 
 class Recordings:

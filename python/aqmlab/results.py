@@ -310,7 +310,7 @@ class Results:
         ----------
         function
             ``"cdf_gap"``, their largest distance, or ``"cdf_crossing"``, the share of
-            requests that take longer than the time at which the first falls behind the other.
+            requests that take longer than the time at which the first function falls behind the other.
         one, other
             ``metric`` and ``cell``, and ``queue``, ``class_name`` and ``parameters`` as in
             :meth:`values`. The metric is a value of a distribution function; the functions are
@@ -319,7 +319,7 @@ class Results:
         Raises
         ------
         UsageError
-            If a metric is not a value of a distribution function, and as for :meth:`values`.
+            If a metric is not a value of a distribution function, or for the reasons given at :meth:`values`.
         RecordingError
             If a recording cannot be read.
         """

@@ -45,7 +45,7 @@ class Stop:
         return self._asked.is_set()
 
     def ask(self) -> None:
-        """Make the request. It may be repeated, because a query that was about to begin has missed it."""
+        """Make the request. It may have to be repeated: it misses a query that is only about to begin."""
         self._asked.set()
         with self._lock:
             for connection in self._queries:

@@ -77,7 +77,7 @@ def chosen(flows: Sequence[FlowName], wanted: Sequence[str], most: int) -> list[
         if not fitting:
             listed = ", ".join(f"`{flow}`" for flow in flows[:MOST_LISTED])
             more = ", ..." if len(flows) > MOST_LISTED else ""
-            raise UsageError(f"no flow `{name}` was recorded; there are {listed}{more}")
+            raise UsageError(f"no flow `{name}` was recorded; the recorded flows are {listed}{more}")
         found += [flow for flow in fitting if flow not in found]
     return found
 
@@ -204,8 +204,8 @@ def follow(rows: Iterable[Sequence[Any]]) -> list[Journey]:
 
     Packets have no numbers. Packets of a flow that travel in the same direction do not overtake each other,
     so an event belongs to the first packet with the event's header that has not yet reached the place of the
-    event. If a queue drops or marks on arrival, the event belongs to the last packet there, otherwise to the
-    first.
+    event. A drop or mark on arrival at a queue belongs to the last such packet there; a later one belongs to
+    the first.
 
     Parameters
     ----------

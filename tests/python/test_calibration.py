@@ -133,7 +133,7 @@ def test_few_users_are_rounded_and_that_is_remarked(calibrate):
     assert found.values["web"] == 2
     assert found.fit.value == pytest.approx(0.02 * 107.9, rel=0.05)
     (remark,) = found.remarks
-    assert remark.startswith("Users are whole numbers: the load of 2 users differs from the target by \u2212")
+    assert remark.startswith("The number of users is whole: the load of 2 users differs from the target")
 
 
 def test_bytes_that_a_link_adds_count_on_the_wire(calibrate):

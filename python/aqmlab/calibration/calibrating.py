@@ -231,7 +231,7 @@ def _remarks(first: Population, answer: Found, asked: Load) -> Iterator[str]:
     off = answer.fit.slope.mean * answer.value / asked.bps - 1
     if first.closed and abs(off) > _ROUNDING:
         yield (
-            f"Users are whole numbers: the load of {first.text(answer.value)} differs from the target by"
+            f"The number of users is whole: the load of {first.text(answer.value)} differs from the target by"
             f" {change_text(off)}."
         )
 

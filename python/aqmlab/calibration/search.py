@@ -18,7 +18,8 @@ _NEAR = 1.5
 """A pilot run within this factor of the target is close enough."""
 _WIDE, _NARROW = 1.25, 1.05
 """Runs cover the values from the expected value divided by this factor to the expected value times this
-factor. The wide factor shows whether the load is proportional; if it is not, the narrow one is used.
+factor. The wide factor shows whether the load is proportional to the value; if it is not, the narrow
+one is used.
 """
 _MOST_ROUNDS = 8
 _CLOSE = 0.01
@@ -121,7 +122,7 @@ def _possible(trials: Trials, value: float) -> float:
     Raises
     ------
     UsageError
-        If the value is below one user or above the largest that a scenario accepts.
+        If the value is below one user or above the largest number that a scenario accepts.
     """
     first = trials.first
     if first.closed and value < 0.5:

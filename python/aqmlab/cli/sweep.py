@@ -100,7 +100,7 @@ def sweep(
     from aqmlab.sweeps.sweep import cluster_of
 
     set_quiet(quiet)
-    cluster_of(executor, jobs)  # before live runs begin
+    cluster_of(executor, jobs)  # refuse a bad executor before live runs begin
     asked: dict[str, Any] = {"store": store, "seed": seed, "runs": runs, "jobs": jobs, "shard": shard}
     hosts = ("live", "sim") if and_live else (host,)
     if faithful and ("live" not in hosts or dry_run):

@@ -27,7 +27,7 @@ TEST = "tcp_ndown"
 PING = "Ping (ms) ICMP"
 DOWNLOAD = "TCP download"
 _UNKNOWN_TIME = "1970-01-01T00:00:00.000000Z"
-"""The time in every file, because a run has no time of day and must always give the same file."""
+"""The fixed time in every file: a run has no time of day, and the same run must always give the same file."""
 
 
 def flent_file(results: Results, chosen: Chosen) -> bytes:

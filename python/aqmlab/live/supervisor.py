@@ -112,7 +112,7 @@ def _heard(
             if interrupted is not None:
                 interrupted()
         except RunError:
-            # A process that was asked to end may be killed by the request.
+            # If the process was asked to end, the request may have killed it; that is no error of the run.
             if stopping is not None:
                 raise stopping from None
             raise

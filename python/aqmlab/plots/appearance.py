@@ -298,7 +298,7 @@ def arm_look(arm: int, *, marks: bool = True) -> dict[str, Any]:
     """
     look: dict[str, Any] = {"color": arm_color(arm), "linestyle": arm_dash(arm)}
     if marks:
-        # Marks begin at different places, so that the marks of close lines do not overlap.
+        # Each line's marks begin at a different point, so that those of neighbouring lines do not overlap.
         look |= {
             "marker": arm_mark(arm),
             "markersize": mark_size(),

@@ -42,7 +42,7 @@ _HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
 
 
 _GROUP = 0.8
-"""Width of the boxes or bars of a label, in units of the distance between labels."""
+"""Total width of all boxes or bars of a label, in units of the distance between labels."""
 
 
 class Group(NamedTuple):

@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Field:
-    """The progress of the flows of a run, for comparison.
+    """The progress of the flows of a run, sampled at the same times.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Field:
 
     @property
     def width_bytes(self) -> Floats:
-        """The largest minus the smallest number of acknowledged bytes of any flow, at each time."""
+        """At each time, the largest minus the smallest of the flows' numbers of acknowledged bytes."""
         width: Floats = np.ptp(np.stack(list(self.acked_bytes.values())), axis=0)
         return width
 

@@ -161,7 +161,7 @@ def check_format(file: Path, others: Sequence[str] = ()) -> None:
     """
     formats = (*_FORMATS, *others)
     if file.suffix.lower() not in formats:
-        raise UsageError(f"the format of `{file}` cannot be drawn; end its name with {', '.join(formats)}")
+        raise UsageError(f"no format for `{file}`; end its name with {', '.join(formats)}")
 
 
 def save(

@@ -84,7 +84,7 @@ def _pairs(grid: PanelGrid) -> list[tuple[str, str]]:
 
 
 def _places(grid: PanelGrid, arm: str) -> dict[Cell, tuple[int, int]]:
-    """Column and row of the cells of an arm in a map."""
+    """Return the column and the row in a map of each of an arm's cells."""
     panel = grid.panels[0]
     down = ("",) if grid.y is None else grid.y.labels
     return {

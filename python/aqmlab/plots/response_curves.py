@@ -1,4 +1,4 @@
-"""Distributions of response times and page times: from 0 to a time, and their tails on logarithmic axes."""
+"""Distributions of response times and page times: up to a given time, or their tails on logarithmic axes."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def curve_rows(results: Results, view: View, queue: str | None, *, waits: Waits)
 
 
 def point_rows(line: WaitLine) -> Iterator[tuple[Any, ...]]:
-    """For each point of a curve, its label, time, share, interval ends and number of seeds."""
+    """For each point of a curve, the curve's label, the time, share, interval ends and number of seeds."""
     curve = line.curve
     for point in zip(curve.time_s, curve.share, curve.low, curve.high, strict=True):
         yield (line.label, *(f"{value:.9g}" for value in point), curve.n)
@@ -91,7 +91,7 @@ def wait_grid(
     waits: Waits,
     percentiles: Sequence[str] = (MEDIAN,),
 ) -> PanelGrid:
-    """Return the plots of a figure of times, one per percentile and per case with values.
+    """Return the plots of a figure that shows times: one per percentile and per case that has values.
 
     Raises
     ------

@@ -129,7 +129,7 @@ def _dots(axes: Axes, sample: Sample, color: str, order: int) -> None:
 
 
 def quantiles_figure(results: Results, view: View, queue: str | None, *, waits: Waits) -> Figure:
-    """Draw percentiles of the times by size band: one line per arm, with the interval of its mean."""
+    """Draw percentiles of the times by size band: one line per arm, with means and their intervals."""
     grid = wait_grid(results, view, queue, waits, PERCENTILES)
     bands = _bands(results, view, waits)
     figure, plots = empty_plots(grid, f"{named(results, view, waits, f'{waits.time}s')} by {waits.size}")

@@ -89,7 +89,7 @@ def _elsewhere(name: str, queues: Mapping[str, _Queue]) -> str:
 
 def buffer_is_reached(results: Results) -> Check:
     """Check that the buffer is full at times, if its size is under study."""
-    kind, findings, question = "buffer", [], "the buffer fills if its size is compared"
+    kind, findings, question = "buffer", [], "where buffer sizes are compared, the buffer fills"
     if not _asks_for_the_buffer(results):
         return Check(kind, question, "buffer size is not compared")
     for cell in _with_runs(results):

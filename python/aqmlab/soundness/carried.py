@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 _REMEDY = (
-    "do not use this goodput: it includes data from before the measured interval; run it again,"
-    " or look at the"
-    " throughput of the queue"
+    "do not use this goodput: it includes data from before the measured interval; repeat"
+    " the run, or use the throughput of the queue instead"
 )
 
 
@@ -63,7 +62,7 @@ def no_more_than_carried(results: Results) -> Check:
 
 
 def _accounts(run: Measured) -> list[_Account]:
-    """Return an account per queue of the classes whose data in flight can be bounded."""
+    """Return one account per queue, over the classes whose data in flight can be bounded."""
     if not run.interval_ns:
         return []
     links = {link.name: link for link in run.run.links}

@@ -68,7 +68,7 @@ def stack_as_asked(results: Results) -> Check:
 
 
 def packets_kept(results: Results) -> Check:
-    """Check for packets missing from the capture because the disk could not take them."""
+    """Check for packets that are missing from the capture because the disk could not store them."""
     kind, findings = "packets", []
     for cell in results.cells:
         remarks = [

@@ -71,7 +71,7 @@ def _read(results: Results, cells: Sequence[Cell]) -> dict[tuple[Path, ...], tup
     queues = ["'" + results.queue_of(cell).replace("'", "''") + "'" for cell in cells]
 
     def by_run(of_cells: Sequence[object]) -> str:
-        """Return the SQL that selects a cell's value by a row's run."""
+        """Return the SQL that selects the value of the cell to which a row's run belongs."""
         return f"[{', '.join(str(of_cells[i]) for i in of_run)}][run + 1]"
 
     # A sample covers the time up to it, so the one at the end of a bin belongs to it.

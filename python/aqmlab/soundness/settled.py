@@ -113,7 +113,7 @@ def _told(cell: Cell, beginning: _Beginning, course: QueueHistory, t0_s: float) 
         remedy = "make `warmup` longer"
     else:
         sentence = (
-            f"MSER-5 finds no steady state in {course.what}: measured from {time_text(t0_s)} its mean"
+            f"MSER-5 finds no steady state in {course.what}: measured from {time_text(t0_s)}, its mean"
             f" is {instead} {'than' if abs(change) < 1 else 'as'} from {time_text(beginning.cut_s, 3)} on"
         )
         remedy = "make the run longer, or state that the scenario studies a transient"

@@ -172,7 +172,7 @@ def _variance(model: Floats, residuals: Floats, values: Floats) -> tuple[float, 
 
 
 def seed_variance(values: Floats) -> tuple[float, int]:
-    """Return the variance of one value between seeds, by a two-way analysis of variance.
+    """Return the variance of a single value between seeds, estimated by a two-way analysis of variance.
 
     If readings with the same seeds are compared, an effect of a seed that is common to all readings is not
     noise.

@@ -73,7 +73,7 @@ def _line(link: Link) -> tuple[str | None, list[str]]:
     try:
         kernels = effective(read_tc(spec).queue, link.rate_bps)
     except UsageError as error:
-        return None, [f"no line of tc has these values: {error}"]
+        return None, [f"tc cannot express these values: {error}"]
     return spec, [*_differences(link.settings, kernels), *remarks]
 
 
@@ -170,7 +170,7 @@ that are compared by name."""
 
 
 def _differences(ours: Mapping[str, Any], kernels: Mapping[str, Any]) -> list[str]:
-    """The parameters that differ in Linux, with both values."""
+    """Return a remark on each parameter that has another value in Linux, with the two values."""
     skipped = _BY_RULE | ({"target_ns"} if "min_th_bytes" in kernels else set())
     remarks = []
     for key, value in ours.items():
@@ -220,7 +220,7 @@ NONE_IN_LINUX = {
     "fred": "Linux has no FRED",
     "redpd": "Linux has no RED-PD",
     "policer": "tc polices in filters (`action police`), not in a queue discipline",
-    "classes": "tc divides links by `prio` or `drr` with filters that choose the class, which takes more"
+    "classes": "tc divides links with `prio` or `drr` and filters that choose the class, which takes more"
     " than one line",
 }
 """Why there is no line for a discipline."""
