@@ -44,7 +44,8 @@ set ns [new Simulator]
 remove-all-packet-headers
 add-packet-header IP TCP Flags
 
-# setup=standard computes shortest paths between all pairs of nodes, setup=linear gives every node a default route.
+# setup=standard computes shortest paths between all pairs of nodes; setup=linear gives every node a default
+# route.
 if {$scene(setup) eq "linear"} { $ns rtproto Manual }
 
 set left  [$ns node]

@@ -197,7 +197,7 @@ class Answer(Framed):
         return difference(self.by_seed(of, metric, class_name), self.by_seed(other, metric, class_name))
 
     def defined_in(self, of: Cell | str, metric: str, class_name: str | None = None) -> str:
-        """Return ``"3 of 10"`` if the figure is undefined for some seeds, which may be the worst."""
+        """Return ``"3 of 10"`` if the figure is undefined for some seeds, perhaps the worst; else ``""``."""
         values = self.by_seed(of, metric, class_name).values()
         count = sum(value is not None for value in values)
         return f"{count} of {len(values)}" if 0 < count < len(values) else ""

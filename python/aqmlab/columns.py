@@ -48,7 +48,7 @@ def has_early_names(format_version: int) -> bool:
 
 
 def parquet_source(table: str, files: Sequence[TableFile], *, union_by_name: bool) -> str:
-    """Return the SQL to follow ``FROM`` that reads rows under present names, with a column ``filename``.
+    """Return the SQL after ``FROM`` that reads rows with present column names and a column ``filename``.
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ def file_digest(path: Path | str) -> str:
 def damaged_tables(
     path: Path, digests: Mapping[str, str | None], only: Iterable[str] | None = None
 ) -> dict[str, str]:
-    """Return the tables of a run whose files have been changed, each with a message.
+    """Return those tables of a run that have a changed file, each with a message.
 
     Parameters
     ----------

@@ -73,7 +73,7 @@ class Link:
 
     @property
     def units_a_packet(self) -> float:
-        """The queue average's units per packet: 1, or a mean packet's bytes if the law measures bytes."""
+        """Units of the queue's average per packet: 1, or the mean packet size if the law measures bytes."""
         return float(self.settings["mean_packet_bytes"]) if self.settings.get("measure") == "bytes" else 1.0
 
     def packets(self, name: str) -> float | None:

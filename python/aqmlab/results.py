@@ -56,7 +56,7 @@ class Missing(NamedTuple):
     """Whether a recording exists but cannot be read."""
 
 
-# Results are equal only to themselves, because computed values are cached with them.
+# Compared by identity, because each object caches the values computed for it.
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Results:
     """The results of runs: recordings by cell and seed, and their metrics.
@@ -199,7 +199,7 @@ class Results:
     def select(
         self, arm: str | None = None, labels: Mapping[str, str] = MappingProxyType({})
     ) -> tuple[Cell, ...]:
-        """Return the cells of an arm (by default of all) with given labels by axis.
+        """Return the cells of an arm (by default of all arms) that have the given labels, by axis.
 
         Raises
         ------

@@ -145,7 +145,7 @@ def _heard(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
     except BaseException:
         connection.interrupt()
         while not over.wait(HEARD_S):
-            # The query may have been about to begin.
+            # An interrupt that comes just before the query begins has no effect.
             connection.interrupt()
         raise
     for error in wrong:

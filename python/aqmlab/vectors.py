@@ -34,7 +34,7 @@ def write_vectors(  # noqa: PLR0913 (keyword arguments)
     duration_s: float | None = None,
     recording: Path | str | None = None,
 ) -> Path:
-    """Write the exchanges of a scenario's connections in a run with a seed, without running it.
+    """Write the exchanges of a scenario's connections for one seed, without running the scenario.
 
     Parameters
     ----------

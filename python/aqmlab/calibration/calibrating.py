@@ -1,4 +1,4 @@
-"""Calibration for callers: the request, and the answer."""
+"""The calibration as its callers see it: the request, and the answer."""
 
 from __future__ import annotations
 

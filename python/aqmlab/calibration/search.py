@@ -1,4 +1,4 @@
-"""The search: from a first guess to a value that its own fit confirms."""
+"""The search: from a first guess to a value that is confirmed by a fit around it."""
 
 from __future__ import annotations
 

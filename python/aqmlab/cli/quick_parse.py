@@ -18,7 +18,7 @@ _PATH_CHECKS = ("exists", "resolve_path", "allow_dash", "writable", "path_type")
 
 def read_quickly(command: Any) -> Any:  # noqa: ANN401 (Typer keeps the type of its commands to itself)
     """Make a command and its subcommands convert simple parameters here, and leave the others to Typer."""
-    # Parameters are changed only when they are requested, because there is no help option before that.
+    # Parameters are changed only when Typer asks for them, because the help option does not exist until then.
     command.get_params = partial(_parameters, command.get_params)
     for below in getattr(command, "commands", {}).values():
         read_quickly(below)

@@ -105,7 +105,7 @@ def _goodputs(
     rates = []
     for flow in np.unique(found["flow"]):
         own = found["flow"] == flow
-        # A flow received nothing before its first sample, and nothing more after its last one.
+        # We assume that a flow received nothing before its first sample, and nothing more after its last one.
         received = np.interp(instants, found["t_ns"][own], found["received"][own], left=0.0)
         rates.append(np.diff(received) * 8e3 / np.diff(instants))
     return instants[1:] / 1e9, rates

@@ -323,7 +323,7 @@ def arm_color(arm: int) -> str:
 
 
 def arm_dash(arm: int) -> Any:  # noqa: ANN401 (matplotlib's own)
-    """The dashes of an arm, solid for the first, in the order of the report."""
+    """The dashes of an arm, in the same order as in the report; the first arm has a solid line."""
     lengths = dash_lengths(arm)
     # The report's dashes are in pixels, for lines almost two pixels wide; here the unit is the line's width.
     return (0, tuple(length / 1.8 for length in lengths)) if lengths else "-"

@@ -153,7 +153,7 @@ def _arrow(axes: Axes, packet: Journey) -> None:
 
 
 def _legend(figure: Figure, packets: Sequence[Journey]) -> None:
-    """Draw the kinds of packets in the diagram."""
+    """Draw a legend of the kinds of packets that are in the diagram."""
     from matplotlib.lines import Line2D
 
     mark: dict[str, Any] = {"linestyle": "none", "markersize": 4.0}

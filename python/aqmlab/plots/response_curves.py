@@ -170,7 +170,7 @@ def _lines(grid: PanelGrid, panel: Panel, view: View, waits: Waits) -> list[Wait
 
 
 def draw_lines(axes: Axes, lines: Sequence[WaitLine], limits: Limits, *, tail: bool) -> None:
-    """Draw curves, or their complements, with their bands, and set the axes."""
+    """Draw curves or their complements, each with its band, and set the limits of the axes."""
     for line in lines:
         # Beyond the last request, the function is constant.
         x = np.append(line.curve.time_s, max(limits.end_s, line.curve.time_s[-1]))

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def lines(results: Results, view: View, queue: str | None) -> Figure:
-    """Draw a metric against an axis: one line per arm with the interval of its mean; one plot per label."""
+    """Draw a metric against an axis: one line per arm, with intervals of the means; one plot per label."""
     grid = panel_grid(results, view, queue)
     if grid.x is None:
         raise UsageError("`lines` needs an axis of a sweep; for arms alone there are `bar` and `box`")

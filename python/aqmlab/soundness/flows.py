@@ -70,7 +70,7 @@ def _under_way(flow: FlowTotals, run: Measured, queueing_delay_s: float) -> floa
 
 
 def _queueing_delay_s(run: Measured, entry: TrafficClass) -> float:
-    """Mean time that packets wait in both directions together."""
+    """Mean time that packets wait in queues, summed over the two directions."""
     path = [*entry.path, *entry.return_path]
     total = 0.0
     for name in path:

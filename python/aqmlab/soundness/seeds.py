@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 PLENTY = 10
-"""Number of seeds that is the reference for widths: its t quantile is within a seventh of the normal one."""
+"""Number of seeds with which widths are compared: its t quantile is within a seventh of the normal one."""
 
 
 def finished(results: Results) -> Check:
@@ -109,7 +109,7 @@ def differ(results: Results) -> Check:
 
 
 def _copies(runs: tuple[Measured, ...]) -> list[int]:
-    """The seeds of the first set of runs in which each count of each queue and flow is the same."""
+    """The seeds of the first set of runs that agree in every count of every queue and flow."""
     for i, first in enumerate(runs):
         same = [run.run.seed for run in runs[i:] if run.queues == first.queues and run.flows == first.flows]
         if len(same) > 1:

@@ -78,7 +78,7 @@ def adjusted(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Return the p values, in the order given, adjusted for their number: compare each with the joint level.
+    """Return the p values, in the order given, adjusted for their number, to be compared with one level.
 
     The smallest p is multiplied by the number of comparisons, the next by one less, and so on; no adjusted
     value is smaller than the one before it, or larger than 1.

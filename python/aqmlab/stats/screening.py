@@ -120,7 +120,7 @@ def effects(
 
     If there are too few rows to separate the candidates of a setting, they have a joint effect. The interval
     covers the variation over seeds and the interactions of settings; its variance is the larger of the two
-    variances. Within a setting, the candidates share the confidence (Bonferroni).
+    variances. Within a setting, the confidence applies to all candidates jointly (Bonferroni).
 
     Parameters
     ----------

@@ -167,7 +167,7 @@ HEADERS = "over Ethernet, Linux counts 14 bytes of header with each packet; aqml
 
 
 def codel_units(*times_ns: int) -> list[str]:
-    """The times of CoDel as Linux rounds them."""
+    """Return a remark with CoDel's times as Linux rounds them; none if Linux keeps them."""
     kept = [ns // CODEL_UNIT_NS * CODEL_UNIT_NS for ns in times_ns]
     if kept == list(times_ns):
         return []
