@@ -41,7 +41,7 @@ Settings = tuple[tuple[str, str], ...]
 
 
 class Row(NamedTuple):
-    """What a figure refers to: a cell, and either all traffic in it or one class."""
+    """What a value refers to: a cell, and either all traffic in it or one class."""
 
     cell: Cell
     class_name: str

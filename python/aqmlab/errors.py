@@ -80,7 +80,7 @@ class HostError(AqmlabError):
 
 
 class DisciplineError(HostError):
-    """The kernel lacks the queue discipline of an arm; other arms may run."""
+    """The kernel lacks the queue discipline of an arm; other arms can still run."""
 
 
 class MemoryCapError(HostError):

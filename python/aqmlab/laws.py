@@ -92,7 +92,7 @@ def law_curves(
     settings
         Parameters as in a scenario file.
     presets
-        The presets, with one curve each; ``settings`` apply to all of them in addition.
+        The presets, with one curve each; ``settings`` are applied to each of them as well.
     averages
         The averages at which to compute the probability; by default from 0 to beyond the average at
         which every packet is dropped or marked.
@@ -250,7 +250,7 @@ def bench_scenario(name: str, arms: Mapping[str, Mapping[str, Any]], bench: Benc
     Raises
     ------
     UsageError
-        If the bench's load is not a step, or lasts too long.
+        If the bench's load is not a step, or its duration is too long.
     """
     from aqmlab import _core
     from aqmlab.scenario import read

@@ -87,7 +87,7 @@ def _flows_of(run: Run) -> int:
     try:
         return run.flow_count
     except (KeyError, TypeError, ValueError):
-        # Reading the table identifies the damage.
+        # The manifest is damaged, which is reported when the table is read.
         return 0
 
 

@@ -1,4 +1,4 @@
-"""Results: recordings, and the queries that statistics, claims and reports make.
+"""Results: recordings, and the queries on them that statistics, claims and reports need.
 
 A *case* is one combination of the swept values, a *cell* a case under one arm, and a *run* a cell
 with a seed. An experiment has one case, without settings.
@@ -314,7 +314,7 @@ class Results:
         one, other
             ``metric`` and ``cell``, and ``queue``, ``class_name`` and ``parameters`` as in
             :meth:`values`. The metric is a value of a distribution function; the functions are
-            compared up to the time given.
+            compared up to the time at which it is taken.
 
         Raises
         ------

@@ -62,7 +62,7 @@ def has(run: Run, table: str) -> bool:
 
 
 def chosen(flows: Sequence[FlowName], wanted: Sequence[str], most: int) -> list[FlowName]:
-    """The requested flows, by class or by name (``ftp 3``); the first ``most`` of all if none is named.
+    """The requested flows, by class or by name (``ftp 3``); if none is named, the first ``most`` flows.
 
     Raises
     ------

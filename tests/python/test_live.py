@@ -234,7 +234,7 @@ def test_what_an_interrupted_run_has_left_is_kept_and_called_that(
         f"interrupted; finished runs are kept in `{out}`; `--resume -o {out}` continues\n"
     )
     report = aqmlab_cli("report", tmp_path / "out")
-    assert "the run of seed 1 was interrupted at 3.0 s" in report.stdout
+    assert "the run with seed 1 was interrupted at 3.0 s" in report.stdout
     assert "faithful (interrupted)" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 

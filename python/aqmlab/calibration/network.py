@@ -141,7 +141,7 @@ class Uncongested:
         return frozenset({one.name for one in self.populations} | set(self.others))
 
     def scenario(self, case: Case) -> dict[str, Any]:
-        """Return the scenario of a case, for one arm and without a sweep; populations keep their values."""
+        """Return the scenario of a case, for one arm and without a sweep; the numbers of populations stay."""
         content = {key: value for key, value in case.content.items() if key not in _LEFT_OUT}
         title = str(content.get("title", "scenario"))
         content |= {

@@ -1,4 +1,4 @@
-"""Writing the value into the scenario's own text: one number changes, and comments stay."""
+"""Writing the calibrated value into the scenario's own text: one number changes, and comments stay."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A run as a flent data file, which flent plots as its test ``tcp_ndown``: N TCP downloads and a ping.
 
-The file has version 4 of flent's data format (doc/data-format.rst of flent). The ping is the round-trip time
-of a small packet sent at the instant of a sample: the mean base round-trip time of the flows, plus the
+The file is in version 4 of flent's data format (doc/data-format.rst in flent). The ping is the round-trip
+time of a small packet sent at the instant of a sample: the mean base round-trip time of the flows, plus the
 backlog of the queue divided by the rate of its link.
 """
 

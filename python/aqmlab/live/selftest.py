@@ -40,7 +40,7 @@ class Trial:
 
     @property
     def timely_bps(self) -> float:
-        """The highest rate at which packets are timely: a full packet takes twice the p99 of lateness."""
+        """The highest rate at which packets are timely: sending a full packet takes twice the p99 lateness."""
         return 0.5 * PACKET_BITS / max(self.lateness_s("p99"), 1e-9)
 
 
@@ -68,8 +68,8 @@ class SelfTest:
     def carried_bps(self) -> float:
         """The rate at which the router's thread would need its largest permitted share of a processor.
 
-        Processor time is proportional to the number of packets. Of the runs, the one with the
-        lowest share counts, because it spent the least time spinning.
+        Processor time is proportional to the number of packets. The run with the lowest share is
+        used, because it spent the least time spinning.
         """
         if self.virtual_time:
             return math.inf

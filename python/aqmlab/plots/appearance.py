@@ -355,7 +355,7 @@ def legend_below(figure: Figure, axes: Iterable[Any], more: Mapping[str, Artist]
     size = points_of("legend.fontsize")
     room = 72.0 * figure.get_figwidth() - 6.0 * size
     handles = {"\n".join(_lines(name, size, room)): handle for name, handle in handles.items()}
-    # A line and the space between two columns are as wide as five letters are high.
+    # The line symbol of an entry and the gap between two columns together take five times the font size.
     widths = [max(text_width(line, size) for line in name.splitlines()) + 5.0 * size for name in handles]
     columns = _columns(widths, 72.0 * figure.get_figwidth() - size)
     rows = math.ceil(len(handles) / columns)

@@ -134,7 +134,7 @@ def _map(
     colors: str,
     doubtful: Collection[tuple[int, int]] = (),
 ) -> None:
-    """Squares labelled with their numbers."""
+    """Draw a square for each value, in its colour and labelled with it."""
     import matplotlib as mpl
     from matplotlib.patches import Rectangle
 

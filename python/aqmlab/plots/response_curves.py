@@ -123,7 +123,7 @@ def other_arms(grid: PanelGrid, view: View) -> dict[str, int]:
 
 
 def named(results: Results, view: View, waits: Waits, what: str) -> str:
-    """Return the subject of a figure, with the class if several classes wait."""
+    """Return the subject of a figure, with the class if several classes have such times."""
     waiting = {of.class_name for run in results.measured() for of in waits.totals(run, EVERY_CLASS)}
     several = len(waiting) > 1
     if view.class_name != EVERY_CLASS:

@@ -143,7 +143,7 @@ def quantiles_figure(results: Results, view: View, queue: str | None, *, waits: 
     for i, (panel, axes) in enumerate(plots):
         axes.set_yscale("log")
         # The means set the limits, because the interval of a few requests can be arbitrarily wide.
-        # Plots of a metric share their axes.
+        # All plots of the same metric have the same limits.
         axes.set_ylim(min(means[panel.metric]) / 2, max(means[panel.metric]) * 2)
         plain_powers(axes.yaxis)
         axes.set_xticks(range(len(bands)), names, **turned(figure, names, across))

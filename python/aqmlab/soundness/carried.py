@@ -37,7 +37,7 @@ class _Account(NamedTuple):
 
 
 def no_more_than_carried(results: Results) -> Check:
-    """Check that goodput does not exceed what the queue carried; otherwise, it includes other data too."""
+    """Check that goodput does not exceed what the queue carried; a larger one includes other data, too."""
     kind, findings, highest = "carried", [], 0.0
     for cell in results.cells:
         accounts = [(run, account) for run in results.measured(cell) for account in _accounts(run)]

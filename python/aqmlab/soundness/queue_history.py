@@ -74,7 +74,7 @@ def _read(results: Results, cells: Sequence[Cell]) -> dict[tuple[Path, ...], tup
         """Return the SQL that selects the value of the cell to which a row's run belongs."""
         return f"[{', '.join(str(of_cells[i]) for i in of_run)}][run + 1]"
 
-    # A sample covers the time up to it, so the one at the end of a bin belongs to it.
+    # A sample covers the time before it, so a sample at the end of a bin belongs to that bin.
     rows = Tables(runs, results.reader.remedy).rows(
         "queues",
         f"{by_run(range(len(cells)))} AS cell, (t_ns - 1) // {by_run(widths)} AS bin,"

@@ -4,8 +4,8 @@ The designs are Plackett and Burman's (Biometrika 33, 1946), from Paley's Hadama
 Mathematics and Physics 12, 1933): every setting is at its first level in half of the rows, and every pair of
 settings has all four combinations equally often. In a design that is *folded over* (each row is repeated with
 all levels changed: Box and Wilson, Journal of the Royal Statistical Society B 13, 1951), the effect of one
-setting is not confounded with the joint effect of two others. If a setting has more than two candidates, the
-others alternate over the rows in which it is not at its first level.
+setting is not confounded with the joint effect of two others. If a setting has more than two candidates, all
+but the first alternate over the rows in which the setting is not at its first level.
 """
 
 from __future__ import annotations

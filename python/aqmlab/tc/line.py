@@ -20,7 +20,7 @@ _AS_ONE = 1.0 - 2.0**-20
 
 @dataclass(frozen=True)
 class TcLine:
-    """A link's queue in tc's syntax.
+    """A link's queue in tc's syntax, with remarks on the differences in Linux.
 
     Attributes
     ----------

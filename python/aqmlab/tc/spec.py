@@ -1,4 +1,4 @@
-"""From a discipline in tc's syntax to a queue of a scenario with the preset ``linux``."""
+"""From a discipline in tc's syntax to a queue of a scenario, which has the preset ``linux``."""
 
 from __future__ import annotations
 
