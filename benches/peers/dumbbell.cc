@@ -92,8 +92,8 @@ ConfigureTcp(const Scene& scene)
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(2));
     // Otherwise a router compares each packet's destination with the addresses of all its interfaces.
     Config::SetDefault("ns3::Ipv4::WeakEsModel", BooleanValue(false));
-    // Buffers that never limit a flow but are not larger than needed: four times an equal share of pipe
-    // and queue.
+    // Buffers that never limit a flow but are not larger than needed: four times a flow's equal share of the
+    // bandwidth-delay product and the queue.
     const double bdp_bytes = scene.Number("rate_mbit") * 1e6 / 8 * scene.Number("rtt_high_ms") / 1e3;
     const double room = 4 * (bdp_bytes + 1500.0 * scene.Count("limit")) / scene.Count("flows");
     const auto buffer = static_cast<uint32_t>(std::max(131072.0, room));

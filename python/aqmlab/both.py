@@ -137,7 +137,7 @@ def of_sides(path: Path, simulated: Results, live: Results) -> Both:
 
 
 def grouped(both: Both) -> Mapping[str, list[tuple[str, Compared]]]:
-    """Return the comparisons as tables: one per arm if there is a single case, otherwise one per metric."""
+    """Return the comparisons as tables: a table per arm if there is a single case, else one per metric."""
     if both.live.axes:
         metrics: dict[str, list[tuple[str, Compared]]] = {}
         for one in both.comparison.compared:

@@ -38,7 +38,7 @@ class Cell:
     Attributes
     ----------
     settings
-        Name of the axis and label, in the order of the axes; empty without a sweep.
+        Pairs of an axis's name and a label, in the order of the axes; empty without a sweep.
     arm
         The arm's name.
     """

@@ -104,7 +104,7 @@ class Comparison(Framed):
     first, second
         Names of the sides.
     compared
-        The comparisons, metric by metric, with the cases of each.
+        The comparisons, metric by metric, and for each metric case by case.
     multiple
         The number of comparisons, and how many of them are significant after correction.
     unmatched
@@ -263,7 +263,10 @@ def _other_traffic(plan: Plan, other: Plan) -> str:
 
 
 def _draws(entry: TrafficClass) -> dict[str, Any]:
-    """Return the settings on which a class's random draws depend. An arm may change how its TCP behaves."""
+    """Return the settings on which a class's random draws depend.
+
+    How TCP behaves is not among them, so arms may differ in it.
+    """
     rtt = entry.access.rtt_ns if entry.access else None
     return {
         "count": entry.count,

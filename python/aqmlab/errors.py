@@ -88,7 +88,7 @@ class MemoryCapError(HostError):
 
 
 def called(name: str, message: str) -> AqmlabError:
-    """Return an error whose class, in this module, has the given name; an unknown name indicates a bug."""
+    """Return an error of the class with this name in this module; an unknown name indicates a bug."""
     found = globals().get(name)
     if isinstance(found, type) and issubclass(found, AqmlabError):
         return found(message)

@@ -141,8 +141,8 @@ class Faithfulness:
     def wait(self) -> str | None:
         """How the router waited: ``epoll`` or ``hybrid``, or ``hybrid, 12.5 % without spinning``.
 
-        The share is that of the measured interval in which the router was too busy to spin. In virtual time,
-        where a router does not spin: ``epoll, in virtual time``.
+        The percentage is the share of the measured interval in which the router was too busy to spin. In
+        virtual time, where a router does not spin: ``epoll, in virtual time``.
         """
         without = self.live.get("without_spin_percent")
         waited = self.live.get("wait")
@@ -242,7 +242,7 @@ _OF_A_CLASS = re.compile(r"class `([^`]*)`: (.*)", re.DOTALL)
 
 
 def grouped(remarks: Iterable[str]) -> list[str]:
-    """Return remarks without repetition: each appears once, with the names of its classes."""
+    """Return remarks without repetition: each appears once, with the names of the classes it is about."""
     classes: dict[str, list[str]] = {}
     for remark in remarks:
         found = _OF_A_CLASS.fullmatch(remark)

@@ -45,7 +45,7 @@ def read_json(path: Path) -> dict[str, Any]:
     RecordingError
         If the file cannot be read.
     DamageError
-        If the file contains something else or has been changed.
+        If the file does not contain such an object, or has been changed.
     """
     try:
         data = path.read_bytes()

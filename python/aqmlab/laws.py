@@ -83,7 +83,7 @@ def law_curves(
     averages: Sequence[float] | None = None,
     bench: Bench | None = None,
 ) -> list[Curve]:
-    """Return the probability against average queue, with the initial ``max_p`` if it adapts.
+    """Return the probability against average queue; a ``max_p`` that adapts has its initial value.
 
     Parameters
     ----------

@@ -294,7 +294,7 @@ def _unreadable(
 
 
 def damage(connection: duckdb.DuckDBPyConnection, file: Path | str) -> str:
-    """Return what is damaged in one Parquet file, which is read to its end; empty if nothing is."""
+    """Describe the damage to one Parquet file, which is read to its end; empty if there is none."""
     import duckdb
 
     statement = "SELECT count(*), any_value(t) FROM read_parquet([$file]) AS t"

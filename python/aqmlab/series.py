@@ -175,7 +175,7 @@ def _window_series(
     return [_lines(part) for part in _by_run(named, len(runs))]
 
 
-# The first flows that have a window, then the mean of all.
+# The windows of the first flows that have one, followed by the mean window of all flows.
 _WINDOWS = """
 SELECT run, flow, t_s, value FROM (
   WITH binned AS MATERIALIZED (

@@ -63,7 +63,7 @@ class Stop:
 
     @contextmanager
     def interrupting(self, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-        """Interrupt the queries of a connection when the request is made in this block."""
+        """While this block runs, let the request interrupt the queries of a connection."""
         with self._lock:
             self._queries.append(connection)
         try:

@@ -189,7 +189,7 @@ class Journey:
 
 
 def journeys(tables: Tables, run: Run, name: FlowName) -> list[Journey]:
-    """The packets of one flow, starting at `send`, in the order in which they were sent."""
+    """The packets of one flow, each followed from its `send`, in the order in which they were sent."""
     rows = tables.rows(
         "packets",
         "t_ns, event, place, reason, toward, seq, ack, payload_bytes, flags, ecn",

@@ -461,7 +461,7 @@ def test_one_number_is_written_and_nothing_else(calibrate, commented, tmp_path, 
     assert old[changed] == before
     number = before.split('"')[-2]
     assert new[changed] == before.replace(number, found.classes[0].toml(found.values["web"]))
-    assert found.remarks == (f"Arms that set `traffic.web.rate` themselves keep it: {remark}.",)
+    assert found.remarks == (f"Arms that set `traffic.web.rate` themselves keep their own: {remark}.",)
     assert commented.read_text(encoding="utf-8") == TEXT
     assert len(aqmlab.show(copied)["arms"]) == 4
 

@@ -57,8 +57,8 @@ def calibrate(  # noqa: PLR0913 (keyword arguments)
     scenario
         A TOML file, or its content as a dict.
     classes
-        A class of connections that open at a rate, or of users; or several such classes, whose
-        numbers keep their ratio.
+        A class of connections that open at a given rate, or of users who open them; or several such
+        classes, whose numbers keep their ratio.
     target
         Their total load: a share of the link's rate (``"35 %"``), or a rate (``"3.5Mbit"``).
     on

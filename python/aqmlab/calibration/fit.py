@@ -150,7 +150,7 @@ def needed(share: float, spread: Spread, interval_s: float, tail: float | None) 
     """
     times = t_quantile(CONFIDENCE, _NEARLY_NORMAL) * spread.variation / share
     exponent = narrowing(tail)
-    # A run shorter than the present ones would be of no use.
+    # The answer is never shorter than a present run.
     return Needed(share, _seeds(share, spread.variation), interval_s * max(times, 1.0) ** (1 / exponent))
 
 

@@ -55,7 +55,7 @@ def _typed(kind: Any, value: Any) -> Any:  # noqa: ANN401
         return list(value)
     whole = wanted is int and info.min is info.max is None
     if type(value) is not str:
-        # A default is not a word of the command line, so there is nothing to convert.
+        # A default value is not text from the command line, so there is nothing to convert.
         return value if whole and type(value) is int else _NOT_READ
     if wanted is str:
         return value

@@ -75,7 +75,7 @@ def sweep(
     pcap: Pcap = None,
     pcap_bytes: PcapBytes = None,
     shard: Annotated[
-        str | None, typer.Option(metavar="K/N", help="Run only the K-th of N equal shares.")
+        str | None, typer.Option(metavar="K/N", help="Run only the K-th of N parts of the runs.")
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Repeat runs that are already in the store.")

@@ -10,7 +10,7 @@ from typing import Any
 from aqmlab.live import supervisor
 
 PACKET_BITS = 8 * 1500
-"""The size of a full packet, which is what most links carry most of the time."""
+"""The size of a full packet, in bits; most links carry mainly such packets."""
 
 MOST_DUTY_PERCENT = 70.0
 """The largest share of a processor that the router may take in a faithful run."""
@@ -40,7 +40,7 @@ class Trial:
 
     @property
     def timely_bps(self) -> float:
-        """The highest rate at which packets are timely: sending a full packet takes twice the p99 lateness."""
+        """The highest rate at which packets are timely: a full packet then takes twice the p99 lateness."""
         return 0.5 * PACKET_BITS / max(self.lateness_s("p99"), 1e-9)
 
 
@@ -110,7 +110,7 @@ def selftest(
     Raises
     ------
     HostError
-        If this machine cannot run live at all.
+        If this machine cannot do live runs at all.
     RunError
         If the process of the self-test died.
     """

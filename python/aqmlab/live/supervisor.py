@@ -159,7 +159,7 @@ class _Process:
         Raises
         ------
         RunError
-            If the process has ended, is silent for ``SILENCE_S`` seconds, has not ended by then, or
+            If the process has ended, is silent for ``SILENCE_S`` seconds, has not ended by the given time, or
             writes something other than a message.
         """
         while (left_s := until - time.monotonic()) > 0:

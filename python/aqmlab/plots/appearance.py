@@ -205,7 +205,7 @@ def _parameters(style: str | None) -> dict[str, Any]:
 
 
 def _sheet(style: str, lines: Iterable[str]) -> dict[str, Any]:
-    """The settings of a style sheet, ``key: value`` in each line."""
+    """The settings of a style sheet, which has one ``key: value`` per line."""
     import matplotlib as mpl
 
     found = mpl.RcParams()
@@ -330,7 +330,7 @@ def arm_dash(arm: int) -> Any:  # noqa: ANN401 (matplotlib's own)
 
 
 def arm_mark(arm: int) -> str:
-    """The mark of an arm, in the order of the report."""
+    """The mark of an arm, in the same order as in the report."""
     return _MARKS[marker(arm)]
 
 

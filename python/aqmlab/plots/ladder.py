@@ -105,8 +105,8 @@ def _chosen(results: Results, view: View) -> tuple[str, FlowName, list[Journey]]
         raise UsageError(f"`{flow}` sent nothing from {time_text(begin)} to {time_text(end)}")
     if len(shown) > MOST_PACKETS:
         raise UsageError(
-            f"`{flow}` sent {len(shown)} packets from {time_text(begin)} to {time_text(end)}; choose a time"
-            f" with at most {MOST_PACKETS}: `--from 2s --until 2.5s`"
+            f"`{flow}` sent {len(shown)} packets from {time_text(begin)} to {time_text(end)}; choose an"
+            f" interval with at most {MOST_PACKETS}: `--from 2s --until 2.5s`"
         )
     return run.arm, flow, shown
 

@@ -71,7 +71,7 @@ def difference_maps(results: Results, view: View, queue: str | None) -> Figure:
 
 def _need_axes(grid: PanelGrid) -> None:
     if grid.x is None:
-        raise UsageError("a map needs an axis of a sweep; for arms alone there are `bar` and `box`")
+        raise UsageError("a map needs an axis of a sweep; for arms alone, use `bar` or `box`")
 
 
 def _pairs(grid: PanelGrid) -> list[tuple[str, str]]:

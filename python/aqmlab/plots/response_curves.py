@@ -48,7 +48,7 @@ class WaitLine:
 
 
 class Limits(NamedTuple):
-    """The ranges of the axes of curves."""
+    """The ranges that the axes of a plot of curves show."""
 
     begin_s: float
     end_s: float
@@ -118,7 +118,7 @@ def wait_grid(
 
 
 def other_arms(grid: PanelGrid, view: View) -> dict[str, int]:
-    """The arms that are drawn in their own colours, by their index among all arms."""
+    """The arms that are drawn in their own colours, each with its index among all arms."""
     return {arm: number for arm, number in grid.arms.items() if arm != view.reference}
 
 

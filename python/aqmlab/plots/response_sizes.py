@@ -114,7 +114,7 @@ def _cell(results: Results, arm: str, grid: PanelGrid) -> Cell | None:
 
 
 def _dots(axes: Axes, sample: Sample, color: str, order: int) -> None:
-    # Thousands of dots are rasterised, even in a vector file.
+    # The dots are rasterised even in a vector file, because there are thousands of them.
     look: dict[str, Any] = {
         "marker": ".",
         "markersize": 0.8 * mark_size(),

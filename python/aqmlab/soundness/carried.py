@@ -135,8 +135,8 @@ def _before(
     rest = path[path.index(queue) :]
     propagation = sum(links[name].delay_ns for name in (*path, *entry.return_path))
     own = max((flow.base_rtt_ns - propagation for flow in flows), default=0)
-    # A quarter of the flow's own part of its path is between the last router and the receiver,
-    # unless a rule of the scenario adds to it.
+    # Of the round-trip time outside the links, a quarter is between the last router and the receiver, or up
+    # to all of it if the scenario has delay rules.
     behind = own if run.run.plan.delays else own / 4
     way_ns = sum(links[name].delay_ns for name in rest) + behind
     waiting = sum(run.queues[name, EVERY_CLASS]["initial_in_system_packets"] for name in rest[1:])

@@ -43,7 +43,7 @@ def limited_by_windows(results: Results) -> Check:
             )
             remedy = "raise `tcp.max_window` and `tcp.receive_window`, unless the window limit is intended"
             findings.append(CellDoubt(cell, "warning", sentence, remedy, percent))
-    finding = "no greedy flow fills its window limit"
+    finding = "no greedy flow reaches its window limit"
     return Check(kind, "flows are limited by the network", finding, merged(kind, results, findings))
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 POINTS = 500
-"""Largest number of steps per run: MSER-5 finds the end of the initial phase to within 1 % of the run."""
+"""Largest number of steps per run: MSER-5 then finds the transient's end to within 1 % of the run."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Checks for enough independent runs: all are finished, and none is a copy of another."""
+"""Checks that there are enough independent runs: that all have finished, and that none copies another."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _RUN_AGAIN = "run the missing seeds: the finished ones may not be representative
 
 
 def enough(results: Results) -> Check:
-    """Check the number of runs: a single run has no interval, and the intervals of few runs are wide."""
+    """Check the number of runs: a single run has no interval, and intervals over few runs are wide."""
     kind, findings, counts = "seeds", [], []
     for cell in results.cells:
         n = len(results.runs_of(cell))

@@ -21,7 +21,7 @@ SETTLING_RTTS = 10
 """Number of round trips that a flow should have completed before it is measured (ours)."""
 LEAST_BIAS = 0.01
 BIAS_OF_ONE_RUN = 0.05
-"""A relative effect of the beginning on a mean is reported only if it exceeds this (ours).
+"""A relative effect of the beginning on a mean is reported only if it exceeds these shares (ours).
 
 The second value applies to a single run, which has no interval for comparison.
 """

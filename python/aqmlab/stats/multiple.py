@@ -72,7 +72,7 @@ def multiple_comparisons(
 
 
 def adjusted(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """:func:`holm` of the comparisons that were tested; ``None`` for the others."""
+    """:func:`holm` applied to the comparisons that were tested; ``None`` for the others."""
     of_tested = iter(holm([p for p in p_values if p is not None]))
     return tuple(None if p is None else next(of_tested) for p in p_values)
 

@@ -118,9 +118,10 @@ def effects(
 ) -> tuple[tuple[Effect, ...], ...]:
     """Return, by least squares, the effect of each candidate except the first of each setting.
 
-    If there are too few rows to separate the candidates of a setting, they have a joint effect. The interval
-    covers the variation over seeds and the interactions of settings; its variance is the larger of the two
-    variances. Within a setting, the confidence applies to all candidates jointly (Bonferroni).
+    If there are too few rows to separate the candidates of a setting, one joint effect of these is returned.
+    The interval covers the variation over seeds and the interactions of settings: it uses the larger of the
+    variances due to these two. Within a setting, the confidence applies to all candidates jointly
+    (Bonferroni).
 
     Parameters
     ----------

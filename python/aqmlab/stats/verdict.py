@@ -76,7 +76,7 @@ class Verdict:
 
 
 def undecided(reason: str, n: int = 0) -> Verdict:
-    """Return a verdict without figures, with the reason."""
+    """Return an undecided verdict that has no figures, only a reason."""
     return Verdict(UNDECIDED, n=n, reason=reason)
 
 

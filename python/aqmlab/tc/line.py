@@ -132,7 +132,7 @@ def _slope(sizes: Mapping[str, int], probability: float) -> list[str]:
 
 
 def _burst(link: Link, sizes: Mapping[str, int]) -> int:
-    """A burst for which tc picks the power of two nearest to w_q, ideally the scenario's or guideline's."""
+    """A burst that makes tc pick the power of two nearest w_q; if possible, the scenario's or guideline's."""
     settings = link.settings
     mean = int(settings["mean_packet_bytes"])
     wanted = min(31, max(1, round(-log2(settings["w_q"]))))
@@ -214,7 +214,7 @@ _WRITERS: Mapping[str, Callable[[Link], tuple[str, list[str]]]] = {
 }
 NONE_IN_LINUX = {
     "scred": "Linux has no Self-Configuring RED; its `red adaptive` moves max_p by the rule of 2001",
-    "blue": "Linux has no BLUE; its `sfb` keeps one for each group of flows",
+    "blue": "Linux has no BLUE; its `sfb` runs a BLUE for each group of flows",
     "pi": "Linux has no PI; its `pie` controls the delay with gains of its own (RFC 8033)",
     "rem": "Linux has no REM",
     "fred": "Linux has no FRED",

@@ -54,7 +54,7 @@ def count(text: str) -> int:
     try:
         value = int(text, 8 if octal else 0)
     except ValueError:
-        raise UsageError(f"`{text}` is not a whole number; after a leading 0 tc reads octal digits") from None
+        raise UsageError(f"`{text}` is not a whole number; after a leading 0, tc expects octal") from None
     return _kept(value, text)
 
 

@@ -33,7 +33,7 @@ class TcQueue:
     rate_bps
         The link's rate if the words contain it; otherwise ``None``.
     remarks
-        What the words mean beyond the queue itself.
+        Remarks on what the words mean that the queue does not express.
     """
 
     spec: str
@@ -189,7 +189,7 @@ _GRAMMARS = {
         flags={word: (word, True) for word in ("ecn", "harddrop", "adaptive")},
         refused={
             "nodrop": "aqmlab drops packets that cannot be marked",
-            "qevent": "actions on packets are the kernel's own",
+            "qevent": "only the kernel can attach actions to packets",
         },
         queue=_red,
     ),
