@@ -124,7 +124,7 @@ class Faithfulness:
         """Number of lost packets that no queue's books contain.
 
         They were lost within the hosts or refused by them, were too long, or found no room in the router.
-        Packets of other protocols than IP, and packets in flight, are not included.
+        Packets of protocols other than IP, and packets in flight, are not included.
         """
         hidden = [check.get("value") for check in self.live["checks"] if check["name"] == "hidden_drops"]
         counts = [*hidden, *(self.part("drops").get(cause) for cause in _LOST_UNSEEN)]

@@ -212,7 +212,7 @@ class DelayRule:
 
 @dataclass(frozen=True)
 class PacketRecord:
-    """Which packets are recorded one by one: at which links, of which flows, at which events, and when."""
+    """Which packets are recorded one by one: at which links, of which flows, for which events, and when."""
 
     links: tuple[str, ...]
     of_all_flows: bool

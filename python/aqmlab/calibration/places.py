@@ -88,7 +88,7 @@ def measured_link(plan: Plan, name: str, direction: str, classes: Sequence[Traff
 
 
 def _crossed(plan: Plan, link: Link, one: TrafficClass, direction: str) -> Link:
-    """Return that one of the link and its reverse link which a class's responses or requests cross."""
+    """Return whichever of the link and its reverse link a class's responses or requests cross."""
     way = one.return_path if direction == RESPONSES else one.path
     both = [link, *(each for each in plan.links if (each.source, each.target) == (link.target, link.source))]
     crossed = next((each for each in both if each.name in way), None)

@@ -75,7 +75,7 @@ def arms_with_their_own(text: str, paths: Sequence[str], arm: str | None) -> str
         if each.get("name") != arm and any(_place(each, path) for path in paths)
     ]
     what = listed([f"`{path}`" for path in paths])
-    return f"Arms that set {what} themselves keep their own: {listed(own)}." if own else ""
+    return f"These arms set {what} themselves and keep it: {listed(own)}." if own else ""
 
 
 def _place(table: Any, path: str) -> tuple[Any, str] | None:  # noqa: ANN401 (any type of tomlkit)

@@ -70,7 +70,7 @@ def sweep(
         ),
     ] = "sim",
     and_live: Annotated[
-        bool, typer.Option("--both", help="Run live, then simulate, and compare the two hosts cell by cell.")
+        bool, typer.Option("--both", help="Run live, then simulate, and compare the results cell by cell.")
     ] = False,
     pcap: Pcap = None,
     pcap_bytes: PcapBytes = None,

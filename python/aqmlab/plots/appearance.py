@@ -274,7 +274,7 @@ def _lines(text: str, size: float, room: float) -> list[str]:
 
 
 def points_of(setting: str) -> float:
-    """A font size in points; matplotlib has names for some sizes."""
+    """Return a font size in points, even if matplotlib has a name for it."""
     import matplotlib as mpl
     from matplotlib.font_manager import FontProperties
 

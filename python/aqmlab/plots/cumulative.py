@@ -86,7 +86,7 @@ def fields_of(results: Results, view: View) -> list[tuple[Run, Field]]:
 
 
 def cumulative_ack(results: Results, view: View, _queue: str) -> Figure:
-    """Draw acknowledged bytes per flow over time, above the spread between flows; one column per arm."""
+    """Draw acknowledged bytes per flow over time and, below, the spread between flows; one column per arm."""
     columns = fields_of(results, view)
     first = columns[0][0]
     figure, axes = panels(

@@ -28,7 +28,7 @@ _INCHES_A_PACKET = 0.16
 _LETTERS = 0.7
 """Font size of an arrow's label, relative to that of the figure."""
 _LOST_AT = 0.55
-"""Position at which every loss is drawn, because neither host knows where a loss occurred."""
+"""All losses are drawn at this position, because neither host knows where a loss occurred."""
 
 
 # Also distinguishable in grey.

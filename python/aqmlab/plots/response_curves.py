@@ -56,12 +56,12 @@ class Limits(NamedTuple):
 
 
 def cdf_figure(results: Results, view: View, queue: str | None, *, waits: Waits) -> Figure:
-    """The distribution of the times of each arm, with the 95 % band of its mean over the seeds."""
+    """The distribution of each arm's times, as the mean over the seeds with its 95 % band."""
     return _figure(results, view, queue, waits, tail=False)
 
 
 def ccdf_figure(results: Results, view: View, queue: str | None, *, waits: Waits) -> Figure:
-    """The share of requests, or pages, that take longer than a time, both axes logarithmic."""
+    """The share of requests, or pages, that take longer than a given time; both axes are logarithmic."""
     return _figure(results, view, queue, waits, tail=True)
 
 

@@ -52,7 +52,7 @@ def no_more_than_carried(results: Results) -> Check:
             )
             sentence = (
                 f"the flows that cross `{worst.queue}` received {got}, headers included, but the queue"
-                f" carried {carried} for them, and {before} may have been in flight already"
+                f" carried {carried} for them, and at most {before} was in flight already"
                 f" (seed {run.run.seed})"
             )
             findings.append(CellDoubt(cell, "serious", sentence, _REMEDY, worst.share))

@@ -26,7 +26,7 @@ class Truncation:
     Attributes
     ----------
     cut
-        Number of values of the series to leave out; a multiple of the group.
+        Number of values of the series to leave out; a multiple of the group size.
     settled
         Whether the cut is in the first half; otherwise the series shows no steady state.
     mean
