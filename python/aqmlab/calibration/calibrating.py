@@ -231,8 +231,8 @@ def _remarks(first: Population, answer: Found, asked: Load) -> Iterator[str]:
     off = answer.fit.slope.mean * answer.value / asked.bps - 1
     if first.closed and abs(off) > _ROUNDING:
         yield (
-            f"The number of users must be whole: the load of {first.text(answer.value)} differs from the target"
-            f" by {change_text(off)}."
+            f"The number of users must be whole: the load of {first.text(answer.value)} differs from"
+            f" the target by {change_text(off)}."
         )
 
 
