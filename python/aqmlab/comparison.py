@@ -1,4 +1,4 @@
-"""Comparisons of two arms, recordings or cells of a sweep by their metrics.
+"""Comparisons of two arms, two recordings or two cells of a sweep, metric by metric.
 
 If both sides ran the same seeds with the same traffic, the two runs of a seed form a pair, because
 they share arrivals and start times. Otherwise, the two sets of runs are independent and are

@@ -32,7 +32,7 @@ class FaithfulnessCheck:
     passed
         Whether the condition holds.
     sentence
-        The measured figure and its limit, in words.
+        The measured value and its limit, in words.
     """
 
     name: str
@@ -53,7 +53,8 @@ class Faithfulness:
     checks
         All conditions, including those that hold.
     reasons
-        Why the run is not faithful, one phrase per reason with figure and limit; empty if it is faithful.
+        Why the run is not faithful, one phrase per reason, with the value and its limit; empty if it is
+        faithful.
     live
         The whole report in the manifest.
     """

@@ -181,11 +181,11 @@ class TrafficClass:
             return f", PackMime-HTTP, {workload['rate_per_s']:g} connections per second"
         if self.kind in (PAGES, BROWSERS):
             how = f"for {workload['device']}" if self.kind == PAGES else "by browsers of 2000"
-            return f", web pages {how}, users who think: {drawn_text(workload['think_ns'], 'ns')}"
+            return f", web pages {how}, users' think times: {drawn_text(workload['think_ns'], 'ns')}"
         if self.kind == REQUESTS:
             sizes = (drawn_text(workload[key], "bytes") for key in ("request_bytes", "response_bytes"))
             opened = (
-                f"users who think: {drawn_text(workload['think_ns'], 'ns')}"
+                f"users' think times: {drawn_text(workload['think_ns'], 'ns')}"
                 if "think_ns" in workload
                 else f"{workload['rate_per_s']:g} connections per second"
             )

@@ -1,8 +1,8 @@
 """Work that ends promptly on request.
 
-Python handles a signal only in the main thread, between two of its steps. Another thread receives a request
-to end through a :class:`Stop`, which it checks regularly (:func:`look`). A query, which may take a long
-time, is interrupted in either case (:func:`answered`).
+Python handles a signal only in the main thread, between two steps of that thread. Another thread receives a
+request to end through a :class:`Stop`, which it checks regularly (:func:`look`). A query, which may take a
+long time, is interrupted in either case (:func:`answered`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 HEARD_S = 0.05
-"""Interval at which a waiting main thread checks for signals, and interrupts a query again until it ends.
+"""Interval at which a waiting main thread checks for signals, and repeats the interrupt of a query until
+the query ends.
 
 A library may have set `SA_RESTART` for a signal that Python handles (polars does for SIGINT). The
 kernel then resumes the interrupted call, so a wait without a time limit would never end.
@@ -87,7 +88,7 @@ def raise_if_stopped() -> None:
 
 
 def answered(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
-    """Return DuckDB's result; the query is interrupted when the thread should end, or by a signal.
+    """Return DuckDB's result; a request to end the thread, or a signal, interrupts the query.
 
     Parameters
     ----------

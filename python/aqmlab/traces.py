@@ -138,7 +138,7 @@ def trace(tables: Tables, run: Run, name: FlowName) -> Trace:
 
 @dataclass
 class Journey:
-    """One packet from its host to the other, or to the place of its loss.
+    """One packet, from one host to the other, or to the place where it is lost.
 
     Attributes
     ----------

@@ -52,9 +52,9 @@ class Found(NamedTuple):
 def search(trials: Trials, runs: int) -> Found:
     """Return the value at which the load equals the target.
 
-    The draws of a class may depend on the value itself (weakly in PackMime-HTTP), and users of slow links
-    wait for each other. The line is therefore fitted around the value, and fitted again until the value no
-    longer changes.
+    The draws of a class may depend on the value itself (weakly in PackMime-HTTP), and users of a slow link
+    delay each other. The line is therefore fitted around the value, and fitted again until the value
+    no longer changes.
 
     Raises
     ------

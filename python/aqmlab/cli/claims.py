@@ -121,7 +121,7 @@ def _hanging(text: str, indent: str, width: int | None) -> list[str]:
 
 
 def _said(scored: Scored, width: int | None) -> list[str]:
-    """Return the decisive comparisons, and why they are not more certain; the JSON has all comparisons."""
+    """Return the decisive comparisons, after the reason if the verdict is undecided; the JSON has all."""
     from aqmlab.claims.text import MOST_SHOWN, placed_sentence
 
     parts = scored.deciding()

@@ -54,7 +54,7 @@ class Field:
 
 
 def field_of(run: Measured, view: View) -> Field:
-    """The flows of the responsive classes, or the chosen flows.
+    """Return the progress of the flows of the responsive classes, or of the chosen flows.
 
     Raises
     ------
@@ -80,7 +80,7 @@ def field_of(run: Measured, view: View) -> Field:
 
 
 def fields_of(results: Results, view: View) -> list[tuple[Run, Field]]:
-    """The flows of the first run of each arm."""
+    """Return the first run of each arm, with the progress of its flows."""
     of_run = {run.run.path: run for run in results.measured()}
     return [(run, field_of(of_run[run.path], view)) for run in view.runs(results)]
 
