@@ -133,7 +133,9 @@ def test_few_users_are_rounded_and_that_is_remarked(calibrate):
     assert found.values["web"] == 2
     assert found.fit.value == pytest.approx(0.02 * 107.9, rel=0.05)
     (remark,) = found.remarks
-    assert remark.startswith("The number of users must be whole: the load of 2 users differs from the target")
+    assert remark.startswith(
+        "The number of users must be whole: the load of 2 users differs from the target by \u2212"
+    )
 
 
 def test_bytes_that_a_link_adds_count_on_the_wire(calibrate):

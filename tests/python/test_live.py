@@ -293,7 +293,9 @@ def test_both_that_was_ended_before_it_was_simulated_says_where_its_live_runs_ar
     assert f"interrupted; finished runs are kept in `{live}`; " in ended.stderr
     ended = aqmlab_cli("report", tmp_path / "out")
     assert ended.returncode == 4
-    assert f"interrupted before its simulation; `aqmlab report {live}` shows the live runs" in ended.stderr
+    assert (
+        f"was interrupted before its simulation; `aqmlab report {live}` shows the live runs" in ended.stderr
+    )
     assert aqmlab_cli("report", live).returncode == 0
 
 
