@@ -243,7 +243,8 @@ class Campaign:
         command = self.peer(peer, values)
         if command is None:
             return {"skipped": f"{peer} is not installed"}
-        # Our run covers a longer span, so that it also takes tenths of a second; its time is scaled down.
+        # We simulate a longer span, so that our run, too, takes at least tenths of a second; its time is
+        # then scaled to the peer's span.
         ours_span = (span[0], span[0] + max(20, span[1] - span[0]))
         stretch = (ours_span[1] - ours_span[0]) / (span[1] - span[0])
         pairs = []
@@ -378,7 +379,7 @@ start = { uniform = ["0s", "1s"] }
 
 
 def recorded(flows: int) -> tuple[str, ...]:
-    """Return the recordings that are measured with this number of flows."""
+    """Return the recording settings that are measured with this number of flows."""
     if flows > 1000:
         return ("off", "10ms-queues")
     return ("off", "10ms", "10ms-all") if flows == 100 else ("off", "10ms")

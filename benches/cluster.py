@@ -5,9 +5,9 @@
     python3 benches/cluster.py runs --away           the same, with workers that cannot access the store
     python3 benches/cluster.py tasks --workers 200   tasks that do nothing, with the real messages
 
-`runs` prints wall time, overhead per run and the scheduler's memory, and checks whether the bytes of
-results.csv, answer.csv and claims.json are the same. `tasks` runs a scheduler in one process and all workers
-in another: its result is a lower bound on a scheduler's capacity.
+`runs` prints wall time, overhead per run and the scheduler's memory, and checks whether the two ways give
+the same bytes in results.csv, answer.csv and claims.json. `tasks` runs a scheduler in one process and all
+workers in another: its result is a lower bound on a scheduler's capacity.
 """
 
 import argparse

@@ -53,7 +53,7 @@ def counter() -> str:
 
 def timed(command: list[str]) -> Measured:
     """Runs a program that prints one JSON object; processor time is that of the whole process."""
-    # Only the wall time of start-up depends on this clock.
+    # Of all results, only the wall time of start-up uses the elapsed time measured here.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         before = os.times()
         done = subprocess.run(["nice", "-n", "5", *command], stdout=out, stderr=err, check=False)

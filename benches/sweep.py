@@ -5,9 +5,9 @@
     python3 benches/sweep.py --jobs 4 --limit 25 FILE
 
 Wall time is that of the whole command except the report: the start of Python and of the workers, expanding
-the cases, reading the results, writing the tables. Nothing else should run on the machine at the same time;
-the time that other programs take counts as overhead. With `--limit`, exits with 1 if the best of the times
-exceeds the limit.
+the cases, reading the results and writing the tables. Nothing else should run on the machine at the same
+time; the time that other programs take counts as overhead. With `--limit`, exits with 1 if the best of the
+times exceeds the limit.
 """
 
 import argparse

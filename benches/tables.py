@@ -26,7 +26,7 @@ def thousands(value: float) -> str:
 
 
 def with_prefix(items: dict, prefix: str) -> list[tuple[list[str], dict]]:
-    """The items whose names begin with `prefix`, with the other parts of their names."""
+    """The items whose names begin with `prefix`, each with the remaining parts of its name."""
     found = [(name.split("/"), figures) for name, figures in items.items() if name.split("/")[0] == prefix]
     return [(parts[1:], figures) for parts, figures in found if "skipped" not in figures]
 

@@ -3,5 +3,5 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 modules=(core network internet point-to-point applications traffic-control nix-vector-routing)
-# The libraries are named here: Debian's pkg-config files request libraries of modules that are not used.
+# The libraries are named here because Debian's pkg-config files also request those of unused modules.
 g++ -std=c++17 -O2 -DNDEBUG dumbbell.cc -o "$1" "${modules[@]/#/-lns3-}"

@@ -3,8 +3,9 @@
 //   dumbbell KEY=VALUE ...
 //
 // The keys and their meanings are those of benches/scene.py. Prints one JSON object on one line; counts and
-// processor time cover the simulated time from mark_s to seconds, so set-up is excluded. With count=1, every
-// device counts the packets that it has sent; timed runs have no counters but send the same packets.
+// processor time cover the simulated time from mark_s to the end (the key `seconds`), so set-up is excluded.
+// With count=1, every device counts the packets that it has sent; timed runs have no counters but send the
+// same packets.
 //
 // Differences from the other programs: two bytes of PPP header per packet and link; the queue is a
 // RedQueueDisc or FifoQueueDisc above a device queue of one packet; loss recovery is TcpClassicRecovery. Time
@@ -91,8 +92,8 @@ ConfigureTcp(const Scene& scene)
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(2));
     // Otherwise a router compares each packet's destination with the addresses of all its interfaces.
     Config::SetDefault("ns3::Ipv4::WeakEsModel", BooleanValue(false));
-    // Buffers that never limit a flow but are not larger than needed: four times an equal share of pipe
-    // and queue.
+    // Buffers that never limit a flow but are not larger than needed: four times a flow's equal share of the
+    // bandwidth-delay product and the queue.
     const double bdp_bytes = scene.Number("rate_mbit") * 1e6 / 8 * scene.Number("rtt_high_ms") / 1e3;
     const double room = 4 * (bdp_bytes + 1500.0 * scene.Count("limit")) / scene.Count("flows");
     const auto buffer = static_cast<uint32_t>(std::max(131072.0, room));

@@ -3,9 +3,9 @@
 #   ns dumbbell.tcl KEY=VALUE ...
 #
 # The keys and their meanings are those of benches/scene.py. Prints one JSON object on one line; counts and
-# processor time cover the simulated time from mark_s to seconds, so set-up is excluded. With count=1, a
-# monitor at each end of the bottleneck counts packet-hops and drops; timed runs have no monitors but send the
-# same packets.
+# processor time cover the simulated time from mark_s to the end (the key `seconds`), so set-up is excluded.
+# With count=1, a monitor at each end of the bottleneck counts packet-hops and drops; timed runs have no
+# monitors but send the same packets.
 #
 # Differences from the other programs: one-way agents (no handshake, no FIN); the retransmission timer counts in
 # ticks of 10 ms; for DropTail, ns-2's buffer includes the packet in transmission.
@@ -44,7 +44,8 @@ set ns [new Simulator]
 remove-all-packet-headers
 add-packet-header IP TCP Flags
 
-# setup=standard computes shortest paths between all pairs of nodes, setup=linear gives every node a default route.
+# setup=standard computes shortest paths between all pairs of nodes; setup=linear gives every node a default
+# route.
 if {$scene(setup) eq "linear"} { $ns rtproto Manual }
 
 set left  [$ns node]

@@ -41,7 +41,7 @@ Settings = tuple[tuple[str, str], ...]
 
 
 class Row(NamedTuple):
-    """What a figure refers to: a cell, and either all traffic in it or one class."""
+    """What a value refers to: a cell, and either all traffic in it or one class."""
 
     cell: Cell
     class_name: str
@@ -131,7 +131,7 @@ class Answer(Framed):
 
     @cached_property
     def queues(self) -> tuple[str, ...]:
-        """The queues to which the figures refer."""
+        """The queues to which the values refer."""
         if self.asked_queue is not None:
             return (self.asked_queue,)
         cells = (cell for cell in self.results.cells if self.results.runs_of(cell))
@@ -139,7 +139,7 @@ class Answer(Framed):
 
     @property
     def queue(self) -> str:
-        """The queue to which the figures refer; the first one if cells are judged by different queues."""
+        """The queue to which the values refer; the first one if cells are judged by different queues."""
         return self.queues[0]
 
     def by_seed(
@@ -197,13 +197,13 @@ class Answer(Framed):
         return difference(self.by_seed(of, metric, class_name), self.by_seed(other, metric, class_name))
 
     def defined_in(self, of: Cell | str, metric: str, class_name: str | None = None) -> str:
-        """Return ``"3 of 10"`` if the figure is undefined for some seeds, which may be the worst."""
+        """Return ``"3 of 10"`` if the figure is undefined for some seeds, perhaps the worst; else ``""``."""
         values = self.by_seed(of, metric, class_name).values()
         count = sum(value is not None for value in values)
         return f"{count} of {len(values)}" if 0 < count < len(values) else ""
 
     def parts(self, of: Cell | str, metric: Metric, class_name: str | None = None) -> tuple[str, str]:
-        """Mean and half-width as strings; no half-width if all seeds give the same figure for a class."""
+        """Mean and half-width as strings; no half-width if all seeds give the same value for a class."""
         est = self.estimate(of, metric.name, class_name)
         mean, half = estimate_parts(est, metric.unit)
         if not self.by_class or est is None or half not in ("", "0"):
@@ -211,7 +211,7 @@ class Answer(Framed):
         return (f"{est.mean:.0f}" if metric.unit == "" and est.mean.is_integer() else mean), ""
 
     def text(self, of: Cell | str, metric: Metric, class_name: str | None = None) -> str:
-        """Return ``38.72 ±0.21``, as in tables; with ``(3 of 10)`` where only some seeds have the figure."""
+        """Return ``38.72 ±0.21``, as in tables; with ``(3 of 10)`` where only some seeds have a value."""
         mean, half = self.parts(of, metric, class_name)
         some = self.defined_in(of, metric.name, class_name)
         return (f"{mean} ±{half}" if half else mean) + (f" ({some})" if some else "")
@@ -240,14 +240,14 @@ class Answer(Framed):
 
     @property
     def crossed_by(self) -> tuple[str, ...]:
-        """The classes whose data cross the queue in some cell; figures of flows refer to these."""
+        """The classes whose data cross the queue in at least one cell; metrics of flows refer to these."""
         crossing = {
             name for queue in self.queues for plan in self.results.plans for name in classes_at(plan, queue)
         }
         return tuple(name for name in self.classes if name in crossing)
 
     def where_text(self) -> str:
-        """Describe in words the queue and the traffic that the figures refer to."""
+        """Describe in words the queue and the traffic that the values refer to."""
         if self.by_class:
             if self.asked_queue == EVERY_QUEUE:
                 return "each class over its whole path"
@@ -404,7 +404,7 @@ def answer(
         Names; by default those of :data:`HEADLINE` and the scenario's own, and for classes those of
         :data:`BY_CLASS`.
     queue
-        The queue; figures of flows refer to the flows whose data cross it. By default, each cell is
+        The queue; metrics of flows refer to the flows whose data cross it. By default, each cell is
         measured at the queue by which it is judged (:meth:`Results.queue_of`), and each class over
         its whole path. ``*`` is the whole network.
     class_name

@@ -257,7 +257,7 @@ def plot_law(  # noqa: PLR0913 (keyword arguments)
         The file. Its extension selects PDF, SVG, PNG or CSV (the numbers). By default
         ``law-<name>.pdf``.
     presets
-        The presets to draw, one line each; ``settings`` apply to all of them in addition.
+        The presets to draw, one line each; ``settings`` are applied to each of them as well.
     seed
         Seed of the discipline's draws.
     bench

@@ -43,7 +43,7 @@ class Both:
     simulated, live
         The two experiments or sweeps, with the same plans and the same seeds.
     comparison
-        How the live runs differ, per metric and per arm (per cell in a sweep).
+        How the live runs differ from the simulated ones, per metric and per arm (per cell in a sweep).
     """
 
     path: Path
@@ -137,7 +137,7 @@ def of_sides(path: Path, simulated: Results, live: Results) -> Both:
 
 
 def grouped(both: Both) -> Mapping[str, list[tuple[str, Compared]]]:
-    """Return the comparisons as tables: one per arm if there is a single case, otherwise one per metric."""
+    """Return the comparisons as tables: a table per arm if there is a single case, else one per metric."""
     if both.live.axes:
         metrics: dict[str, list[tuple[str, Compared]]] = {}
         for one in both.comparison.compared:

@@ -38,7 +38,7 @@ class Cell:
     Attributes
     ----------
     settings
-        Name of the axis and label, in the order of the axes; empty without a sweep.
+        Pairs of an axis's name and a label, in the order of the axes; empty without a sweep.
     arm
         The arm's name.
     """
@@ -47,7 +47,7 @@ class Cell:
     arm: str
 
     def label(self, axis: str) -> str:
-        """Return the label of an axis, given by any unique tail of its name: ``rate``, ``queue.limit``."""
+        """Return the label of an axis, named by any unique tail of its name: ``rate``, ``queue.limit``."""
         names = [name for name, _ in self.settings]
         return self.settings[_named(names, axis, names)][1]
 

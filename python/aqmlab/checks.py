@@ -53,7 +53,7 @@ def check(  # noqa: PLR0913 (keyword arguments)
         ``passed``, ``first_seed``, ``items`` of the contract (``name``, ``counts``: what is
         counted) and ``disciplines``; each with ``name``, ``variants``, ``scripts``, ``checks`` (a
         count for each item) and ``findings`` (``variant``, ``seed``, ``item``, ``what``,
-        ``operation``, ``script``: the shortest that shows it; empty if the discipline panicked).
+        ``operation``, ``script``: the shortest that shows the finding; empty if the discipline panicked).
 
     Raises
     ------

@@ -43,12 +43,12 @@ class TableFile(NamedTuple):
 
 
 def has_early_names(format_version: int) -> bool:
-    """Return whether the tables of a recording have the names from before :data:`RENAMED_IN`."""
+    """Return whether a recording's tables have the column names used before :data:`RENAMED_IN`."""
     return format_version < RENAMED_IN
 
 
 def parquet_source(table: str, files: Sequence[TableFile], *, union_by_name: bool) -> str:
-    """Return the SQL to follow ``FROM`` that reads rows under present names, with a column ``filename``.
+    """Return the SQL after ``FROM`` that reads rows with present column names and a column ``filename``.
 
     Parameters
     ----------

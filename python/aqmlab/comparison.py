@@ -1,4 +1,4 @@
-"""Comparisons of two arms, recordings or cells of a sweep by their metrics.
+"""Comparisons of two arms, two recordings or two cells of a sweep, metric by metric.
 
 If both sides ran the same seeds with the same traffic, the two runs of a seed form a pair, because
 they share arrivals and start times. Otherwise, the two sets of runs are independent and are
@@ -104,7 +104,7 @@ class Comparison(Framed):
     first, second
         Names of the sides.
     compared
-        The comparisons, metric by metric, with the cases of each.
+        The comparisons, metric by metric, and for each metric case by case.
     multiple
         The number of comparisons, and how many of them are significant after correction.
     unmatched
@@ -195,7 +195,7 @@ def compare_sides(  # noqa: PLR0913 (keyword arguments)
     """Compare results that are already open, as :func:`aqmlab.compare` does.
 
     ``usual`` are the default metrics, in addition to those of the scenario; ``names`` are the names
-    of the sides, by default the settings in which they differ.
+    of the sides; by default, each is named by the settings in which it differs from the other.
     """
     pairs, unmatched = match(one, other)
     names = names or named(one, other)
@@ -258,12 +258,15 @@ def _other_traffic(plan: Plan, other: Plan) -> str:
             return f"only one of them has the traffic `{name}`"
         for key, value in ours[name].items():
             if theirs[name].get(key) != value:
-                return f"their traffic differs: {key} of `{name}` is {value} and {theirs[name].get(key)}"
+                return f"their traffic differs: {key} of `{name}` is {value} or {theirs[name].get(key)}"
     return ""
 
 
 def _draws(entry: TrafficClass) -> dict[str, Any]:
-    """Return the settings on which a class's random draws depend. An arm may change how its TCP behaves."""
+    """Return the settings on which a class's random draws depend.
+
+    How TCP behaves is not among them, so arms may differ in it.
+    """
     rtt = entry.access.rtt_ns if entry.access else None
     return {
         "count": entry.count,

@@ -15,7 +15,7 @@ def aqm_list() -> list[dict[str, Any]]:
 
 
 def aqm_show(name: str) -> dict[str, Any]:
-    """Return one discipline, also with ``params`` and ``presets``.
+    """Return one discipline as :func:`aqm_list` does, with ``params`` and ``presets`` as well.
 
     A parameter has ``name``, ``kind``, ``values`` (its range), ``unit`` (the accepted units),
     ``default``, ``source``, ``help`` and ``aliases`` (``of``, ``name``, ``meaning``); a preset has

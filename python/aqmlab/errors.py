@@ -80,7 +80,7 @@ class HostError(AqmlabError):
 
 
 class DisciplineError(HostError):
-    """The kernel lacks the queue discipline of an arm; other arms may run."""
+    """The kernel lacks the queue discipline of an arm; other arms can still run."""
 
 
 class MemoryCapError(HostError):
@@ -88,7 +88,7 @@ class MemoryCapError(HostError):
 
 
 def called(name: str, message: str) -> AqmlabError:
-    """Return an error whose class, in this module, has the given name; an unknown name indicates a bug."""
+    """Return an error of the class with this name in this module; an unknown name indicates a bug."""
     found = globals().get(name)
     if isinstance(found, type) and issubclass(found, AqmlabError):
         return found(message)
@@ -112,5 +112,5 @@ def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
     names = list(known)
     near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     listed = ", ".join(f"`{other}`" for other in names) or "none"
-    hint = f"; did you mean `{near[0]}`?" if near else f"; there are {listed}"
+    hint = f"; did you mean `{near[0]}`?" if near else f"; known: {listed}"
     return UsageError(f"there is no {what} `{name}`{hint}")

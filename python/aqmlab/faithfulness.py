@@ -32,7 +32,7 @@ class FaithfulnessCheck:
     passed
         Whether the condition holds.
     sentence
-        The measured figure and its limit, in words.
+        The measured value and its limit, in words.
     """
 
     name: str
@@ -53,7 +53,8 @@ class Faithfulness:
     checks
         All conditions, including those that hold.
     reasons
-        Why the run is not faithful, one phrase per reason with figure and limit; empty if it is faithful.
+        Why the run is not faithful, one phrase per reason, with the value and its limit; empty if it is
+        faithful.
     live
         The whole report in the manifest.
     """
@@ -124,7 +125,7 @@ class Faithfulness:
         """Number of lost packets that no queue's books contain.
 
         They were lost within the hosts or refused by them, were too long, or found no room in the router.
-        Packets other than IP, and packets in flight, do not count.
+        Packets of protocols other than IP, and packets in flight, are not included.
         """
         hidden = [check.get("value") for check in self.live["checks"] if check["name"] == "hidden_drops"]
         counts = [*hidden, *(self.part("drops").get(cause) for cause in _LOST_UNSEEN)]
@@ -141,8 +142,8 @@ class Faithfulness:
     def wait(self) -> str | None:
         """How the router waited: ``epoll`` or ``hybrid``, or ``hybrid, 12.5 % without spinning``.
 
-        The share is that of the measured interval in which the router was too busy to spin. In virtual time,
-        where a router does not spin: ``epoll, in virtual time``.
+        The percentage is the share of the measured interval in which the router was too busy to spin. In
+        virtual time, where a router does not spin: ``epoll, in virtual time``.
         """
         without = self.live.get("without_spin_percent")
         waited = self.live.get("wait")
@@ -242,7 +243,7 @@ _OF_A_CLASS = re.compile(r"class `([^`]*)`: (.*)", re.DOTALL)
 
 
 def grouped(remarks: Iterable[str]) -> list[str]:
-    """Return remarks without repetition: each appears once, with the names of its classes."""
+    """Return remarks without repetition: each appears once, with the names of the classes it is about."""
     classes: dict[str, list[str]] = {}
     for remark in remarks:
         found = _OF_A_CLASS.fullmatch(remark)

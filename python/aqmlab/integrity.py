@@ -45,7 +45,7 @@ def read_json(path: Path) -> dict[str, Any]:
     RecordingError
         If the file cannot be read.
     DamageError
-        If the file contains something else or has been changed.
+        If the file does not contain such an object, or has been changed.
     """
     try:
         data = path.read_bytes()
@@ -97,7 +97,7 @@ def file_digest(path: Path | str) -> str:
 def damaged_tables(
     path: Path, digests: Mapping[str, str | None], only: Iterable[str] | None = None
 ) -> dict[str, str]:
-    """Return the tables of a run whose files have been changed, each with a message.
+    """Return those tables of a run that have a changed file, each with a message.
 
     Parameters
     ----------

@@ -29,7 +29,8 @@ LONGEST_S = 1e5
 
 @dataclass(frozen=True)
 class Bench:
-    """The link and, for responses, its load: evenly spaced datagrams of 1500 B, sent regardless of losses.
+    """The link and, for step responses, the load on it: evenly spaced datagrams of 1500 B, sent regardless
+    of losses.
 
     Attributes
     ----------
@@ -82,7 +83,7 @@ def law_curves(
     averages: Sequence[float] | None = None,
     bench: Bench | None = None,
 ) -> list[Curve]:
-    """Return the probability against average queue, with the initial ``max_p`` if it adapts.
+    """Return the probability against average queue; a ``max_p`` that adapts has its initial value.
 
     Parameters
     ----------
@@ -91,7 +92,7 @@ def law_curves(
     settings
         Parameters as in a scenario file.
     presets
-        The presets, with one curve each; ``settings`` apply to all of them in addition.
+        The presets, with one curve each; ``settings`` are applied to each of them as well.
     averages
         The averages at which to compute the probability; by default from 0 to beyond the average at
         which every packet is dropped or marked.
@@ -244,19 +245,19 @@ def _arms(name: str, settings: Mapping[str, Any], presets: bool) -> dict[str, di
 
 
 def bench_scenario(name: str, arms: Mapping[str, Mapping[str, Any]], bench: Bench) -> tuple[str, str]:
-    """Return the bench with one arm per queue, as TOML text with a name for messages.
+    """Return a scenario of the bench with one arm per queue: its TOML text, and a name for messages.
 
     Raises
     ------
     UsageError
-        If the bench's load is not a step, or lasts too long.
+        If the bench's load is not a step, or its duration is too long.
     """
     from aqmlab import _core
     from aqmlab.scenario import read
 
     begin, end = bench.step_s
     if not 0 <= bench.load < bench.step_load <= 10:
-        step = f"from `{bench.load:g}` to `{bench.step_load:g}` of the rate"
+        step = f"from `{bench.load:g}` to `{bench.step_load:g}` times the rate"
         raise UsageError(f"a load {step} is not a step; let 0 <= load < step <= 10")
     if not 0 < bench.duration_s <= LONGEST_S:
         raise UsageError(

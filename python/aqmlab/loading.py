@@ -73,7 +73,7 @@ class Kept(Protocol):
         """Return whether the run is present and complete."""
 
     def path_of(self, name: str) -> Path:
-        """Return the actual or future path of its recording."""
+        """Return the path at which its recording is, or will be."""
 
 
 class Recordings:
@@ -160,7 +160,7 @@ class Recordings:
         if (run.seed, run.manifest.plan_digest) != (seed, self.file.plans[cell]):
             other = f"of arm `{run.arm}` and seed {run.seed}"
             return Missing(cell, seed, f"`{path}` is the recording of another run: {other}", damaged=True)
-        # The run may belong to another scenario, which names it differently.
+        # The run may have been made for another scenario, which gives it other names.
         called = replace(run.manifest, title=self.file.texts["title"], arm=cell.arm)
         self._runs[cell, seed] = replace(run, manifest=called)
         return None

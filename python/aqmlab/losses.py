@@ -38,7 +38,7 @@ class KindRow:
     values: tuple[Estimate | None, ...]
 
     def texts(self) -> list[tuple[str, str]]:
-        """Mean and half-width of each figure, the number of packets first."""
+        """Mean and half-width of each value, the number of packets first."""
         shown = [(self.packets, ""), *zip(self.values, (metric.unit for metric in metrics()), strict=True)]
         return [estimate_parts(found, unit) for found, unit in shown]
 

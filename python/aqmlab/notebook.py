@@ -54,7 +54,7 @@ def seeds_text(seeds: Sequence[int]) -> str:
 
 
 def names_text(names: Sequence[str], most: int = 6) -> str:
-    """The first few names, and how many more there are."""
+    """Return a list of the first few names, followed by the number of further ones."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
 

@@ -56,7 +56,7 @@ def match(one: Side, other: Side) -> tuple[list[tuple[str, Cell, Cell]], tuple[s
     Raises
     ------
     UsageError
-        If one side leaves an axis open that the other lacks, or no two cells correspond.
+        If the two sides leave different axes open, or no two cells correspond.
     """
     open_ = one.open()
     if set(open_) != set(other.open()):

@@ -58,7 +58,7 @@ def load_both(path: Path | str) -> Both:
     simulated, live = (path / str(about.get(name, name)) for name in (both.SIMULATED, both.LIVE))
     if not simulated.exists() and live.exists():
         raise RecordingError(
-            f"`{path}` was interrupted before its simulation; `aqmlab report {live}` has the live runs"
+            f"`{path}` was interrupted before its simulation; `aqmlab report {live}` shows the live runs"
         )
     return both.of_sides(path, load(simulated).sound(), load(live).sound())
 
@@ -123,7 +123,7 @@ def compare(
 
 
 def _split(text: str) -> tuple[str, str]:
-    """Return the path and the text after it.
+    """Return the path with which a text begins, and the rest of the text.
 
     A directory's name may contain colons, so the longest existing path is taken.
     """

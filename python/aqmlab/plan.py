@@ -73,7 +73,7 @@ class Link:
 
     @property
     def units_a_packet(self) -> float:
-        """The queue average's units per packet: 1, or a mean packet's bytes if the law measures bytes."""
+        """Units of the queue's average per packet: 1, or the mean packet size if the law measures bytes."""
         return float(self.settings["mean_packet_bytes"]) if self.settings.get("measure") == "bytes" else 1.0
 
     def packets(self, name: str) -> float | None:
@@ -181,11 +181,11 @@ class TrafficClass:
             return f", PackMime-HTTP, {workload['rate_per_s']:g} connections per second"
         if self.kind in (PAGES, BROWSERS):
             how = f"for {workload['device']}" if self.kind == PAGES else "by browsers of 2000"
-            return f", web pages {how}, users who think: {drawn_text(workload['think_ns'], 'ns')}"
+            return f", web pages {how}, users' think times: {drawn_text(workload['think_ns'], 'ns')}"
         if self.kind == REQUESTS:
             sizes = (drawn_text(workload[key], "bytes") for key in ("request_bytes", "response_bytes"))
             opened = (
-                f"users who think: {drawn_text(workload['think_ns'], 'ns')}"
+                f"users' think times: {drawn_text(workload['think_ns'], 'ns')}"
                 if "think_ns" in workload
                 else f"{workload['rate_per_s']:g} connections per second"
             )
@@ -212,7 +212,7 @@ class DelayRule:
 
 @dataclass(frozen=True)
 class PacketRecord:
-    """The packets that are recorded one by one: links, flows, events, beginning and end."""
+    """Which packets are recorded one by one: at which links, of which flows, for which events, and when."""
 
     links: tuple[str, ...]
     of_all_flows: bool

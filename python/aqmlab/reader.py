@@ -18,7 +18,7 @@ FLOWS_READ_TOGETHER = 200_000
 RUNS_KEPT = 4 * RUNS_READ_TOGETHER
 """Largest number of runs whose counts and distributions are kept in memory."""
 FLOWS_KEPT = 4_000_000
-"""The same limit in flows, including the flows of one query; this many flows take half a gigabyte."""
+"""The same limit in flows, to which those just read also count; this many flows take half a gigabyte."""
 
 
 class Reader:
@@ -36,7 +36,7 @@ class Reader:
         self._flows_kept = 0
 
     def measured(self, run: Run, then: Sequence[Run]) -> Measured:
-        """The counts of one run, which may be read together with other runs that will be needed."""
+        """Return the counts of one run; other runs that will be needed may be read in the same query."""
         if run.path not in self._kept:
             others = (other for other in then if other.path != run.path and other.path not in self._kept)
             self._read(next(_batches([run, *others])))
@@ -87,7 +87,7 @@ def _flows_of(run: Run) -> int:
     try:
         return run.flow_count
     except (KeyError, TypeError, ValueError):
-        # Reading the table identifies the damage.
+        # The manifest is damaged, which is reported when the table is read.
         return 0
 
 

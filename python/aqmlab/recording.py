@@ -29,8 +29,8 @@ _ADDED: Mapping[str, tuple[tuple[str, int, tuple[str, ...]], ...]] = {
     "flow_series": ((PROGRAM, 5, ("received_bytes",)),),
 }
 """By table, the first version of a part of the program in which certain columns are filled; in recordings of
-earlier versions, these columns are null. A single version for the whole program counts as earlier than any
-version of a part.
+earlier versions, these columns are null. A recording that states a single version for the whole program
+counts as earlier than any that states versions of parts.
 """
 
 
@@ -150,7 +150,8 @@ class Tables:
         Raises
         ------
         UsageError
-            If the runs have no such table (the message gives the nearest name), or for another library.
+            If the runs have no such table (the message gives the nearest name), or ``library`` has
+            another value.
         HostError
             If the library is not installed.
         RecordingError
@@ -234,7 +235,7 @@ class Tables:
             return getattr(result, fetch)()
 
         try:
-            # If columns are united by name, a missing one would be read as null.
+            # A union of columns by name would read a missing column as null.
             if by_name and (lacking := without_columns(connection, table, files)):
                 raise DamageError(list(lacking.values()), self._remedy)
             return answered(connection, ask)
@@ -293,7 +294,7 @@ def _unreadable(
 
 
 def damage(connection: duckdb.DuckDBPyConnection, file: Path | str) -> str:
-    """Return what is damaged in one Parquet file, which is read to its end; empty if nothing is."""
+    """Describe the damage to one Parquet file, which is read to its end; empty if there is none."""
     import duckdb
 
     statement = "SELECT count(*), any_value(t) FROM read_parquet([$file]) AS t"

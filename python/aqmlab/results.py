@@ -1,4 +1,4 @@
-"""Results: recordings, and the queries that statistics, claims and reports make.
+"""Results: recordings, and the queries on them that statistics, claims and reports need.
 
 A *case* is one combination of the swept values, a *cell* a case under one arm, and a *run* a cell
 with a seed. An experiment has one case, without settings.
@@ -56,7 +56,7 @@ class Missing(NamedTuple):
     """Whether a recording exists but cannot be read."""
 
 
-# Results are equal only to themselves, because computed values are cached with them.
+# Compared by identity, because each object caches the values computed for it.
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Results:
     """The results of runs: recordings by cell and seed, and their metrics.
@@ -199,7 +199,7 @@ class Results:
     def select(
         self, arm: str | None = None, labels: Mapping[str, str] = MappingProxyType({})
     ) -> tuple[Cell, ...]:
-        """Return the cells of an arm (by default of all) with given labels by axis.
+        """Return the cells of an arm (by default of all arms) that have the given labels, by axis.
 
         Raises
         ------
@@ -310,16 +310,16 @@ class Results:
         ----------
         function
             ``"cdf_gap"``, their largest distance, or ``"cdf_crossing"``, the share of
-            requests that take longer than the time at which the first falls behind the other.
+            requests that take longer than the time at which the first function falls behind the other.
         one, other
             ``metric`` and ``cell``, and ``queue``, ``class_name`` and ``parameters`` as in
             :meth:`values`. The metric is a value of a distribution function; the functions are
-            compared up to the time given.
+            compared up to the time at which it is taken.
 
         Raises
         ------
         UsageError
-            If a metric is not a value of a distribution function, and as for :meth:`values`.
+            If a metric is not a value of a distribution function, or for the reasons given at :meth:`values`.
         RecordingError
             If a recording cannot be read.
         """

@@ -118,7 +118,7 @@ def _queue_series(tables: Tables, runs: Sequence[Run], queue: str, end_ns: int, 
     means = ", ".join(f"avg({name}) AS {name}" for name in _LEVELS)
     # The last bin may be cut short by the end of the run.
     sums = ", ".join(f"sum({name}) * 1e9 / (count(*) * {step}) AS {name}" for name in _COUNTS)
-    # A sample covers the time up to it, so the one at the end of a bin belongs to it.
+    # A sample covers the time before it, so a sample at the end of a bin belongs to that bin.
     rows = tables.rows(
         "queues",
         f"run, (t_ns - 1) // {width} AS bin, {means}, {sums}",
@@ -175,7 +175,7 @@ def _window_series(
     return [_lines(part) for part in _by_run(named, len(runs))]
 
 
-# The first flows that have a window, then the mean of all.
+# The windows of the first flows that have one, followed by the mean window of all flows.
 _WINDOWS = """
 SELECT run, flow, t_s, value FROM (
   WITH binned AS MATERIALIZED (

@@ -1,8 +1,8 @@
 """Work that ends promptly on request.
 
-Python handles a signal only in the main thread, between two of its steps. Another thread receives a request
-to end through a :class:`Stop`, which it checks regularly (:func:`look`). A query, which may take a long
-time, is interrupted in either case (:func:`answered`).
+Python handles a signal only in the main thread, between two steps of that thread. Another thread receives a
+request to end through a :class:`Stop`, which it checks regularly (:func:`look`). A query, which may take a
+long time, is interrupted in either case (:func:`answered`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 HEARD_S = 0.05
-"""Interval at which a waiting main thread checks for signals, and interrupts a query again until it ends.
+"""Interval at which a waiting main thread checks for signals, and repeats the interrupt of a query until
+the query ends.
 
 A library may have set `SA_RESTART` for a signal that Python handles (polars does for SIGINT). The
 kernel then resumes the interrupted call, so a wait without a time limit would never end.
@@ -45,7 +46,7 @@ class Stop:
         return self._asked.is_set()
 
     def ask(self) -> None:
-        """Make the request. It may be repeated, because a query that was about to begin has missed it."""
+        """Make the request. It may have to be repeated: it misses a query that is only about to begin."""
         self._asked.set()
         with self._lock:
             for connection in self._queries:
@@ -63,7 +64,7 @@ class Stop:
 
     @contextmanager
     def interrupting(self, connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
-        """Interrupt the queries of a connection when the request is made in this block."""
+        """While this block runs, let the request interrupt the queries of a connection."""
         with self._lock:
             self._queries.append(connection)
         try:
@@ -87,7 +88,7 @@ def raise_if_stopped() -> None:
 
 
 def answered(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
-    """Return DuckDB's result; the query is interrupted when the thread should end, or by a signal.
+    """Return DuckDB's result; a request to end the thread, or a signal, interrupts the query.
 
     Parameters
     ----------
@@ -145,7 +146,7 @@ def _heard(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
     except BaseException:
         connection.interrupt()
         while not over.wait(HEARD_S):
-            # The query may have been about to begin.
+            # An interrupt that comes just before the query begins has no effect.
             connection.interrupt()
         raise
     for error in wrong:

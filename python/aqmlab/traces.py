@@ -62,7 +62,7 @@ def has(run: Run, table: str) -> bool:
 
 
 def chosen(flows: Sequence[FlowName], wanted: Sequence[str], most: int) -> list[FlowName]:
-    """The requested flows, by class or by name (``ftp 3``); the first ``most`` of all if none is named.
+    """The requested flows, by class or by name (``ftp 3``); if none is named, the first ``most`` flows.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def chosen(flows: Sequence[FlowName], wanted: Sequence[str], most: int) -> list[
         if not fitting:
             listed = ", ".join(f"`{flow}`" for flow in flows[:MOST_LISTED])
             more = ", ..." if len(flows) > MOST_LISTED else ""
-            raise UsageError(f"no flow `{name}` was recorded; there are {listed}{more}")
+            raise UsageError(f"no flow `{name}` was recorded; the recorded flows are {listed}{more}")
         found += [flow for flow in fitting if flow not in found]
     return found
 
@@ -138,7 +138,7 @@ def trace(tables: Tables, run: Run, name: FlowName) -> Trace:
 
 @dataclass
 class Journey:
-    """One packet from its host to the other, or to the place of its loss.
+    """One packet, from one host to the other, or to the place where it is lost.
 
     Attributes
     ----------
@@ -189,7 +189,7 @@ class Journey:
 
 
 def journeys(tables: Tables, run: Run, name: FlowName) -> list[Journey]:
-    """The packets of one flow, starting at `send`, in the order in which they were sent."""
+    """The packets of one flow, each followed from its `send`, in the order in which they were sent."""
     rows = tables.rows(
         "packets",
         "t_ns, event, place, reason, toward, seq, ack, payload_bytes, flags, ecn",
@@ -204,8 +204,8 @@ def follow(rows: Iterable[Sequence[Any]]) -> list[Journey]:
 
     Packets have no numbers. Packets of a flow that travel in the same direction do not overtake each other,
     so an event belongs to the first packet with the event's header that has not yet reached the place of the
-    event. If a queue drops or marks on arrival, the event belongs to the last packet there, otherwise to the
-    first.
+    event. A drop or mark on arrival at a queue belongs to the last such packet there; a later one belongs to
+    the first.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ def write_vectors(  # noqa: PLR0913 (keyword arguments)
     duration_s: float | None = None,
     recording: Path | str | None = None,
 ) -> Path:
-    """Write the exchanges of a scenario's connections in a run with a seed, without running it.
+    """Write the exchanges of a scenario's connections for one seed, without running the scenario.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def write_vectors(  # noqa: PLR0913 (keyword arguments)
     chosen = _format(output, format)
     about = resolve(scenario)
     if about["axes"]:
-        raise UsageError("vectors cover one case: write the scenario of a case, without its [sweep]")
+        raise UsageError("vectors cover a single case: use a scenario of one case, without [sweep]")
     run = None if recording is None else _run(recording, about, arm, seed)
     arms = _arms(about["arms"], arm if run is None else run.arm)
     seed = about["seeds"][0] if seed is None else whole(seed, "`seed`")
@@ -136,7 +136,7 @@ def _classes(arm: Mapping[str, Any], wanted: Sequence[str] | None) -> list[str]:
 
 
 def _run(path: Path | str, about: Mapping[str, Any], arm: str | None, seed: int | None) -> Run:
-    """The run in a recording that belongs to this scenario."""
+    """Return the run of this scenario that a recording contains."""
     from aqmlab.loading import load_recording
 
     runs = [run for run in load_recording(path).runs if arm in (None, run.arm) and seed in (None, run.seed)]

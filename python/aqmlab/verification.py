@@ -154,7 +154,7 @@ def _run(found: Verified, path: Path) -> None:
 
 
 def _other_content(run: Run) -> Iterator[str]:
-    """Tables of an early version whose content differs from the manifest."""
+    """Tables, written by an early version, whose content differs from the manifest."""
     import duckdb
 
     for name, about in run.manifest.tables.items():

@@ -133,7 +133,9 @@ def test_few_users_are_rounded_and_that_is_remarked(calibrate):
     assert found.values["web"] == 2
     assert found.fit.value == pytest.approx(0.02 * 107.9, rel=0.05)
     (remark,) = found.remarks
-    assert remark.startswith("Users are whole numbers: the load of 2 users differs from the target by \u2212")
+    assert remark.startswith(
+        "The number of users must be whole: the load of 2 users differs from the target by \u2212"
+    )
 
 
 def test_bytes_that_a_link_adds_count_on_the_wire(calibrate):
@@ -461,7 +463,7 @@ def test_one_number_is_written_and_nothing_else(calibrate, commented, tmp_path, 
     assert old[changed] == before
     number = before.split('"')[-2]
     assert new[changed] == before.replace(number, found.classes[0].toml(found.values["web"]))
-    assert found.remarks == (f"Arms that set `traffic.web.rate` themselves keep it: {remark}.",)
+    assert found.remarks == (f"These arms set `traffic.web.rate` themselves and keep it: {remark}.",)
     assert commented.read_text(encoding="utf-8") == TEXT
     assert len(aqmlab.show(copied)["arms"]) == 4
 

@@ -234,7 +234,7 @@ def test_what_an_interrupted_run_has_left_is_kept_and_called_that(
         f"interrupted; finished runs are kept in `{out}`; `--resume -o {out}` continues\n"
     )
     report = aqmlab_cli("report", tmp_path / "out")
-    assert "the run of seed 1 was interrupted at 3.0 s" in report.stdout
+    assert "the run with seed 1 was interrupted at 3.0 s" in report.stdout
     assert "faithful (interrupted)" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 
 
@@ -293,7 +293,9 @@ def test_both_that_was_ended_before_it_was_simulated_says_where_its_live_runs_ar
     assert f"interrupted; finished runs are kept in `{live}`; " in ended.stderr
     ended = aqmlab_cli("report", tmp_path / "out")
     assert ended.returncode == 4
-    assert f"was interrupted before its simulation; `aqmlab report {live}` has the live runs" in ended.stderr
+    assert (
+        f"was interrupted before its simulation; `aqmlab report {live}` shows the live runs" in ended.stderr
+    )
     assert aqmlab_cli("report", live).returncode == 0
 
 

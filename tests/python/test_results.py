@@ -136,7 +136,7 @@ def test_selections_are_in_the_order_of_the_cells_and_wrong_names_are_told(exper
         (("RED+ECN",), r"no arm `RED\+ECN`; did you mean `RED \+ ECN`"),
         ((None, {"bufer": "large"}), "no axis `bufer`; did you mean `buffer`"),
         ((None, {"buffer": "larg"}), "no value of `buffer` `larg`; did you mean `large`"),
-        ((None, {"queue.limit": "-"}), "no value of `topology.queue.limit` `-`; there are `30p`, `60p`"),
+        ((None, {"queue.limit": "-"}), "no value of `topology.queue.limit` `-`; known: `30p`, `60p`"),
     ):
         with pytest.raises(aqmlab.UsageError, match=message):
             results.select(*words)

@@ -465,7 +465,7 @@ def test_flows_that_got_more_than_their_queue_carried_are_told_with_both_figures
     assert doubt.severity == "serious"
     assert doubt.sentence == (
         "the flows that cross `hop2-reverse` received 1.031 Mbit/s, headers included, but the queue carried"
-        " 1.000 Mbit/s for them, and 0.031 Mbit/s may have been in flight already (seed 1)"
+        " 1.000 Mbit/s for them, and at most 0.031 Mbit/s was in flight already (seed 1)"
     )
     doubt = only(carried(carrying, {"back": 500_000}))
     assert "received 2.000 Mbit/s" in doubt.sentence

@@ -243,7 +243,7 @@ def test_what_cannot_be_drawn_is_told(scene, experiment, tmp_path):
         drawn("ladder", flows=["old 0"])
     with pytest.raises(UsageError, match="no arm `three`"):
         drawn("cwnd", arms=["three"])
-    with pytest.raises(UsageError, match="choose a time with at most"):
+    with pytest.raises(UsageError, match="choose an interval with at most"):
         drawn("ladder", from_s=1.0)
     with pytest.raises(UsageError, match="nothing to show from 5 s to 4 s"):
         drawn("cwnd", from_s=5.0, until_s=4.0)

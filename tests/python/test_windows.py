@@ -73,7 +73,7 @@ def test_a_metric_of_exact_counts_takes_no_window(run):
 def test_an_unknown_parameter_is_answered_with_the_nearest(run):
     with pytest.raises(UsageError, match="no parameter of `above` `levels`; did you mean `level`"):
         METRIC.compute(run, "bottleneck", "*", None, {"levels": 1.0})
-    with pytest.raises(UsageError, match="no parameter of `hurst` `low`; there are none"):
+    with pytest.raises(UsageError, match="no parameter of `hurst` `low`; known: none"):
         find("hurst").compute(run, "bottleneck", "*", None, {"low": 1.0})
 
 

@@ -1,4 +1,4 @@
-"""Writing a bundle: a ZIP file with the scenario, the recordings, locks, and the SHA-256 of each file."""
+"""Writing a bundle: a ZIP file with the scenario, recordings, lock files, and the SHA-256 of each file."""
 
 from __future__ import annotations
 

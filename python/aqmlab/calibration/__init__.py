@@ -6,7 +6,7 @@
 ``search``       from a first guess to the value
 ``places``       where the load is measured, and its target
 ``population``   classes whose load follows from one number
-``arithmetic``   a first estimate of the load from their mean sizes
+``arithmetic``   a first estimate of the load from the classes' mean sizes
 ``network``      the scenario with its links uncongested and its other classes left out
 ``trials``       runs of that scenario, and the loads that they offered
 ``fit``          the load as a function of the value, and the effect of seeds and heavy tails

@@ -48,7 +48,7 @@ def _empirical_mean(points: Sequence[tuple[float, float]]) -> float:
 
 
 def load_bps(population: Population, asked: Load) -> float | None:
-    """Return the approximate load offered by the number in the scenario, or ``None`` if it is unknown."""
+    """Return the approximate load at the scenario's rate or number of users; ``None`` if it is unknown."""
     sent = _bytes_sent(population)
     if sent is None:
         return None

@@ -1,4 +1,4 @@
-"""Calibration for callers: the request, and the answer."""
+"""The calibration as its callers see it: the request, and the answer."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def calibrate(  # noqa: PLR0913 (keyword arguments)
     scenario
         A TOML file, or its content as a dict.
     classes
-        A class of connections that open at a rate, or of users; or several such classes, whose
-        numbers keep their ratio.
+        A class of connections that open at a given rate, or of users who open them; or several such
+        classes, whose numbers keep their ratio.
     target
         Their total load: a share of the link's rate (``"35 %"``), or a rate (``"3.5Mbit"``).
     on
@@ -231,8 +231,8 @@ def _remarks(first: Population, answer: Found, asked: Load) -> Iterator[str]:
     off = answer.fit.slope.mean * answer.value / asked.bps - 1
     if first.closed and abs(off) > _ROUNDING:
         yield (
-            f"Users are whole numbers: the load of {first.text(answer.value)} differs from the target by"
-            f" {change_text(off)}."
+            f"The number of users must be whole: the load of {first.text(answer.value)} differs from"
+            f" the target by {change_text(off)}."
         )
 
 

@@ -13,7 +13,7 @@ from aqmlab.stats.quantiles import interpolated
 SHARES = (0.01, 0.03)
 """Accuracies of the mean load for which the number of runs required is computed."""
 NOTICEABLE = 0.02
-"""Largest change of the load per unit that needs no remark."""
+"""Largest relative change of the load per unit of the value that needs no remark."""
 _NEARLY_NORMAL = 1000
 """Degrees of freedom above which Student's t equals the normal distribution to one part in a thousand."""
 
@@ -131,11 +131,11 @@ def needed(share: float, spread: Spread, interval_s: float, tail: float | None) 
     """Return the cost of knowing the mean load to a given relative accuracy.
 
     The load of runs of a given length has a finite variance, because no connection can carry more than its
-    links can in that time. An interval over seeds therefore narrows with the square root of their number. The
-    interval of a single run narrows with the square root of its length only if the sizes have a finite
-    variance. With a Pareto tail of index a < 2, the mean of n sizes differs from its limit by an amount of
-    the order of n^(1/a - 1) (Samorodnitsky and Taqqu, Stable Non-Gaussian Random Processes, 1994, section
-    1.8).
+    links can carry in that time. An interval over seeds therefore narrows with the square root of their
+    number. The interval of a single run narrows with the square root of its length only if the sizes have a
+    finite variance. With a Pareto tail of index a < 2, the mean of n sizes differs from its limit by an
+    amount of the order of n^(1/a - 1) (Samorodnitsky and Taqqu, Stable Non-Gaussian Random Processes, 1994,
+    section 1.8).
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def needed(share: float, spread: Spread, interval_s: float, tail: float | None) 
     """
     times = t_quantile(CONFIDENCE, _NEARLY_NORMAL) * spread.variation / share
     exponent = narrowing(tail)
-    # A run shorter than the present ones would be of no use.
+    # The answer is never shorter than a present run.
     return Needed(share, _seeds(share, spread.variation), interval_s * max(times, 1.0) ** (1 / exponent))
 
 

@@ -22,7 +22,7 @@ QUEUE = {"kind": "droptail", "limit": "10s"}
 
 _LEFT_OUT = ("sweep", "claim", "arm", "stop", "metrics", "live", "question", "runs", "seed")
 _NOT_FOLLOWED = ("record", "stop", "live", "duration", "warmup", "question")
-"""Keys that arms may change and that a calibration sets itself."""
+"""Keys whose changes by arms are ignored, because a calibration sets them itself."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Case:
 
 
 def cases(text: str, name: str, arm: str | None, where: Mapping[str, str]) -> Iterator[Case]:
-    """Return the cases of a scenario at the given labels, under one arm or all.
+    """Return the cases of a scenario that have the given labels, under one arm or all.
 
     Raises
     ------
@@ -116,7 +116,7 @@ class Uncongested:
     warmup_ns, end_ns
         When measurement begins and ends.
     folder
-        Folder of the files that a class reads by relative names.
+        Folder to which the relative names of files in the scenario refer.
     """
 
     populations: Sequence[Population]
@@ -141,7 +141,7 @@ class Uncongested:
         return frozenset({one.name for one in self.populations} | set(self.others))
 
     def scenario(self, case: Case) -> dict[str, Any]:
-        """Return the scenario of a case, for one arm and without a sweep; populations keep their values."""
+        """Return the scenario of a case, for one arm and without a sweep; the numbers of populations stay."""
         content = {key: value for key, value in case.content.items() if key not in _LEFT_OUT}
         title = str(content.get("title", "scenario"))
         content |= {

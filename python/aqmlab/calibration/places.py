@@ -14,7 +14,7 @@ RESPONSES = "responses"
 REQUESTS = "requests"
 NAMED = "named"
 DIRECTIONS = (RESPONSES, REQUESTS, NAMED)
-"""The accepted directions: those of the responses, of the requests, and of the link that is named."""
+"""The accepted directions: that of the responses, that of the requests, and that of the link named."""
 
 WIRE = "wire"
 PAYLOAD = "payload"
@@ -88,7 +88,7 @@ def measured_link(plan: Plan, name: str, direction: str, classes: Sequence[Traff
 
 
 def _crossed(plan: Plan, link: Link, one: TrafficClass, direction: str) -> Link:
-    """Return the link or its reverse link, whichever a class's responses or requests cross."""
+    """Return whichever of the link and its reverse link a class's responses or requests cross."""
     way = one.return_path if direction == RESPONSES else one.path
     both = [link, *(each for each in plan.links if (each.source, each.target) == (link.target, link.source))]
     crossed = next((each for each in both if each.name in way), None)

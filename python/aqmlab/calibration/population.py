@@ -18,7 +18,7 @@ LEAST_A_SECOND = 1e-6
 
 @dataclass(frozen=True)
 class Population:
-    """A class of connections that open at a rate, or of users.
+    """A class of connections that open at a given rate, or of users who open them.
 
     Attributes
     ----------

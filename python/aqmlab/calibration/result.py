@@ -135,7 +135,7 @@ class Calibration:
             f"{now}; {takes}. Sizes have a Pareto tail of index {self.tail:.3g} and infinite variance: a run"
             f" ten times as long narrows its interval only to {narrower} %, longer runs offer more load"
             " because larger transfers fit into them, and intervals over few seeds cover the mean less often"
-            " than they state."
+            " than their confidence."
         )
 
     def write(self, text: str, arm: str | None, file: Path) -> None:

@@ -1,4 +1,4 @@
-"""The search: from a first guess to a value that its own fit confirms."""
+"""The search: from a first guess to a value that is confirmed by a fit around it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _NEAR = 1.5
 """A pilot run within this factor of the target is close enough."""
 _WIDE, _NARROW = 1.25, 1.05
 """Runs cover the values from the expected value divided by this factor to the expected value times this
-factor. The wide factor shows whether the load is proportional; if it is not, the narrow one is used.
+factor. The wide factor shows whether the load is proportional to the value; if it is not, the narrow
+one is used.
 """
 _MOST_ROUNDS = 8
 _CLOSE = 0.01
@@ -51,9 +52,9 @@ class Found(NamedTuple):
 def search(trials: Trials, runs: int) -> Found:
     """Return the value at which the load equals the target.
 
-    The draws of a class may depend on the value itself (weakly in PackMime-HTTP), and users of slow links
-    wait for each other. The line is therefore fitted around the value, and fitted again until the value no
-    longer changes.
+    The draws of a class may depend on the value itself (weakly in PackMime-HTTP), and users of a slow link
+    delay each other. The line is therefore fitted around the value, and fitted again until the value
+    no longer changes.
 
     Raises
     ------
@@ -121,7 +122,7 @@ def _possible(trials: Trials, value: float) -> float:
     Raises
     ------
     UsageError
-        If the value is below one user or above the largest that a scenario accepts.
+        If the value is below one user or above the largest number that a scenario accepts.
     """
     first = trials.first
     if first.closed and value < 0.5:

@@ -19,8 +19,8 @@ from aqmlab.sweeps.sweep import sweep
 MOST_BUSY = 0.3
 """Share of the time for which a link may be busy and still count as uncongested.
 
-Packets of equal size that arrive as a Poisson process would then wait for a fifth of a transmission time on
-average (M/D/1).
+At this load, packets of equal size that arrive as a Poisson process would wait for a fifth of a
+transmission time on average (M/D/1).
 """
 
 Loads = Mapping[float, Mapping[int, float]]

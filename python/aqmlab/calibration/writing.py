@@ -1,4 +1,4 @@
-"""Writing the value into the scenario's own text: one number changes, and comments stay."""
+"""Writing the calibrated value into the scenario's own text: one number changes, and comments stay."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def check_destination(text: str, source: Path | None, destination: Path) -> None
     if destination.exists():
         raise UsageError(f"`{destination}` exists; name another file, or remove it")
     if not destination.parent.is_dir():
-        raise UsageError(f"there is no directory `{destination.parent}` for `{destination.name}`")
+        raise UsageError(f"the directory `{destination.parent}` of `{destination.name}` does not exist")
     try:
         _core.Sweep(text, str(destination))
     except AqmlabError as error:
@@ -41,7 +41,7 @@ def check_destination(text: str, source: Path | None, destination: Path) -> None
 def write_values(text: str, values: Values, arm: str | None, destination: Path) -> None:
     """Write a scenario with other values to a file, with everything else unchanged.
 
-    A value replaces the arm's own, if there is one, or else the class's.
+    A value replaces the one that the arm sets, if any, or else the one of the class.
 
     Raises
     ------
@@ -75,7 +75,7 @@ def arms_with_their_own(text: str, paths: Sequence[str], arm: str | None) -> str
         if each.get("name") != arm and any(_place(each, path) for path in paths)
     ]
     what = listed([f"`{path}`" for path in paths])
-    return f"Arms that set {what} themselves keep it: {listed(own)}." if own else ""
+    return f"These arms set {what} themselves and keep it: {listed(own)}." if own else ""
 
 
 def _place(table: Any, path: str) -> tuple[Any, str] | None:  # noqa: ANN401 (any type of tomlkit)

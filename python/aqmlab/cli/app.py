@@ -101,7 +101,7 @@ def run(
     as_json: AsJson = False,
     no_report: NoReport = False,
     and_live: Annotated[
-        bool, typer.Option("--both", help="Run live as well and compare the two arm by arm.")
+        bool, typer.Option("--both", help="Run live as well, and compare the results arm by arm.")
     ] = False,
     force: Force = False,
     resume: Resume = False,

@@ -80,7 +80,7 @@ def aqm_check(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Test a discipline's contract with random sequences of operations.
+    """Test a discipline against its contract, with random sequences of operations.
 
     If the contract is broken, prints the shortest script that shows it and exits with 1.
     """
@@ -126,7 +126,7 @@ def aqm_tc(
 ) -> None:
     """Print a scenario's queues as tc commands or, with --read, a tc discipline as a scenario's queue.
 
-    Comments report what Linux rounds or does differently, and the queues that have no discipline in Linux.
+    Comments say what Linux rounds or does differently, and which queues have a discipline that Linux lacks.
     """
     from aqmlab.cli.tc_words import print_lines, print_queue
     from aqmlab.tc import read_tc, tc_lines

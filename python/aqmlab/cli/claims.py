@@ -113,7 +113,7 @@ def _hanging(text: str, indent: str, width: int | None) -> list[str]:
     """Indent the lines of a paragraph: the first by ``indent``, continuation lines by more."""
     if width is None:
         return [indent + text]
-    # If there is room, the basis of a verdict is printed below it.
+    # If there is room, continuation lines begin to the right of the column of verdicts.
     further = " " * (_WIDTH if width >= _WIDE else 2)
     return wrap(
         text, width, initial_indent=indent and further, subsequent_indent=further, break_on_hyphens=False
@@ -121,7 +121,7 @@ def _hanging(text: str, indent: str, width: int | None) -> list[str]:
 
 
 def _said(scored: Scored, width: int | None) -> list[str]:
-    """Return the decisive comparisons, and why they are not more certain; the JSON has all comparisons."""
+    """Return the decisive comparisons, after the reason if the verdict is undecided; the JSON has all."""
     from aqmlab.claims.text import MOST_SHOWN, placed_sentence
 
     parts = scored.deciding()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from aqmlab.comparison import Comparison
 
 _FEW = 16
-"""Largest number of comparisons that are also printed as sentences; for more, the table suffices."""
+"""Largest number of comparisons that are also printed as sentences; with more, only the table is printed."""
 
 SideText = Annotated[
     str,

@@ -77,7 +77,7 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 
 def refuse_damage(*of: Results) -> None:
-    """Exit with 4 if unreadable recordings were left out, once the answer from the others is printed."""
+    """Exit with 4 if unreadable recordings were left out; called after the others' answer is printed."""
     for results in of:
         damage = results.damage()
         if damage is not None:
@@ -88,7 +88,7 @@ def refuse_damage(*of: Results) -> None:
 def interruptible() -> Iterator[None]:
     """Exit with 130 on Ctrl-C, after printing the notes of the interrupt, which Typer would swallow.
 
-    Other requests to end (SIGTERM, or SIGHUP where ``nohup`` does not ignore it) are handled in the
+    Other requests to end (SIGTERM, or SIGHUP, unless it is ignored because of ``nohup``) are handled in the
     same way, with the exit code 128 plus the signal's number.
     """
     import typer

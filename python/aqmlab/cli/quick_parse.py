@@ -18,7 +18,7 @@ _PATH_CHECKS = ("exists", "resolve_path", "allow_dash", "writable", "path_type")
 
 def read_quickly(command: Any) -> Any:  # noqa: ANN401 (Typer keeps the type of its commands to itself)
     """Make a command and its subcommands convert simple parameters here, and leave the others to Typer."""
-    # Parameters are changed only when they are requested, because there is no help option before that.
+    # Parameters are changed only when Typer asks for them, because the help option does not exist until then.
     command.get_params = partial(_parameters, command.get_params)
     for below in getattr(command, "commands", {}).values():
         read_quickly(below)
@@ -55,7 +55,7 @@ def _typed(kind: Any, value: Any) -> Any:  # noqa: ANN401
         return list(value)
     whole = wanted is int and info.min is info.max is None
     if type(value) is not str:
-        # A default is not a word of the command line, so there is nothing to convert.
+        # A default value is not text from the command line, so there is nothing to convert.
         return value if whole and type(value) is int else _NOT_READ
     if wanted is str:
         return value

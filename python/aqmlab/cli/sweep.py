@@ -70,12 +70,12 @@ def sweep(
         ),
     ] = "sim",
     and_live: Annotated[
-        bool, typer.Option("--both", help="Run live, then simulate, and compare the two cell by cell.")
+        bool, typer.Option("--both", help="Run live, then simulate, and compare the results cell by cell.")
     ] = False,
     pcap: Pcap = None,
     pcap_bytes: PcapBytes = None,
     shard: Annotated[
-        str | None, typer.Option(metavar="K/N", help="Run only the K-th of N equal shares.")
+        str | None, typer.Option(metavar="K/N", help="Run only the K-th of N parts of the runs.")
     ] = None,
     force: Annotated[
         bool, typer.Option("--force", help="Repeat runs that are already in the store.")
@@ -100,7 +100,7 @@ def sweep(
     from aqmlab.sweeps.sweep import cluster_of
 
     set_quiet(quiet)
-    cluster_of(executor, jobs)  # before live runs begin
+    cluster_of(executor, jobs)  # refuse a bad executor before live runs begin
     asked: dict[str, Any] = {"store": store, "seed": seed, "runs": runs, "jobs": jobs, "shard": shard}
     hosts = ("live", "sim") if and_live else (host,)
     if faithful and ("live" not in hosts or dry_run):

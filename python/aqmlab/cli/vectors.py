@@ -51,8 +51,8 @@ def vectors(
         typer.Option(
             "--recording",
             metavar="PATH",
-            help="A run of the scenario with `requests = { each = true }`, for the times of users'"
-            " connections.",
+            help="A run of the scenario with `requests = { each = true }`, from which the times of users'"
+            " connections are read.",
         ),
     ] = None,
 ) -> None:

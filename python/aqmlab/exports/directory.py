@@ -12,7 +12,7 @@ from aqmlab.files import save
 
 
 def written(place: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
-    """Write files into the new directory ``place``; a single file without a name becomes ``place`` itself.
+    """Write files into the new directory ``place``; a single file with an empty name becomes ``place``.
 
     Raises
     ------

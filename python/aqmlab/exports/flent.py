@@ -1,7 +1,7 @@
 """A run as a flent data file, which flent plots as its test ``tcp_ndown``: N TCP downloads and a ping.
 
-The file has version 4 of flent's data format (doc/data-format.rst of flent). The ping is the round-trip time
-of a small packet sent at the instant of a sample: the mean base round-trip time of the flows, plus the
+The file is in version 4 of flent's data format (doc/data-format.rst in flent). The ping is the round-trip
+time of a small packet sent at the instant of a sample: the mean base round-trip time of the flows, plus the
 backlog of the queue divided by the rate of its link.
 """
 
@@ -27,7 +27,7 @@ TEST = "tcp_ndown"
 PING = "Ping (ms) ICMP"
 DOWNLOAD = "TCP download"
 _UNKNOWN_TIME = "1970-01-01T00:00:00.000000Z"
-"""The time in every file, because a run has no time of day and must always give the same file."""
+"""The fixed time in every file: a run has no time of day, and the same run must always give the same file."""
 
 
 def flent_file(results: Results, chosen: Chosen) -> bytes:
@@ -105,7 +105,7 @@ def _goodputs(
     rates = []
     for flow in np.unique(found["flow"]):
         own = found["flow"] == flow
-        # A flow received nothing before its first sample, and nothing more after its last one.
+        # We assume that a flow received nothing before its first sample, and nothing more after its last one.
         received = np.interp(instants, found["t_ns"][own], found["received"][own], left=0.0)
         rates.append(np.diff(received) * 8e3 / np.diff(instants))
     return instants[1:] / 1e9, rates

@@ -42,7 +42,7 @@ def ns2_file(results: Results, chosen: Chosen) -> bytes:
     classes = dict(results.tables.rows("flows", "flow, class", "ORDER BY flow", [run]))
     trace = _Trace(chosen, classes)
     lines = list(trace.lines(results.tables.rows("packets", _COLUMNS, "", [run])))
-    # A receipt is known when its packet is sent, but occurs later.
+    # The line of a receipt is written when its packet is sent, although the receipt occurs later.
     lines.sort(key=lambda line: line[0])
     return "".join(text for _, text in lines).encode()
 
@@ -102,7 +102,7 @@ class _Trace:
         return packet
 
     def _from_before(self, link: Link, header: Header) -> _Packet:
-        """Return the packet that has left the previous link, or a new packet if there is no such link."""
+        """Return the packet that has left the previous link, or a new packet if there is none."""
         before = self._under_way[link.source, header]
         if before:
             return before.popleft()

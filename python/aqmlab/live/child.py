@@ -100,7 +100,7 @@ def _tell(messages: TextIO, message: Mapping[str, Any]) -> None:
 
 
 def _end_with(parent: int) -> None:
-    """Make the kernel end this process, and everything created for a run, when its parent ends."""
+    """Make the kernel end this process, and all that was created for a run, when the parent process ends."""
     if sys.platform == "linux":
         import ctypes
 

@@ -10,7 +10,7 @@ from typing import Any
 from aqmlab.live import supervisor
 
 PACKET_BITS = 8 * 1500
-"""The size of a full packet, which is what most links carry most of the time."""
+"""The size of a full packet, in bits; most links carry mainly such packets."""
 
 MOST_DUTY_PERCENT = 70.0
 """The largest share of a processor that the router may take in a faithful run."""
@@ -40,7 +40,7 @@ class Trial:
 
     @property
     def timely_bps(self) -> float:
-        """The highest rate at which packets are timely: a full packet takes twice the p99 of lateness."""
+        """The highest rate at which packets are timely: a full packet then takes twice the p99 lateness."""
         return 0.5 * PACKET_BITS / max(self.lateness_s("p99"), 1e-9)
 
 
@@ -68,8 +68,8 @@ class SelfTest:
     def carried_bps(self) -> float:
         """The rate at which the router's thread would need its largest permitted share of a processor.
 
-        Processor time is proportional to the number of packets. Of the runs, the one with the
-        lowest share counts, because it spent the least time spinning.
+        Processor time is proportional to the number of packets. The run with the lowest share is
+        used, because it spent the least time spinning.
         """
         if self.virtual_time:
             return math.inf
@@ -110,7 +110,7 @@ def selftest(
     Raises
     ------
     HostError
-        If this machine cannot run live at all.
+        If this machine cannot do live runs at all.
     RunError
         If the process of the self-test died.
     """

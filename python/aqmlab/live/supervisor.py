@@ -112,7 +112,7 @@ def _heard(
             if interrupted is not None:
                 interrupted()
         except RunError:
-            # A process that was asked to end may be killed by the request.
+            # If the process was asked to end, the request may have killed it; that is no error of the run.
             if stopping is not None:
                 raise stopping from None
             raise
@@ -159,7 +159,7 @@ class _Process:
         Raises
         ------
         RunError
-            If the process has ended, is silent for ``SILENCE_S`` seconds, has not ended by then, or
+            If the process has ended, is silent for ``SILENCE_S`` seconds, has not ended by the given time, or
             writes something other than a message.
         """
         while (left_s := until - time.monotonic()) > 0:

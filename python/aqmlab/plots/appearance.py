@@ -205,7 +205,7 @@ def _parameters(style: str | None) -> dict[str, Any]:
 
 
 def _sheet(style: str, lines: Iterable[str]) -> dict[str, Any]:
-    """The settings of a style sheet, ``key: value`` in each line."""
+    """The settings of a style sheet, which has one ``key: value`` per line."""
     import matplotlib as mpl
 
     found = mpl.RcParams()
@@ -274,7 +274,7 @@ def _lines(text: str, size: float, room: float) -> list[str]:
 
 
 def points_of(setting: str) -> float:
-    """A font size in points; matplotlib has names for some sizes."""
+    """Return a font size in points, even if matplotlib has a name for it."""
     import matplotlib as mpl
     from matplotlib.font_manager import FontProperties
 
@@ -298,7 +298,7 @@ def arm_look(arm: int, *, marks: bool = True) -> dict[str, Any]:
     """
     look: dict[str, Any] = {"color": arm_color(arm), "linestyle": arm_dash(arm)}
     if marks:
-        # Marks begin at different places, so that the marks of close lines do not overlap.
+        # Each line's marks begin at a different point, so that those of neighbouring lines do not overlap.
         look |= {
             "marker": arm_mark(arm),
             "markersize": mark_size(),
@@ -323,14 +323,14 @@ def arm_color(arm: int) -> str:
 
 
 def arm_dash(arm: int) -> Any:  # noqa: ANN401 (matplotlib's own)
-    """The dashes of an arm, solid for the first, in the order of the report."""
+    """The dashes of an arm, in the same order as in the report; the first arm has a solid line."""
     lengths = dash_lengths(arm)
     # The report's dashes are in pixels, for lines almost two pixels wide; here the unit is the line's width.
     return (0, tuple(length / 1.8 for length in lengths)) if lengths else "-"
 
 
 def arm_mark(arm: int) -> str:
-    """The mark of an arm, in the order of the report."""
+    """The mark of an arm, in the same order as in the report."""
     return _MARKS[marker(arm)]
 
 
@@ -355,7 +355,7 @@ def legend_below(figure: Figure, axes: Iterable[Any], more: Mapping[str, Artist]
     size = points_of("legend.fontsize")
     room = 72.0 * figure.get_figwidth() - 6.0 * size
     handles = {"\n".join(_lines(name, size, room)): handle for name, handle in handles.items()}
-    # A line and the space between two columns are as wide as five letters are high.
+    # The line symbol of an entry and the gap between two columns together take five times the font size.
     widths = [max(text_width(line, size) for line in name.splitlines()) + 5.0 * size for name in handles]
     columns = _columns(widths, 72.0 * figure.get_figwidth() - size)
     rows = math.ceil(len(handles) / columns)

@@ -42,7 +42,7 @@ _HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++")
 
 
 _GROUP = 0.8
-"""Width of the boxes or bars of a label, in units of the distance between labels."""
+"""Total width of all boxes or bars of a label, in units of the distance between labels."""
 
 
 class Group(NamedTuple):
@@ -166,7 +166,7 @@ _One = Callable[["Axes", Place, int, str, Sequence[float]], None]
 
 
 def _grouped(axes: Axes, grid: PanelGrid, groups: Sequence[Group], draw: _One) -> None:
-    """The boxes or bars of a plot; arms are side by side in a group, or on the axis if there is only one."""
+    """The boxes or bars of a plot; arms are side by side in a group, or along the axis without groups."""
     axes.grid(visible=False, axis="x")
     arms = list(grid.arms.items())
     alone = len(groups) == 1 and groups[0].label == ""

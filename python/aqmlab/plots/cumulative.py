@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Field:
-    """The progress of the flows of a run, for comparison.
+    """The progress of the flows of a run, sampled at the same times.
 
     Attributes
     ----------
@@ -48,13 +48,13 @@ class Field:
 
     @property
     def width_bytes(self) -> Floats:
-        """The largest minus the smallest number of acknowledged bytes of any flow, at each time."""
+        """At each time, the largest minus the smallest of the flows' numbers of acknowledged bytes."""
         width: Floats = np.ptp(np.stack(list(self.acked_bytes.values())), axis=0)
         return width
 
 
 def field_of(run: Measured, view: View) -> Field:
-    """The flows of the responsive classes, or the chosen flows.
+    """Return the progress of the flows of the responsive classes, or of the chosen flows.
 
     Raises
     ------
@@ -80,13 +80,13 @@ def field_of(run: Measured, view: View) -> Field:
 
 
 def fields_of(results: Results, view: View) -> list[tuple[Run, Field]]:
-    """The flows of the first run of each arm."""
+    """Return the first run of each arm, with the progress of its flows."""
     of_run = {run.run.path: run for run in results.measured()}
     return [(run, field_of(of_run[run.path], view)) for run in view.runs(results)]
 
 
 def cumulative_ack(results: Results, view: View, _queue: str) -> Figure:
-    """Draw acknowledged bytes per flow over time, above the spread between flows; one column per arm."""
+    """Draw acknowledged bytes per flow over time and, below, the spread between flows; one column per arm."""
     columns = fields_of(results, view)
     first = columns[0][0]
     figure, axes = panels(

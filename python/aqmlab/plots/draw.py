@@ -132,7 +132,7 @@ def kind_of(results: Results, kind: str) -> FigureKind:
         raise UsageError(
             f"`{kind}` is a figure of single runs, and this is a sweep; figures of sweeps: {known}"
         )
-    raise UsageError(f"there is no figure `{kind}`{' of a sweep' if results.axes else ''}; there are {known}")
+    raise UsageError(f"there is no figure `{kind}`{' of a sweep' if results.axes else ''}; known: {known}")
 
 
 def _asked(results: Results, kind: str, view: View) -> tuple[FigureKind, View]:
@@ -161,13 +161,13 @@ def check_format(file: Path, others: Sequence[str] = ()) -> None:
     """
     formats = (*_FORMATS, *others)
     if file.suffix.lower() not in formats:
-        raise UsageError(f"the format of `{file}` cannot be drawn; end its name with {', '.join(formats)}")
+        raise UsageError(f"no format for `{file}`; end its name with {', '.join(formats)}")
 
 
 def save(
     figure: Callable[[], Figure], file: Path, title: str, version: str, look: Appearance = AS_MADE
 ) -> None:
-    """Draw a figure in the common style and write it.
+    """Draw a figure with the given look, and write it to a file.
 
     Raises
     ------
@@ -210,7 +210,7 @@ def writing(file: Path) -> Iterator[None]:
 
 
 def _metadata(suffix: str, title: str, version: str) -> dict[str, Any]:
-    """Title and maker; no date, so that the same recording gives the same file."""
+    """A file's metadata: title and creator, but no date, so that the same recording gives the same file."""
     if suffix == ".pdf":
         return {"Title": title, "Creator": f"aqmlab {version}", "CreationDate": None}
     if suffix == ".svg":

@@ -28,7 +28,7 @@ _INCHES_A_PACKET = 0.16
 _LETTERS = 0.7
 """Font size of an arrow's label, relative to that of the figure."""
 _LOST_AT = 0.55
-"""Fixed position of losses in the diagram, because neither host knows where a loss occurred."""
+"""All losses are drawn at this position, because neither host knows where a loss occurred."""
 
 
 # Also distinguishable in grey.
@@ -105,8 +105,8 @@ def _chosen(results: Results, view: View) -> tuple[str, FlowName, list[Journey]]
         raise UsageError(f"`{flow}` sent nothing from {time_text(begin)} to {time_text(end)}")
     if len(shown) > MOST_PACKETS:
         raise UsageError(
-            f"`{flow}` sent {len(shown)} packets from {time_text(begin)} to {time_text(end)}; choose a time"
-            f" with at most {MOST_PACKETS}: `--from 2s --until 2.5s`"
+            f"`{flow}` sent {len(shown)} packets from {time_text(begin)} to {time_text(end)}; choose an"
+            f" interval with at most {MOST_PACKETS}: `--from 2s --until 2.5s`"
         )
     return run.arm, flow, shown
 
@@ -153,7 +153,7 @@ def _arrow(axes: Axes, packet: Journey) -> None:
 
 
 def _legend(figure: Figure, packets: Sequence[Journey]) -> None:
-    """Draw the kinds of packets in the diagram."""
+    """Draw a legend of the kinds of packets that are in the diagram."""
     from matplotlib.lines import Line2D
 
     mark: dict[str, Any] = {"linestyle": "none", "markersize": 4.0}

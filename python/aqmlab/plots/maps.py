@@ -71,7 +71,7 @@ def difference_maps(results: Results, view: View, queue: str | None) -> Figure:
 
 def _need_axes(grid: PanelGrid) -> None:
     if grid.x is None:
-        raise UsageError("a map needs an axis of a sweep; for arms alone there are `bar` and `box`")
+        raise UsageError("a map needs an axis of a sweep; for arms alone, use `bar` or `box`")
 
 
 def _pairs(grid: PanelGrid) -> list[tuple[str, str]]:
@@ -84,7 +84,7 @@ def _pairs(grid: PanelGrid) -> list[tuple[str, str]]:
 
 
 def _places(grid: PanelGrid, arm: str) -> dict[Cell, tuple[int, int]]:
-    """Column and row of the cells of an arm in a map."""
+    """Return the column and the row in a map of each of an arm's cells."""
     panel = grid.panels[0]
     down = ("",) if grid.y is None else grid.y.labels
     return {
@@ -134,7 +134,7 @@ def _map(
     colors: str,
     doubtful: Collection[tuple[int, int]] = (),
 ) -> None:
-    """Squares labelled with their numbers."""
+    """Draw a square for each value, in its colour and labelled with it."""
     import matplotlib as mpl
     from matplotlib.patches import Rectangle
 

@@ -51,7 +51,7 @@ class PanelGrid:
     answer
         The values of the metrics.
     arms
-        The arms to draw, by their index among all.
+        The arms to draw, each with its index among all arms.
     x
         The horizontal axis of each plot, if it is an axis of the sweep.
     rows
@@ -150,7 +150,7 @@ def panel_grid(  # noqa: PLR0913 (keyword arguments)
 def _panels(
     metrics: Sequence[Metric], by: Axis | None, held: Mapping[str, str]
 ) -> tuple[tuple[Panel, ...], ...]:
-    """Return rows of plots: one per metric if several metrics and ``by`` are given, otherwise full rows."""
+    """Return plots in rows: one per metric if several metrics and ``by`` are given, else as many as fit."""
     rows = [
         [
             Panel("" if by is None else f"{by.short} {label}", {**held, **fixed}, metric)
@@ -205,7 +205,7 @@ def empty_plots(grid: PanelGrid, what: str, *, share: bool = True) -> tuple[Figu
 
 
 def label_x(grid: PanelGrid, plots: Sequence[tuple[Panel, Axes]]) -> None:
-    """The labels of an axis, evenly spaced, rotated if they are long."""
+    """Label the horizontal axes: one tick per label, evenly spaced, and rotated if the labels are long."""
     if grid.x is None:
         return
     across = max(map(len, grid.rows))

@@ -76,7 +76,7 @@ def _within(points: Any, limits: tuple[float, float]) -> Any:  # noqa: ANN401 (a
 def plain_powers(axis: Axis) -> None:
     """Label a logarithmic axis in plain text, without mathematical typesetting.
 
-    Powers of ten, and, if the plot spans fewer than two of them, also their multiples by 2 and 5.
+    Labels are at powers of ten and, if the plot spans fewer than two of them, also at 2 and 5 times these.
     """
     import numpy as np
 

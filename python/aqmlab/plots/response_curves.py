@@ -1,4 +1,4 @@
-"""Distributions of response times and page times: from 0 to a time, and their tails on logarithmic axes."""
+"""Distributions of response times and page times: up to a given time, or their tails on logarithmic axes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class WaitLine:
 
 
 class Limits(NamedTuple):
-    """The ranges of the axes of curves."""
+    """The ranges that the axes of a plot of curves show."""
 
     begin_s: float
     end_s: float
@@ -56,12 +56,12 @@ class Limits(NamedTuple):
 
 
 def cdf_figure(results: Results, view: View, queue: str | None, *, waits: Waits) -> Figure:
-    """The distribution of the times of each arm, with the 95 % band of its mean over the seeds."""
+    """The distribution of each arm's times, as the mean over the seeds with its 95 % band."""
     return _figure(results, view, queue, waits, tail=False)
 
 
 def ccdf_figure(results: Results, view: View, queue: str | None, *, waits: Waits) -> Figure:
-    """The share of requests, or pages, that take longer than a time, both axes logarithmic."""
+    """The share of requests, or pages, that take longer than a given time; both axes are logarithmic."""
     return _figure(results, view, queue, waits, tail=True)
 
 
@@ -78,7 +78,7 @@ def curve_rows(results: Results, view: View, queue: str | None, *, waits: Waits)
 
 
 def point_rows(line: WaitLine) -> Iterator[tuple[Any, ...]]:
-    """For each point of a curve, its label, time, share, interval ends and number of seeds."""
+    """For each point of a curve, the curve's label, the time, share, interval ends and number of seeds."""
     curve = line.curve
     for point in zip(curve.time_s, curve.share, curve.low, curve.high, strict=True):
         yield (line.label, *(f"{value:.9g}" for value in point), curve.n)
@@ -91,7 +91,7 @@ def wait_grid(
     waits: Waits,
     percentiles: Sequence[str] = (MEDIAN,),
 ) -> PanelGrid:
-    """Return the plots of a figure of times, one per percentile and per case with values.
+    """Return the plots of a figure that shows times: one per percentile and per case that has values.
 
     Raises
     ------
@@ -118,12 +118,12 @@ def wait_grid(
 
 
 def other_arms(grid: PanelGrid, view: View) -> dict[str, int]:
-    """The arms that are drawn in their own colours, by their index among all arms."""
+    """The arms that are drawn in their own colours, each with its index among all arms."""
     return {arm: number for arm, number in grid.arms.items() if arm != view.reference}
 
 
 def named(results: Results, view: View, waits: Waits, what: str) -> str:
-    """Return the subject of a figure, with the class if several classes wait."""
+    """Return the subject of a figure, with the class if several classes have such times."""
     waiting = {of.class_name for run in results.measured() for of in waits.totals(run, EVERY_CLASS)}
     several = len(waiting) > 1
     if view.class_name != EVERY_CLASS:
@@ -170,7 +170,7 @@ def _lines(grid: PanelGrid, panel: Panel, view: View, waits: Waits) -> list[Wait
 
 
 def draw_lines(axes: Axes, lines: Sequence[WaitLine], limits: Limits, *, tail: bool) -> None:
-    """Draw curves, or their complements, with their bands, and set the axes."""
+    """Draw curves or their complements, each with its band, and set the limits of the axes."""
     for line in lines:
         # Beyond the last request, the function is constant.
         x = np.append(line.curve.time_s, max(limits.end_s, line.curve.time_s[-1]))

@@ -114,7 +114,7 @@ def _cell(results: Results, arm: str, grid: PanelGrid) -> Cell | None:
 
 
 def _dots(axes: Axes, sample: Sample, color: str, order: int) -> None:
-    # Thousands of dots are rasterised, even in a vector file.
+    # The dots are rasterised even in a vector file, because there are thousands of them.
     look: dict[str, Any] = {
         "marker": ".",
         "markersize": 0.8 * mark_size(),
@@ -129,7 +129,7 @@ def _dots(axes: Axes, sample: Sample, color: str, order: int) -> None:
 
 
 def quantiles_figure(results: Results, view: View, queue: str | None, *, waits: Waits) -> Figure:
-    """Draw percentiles of the times by size band: one line per arm, with the interval of its mean."""
+    """Draw percentiles of the times by size band: one line per arm, with means and their intervals."""
     grid = wait_grid(results, view, queue, waits, PERCENTILES)
     bands = _bands(results, view, waits)
     figure, plots = empty_plots(grid, f"{named(results, view, waits, f'{waits.time}s')} by {waits.size}")
@@ -143,7 +143,7 @@ def quantiles_figure(results: Results, view: View, queue: str | None, *, waits: 
     for i, (panel, axes) in enumerate(plots):
         axes.set_yscale("log")
         # The means set the limits, because the interval of a few requests can be arbitrarily wide.
-        # Plots of a metric share their axes.
+        # All plots of the same metric have the same limits.
         axes.set_ylim(min(means[panel.metric]) / 2, max(means[panel.metric]) * 2)
         plain_powers(axes.yaxis)
         axes.set_xticks(range(len(bands)), names, **turned(figure, names, across))

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 MOST_FLOWS = 2
 """Default number of rows of panels, which fit on a page of text."""
 
-# The name, symbol and colour of each event, which is drawn at the window just before it.
+# The name, symbol and colour of each event; the symbol is drawn at the height of the window just before
+# the event.
 _SYMBOLS = {
     "timeout": ("timeout", "x", PALETTE[3]),
     "fast_retransmit": ("fast retransmit", "v", PALETTE[1]),

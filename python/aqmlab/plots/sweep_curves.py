@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 
 def lines(results: Results, view: View, queue: str | None) -> Figure:
-    """Draw a metric against an axis: one line per arm with the interval of its mean; one plot per label."""
+    """Draw a metric against an axis: one line per arm, with intervals of the means; one plot per label."""
     grid = panel_grid(results, view, queue)
     if grid.x is None:
-        raise UsageError("`lines` needs an axis of a sweep; for arms alone there are `bar` and `box`")
+        raise UsageError("`lines` needs an axis of a sweep; for arms alone, use `bar` or `box`")
     figure, plots = empty_plots(grid, f"{metric_labels(grid)} against {grid.x.short}")
     for panel, axes in plots:
         for arm, number in grid.arms.items():
@@ -91,7 +91,7 @@ def trade_off(results: Results, view: View, queue: str | None) -> Figure:
 
 
 def _at(queue: str | None) -> str:
-    """Return the queue, if it is the same in all cells."""
+    """Return the end of a title that names the queue; empty if cells have different queues."""
     return "" if queue is None else f" at {queue}"
 
 

@@ -35,7 +35,8 @@ def variance_time(results: Results, queue: str) -> Figure:
         found = [plot for plot in plots if plot is not None]
         if not found:
             continue
-        # Runs that were ended by a condition differ in length, so means are taken only over equal scales.
+        # Runs that a condition ended may differ in length, so the mean is only over runs with the same
+        # scales.
         found = [plot for plot in found if np.array_equal(plot.scale_s, found[0].scale_s)]
         for plot in found:
             axes.plot(plot.scale_s, plot.variance, color=arm_color(i), alpha=FAINT, linewidth=0.6)
@@ -53,7 +54,7 @@ def variance_time(results: Results, queue: str) -> Figure:
     scale = all_plots[0].scale_s
     start = max(float(plot.variance[0]) for plot in all_plots)
     axes.plot(scale, start * scale[0] / scale, color="black", linestyle=":", linewidth=0.8, label="slope -1")
-    axes.set(xscale="log", yscale="log", xlabel="scale [s]", ylabel="variance of the mean / mean squared")
+    axes.set(xscale="log", yscale="log", xlabel="scale [s]", ylabel="variance of the mean / mean²")
     for axis in (axes.xaxis, axes.yaxis):
         plain_powers(axis)
     faint = Line2D([], [], color="grey", alpha=FAINT, linewidth=0.6)

@@ -103,8 +103,8 @@ Rows = Callable[[Results, View, Any], Iterator[tuple[Any, ...]]]
 class FigureKind(NamedTuple):
     """A kind of figure: how it is drawn, and its numbers as rows, the first of which names the columns.
 
-    Both take the queue: its name, or, with several cases, ``None`` for the queue by which each cell is
-    judged.
+    The two functions take the queue: its name, or, with several cases, ``None`` for the queue by which
+    each cell is judged.
     """
 
     draw: Draw

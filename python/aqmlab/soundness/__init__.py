@@ -1,8 +1,8 @@
 """Checks of a result: reasons to distrust it.
 
 Each check asks one question of every cell. A problem is a :class:`Doubt`, which is merged over
-cells and reported with every answer: after the table of ``run`` and ``sweep``, in their JSON, in
-the report.
+cells and reported with every answer: after the table of ``run`` and ``sweep``, in their JSON, and
+in the report.
 
 A doubt is *serious* if the figures are misleading, a *warning* if they may be, and a *note* if they are
 correct but need an explanation.
@@ -38,7 +38,7 @@ _LIVE_CHECKS = (live.kept_time, live.to_its_end, live.stack_as_asked, live.packe
 
 
 def examine(results: Results) -> tuple[Check, ...]:
-    """All checks of the results, in the order of their questions.
+    """Make all checks of the results, and return them in a fixed order.
 
     Raises
     ------

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 BUSY_PERCENT = 90.0
-"""Share of busy time below which a link is reported, because it does not limit greedy flows (ours)."""
+"""Links busy for less than this share of the time are reported: they do not limit greedy flows (ours)."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class _Queue:
 
 
 def is_the_bottleneck(results: Results) -> Check:
-    """Check that the queue makes decisions; otherwise, arms that differ only in it do not differ."""
+    """Check that the queue makes decisions; otherwise, arms that differ only in it give the same results."""
     kind, findings, idlest, names = "bottleneck", [], 100.0, set()
     for cell in _with_runs(results):
         name = results.queue_of(cell)
@@ -89,7 +89,7 @@ def _elsewhere(name: str, queues: Mapping[str, _Queue]) -> str:
 
 def buffer_is_reached(results: Results) -> Check:
     """Check that the buffer is full at times, if its size is under study."""
-    kind, findings, question = "buffer", [], "the buffer fills if its size is compared"
+    kind, findings, question = "buffer", [], "where buffer sizes are compared, the buffer fills"
     if not _asks_for_the_buffer(results):
         return Check(kind, question, "buffer size is not compared")
     for cell in _with_runs(results):

@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 _REMEDY = (
-    "do not use this goodput: it includes data from before the measured interval; run it again,"
-    " or look at the"
-    " throughput of the queue"
+    "do not use this goodput: it includes data from before the measured interval; repeat"
+    " the run, or use the throughput of the queue instead"
 )
 
 
@@ -38,7 +37,7 @@ class _Account(NamedTuple):
 
 
 def no_more_than_carried(results: Results) -> Check:
-    """Check that goodput does not exceed what the queue carried; otherwise, it includes other data too."""
+    """Check that goodput does not exceed what the queue carried; a larger one includes other data, too."""
     kind, findings, highest = "carried", [], 0.0
     for cell in results.cells:
         accounts = [(run, account) for run in results.measured(cell) for account in _accounts(run)]
@@ -53,7 +52,7 @@ def no_more_than_carried(results: Results) -> Check:
             )
             sentence = (
                 f"the flows that cross `{worst.queue}` received {got}, headers included, but the queue"
-                f" carried {carried} for them, and {before} may have been in flight already"
+                f" carried {carried} for them, and at most {before} was in flight already"
                 f" (seed {run.run.seed})"
             )
             findings.append(CellDoubt(cell, "serious", sentence, _REMEDY, worst.share))
@@ -63,7 +62,7 @@ def no_more_than_carried(results: Results) -> Check:
 
 
 def _accounts(run: Measured) -> list[_Account]:
-    """Return an account per queue of the classes whose data in flight can be bounded."""
+    """Return one account per queue, over the classes whose data in flight can be bounded."""
     if not run.interval_ns:
         return []
     links = {link.name: link for link in run.run.links}
@@ -136,8 +135,8 @@ def _before(
     rest = path[path.index(queue) :]
     propagation = sum(links[name].delay_ns for name in (*path, *entry.return_path))
     own = max((flow.base_rtt_ns - propagation for flow in flows), default=0)
-    # A quarter of the flow's own part of its path is between the last router and the receiver,
-    # unless a rule of the scenario adds to it.
+    # Of the round-trip time outside the links, a quarter is between the last router and the receiver, or up
+    # to all of it if the scenario has delay rules.
     behind = own if run.run.plan.delays else own / 4
     way_ns = sum(links[name].delay_ns for name in rest) + behind
     waiting = sum(run.queues[name, EVERY_CLASS]["initial_in_system_packets"] for name in rest[1:])

@@ -111,7 +111,7 @@ def merged(kind: str, results: Results, findings: Iterable[CellDoubt]) -> tuple[
 def _where(results: Results, cells: Sequence[Cell], worst: Cell | None) -> str:
     """Return the words for the cells that a sentence is about: ``in 8 of 24 cells, at worst in RED: ``.
 
-    Empty if the sentence applies to all cells alike.
+    They are empty if the sentence applies to all cells alike.
     """
     total = len(results.cells)
     if worst is None and len(cells) == total:

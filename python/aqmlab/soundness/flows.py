@@ -43,7 +43,7 @@ def limited_by_windows(results: Results) -> Check:
             )
             remedy = "raise `tcp.max_window` and `tcp.receive_window`, unless the window limit is intended"
             findings.append(CellDoubt(cell, "warning", sentence, remedy, percent))
-    finding = "no greedy flow fills its window limit"
+    finding = "no greedy flow reaches its window limit"
     return Check(kind, "flows are limited by the network", finding, merged(kind, results, findings))
 
 
@@ -70,7 +70,7 @@ def _under_way(flow: FlowTotals, run: Measured, queueing_delay_s: float) -> floa
 
 
 def _queueing_delay_s(run: Measured, entry: TrafficClass) -> float:
-    """Mean time that packets wait in both directions together."""
+    """Mean time that packets wait in queues, summed over the two directions."""
     path = [*entry.path, *entry.return_path]
     total = 0.0
     for name in path:

@@ -48,7 +48,7 @@ def to_its_end(results: Results) -> Check:
         for run in results.runs_of(cell):
             verdict = faithfulness_of(run)
             if verdict is not None and verdict.interrupted:
-                sentence = f"the run of seed {run.seed} was interrupted at {run.t1_ns / 1e9:.1f} s"
+                sentence = f"the run with seed {run.seed} was interrupted at {run.t1_ns / 1e9:.1f} s"
                 findings.append(CellDoubt(cell, "warning", sentence, "run it again", run.t1_ns / 1e9))
     return Check(kind, "live runs finished", "none was interrupted", merged(kind, results, findings))
 
@@ -68,7 +68,7 @@ def stack_as_asked(results: Results) -> Check:
 
 
 def packets_kept(results: Results) -> Check:
-    """Check for packets missing from the capture because the disk could not take them."""
+    """Check for packets that are missing from the capture because the disk could not store them."""
     kind, findings = "packets", []
     for cell in results.cells:
         remarks = [

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 POINTS = 500
-"""Largest number of steps per run: MSER-5 finds the end of the initial phase to within 1 % of the run."""
+"""Largest number of steps per run: MSER-5 then finds the transient's end to within 1 % of the run."""
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,10 @@ def _read(results: Results, cells: Sequence[Cell]) -> dict[tuple[Path, ...], tup
     queues = ["'" + results.queue_of(cell).replace("'", "''") + "'" for cell in cells]
 
     def by_run(of_cells: Sequence[object]) -> str:
-        """Return the SQL that selects a cell's value by a row's run."""
+        """Return the SQL that selects the value of the cell to which a row's run belongs."""
         return f"[{', '.join(str(of_cells[i]) for i in of_run)}][run + 1]"
 
-    # A sample covers the time up to it, so the one at the end of a bin belongs to it.
+    # A sample covers the time before it, so a sample at the end of a bin belongs to that bin.
     rows = Tables(runs, results.reader.remedy).rows(
         "queues",
         f"{by_run(range(len(cells)))} AS cell, (t_ns - 1) // {by_run(widths)} AS bin,"

@@ -1,4 +1,4 @@
-"""Checks for enough independent runs: all are finished, and none is a copy of another."""
+"""Checks that there are enough independent runs: that all have finished, and that none copies another."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 PLENTY = 10
-"""Number of seeds that is the reference for widths: its t quantile is within a seventh of the normal one."""
+"""Number of seeds with which widths are compared: its t quantile is within a seventh of the normal one."""
 
 
 def finished(results: Results) -> Check:
@@ -43,7 +43,7 @@ _RUN_AGAIN = "run the missing seeds: the finished ones may not be representative
 
 
 def enough(results: Results) -> Check:
-    """Check the number of runs: a single run has no interval, and the intervals of few runs are wide."""
+    """Check the number of runs: a single run has no interval, and intervals over few runs are wide."""
     kind, findings, counts = "seeds", [], []
     for cell in results.cells:
         n = len(results.runs_of(cell))
@@ -109,7 +109,7 @@ def differ(results: Results) -> Check:
 
 
 def _copies(runs: tuple[Measured, ...]) -> list[int]:
-    """The seeds of the first set of runs in which each count of each queue and flow is the same."""
+    """The seeds of the first set of runs that agree in every count of every queue and flow."""
     for i, first in enumerate(runs):
         same = [run.run.seed for run in runs[i:] if run.queues == first.queues and run.flows == first.flows]
         if len(same) > 1:

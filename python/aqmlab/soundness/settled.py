@@ -21,7 +21,7 @@ SETTLING_RTTS = 10
 """Number of round trips that a flow should have completed before it is measured (ours)."""
 LEAST_BIAS = 0.01
 BIAS_OF_ONE_RUN = 0.05
-"""A relative effect of the beginning on a mean is reported only if it exceeds this (ours).
+"""A relative effect of the beginning on a mean is reported only if it exceeds these shares (ours).
 
 The second value applies to a single run, which has no interval for comparison.
 """
@@ -113,7 +113,7 @@ def _told(cell: Cell, beginning: _Beginning, course: QueueHistory, t0_s: float) 
         remedy = "make `warmup` longer"
     else:
         sentence = (
-            f"MSER-5 finds no steady state in {course.what}: measured from {time_text(t0_s)} its mean"
+            f"MSER-5 finds no steady state in {course.what}: measured from {time_text(t0_s)}, its mean"
             f" is {instead} {'than' if abs(change) < 1 else 'as'} from {time_text(beginning.cut_s, 3)} on"
         )
         remedy = "make the run longer, or state that the scenario studies a transient"

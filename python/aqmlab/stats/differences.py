@@ -107,7 +107,7 @@ def p_value(found: Estimate, degrees: float) -> float | None:
 
 
 def _relative(xs: Sequence[float], ys: Sequence[float], confidence: float) -> Interval:
-    """Return the relative change and its interval: all r for which the mean of ``x - r y`` may be zero.
+    """Return the relative change and its interval: all r for which the data allow a zero mean of ``x - r y``.
 
     The method is that of Fieller, Journal of the Royal Statistical Society B 16 (1954), for pairs. It is
     exact for normal pairs, unlike the delta method, even if the denominator varies widely. The ratios are the

@@ -101,7 +101,7 @@ def estimate(values: Iterable[float | None], confidence: float = CONFIDENCE) -> 
     Parameters
     ----------
     values
-        One value per seed; ``None`` and NaN are seeds for which the metric is not defined.
+        One value per seed; ``None`` and NaN stand for seeds for which the metric is not defined.
     confidence
         Coverage of the interval.
 

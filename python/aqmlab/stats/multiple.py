@@ -72,13 +72,13 @@ def multiple_comparisons(
 
 
 def adjusted(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
-    """:func:`holm` of the comparisons that were tested; ``None`` for the others."""
+    """:func:`holm` applied to the comparisons that were tested; ``None`` for the others."""
     of_tested = iter(holm([p for p in p_values if p is not None]))
     return tuple(None if p is None else next(of_tested) for p in p_values)
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Return the p values, in the order given, adjusted for their number: compare each with the joint level.
+    """Return the p values, in the order given, adjusted for their number, to be compared with one level.
 
     The smallest p is multiplied by the number of comparisons, the next by one less, and so on; no adjusted
     value is smaller than the one before it, or larger than 1.

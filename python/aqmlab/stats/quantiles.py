@@ -24,7 +24,7 @@ def quantile(values: Iterable[float | None], q: float, confidence: float = CONFI
     Parameters
     ----------
     values
-        One value per seed; ``None`` and NaN are seeds for which the metric is not defined.
+        One value per seed; ``None`` and NaN stand for seeds for which the metric is not defined.
     q
         Between 0 and 1: 0.5 is the median.
     confidence
@@ -57,7 +57,7 @@ def median(values: Iterable[float | None], confidence: float = CONFIDENCE) -> In
 
 
 def covering_ranks(n: int, q: float, confidence: float) -> tuple[int, int, float] | None:
-    """Return the ranks, from 1, of the two sorted values around the ``q`` quantile, and their coverage.
+    """Return the ranks, from 1, of the two sorted values that enclose the ``q`` quantile, and their coverage.
 
     The lower rank is the largest, and the upper rank the smallest, that cuts off a probability of at most
     ``(1 - confidence) / 2``.

@@ -4,8 +4,8 @@ The designs are Plackett and Burman's (Biometrika 33, 1946), from Paley's Hadama
 Mathematics and Physics 12, 1933): every setting is at its first level in half of the rows, and every pair of
 settings has all four combinations equally often. In a design that is *folded over* (each row is repeated with
 all levels changed: Box and Wilson, Journal of the Royal Statistical Society B 13, 1951), the effect of one
-setting is not confounded with the joint effect of two others. If a setting has more than two candidates, the
-others alternate over the rows in which it is not at its first level.
+setting is not confounded with the joint effect of two others. If a setting has more than two candidates, all
+but the first alternate over the rows in which the setting is not at its first level.
 """
 
 from __future__ import annotations
@@ -118,9 +118,10 @@ def effects(
 ) -> tuple[tuple[Effect, ...], ...]:
     """Return, by least squares, the effect of each candidate except the first of each setting.
 
-    If there are too few rows to separate the candidates of a setting, they have a joint effect. The interval
-    covers the variation over seeds and the interactions of settings; its variance is the larger of the two
-    variances. Within a setting, the candidates share the confidence (Bonferroni).
+    If there are too few rows to separate the candidates of a setting, one joint effect of these is returned.
+    The interval covers the variation over seeds and the interactions of settings: it uses the larger of the
+    variances due to these two. Within a setting, the confidence applies to all candidates jointly
+    (Bonferroni).
 
     Parameters
     ----------
@@ -172,7 +173,7 @@ def _variance(model: Floats, residuals: Floats, values: Floats) -> tuple[float, 
 
 
 def seed_variance(values: Floats) -> tuple[float, int]:
-    """Return the variance of one value between seeds, by a two-way analysis of variance.
+    """Return the variance of a single value between seeds, estimated by a two-way analysis of variance.
 
     If readings with the same seeds are compared, an effect of a seed that is common to all readings is not
     noise.

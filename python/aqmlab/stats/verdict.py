@@ -76,7 +76,7 @@ class Verdict:
 
 
 def undecided(reason: str, n: int = 0) -> Verdict:
-    """Return a verdict without figures, with the reason."""
+    """Return an undecided verdict that has no figures, only a reason."""
     return Verdict(UNDECIDED, n=n, reason=reason)
 
 
@@ -155,9 +155,9 @@ def all_of(verdicts: Iterable[Verdict]) -> Verdict:
 def at_least(count: int, parts: Sequence[Verdict]) -> Verdict:
     """Judge whether at least ``count`` parts hold, whatever the truth of the undecided parts.
 
-    The verdict has the figures of the decisive part, which is the least certain part with the same status,
-    because the combination cannot be more certain than this part. An empty combination is undecided, not
-    true.
+    The verdict has the figures of the decisive part, which is the least certain of the parts with the
+    combination's status: the combination cannot be more certain than it. An empty combination is
+    undecided, not true.
     """
     if not parts:
         return undecided("there is nothing to judge")

@@ -4,8 +4,8 @@ The truncation rule of White (Simulation 69, 1997), applied to groups of five as
 (Winter Simulation Conference 2000): it selects the truncation point after which the mean is known best, that
 is, the point with the smallest sum of squares of the remaining values about their mean, divided by the square
 of their number. Points in the second half of the series are excluded because the statistic of few values can
-be small by chance. If the smallest value of the statistic lies there or at the edge, the series is too short
-for a decision.
+be small by chance. If the smallest value among the other points is that of the last one, in the middle of the
+series, the series is too short for a decision.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Truncation:
     Attributes
     ----------
     cut
-        Number of values of the series to leave out; a multiple of the group.
+        Number of values of the series to leave out; a multiple of the group size.
     settled
         Whether the cut is in the first half; otherwise the series shows no steady state.
     mean

@@ -20,7 +20,7 @@ _AS_ONE = 1.0 - 2.0**-20
 
 @dataclass(frozen=True)
 class TcLine:
-    """A link's queue in tc's syntax.
+    """A link's queue in tc's syntax, with remarks on the differences in Linux.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ def _line(link: Link) -> tuple[str | None, list[str]]:
     try:
         kernels = effective(read_tc(spec).queue, link.rate_bps)
     except UsageError as error:
-        return None, [f"no line of tc has these values: {error}"]
+        return None, [f"tc cannot express these values: {error}"]
     return spec, [*_differences(link.settings, kernels), *remarks]
 
 
@@ -132,7 +132,7 @@ def _slope(sizes: Mapping[str, int], probability: float) -> list[str]:
 
 
 def _burst(link: Link, sizes: Mapping[str, int]) -> int:
-    """A burst for which tc picks the power of two nearest to w_q, ideally the scenario's or guideline's."""
+    """A burst that makes tc pick the power of two nearest w_q; if possible, the scenario's or guideline's."""
     settings = link.settings
     mean = int(settings["mean_packet_bytes"])
     wanted = min(31, max(1, round(-log2(settings["w_q"]))))
@@ -170,7 +170,7 @@ that are compared by name."""
 
 
 def _differences(ours: Mapping[str, Any], kernels: Mapping[str, Any]) -> list[str]:
-    """The parameters that differ in Linux, with both values."""
+    """Return a remark on each parameter that has another value in Linux, with the two values."""
     skipped = _BY_RULE | ({"target_ns"} if "min_th_bytes" in kernels else set())
     remarks = []
     for key, value in ours.items():
@@ -214,13 +214,13 @@ _WRITERS: Mapping[str, Callable[[Link], tuple[str, list[str]]]] = {
 }
 NONE_IN_LINUX = {
     "scred": "Linux has no Self-Configuring RED; its `red adaptive` moves max_p by the rule of 2001",
-    "blue": "Linux has no BLUE; its `sfb` keeps one for each group of flows",
+    "blue": "Linux has no BLUE; its `sfb` runs a BLUE for each group of flows",
     "pi": "Linux has no PI; its `pie` controls the delay with gains of its own (RFC 8033)",
     "rem": "Linux has no REM",
     "fred": "Linux has no FRED",
     "redpd": "Linux has no RED-PD",
     "policer": "tc polices in filters (`action police`), not in a queue discipline",
-    "classes": "tc divides links by `prio` or `drr` with filters that choose the class, which takes more"
+    "classes": "tc divides links with `prio` or `drr` and filters that choose the class, which takes more"
     " than one line",
 }
 """Why there is no line for a discipline."""

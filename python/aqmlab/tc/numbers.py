@@ -49,12 +49,12 @@ def time_us(text: str) -> int:
 def count(text: str) -> int:
     """A whole number without a unit, also in hexadecimal or octal."""
     if not _COUNT.fullmatch(text):
-        raise UsageError(f"`{text}` is not a whole number; tc takes no unit for it: `100`")
+        raise UsageError(f"`{text}` is not a whole number; tc expects one without a unit, such as `100`")
     octal = text.startswith("0") and text.strip("0")[:1] not in ("x", "X", "")
     try:
         value = int(text, 8 if octal else 0)
     except ValueError:
-        raise UsageError(f"`{text}` is not a whole number; after a leading 0 tc reads octal digits") from None
+        raise UsageError(f"`{text}` is not a whole number; after a leading 0, tc expects octal") from None
     return _kept(value, text)
 
 

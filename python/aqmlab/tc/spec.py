@@ -1,4 +1,4 @@
-"""From a discipline in tc's syntax to a queue of a scenario with the preset ``linux``."""
+"""From a discipline in tc's syntax to a queue of a scenario, which has the preset ``linux``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TcQueue:
     rate_bps
         The link's rate if the words contain it; otherwise ``None``.
     remarks
-        What the words mean beyond the queue itself.
+        Remarks on what the words mean that the queue does not express.
     """
 
     spec: str
@@ -167,7 +167,7 @@ HEADERS = "over Ethernet, Linux counts 14 bytes of header with each packet; aqml
 
 
 def codel_units(*times_ns: int) -> list[str]:
-    """The times of CoDel as Linux rounds them."""
+    """Return a remark with CoDel's times as Linux rounds them; none if Linux keeps them."""
     kept = [ns // CODEL_UNIT_NS * CODEL_UNIT_NS for ns in times_ns]
     if kept == list(times_ns):
         return []
@@ -189,7 +189,7 @@ _GRAMMARS = {
         flags={word: (word, True) for word in ("ecn", "harddrop", "adaptive")},
         refused={
             "nodrop": "aqmlab drops packets that cannot be marked",
-            "qevent": "actions on packets are the kernel's own",
+            "qevent": "only the kernel can attach actions to packets",
         },
         queue=_red,
     ),
