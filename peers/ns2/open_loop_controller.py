@@ -70,7 +70,7 @@ class Packet:
 
 @dataclass
 class Port:
-    """A FIFO and its link; subclasses are the controllers. The packet on the wire is not waiting."""
+    """A FIFO and its link; subclasses are the controllers. The packet on the wire does not count as waiting."""
 
     trace: Trace
     draws: list[float]
