@@ -36,7 +36,7 @@ enum Gap {
 enum Packet<'a> {
     /// Any bytes.
     Any(&'a [u8]),
-    /// A datagram with a correct header, for this client port, ECN field and length.
+    /// A datagram with a correct header and this client port, ECN field and length.
     Good { port: u16, ecn: u8, len: u16 },
 }
 
