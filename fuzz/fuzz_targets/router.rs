@@ -138,7 +138,7 @@ impl FrameSink for Sink {
     }
 }
 
-/// A number of slots so small that they run out.
+/// Number of slots: small, so that they run out.
 const SLOTS: usize = 24;
 
 fuzz_target!(|input: (u8, u64, Vec<Act<'_>>)| {

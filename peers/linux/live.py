@@ -18,8 +18,8 @@ time, and is suitable only for trials. The kernel's modules are taken from ../li
 folder of KERNEL.
 
 The root file system of the kernel is this machine's, read-only; only the folder that contains DIRECTORY can be
-written. The script needs root, ptrace, and room for the guest's memory (`AQMLAB_GUEST_MEMORY`, `1G`) in /dev/shm,
-of which only the used part is occupied.
+written. The script needs root, ptrace, and room for the guest's memory (`AQMLAB_GUEST_MEMORY`, by default `1G`) in
+/dev/shm, of which only the used part is occupied.
 """
 
 import ctypes
