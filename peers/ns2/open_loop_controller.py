@@ -76,7 +76,7 @@ class Port:
     draws: list[float]
     waiting: deque[Packet] = field(default_factory=deque)
     waiting_bytes: int = 0
-    free_ns: int | None = None  # when the packet on the wire has left it
+    free_ns: int | None = None  # the time at which the packet on the wire will have left it
     updates: int = 0
     used: int = 0
     prob: float = 0.0
