@@ -33,7 +33,7 @@ SIDES = ("a", "b")
 STARTS_S = [[10.0, 12.1, 14.3, 16.2, 18.4], [11.0, 13.2, 15.1, 17.3, 19.5]]
 NEAR_MS = [[11, 23, 29, 41, 64], [7, 19, 31, 37, 88]]
 FAR_MS = [[0.4, 0.7, 0.9, 4, 15], [0.3, 0.6, 0.8, 2, 9]]
-# Routers of the data's source and of its destination; for web users also connections per second and cloud.
+# Routers of the data's source and of its destination; for web users, also connections per second in each cloud.
 LONG = {"long": (0, 7), "long_back": (7, 0)}
 WEB = {"web": (0, 7, 27), "web_back": (7, 0, 27), "cross1": (1, 2, 23), "cross1_back": (2, 1, 23)}
 
