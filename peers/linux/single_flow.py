@@ -38,7 +38,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def boot(kernel: str, program: str, cases: str, directory: str, names: list[str]) -> int:
-    """Boot the kernel with a program to run, whose arguments are `--inside CASES DIRECTORY NAME ...`."""
+    """Boot the kernel and run `program` in it, with the arguments `--inside CASES DIRECTORY NAME ...`."""
     work = tempfile.mkdtemp(prefix="linux-")
     os.makedirs(directory, exist_ok=True)
     init = os.path.join(work, "init")

@@ -82,7 +82,7 @@ class Replay:
             self.count = 0
             return waiting, "full", draw
         if early:
-            # A drop at an idle link would leave it idle; here the queue holds two packets, so the link is
+            # After a drop at an idle link, the link would stay idle; here, the queue holds two packets, so the link is
             # busy.
             return waiting, "early", draw
         begin = self.departures[-1] if self.departures else now_ns
