@@ -171,7 +171,7 @@ proc web {name from to rate} {
     $tmix set-ID [$near id]
     $tmix set-cvfile $vectors/$name.tmix
     $tmix set-TCP Newreno
-    # A last pause that would end after the run lets the server close with its last byte.
+    # Because the last pause would end only after the run, the server closes with its last byte.
     $tmix set-end 2000
     $tmix set-fin-time 2000000000
     $tmix set-debug 4

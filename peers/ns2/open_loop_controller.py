@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records the decisions of ns-2.35's PI and REM under an open load, and checks that replays decide alike.
+"""Records the decisions of ns-2.35's PI and REM under an open load, and checks that replays make the same decisions.
 
 Runs open_loop_controller.tcl for each trace below. Every line is then replayed by independent controllers, written here
 from the papers and from ns-2's documented behaviour: queue, probability and fate must agree, draw by draw, before a CSV
