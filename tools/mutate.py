@@ -106,7 +106,7 @@ def run_tests(tests: str, seconds: int, *, only_build: bool = False) -> subproce
 
 @contextmanager
 def mutated(mutation: dict[str, str]) -> Iterator[None]:
-    """Make the change in the copy and always undo it."""
+    """Make the change in the copy while the `with` block runs, and undo it afterwards."""
     path = TREE / mutation["file"]
     original = path.read_text()
     path.write_text(original.replace(mutation["find"], mutation["replace"]))
