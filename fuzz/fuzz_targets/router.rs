@@ -164,7 +164,7 @@ fuzz_target!(|input: (u8, u64, Vec<Act<'_>>)| {
             }
             Act::Wait => {
                 if let Some(due) = router.next_due() {
-                    // Not earlier than the last call, in case arrivals were late.
+                    // The time must not be earlier than that of the last call, in case arrivals were late.
                     now = now.max(due);
                     router.advance(now, &mut sink);
                 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Records the decisions of ns-2.35's RED under an open load, and verifies that an independent RED decides alike.
+"""Records the decisions of ns-2.35's RED under an open load, and verifies that an independent RED makes the same
+decisions.
 
 Runs open_loop_red.tcl for each trace below. Every line is then replayed by an independent RED, written here from the
 paper and from ns-2's documented behaviour: queue, average, probability and fate must agree, draw by draw, before a CSV
@@ -99,7 +100,7 @@ class Replay:
 
 
 def gentle_probability(avg: float) -> float:
-    """Rises from 0 to max_p over [min_th, max_th], and from there to 1 at twice max_th."""
+    """The drop probability rises from 0 to max_p over [min_th, max_th], and from there to 1 at twice max_th."""
     if avg < MAX_TH:
         return MAX_P * (avg - MIN_TH) / (MAX_TH - MIN_TH)
     return min(1.0, MAX_P + (1.0 - MAX_P) * (avg - MAX_TH) / MAX_TH)
