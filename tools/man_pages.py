@@ -56,7 +56,7 @@ def commit_date() -> str:
 
 
 def page(context: Any, date: str) -> str:  # noqa: ANN401
-    """The manual page of the command of a context."""
+    """The manual page of a command, given the command's context."""
     command, names = context.command, context.command_path.split()
     first, *rest = paragraphs(command.help or "")
     first = first.removeprefix(".PP\n")

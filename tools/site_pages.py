@@ -171,7 +171,7 @@ def title_of(figure: Path) -> str:
 
 
 def documented_figures() -> Iterator[str]:
-    """The figures that commands of the documents draw."""
+    """The figures that commands in the documents draw."""
     for file in outputs.DOCUMENTS:
         page = os.path.relpath(file, ROOT / REFERENCE)
         for commands in outputs.figure_commands(file.read_text(encoding="utf-8")):
