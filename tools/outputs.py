@@ -95,7 +95,7 @@ def with_session(file: Path, before: str) -> str:
 
 
 def figure_commands(document: str) -> Iterator[list[str]]:
-    """Groups of commands that end in a figure."""
+    """The groups of commands that draw a figure."""
     for group in COMMANDS.findall(document):
         if "docs/images/" in group:
             yield [line.strip() for line in group.splitlines()]
