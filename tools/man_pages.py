@@ -20,7 +20,7 @@ EXIT_CODES = "Exit codes:"
 
 
 def escaped(text: str) -> str:
-    """A text for roff, with backslashes and leading dots escaped and hyphens in ASCII."""
+    """The text as roff input: backslashes and leading dots are escaped, and hyphens are ASCII."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return "\n".join(f"\\&{line}" if line[:1] in {".", "'"} else line for line in text.splitlines())
 

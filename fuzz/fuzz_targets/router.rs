@@ -16,7 +16,7 @@ use libfuzzer_sys::fuzz_target;
 /// A host's operations on a router.
 #[derive(Arbitrary, Debug)]
 enum Act<'a> {
-    /// Passes a packet that a host has sent to the router.
+    /// Passes to the router a packet that a host has sent.
     Accept { host: u8, after: Gap, packet: Packet<'a> },
     /// Calls the router again after some time.
     Advance { after: Gap },
