@@ -1,4 +1,5 @@
-"""Print the requirements in pyproject.toml for building and running aqmlab; arguments name extras."""
+"""Print the packages that aqmlab requires to be built and to run, as listed in pyproject.toml; arguments name
+extras."""
 
 import sys
 import tomllib
