@@ -7,7 +7,7 @@ its two namespaces is changed. It is best run where nothing can be late: in User
 `user-mode-linux`, or a kernel built with ARCH=um) booted with `time-travel=inf-cpu`.
 
 Bursts of UDP datagrams enter a RED queue whose thresholds are one byte apart, so that only the average
-decides, without draws. RED is behind cbs, which, unlike htb, polls its empty queue when the link becomes idle. Trace
+decides, without draws. RED is behind cbs: unlike htb, it polls RED's empty queue when the link becomes idle. Trace
 points of the kernel record when a packet was queued, dropped or sent, and when the empty queue was polled.
 """
 

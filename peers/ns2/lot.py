@@ -45,8 +45,8 @@ QUEUES = {
     "REM": {"kind": "rem", "preset": "ns2", "q_ref": "20p", "measure": "bytes", "byte_mode": "mean"} | BYTES,
 }
 DEEP = {"kind": "droptail", "limit": "10000p"}
-# Agent/TCP/FullTcp/Newreno as lot.tcl configures it, as closely as its parameters permit (docs/validation.md,
-# section 1).
+# Agent/TCP/FullTcp/Newreno as lot.tcl configures it, as closely as our parameters permit (docs/validation.md, section
+# 1).
 TCP = {
     "profile": "ns2_fulltcp",
     "mss": "1460B",
