@@ -1,5 +1,4 @@
-"""Print the packages that aqmlab requires to be built and to run, as listed in pyproject.toml; arguments name
-extras."""
+"""Print the packages in pyproject.toml that are needed to build and run aqmlab; arguments name extras."""
 
 import sys
 import tomllib

@@ -1,5 +1,5 @@
 //! Arbitrary bytes arrive at arbitrary times from any host of several networks: nothing panics, only valid
-//! packets leave, in order, and at the end every packet has exactly one fate.
+//! packets leave, in order, and at the end, every packet has exactly one fate.
 #![no_main]
 
 use std::sync::OnceLock;

@@ -2,7 +2,7 @@
 
     sudo python3 red_idle.py DIRECTORY
 
-needs Linux with sch_red, sch_cbs, veth, network namespaces and tracefs, iproute2 and root; nothing outside
+needs root, iproute2, and Linux with sch_red, sch_cbs, veth, network namespaces and tracefs; nothing outside
 its two namespaces is changed. It is best run where nothing can be late: in User Mode Linux (Debian's package
 `user-mode-linux`, or a kernel built with ARCH=um) booted with `time-travel=inf-cpu`.
 
@@ -38,7 +38,7 @@ def sh(command: str) -> str:
 
 
 def write(path: str, text: str) -> None:
-    """Write a setting of the tracer."""
+    """Write a setting of the tracer into its file."""
     with open(path, "w") as file:
         file.write(text)
 

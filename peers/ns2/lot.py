@@ -127,7 +127,7 @@ def toml(value: object) -> str:
 
 
 def write_tmix(source: Path, folder: Path) -> None:
-    """Writes the connections of a vector file as lot.tcl reads them: vectors of Tmix, and the delays of both ends."""
+    """Writes a vector file's connections in the form that lot.tcl reads: vectors for Tmix, and delays at each end."""
 
     def us(seconds: str, least: int = 0) -> int:
         # Tmix never continues a connection after a pause of zero.

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Records the decisions of ns-2.35's RED under an open load, and verifies that an independent RED makes the same
-decisions.
+"""Records the decisions of ns-2.35's RED under an open load, and checks that replays make the same decisions.
 
 Runs open_loop_red.tcl for each trace below. Every line is then replayed by an independent RED, written here from the
 paper and from ns-2's documented behaviour: queue, average, probability and fate must agree, draw by draw, before a CSV
