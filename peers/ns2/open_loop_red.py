@@ -33,7 +33,7 @@ MIN_TH = 5.0
 MAX_TH = 15.0
 MAX_P = 0.1
 WEIGHT = 0.02
-PACKETS_A_SECOND = 125.0  # packets of mean size, at the link's rate; each idle second counts as so many empty steps
+PACKETS_A_SECOND = 125.0  # packets of mean size, at the link's rate; an idle second counts as this many empty steps
 DIGITS = 5e-6  # ns-2 prints averages and probabilities with six significant digits
 
 
