@@ -44,7 +44,7 @@ def without_links(text: str) -> str:
 
 
 def lower(body: str) -> str:
-    """The part with its headings one level lower."""
+    """A part of a text, with its headings one level lower."""
     return re.sub(r"^(#+ )", r"#\1", body, flags=re.MULTILINE)
 
 

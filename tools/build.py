@@ -17,7 +17,6 @@ installed = subprocess.run(
 if installed.returncode != 0:
     command.remove("--skip-install")
 status = subprocess.run(command, cwd=root, check=False).returncode
-# pip compiles the modules that it installs to byte code, but not the modules of an editable
-# package.
+# pip compiles installed modules to byte code, but not the modules of an editable package.
 compiled = compileall.compile_dir(root / "python" / "aqmlab", quiet=1)
 sys.exit(status or not compiled)

@@ -22,7 +22,7 @@ def wanted() -> set[str]:
 
 
 def faults(wheel: Path, files: set[str]) -> list[str]:
-    """The errors of a wheel."""
+    """The errors that are found in a wheel."""
     names = set(zipfile.ZipFile(wheel).namelist())
     package = {name for name in names if name.startswith("aqmlab/")}
     said = [f"lacks {name}" for name in sorted(files - package)]

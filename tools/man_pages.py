@@ -20,7 +20,7 @@ EXIT_CODES = "Exit codes:"
 
 
 def escaped(text: str) -> str:
-    """A text for roff, with backslashes and leading dots escaped and hyphens in ASCII."""
+    """The text as roff input: backslashes and leading dots are escaped, and hyphens are ASCII."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     return "\n".join(f"\\&{line}" if line[:1] in {".", "'"} else line for line in text.splitlines())
 
@@ -56,7 +56,7 @@ def commit_date() -> str:
 
 
 def page(context: Any, date: str) -> str:  # noqa: ANN401
-    """The manual page of the command of a context."""
+    """The manual page of a command, given the command's context."""
     command, names = context.command, context.command_path.split()
     first, *rest = paragraphs(command.help or "")
     first = first.removeprefix(".PP\n")

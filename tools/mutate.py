@@ -40,8 +40,8 @@ BUILD_SECONDS = 1800
 def sync_sources() -> None:
     """Bring the copy up to date.
 
-    Only changed files are written, so that cargo rebuilds little. The files written get the current time:
-    cargo compares times, so if a file were restored with its old time, the mutated build would be kept.
+    Only changed files are written, so that cargo rebuilds little. Written files get the current time, because cargo
+    compares times: a file that was restored with its old time would not be built again.
     """
     wanted: set[Path] = set()
     for name in SOURCES + PYTHON_SOURCES:
@@ -106,7 +106,7 @@ def run_tests(tests: str, seconds: int, *, only_build: bool = False) -> subproce
 
 @contextmanager
 def mutated(mutation: dict[str, str]) -> Iterator[None]:
-    """Make the change in the copy and always undo it."""
+    """Make the change in the copy while the `with` block runs, and undo it afterwards."""
     path = TREE / mutation["file"]
     original = path.read_text()
     path.write_text(original.replace(mutation["find"], mutation["replace"]))

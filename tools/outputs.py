@@ -47,7 +47,7 @@ def printed(command: list[str], folder: Path, width: str = WIDTH) -> str:
 
 
 def aqmlab(line: str, scratch: Path) -> list[str]:
-    """The words of a command line of aqmlab, with its recordings in a scratch folder."""
+    """The words of a command line of aqmlab, changed so that its recordings are in a scratch folder."""
     words = [re.sub(r"^runs/", f"{scratch}/", word) for word in shlex.split(line)]
     return [sys.executable, "-m", *words]
 
@@ -95,7 +95,7 @@ def with_session(file: Path, before: str) -> str:
 
 
 def figure_commands(document: str) -> Iterator[list[str]]:
-    """Groups of commands that end in a figure."""
+    """The groups of commands that draw a figure."""
     for group in COMMANDS.findall(document):
         if "docs/images/" in group:
             yield [line.strip() for line in group.splitlines()]

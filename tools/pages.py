@@ -142,7 +142,7 @@ own results.
 
 
 def cell(text: str) -> str:
-    """A text for a cell of a Markdown table."""
+    """The text as the content of one cell of a Markdown table."""
     return " ".join(text.split()).replace("|", "\\|")
 
 

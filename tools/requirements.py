@@ -1,4 +1,4 @@
-"""Print the requirements in pyproject.toml for building and running aqmlab; arguments name extras."""
+"""Print the packages in pyproject.toml that are needed to build and run aqmlab; arguments name extras."""
 
 import sys
 import tomllib

@@ -1,5 +1,5 @@
 //! Arbitrary bytes arrive at arbitrary times from any host of several networks: nothing panics, only valid
-//! packets leave, in order, and at the end every packet has exactly one fate.
+//! packets leave, in order, and at the end, every packet has exactly one fate.
 #![no_main]
 
 use std::sync::OnceLock;
@@ -16,7 +16,7 @@ use libfuzzer_sys::fuzz_target;
 /// A host's operations on a router.
 #[derive(Arbitrary, Debug)]
 enum Act<'a> {
-    /// Passes a packet that a host has sent to the router.
+    /// Passes to the router a packet that a host has sent.
     Accept { host: u8, after: Gap, packet: Packet<'a> },
     /// Calls the router again after some time.
     Advance { after: Gap },
@@ -36,7 +36,7 @@ enum Gap {
 enum Packet<'a> {
     /// Any bytes.
     Any(&'a [u8]),
-    /// A datagram with a correct header, for this client port, ECN field and length.
+    /// A datagram with a correct header and this client port, ECN field and length.
     Good { port: u16, ecn: u8, len: u16 },
 }
 
@@ -138,7 +138,7 @@ impl FrameSink for Sink {
     }
 }
 
-/// A number of slots so small that they run out.
+/// Number of slots: small, so that they run out.
 const SLOTS: usize = 24;
 
 fuzz_target!(|input: (u8, u64, Vec<Act<'_>>)| {
@@ -164,7 +164,7 @@ fuzz_target!(|input: (u8, u64, Vec<Act<'_>>)| {
             }
             Act::Wait => {
                 if let Some(due) = router.next_due() {
-                    // Not earlier than the last call, in case arrivals were late.
+                    // The time must not be earlier than that of the last call, in case arrivals were late.
                     now = now.max(due);
                     router.advance(now, &mut sink);
                 }

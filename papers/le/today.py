@@ -1,4 +1,4 @@
-"""Find out which findings of the UNC web study survive with the users of 2025 and the hosts of today.
+"""Find out which findings of the UNC web study survive with users as in 2025 and today's hosts.
 
     python papers/le/today.py [STORE]
 

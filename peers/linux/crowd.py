@@ -89,7 +89,7 @@ def add_step(device: str, limit: int, threshold: int) -> None:
     """Add a RED that marks each packet that finds `threshold` bytes in the queue, as DCTCP requires; tc cannot
     express an average that equals the queue."""
     params = struct.pack("=IIIBBBB", limit, threshold, threshold, 0, 0, 0, TC_RED_ECN)
-    # For each length of idle time, the number of bits by which the average is then shifted.
+    # For each length of idle time, the number of bits by which the average is shifted after it.
     empty_when_idle = bytes([31] * 256)
     options = attribute(TCA_RED_PARMS, params) + attribute(TCA_RED_STAB, empty_when_idle)
     body = struct.pack("=BBHiIII", 0, 0, 0, socket.if_nametoindex(device), 0x2_0000, 0x1_0001, 0)

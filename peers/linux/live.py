@@ -18,8 +18,8 @@ time, and is suitable only for trials. The kernel's modules are taken from ../li
 folder of KERNEL.
 
 The root file system of the kernel is this machine's, read-only; only the folder that contains DIRECTORY can be
-written. The script needs root, ptrace, and room for the guest's memory (`AQMLAB_GUEST_MEMORY`, `1G`) in /dev/shm,
-of which only the used part is occupied.
+written. The script needs root, ptrace, and room for the guest's memory (`AQMLAB_GUEST_MEMORY`, by default `1G`) in
+/dev/shm, of which only the used part is occupied.
 """
 
 import ctypes
@@ -79,7 +79,7 @@ def follow(log: str, shown: int) -> int:
 
 
 def boot(kernel: str, command: list[str], out: str) -> int:
-    """Run a command in the guest, which may write below `out`, and return its exit code."""
+    """Run a command, which may write below `out`, in the guest and return its exit code."""
     work = tempfile.mkdtemp(prefix="linux-")
     init, log, console = (os.path.join(work, name) for name in ("init", "log", "console"))
     modules = os.path.join(

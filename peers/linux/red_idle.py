@@ -2,12 +2,12 @@
 
     sudo python3 red_idle.py DIRECTORY
 
-needs Linux with sch_red, sch_cbs, veth, network namespaces and tracefs, iproute2 and root; nothing outside
+needs root, iproute2, and Linux with sch_red, sch_cbs, veth, network namespaces and tracefs; nothing outside
 its two namespaces is changed. It is best run where nothing can be late: in User Mode Linux (Debian's package
 `user-mode-linux`, or a kernel built with ARCH=um) booted with `time-travel=inf-cpu`.
 
 Bursts of UDP datagrams enter a RED queue whose thresholds are one byte apart, so that only the average
-decides, without draws. RED is behind cbs, which, unlike htb, polls its empty queue when the link becomes idle. Trace
+decides, without draws. RED is behind cbs: unlike htb, it polls RED's empty queue when the link becomes idle. Trace
 points of the kernel record when a packet was queued, dropped or sent, and when the empty queue was polled.
 """
 
@@ -38,7 +38,7 @@ def sh(command: str) -> str:
 
 
 def write(path: str, text: str) -> None:
-    """Write a setting of the tracer."""
+    """Write a setting of the tracer into its file."""
     with open(path, "w") as file:
         file.write(text)
 

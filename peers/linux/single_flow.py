@@ -6,8 +6,8 @@ boots KERNEL, a Linux built as an ordinary process (User Mode Linux, `ARCH=um`),
 (CSV; `vectors/linux-single-flow/README.md` explains its columns) in it, either all of them or only the named ones,
 and writes DIRECTORY/CASE.csv. With CONFIG_UML_TIME_TRAVEL_SUPPORT, the kernel runs in virtual time: nothing is
 late, and a case without randomness repeats exactly. Debian's package `user-mode-linux` has a kernel without that
-option; its times are coarser. The root file system of the kernel is that of this machine, read-only. This program
-needs python3 in /usr/bin, iproute2 and root.
+option; its times are coarser. The root file system of the kernel is that of this machine, read-only. This program needs
+root, iproute2, and python3 in /usr/bin.
 
 One connection runs between two network namespaces, each with a TUN device. This program is the network between the
 devices: two links in series in each direction, with losses at the entrance.
@@ -38,7 +38,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def boot(kernel: str, program: str, cases: str, directory: str, names: list[str]) -> int:
-    """Boot the kernel with a program to run, whose arguments are `--inside CASES DIRECTORY NAME ...`."""
+    """Boot the kernel and run `program` in it, with the arguments `--inside CASES DIRECTORY NAME ...`."""
     work = tempfile.mkdtemp(prefix="linux-")
     os.makedirs(directory, exist_ok=True)
     init = os.path.join(work, "init")
@@ -82,7 +82,7 @@ class Link:
 
 
 class Faults:
-    """The packets of one direction that are lost or marked, listed as `segment` or `segment:copy`."""
+    """Which packets of one direction are lost, or marked: a list of `segment` or `segment:copy`."""
 
     def __init__(self, text: str, mss: int) -> None:
         pairs = (word.partition(":") for word in text.split())

@@ -1,4 +1,4 @@
-"""Record the requests of tc to the kernel: the options of its netlink messages, as JSON.
+"""Record the requests that tc sends to the kernel: the options of its netlink messages, as JSON.
 
     python3 tc_options.py > ../../vectors/tc-options/options.json
 

@@ -27,7 +27,7 @@ END_S = 120
 FEWEST = 40
 MOST = 100
 STEP = 20  # seeds added at a time to a cell whose interval is still too wide
-WIDEST = 0.05  # width of the 90 % interval of the mean, as a share of the mean
+WIDEST = 0.05  # width of the 90 % interval for the mean, as a share of the mean
 CONFIDENCE = 0.90
 STALLED_SHARE = 0.05  # a flow below this share of an equal split counts as stalled
 

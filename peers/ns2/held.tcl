@@ -1,4 +1,4 @@
-# Prints how many of 200 simultaneous packets pass a queue of ns-2 at an idle link (the first begins transmission at
+# Prints how many of 200 simultaneous packets pass an ns-2 queue at an idle link (the first begins transmission at
 # once).
 #
 #   ns held.tcl DropTail|REM IN_BYTES LIMIT SIZE MEAN

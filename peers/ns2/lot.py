@@ -33,7 +33,7 @@ SIDES = ("a", "b")
 STARTS_S = [[10.0, 12.1, 14.3, 16.2, 18.4], [11.0, 13.2, 15.1, 17.3, 19.5]]
 NEAR_MS = [[11, 23, 29, 41, 64], [7, 19, 31, 37, 88]]
 FAR_MS = [[0.4, 0.7, 0.9, 4, 15], [0.3, 0.6, 0.8, 2, 9]]
-# Routers of the data's source and of its destination; for web users also connections per second and cloud.
+# Routers of the data's source and of its destination; for web users, also connections per second in each cloud.
 LONG = {"long": (0, 7), "long_back": (7, 0)}
 WEB = {"web": (0, 7, 27), "web_back": (7, 0, 27), "cross1": (1, 2, 23), "cross1_back": (2, 1, 23)}
 
@@ -45,8 +45,8 @@ QUEUES = {
     "REM": {"kind": "rem", "preset": "ns2", "q_ref": "20p", "measure": "bytes", "byte_mode": "mean"} | BYTES,
 }
 DEEP = {"kind": "droptail", "limit": "10000p"}
-# Agent/TCP/FullTcp/Newreno as lot.tcl configures it, as closely as its parameters permit (docs/validation.md,
-# section 1).
+# Agent/TCP/FullTcp/Newreno as lot.tcl configures it, as closely as our parameters permit (docs/validation.md, section
+# 1).
 TCP = {
     "profile": "ns2_fulltcp",
     "mss": "1460B",
@@ -127,7 +127,7 @@ def toml(value: object) -> str:
 
 
 def write_tmix(source: Path, folder: Path) -> None:
-    """Writes the connections of a vector file as lot.tcl reads them: vectors of Tmix, and the delays of both ends."""
+    """Writes a vector file's connections in the form that lot.tcl reads: vectors for Tmix, and delays at each end."""
 
     def us(seconds: str, least: int = 0) -> int:
         # Tmix never continues a connection after a pause of zero.

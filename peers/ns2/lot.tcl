@@ -5,11 +5,11 @@
 #
 # The parameters and their defaults are in `given` below. Web users are simulated by Tmix, with connection vectors from
 # the folder `vectors` (lot.py writes them), or by ns-2's own PackMime-HTTP. Prints one JSON object on one line, with
-# counts over [warmup_s, end_s] of each congested link, forward; Tmix logs its connections on standard error.
+# counts for each congested link in the forward direction, over [warmup_s, end_s]; Tmix logs its connections on standard
+# error.
 #
-# R0..R7 are a chain of duplex links; the congested ones are R1-R2, R3-R4 and R5-R6, or the first of
-# them if `queues` names fewer. Traffic by the route of its data, always from two nodes (_a and _b)
-# to two others:
+# R0..R7 are a chain of duplex links; the congested ones are R1-R2, R3-R4 and R5-R6, or only the first one or two of
+# these if `queues` names fewer. Traffic by the route of its data, always from two nodes (_a and _b) to two others:
 #   long     R0 -> R7   long_back   R7 -> R0   five long-lived flows from each node
 #   web      R0 -> R7   web_back    R7 -> R0   a cloud of web servers at each node
 #   crossN   R(2N-1) -> R(2N)  and crossN_back, the same, over congested link N
@@ -171,7 +171,7 @@ proc web {name from to rate} {
     $tmix set-ID [$near id]
     $tmix set-cvfile $vectors/$name.tmix
     $tmix set-TCP Newreno
-    # A last pause that would end after the run lets the server close with its last byte.
+    # Because the last pause would end only after the run, the server closes with its last byte.
     $tmix set-end 2000
     $tmix set-fin-time 2000000000
     $tmix set-debug 4

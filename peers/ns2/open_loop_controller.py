@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records the decisions of ns-2.35's PI and REM under an open load, and checks that replays decide alike.
+"""Records the decisions of ns-2.35's PI and REM under an open load, and checks that replays make the same decisions.
 
 Runs open_loop_controller.tcl for each trace below. Every line is then replayed by independent controllers, written here
 from the papers and from ns-2's documented behaviour: queue, probability and fate must agree, draw by draw, before a CSV
@@ -70,13 +70,13 @@ class Packet:
 
 @dataclass
 class Port:
-    """A FIFO and its link; subclasses are the controllers. The packet on the wire is not waiting."""
+    """A FIFO and its link; subclasses are the controllers. The packet on the wire does not count as waiting."""
 
     trace: Trace
     draws: list[float]
     waiting: deque[Packet] = field(default_factory=deque)
     waiting_bytes: int = 0
-    free_ns: int | None = None  # when the packet on the wire has left it
+    free_ns: int | None = None  # the time at which the packet on the wire will have left it
     updates: int = 0
     used: int = 0
     prob: float = 0.0

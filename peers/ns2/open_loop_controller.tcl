@@ -6,9 +6,9 @@
 # Each line of ARRIVALS_FILE is `at_ns size ect`; NAME VALUE set the queue's variables (`w_ 160`). ECN-capable packets
 # come from a TCP sender with an unlimited window that never receives an acknowledgment, the others from UDP.
 #
-# Prints one line per arrival, `A at_ns packets bytes prob lost`: the queue before the arrival without the packet in
-# transmission, then the probability and the number of packets lost so far, after the arrival. Then `R flags` for each
-# packet that came through, in order, and the uniform draws of the queue's generator, `U value`.
+# Prints one line per arrival, `A at_ns packets bytes prob lost`: the queue before the arrival, not counting the packet
+# in transmission, and then, as they are after the arrival, the probability and the number of packets lost so far. Then
+# `R flags` for each packet that came through, in order, and the uniform draws of the queue's generator, `U value`.
 
 if {$argc < 4 || $argc % 2} {
     puts stderr "usage: ns open_loop_controller.tcl PI|REM LIMIT SEED ARRIVALS_FILE \[NAME VALUE\].."

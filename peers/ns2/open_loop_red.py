@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records the decisions of ns-2.35's RED under an open load, and verifies that an independent RED decides alike.
+"""Records the decisions of ns-2.35's RED under an open load, and checks that replays make the same decisions.
 
 Runs open_loop_red.tcl for each trace below. Every line is then replayed by an independent RED, written here from the
 paper and from ns-2's documented behaviour: queue, average, probability and fate must agree, draw by draw, before a CSV
@@ -33,7 +33,7 @@ MIN_TH = 5.0
 MAX_TH = 15.0
 MAX_P = 0.1
 WEIGHT = 0.02
-PACKETS_A_SECOND = 125.0  # of mean size, at the link's rate: each second of idle time counts as this many empty steps
+PACKETS_A_SECOND = 125.0  # packets of mean size, at the link's rate; an idle second counts as this many empty steps
 DIGITS = 5e-6  # ns-2 prints averages and probabilities with six significant digits
 
 
@@ -82,7 +82,7 @@ class Replay:
             self.count = 0
             return waiting, "full", draw
         if early:
-            # A drop at an idle link would leave it idle; here the queue holds two packets, so the link is
+            # After a drop at an idle link, the link would stay idle; here, the queue holds two packets, so the link is
             # busy.
             return waiting, "early", draw
         begin = self.departures[-1] if self.departures else now_ns
@@ -99,7 +99,7 @@ class Replay:
 
 
 def gentle_probability(avg: float) -> float:
-    """Rises from 0 to max_p over [min_th, max_th], and from there to 1 at twice max_th."""
+    """The drop probability rises from 0 to max_p over [min_th, max_th], and from there to 1 at twice max_th."""
     if avg < MAX_TH:
         return MAX_P * (avg - MIN_TH) / (MAX_TH - MIN_TH)
     return min(1.0, MAX_P + (1.0 - MAX_P) * (avg - MAX_TH) / MAX_TH)

@@ -3,8 +3,9 @@
 #
 #   ns open_loop_red.tcl LOAD ON_S OFF_S WAIT LIMIT SEED ARRIVALS
 #
-# LOAD is the offered load while arrivals are on (1 = the link's rate); they are on for ON_S, off for OFF_S, in turn
-# (OFF_S 0: always on). WAIT is RED's wait_ (0 or 1), LIMIT its limit_. Arrival instants are whole nanoseconds.
+# LOAD is the offered load while arrivals are on (1 = the link's rate); they are on for ON_S seconds, then off for
+# OFF_S, and so on (OFF_S 0: always on). WAIT is RED's wait_ (0 or 1), LIMIT its limit_. Arrival instants are whole
+# nanoseconds.
 #
 # Prints one line per arrival, `A arrival_ns waiting avg prob fate`, then the uniform draws that RED's generator gives,
 # `U value`, in order: RED takes one at an arrival only when it needs one. `waiting` is the queue before the arrival,

@@ -42,24 +42,24 @@ def edited(tmp_path: Path, file: str, old: str, new: str) -> Path:
 def test_a_scorecard_says_what_a_threshold_rests_on(toy, tmp_path):
     markdown = as_markdown(toy, tmp_path, MADE)
     assert "| T1 | holds | firm | RED's queue is shorter than DropTail's. | given | " in markdown
-    assert "| RED loses nothing. | ours: nothing is less than 0.001 % | " in markdown
+    assert "| RED loses nothing. | ours: a loss below 0.001 % counts as none | " in markdown
     # A threshold that is concluded from given values counts as inferred, not as given.
     assert "| Two parts. | inferred | " in markdown
     counted = "from what it gives, or ours: 1 is given, 1 is inferred, 1 is ours."
     assert counted in markdown
     page = as_html(toy, tmp_path, MADE)
     assert counted in page
-    assert '<p class="note">Threshold ours: nothing is less than 0.001 %</p>' in page
+    assert '<p class="note">Threshold ours: a loss below 0.001 % counts as none</p>' in page
     assert '<p class="note">Threshold given</p>' in page
     told = {finding["name"]: finding for finding in as_json(toy, MADE)["findings"]}
     assert told["T1"]["threshold"] == {"basis": "given", "what": ""}
-    assert told["T2"]["threshold"] == {"basis": "ours", "what": "nothing is less than 0.001 %"}
+    assert told["T2"]["threshold"] == {"basis": "ours", "what": "a loss below 0.001 % counts as none"}
     assert [told[name]["mark"] for name in ("T1", "T2", "T3")] == ["given", "given", "inferred"]
 
 
 @pytest.mark.parametrize("threshold", ["5 % is ours", "mine: 5 %", "ours:", "unknown: 5 %"])
 def test_a_threshold_says_whose_it_is(tmp_path, threshold):
-    old = "ours: nothing is less than 0.001 %"
+    old = "ours: a loss below 0.001 % counts as none"
     with pytest.raises(ScenarioError, match=r"finding `T2`: `threshold` is .*; write its origin") as refused:
         read_paper(edited(tmp_path, "expected.toml", old, threshold))
     assert '"given: ..." or "inferred: ..." or "ours: ..."' in str(refused.value)
