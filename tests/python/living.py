@@ -118,7 +118,7 @@ def settings():
 
 
 def children_of(pid):
-    """The processes that a process has started, from any of its threads."""
+    """Yield the ids of a process's children, whichever of its threads started them."""
     for thread in Path(f"/proc/{pid}/task").iterdir():
         with suppress(OSError):  # the thread has ended
             yield from (thread / "children").read_text(encoding="ascii").split()

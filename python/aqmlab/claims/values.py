@@ -145,7 +145,7 @@ class Evaluator:
         for labels in product(*(self._names.options(choice) for choice in choices)):
             yield {**bound, **dict(zip(keys, labels, strict=True))}
 
-    # --- conditions of each seed
+    # --- conditions, evaluated seed by seed
 
     def truth(self, node: Condition, bound: Bindings) -> Floats:  # noqa: PLR0911 (one per kind)
         """Return for each seed 1 if the condition is true, 0 if it is false, and NaN if it is undefined."""

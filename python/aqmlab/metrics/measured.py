@@ -236,7 +236,7 @@ class Measured:
     def of_kind(self, kind: str) -> Measured | None:
         """The same run as if its queues had counted only packets of one kind; ``None`` if that is not known.
 
-        It has only counts of packets: arrivals, drops and marks.
+        The result has only counts of packets: arrivals, drops and marks.
         """
         known = self.kinds is not None and self.kinds.of(self.run, kind) is not None
         return replace(self, kind=kind) if known else None

@@ -83,15 +83,15 @@ class Metric:
     code
         The definition as code; called by :meth:`compute`.
     windowed
-        Whether it accepts a part of the run. Such a metric is computed from samples, or
-        exactly where the window is the measured interval.
+        Whether it accepts a part of the run. Such a metric is computed from samples, but exactly if the window
+        is the measured interval.
     parameters
         Its parameters.
     from_samples
         Whether it is computed from samples rather than counts: that requires a query per run, and takes
         longer than all metrics from counts together.
     on_the_way
-        Whether it accepts packets on their whole path, queue ``*``. Metrics of flows always do.
+        Whether it can count packets over their whole path (queue ``*``). Metrics of flows always do.
     by_kind
         Whether it accepts one kind of packets, in the measured interval.
     by_router

@@ -55,7 +55,7 @@ class ResponseTimes:
         return self.completed.up_to(t_ns) / known if known else None
 
     def area(self, until_ns: float) -> float | None:
-        """The mean of F from 0 to a time: 1 if every request were completed at once."""
+        """The mean of F from 0 to a time; it would be 1 if every request were completed immediately."""
         times = self.turns(until_ns)
         shares = [self.share_within(t_ns) for t_ns in times]
         if None in shares:

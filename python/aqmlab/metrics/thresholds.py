@@ -33,8 +33,8 @@ class Thresholds:
     min_th, max_th
         The thresholds, in packets of mean size where the law measures bytes.
     units_a_packet
-        Unit of the average: 1 where the law measures packets, otherwise the bytes of its mean
-        packet.
+        Number of units of the average per packet: 1 where the law measures packets, otherwise the size of its
+        mean packet in bytes.
     """
 
     min_th: float

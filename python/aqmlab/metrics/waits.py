@@ -83,7 +83,7 @@ class Waits:
         return self.time.split()[0]
 
     def metric(self, what: str) -> str:
-        """The name of a metric of its times: ``what`` is ``"median_s"``, for instance."""
+        """Return the name of a metric of these times; ``what`` is, for instance, ``"median_s"``."""
         return f"{self.key}_time_{what}"
 
     def of_sizes(

@@ -72,7 +72,7 @@ class Found:
         Effect of each candidate except the first of each setting, averaged over the other settings;
         empty without screening.
     tried
-        Errors of every evaluated reading, seed by seed; ``None`` if it cannot be run.
+        Errors of every evaluated reading, seed by seed; ``None`` for a reading that cannot be run.
     beside
         The comparison for each setting and candidate.
     profile_seeds

@@ -165,7 +165,7 @@ def truth_of_each_seed(claim: Claim, measured: MetricValues, names: Names) -> Fl
 
 
 class _Alone(Point):
-    """The figures of one seed."""
+    """Evaluates expressions for a single seed."""
 
     def metric(self, node: MetricOf, bound: Bindings) -> Value:
         """Return the value of that seed."""

@@ -35,7 +35,7 @@ def beside_context(both: Both) -> dict[str, Any]:
 
 
 def two_arms(answer: Answer) -> dict[str, Any] | None:
-    """Return the template's context for the comparison of two arms of the only case, if there are two."""
+    """Return the template's context for comparing the two arms, if there is one case with exactly two."""
     if answer.results.axes or len(answer.arms) != 2 or not answer.shown:
         return None
     sides = [side_of(answer.results, arm) for arm in answer.arms]

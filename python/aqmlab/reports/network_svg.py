@@ -37,7 +37,7 @@ _Point = tuple[float, float]
 
 
 class _End(NamedTuple):
-    """The box of a class where its flows begin or end."""
+    """The box that shows a class at one end of its flows."""
 
     lines: tuple[TextLine, ...]
     title: str

@@ -81,5 +81,5 @@ def unbroken(text: str) -> str:
 
 
 def resource(name: str) -> str:
-    """A file of this package as text."""
+    """Return the text of a file of this package."""
     return (resources.files("aqmlab.reports") / name).read_text(encoding="utf-8")
