@@ -49,7 +49,7 @@ FAITHFUL, HOST_LIMIT, NOT_FAITHFUL = 0, 3, 5
 
 
 def as_user(user):
-    """The prefix of a command for an ordinary user; empty for root, or if we are not root."""
+    """The words that make a command run as an ordinary user; empty for root, or if we are not root."""
     if user == "root" or os.geteuid() != 0:
         return []
     return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]

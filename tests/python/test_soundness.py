@@ -450,7 +450,7 @@ def test_what_was_on_its_way_when_the_interval_began_may_come_on_top(carrying):
     results = carrying
     run = results.measured(results.cells[0])[0]
     got = flow_goodput(run, run.flows[0]) * run.interval_s / 8
-    # The queue before hop2 was full at t0: more of `steady` reached its receiver than hop1 carried.
+    # The queue before hop2 was full at t0, so `steady` received more than hop1 carried for it.
     assert got > run.queues["hop1", "steady"]["departures_bytes"]
     assert carried(results).doubts == ()
 

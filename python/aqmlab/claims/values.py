@@ -128,7 +128,7 @@ class Evaluator:
         return over_labels(node.function, values, labels)
 
     def _correlation(self, node: Call, values: Sequence[Value], bound: Bindings) -> Floats:
-        """Correlate the values with those of the second argument, or else with the order of the labels."""
+        """Correlate the values with those of the second argument or, without one, with the order of the labels."""
         columns = np.stack([_floats(value) for value in values])
         if len(node.arguments) > 1:
             second = node.arguments[1]
@@ -236,7 +236,7 @@ def compared(a: Value, relation: Relation, b: Value) -> Floats:
 
 
 def over_labels(function: str, values: Sequence[Value], labels: tuple[str, ...]) -> Value:
-    """A function over the labels of an axis."""
+    """Apply a function to the values at the labels of an axis."""
     if function in ("min", "max"):
         return reduce(least if function == "min" else greatest, values)
     if function == "range":

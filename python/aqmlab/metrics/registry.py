@@ -213,7 +213,7 @@ class Metric:
 
     @property
     def of_class(self) -> bool:
-        """Whether the value depends on the class; if not, the code calls it ``_class_name``."""
+        """Whether the value depends on the class; if not, the code's parameter is named ``_class_name``."""
         return "_class_name" not in signature(self.code).parameters
 
     @property

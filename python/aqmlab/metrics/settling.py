@@ -1,4 +1,4 @@
-"""A sampled value over time: its moving mean, when it reaches and keeps a target, and its variation."""
+"""A sampled value over time: its moving mean, the time at which it settles near a target, and its variation."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def reach_time(samples: Samples, target: float, band: float = BAND) -> float | N
 def settling_time(samples: Samples, target: float, band: float = BAND) -> float | None:
     """Return the time after which the moving mean stays within ``band`` of the target.
 
-    ``None`` if it does not do so for the last :data:`HOLD_S` of the samples.
+    ``None`` unless it stays there for at least the last :data:`HOLD_S` of the samples.
     """
     means = moving_mean(samples)
     inside = _is_inside(means, target, band)

@@ -156,7 +156,7 @@ def _how(trials: list[_Trial]) -> str:
 
 
 def _tried(cases: Cases, cell: PlannedCell) -> _Trial:
-    """Simulate one run of a cell until its time is over."""
+    """Simulate one run of a cell until it ends or has taken :data:`_TRIAL_S`."""
     from aqmlab import _core
 
     task = cases.task(cell, cases.seeds[0])

@@ -184,7 +184,7 @@ class Keeper:
         return {"status": "failed", "cause": "crash", "reason": "; then ".join(dict.fromkeys(deaths))}
 
     def kill(self) -> None:
-        """End the process at once, and start no other; called from a thread that executes no runs."""
+        """End the process at once and do not replace it; called from a thread that executes no runs."""
         with self._lock:
             self._killed = True
             if self._process is not None:

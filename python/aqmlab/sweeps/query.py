@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _APART = "files"
 """A separate schema for tables that queries do not use directly."""
 _Files = Mapping[str, Sequence[tuple[TableFile, str]]]
-"""The files of each table, with the digest of their run."""
+"""The files of each table, each with the digest of its run."""
 _RUN_COLUMNS = ("digest", "arm", "seed", "settings")
 
 
