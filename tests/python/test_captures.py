@@ -173,7 +173,7 @@ def test_times_and_marks_are_exact(captured, packets):
     assert all(packet.ecn == 3 for packet in marked)
     # Only one queue marks, so every CE packet was marked there.
     assert len(marked) == sum(packet.ecn == 3 for packet in packets)
-    # 4 Mbit/s: no transmission begins before the one before it has ended.
+    # 4 Mbit/s: no transmission begins before the previous one has ended.
     left = [packet for packet in packets if packet.leaves and packet.port == "bottleneck"]
     for one, next_one in pairwise(left):
         assert next_one.at_ns - one.at_ns >= one.length * 2000

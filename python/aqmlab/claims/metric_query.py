@@ -131,7 +131,7 @@ def _between(ends: Mapping[str, float]) -> Window:
 
 
 def asked_by(node: Node, names: Names, bound: Bindings) -> Iterator[MetricQuery]:
-    """Return every metric that an expression or a condition uses, for each label of its range.
+    """Return every metric that an expression or a condition uses, for each label that it ranges over.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ class Unit:
         return not self.powers
 
     def times(self, other: Unit, sign: int = 1) -> Unit:
-        """Return the unit of a product, or with ``sign`` -1 of a quotient."""
+        """Return the unit of a product or, with ``sign`` -1, of a quotient."""
         powers = dict(self.powers)
         for base, power in other.powers:
             powers[base] = powers.get(base, 0) + sign * power

@@ -93,9 +93,9 @@ class Metric:
     on_the_way
         Whether it can count packets over their whole path (queue ``*``). Metrics of flows always do.
     by_kind
-        Whether it accepts one kind of packets, in the measured interval.
+        Whether it can be restricted to one kind of packet, in the measured interval.
     by_router
-        Whether it accepts the data that reach the hosts at one router, in the measured interval.
+        Whether it can be restricted to data that reach the hosts at one router, in the measured interval.
     cdf
         For a metric that is a value of a distribution function: returns the function up to that
         point, given ``(run, class)``, and parameters as keywords, the first of which is the point.

@@ -52,6 +52,6 @@ class Budget:
             raise OverBudgetError
 
     def spend(self, seconds: float, seeds: int) -> None:
-        """Count the time that this many seeds took."""
+        """Charge the budget for the time that this many seeds took."""
         self.spent_s += seconds
         self._seeds += seeds

@@ -58,7 +58,7 @@ class Universe:
 
 @dataclass(frozen=True)
 class MultiverseTable:
-    """Every finding in every reading."""
+    """Every finding under every reading."""
 
     paper: Paper
     findings: tuple[Finding, ...]

@@ -20,7 +20,7 @@ _NOT_ASKED = frozenset({"label"})
 
 @dataclass(frozen=True)
 class Branch:
-    """A cell's value in the seeds of one of two modes.
+    """A cell's value over the seeds in one of its two modes.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class TableCell:
     verdict
         ``"agrees"``, ``"differs"`` or ``"not scored"``: whether the mean is within the tolerance.
     branches
-        Our value in the seeds of each mode, where the table requests this.
+        Our value over the seeds in each mode, where the table requests this.
     """
 
     published: float | None

@@ -34,7 +34,7 @@ def page(
     context
         The context of the template. Everything in it except :class:`markupsafe.Markup` is escaped.
     data
-        The data of the page's scripts; a page without data has no script.
+        The data for the page's scripts; a page without data has no script.
     styles
         Names of our style sheets, in addition to the one that all pages have.
     """

@@ -55,7 +55,7 @@ class ExperimentDirectory(Place):
         return f"{slug}/seed-{seed}"
 
     def below(self, name: str) -> str:
-        """Return the run's name: the path from the experiment's directory."""
+        """Return the run's name, which is its path relative to the experiment's directory."""
         return name
 
     def names(self) -> list[str]:

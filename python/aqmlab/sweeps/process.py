@@ -109,7 +109,7 @@ class WorkerProcess:
         return f"the worker {how}{f': {words[-1]}' if words else ''}"
 
     def end(self) -> None:
-        """Let the process end because it has nothing to do."""
+        """Let the idle process end by itself, or kill it if it does not."""
         with suppress(OSError):
             assert self._process.stdin is not None
             self._process.stdin.close()
