@@ -132,7 +132,7 @@ def test_ctrl_c_while_a_process_ends_leaves_it_no_time_to_write(monkeypatch):
 
 
 def test_the_process_is_alone_in_its_group_and_ends_with_us():
-    """The real process, which receives an unknown request, so that no run is needed."""
+    """The real process gets an unknown request, so that no run is needed."""
     script = (
         "import os, sys, time\n"
         "from aqmlab.live import supervisor\n"

@@ -156,8 +156,8 @@ def test_more_users_than_the_machine_holds_are_refused_with_the_estimate(user, l
     within = ["prlimit", "--nofile=1024:1024"]
     ended = run_aqmlab(user, "live", "live.toml", "-o", "out", cwd=live_folder, within=within)
     assert ended.returncode == 3, ended.stderr
-    # Connections are open for two round trips of 404 ms out of every 908 ms: 8899 connections with two
-    # sockets each, and other descriptors.
+    # Connections are open for two round trips of 404 ms out of every 908 ms, so 8899 are open at a time, with
+    # two sockets each; other descriptors are added.
     assert (
         "17884 sockets and files are needed at the same time, but the process may have only 1024"
         in ended.stderr

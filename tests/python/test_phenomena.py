@@ -155,7 +155,7 @@ def test_a_part_of_a_run_has_the_flows_and_the_bytes_of_that_part(scene):
     assert np.mean(parts) == pytest.approx(value("goodput_bps", "near"))
     rows = amounts_between(run, run.flows_of("near"), "received_bytes", [5.0, 15.0])
     assert value("jain_index", "near", early) == pytest.approx(jain_by_window(rows)[0])
-    # Datagrams are not sampled flow by flow: their total is not known for a part of the run.
+    # Datagrams are not sampled flow by flow, so their total is not known for a part of the run.
     assert value("goodput_share_percent", "near", early) is None
     acked = run.flow_samples("acked_bytes")
     ends = [

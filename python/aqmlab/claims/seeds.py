@@ -116,7 +116,7 @@ class SeedLeaves(Leaves):
         return values
 
     def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
-        """Return a figure that compares the distribution functions of two metrics, seed by seed."""
+        """Return a number per seed that compares the distribution functions of two metrics."""
         key = (f"{function}({one}, {other})", tuple(sorted(bound.items())))
         if key not in self._columns:
             first, second = (self._asked(node, bound) for node in (one, other))

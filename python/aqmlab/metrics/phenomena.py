@@ -15,7 +15,7 @@ from aqmlab.metrics.registry import metric
 def long_lived(run: Measured, class_name: str, window: Window | None = None) -> list[FlowTotals]:
     """Return the responsive flows of a class (``*``: of all) that existed throughout a part of the run.
 
-    Without a window, this is the measured interval.
+    Without a window, this part is the measured interval.
     """
     part = run.window if window is None else window
     begin_ns, end_ns = round(part.from_s * 1e9), round(part.until_s * 1e9)

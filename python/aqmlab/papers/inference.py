@@ -1,6 +1,6 @@
 """The reading that best fits one part of a paper's published results, and its error on the other part.
 
-The fixed reading is the one that is scored. The inferred one is found by a search: it shows what the
+The fixed reading is the one that is scored. The inferred one is found by a search, which shows what the
 published numbers say about each setting that the paper leaves open.
 """
 
@@ -145,7 +145,7 @@ class _Looker:
         return {target: self.targets.ours(target, measured) for target in self.parts[part]}, seconds
 
     def errors(self, row: Row, begin: int, end: int) -> Measured:
-        """Return the mean error of the fit for each seed; none if the reading cannot be run."""
+        """Return the mean error of the fit for each seed; no errors if the reading cannot be run."""
         reading = reading_of(self.searched, row)
         if self.paper.inference.shorter:
             reading |= SHORTER
