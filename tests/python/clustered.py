@@ -210,7 +210,7 @@ class SlowLink:
         thread.start()
 
     def _carry(self, source: socket.socket, target: socket.socket) -> None:
-        """Two threads, so that data in transit does not wait for delayed data."""
+        """Forward data with two threads, so that receiving does not wait until delayed data has been sent."""
         late: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
 
         def deliver() -> None:

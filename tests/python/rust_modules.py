@@ -22,7 +22,7 @@ PATH = re.compile(r"(?<![\w:])[a-z_]\w*(?:::\w+)+")
 
 
 def modules(src):
-    """The modules whose definitions each module names; a module's path, a tuple, stands for it."""
+    """For each module, the modules whose definitions it names; a module is given by its path, a tuple."""
     texts = {}
     for file in src.rglob("*.rs"):
         parts = file.relative_to(src).with_suffix("").parts

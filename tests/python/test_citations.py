@@ -22,7 +22,7 @@ def cited():
 
 
 def fields(entry):
-    """The fields of an entry whose braces balance."""
+    """Check that the braces of an entry balance, and return its fields."""
     assert entry.count("{") == entry.count("}")
     assert re.fullmatch(r"@[a-z]+\{[a-z]+,\n(  [a-z]+ = \{.*\},\n)+\}\n", entry)
     return dict(re.findall(r"^  ([a-z]+) = \{(.*)\},$", entry, re.MULTILINE))

@@ -296,7 +296,7 @@ def test_twenty_kills_at_any_moment_leave_a_study_that_becomes_whole_and_faithfu
     assert len({victim for victim, *_ in tally}) >= 4, tally
     study.complete(20)
     for _ in range(ROUNDS):
-        # Without the right to real-time scheduling, a busy machine stalls any run.
+        # Without the right to real-time scheduling, any run may stall on a busy machine.
         if user != "root" or all(run.manifest.live["faithful"] for run in study.recordings()):
             break
         study.begin("-c", AGAIN)

@@ -143,7 +143,7 @@ def test_damage_is_named_skipped_and_counted(store, tmp_path):
     assert len(answer.skipped) == 3
     for digest, words in zip(digests, ("flows.parquet` is corrupt", "is corrupt", "is missing"), strict=True):
         assert any(digest in reason and words in reason for reason in answer.skipped), words
-    # A query that does not use the damaged table includes its run.
+    # A query that does not use the damaged table still includes the run that it belongs to.
     assert rows("SELECT count(DISTINCT digest) FROM summary", copy) == [(RUNS - 2,)]
 
 

@@ -477,7 +477,8 @@ def test_a_segment_comes_with_its_header(whole):
     departed = run.queues["bottleneck", "ftp"]["departures_bytes"]
     payload = sum(flow_goodput(run, flow) for flow in run.flows) * run.interval_s / 8
     assert payload * 1500 / 1460 < departed
-    # If all carried bytes were payload, there would be too many: headers add 2.7 %, and the path is short.
+    # If all carried bytes were payload, the flows would have received too much: headers add 2.7 %, and the path
+    # is short.
     every = int((departed - payload) / len(run.flows)) + 1
     assert carried(results).doubts == ()
     assert carried(whole, {"ftp": every}).doubts != ()

@@ -149,7 +149,7 @@ class Samples:
     t_s
         Seconds since the start of the run, ascending.
     values
-        The values, as many as there are times.
+        The values, one per time.
     """
 
     t_s: npt.NDArray[np.float64]

@@ -77,7 +77,7 @@ class MultiverseTable:
         return sum(self.status(u, place) == status for u in ran) / len(ran)
 
     def held(self, universe: Universe, strength: str = "firm") -> int:
-        """Return how many findings of a given strength hold in a reading."""
+        """Return how many findings of a given strength hold under a reading."""
         return sum(
             self.status(universe, i) == "holds"
             for i, finding in enumerate(self.findings)

@@ -62,7 +62,7 @@ def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool
     Raises
     ------
     ScenarioError, UsageError
-        If a question cannot be answered from the experiment.
+        If the experiment cannot answer a question.
     """
     every = frozenset(_selected(names, names.arms, {}))
     cells: set[Cell] = set()

@@ -276,8 +276,8 @@ class Search:
     def _halve(self) -> None:
         """Keep the better half of the finalists and double their seeds, until the finalists have all seeds.
 
-        They are compared on seeds that were not used to select the finalists, which removes any advantage by
-        chance.
+        They are compared on seeds that were not used to select the finalists, which removes any advantage due
+        to chance.
         """
         fixed = (0,) * len(self.levels)
         begin, end = self.seeds, self.seeds

@@ -185,7 +185,7 @@ def _verdict(table: PublishedTable, published: float | None, ours: Estimate | No
 
 
 def within(ours: float, published: float, tolerance: str, both_below: float = 0.0) -> bool:
-    """Whether a value is within the tolerance of a published one.
+    """Whether a value agrees with a published one within a tolerance.
 
     Parameters
     ----------

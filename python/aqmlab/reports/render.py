@@ -192,7 +192,7 @@ def _other_queues(answer: Answer) -> list[dict[str, Any]]:
 
 
 def _claims(results: Results, scored: Sequence[Scored] | None) -> dict[str, Any]:
-    """Return the verdicts on the scenario's claims. Only scoring needs NumPy; most reports do without it."""
+    """Return the verdicts on the scenario's claims; NumPy is imported only if there are claims to score."""
     if not results.claims:
         return {"claims": [], "claims_summary": ""}
     from aqmlab.claims import score
