@@ -317,7 +317,7 @@ def test_help_imports_nothing_heavy():
 
 
 def test_a_run_imports_what_its_answer_takes(small_file, tmp_path):
-    # NumPy or Pydantic would add a fifth to the time of such a run.
+    # Importing NumPy or Pydantic would make such a run take a fifth longer.
     words = ("run", small_file, "--runs", "1", "-q", "-o")
     assert imported(*words, tmp_path / "bare", "--no-report") == ["duckdb"]
     assert imported(*words, tmp_path / "reported") == ["duckdb", "jinja2"]

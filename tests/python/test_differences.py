@@ -1,4 +1,4 @@
-"""Paired differences: figures compared with SciPy and hand calculations, and their sentences."""
+"""Paired differences: their numbers, compared with SciPy and hand calculations, and their sentences."""
 
 from __future__ import annotations
 

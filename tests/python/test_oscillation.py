@@ -44,7 +44,7 @@ def test_a_second_has_loss_if_one_packet_is_dropped_in_it():
         dropped_by_law_packets=[0, 0, 1, 0, 0, 0, 0, 0],
         dropped_not_by_law_packets=[0, 0, 0, 0, 0, 0, 0, 7],
     )
-    assert value("loss_bins_percent", run) == 50  # the second and the fourth
+    assert value("loss_bins_percent", run) == 50  # the second and the fourth bin of four
     assert value("loss_bins_percent", run, bin=2) == 100
     assert value("loss_bins_percent", run, bin=0.5) == pytest.approx(25)
     assert value("loss_bins_percent", run, Window(2, 3)) == 0

@@ -64,7 +64,7 @@ def test_the_exponent_of_a_power_law_is_found():
     assert power_law_exponent(rtts, [3.0] * 4) == pytest.approx(0.0)
     # Two points: the second has twice the RTT and a quarter of the goodput.
     assert power_law_exponent([0.1, 0.2], [8.0, 2.0]) == pytest.approx(2.0)
-    # Equal RTTs determine no exponent; a goodput of zero has no logarithm.
+    # Equal RTTs do not determine the exponent; a goodput of zero has no logarithm.
     assert power_law_exponent([0.1, 0.105], [8.0, 2.0]) is None
     assert power_law_exponent([0.1, 0.2], [8.0, 0.0]) is None
 

@@ -329,7 +329,7 @@ def test_samples_that_cannot_be_read_are_a_doubt_and_no_end(damaged):
 
 
 def test_a_sweep_tells_its_doubts_by_cell(tmp_path, aqmlab_cli, monkeypatch):
-    """24 segments overflow pipe and buffer of the slow link (5 + 15) but not of the fast one (20 + 15)."""
+    """24 segments overflow the pipe and buffer of the slow link (5 + 15) but not those of the fast one (20 + 15)."""
     import tomli_w
 
     monkeypatch.setenv("AQMLAB_STORE", str(tmp_path / "store"))

@@ -224,7 +224,7 @@ class Test(Called, Condition):
 
 @dataclass(frozen=True)
 class Not(Condition):
-    """The opposite of a condition."""
+    """The negation of a condition."""
 
     of: Condition
 

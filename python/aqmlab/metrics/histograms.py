@@ -60,7 +60,7 @@ class Histogram:
         return self._cumulative[index - 1] - weight + inside * weight
 
     def quantile(self, p: float) -> float | None:
-        """Smallest value that at least the share ``p`` of the weight does not exceed.
+        """Smallest value such that at least the share ``p`` of the weight is at or below it.
 
         Within a bin, the weight is taken to be spread evenly, so the error is below the bin's
         width, 1 % of the value. ``None`` where the histogram is empty.
@@ -120,7 +120,7 @@ class Histograms:
     sums
         By run, names of the block and names of the histogram: the sum of the weights, and the
         weighted sum of the low and high ends of the bins, which is twice the numerator of the mean.
-        They are read at once, so that a damaged file is detected immediately.
+        They are read when the object is created, so that a damaged file is detected then.
     """
 
     def __init__(self, tables: Tables, table: str, block: Sequence[str], within: Sequence[str] = ()) -> None:

@@ -143,7 +143,7 @@ _UNITS = {"p": "packets"}
 def numbers(labels: Sequence[str]) -> tuple[list[float], str | None]:
     """Return the positions of labels on an axis, and their unit: by value if all share a unit.
 
-    A unit of ``None`` means evenly spaced.
+    If the unit is ``None``, the positions are evenly spaced.
     """
     known = [each for each in map(written, labels) if each is not None]
     units = {unit for _, unit in known}
