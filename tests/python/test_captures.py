@@ -247,7 +247,7 @@ def segment(checksum):
     def tcp(window, checksum):
         return struct.pack(">HHIIBBHHH", 1024, 5001, 1, 1, 0x50, 0x10, window, checksum, 0)
 
-    # The window for which the sum is all ones.
+    # The window for which the one's complement sum is all ones.
     window = 0xFFFF - ones_complement_sum(ends + struct.pack(">HH", 6, 20) + tcp(0, 0))
     header = struct.pack(">BBHHHBBH", 0x45, 0, 40, 1, 0x4000, 64, 6, 0) + ends
     header = header[:10] + struct.pack(">H", 0xFFFF - ones_complement_sum(header)) + header[12:]

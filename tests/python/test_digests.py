@@ -179,7 +179,7 @@ def run_of(sweep, place=0):
 
 
 def spoil(sweep):
-    """Flip one bit in the tables of each of two runs; returns the files."""
+    """Flip one bit in one table of each of two runs, and return the files."""
     files = [run_of(sweep, 0) / "histograms.parquet", run_of(sweep, 2) / "queues.parquet"]
     for file in files:
         flip(file, 8 * (file.stat().st_size // 2))

@@ -314,7 +314,7 @@ def figures_of(node: Node) -> Iterator[Node]:
 
 
 def figures_and_above(node: Node) -> Iterator[Node]:
-    """Return an expression and its parts down to the figures over the seeds, whose own parts are left out."""
+    """Return an expression and its parts, including figures over the seeds, but nothing inside these."""
     yield node
     if not _is_figure(node):
         for child in children(node):

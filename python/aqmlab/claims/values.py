@@ -221,7 +221,7 @@ def needed(quantifier: str, count: int) -> int:
 
 
 def constant(node: Expression) -> float:
-    """Return the value of an expression of numbers only."""
+    """Return the value of an expression that consists only of numbers."""
     value = Evaluator(Names(()), Leaves()).value(node, {})
     assert isinstance(value, float)
     return value

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from aqmlab.recording import Run, Tables
 
 AT_LEAST, BELOW = "at_least", "below"
-"""Parameters of metrics: the sizes that count."""
+"""Names of the parameters that restrict a metric to a range of sizes."""
 
 Size = float | None
 

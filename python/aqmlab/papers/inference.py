@@ -280,7 +280,7 @@ def _touches(looker: _Looker, setting: Setting, label: str) -> bool:
 
 
 def _budget(looker: _Looker, told: Callable[[str], object]) -> tuple[Budget, int]:
-    """Return the budget of the search alone, and the seeds of the final evaluation of both readings."""
+    """Return the budget of the search alone, and the number of seeds for the final evaluation of both readings."""
     spec = looker.paper.inference
     first = range(spec.seeds)
     (_, of_fit), (_, of_test) = (looker.ours(part, {}, first) for part in ("fit", "test"))

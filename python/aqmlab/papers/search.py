@@ -47,7 +47,7 @@ class Beside:
     Attributes
     ----------
     errors
-        Errors of each seed; ``None`` if it could not be run or was not evaluated.
+        Errors, one per seed; ``None`` if the candidate could not be run or was not evaluated.
     half_width
         Half-width of the interval of its difference from the inferred candidate; ``None`` if the noise is
         unknown.

@@ -52,7 +52,7 @@ def changes(paper: Paper, experiment: PaperExperiment, reading: Reading) -> bool
 
 
 _COMMON = frozenset({"title", "question", "duration", "warmup", "seed", "runs", "metrics", "stop"})
-"""Keys that no arm may change, which are set in the file itself."""
+"""Keys that no arm may change; they are set at the top level of the file."""
 
 
 def _put(document: Any, change: Change) -> None:  # noqa: ANN401 (any type of tomlkit)

@@ -1,4 +1,5 @@
-// Distributions of response times and page times: from 0 to a time, and their tails on logarithmic axes; one line per arm.
+// Distributions of response times and page times, one line per arm: up to a given time, or the tails, on
+// logarithmic axes.
 (function (page) {
   "use strict";
   if (page.report === undefined || page.report.data.waits === undefined) return;

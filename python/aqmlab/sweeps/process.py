@@ -32,7 +32,7 @@ ALIVE = "alive"
 _LAST_WORDS = 2000
 """Bytes of a dead process's stderr that are reported."""
 _PATIENCE_S = 5.0
-"""Time that an idle process has to end by itself."""
+"""Time allowed for an idle process to end by itself."""
 _READ_BYTES = 1 << 16
 
 
