@@ -52,7 +52,7 @@ def study_file(folder, arms, runs, **changes):
 
 @pytest.fixture
 def queues_of_the_kernel(user, live_folder):
-    """Arms with queues of tc, if tc is installed and this kernel has the shaper."""
+    """Arms with tc queues, if tc is installed and this kernel has the shaper."""
     study_file(live_folder, OF_THE_KERNEL, 1, duration="300ms", warmup="0s")
     ended = run_aqmlab(user, "live", "study.toml", "-o", "tried", "--no-report", cwd=live_folder)
     if ended.returncode not in (FAITHFUL, NOT_FAITHFUL):

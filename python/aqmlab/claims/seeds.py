@@ -158,7 +158,7 @@ class SeedLeaves(Leaves):
 
 
 class _OverSeeds(Leaves):
-    """Base class: each subclass has its own rule for figures over the seeds."""
+    """Base class for evaluators, each with its own rule for figures over the seeds."""
 
     def __init__(self, seeds: SeedLeaves, names: Names, chosen: npt.NDArray[np.intp]) -> None:
         self._inner = Evaluator(names, seeds)
@@ -217,7 +217,7 @@ class Jackknife(_OverSeeds):
 
 
 class Ends(_OverSeeds):
-    """The interval of each figure, at a given confidence."""
+    """Computes the interval of each figure, at a given confidence."""
 
     def __init__(
         self, seeds: SeedLeaves, names: Names, chosen: npt.NDArray[np.intp], confidence: float

@@ -338,7 +338,7 @@ class _Watch:
             )
 
     def stage(self, name: str) -> None:
-        """Record that another stage begins."""
+        """Record that the next stage begins."""
         self._stage = name
         self._told(f"{name}: {self._readings} readings so far")
 

@@ -20,7 +20,7 @@ from aqmlab.papers.tables import cell_expression
 
 @dataclass(frozen=True)
 class RequiredCells:
-    """Cells of an experiment.
+    """The cells of an experiment that are required.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Merging stores: parts of a sweep, from any machines, become one store with complete tables."""
+"""Merging stores: runs of sweeps, made on any machines, end up in one store with complete tables."""
 
 from __future__ import annotations
 
