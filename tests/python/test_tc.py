@@ -24,7 +24,7 @@ ECN, HARDDROP, ADAPTIVE = 1, 2, 4
 
 
 def resolved(spec: str) -> tuple[str, dict[str, Any]]:
-    """The discipline and its effective parameters on a link whose rate is among the words."""
+    """The discipline of a tc line, and its effective parameters at the line's rate or the default one."""
     read = read_tc(spec)
     return read.queue["kind"], dict(effective(read.queue, read.rate_bps or DEFAULT_RATE_BPS))
 

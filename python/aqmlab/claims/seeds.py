@@ -87,7 +87,7 @@ class MetricValues(Protocol):
 
 
 class SeedLeaves(Leaves):
-    """Metrics of each seed, in the order of ``results.seeds``, without figures over seeds."""
+    """Metrics seed by seed, in the order of ``results.seeds``, without figures over the seeds."""
 
     def __init__(self, results: MetricValues, names: Names) -> None:
         self._results = results

@@ -30,7 +30,7 @@ _WORDS = (
     "until",
 )
 WORDS = frozenset(_WORDS)
-"""Words of the grammar; as labels, they must be quoted."""
+"""Keywords of the grammar; as labels, they must be quoted."""
 
 PLAIN = re.compile(r"[^\s,(){}\[\]=<>\"':]+")
 """Valid labels without quotes."""

@@ -48,7 +48,7 @@ def problems(paper: Paper) -> list[str]:
 
 
 def _figure(figure: PaperFigure, names: Names) -> Iterator[str]:
-    """Check the query of the first point of the first curve; the others have the same form."""
+    """Check the query of the first point of the first curve; those of all other points have the same form."""
     what = f"figure {figure.name}"
     try:
         _, points = next(places(figure, names))

@@ -56,7 +56,7 @@ class HeldAgainst:
         For a cell, our value; for a finding, the share of the seeds in which it is true. ``None``
         where undefined.
     fixed_errors, inferred_errors
-        Errors of each seed.
+        Errors, one per seed.
     """
 
     target: Target

@@ -62,7 +62,7 @@ def _row(head: str, one: Compared) -> dict[str, Any]:
 
 
 def _missing(one: Compared) -> str:
-    """Return which side has no figure, if one of them has none."""
+    """Return which side has no value, if one of them has none."""
     if one.first is not None and one.second is not None:
         return ""
     return "not measured live" if one.second is None else "not measured in the simulation"

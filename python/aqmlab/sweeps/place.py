@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _TAKEN = {errno.ENOTEMPTY, errno.EEXIST}
 _LOOK_S = 0.05
-"""Interval between checks of whether a lock is free."""
+"""Interval at which a process checks whether a lock is free."""
 
 
 class Needs(NamedTuple):

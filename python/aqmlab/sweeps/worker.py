@@ -151,7 +151,7 @@ def _do(
 
 
 def _die_with(parent: int) -> None:
-    """Have Linux end this process when its parent ends; elsewhere, each progress report checks for this."""
+    """Have Linux end this process when its parent ends; elsewhere, each progress report checks the parent."""
     if sys.platform == "linux":
         import ctypes
 
