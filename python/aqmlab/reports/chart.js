@@ -92,8 +92,9 @@ window.aqmlab = (function () {
 
   // One chart: axes, a group to draw into, and marks with text.
   class Chart {
-    // `height` is that of the whole chart; `tall`, if given instead, that of the plot alone. `legend` has entries { text, color, dash, mark },
-    // `across` and `up` are the names of the axes. With `upright`, the pointer selects the mark that is nearest along x.
+    // `height` is that of the whole chart; `tall`, if given instead, that of the plot alone. `legend` has
+    // entries { text, color, dash, mark }; `across` and `up` are the names of the axes. With `upright`, the
+    // pointer selects the mark that is nearest along x.
     constructor({ width, height, tall, title, label, x, y, left, legend = [], across = "", up = "", upright = false }) {
       this.x = x(left, width - 10);
       // Labels wider than their space are rotated.
