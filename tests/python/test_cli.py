@@ -392,7 +392,7 @@ def test_a_single_finished_run_of_many_has_no_interval(aqmlab, experiment, tmp_p
 
 
 def test_where_nothing_is_random_the_table_says_so(aqmlab, tmp_path):
-    """Without random draws, seeds are copies of one another: an interval of zero width is no finding."""
+    """Without random draws, seeds are copies of one another, so an interval of zero width proves nothing."""
     bulk = {"name": "ftp", "kind": "bulk", "count": 2, "rtt": "40ms"}
     topology = {"kind": "dumbbell", "rate": "2Mbit", "delay": "5ms"}
     scenario = {"duration": "5s", "warmup": "1s", "runs": 3, "topology": topology, "traffic": [bulk]}

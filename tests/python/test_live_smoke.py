@@ -51,7 +51,7 @@ def test_a_live_run_loses_nothing_unseen(user, live_folder, ip):
     # The number of marks delivered equals the number that the receivers' kernels have counted.
     assert live["marks"]["marked"] > 0
     assert live["marks"]["marked"] == live["marks"]["ce_delivered"] == live["marks"]["ce_received"]
-    # Only disciplines have dropped packets.
+    # Packets were dropped only by disciplines.
     assert {cause: n for cause, n in live["drops"].items() if n} == {}
     # Packets were delivered at a rate of at least a third of the link's capacity, even on a slow machine.
     cell = results.cells[0]

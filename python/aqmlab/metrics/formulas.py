@@ -2,7 +2,7 @@
 
 ``T`` is the length of the measured interval in seconds, ``(t1_ns - t0_ns) / 1e9``, and ``C`` the rate of the
 queue's link in bit/s. A formula over ``flows``, ``summary``, ``request_summary`` or ``page_summary`` is an
-SQL expression, and a test compares it with the metric. The others are written in words.
+SQL expression, and a test compares it with the metric. The other formulas are written in words.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ def goodput_share(run: Measured, queue: str, class_name: str, window: Window) ->
     from_samples=True,
 )
 def ack_width(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
-    """Distance between the first and the last flow at the end."""
+    """Range of the bytes that were acknowledged to the flows, relative to their mean."""
     from aqmlab.metrics.synchronization import amounts_between
 
     flows = long_lived(run, class_name, window)

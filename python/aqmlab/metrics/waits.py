@@ -79,7 +79,7 @@ class Waits:
 
     @property
     def key(self) -> str:
-        """The prefix of its columns, figures and metrics."""
+        """The prefix of the names of the columns, figures and metrics of these waits."""
         return self.time.split()[0]
 
     def metric(self, what: str) -> str:

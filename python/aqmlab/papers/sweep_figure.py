@@ -141,7 +141,7 @@ _UNITS = {"p": "packets"}
 
 
 def numbers(labels: Sequence[str]) -> tuple[list[float], str | None]:
-    """Return the positions of labels on an axis, and their unit: by value if all share a unit.
+    """Return the positions of labels on an axis, which are their values if all share a unit, and this unit.
 
     If the unit is ``None``, the positions are evenly spaced.
     """

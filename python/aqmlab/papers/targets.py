@@ -112,7 +112,7 @@ class Targets:
         return np.where((stack == 0).any(axis=0), 0.0, np.where(np.isnan(stack).any(axis=0), math.nan, 1.0))
 
     def errors(self, target: Target, ours: Floats) -> Floats:
-        """The error of each seed, from 0 to 1 for a finding, and to :data:`FARTHEST` for a cell."""
+        """The error for each seed, from 0 to 1 for a finding, and to :data:`FARTHEST` for a cell."""
         if target.finding:
             return np.where(np.isnan(ours), _UNKNOWN, np.where(ours > 0, _SO, _NOT))
         published, least = self.published(target), table_of(target, self._paper.tables).both_below
