@@ -173,7 +173,7 @@ class Search:
         return found.errors
 
     def _mean(self, row: Row, begin: int = 0, end: int = 0) -> float:
-        """Return the mean error over some seeds; infinite if the reading cannot be run or was not run with all of them."""
+        """Return the mean error over some seeds; infinite if the reading was not run with all of them."""
         known, end = self._tried.get(row), end or self.seeds
         return math.inf if known is None or len(known) < end else math.fsum(known[begin:end]) / (end - begin)
 
