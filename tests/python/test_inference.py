@@ -256,7 +256,7 @@ def test_the_inferences_of_the_project_are_of_the_papers_as_they_stand(key):
 
 
 def surface(reading, _arm):
-    """Goodput in bit/s: only the rate matters."""
+    """Return the goodput in bit/s, which depends only on the setting `rate`."""
     mbit = {"1 Mbit/s": 0.96, "3 Mbit/s": 2.89}.get(reading.get("rate", ""), 1.92)
     return 1e6 * mbit
 

@@ -54,7 +54,7 @@ def test_the_true_reading_is_found(seed):
 @pytest.mark.parametrize("seed", range(1, 5))
 def test_it_is_found_where_settings_work_together_only(seed):
     def both(row):
-        # Neither of the two has any effect by itself.
+        # Neither of the two settings has any effect alone.
         return 0.1 if (row[2] and row[4]) else 0.5 + 0.1 * (row[3] == 1)
 
     assert searched(World(both, salt=seed), seed=seed).inferred == (0, 0, 1, 0, 1, 0)

@@ -104,7 +104,7 @@ def test_what_linux_does_otherwise_is_named():
     assert "`gentle`: true in aqmlab, false in Linux" in line.remarks
     assert "`limit`: 100p in aqmlab, 150kB in Linux, whatever the packet sizes" in line.remarks
     assert "`uniformisation`: `paper` in aqmlab, `linux` in Linux" in line.remarks
-    # Marking ends at the same point on both sides (harddrop).
+    # Because of harddrop, marking ends at the same point in aqmlab and in Linux.
     assert not any("ecn_region" in remark for remark in line.remarks)
     without = line_of({**queue, "ecn": False})
     assert without.spec is not None

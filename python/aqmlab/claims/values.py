@@ -216,7 +216,7 @@ class Evaluator:
 
 
 def needed(quantifier: str, count: int) -> int:
-    """Return how many of ``count`` must hold for all, most (more than half) or some."""
+    """Return how many of ``count`` conditions must hold for "all", "most" (more than half) or "some"."""
     return {"all": count, "most": count // 2 + 1, "some": 1}[quantifier]
 
 
@@ -311,7 +311,7 @@ def greatest(a: Value, b: Value) -> Value:
 
 
 def default(a: Value, b: Value) -> Value:
-    """Return ``b`` where ``a`` is undefined."""
+    """Return ``a`` or, where it is undefined, ``b``."""
     if isinstance(a, Range) or isinstance(b, Range):
         first = _range(a)
         return _range(b) if math.isnan(first.low) else first

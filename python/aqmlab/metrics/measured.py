@@ -287,7 +287,7 @@ class Measured:
         return Window(self.run.t0_ns / 1e9, self.run.t1_ns / 1e9)
 
     def flows_of(self, class_name: str) -> Flows:
-        """Return the selected flows of a class, or of all for ``*``."""
+        """Return the selected flows of a class, or of all classes for ``*``."""
         return self.flows.of_classes(lambda name: is_of(name, class_name) and name not in self.left_out)
 
     def requests_of(self, class_name: str) -> list[RequestTotals]:

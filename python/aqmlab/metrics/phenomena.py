@@ -1,7 +1,6 @@
 """Metrics of effects that queue management should prevent: lockout, synchronisation, bias against long RTTs.
 
-The figures themselves are computed in :mod:`aqmlab.metrics.synchronization`; this module prepares their
-inputs.
+The values themselves are computed in :mod:`aqmlab.metrics.synchronization`; this module prepares their inputs.
 """
 
 from __future__ import annotations

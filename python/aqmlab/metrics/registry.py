@@ -161,7 +161,7 @@ class Metric:
             raise UsageError(
                 f"from {time_text(window.from_s)} until {time_text(window.until_s)} is not a window of a run"
             )
-        # If a stop condition ended the run at its beginning, nothing was measured, so no figure is defined.
+        # If a stop condition ended the run at its beginning, nothing was measured, so no metric is defined.
         if not run.interval_ns:
             return None
         if queue == EVERY_QUEUE and not (self.of_flows or self.on_the_way):
