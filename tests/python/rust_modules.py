@@ -107,7 +107,7 @@ def _full(path, name, known):
 
 
 def _home(path, imports, defined, through=()):
-    """The module that defines the item of a path."""
+    """The module that defines the item to which a path refers."""
     module = next(path[:n] for n in range(len(path), -1, -1) if path[:n] in imports)
     rest = path[len(module) :]
     if not rest or (module, rest[0]) in through:

@@ -33,7 +33,7 @@ WORDS = frozenset(_WORDS)
 """Keywords of the grammar; as labels, they must be quoted."""
 
 PLAIN = re.compile(r"[^\s,(){}\[\]=<>\"':]+")
-"""Valid labels without quotes."""
+"""Labels that are valid without quotes."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The values of expressions: numbers, values of each seed, or intervals, depending on the leaves.
+"""The values of expressions: numbers, one value per seed, or intervals, depending on the leaves.
 
 Claims are never evaluated as Python: this module walks the tree and handles each kind of node.
 """

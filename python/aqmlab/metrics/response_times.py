@@ -125,7 +125,7 @@ class ResponseTimes:
 
 
 class CdfUntil(NamedTuple):
-    """A distribution function of response times up to a time."""
+    """The distribution function of response times, considered up to a given time."""
 
     times: ResponseTimes
     until_ns: float

@@ -107,7 +107,7 @@ class Refused:
             save(self._file, json.dumps(sorted(self._runs), indent=1) + "\n")
 
     def of(self, results: Results) -> int:
-        """Return how many attempts at the runs in these results did not count."""
+        """Return how many attempts to make the runs in these results did not count."""
         names = {run.path.name for run in results.finished.values()}
         return sum(made.partition(" ")[0] in names for made in self._runs)
 
