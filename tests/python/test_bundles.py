@@ -26,7 +26,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def changed(made, tmp_path):
-    """A bundle whose members, passed by name, a function has changed."""
+    """A function that returns a bundle after a given function has changed its members, passed by name."""
 
     def call(change):
         with zipfile.ZipFile(made[0]) as archive:

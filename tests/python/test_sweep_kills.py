@@ -1,4 +1,4 @@
-"""Sweeps that are killed, run out of disk space or lack permission: finished runs are kept; others follow."""
+"""Sweeps that are killed, run out of disk space or lack permission: finished runs are kept, and the others resumed."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from aqmlab.metrics.measured import RequestTotals
 
 @dataclass(frozen=True)
 class ResponseTimes:
-    """Response times of requests of one run.
+    """Response times of one run's requests.
 
     Attributes
     ----------

@@ -10,7 +10,7 @@ from aqmlab.metrics.measured import Samples
 WINDOW_S = 10.0
 """Length of the moving mean: forty round-trip times of 250 ms, so that TCP's sawtooth is averaged out."""
 BAND = 0.2
-"""Largest distance of the moving mean from the target, as a share of the target."""
+"""Distance from the target, as a share of the target, up to which the moving mean counts as near it."""
 HOLD_S = 60.0
 """Time for which the moving mean must stay near the target at the end.
 

@@ -168,7 +168,7 @@ class _Alone(Point):
     """Evaluates expressions for a single seed."""
 
     def metric(self, node: MetricOf, bound: Bindings) -> Value:
-        """Return the value of that seed."""
+        """Return the value for that seed."""
         return self._chosen(self.seeds.metric(node, bound))
 
     def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
