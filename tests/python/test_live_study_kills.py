@@ -1,6 +1,6 @@
 """A live study that is killed again and again: nothing remains of it, and repeating it completes it.
 
-The study is a sweep of live runs in a store, with queues of ours and, where this kernel has them, of tc.
+The study is a sweep of live runs in a store, with our queues and, where this kernel has them, tc queues.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class Study:
             assert run.manifest.live["interrupted"] is (run.manifest.stopped_by == "interrupted")
 
     def complete(self, runs):
-        """Repeat the study undisturbed; check that no run is missing, and that those that ended normally are unchanged."""
+        """Repeat the study undisturbed; check that no run is missing, and that complete runs are unchanged."""
         before = self.finished()
         ended = {run.path.name for run in self.recordings() if not run.manifest.live["interrupted"]}
         self.begin()

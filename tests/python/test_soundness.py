@@ -117,7 +117,7 @@ def test_a_discipline_that_never_acts_is_told(ask):
 
 
 def test_a_link_that_idles_is_told(ask):
-    """A buffer of two packets costs a greedy flow much of the link; on-off traffic just does not fill it."""
+    """A buffer of two packets costs a greedy flow much of the link; on-off traffic would not fill it anyway."""
     tight = only(
         ask(runs=1, traffic__count=1, topology__queue={"kind": "droptail", "limit": "2p"})["bottleneck"]
     )
@@ -196,8 +196,7 @@ def test_a_load_that_grows_to_the_end_has_no_steady_state(ask):
 
 
 def test_a_beginning_that_matters_less_than_chance_is_not_told(ask):
-    """Nine flows begin at random: from 12.3 s on, the mean is 7 packets higher, with a half-width
-    of 10."""
+    """Nine flows begin at random times: from 12.3 s on, the mean is 7 packets higher, with a half-width of 10."""
     scattered = {"start": {"uniform": ["0s", "25s"]}, "count": 9}
     few = SOUND["traffic"][0] | {"tcp": {"max_window": 6}}
     traffic = [few | {"count": 1}, few | {"name": "late", "bytes": "100MB"} | scattered]

@@ -37,7 +37,7 @@ from aqmlab.stats.proportion import share
 from aqmlab.stats.quantiles import interpolated, quantile
 
 SMOOTH = ("mean", "std")
-"""Figures over the seeds that change little when one seed is left out."""
+"""Functions over the seeds whose value changes little when one seed is left out."""
 CORNERED = ("min", "max", "range", "largest_step", "median", "quantile", "share", "default")
 """Functions that are not smooth: they have a corner where their arguments are equal, or they count."""
 

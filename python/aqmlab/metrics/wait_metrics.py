@@ -215,7 +215,7 @@ def response_rate_within(  # noqa: PLR0913 (two ranges)
     at_least: Size,
     below: Size,
 ) -> float | None:
-    """Computed from individual requests because size bands do not state sizes precisely enough."""
+    """Use individual requests, because size bands do not state sizes precisely enough."""
     if run.tables is None or not run.requests_of(class_name):
         return None
     names = ", ".join(dict.fromkeys(totals.class_name for totals in run.requests_of(class_name)))

@@ -93,7 +93,7 @@ def _cells(question: Question, names: Names) -> Set[Cell] | None:
 
 
 def by_default(queue: str | None, metric: Metric, class_name: str) -> bool:
-    """Return whether a query uses the default queue; the figures of a class's flows depend on no queue."""
+    """Return whether a query uses the default queue; metrics of a class's flows do not depend on a queue."""
     return queue is None and not (metric.of_flows and class_name != EVERY_CLASS)
 
 

@@ -225,7 +225,7 @@ class Search:
                 return
 
     def _effects_of(self, rows: Sequence[Row]) -> tuple[tuple[Effect, ...], ...]:
-        """Return the effects of a design; none if it has fewer evaluated readings than settings."""
+        """Return the effects of a design; none unless more readings than there are settings were evaluated."""
         ran = [row for row in rows if self._tried.get(row)]
         if len(ran) <= len(self.levels):
             return ()
