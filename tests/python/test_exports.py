@@ -1,4 +1,4 @@
-"""Recordings in the formats of other programs: these programs would read the data that was recorded."""
+"""Recordings exported to the formats of other programs contain the data that was recorded."""
 
 from __future__ import annotations
 

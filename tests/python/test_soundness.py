@@ -175,7 +175,7 @@ BIG = {"kind": "droptail", "limit": "90p"}
 
 
 def test_mser_finds_a_load_that_changes_after_the_warm_up(ask):
-    """Measurement begins at 3 s, and four flows join at 9 s: the backlog before 9 s is different."""
+    """Measurement begins at 3 s, but four flows join only at 9 s, so the backlog before 9 s is different."""
     doubt = only(ask(traffic=joining({"start": "9s"}), warmup="3s", topology__queue=BIG)["warm-up"])
     assert doubt.severity == "warning"
     assert doubt.sentence.startswith("MSER-5 would measure the backlog from ")
@@ -196,7 +196,7 @@ def test_a_load_that_grows_to_the_end_has_no_steady_state(ask):
 
 
 def test_a_beginning_that_matters_less_than_chance_is_not_told(ask):
-    """Nine flows begin at random times: from 12.3 s on, the mean is 7 packets higher, with a half-width of 10."""
+    """Nine flows begin at random times; from 12.3 s on, the mean is 7 packets higher, half-width 10."""
     scattered = {"start": {"uniform": ["0s", "25s"]}, "count": 9}
     few = SOUND["traffic"][0] | {"tcp": {"max_window": 6}}
     traffic = [few | {"count": 1}, few | {"name": "late", "bytes": "100MB"} | scattered]

@@ -153,7 +153,7 @@ class Histograms:
         found = self._tables.rows(
             self._table, f"{names}, {lists}", f"WHERE {chosen} GROUP BY {names}", self._runs
         )
-        # Arrays with eight bytes per number: importing NumPy would take longer than computing a small answer.
+        # These are not NumPy's arrays, because importing NumPy would take longer than computing a small answer.
         self._kept[block] = {
             tuple(key): (array("q", low), array("q", high), array("q", weight))
             for *key, low, high, weight in found

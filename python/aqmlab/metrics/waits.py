@@ -53,7 +53,7 @@ class SizeBand(NamedTuple):
 
 @dataclass(frozen=True)
 class Waits:
-    """A kind of thing that users wait for.
+    """Something that users wait for: requests, or pages.
 
     Attributes
     ----------

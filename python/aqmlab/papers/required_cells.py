@@ -108,7 +108,7 @@ def _asked(question: Question, names: Names) -> Iterable[MetricQuery]:
 
 
 def queue_is_known(names: Names) -> bool:
-    """Whether every cell is judged by the same queue, whatever other cells exist."""
+    """Whether the default queue is the same in every cell, no matter which cells there are."""
     return len(names.queues) <= 1 or "bottleneck" in names.queues
 
 

@@ -172,7 +172,7 @@ class _Alone(Point):
         return self._chosen(self.seeds.metric(node, bound))
 
     def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
-        """Return the figure of that seed."""
+        """Return the value for that seed."""
         return self._chosen(self.seeds.of_curves(function, one, other, bound))
 
     def _chosen(self, values: Value) -> Floats:

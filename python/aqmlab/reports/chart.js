@@ -78,7 +78,7 @@ window.aqmlab = (function () {
     return ticks;
   }
 
-  // The range of an axis that shows all of the given values: from zero, unless they are far from it.
+  // The range of an axis that shows all of the given values; it includes zero unless the values are far from zero.
   function domain(values, log) {
     const shown = values.filter((v) => v !== null && Number.isFinite(v) && (!log || v > 0));
     if (shown.length === 0) return log ? [0.1, 1] : [0, 1];
