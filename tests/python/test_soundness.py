@@ -45,7 +45,7 @@ SOUND = {
 
 @pytest.fixture
 def ask(tmp_path):
-    """Run the sound scenario with changes; returns its checks by kind."""
+    """Run the sound scenario with changes, and return its checks by kind."""
 
     def asked(runs=5, arms=(0,), **changes):
         scenario = copy.deepcopy(SOUND) | {"runs": runs}

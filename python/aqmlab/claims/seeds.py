@@ -274,8 +274,7 @@ def jackknife(replicates: Floats, confidence: float, *, logarithmic: bool = Fals
     confidence
         Approximate coverage.
     logarithmic
-        Whether the logarithm is assumed to be approximately normal; all entries must then be
-        positive.
+        Whether the logarithm is assumed to be approximately normal, if all values are positive.
     """
     n = len(replicates) - 1
     method = "jackknife of the logarithm" if logarithmic else "jackknife"

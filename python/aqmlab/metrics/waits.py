@@ -1,6 +1,6 @@
 """Waiting times of users: for the responses to their requests, and for whole web pages.
 
-Both are recorded in the same way, so that they have the same metrics, figures and sections of reports.
+Both are recorded in the same way and therefore have the same metrics, figures and sections of reports.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ def _arms(paper: Paper, setting: Setting) -> Iterator[str]:
 
 
 def _digests(paper: Paper, experiment: PaperExperiment, reading: Reading) -> list[str]:
-    """Return the plans of the first and the last case: a candidate must change both."""
+    """Return the plans of the first and the last case, because a candidate must change both."""
     expanded = swept(paper, experiment, reading)
     count = int(json.loads(expanded.about())["cases"])
     cases = [json.loads(expanded.case(i)) for i in {0, count - 1}]
