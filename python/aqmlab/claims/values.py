@@ -51,7 +51,7 @@ class Leaves:
         raise NotImplementedError
 
     def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
-        """Return a figure of the distribution functions of two metrics: ``cdf_gap``."""
+        """Return a value computed from the distribution functions of two metrics, such as ``cdf_gap``."""
         raise NotImplementedError
 
     def over_seeds(self, node: Call, bound: Bindings) -> Value:

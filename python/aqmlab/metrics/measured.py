@@ -39,7 +39,7 @@ def is_of(name: str, asked: str) -> bool:
 
 
 def no_distribution(_kind: str) -> Histogram:
-    """Return the empty distribution, for a subject that has none."""
+    """Return the empty distribution, for rows that have no distribution."""
     return EMPTY_HISTOGRAM
 
 
@@ -158,7 +158,7 @@ class Samples:
     def within(self, window: Window) -> Samples:
         """Return the samples after the beginning of a window, up to and including its end.
 
-        A sample covers the time up to it, so adjacent windows share none.
+        A sample covers the time up to it, so adjacent windows share no sample.
         """
         # Times are whole nanoseconds divided by 1e9, so half a nanosecond must not matter.
         chosen = (self.t_s > window.from_s + 5e-10) & (self.t_s <= window.until_s + 5e-10)

@@ -199,7 +199,7 @@ def _answer(
 
 
 def _make_runs(connection: duckdb.DuckDBPyConnection, known: Catalogue) -> None:
-    """The tables ``runs`` and ``cells``; the views also take their columns from ``runs``."""
+    """Create the tables ``runs`` and ``cells``; the other views also take columns from ``runs``."""
     axes = known.axes()
     entries = known.entries
     manifests = [entry.manifest for entry in entries]
