@@ -1,9 +1,9 @@
 """Coverage of intervals where theory gives the truth: replications of M/M/1 in the simulator itself.
 
-One scenario has a hundred parallel queues, each with its own Poisson arrivals and exponential sizes,
-at a load of one half: a hundred independent replications per run. The mean number of waiting packets is ``rho^2
-/ (1 - rho) = 0.5``; at any instant, the queue is busy with probability ``rho``. (Rounding to whole bytes
-changes the mean by 3e-4, a fiftieth of the smallest standard error here.)
+One scenario has a hundred parallel queues, each with its own Poisson arrivals and exponential sizes, at a
+load of one half: a hundred independent replications per run. The mean number of waiting packets is
+``rho^2 / (1 - rho) = 0.5``; at any instant, the queue is busy with probability ``rho``. (Rounding to whole
+bytes changes the mean by 3e-4, a fiftieth of the smallest standard error here.)
 """
 
 from __future__ import annotations
