@@ -1,4 +1,4 @@
-"""Bundles: one file that a referee checks and repeats; changes in the file are detected."""
+"""Bundles: one file with which a referee checks and repeats the runs; changes in the file are detected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures over the seeds: their intervals computed by hand, and cells with two states."""
+"""Figures over the seeds: their intervals compared with hand calculations, and cells with two states."""
 
 import math
 

@@ -64,7 +64,7 @@ def side_by_side(runs):
 
 @dataclass
 class Replications:
-    """One value per replication: mean number waiting, and whether the queue is busy at the end."""
+    """One value per replication: mean number of waiting packets, and whether the queue is busy at the end."""
 
     waiting: np.ndarray
     somebody_there: np.ndarray

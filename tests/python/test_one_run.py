@@ -13,7 +13,7 @@ from aqmlab.stats.warmup import mser
 
 
 def autoregressive(seed, n, phi, begin=0.0):
-    """A series around zero that loses the share ``1 - phi`` of its value at each step."""
+    """A first-order autoregressive series around zero with the coefficient ``phi``."""
     generator = np.random.default_rng(seed)
     values, x = np.empty(n), begin
     for i, step in enumerate(generator.normal(size=n)):

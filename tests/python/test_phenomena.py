@@ -117,7 +117,7 @@ def test_each_metric_of_a_run_is_what_its_parts_say(scene):
 
     goodputs = {c: sum(f.measured_received_bytes for f in run.flows_of(c)) for c in ("near", "far")}
     ratio = goodputs["near"] / goodputs["far"]
-    # With two flows each at 30 and 120 ms, the result is the slope through the means of the logarithms.
+    # With two flows each at 30 and 120 ms, the result is the slope between the means of the logarithms.
     flows = long_lived(run, "*")
     logs = [np.log(flow.measured_received_bytes) for flow in flows]
     slope = (np.mean(logs[:2]) - np.mean(logs[2:])) / np.log(120 / 30)

@@ -207,7 +207,7 @@ def test_shards_merge_to_the_tables_of_an_undisturbed_sweep(swept, tmp_path, aqm
     assert content["present"] == merged.added
     assert content["sweeps"][0]["missing"] == 0
     assert tables(tmp_path / "whole" / "sweeps" / swept.path.name) == tables(swept.path)
-    # Recordings are linked, not copied, and no run is left to do.
+    # Recordings are linked, not copied, and no run remains to be executed.
     digest = Store(tmp_path / "part1").digests()[0]
     files = [Store(tmp_path / name).path_of(digest) / "flows.parquet" for name in ("part1", "whole")]
     assert files[0].samefile(files[1])

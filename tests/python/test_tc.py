@@ -1,4 +1,4 @@
-"""Queues converted to lines of tc and back, compared with the options that tc itself sends to the kernel."""
+"""Queues converted to tc commands and back, compared with the options that tc itself sends to the kernel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def resolved(spec: str) -> tuple[str, dict[str, Any]]:
 
 
 def scenario(queue: dict[str, Any], rate: str = "10Mbit") -> dict[str, Any]:
-    """A scenario with one link that has the queue."""
+    """A scenario with a single bottleneck, which has this queue."""
     return {
         "title": "One queue",
         "duration": "1s",

@@ -2,7 +2,7 @@
 
 There are three methods, depending on the comparison:
 
-* for values of each seed, or differences of these: Student's t over the seeds;
+* for a value per seed, or a difference of such values: Student's t over the seeds;
 * for smooth functions of means and standard deviations, such as a ratio of two means: the jackknife over the
   seeds (Miller, Biometrika 61, 1974), which for a single mean is Student's t. A standard deviation and a
   positive quantity are compared by their logarithms (Miller, Annals of Mathematical Statistics 39, 1968)

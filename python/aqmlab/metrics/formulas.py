@@ -97,7 +97,7 @@ _IN_WORDS = {
     "average_converged_s": Formula("law", "least t with min_th < avg < max_th over [t, t + hold]"),
     "loss_bins_percent": Formula("queues", "100 * bins with a drop / bins"),
     "idle_bins_percent": Formula(
-        "queues", "100 * bins that send at least 2 packets less than C * bin / bins"
+        "queues", "100 * (bins that send at least 2 packets less than C * bin) / bins"
     ),
     "hurst": Formula("queues", "1 + slope / 2, slope of log variance of block means over log block length"),
     "mark_gaps_p_value": Formula("packets", "p-value of chi-square: gaps between marks against geometric(p)"),

@@ -100,9 +100,8 @@ EMPTY_HISTOGRAM = Histogram()
 class Histograms:
     """A table of histograms of several runs, which are read on demand.
 
-    A run in a large network has hundreds of thousands of bins, few of which are used. A block,
-    which consists of the same histograms of all runs, is read at once. The last few blocks are
-    kept.
+    A run in a large network has hundreds of thousands of bins, few of which are used. A block, which consists
+    of the same histograms of all runs, is read as a whole. The last few blocks are kept.
 
     Parameters
     ----------

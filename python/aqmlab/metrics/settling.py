@@ -23,7 +23,7 @@ BIN_S = 1.0
 def moving_mean(samples: Samples, window_s: float = WINDOW_S) -> Samples:
     """Mean of the samples in ``(t - window_s, t]``, for each sample time t, starting at ``window_s``.
 
-    Samples are taken to be equally spaced. Empty if they do not fill a window.
+    Samples are taken to be equally spaced. The result is empty if they do not fill a window.
     """
     if len(samples.t_s) < 2:
         return Samples(samples.t_s[:0], samples.values[:0])

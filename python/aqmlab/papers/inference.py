@@ -84,7 +84,7 @@ class InferredReading:
     fit, test
         The cells or findings of the fitted part, and those of the part that the search did not use.
     final_seeds
-        Seeds of ``fit`` and ``test``; fewer than requested if the budget is small.
+        Number of seeds for ``fit`` and ``test``; fewer than requested if the budget is small.
     """
 
     paper: Paper
@@ -178,7 +178,7 @@ def infer(  # noqa: PLR0913 (keyword arguments)
     paper
         A paper from :func:`aqmlab.papers.find_paper`.
     minutes, seeds
-        The budget, and the seeds of each reading; as in the paper's folder if not given. The search ends
+        The budget, and the number of seeds per reading; as in the paper's folder if not given. The search ends
         before the first reading that would exceed the budget. Earlier measurements count with the time
         recorded for them.
     store

@@ -123,7 +123,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     wanted
         The requested parts; by default all. If parts are named, only the cells that they need are run.
     seeds
-        Seeds in each cell; by default as in the scenarios.
+        Number of seeds per cell; by default as in the scenarios.
     quick
         The smaller version, a test that must not be quoted.
     store

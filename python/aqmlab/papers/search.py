@@ -103,7 +103,7 @@ class Search:
     budget
         Its budget.
     seeds, final_seeds
-        Seeds of each reading, and of the readings compared last.
+        Numbers of seeds for each reading, and for the readings compared last.
     seed
         Seed of the design.
     told
@@ -212,7 +212,7 @@ class Search:
     # --- stages
 
     def _screen(self) -> None:
-        """Evaluate a design over all settings at once: the largest for which the budget's share suffices."""
+        """Evaluate the largest design over all settings for which this stage's share of the budget suffices."""
         designs = [screening_rows(self.levels, folded=folded, seed=self.seed) for folded in (True, False)]
         for rows, folded in zip(designs, (True, False), strict=True):
             if self.budget.enough(_SCREENING, len(rows) * self.seeds):

@@ -1,6 +1,6 @@
 // Small charts in SVG: scales, axes, and marks that the pointer and arrow keys reach.
 // Every figure of a report is drawn here: a dozen panels or ten thousand points take less than a tenth of a second,
-// the keyboard reaches every mark, and printed lines are sharp. This file does not know about cases and arms.
+// the keyboard reaches every mark, and printed lines are sharp. This file knows nothing about cases or arms.
 window.aqmlab = (function () {
   "use strict";
   const SVG = "http://www.w3.org/2000/svg";

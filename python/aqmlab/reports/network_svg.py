@@ -235,7 +235,7 @@ def _stack(canvas: Canvas, stack: Sequence[_End], at: _Point, side: int, gap: fl
 
 
 def _pile(canvas: Canvas, stack: Sequence[_End], at: _Point, top: float) -> float:
-    """Draw boxes below one another under a router, on a common line; return where they end."""
+    """Draw boxes one below the other under a router, joined by a line; return where they end."""
     x, begin = at
     for end in stack:
         canvas.curve("access", [(x, begin), (x, top)])

@@ -52,7 +52,7 @@ def render(
     Parameters
     ----------
     of
-        The results; for a scenario that ran both simulated and live, the page compares live with simulated
+        The results; for a scenario that was run both simulated and live, the page compares live with simulated
         runs.
     queue, class_name
         The subject of the answer.
