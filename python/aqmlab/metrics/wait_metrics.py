@@ -124,7 +124,7 @@ def _mean(waits: Waits, definition: str, source: str, sizes: _Sizes) -> None:
 
 
 def _distribution(waits: Waits, timed: str, sizes: _Sizes) -> None:
-    """Define the metrics of the distribution function: its value at one time, and the area under it."""
+    """Define the metrics of the distribution function: its value at a given time, and the area under it."""
     parameters = (Parameter("within", "s", "the time", waits.until_s), *sizes)
 
     def cdf(run: Measured, class_name: str, *, within: float, at_least: Size, below: Size) -> CdfUntil:

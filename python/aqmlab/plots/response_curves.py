@@ -1,4 +1,4 @@
-"""Distributions of response times and page times: from 0 to a time, and their tails on logarithmic axes."""
+"""Distributions of response times and page times: up to a given time, or the tails, on logarithmic axes."""
 
 from __future__ import annotations
 
