@@ -152,7 +152,7 @@ class Histograms:
         found = self._tables.rows(
             self._table, f"{names}, {lists}", f"WHERE {chosen} GROUP BY {names}", self._runs
         )
-        # These are not NumPy's arrays, because importing NumPy would take longer than computing a small answer.
+        # These are not NumPy arrays, because importing NumPy would take longer than computing a small answer.
         self._kept[block] = {
             tuple(key): (array("q", low), array("q", high), array("q", weight))
             for *key, low, high, weight in found

@@ -83,8 +83,8 @@ class Metric:
     code
         The definition as code; called by :meth:`compute`.
     windowed
-        Whether it accepts a part of the run. Such a metric is computed from samples, but exactly if the window
-        is the measured interval.
+        Whether it accepts a part of the run. Such a metric is computed from samples, except over the measured
+        interval, where it is exact.
     parameters
         Its parameters.
     from_samples

@@ -214,7 +214,7 @@ def _beside(
         Smaller | None,
     ],
 ) -> LiveRuns:
-    """Simulate the experiments that were run live, score them in the same way, and compare the two."""
+    """Simulate the experiments that were run live, score them in the same way, and compare the results of both."""
     thin, among, names, smaller = asked
     simulator = replace(runner, host=SIMULATOR, runs=0, _done={})
     twin = {

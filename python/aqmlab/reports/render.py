@@ -172,7 +172,7 @@ def _crossing(answer: Answer) -> str:
     others = [name for name in answer.classes if name not in answer.crossed_by]
     where = " or ".join(f"`{queue}`" for queue in answer.queues)
     crossing = f"{listed(answer.crossed_by)}, not {listed(others)}"
-    return f"Metrics of flows cover the flows that cross {where}: {crossing}.  "
+    return f"Metrics of flows cover the flows that cross {where}: {crossing}. "
 
 
 def _other_queues(answer: Answer) -> list[dict[str, Any]]:
