@@ -271,7 +271,7 @@ FILES_UP_TO = 'ulimit -f {} && exec "$@"'
 
 @pytest.mark.parametrize("user", ["ordinary user"], indirect=True)
 def test_packets_that_find_no_room_take_nothing_else_of_a_live_run_with_them(user, live_folder):
-    # About 700 KiB are written, 256 KiB at a time: the limit is reached in the middle of the run.
+    # About 700 KiB are written, 256 KiB at a time, so the limit is reached in the middle of the run.
     within = ["sh", "-c", FILES_UP_TO.format(600), "sh"]
     words = ("--pcap", "all", "-o", "out", "--no-report", "-q")
     ended = run_aqmlab(user, "live", "live.toml", *words, cwd=live_folder, within=within)

@@ -557,7 +557,7 @@ def test_the_toy_can_be_inferred_from_its_findings(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("key", ["miskovic", "blue"])
 def test_all_that_the_papers_fit_and_test_is_asked_for(key):
-    """The values for time windows are requested, too: each window has its own value."""
+    """The values for time windows are requested, too, because each window has its own value."""
     paper = find_paper(str(ROOT / "papers" / key))
     names = {experiment.file: names_of(paper, experiment) for experiment in paper.experiments}
     targets = Targets(paper, names)

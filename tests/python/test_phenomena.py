@@ -29,7 +29,7 @@ def test_jains_index_of_each_window():
 
 
 def test_a_flow_below_a_tenth_of_the_mean_is_starved():
-    # Both means are 10: 1 is a tenth of that, 0.9 is less.
+    # Both means are 10, so 1 is a tenth of that, and 0.9 is less.
     amounts = np.array([[19.0, 1.0], [19.1, 0.9]])
     assert starved_share(amounts) == 1 / 4
 

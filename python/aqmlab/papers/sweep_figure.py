@@ -25,7 +25,7 @@ SIZE = (COLUMN, 2.6)
 _LEGEND_ROW = 0.14
 _FLAT = 0.01
 _ROOM = 0.05
-"""A curve that varies by less than 1 % of its level is flat: the axis then covers 5 % of the level."""
+"""A curve that varies by less than 1 % of its level counts as flat; the axis then covers 5 % of the level."""
 
 
 @dataclass(frozen=True)

@@ -111,7 +111,7 @@ class ExperimentDirectory(Place):
         return self.path / ".tmp"
 
     def remove_if_empty(self) -> bool:
-        """Remove the directory if it has no finished run: all else in it can be restored from the scenario.
+        """Remove the directory if it has no finished run, because all else can be restored from the scenario.
 
         Raises
         ------
