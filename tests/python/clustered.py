@@ -27,7 +27,7 @@ def free_port() -> int:
 
 
 def hidden(directory: Path) -> list[str]:
-    """A prefix that hides a directory's contents from a command; skips the test if that is not allowed."""
+    """A prefix that hides a directory's contents from a command; if that is not allowed, the test is skipped."""
     inside = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-e", "-c"]
     try:
         subprocess.run([*inside, "true"], check=True, capture_output=True)
@@ -210,7 +210,7 @@ class SlowLink:
         thread.start()
 
     def _carry(self, source: socket.socket, target: socket.socket) -> None:
-        """Two threads, so that data in transit does not wait for delayed data."""
+        """Forward data with two threads, so that receiving does not wait until delayed data has been sent."""
         late: queue.SimpleQueue[tuple[float, bytes]] = queue.SimpleQueue()
 
         def deliver() -> None:

@@ -19,7 +19,7 @@ import aqmlab
 from aqmlab.cli import main
 from living import SCENARIO, why_not
 
-# The same cases every time, without a time limit: neither chance nor a busy machine may make a test fail.
+# The same cases every time, without a time limit, so that neither chance nor a busy machine makes a test fail.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("same")
 
@@ -55,7 +55,7 @@ SMALL: dict[str, Any] = {
 
 @pytest.fixture(scope="session", autouse=True)
 def ctrl_c_is_heard() -> Iterator[None]:
-    """Handle Ctrl-C: a shell's background jobs ignore it, and so does every program that they start."""
+    """Handle Ctrl-C, which a shell's background jobs, and every program that they start, would ignore."""
     if signal.getsignal(signal.SIGINT) != signal.SIG_IGN:
         yield
         return
@@ -115,7 +115,7 @@ class Ended:
 
 @pytest.fixture
 def aqmlab_cli(capsys, monkeypatch):
-    """Runs the command line in this process: starting an interpreter for each case would take minutes."""
+    """Runs the command line in this process, because starting an interpreter per case would take minutes."""
     monkeypatch.setenv("NO_COLOR", "1")
 
     def call(*words):

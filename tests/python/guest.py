@@ -1,4 +1,4 @@
-"""A Linux kernel in virtual time for tests, named by `AQMLAB_GUEST_KERNEL`."""
+"""A Linux kernel that runs in virtual time, for tests; `AQMLAB_GUEST_KERNEL` names it."""
 
 from __future__ import annotations
 

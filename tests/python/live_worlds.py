@@ -22,7 +22,7 @@ Job = dict[str, Any]
 
 
 def reseal(run: Path, **changes: Any) -> None:
-    """Do what :mod:`resealed` does; the import path of the program does not include this folder."""
+    """Do what :mod:`resealed` does; it is imported here because the program's path does not include this folder."""
     sys.path.append(str(Path(__file__).parent))
     from resealed import reseal as change
 
@@ -144,7 +144,7 @@ def _forget_timeouts(flows: Path) -> None:
 
 
 def interrupt_when_it_runs() -> Callable[[Any, Any], None]:
-    """Replaces ``ProgressLine.update``: sends Ctrl-C, once, as soon as the router has reported progress."""
+    """Replaces ``ProgressLine.update``: interrupts, as Ctrl-C does, once the router has reported progress."""
     sent: list[int] = []
 
     def update(_line: Any, now: Any) -> None:

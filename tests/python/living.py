@@ -49,7 +49,7 @@ FAITHFUL, HOST_LIMIT, NOT_FAITHFUL = 0, 3, 5
 
 
 def as_user(user):
-    """The prefix of a command for an ordinary user; empty for root, or if we are not root."""
+    """The words that make a command run as an ordinary user; empty for root, or if we are not root."""
     if user == "root" or os.geteuid() != 0:
         return []
     return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
@@ -118,7 +118,7 @@ def settings():
 
 
 def children_of(pid):
-    """The processes that a process has started, from any of its threads."""
+    """Yield the ids of a process's children, whichever of its threads started them."""
     for thread in Path(f"/proc/{pid}/task").iterdir():
         with suppress(OSError):  # the thread has ended
             yield from (thread / "children").read_text(encoding="ascii").split()

@@ -22,7 +22,7 @@ PATH = re.compile(r"(?<![\w:])[a-z_]\w*(?:::\w+)+")
 
 
 def modules(src):
-    """The modules whose definitions each module names; a module's path, a tuple, stands for it."""
+    """For each module, the modules whose definitions it names; a module is given by its path, a tuple."""
     texts = {}
     for file in src.rglob("*.rs"):
         parts = file.relative_to(src).with_suffix("").parts
@@ -107,7 +107,7 @@ def _full(path, name, known):
 
 
 def _home(path, imports, defined, through=()):
-    """The module that defines the item of a path."""
+    """The module that defines the item to which a path refers."""
     module = next(path[:n] for n in range(len(path), -1, -1) if path[:n] in imports)
     rest = path[len(module) :]
     if not rest or (module, rest[0]) in through:

@@ -7,7 +7,7 @@ import subprocess
 
 
 def started_with_all_signals(command):
-    """A process that handles signals even if we ignore them, as under `nohup` or in a shell's background."""
+    """A process that handles signals even if we ignore them, as under `nohup` or as a background job."""
     heeded = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     ignored = [number for number in heeded if signal.getsignal(number) == signal.SIG_IGN]
     for number in ignored:

@@ -1,4 +1,4 @@
-"""Figures for a queue cover only flows whose data cross it; figures for the whole network say so."""
+"""Metrics for a queue cover only flows whose data cross it; metrics of the whole network are labelled as such."""
 
 from __future__ import annotations
 

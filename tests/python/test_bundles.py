@@ -1,4 +1,4 @@
-"""Bundles: one file that a referee checks and repeats; changes in the file are detected."""
+"""Bundles: one file with which a referee checks and repeats the runs; changes in the file are detected."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def changed(made, tmp_path):
-    """A bundle whose members, passed by name, a function has changed."""
+    """A function that returns a bundle after a given function has changed its members, passed by name."""
 
     def call(change):
         with zipfile.ZipFile(made[0]) as archive:

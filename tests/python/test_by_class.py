@@ -237,7 +237,7 @@ def test_the_report_of_one_class_has_no_table_of_classes(tmp_path):
 def test_the_report_says_whose_figures_it_has(tmp_path):
     lot = aqmlab.run(LOT | {"runs": 2}, output=tmp_path / "lot")
     page = (lot.path / "report.html").read_text()
-    assert "Figures of flows cover the flows that cross <code>" in page
+    assert "Metrics of flows cover the flows that cross <code>" in page
     assert page.count("<td>all flows of the network</td>") == 2
 
 

@@ -173,7 +173,7 @@ def test_times_and_marks_are_exact(captured, packets):
     assert all(packet.ecn == 3 for packet in marked)
     # Only one queue marks, so every CE packet was marked there.
     assert len(marked) == sum(packet.ecn == 3 for packet in packets)
-    # 4 Mbit/s: no transmission begins before the one before it has ended.
+    # 4 Mbit/s: no transmission begins before the previous one has ended.
     left = [packet for packet in packets if packet.leaves and packet.port == "bottleneck"]
     for one, next_one in pairwise(left):
         assert next_one.at_ns - one.at_ns >= one.length * 2000
@@ -247,7 +247,7 @@ def segment(checksum):
     def tcp(window, checksum):
         return struct.pack(">HHIIBBHHH", 1024, 5001, 1, 1, 0x50, 0x10, window, checksum, 0)
 
-    # The window for which the sum is all ones.
+    # The window for which the one's complement sum is all ones.
     window = 0xFFFF - ones_complement_sum(ends + struct.pack(">HH", 6, 20) + tcp(0, 0))
     header = struct.pack(">BBHHHBBH", 0x45, 0, 40, 1, 0x4000, 64, 6, 0) + ends
     header = header[:10] + struct.pack(">H", 0xFFFF - ones_complement_sum(header)) + header[12:]
@@ -271,7 +271,7 @@ FILES_UP_TO = 'ulimit -f {} && exec "$@"'
 
 @pytest.mark.parametrize("user", ["ordinary user"], indirect=True)
 def test_packets_that_find_no_room_take_nothing_else_of_a_live_run_with_them(user, live_folder):
-    # About 700 KiB are written, 256 KiB at a time: the limit is reached in the middle of the run.
+    # About 700 KiB are written, 256 KiB at a time, so the limit is reached in the middle of the run.
     within = ["sh", "-c", FILES_UP_TO.format(600), "sh"]
     words = ("--pcap", "all", "-o", "out", "--no-report", "-q")
     ended = run_aqmlab(user, "live", "live.toml", *words, cwd=live_folder, within=within)

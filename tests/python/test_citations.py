@@ -22,7 +22,7 @@ def cited():
 
 
 def fields(entry):
-    """The fields of an entry whose braces balance."""
+    """Check that the braces of an entry balance, and return its fields."""
     assert entry.count("{") == entry.count("}")
     assert re.fullmatch(r"@[a-z]+\{[a-z]+,\n(  [a-z]+ = \{.*\},\n)+\}\n", entry)
     return dict(re.findall(r"^  ([a-z]+) = \{(.*)\},$", entry, re.MULTILINE))
@@ -46,7 +46,7 @@ def test_a_paper_is_cited_from_its_folder_and_without_it(paper, monkeypatch, tmp
     assert found["title"] == f"{{{paper.title}}}"
     assert found["author"] == " and ".join(paper.authors)
     assert found["year"] == str(paper.year)
-    # After this point, it is as if only the package were installed.
+    # From here on, no papers' folders are found, as if only the package were installed.
     monkeypatch.setenv("AQMLAB_PAPERS", str(tmp_path))
     assert aqmlab.cite(paper.key) == entry
 

@@ -73,8 +73,7 @@ def test_differences_of_percentages_are_in_points(claim, said):
 @pytest.mark.parametrize(
     ("scale", "said"),
     [
-        # All figures of a comparison have the unit that its largest side has, even a difference below a
-        # second.
+        # All numbers of a comparison are in the unit of its largest side, even a difference below a second.
         (1.0, "= 9.10 ± 0.20 s, queueing_delay_mean_s{arm=DropTail} = 8.96 ± 0.20 s, difference 0.140 s ("),
         (0.1, "= 910 ± 20 ms, queueing_delay_mean_s{arm=DropTail} = 896 ± 20 ms, difference 14.0 ms ("),
     ],

@@ -1,4 +1,4 @@
-"""Figures over the seeds: their intervals computed by hand, and cells with two states."""
+"""Figures over the seeds: their intervals compared with hand calculations, and cells with two states."""
 
 import math
 
@@ -91,7 +91,7 @@ def test_a_bistable_cell_is_scored_by_its_share_of_seeds():
     assert status("share(jain_index{arm=RED} < 0.6) > 40 %", world) == "holds"
     assert status("share(jain_index{arm=RED} in [0.55, 0.9]) < 15 %", world) == "holds"
     assert status("jain_index{arm=RED} in [0.55, 0.9]", world) == "holds"
-    # The median may be in either state if a third of the seeds is in the other one.
+    # With a third of the seeds in the upper state, the true median may be in either of the two.
     assert status("median(jain_index{arm=RED}) < 0.6", world) == "undecided"
     assert status("quantile(jain_index{arm=RED}, 30 %) < 0.6", world) == "holds"
     text = "share(jain_index{arm=RED} < 0.6) > share(jain_index{arm=DropTail} < 0.6)"

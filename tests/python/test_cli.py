@@ -317,7 +317,7 @@ def test_help_imports_nothing_heavy():
 
 
 def test_a_run_imports_what_its_answer_takes(small_file, tmp_path):
-    # NumPy or Pydantic would add a fifth to the time of such a run.
+    # Importing NumPy or Pydantic would make such a run take a fifth longer.
     words = ("run", small_file, "--runs", "1", "-q", "-o")
     assert imported(*words, tmp_path / "bare", "--no-report") == ["duckdb"]
     assert imported(*words, tmp_path / "reported") == ["duckdb", "jinja2"]
@@ -392,7 +392,7 @@ def test_a_single_finished_run_of_many_has_no_interval(aqmlab, experiment, tmp_p
 
 
 def test_where_nothing_is_random_the_table_says_so(aqmlab, tmp_path):
-    """Without random draws, seeds are copies of one another: an interval of zero width is no finding."""
+    """Without random draws, seeds are copies of one another, so an interval of zero width proves nothing."""
     bulk = {"name": "ftp", "kind": "bulk", "count": 2, "rtt": "40ms"}
     topology = {"kind": "dumbbell", "rate": "2Mbit", "delay": "5ms"}
     scenario = {"duration": "5s", "warmup": "1s", "runs": 3, "topology": topology, "traffic": [bulk]}

@@ -229,7 +229,7 @@ def test_twenty_faults_at_random_moments_lose_nothing(fault, undisturbed, tmp_pa
         sys.stdout.write(f"{fault} {seed} ({where}): {took:.1f} s\n")
 
 
-# The code that ends a run without progress is the same as on one machine (test_sweeps.py).
+# The code that ends a run without progress is the same as on one machine, and is tested in test_sweeps.py.
 @pytest.mark.parametrize(
     ("fault", "shared"),
     [("worker_killed", True), ("scheduler_killed", False), ("client_killed", True), ("disk_full", False)],

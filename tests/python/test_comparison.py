@@ -146,7 +146,7 @@ def test_other_seeds_and_other_traffic_are_not_paired(experiment, apart):
     assert "3 and 2 runs, not paired" in found.compared[0].sentence
     found = aqmlab.compare(f"{experiment.path}:DropTail", f"{crowded}:DropTail", metrics=["goodput_bps"])
     assert found.unpaired == ("their traffic differs: count of `ftp` is 3 or 4",)
-    # An arm may change ECN and still has the same draws as the other arm.
+    # An arm may change ECN and still have the same draws as the other arm.
     assert aqmlab.compare(f"{crowded}:DropTail", ":RED + ECN", metrics=["goodput_bps"]).unpaired == ()
 
 

@@ -28,7 +28,7 @@ def test_the_moving_mean_is_that_of_the_last_ten_seconds():
 
 
 def test_a_step_settles_when_the_mean_has_come_into_the_band():
-    # From 0 to 100 at 50 s: the mean over 10 s reaches 80 after eight more seconds.
+    # The series steps from 0 to 100 at 50 s, so the mean over 10 s reaches 80 after eight more seconds.
     step = series((50, 0), (150, 100))
     assert reach_time(step, 100) == pytest.approx(58)
     assert settling_time(step, 100) == pytest.approx(58)

@@ -1,9 +1,9 @@
 """Coverage of intervals where theory gives the truth: replications of M/M/1 in the simulator itself.
 
-One scenario has a hundred parallel queues, each with its own Poisson arrivals and exponential sizes,
-at a load of one half: a hundred independent replications per run. The mean number waiting is
-``rho^2 / (1 - rho) = 0.5``; at any instant, the queue is busy with probability ``rho``.
-(Rounding to whole bytes changes the mean by 3e-4, a fiftieth of the smallest standard error here.)
+One scenario has a hundred parallel queues, each with its own Poisson arrivals and exponential sizes, at a
+load of one half: a hundred independent replications per run. The mean number of waiting packets is
+``rho^2 / (1 - rho) = 0.5``; at any instant, the queue is busy with probability ``rho``. (Rounding to whole
+bytes changes the mean by 3e-4, a fiftieth of the smallest standard error here.)
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def side_by_side(runs):
 
 @dataclass
 class Replications:
-    """One value per replication: mean number waiting, and whether the queue is busy at the end."""
+    """One value per replication: mean number of waiting packets, and whether the queue is busy at the end."""
 
     waiting: np.ndarray
     somebody_there: np.ndarray
@@ -131,7 +131,7 @@ def test_intervals_cover_as_often_as_they_say(few):
 
 
 def test_the_medians_interval_covers_as_its_ranks_say():
-    """Exponential times, whose median is ln 2: any continuous distribution has the same coverage."""
+    """Exponential times, whose median is ln 2; with any other continuous distribution, the coverage is the same."""
     draws = np.random.default_rng(1).exponential(size=(2000, 10))
     low, high = by_chance(2000, covering_ranks(10, 0.5, 0.95)[2])
     assert low <= coverage(map(median, draws), np.log(2)) <= high

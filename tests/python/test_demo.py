@@ -1,4 +1,4 @@
-"""Properties of the demonstration that the papers predict, each with its interval."""
+"""Properties that the papers predict for the demonstration, each with its interval."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def flip(file, place):
 
 
 def flips(files, count, seed):
-    """Bits to flip: spread evenly over files, evenly over all bits, and at the ends of files (footers)."""
+    """Bits to flip: some spread evenly over files, some over all bits, and some at the ends of files (footers)."""
     rng = random.Random(seed)
     sizes = [file.stat().st_size for file in files]
     for i in range(count):
@@ -179,7 +179,7 @@ def run_of(sweep, place=0):
 
 
 def spoil(sweep):
-    """Flip one bit in the tables of each of two runs; returns the files."""
+    """Flip one bit in one table of each of two runs, and return the files."""
     files = [run_of(sweep, 0) / "histograms.parquet", run_of(sweep, 2) / "queues.parquet"]
     for file in files:
         flip(file, 8 * (file.stat().st_size // 2))

@@ -1,4 +1,4 @@
-"""Recordings in the formats of other programs: these programs would read the data that was recorded."""
+"""Recordings exported to the formats of other programs contain the data that was recorded."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ def test_qlog_has_what_the_sender_did(recorded, exported):
         packets = [e for e in events if e["name"] == "quic:packet_sent"]
         assert len(packets) == duckdb.sql(sent).fetchall()[0][0]
         assert [e["data"]["header"]["packet_number"] for e in packets] == list(range(len(packets)))
-        # The last value of each metric is the final value.
+        # The last value of each metric in the file is the last one recorded.
         last = {k: v for e in events if e["name"].endswith("metrics_updated") for k, v in e["data"].items()}
         query = "SELECT cwnd_segments, srtt_ns, flight_bytes " + of.format("trace") + " ORDER BY t_ns"
         cwnd, srtt_ns, flight = duckdb.sql(query).fetchall()[-1]

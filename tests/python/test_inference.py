@@ -256,7 +256,7 @@ def test_the_inferences_of_the_project_are_of_the_papers_as_they_stand(key):
 
 
 def surface(reading, _arm):
-    """Goodput in bit/s: only the rate matters."""
+    """Return the goodput in bit/s, which depends only on the setting `rate`."""
     mbit = {"1 Mbit/s": 0.96, "3 Mbit/s": 2.89}.get(reading.get("rate", ""), 1.92)
     return 1e6 * mbit
 
@@ -384,7 +384,8 @@ def test_the_budget_ends_the_search_and_a_repetition_ends_at_the_same_place(tmp_
     clock = iter(range(0, 100_000))
     monkeypatch.setattr("aqmlab.papers.measured_values.time.monotonic", lambda: next(clock))
     FakeRuns(monkeypatch)
-    # Each run of a reading takes a second: two readings with two seeds, and the final runs on both parts.
+    # Each run of a reading takes a second, and 15 s must suffice for readings with two seeds and for the final
+    # runs on both parts.
     found = infer(paper, store=tmp_path / "store", minutes=0.25)
     content = inference_json(found, MADE)
     assert content["budget_ended_in"]
@@ -556,7 +557,7 @@ def test_the_toy_can_be_inferred_from_its_findings(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("key", ["miskovic", "blue"])
 def test_all_that_the_papers_fit_and_test_is_asked_for(key):
-    """The values for time windows are requested, too: each window has its own value."""
+    """The values for time windows are requested, too, because each window has its own value."""
     paper = find_paper(str(ROOT / "papers" / key))
     names = {experiment.file: names_of(paper, experiment) for experiment in paper.experiments}
     targets = Targets(paper, names)

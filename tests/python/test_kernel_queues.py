@@ -85,7 +85,7 @@ def test_a_queue_of_the_kernel_drops_and_marks_and_all_is_on_the_books(scenario,
         assert live["marks"]["marked"] == live["marks"]["ce_received"]
         if arm == "kernel":
             assert queue["marked"] == live["marks"]["marked"] > 0
-        # A packet leaves every 1.2 ms: the shaper represents a link.
+        # The shaper represents a link, so a packet leaves every 1.2 ms.
         assert queue["lateness"]["p99_ns"] < 20_000
         assert queue["shown"].startswith(f"qdisc {queue['spec'].split()[0]} 2: parent 1:1")
 

@@ -56,7 +56,7 @@ def test_presets_have_a_line_each_and_their_own_unit():
         "RED, ns2": "bytes",
         "RED, linux": "bytes",
     }
-    # tc's max_p is 0.02, the height just below the jump.
+    # tc's max_p is 0.02, which is the probability just below the jump.
     linux = lines["RED, linux"].p
     assert max(linux[linux < 1]) == pytest.approx(0.02)
 

@@ -340,7 +340,7 @@ def test_doctor_ends_with_3_where_live_cannot_run(aqmlab_cli, router):
             0,
             ["real-time ", "200", "1.2", "fit for live runs", "105000 packets", "p50 60 us"],
         ),
-        # At 10 Mbit/s, it takes 1200 us, and 601 is more than half of that.
+        # At 10 Mbit/s, a packet takes 1200 us, and 601 us is more than half of that.
         ("late", 5, ["real-time, refused", "9.98", "NOT FAITHFUL even at 10 Mbit/s", "not known"]),
     ],
 )

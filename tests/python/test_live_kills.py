@@ -62,7 +62,7 @@ def test_twenty_kills_leave_no_process_namespace_or_interface(user, live_folder)
         assert load(path).runs
 
 
-# This runs inside the hosts' namespaces and sends garbage through the host's own interface to the router.
+# This runs inside each host's namespace and sends garbage through the host's own interface to the router.
 SENDER = """
 import ctypes, os, random, socket, sys
 pid, count, user = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "user"

@@ -20,7 +20,7 @@ from aqmlab.live.supervisor import ask
 
 JOB = {"do": "run", "out": "/nowhere/seed-1", "seed": 1, "arm": "main"}
 AT_ONCE_S = 15
-"""Less than the lifetime of a process that is not stopped, but long enough to stop one on a busy machine."""
+"""A time too short for a process to end by itself, but long enough to stop one on a busy machine."""
 
 
 def child(mode):
@@ -77,7 +77,7 @@ def test_every_error_of_ours_crosses_as_itself():
 
 
 def interrupted_after_progress(mode, again=False, **options):
-    """Send the request, and raise Ctrl-C in this process at the first report of progress."""
+    """Send the request, and interrupt this process, as Ctrl-C does, at the first report of progress."""
     told, asked = [], []
 
     def heard(now):
@@ -132,7 +132,7 @@ def test_ctrl_c_while_a_process_ends_leaves_it_no_time_to_write(monkeypatch):
 
 
 def test_the_process_is_alone_in_its_group_and_ends_with_us():
-    """The real process, which receives an unknown request, so that no run is needed."""
+    """The real process gets an unknown request, so that no run is needed."""
     script = (
         "import os, sys, time\n"
         "from aqmlab.live import supervisor\n"

@@ -36,7 +36,7 @@ PARTS = [(key, inner) for key, part in WHOLE.items() if isinstance(part, dict) f
 
 
 def as_live(experiment, live):
-    """The experiment, whose first run is live and has this in its manifest."""
+    """The experiment as if its first run were live, with ``live`` in the run's manifest."""
     first = experiment.runs[0]
     run = Run(first.path, replace(first.manifest, host="live", live=live))
     return with_runs(experiment, (run, *experiment.runs[1:]))

@@ -51,7 +51,7 @@ def test_a_live_run_loses_nothing_unseen(user, live_folder, ip):
     # The number of marks delivered equals the number that the receivers' kernels have counted.
     assert live["marks"]["marked"] > 0
     assert live["marks"]["marked"] == live["marks"]["ce_delivered"] == live["marks"]["ce_received"]
-    # Only disciplines have dropped packets.
+    # Packets were dropped only by disciplines.
     assert {cause: n for cause, n in live["drops"].items() if n} == {}
     # Packets were delivered at a rate of at least a third of the link's capacity, even on a slow machine.
     cell = results.cells[0]
@@ -156,8 +156,8 @@ def test_more_users_than_the_machine_holds_are_refused_with_the_estimate(user, l
     within = ["prlimit", "--nofile=1024:1024"]
     ended = run_aqmlab(user, "live", "live.toml", "-o", "out", cwd=live_folder, within=within)
     assert ended.returncode == 3, ended.stderr
-    # Connections are open for two round trips of 404 ms out of every 908 ms: 8899 connections with two
-    # sockets each, and other descriptors.
+    # Connections are open for two round trips of 404 ms out of every 908 ms, so 8899 are open at a time, with
+    # two sockets each; other descriptors are added.
     assert (
         "17884 sockets and files are needed at the same time, but the process may have only 1024"
         in ended.stderr

@@ -1,6 +1,6 @@
 """A live study that is killed again and again: nothing remains of it, and repeating it completes it.
 
-The study is a sweep of live runs in a store, with queues of ours and, where this kernel has them, of tc.
+The study is a sweep of live runs in a store, with our queues and, where this kernel has them, tc queues.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def study_file(folder, arms, runs, **changes):
 
 @pytest.fixture
 def queues_of_the_kernel(user, live_folder):
-    """Arms with queues of tc, if tc is installed and this kernel has the shaper."""
+    """Arms with tc queues, if tc is installed and this kernel has the shaper."""
     study_file(live_folder, OF_THE_KERNEL, 1, duration="300ms", warmup="0s")
     ended = run_aqmlab(user, "live", "study.toml", "-o", "tried", "--no-report", cwd=live_folder)
     if ended.returncode not in (FAITHFUL, NOT_FAITHFUL):
@@ -174,7 +174,7 @@ class Study:
             assert run.manifest.live["interrupted"] is (run.manifest.stopped_by == "interrupted")
 
     def complete(self, runs):
-        """Repeat the study undisturbed: all runs are there, and those that ended normally are unchanged."""
+        """Repeat the study undisturbed; check that no run is missing, and that complete runs are unchanged."""
         before = self.finished()
         ended = {run.path.name for run in self.recordings() if not run.manifest.live["interrupted"]}
         self.begin()
@@ -296,7 +296,7 @@ def test_twenty_kills_at_any_moment_leave_a_study_that_becomes_whole_and_faithfu
     assert len({victim for victim, *_ in tally}) >= 4, tally
     study.complete(20)
     for _ in range(ROUNDS):
-        # Without the right to real-time scheduling, a busy machine stalls any run.
+        # Without the right to real-time scheduling, any run may stall on a busy machine.
         if user != "root" or all(run.manifest.live["faithful"] for run in study.recordings()):
             break
         study.begin("-c", AGAIN)

@@ -1,4 +1,4 @@
-"""Live runs in a kernel in virtual time: no packet is late, even on a busy machine."""
+"""Live runs in a kernel that runs in virtual time: no packet is late, even on a busy machine."""
 
 from __future__ import annotations
 

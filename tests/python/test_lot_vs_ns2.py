@@ -67,7 +67,7 @@ def figures(experiment, run):
 
 
 def both(queue, seeds, folder):
-    """Our figures and ns-2's, by metric and seed."""
+    """Return our values and ns-2's, by metric and seed."""
     scenario = LOT.scenario(seeds[0]) | {"runs": len(seeds)}
     experiment = aqmlab.run(scenario, arms=[queue], output=folder / queue, report=False)
     ours = {run.seed: figures(experiment, run) for run in experiment.runs}

@@ -128,7 +128,7 @@ def run():
         ("in_order_goodput_bps", "*", 8 * 175_000 / 2),
         ("in_order_goodput_bps", "udp", 8 * 25_000 / 2),
         ("goodput_efficiency_percent", "*", 63.0),
-        ("jain_index", "*", 150**2 / (2 * (100**2 + 50**2))),  # of the flows that react to congestion
+        ("jain_index", "*", 150**2 / (2 * (100**2 + 50**2))),  # only over flows that react to congestion
         ("jain_index", "udp", 1.0),
         ("timeouts", "*", 3.0),
         ("fast_retransmits", "*", 5.0),

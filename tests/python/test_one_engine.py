@@ -263,7 +263,7 @@ def test_a_sweep_of_live_runs(router, tmp_path, aqmlab_cli):
     events = aqmlab_cli(*words, "--host", "live", "--json").stdout.splitlines()
     end = json.loads(events[-1])
     assert (end["faithful"], len(end["verdicts"])) == (False, 8)
-    # Half of the runs are repeated: the others are faithful and kept.
+    # Half of the runs are repeated; the others are faithful and therefore kept.
     router("red-unfaithful")
     assert aqmlab_cli(*words, "--host", "live", "--force").returncode == 5
     kept = {run: run.stat().st_mtime_ns for run in (store / "runs").rglob("manifest.json")}

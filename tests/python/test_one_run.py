@@ -13,7 +13,7 @@ from aqmlab.stats.warmup import mser
 
 
 def autoregressive(seed, n, phi, begin=0.0):
-    """A series around zero that loses the share ``1 - phi`` of its value at each step."""
+    """A first-order autoregressive series around zero with the coefficient ``phi``."""
     generator = np.random.default_rng(seed)
     values, x = np.empty(n), begin
     for i, step in enumerate(generator.normal(size=n)):
@@ -23,7 +23,7 @@ def autoregressive(seed, n, phi, begin=0.0):
 
 
 def by_definition(values, group):
-    """White's rule, literally: the first cut at which sum((y - mean)^2) / left^2 is least, in fractions."""
+    """White's rule in exact fractions: the first cut at which sum((y - mean)^2) / left^2 is smallest."""
     groups = [Fraction(sum(values[i : i + group]), group) for i in range(0, len(values) - group + 1, group)]
     best, at = None, None
     for cut in range(len(groups) // 2 + 1):

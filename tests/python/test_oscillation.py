@@ -44,7 +44,7 @@ def test_a_second_has_loss_if_one_packet_is_dropped_in_it():
         dropped_by_law_packets=[0, 0, 1, 0, 0, 0, 0, 0],
         dropped_not_by_law_packets=[0, 0, 0, 0, 0, 0, 0, 7],
     )
-    assert value("loss_bins_percent", run) == 50  # the second and the fourth
+    assert value("loss_bins_percent", run) == 50  # the second and the fourth bin of four
     assert value("loss_bins_percent", run, bin=2) == 100
     assert value("loss_bins_percent", run, bin=0.5) == pytest.approx(25)
     assert value("loss_bins_percent", run, Window(2, 3)) == 0
@@ -130,7 +130,7 @@ def test_the_statistic_is_pearsons():
     marked[np.concatenate([[0], np.cumsum(gaps)])] = True
     p = 100 / 156
     expected = np.array([100 * p, 100 * p * (1 - p)])
-    # (0, 1], (1, 2]: beyond 2, only 12.9 would be expected, so the tail begins after 1.
+    # After the classes (0, 1] and (1, 2], only 12.9 gaps would be expected, so the tail begins after 1.
     assert 100 * (1 - p) ** 2 < 20
     assert geometric_p_value(marked) is None, "two classes and an estimate leave no degree of freedom"
     more = np.zeros(4 * sum(gaps) + 1, dtype=bool)
@@ -146,7 +146,7 @@ def test_the_statistic_is_pearsons():
 
 
 def test_arrivals_and_their_marks_are_read_in_their_order(small, tmp_path):
-    """The recorded arrivals and marks of the measured interval are as many as the exact counters say."""
+    """The numbers of arrivals and marks recorded in the measured interval equal those of the exact counters."""
     small["traffic"][0]["tcp"] = {"ecn": True}
     small["topology"]["queue"] = {"kind": "blue", "limit": "20p", "ecn": True}
     small["topology"]["queue"] |= {"d1": 0.02, "d2": 0.002, "freeze_time": "10ms"}

@@ -169,7 +169,7 @@ def test_kinds_of_all_classes_and_queues_add_up(lot):
 
 
 def test_losses_over_whole_paths_are_those_of_the_packets_one_by_one(lot):
-    """The web's paths are a-b, b-c and c-b, b-a: packets that arrive at a-b or c-b have been sent."""
+    """The web's paths are a-b, b-c and c-b, b-a, so the packets that arrive at a-b or c-b are those sent."""
     rows = {
         event: (everywhere, first, there, first_there)
         for event, everywhere, first, there, first_there in lot.tables.rows(

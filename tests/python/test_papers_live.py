@@ -116,7 +116,7 @@ def test_live_runs_are_scored_beside_the_same_simulated(again, router, tmp_path)
     ):
         assert words in markdown
     compared = content["live"]["compared"]["live.toml"]["compared"]
-    # The stand-in simulates: the two sides are the same runs.
+    # The stand-in simulates, so the two sides are the same runs.
     assert {one["difference"] for one in compared} <= {None, 0}
     assert len(compared) > 3
     assert "simulated</th>" in (tmp_path / "out" / "live.html").read_text()

@@ -99,7 +99,7 @@ def test_what_hangs_on_all_cells_needs_them_all():
     # Without a queue called `bottleneck`, the table is about the queue that is busiest over all cells.
     assert count("drop_percent > 0", **two) == 16
     assert count("drop_percent{queue=last} > 0", **two) == 1
-    # Only flows that cross the queue count; the flows of a class have the same figures at every queue.
+    # Only flows that cross the queue count; the flows of a class have the same values at every queue.
     assert count("jain_index > 0", **two) == 16
     assert count("jain_index{queue=last} > 0", **two) == 1
     assert count("jain_index{class=ftp} > 0", **two) == 1

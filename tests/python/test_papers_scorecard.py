@@ -43,7 +43,7 @@ def test_a_scorecard_says_what_a_threshold_rests_on(toy, tmp_path):
     markdown = as_markdown(toy, tmp_path, MADE)
     assert "| T1 | holds | firm | RED's queue is shorter than DropTail's. | given | " in markdown
     assert "| RED loses nothing. | ours: a loss below 0.001 % counts as none | " in markdown
-    # A threshold that is concluded from given values counts as inferred, not as given.
+    # A threshold that is derived from given values counts as inferred, not as given.
     assert "| Two parts. | inferred | " in markdown
     counted = "from what it gives, or ours: 1 is given, 1 is inferred, 1 is ours."
     assert counted in markdown

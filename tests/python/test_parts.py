@@ -1,6 +1,6 @@
 """Each part of the program has a version; a run's digest covers the versions of the parts that its plan uses.
 
-``recordings/format-3`` is a store of one sweep, written when there was a single version.
+``recordings/format-3`` is a store of one sweep, written when the whole program had a single version.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def test_jains_index_of_each_window():
 
 
 def test_a_flow_below_a_tenth_of_the_mean_is_starved():
-    # Both means are 10: 1 is a tenth of that, 0.9 is less.
+    # Both means are 10, so 1 is a tenth of that, and 0.9 is less.
     amounts = np.array([[19.0, 1.0], [19.1, 0.9]])
     assert starved_share(amounts) == 1 / 4
 
@@ -64,7 +64,7 @@ def test_the_exponent_of_a_power_law_is_found():
     assert power_law_exponent(rtts, [3.0] * 4) == pytest.approx(0.0)
     # Two points: the second has twice the RTT and a quarter of the goodput.
     assert power_law_exponent([0.1, 0.2], [8.0, 2.0]) == pytest.approx(2.0)
-    # Equal RTTs determine no exponent; a goodput of zero has no logarithm.
+    # Equal RTTs do not determine the exponent; a goodput of zero has no logarithm.
     assert power_law_exponent([0.1, 0.105], [8.0, 2.0]) is None
     assert power_law_exponent([0.1, 0.2], [8.0, 0.0]) is None
 
@@ -117,7 +117,7 @@ def test_each_metric_of_a_run_is_what_its_parts_say(scene):
 
     goodputs = {c: sum(f.measured_received_bytes for f in run.flows_of(c)) for c in ("near", "far")}
     ratio = goodputs["near"] / goodputs["far"]
-    # With two flows each at 30 and 120 ms, the result is the slope through the means of the logarithms.
+    # With two flows each at 30 and 120 ms, the result is the slope between the means of the logarithms.
     flows = long_lived(run, "*")
     logs = [np.log(flow.measured_received_bytes) for flow in flows]
     slope = (np.mean(logs[:2]) - np.mean(logs[2:])) / np.log(120 / 30)
@@ -155,7 +155,7 @@ def test_a_part_of_a_run_has_the_flows_and_the_bytes_of_that_part(scene):
     assert np.mean(parts) == pytest.approx(value("goodput_bps", "near"))
     rows = amounts_between(run, run.flows_of("near"), "received_bytes", [5.0, 15.0])
     assert value("jain_index", "near", early) == pytest.approx(jain_by_window(rows)[0])
-    # Datagrams are not sampled flow by flow: their total is not known for a part of the run.
+    # Datagrams are not sampled flow by flow, so their total is not known for a part of the run.
     assert value("goodput_share_percent", "near", early) is None
     acked = run.flow_samples("acked_bytes")
     ends = [

@@ -100,7 +100,7 @@ def test_no_legend_lies_on_data_or_leaves_the_figure(experiment, kind, look):
     title = figure._suptitle.get_window_extent()
     assert figure.bbox.x0 <= title.x0
     assert title.x1 <= figure.bbox.x1
-    # The space left for the data is not just a narrow strip.
+    # Legends and title leave more than a narrow strip for the data.
     assert min(axes.height for axes in data) > 0.3 * figure.dpi
 
 

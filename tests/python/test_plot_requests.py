@@ -76,7 +76,7 @@ def test_a_tail_is_what_is_left_on_logarithmic_axes(experiment):
     for i in range(10, len(x), 25):
         assert y[i] == pytest.approx(1 - within(experiment, cell, x[i], "web").mean(), abs=1e-9)
     completed = sum(experiment.values("requests_completed", cell, class_name="web").values())
-    # The tail extends to about the slowest request of all seeds.
+    # The tail extends approximately to the slowest request of all seeds.
     assert y[-1] < 10 / completed
     assert axes.get_ylim()[0] < y[-1]
 

@@ -101,7 +101,7 @@ def test_notebooks_show_whole_html_without_scripts(things, name):
     closed = re.findall(r"</([a-z]+)>", html)
     assert sorted(tag for tag in opened if tag != "br") == sorted(closed)
     assert not set(opened) - {"div", "p", "b", "span", "table", "thead", "tbody", "tr", "th", "td", "br"}
-    # A notebook chooses text and background colours: a fixed colour would fit only one of two backgrounds.
+    # A notebook chooses text and background colours, so a fixed colour would fit only one of two backgrounds.
     assert not re.search(r"color|background|url\(|http|on[a-z]+=", html)
 
 

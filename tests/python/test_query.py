@@ -82,7 +82,7 @@ def test_a_run_of_two_sweeps_is_there_once(swept, tmp_path):
     more = tiny(title="More", claim=[])
     more["sweep"] = {"traffic.ftp.count": [2, 4]}
     aqmlab.sweep(more, report=False, store=store, jobs=2).wait()
-    assert rows("SELECT count(*) FROM runs", store) == [(RUNS,)]  # two of four cases, all of them known
+    assert rows("SELECT count(*) FROM runs", store) == [(RUNS,)]  # two of the four cases, so all runs exist already
     assert rows("SELECT sweep, count(*) FROM cells GROUP BY ALL ORDER BY ALL", store) == [
         (path.name, count) for path, count in zip(Store(store).sweeps(), (12, RUNS), strict=True)
     ]
@@ -143,7 +143,7 @@ def test_damage_is_named_skipped_and_counted(store, tmp_path):
     assert len(answer.skipped) == 3
     for digest, words in zip(digests, ("flows.parquet` is corrupt", "is corrupt", "is missing"), strict=True):
         assert any(digest in reason and words in reason for reason in answer.skipped), words
-    # A query that does not use the damaged table includes its run.
+    # A query that does not use the damaged table still includes the run that it belongs to.
     assert rows("SELECT count(DISTINCT digest) FROM summary", copy) == [(RUNS - 2,)]
 
 
@@ -207,7 +207,7 @@ def test_shards_merge_to_the_tables_of_an_undisturbed_sweep(swept, tmp_path, aqm
     assert content["present"] == merged.added
     assert content["sweeps"][0]["missing"] == 0
     assert tables(tmp_path / "whole" / "sweeps" / swept.path.name) == tables(swept.path)
-    # Recordings are linked, not copied, and no run is left to do.
+    # Recordings are linked, not copied, and no run remains to be executed.
     digest = Store(tmp_path / "part1").digests()[0]
     files = [Store(tmp_path / name).path_of(digest) / "flows.parquet" for name in ("part1", "whole")]
     assert files[0].samefile(files[1])

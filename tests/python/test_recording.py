@@ -26,7 +26,7 @@ def text(value):
 
 
 def encode(kind, value):
-    """A value in the form in which docs/recording.md hashes it."""
+    """Return the bytes that docs/recording.md prescribes for a value in a digest."""
     if kind in (6, 7, 8):
         return b"\0" if value is None else b"\1" + encode({6: 1, 7: 3, 8: 5}[kind], value)
     if kind == 1:

@@ -198,7 +198,7 @@ def test_a_browser_draws_classes_times_and_arms_that_are_chosen(experiment, page
     assert console == []
     assert fetched <= {f"file://{file}"}
     drawn = ask(page, DRAWN, tmp_path, width)
-    # Three arms, the reference first and in grey; then one of them is switched off.
+    # Three arms are drawn, the reference first and in grey; then one of them is switched off.
     assert len(drawn["before"]) == 3
     assert len(drawn["tail"]) == 2
     assert drawn["grey"] == 1

@@ -175,7 +175,7 @@ def test_a_windowed_metric_is_told_its_window(experiment, monkeypatch):
 def test_the_queue_is_the_bottleneck_of_all_or_the_busiest_of_the_cell(experiment):
     results = load(experiment.path)
     assert results.queue_of(results.cells[0]) == "bottleneck"
-    # Without a queue of this name, the busy queue would be chosen; the queue of acknowledgments is nearly
+    # Without a queue of this name, the busier queue would be chosen; the queue of acknowledgments is nearly
     # idle.
     renamed = [
         replace(

@@ -64,7 +64,7 @@ def test_an_experiment_is_complete(experiment):
 
 
 def test_arms_share_their_arrivals(experiment):
-    """The unresponsive class sends the same packets in every arm: only the queue differs."""
+    """The unresponsive class sends the same packets in every arm; the arms differ only in the queue."""
     sent = {
         run.arm: list(experiment.tables.rows("flows", "class, start_ns, base_rtt_ns", "ORDER BY flow", [run]))
         for run in experiment.runs

@@ -21,7 +21,7 @@ def test_rows_are_orthogonal(least):
 
 
 def test_orders_are_those_that_are_needed():
-    # 28, 36, 52 and 56 need other constructions.
+    # Orders 28, 36, 52 and 56 need other constructions.
     orders = [4, 8, 12, 16, 20, 24, 32, 32, 40, 40, 44, 48]
     assert [len(hadamard(n)) for n in range(4, 52, 4)] == orders
 

@@ -54,7 +54,7 @@ def test_the_true_reading_is_found(seed):
 @pytest.mark.parametrize("seed", range(1, 5))
 def test_it_is_found_where_settings_work_together_only(seed):
     def both(row):
-        # Neither of the two has any effect by itself.
+        # Neither of the two settings has any effect alone.
         return 0.1 if (row[2] and row[4]) else 0.5 + 0.1 * (row[3] == 1)
 
     assert searched(World(both, salt=seed), seed=seed).inferred == (0, 0, 1, 0, 1, 0)
@@ -161,7 +161,7 @@ def test_the_forecast_is_near_what_is_done(seeds, final_seeds):
 
 
 def test_a_search_that_ends_early_takes_nothing_that_is_not_clearly_better():
-    # All readings of the design differ in half of the settings, and no time is left for the fixed reading.
+    # All readings of the design differ from the fixed one in half of the settings, and no time is left for the latter.
     for salt in range(5):
         found = searched(World(lambda _: 0.3, size=0.05, salt=salt), total_s=70)
         assert found.ended

@@ -57,7 +57,7 @@ def test_the_site_is_built_without_a_broken_link_and_fetches_nothing(place):
     assert len(pages) > 50
     known: dict[Path, set[str]] = {}
     for page in pages:
-        # The page for unknown addresses has absolute links.
+        # The page for unknown addresses is excepted because its links are absolute.
         assert page.name == "404.html" or not without_target(page, known), page
         found = FETCHED.search(page.read_text(encoding="utf-8"))
         assert found is None, (page, found[0])

@@ -45,7 +45,7 @@ SOUND = {
 
 @pytest.fixture
 def ask(tmp_path):
-    """Run the sound scenario with changes; returns its checks by kind."""
+    """Run the sound scenario with changes, and return its checks by kind."""
 
     def asked(runs=5, arms=(0,), **changes):
         scenario = copy.deepcopy(SOUND) | {"runs": runs}
@@ -117,7 +117,7 @@ def test_a_discipline_that_never_acts_is_told(ask):
 
 
 def test_a_link_that_idles_is_told(ask):
-    """A buffer of two packets costs a greedy flow much of the link; on-off traffic just does not fill it."""
+    """A buffer of two packets costs a greedy flow much of the link; on-off traffic would not fill it anyway."""
     tight = only(
         ask(runs=1, traffic__count=1, topology__queue={"kind": "droptail", "limit": "2p"})["bottleneck"]
     )
@@ -175,14 +175,14 @@ BIG = {"kind": "droptail", "limit": "90p"}
 
 
 def test_mser_finds_a_load_that_changes_after_the_warm_up(ask):
-    """Measurement begins at 3 s, and four flows join at 9 s: the backlog before 9 s is different."""
+    """Measurement begins at 3 s, but four flows join only at 9 s, so the backlog before 9 s is different."""
     doubt = only(ask(traffic=joining({"start": "9s"}), warmup="3s", topology__queue=BIG)["warm-up"])
     assert doubt.severity == "warning"
     assert doubt.sentence.startswith("MSER-5 would measure the backlog from ")
     from_s = float(doubt.sentence.split("from ")[1].split(" s")[0])
     assert 9 <= from_s <= 10.5
-    # 4 flows with 6 segments each, 7 of which are on the wire: 17 wait before 9 s, 41 after: 24 fewer in 6 of
-    # 22 s.
+    # 4 flows have 6 segments each, 7 of them on the wire, so 17 wait before 9 s and 41 after it: 24 fewer in 6
+    # of the 22 s.
     assert 13 <= float(doubt.sentence.split("its mean ")[1].split(" % lower")[0]) <= 18
     late = ask(traffic=joining({"start": "9s"}), warmup="11s", topology__queue=BIG)
     assert late["warm-up"].doubts == ()
@@ -196,8 +196,7 @@ def test_a_load_that_grows_to_the_end_has_no_steady_state(ask):
 
 
 def test_a_beginning_that_matters_less_than_chance_is_not_told(ask):
-    """Nine flows begin at random: from 12.3 s on, the mean is 7 packets higher, with a half-width
-    of 10."""
+    """Nine flows begin at random times; from 12.3 s on, the mean is 7 packets higher, half-width 10."""
     scattered = {"start": {"uniform": ["0s", "25s"]}, "count": 9}
     few = SOUND["traffic"][0] | {"tcp": {"max_window": 6}}
     traffic = [few | {"count": 1}, few | {"name": "late", "bytes": "100MB"} | scattered]
@@ -329,7 +328,7 @@ def test_samples_that_cannot_be_read_are_a_doubt_and_no_end(damaged):
 
 
 def test_a_sweep_tells_its_doubts_by_cell(tmp_path, aqmlab_cli, monkeypatch):
-    """24 segments overflow pipe and buffer of the slow link (5 + 15) but not of the fast one (20 + 15)."""
+    """24 segments overflow the pipe and buffer of the slow link (5 + 15) but not those of the fast one (20 + 15)."""
     import tomli_w
 
     monkeypatch.setenv("AQMLAB_STORE", str(tmp_path / "store"))
@@ -450,7 +449,7 @@ def test_what_was_on_its_way_when_the_interval_began_may_come_on_top(carrying):
     results = carrying
     run = results.measured(results.cells[0])[0]
     got = flow_goodput(run, run.flows[0]) * run.interval_s / 8
-    # The queue before hop2 was full at t0: more of `steady` reached its receiver than hop1 carried.
+    # The queue before hop2 was full at t0, so `steady` received more than hop1 carried for it.
     assert got > run.queues["hop1", "steady"]["departures_bytes"]
     assert carried(results).doubts == ()
 
@@ -477,7 +476,8 @@ def test_a_segment_comes_with_its_header(whole):
     departed = run.queues["bottleneck", "ftp"]["departures_bytes"]
     payload = sum(flow_goodput(run, flow) for flow in run.flows) * run.interval_s / 8
     assert payload * 1500 / 1460 < departed
-    # If all carried bytes were payload, there would be too many: headers add 2.7 %, and the path is short.
+    # If all carried bytes were payload, the flows would have received too much: headers add 2.7 %, and the path
+    # is short.
     every = int((departed - payload) / len(run.flows)) + 1
     assert carried(results).doubts == ()
     assert carried(whole, {"ftp": every}).doubts != ()

@@ -1,4 +1,4 @@
-"""Sweeps that are killed, run out of disk space or lack permission: finished runs are kept; others follow."""
+"""Sweeps that are killed, run out of disk space or lack permission: finished runs are kept; the others follow later."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def kill_at_random(store, undisturbed, seed):
 
 
 def kills(store, undisturbed, seeds):
-    """Kill the sweep at random, and restart it when it has ended."""
+    """Kill the sweep at random times, and restart it each time."""
     found = []
     for seed in seeds:
         if len(manifests(store)) == RUNS:

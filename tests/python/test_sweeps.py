@@ -96,7 +96,7 @@ def test_tables_have_a_row_a_run_and_a_row_a_cell(swept):
         assert [float(row["goodput_bps"]) for row in rows[3 * i : 3 * i + 3]] == list(values.values())
         assert float(answer[i]["goodput_bps"]) == pytest.approx(sum(values.values()) / 3, rel=1e-15)
         assert answer[i]["goodput_bps_n"] == "3"
-    assert {row["mark_percent"] for row in rows} == {""}  # nothing can be marked: no value instead of zero
+    assert {row["mark_percent"] for row in rows} == {""}  # nothing can be marked, so it is not defined
     assert {row["mark_percent_n"] for row in answer} == {"0"}
 
 

@@ -1,4 +1,4 @@
-"""The errors of cells and of findings, computed by hand; those of findings also for each seed alone."""
+"""The errors of cells and findings, compared with hand calculations; for findings, also seed by seed."""
 
 import math
 

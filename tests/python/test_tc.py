@@ -1,4 +1,4 @@
-"""Queues converted to lines of tc and back, compared with the options that tc itself sends to the kernel."""
+"""Queues converted to tc commands and back, compared with the options that tc itself sends to the kernel."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ ECN, HARDDROP, ADAPTIVE = 1, 2, 4
 
 
 def resolved(spec: str) -> tuple[str, dict[str, Any]]:
-    """The discipline and its effective parameters on a link whose rate is among the words."""
+    """The discipline of a tc line, and its effective parameters at the line's rate or the default one."""
     read = read_tc(spec)
     return read.queue["kind"], dict(effective(read.queue, read.rate_bps or DEFAULT_RATE_BPS))
 
 
 def scenario(queue: dict[str, Any], rate: str = "10Mbit") -> dict[str, Any]:
-    """A scenario with one link that has the queue."""
+    """A scenario with a single bottleneck, which has this queue."""
     return {
         "title": "One queue",
         "duration": "1s",
@@ -104,7 +104,7 @@ def test_what_linux_does_otherwise_is_named():
     assert "`gentle`: true in aqmlab, false in Linux" in line.remarks
     assert "`limit`: 100p in aqmlab, 150kB in Linux, whatever the packet sizes" in line.remarks
     assert "`uniformisation`: `paper` in aqmlab, `linux` in Linux" in line.remarks
-    # Marking ends at the same point on both sides (harddrop).
+    # Because of harddrop, marking ends at the same point in aqmlab and in Linux.
     assert not any("ecn_region" in remark for remark in line.remarks)
     without = line_of({**queue, "ecn": False})
     assert without.spec is not None

@@ -27,8 +27,8 @@ def answer(laws):
 
 @pytest.mark.parametrize("arm", ["PI auto", "PI published"])
 def test_pi_holds_the_mean_queue_at_q_ref(answer, arm):
-    # The integrator leaves no error unless the probability is clamped. A tolerance of 10 % would suffice, but
-    # the errors are below 1 %.
+    # The integrator leaves no error unless the probability is clamped. A tolerance of 10 % would do, but the
+    # errors are in fact below 1 %.
     errors = answer.by_seed(arm, "backlog_error_percent")
     assert len(errors) == 10
     assert all(abs(error) < 1 for error in errors.values()), errors
@@ -65,5 +65,5 @@ def test_blue_finds_its_probability(answer):
 
 def test_blue_is_less_calm_with_less_room(answer):
     more = answer.difference(BLUES[1], BLUES[0], "probability_spread_percent")
-    # The limit of 20 % does not apply here: with this buffer, the mean is just below it, 19.0 +- 1.1.
+    # The limit of 20 % is not asserted here because, with this buffer, the mean is just below it, 19.0 +- 1.1.
     assert more.low > 0

@@ -78,7 +78,7 @@ def test_a_lost_segment_and_its_copy_are_told_apart():
 
 
 def test_equal_acknowledgments_are_followed_in_their_order():
-    # Four duplicate ACKs: the second is dropped at its arrival, the first at its departure.
+    # Of four duplicate ACKs, the second is dropped when it arrives, and the first when it would depart.
     rows = [row(t, "send", "receiver", DUP) for t in (0, 1, 2, 3)]
     rows += [row(10, "enqueue", "back", DUP), row(11, "enqueue", "back", DUP)]
     rows += [row(11, "drop", "back", DUP, "overflow"), row(12, "enqueue", "back", DUP)]

@@ -80,7 +80,7 @@ def by_connection(rows):
 
 
 def compare(drawn, recorded, classes, connection):
-    """Check that each recorded exchange is as it was drawn; returns the number of connections."""
+    """Check that each recorded exchange is as it was drawn, and return the number of connections."""
     columns = "class, user, serial, exchange, start_ns, request_bytes, response_bytes"
     known = set()
     for name, user, serial, exchange, start, request, response in recorded.tables.rows("requests", columns):

@@ -47,7 +47,7 @@ def application():
 
 
 def outcome(words, quick):
-    """The arguments that the command receives, or its exit."""
+    """Return the arguments that the command receives, or how it exits."""
     seen.clear()
     command = get_command(application())
     if quick:

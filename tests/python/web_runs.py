@@ -81,7 +81,7 @@ def ran_with_pages(folder):
 
 
 def ran_one_web_at_a_time(folder):
-    """Two seeds of each arm, with either requests or pages: each class is missing in half of the cells."""
+    """Two seeds of each arm, with either requests or pages, so each class is missing in half of the cells."""
     file = folder / "one.toml"
     file.write_text(SCENARIO + PAGES + ONE_WEB_AT_A_TIME, encoding="utf-8")
     return aqmlab.sweep(file, store=folder / "store", runs=2).wait()

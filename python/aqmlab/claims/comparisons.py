@@ -20,8 +20,8 @@ class Operand:
     text
         The expression.
     estimate
-        The mean over the seeds, or the figure, with its 95 % interval; the interval of a constant has no
-        ends.
+        The mean over the seeds, or another figure over them, with its 95 % interval; a constant has no
+        interval.
     difference
         Whether it is the difference of two measured figures, which for percentages is in percentage
         points.

@@ -67,8 +67,8 @@ _ALL = (
         2,
         2,
         "the share of requests or pages that take longer than the time at which the first of two distribution"
-        " functions falls behind the second: where the lead of the first, integrated over the logarithm of"
-        " time, is largest",
+        " functions falls behind the second, which is where the lead of the first, integrated over the"
+        " logarithm of time, is largest",
     ),
     Function("min", "axis", 1, 1, "the smallest value over the labels"),
     Function("max", "axis", 1, 1, "the largest value over the labels"),

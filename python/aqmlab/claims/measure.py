@@ -1,8 +1,8 @@
 """The quantity of one comparison, and its interval at any confidence.
 
 The quantity is the difference of the sides, or their ratio where standard deviations are compared,
-or the left side alone if the other side is a constant. The parts of the sides determine which method of
-:mod:`aqmlab.claims.seeds` computes its interval.
+or the left side alone if the other side is a constant. What the sides consist of determines which method of
+:mod:`aqmlab.claims.seeds` computes the interval.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def metric_query(node: MetricOf, names: Names, bound: Bindings) -> MetricQuery:
 
 
 def setting_key(setting: Matcher, metric: Metric, names: Names) -> str:
-    """Return the meaning of a word in braces that is not a parameter; `kind` may also be an axis."""
+    """Return what a word in braces means if it is not a parameter; `kind` may also be an axis."""
     if metric.by_kind and setting.key.text == KIND and setting.value.text in KINDS:
         return KIND
     return names.key(setting.key)
@@ -131,7 +131,7 @@ def _between(ends: Mapping[str, float]) -> Window:
 
 
 def asked_by(node: Node, names: Names, bound: Bindings) -> Iterator[MetricQuery]:
-    """Return every metric that an expression or a condition uses, for each label of its range.
+    """Return every metric that an expression or a condition uses, for each label that it ranges over.
 
     Parameters
     ----------

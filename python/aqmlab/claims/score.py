@@ -135,7 +135,7 @@ def _scored(claim: Claim, results: Results, names: Names, *, own: bool) -> Score
 
 
 def counts(scored: Sequence[Scored]) -> dict[str, dict[str, int]]:
-    """Return how many hold, fail and are undecided, separately for firm and soft claims."""
+    """Return how many claims hold, fail and are undecided, separately for firm and soft claims."""
     return {
         strength: {
             status: sum(s.claim.strength == strength and s.status == status for s in scored)

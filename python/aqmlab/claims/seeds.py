@@ -2,7 +2,7 @@
 
 There are three methods, depending on the comparison:
 
-* for values of each seed, or differences of these: Student's t over the seeds;
+* for a value per seed, or a difference of such values: Student's t over the seeds;
 * for smooth functions of means and standard deviations, such as a ratio of two means: the jackknife over the
   seeds (Miller, Biometrika 61, 1974), which for a single mean is Student's t. A standard deviation and a
   positive quantity are compared by their logarithms (Miller, Annals of Mathematical Statistics 39, 1968)
@@ -37,7 +37,7 @@ from aqmlab.stats.proportion import share
 from aqmlab.stats.quantiles import interpolated, quantile
 
 SMOOTH = ("mean", "std")
-"""Figures over the seeds that change little when one seed is left out."""
+"""Functions over the seeds whose value changes little when one seed is left out."""
 CORNERED = ("min", "max", "range", "largest_step", "median", "quantile", "share", "default")
 """Functions that are not smooth: they have a corner where their arguments are equal, or they count."""
 
@@ -87,7 +87,7 @@ class MetricValues(Protocol):
 
 
 class SeedLeaves(Leaves):
-    """Metrics of each seed, in the order of ``results.seeds``, without figures over seeds."""
+    """Metrics seed by seed, in the order of ``results.seeds``, without figures over the seeds."""
 
     def __init__(self, results: MetricValues, names: Names) -> None:
         self._results = results
@@ -116,7 +116,7 @@ class SeedLeaves(Leaves):
         return values
 
     def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
-        """Return a figure that compares the distribution functions of two metrics, seed by seed."""
+        """Return a number per seed that compares the distribution functions of two metrics."""
         key = (f"{function}({one}, {other})", tuple(sorted(bound.items())))
         if key not in self._columns:
             first, second = (self._asked(node, bound) for node in (one, other))
@@ -158,7 +158,7 @@ class SeedLeaves(Leaves):
 
 
 class _OverSeeds(Leaves):
-    """Base class: each subclass has its own rule for figures over the seeds."""
+    """Base class for evaluators, each with its own rule for figures over the seeds."""
 
     def __init__(self, seeds: SeedLeaves, names: Names, chosen: npt.NDArray[np.intp]) -> None:
         self._inner = Evaluator(names, seeds)
@@ -217,7 +217,7 @@ class Jackknife(_OverSeeds):
 
 
 class Ends(_OverSeeds):
-    """The interval of each figure, at a given confidence."""
+    """Computes the interval of each figure, at a given confidence."""
 
     def __init__(
         self, seeds: SeedLeaves, names: Names, chosen: npt.NDArray[np.intp], confidence: float
@@ -274,8 +274,8 @@ def jackknife(replicates: Floats, confidence: float, *, logarithmic: bool = Fals
     confidence
         Approximate coverage.
     logarithmic
-        Whether the logarithm is assumed to be approximately normal; all entries must then be
-        positive.
+        Whether the logarithm is assumed to be approximately normal; there is no interval then unless all values
+        are positive.
     """
     n = len(replicates) - 1
     method = "jackknife of the logarithm" if logarithmic else "jackknife"
@@ -314,7 +314,7 @@ def figures_of(node: Node) -> Iterator[Node]:
 
 
 def figures_and_above(node: Node) -> Iterator[Node]:
-    """Return an expression and its parts down to the figures over the seeds, whose own parts are left out."""
+    """Return an expression and its parts, including figures over the seeds, but nothing inside these."""
     yield node
     if not _is_figure(node):
         for child in children(node):

@@ -29,7 +29,7 @@ def result_text(part: ClaimComparison) -> tuple[str, ...]:
 
 
 def where_text(part: ClaimComparison) -> str:
-    """The bindings from outside: ``buffer 4p, count 20``; empty if there are none."""
+    """The outer bindings, such as ``buffer 4p, count 20``; empty if there are none."""
     return ", ".join(f"{axis} {label}" for axis, label in part.at)
 
 

@@ -30,10 +30,10 @@ _WORDS = (
     "until",
 )
 WORDS = frozenset(_WORDS)
-"""Words of the grammar; as labels, they must be quoted."""
+"""Keywords of the grammar; as labels, they must be quoted."""
 
 PLAIN = re.compile(r"[^\s,(){}\[\]=<>\"':]+")
-"""Valid labels without quotes."""
+"""Labels that are valid without quotes."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class Test(Called, Condition):
 
 @dataclass(frozen=True)
 class Not(Condition):
-    """The opposite of a condition."""
+    """The negation of a condition."""
 
     of: Condition
 

@@ -1,8 +1,8 @@
 """Units in claims: valid sums and comparisons, and their display.
 
 Values are kept in base units: seconds, bits, packets. A percentage is kept as a share: 5 % is 0.05 and has no
-dimension, so it can be compared with a share of seeds. Whether a share was *written* in percent is recorded:
-this determines its display, and a comparison with a bare ``5`` is refused.
+dimension, so it can be compared with a share of seeds. Whether a share was *written* in percent is recorded,
+for its display and so that a comparison with a bare ``5`` is refused.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Unit:
         return not self.powers
 
     def times(self, other: Unit, sign: int = 1) -> Unit:
-        """Return the unit of a product, or with ``sign`` -1 of a quotient."""
+        """Return the unit of a product or, with ``sign`` -1, of a quotient."""
         powers = dict(self.powers)
         for base, power in other.powers:
             powers[base] = powers.get(base, 0) + sign * power

@@ -1,4 +1,4 @@
-"""The values of expressions: numbers, values of each seed, or intervals, depending on the leaves.
+"""The values of expressions: numbers, one value per seed, or intervals, depending on the leaves.
 
 Claims are never evaluated as Python: this module walks the tree and handles each kind of node.
 """
@@ -51,7 +51,7 @@ class Leaves:
         raise NotImplementedError
 
     def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
-        """Return a figure of the distribution functions of two metrics: ``cdf_gap``."""
+        """Return a value computed from the distribution functions of two metrics, such as ``cdf_gap``."""
         raise NotImplementedError
 
     def over_seeds(self, node: Call, bound: Bindings) -> Value:
@@ -128,7 +128,7 @@ class Evaluator:
         return over_labels(node.function, values, labels)
 
     def _correlation(self, node: Call, values: Sequence[Value], bound: Bindings) -> Floats:
-        """Correlate the values with those of the second argument, or else with the order of the labels."""
+        """Correlate the values with those of the second argument or, without one, with the order of the labels."""
         columns = np.stack([_floats(value) for value in values])
         if len(node.arguments) > 1:
             second = node.arguments[1]
@@ -145,7 +145,7 @@ class Evaluator:
         for labels in product(*(self._names.options(choice) for choice in choices)):
             yield {**bound, **dict(zip(keys, labels, strict=True))}
 
-    # --- conditions of each seed
+    # --- conditions, evaluated seed by seed
 
     def truth(self, node: Condition, bound: Bindings) -> Floats:  # noqa: PLR0911 (one per kind)
         """Return for each seed 1 if the condition is true, 0 if it is false, and NaN if it is undefined."""
@@ -216,12 +216,12 @@ class Evaluator:
 
 
 def needed(quantifier: str, count: int) -> int:
-    """Return how many of ``count`` must hold for all, most (more than half) or some."""
+    """Return how many of ``count`` conditions must hold for "all", "most" (more than half) or "some"."""
     return {"all": count, "most": count // 2 + 1, "some": 1}[quantifier]
 
 
 def constant(node: Expression) -> float:
-    """Return the value of an expression of numbers only."""
+    """Return the value of an expression that consists only of numbers."""
     value = Evaluator(Names(()), Leaves()).value(node, {})
     assert isinstance(value, float)
     return value
@@ -236,7 +236,7 @@ def compared(a: Value, relation: Relation, b: Value) -> Floats:
 
 
 def over_labels(function: str, values: Sequence[Value], labels: tuple[str, ...]) -> Value:
-    """A function over the labels of an axis."""
+    """Apply a function to the values at the labels of an axis."""
     if function in ("min", "max"):
         return reduce(least if function == "min" else greatest, values)
     if function == "range":
@@ -311,7 +311,7 @@ def greatest(a: Value, b: Value) -> Value:
 
 
 def default(a: Value, b: Value) -> Value:
-    """Return ``b`` where ``a`` is undefined."""
+    """Return ``a`` or, where it is undefined, ``b``."""
     if isinstance(a, Range) or isinstance(b, Range):
         first = _range(a)
         return _range(b) if math.isnan(first.low) else first

@@ -94,7 +94,7 @@ def goodput(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     windowed=True,
 )
 def in_order_goodput(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
-    """Total bytes per second that applications receive."""
+    """Total rate in bit/s at which applications receive data."""
     flows = run.flows_of(class_name)
     of_flows = goodputs(run, flows, window, in_order=True) if flows else None
     return None if of_flows is None else math.fsum(of_flows)

@@ -16,7 +16,7 @@ LEAST_RTT_SPREAD = 1.1
 
 
 class FlowTotals(NamedTuple):
-    """The columns of ``flows`` that metrics need; ``None`` is a value that the kernel did not report."""
+    """The columns of ``flows`` that metrics need; ``None`` stands for a value that the kernel did not report."""
 
     flow: int
     class_name: str
@@ -42,7 +42,7 @@ _ELSEWHERE = {
     "class_name": "class",
     "measured_received_bytes": "coalesce(measured_received_bytes, measured_delivered_bytes)",
 }
-"""Fields without a column of the same name. Before results version 5 only in-order bytes were counted."""
+"""Fields without a column of the same name. Before results version 5, only in-order bytes were counted."""
 _FRAME_NAMES = {"class_name": "class"}
 FLOW_COLUMNS = ", ".join(_ELSEWHERE.get(name, name) for name in FlowTotals._fields)
 """The SQL selection from ``flows`` for :class:`Flows`."""

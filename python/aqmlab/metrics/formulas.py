@@ -2,7 +2,7 @@
 
 ``T`` is the length of the measured interval in seconds, ``(t1_ns - t0_ns) / 1e9``, and ``C`` the rate of the
 queue's link in bit/s. A formula over ``flows``, ``summary``, ``request_summary`` or ``page_summary`` is an
-SQL expression, and a test compares it with the metric. The others are written in words.
+SQL expression, and a test compares it with the metric. The other formulas are written in words.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ _IN_WORDS = {
     "average_converged_s": Formula("law", "least t with min_th < avg < max_th over [t, t + hold]"),
     "loss_bins_percent": Formula("queues", "100 * bins with a drop / bins"),
     "idle_bins_percent": Formula(
-        "queues", "100 * bins that send at least 2 packets less than C * bin / bins"
+        "queues", "100 * (bins that send at least 2 packets less than C * bin) / bins"
     ),
     "hurst": Formula("queues", "1 + slope / 2, slope of log variance of block means over log block length"),
     "mark_gaps_p_value": Formula("packets", "p-value of chi-square: gaps between marks against geometric(p)"),

@@ -60,7 +60,7 @@ class Histogram:
         return self._cumulative[index - 1] - weight + inside * weight
 
     def quantile(self, p: float) -> float | None:
-        """Smallest value that at least the share ``p`` of the weight does not exceed.
+        """Smallest value such that at least the share ``p`` of the weight is at or below it.
 
         Within a bin, the weight is taken to be spread evenly, so the error is below the bin's
         width, 1 % of the value. ``None`` where the histogram is empty.
@@ -100,9 +100,8 @@ EMPTY_HISTOGRAM = Histogram()
 class Histograms:
     """A table of histograms of several runs, which are read on demand.
 
-    A run in a large network has hundreds of thousands of bins, few of which are used. A block,
-    which consists of the same histograms of all runs, is read at once. The last few blocks are
-    kept.
+    A run in a large network has hundreds of thousands of bins, few of which are used. A block, which consists
+    of the same histograms of all runs, is read as a whole. The last few blocks are kept.
 
     Parameters
     ----------
@@ -120,7 +119,7 @@ class Histograms:
     sums
         By run, names of the block and names of the histogram: the sum of the weights, and the
         weighted sum of the low and high ends of the bins, which is twice the numerator of the mean.
-        They are read at once, so that a damaged file is detected immediately.
+        They are read when the object is created, so that a damaged file is detected then.
     """
 
     def __init__(self, tables: Tables, table: str, block: Sequence[str], within: Sequence[str] = ()) -> None:
@@ -153,7 +152,7 @@ class Histograms:
         found = self._tables.rows(
             self._table, f"{names}, {lists}", f"WHERE {chosen} GROUP BY {names}", self._runs
         )
-        # Arrays with eight bytes per number: importing NumPy would take longer than computing a small answer.
+        # These are not NumPy arrays, because importing NumPy would take longer than computing a small answer.
         self._kept[block] = {
             tuple(key): (array("q", low), array("q", high), array("q", weight))
             for *key, low, high, weight in found

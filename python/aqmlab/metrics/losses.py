@@ -22,7 +22,7 @@ _WEIGLE = "Weigle, Vembar, Du, Assessing the impact of multiple AQM routers"
     by_kind=True,
 )
 def notification_percentage(run: Measured, queue: str, class_name: str) -> float | None:
-    """Drops and marks divided by packets arrived."""
+    """Drops and marks divided by arrivals."""
     totals = run.at_queue(queue, class_name)
     if totals is None or not totals["arrivals_packets"]:
         return None

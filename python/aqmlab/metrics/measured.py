@@ -39,7 +39,7 @@ def is_of(name: str, asked: str) -> bool:
 
 
 def no_distribution(_kind: str) -> Histogram:
-    """Return the empty distribution, for a subject that has none."""
+    """Return the empty distribution, for rows that have no distribution."""
     return EMPTY_HISTOGRAM
 
 
@@ -149,7 +149,7 @@ class Samples:
     t_s
         Seconds since the start of the run, ascending.
     values
-        The values, as many as there are times.
+        The values, one per time.
     """
 
     t_s: npt.NDArray[np.float64]
@@ -158,7 +158,7 @@ class Samples:
     def within(self, window: Window) -> Samples:
         """Return the samples after the beginning of a window, up to and including its end.
 
-        A sample covers the time up to it, so adjacent windows share none.
+        A sample covers the time up to it, so adjacent windows share no sample.
         """
         # Times are whole nanoseconds divided by 1e9, so half a nanosecond must not matter.
         chosen = (self.t_s > window.from_s + 5e-10) & (self.t_s <= window.until_s + 5e-10)
@@ -236,7 +236,7 @@ class Measured:
     def of_kind(self, kind: str) -> Measured | None:
         """The same run as if its queues had counted only packets of one kind; ``None`` if that is not known.
 
-        It has only counts of packets: arrivals, drops and marks.
+        The result has only counts of packets: arrivals, drops and marks.
         """
         known = self.kinds is not None and self.kinds.of(self.run, kind) is not None
         return replace(self, kind=kind) if known else None
@@ -287,7 +287,7 @@ class Measured:
         return Window(self.run.t0_ns / 1e9, self.run.t1_ns / 1e9)
 
     def flows_of(self, class_name: str) -> Flows:
-        """Return the selected flows of a class, or of all for ``*``."""
+        """Return the selected flows of a class, or of all classes for ``*``."""
         return self.flows.of_classes(lambda name: is_of(name, class_name) and name not in self.left_out)
 
     def requests_of(self, class_name: str) -> list[RequestTotals]:

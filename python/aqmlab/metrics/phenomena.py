@@ -1,7 +1,6 @@
 """Metrics of effects that queue management should prevent: lockout, synchronisation, bias against long RTTs.
 
-The figures themselves are computed in :mod:`aqmlab.metrics.synchronization`; this module prepares their
-inputs.
+The values themselves are computed in :mod:`aqmlab.metrics.synchronization`; this module prepares their inputs.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from aqmlab.metrics.registry import metric
 def long_lived(run: Measured, class_name: str, window: Window | None = None) -> list[FlowTotals]:
     """Return the responsive flows of a class (``*``: of all) that existed throughout a part of the run.
 
-    Without a window, this is the measured interval.
+    Without a window, this part is the measured interval.
     """
     part = run.window if window is None else window
     begin_ns, end_ns = round(part.from_s * 1e9), round(part.until_s * 1e9)
@@ -165,7 +164,7 @@ def goodput_share(run: Measured, queue: str, class_name: str, window: Window) ->
     from_samples=True,
 )
 def ack_width(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
-    """Distance between the first and the last flow at the end."""
+    """Range of the bytes that were acknowledged to the flows, relative to their mean."""
     from aqmlab.metrics.synchronization import amounts_between
 
     flows = long_lived(run, class_name, window)

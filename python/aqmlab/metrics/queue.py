@@ -74,7 +74,7 @@ def utilisation(run: Measured, queue: str, _class_name: str, window: Window) -> 
     by_kind=True,
 )
 def drop_percentage(run: Measured, queue: str, class_name: str, window: Window) -> float | None:
-    """Packets dropped, divided by packets arrived; for a class, in the measured interval only."""
+    """Packets dropped, divided by arrivals; for a class, in the measured interval only."""
     if window != run.window:
         from aqmlab.metrics.queue_samples import DROPPED, counted
 

@@ -16,7 +16,7 @@ EDGE = 1e-6
 
 
 def adds_bytes(run: Measured, queue: str) -> bool:
-    """Return whether the link behind a queue adds bytes to each packet, which samples do not include."""
+    """Return whether the link behind a queue adds bytes to each packet; samples do not include these."""
     return any(link.name == queue and link.overhead_bytes > 0 for link in run.run.plan.links)
 
 

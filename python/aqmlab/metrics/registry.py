@@ -83,19 +83,19 @@ class Metric:
     code
         The definition as code; called by :meth:`compute`.
     windowed
-        Whether it accepts a part of the run. Such a metric is computed from samples, or
-        exactly where the window is the measured interval.
+        Whether it accepts a part of the run. Such a metric is computed from samples, except over the measured
+        interval, where it is exact.
     parameters
         Its parameters.
     from_samples
         Whether it is computed from samples rather than counts: that requires a query per run, and takes
         longer than all metrics from counts together.
     on_the_way
-        Whether it accepts packets on their whole path, queue ``*``. Metrics of flows always do.
+        Whether it can count packets over their whole path (queue ``*``). Metrics of flows always do.
     by_kind
-        Whether it accepts one kind of packets, in the measured interval.
+        Whether it can be restricted to one kind of packet, in the measured interval.
     by_router
-        Whether it accepts the data that reach the hosts at one router, in the measured interval.
+        Whether it can be restricted to data that reach the hosts at one router, in the measured interval.
     cdf
         For a metric that is a value of a distribution function: returns the function up to that
         point, given ``(run, class)``, and parameters as keywords, the first of which is the point.
@@ -136,8 +136,8 @@ class Metric:
             count. Queue ``*`` means the whole network, for which metrics of single queues are
             undefined.
         window
-            The part of the run; by default the measured interval. An infinite end stands for the same end of
-            the measured interval. No metric is defined in a window that ends after the run.
+            The part of the run; by default the measured interval. If its begin or end is infinite, that of the
+            measured interval is meant. No metric is defined in a window that ends after the run.
         parameters
             Values by name, in their units; others have their defaults.
         kind
@@ -161,7 +161,7 @@ class Metric:
             raise UsageError(
                 f"from {time_text(window.from_s)} until {time_text(window.until_s)} is not a window of a run"
             )
-        # If a stop condition ended the run at its beginning, nothing was measured, so no figure is defined.
+        # If a stop condition ended the run at its beginning, nothing was measured, so no metric is defined.
         if not run.interval_ns:
             return None
         if queue == EVERY_QUEUE and not (self.of_flows or self.on_the_way):
@@ -208,12 +208,12 @@ class Metric:
 
     @property
     def of_flows(self) -> bool:
-        """Whether the queue only determines which flows count; the code then calls it ``_queue``."""
+        """Whether the queue only determines which flows count; the code's parameter is then named ``_queue``."""
         return "_queue" in signature(self.code).parameters
 
     @property
     def of_class(self) -> bool:
-        """Whether the value depends on the class; if not, the code calls it ``_class_name``."""
+        """Whether the value depends on the class; if not, the code's parameter is named ``_class_name``."""
         return "_class_name" not in signature(self.code).parameters
 
     @property

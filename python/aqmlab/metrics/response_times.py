@@ -22,7 +22,7 @@ from aqmlab.metrics.measured import RequestTotals
 
 @dataclass(frozen=True)
 class ResponseTimes:
-    """Response times of requests of one run.
+    """Response times of one run's requests.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class ResponseTimes:
         return self.completed.up_to(t_ns) / known if known else None
 
     def area(self, until_ns: float) -> float | None:
-        """The mean of F from 0 to a time: 1 if every request were completed at once."""
+        """The mean of F from 0 to a time; it would be 1 if every request were completed immediately."""
         times = self.turns(until_ns)
         shares = [self.share_within(t_ns) for t_ns in times]
         if None in shares:
@@ -125,7 +125,7 @@ class ResponseTimes:
 
 
 class CdfUntil(NamedTuple):
-    """A distribution function of response times up to a time."""
+    """The distribution function of response times, considered up to a given time."""
 
     times: ResponseTimes
     until_ns: float
@@ -135,7 +135,7 @@ class CdfUntil(NamedTuple):
         return _percent(self.times.gap(other.times, self.until_ns))
 
     def crossing(self, other: CdfUntil) -> float | None:
-        """The share of requests beyond the time at which it falls behind another function, in percent."""
+        """The share of requests, in %, that take longer than the time at which this function falls behind another."""
         return _percent(self.times.crossing(other.times, self.until_ns))
 
 

@@ -1,4 +1,4 @@
-"""A sampled value over time: its moving mean, when it reaches and keeps a target, and its variation."""
+"""A sampled value over time: its moving mean, the time at which it settles near a target, and its variation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aqmlab.metrics.measured import Samples
 WINDOW_S = 10.0
 """Length of the moving mean: forty round-trip times of 250 ms, so that TCP's sawtooth is averaged out."""
 BAND = 0.2
-"""Largest distance of the moving mean from the target, as a share of the target."""
+"""Distance from the target, as a share of the target, up to which the moving mean counts as near it."""
 HOLD_S = 60.0
 """Time for which the moving mean must stay near the target at the end.
 
@@ -23,7 +23,7 @@ BIN_S = 1.0
 def moving_mean(samples: Samples, window_s: float = WINDOW_S) -> Samples:
     """Mean of the samples in ``(t - window_s, t]``, for each sample time t, starting at ``window_s``.
 
-    Samples are taken to be equally spaced. Empty if they do not fill a window.
+    Samples are taken to be equally spaced. The result is empty if they do not fill a window.
     """
     if len(samples.t_s) < 2:
         return Samples(samples.t_s[:0], samples.values[:0])
@@ -42,7 +42,7 @@ def reach_time(samples: Samples, target: float, band: float = BAND) -> float | N
 def settling_time(samples: Samples, target: float, band: float = BAND) -> float | None:
     """Return the time after which the moving mean stays within ``band`` of the target.
 
-    ``None`` if it does not do so for the last :data:`HOLD_S` of the samples.
+    ``None`` unless it stays there for at least the last :data:`HOLD_S` of the samples.
     """
     means = moving_mean(samples)
     inside = _is_inside(means, target, band)

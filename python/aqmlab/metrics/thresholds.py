@@ -33,8 +33,8 @@ class Thresholds:
     min_th, max_th
         The thresholds, in packets of mean size where the law measures bytes.
     units_a_packet
-        Unit of the average: 1 where the law measures packets, otherwise the bytes of its mean
-        packet.
+        Number of units of the average per packet: 1 where the law measures packets, otherwise the size of its
+        mean packet in bytes.
     """
 
     min_th: float
@@ -180,7 +180,7 @@ def _backlog_share(run: Measured, queue: str, *, above: bool) -> float | None:
         return None
     backlog = totals.backlog
     bins = zip(backlog.low, backlog.high, backlog.weight, strict=True)
-    # A bin of several values with a threshold inside counts as a whole: the error is below its width, 1 %.
+    # A bin of several values with a threshold inside counts as a whole, so the error is below its width, 1 %.
     outside = sum(w for low, high, w in bins if (low > of_law.max_th if above else high < of_law.min_th))
     return 100.0 * outside / backlog.total if backlog.total else None
 

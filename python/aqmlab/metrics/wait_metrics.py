@@ -124,7 +124,7 @@ def _mean(waits: Waits, definition: str, source: str, sizes: _Sizes) -> None:
 
 
 def _distribution(waits: Waits, timed: str, sizes: _Sizes) -> None:
-    """Define the distribution function at one time, and the area under it."""
+    """Define the metrics of the distribution function: its value at a given time, and the area under it."""
     parameters = (Parameter("within", "s", "the time", waits.until_s), *sizes)
 
     def cdf(run: Measured, class_name: str, *, within: float, at_least: Size, below: Size) -> CdfUntil:
@@ -155,8 +155,8 @@ def _distribution(waits: Waits, timed: str, sizes: _Sizes) -> None:
         label=f"area under the {waits.time} CDF",
         unit="%",
         definition=f"area under the distribution function of the {waits.time}s"
-        f" (`{waits.metric('within_percent')}`) from 0 to a time, divided by that time: 100 % if every"
-        f" {waits.one} were completed immediately",
+        f" (`{waits.metric('within_percent')}`) from 0 to a time, divided by that time; it would be"
+        f" 100 % if every {waits.one} were completed immediately",
         source="ours: the mean of the distribution function over the times that a plot of it shows",
         better="more",
         parameters=parameters,
@@ -215,7 +215,7 @@ def response_rate_within(  # noqa: PLR0913 (two ranges)
     at_least: Size,
     below: Size,
 ) -> float | None:
-    """Computed from individual requests because size bands do not state sizes precisely enough."""
+    """Use individual requests, because size bands do not state sizes precisely enough."""
     if run.tables is None or not run.requests_of(class_name):
         return None
     names = ", ".join(dict.fromkeys(totals.class_name for totals in run.requests_of(class_name)))

@@ -1,6 +1,6 @@
 """Waiting times of users: for the responses to their requests, and for whole web pages.
 
-Both are recorded in the same way, so that they have the same metrics, figures and sections of reports.
+Both are recorded in the same way and therefore have the same metrics, figures and sections of reports.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from aqmlab.recording import Run, Tables
 
 AT_LEAST, BELOW = "at_least", "below"
-"""Parameters of metrics: the sizes that count."""
+"""Names of the parameters that restrict a metric to a range of sizes."""
 
 Size = float | None
 
@@ -53,7 +53,7 @@ class SizeBand(NamedTuple):
 
 @dataclass(frozen=True)
 class Waits:
-    """A kind of thing that users wait for.
+    """Something that users wait for: requests, or pages.
 
     Attributes
     ----------
@@ -79,11 +79,11 @@ class Waits:
 
     @property
     def key(self) -> str:
-        """The prefix of its columns, figures and metrics."""
+        """The prefix of the names of the columns, figures and metrics of these waits."""
         return self.time.split()[0]
 
     def metric(self, what: str) -> str:
-        """The name of a metric of its times: ``what`` is ``"median_s"``, for instance."""
+        """Return the name of a metric of these times; ``what`` is, for instance, ``"median_s"``."""
         return f"{self.key}_time_{what}"
 
     def of_sizes(

@@ -33,7 +33,7 @@ class Budget:
         return self.spent_s / self._seeds if self._seeds else 0.0
 
     def allow(self, share: float) -> None:
-        """Allow a share of the total budget from now on."""
+        """From now on, allow spending up to a share of the total budget."""
         self._share = share
 
     def enough(self, share: float, seeds: int) -> bool:
@@ -52,6 +52,6 @@ class Budget:
             raise OverBudgetError
 
     def spend(self, seconds: float, seeds: int) -> None:
-        """Count the time that this many seeds took."""
+        """Charge the budget for the time that this many seeds took."""
         self.spent_s += seconds
         self._seeds += seeds

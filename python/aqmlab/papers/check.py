@@ -48,7 +48,7 @@ def problems(paper: Paper) -> list[str]:
 
 
 def _figure(figure: PaperFigure, names: Names) -> Iterator[str]:
-    """Check the query of the first point of the first curve; the others have the same form."""
+    """Check the query of the first point of the first curve; those of all other points have the same form."""
     what = f"figure {figure.name}"
     try:
         _, points = next(places(figure, names))
@@ -125,7 +125,7 @@ def _arms(paper: Paper, setting: Setting) -> Iterator[str]:
 
 
 def _digests(paper: Paper, experiment: PaperExperiment, reading: Reading) -> list[str]:
-    """Return the plans of the first and the last case: a candidate must change both."""
+    """Return the plans of the first and the last case, because a candidate must change both."""
     expanded = swept(paper, experiment, reading)
     count = int(json.loads(expanded.about())["cases"])
     cases = [json.loads(expanded.case(i)) for i in {0, count - 1}]

@@ -20,7 +20,7 @@ def cite(key: str | None = None) -> str:
     Parameters
     ----------
     key
-        A paper as ``aqmlab papers`` lists it, or its folder; by default the program.
+        A paper as ``aqmlab papers`` lists it, or its folder; without a key, the program is cited.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """The reading that best fits one part of a paper's published results, and its error on the other part.
 
-The fixed reading is the one that is scored. The inferred one is found by a search: it shows what the
+The fixed reading is the one that is scored. The inferred one is found by a search, which shows what the
 published numbers say about each setting that the paper leaves open.
 """
 
@@ -56,7 +56,7 @@ class HeldAgainst:
         For a cell, our value; for a finding, the share of the seeds in which it is true. ``None``
         where undefined.
     fixed_errors, inferred_errors
-        Errors of each seed.
+        Errors, one per seed.
     """
 
     target: Target
@@ -84,7 +84,7 @@ class InferredReading:
     fit, test
         The cells or findings of the fitted part, and those of the part that the search did not use.
     final_seeds
-        Seeds of ``fit`` and ``test``; fewer than requested if the budget is small.
+        Number of seeds for ``fit`` and ``test``; fewer than requested if the budget is small.
     """
 
     paper: Paper
@@ -145,7 +145,7 @@ class _Looker:
         return {target: self.targets.ours(target, measured) for target in self.parts[part]}, seconds
 
     def errors(self, row: Row, begin: int, end: int) -> Measured:
-        """Return the mean error of the fit for each seed; none if the reading cannot be run."""
+        """Return the mean error of the fit for each seed; no errors if the reading cannot be run."""
         reading = reading_of(self.searched, row)
         if self.paper.inference.shorter:
             reading |= SHORTER
@@ -178,7 +178,7 @@ def infer(  # noqa: PLR0913 (keyword arguments)
     paper
         A paper from :func:`aqmlab.papers.find_paper`.
     minutes, seeds
-        The budget, and the seeds of each reading; as in the paper's folder if not given. The search ends
+        The budget, and the number of seeds per reading; as in the paper's folder if not given. The search ends
         before the first reading that would exceed the budget. Earlier measurements count with the time
         recorded for them.
     store
@@ -280,7 +280,7 @@ def _touches(looker: _Looker, setting: Setting, label: str) -> bool:
 
 
 def _budget(looker: _Looker, told: Callable[[str], object]) -> tuple[Budget, int]:
-    """Return the budget of the search alone, and the seeds of the final evaluation of both readings."""
+    """Return the budget of the search alone, and the number of seeds for the final evaluation of both readings."""
     spec = looker.paper.inference
     first = range(spec.seeds)
     (_, of_fit), (_, of_test) = (looker.ours(part, {}, first) for part in ("fit", "test"))
@@ -338,7 +338,7 @@ class _Watch:
             )
 
     def stage(self, name: str) -> None:
-        """Record that another stage begins."""
+        """Record that the next stage begins."""
         self._stage = name
         self._told(f"{name}: {self._readings} readings so far")
 

@@ -21,7 +21,7 @@ from aqmlab.stats.screening import Effect
 FILE = "inference.json"
 FORMAT_VERSION = 1
 FOR, AGAINST, NOTHING, NOT_ASKED, UNTOUCHED = "for", "against", "nothing", "not asked", "untouched"
-"""The kinds of evidence about a setting: for one candidate, against some, or none; or it was not examined."""
+"""The kinds of evidence about a setting: for one candidate, against some, none, not examined, not varied."""
 
 
 def inference_json(found: InferredReading, made: Mapping[str, str]) -> dict[str, Any]:

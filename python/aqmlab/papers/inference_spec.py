@@ -1,4 +1,4 @@
-"""``[infer]`` of ``paper.toml``: the published values to fit, and those kept from the search."""
+"""``[infer]`` of ``paper.toml``: the published values to fit, and those withheld from the search."""
 
 from __future__ import annotations
 

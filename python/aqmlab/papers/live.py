@@ -55,7 +55,7 @@ class LiveRuns:
         return f"{self.faithful} of {counted(self.total, 'live run')} are faithful and count; {refused}."
 
     def to_json(self) -> dict[str, Any]:
-        """Return the counts and the comparisons as plain data; the findings are with the live ones."""
+        """Return the counts and comparisons as plain data; the simulated findings are listed with the live ones."""
         return {
             "faithful": self.faithful,
             "total": self.total,
@@ -107,7 +107,7 @@ class Refused:
             save(self._file, json.dumps(sorted(self._runs), indent=1) + "\n")
 
     def of(self, results: Results) -> int:
-        """Return how many attempts at the runs in these results did not count."""
+        """Return how many attempts to make the runs in these results did not count."""
         names = {run.path.name for run in results.finished.values()}
         return sum(made.partition(" ")[0] in names for made in self._runs)
 

@@ -177,7 +177,7 @@ class Measurer:
     runner
         Runs experiments; its store is replaced by a temporary directory.
     folder
-        The place of the values.
+        The folder in which the values are kept.
     """
 
     runner: Runner

@@ -58,7 +58,7 @@ class Universe:
 
 @dataclass(frozen=True)
 class MultiverseTable:
-    """Every finding in every reading."""
+    """Every finding under every reading."""
 
     paper: Paper
     findings: tuple[Finding, ...]
@@ -77,7 +77,7 @@ class MultiverseTable:
         return sum(self.status(u, place) == status for u in ran) / len(ran)
 
     def held(self, universe: Universe, strength: str = "firm") -> int:
-        """Return how many findings of a given strength hold in a reading."""
+        """Return how many findings of a given strength hold under a reading."""
         return sum(
             self.status(universe, i) == "holds"
             for i, finding in enumerate(self.findings)
@@ -85,7 +85,7 @@ class MultiverseTable:
         )
 
     def best(self) -> Universe:
-        """Return the first reading in which the most firm findings hold; it is not scored."""
+        """Return the reading under which the largest number of firm findings hold (the first if several do)."""
         return max((u for u in self.universes if not u.failure), key=self.held)
 
 

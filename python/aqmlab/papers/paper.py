@@ -245,7 +245,7 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure to redraw: ``content`` is what its ``kind`` requires; a law has no ``experiment``."""
+    """A figure to redraw: ``content`` is what its ``kind`` requires; a figure of a law has no ``experiment``."""
 
     name: str
     title: str
@@ -304,7 +304,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Inference:
-    """The search for readings: the values to fit, and those kept from the search.
+    """The search for readings: the values to fit, and those withheld from the search.
 
     Attributes
     ----------
@@ -317,9 +317,9 @@ class Inference:
     distance
         How the distance of a cell is measured, one of :data:`DISTANCES`.
     seeds
-        Seeds of each reading evaluated.
+        Number of seeds with which each reading is evaluated.
     final_seeds
-        Seeds of the fixed and the inferred reading in the final evaluation.
+        Number of seeds with which the fixed and the inferred reading are finally evaluated.
     minutes
         The total budget.
     seed

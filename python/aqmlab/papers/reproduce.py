@@ -123,7 +123,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     wanted
         The requested parts; by default all. If parts are named, only the cells that they need are run.
     seeds
-        Seeds in each cell; by default as in the scenarios.
+        Number of seeds per cell; by default as in the scenarios.
     quick
         The smaller version, a test that must not be quoted.
     store
@@ -214,7 +214,7 @@ def _beside(
         Smaller | None,
     ],
 ) -> LiveRuns:
-    """Simulate what ran live, score it in the same way, and compare the two."""
+    """Simulate the experiments that were run live, score them in the same way, and compare the results of both."""
     thin, among, names, smaller = asked
     simulator = replace(runner, host=SIMULATOR, runs=0, _done={})
     twin = {

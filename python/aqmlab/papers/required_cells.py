@@ -20,7 +20,7 @@ from aqmlab.papers.tables import cell_expression
 
 @dataclass(frozen=True)
 class RequiredCells:
-    """Cells of an experiment.
+    """The cells of an experiment that are required.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool
     Raises
     ------
     ScenarioError, UsageError
-        If a question cannot be answered from the experiment.
+        If the experiment cannot answer a question.
     """
     every = frozenset(_selected(names, names.arms, {}))
     cells: set[Cell] = set()
@@ -93,7 +93,7 @@ def _cells(question: Question, names: Names) -> Set[Cell] | None:
 
 
 def by_default(queue: str | None, metric: Metric, class_name: str) -> bool:
-    """Return whether a query uses the default queue; the figures of a class's flows depend on no queue."""
+    """Return whether a query uses the default queue; metrics of a class's flows do not depend on a queue."""
     return queue is None and not (metric.of_flows and class_name != EVERY_CLASS)
 
 
@@ -108,7 +108,7 @@ def _asked(question: Question, names: Names) -> Iterable[MetricQuery]:
 
 
 def queue_is_known(names: Names) -> bool:
-    """Whether every cell is judged by the same queue, whatever other cells exist."""
+    """Whether the default queue is the same in every cell, no matter which cells there are."""
     return len(names.queues) <= 1 or "bottleneck" in names.queues
 
 

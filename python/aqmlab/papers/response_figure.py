@@ -214,7 +214,7 @@ def _below(figure: PaperFigure) -> float:
 
 
 def line_rows(lines: Sequence[WaitLine]) -> Iterator[tuple[Any, ...]]:
-    """The points of the curves."""
+    """Yield the points of the curves as rows of a table, the header first."""
     yield ("curve", "response_time_s", "share", "low", "high", "n")
     for line in lines:
         yield from point_rows(line)

@@ -30,7 +30,7 @@ Watcher = Callable[[str, Progress], object]
 
 @dataclass
 class Runner:
-    """Runs experiments under readings, each once.
+    """Runs experiments under readings, each combination once.
 
     Attributes
     ----------

@@ -52,7 +52,7 @@ def write_scorecard(done: Reproduction, folder: Path, made: Mapping[str, str]) -
 
 
 def name_of(done: Reproduction) -> str:
-    """Return the name of a scorecard's files, without their endings."""
+    """Return the name of a scorecard's files, without the extension."""
     return "live" if done.live else "scorecard"
 
 

@@ -117,7 +117,7 @@ def missing_labels(claim: Claim, whole: Names, small: Names) -> str:
 
 
 def missing_labels_of(where: Mapping[str, str], whole: Names, small: Names) -> str:
-    """The same for the labels in ``where``."""
+    """Return the labels in ``where`` that only the whole experiment has, in the same form."""
     return _lacking(_labels_of(where), whole, small)
 
 

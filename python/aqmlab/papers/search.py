@@ -47,7 +47,7 @@ class Beside:
     Attributes
     ----------
     errors
-        Errors of each seed; ``None`` if it could not be run or was not evaluated.
+        Errors, one per seed; ``None`` if the candidate could not be run or was not evaluated.
     half_width
         Half-width of the interval of its difference from the inferred candidate; ``None`` if the noise is
         unknown.
@@ -72,7 +72,7 @@ class Found:
         Effect of each candidate except the first of each setting, averaged over the other settings;
         empty without screening.
     tried
-        Errors of every evaluated reading, seed by seed; ``None`` if it cannot be run.
+        Errors of every evaluated reading, seed by seed; ``None`` for a reading that cannot be run.
     beside
         The comparison for each setting and candidate.
     profile_seeds
@@ -103,7 +103,7 @@ class Search:
     budget
         Its budget.
     seeds, final_seeds
-        Seeds of each reading, and of the readings compared last.
+        Numbers of seeds for each reading, and for the readings compared last.
     seed
         Seed of the design.
     told
@@ -173,7 +173,7 @@ class Search:
         return found.errors
 
     def _mean(self, row: Row, begin: int = 0, end: int = 0) -> float:
-        """Return the mean error over some seeds; infinite if the reading cannot be run or lacks a seed."""
+        """Return the mean error over some seeds; infinite if the reading was not run with all of them."""
         known, end = self._tried.get(row), end or self.seeds
         return math.inf if known is None or len(known) < end else math.fsum(known[begin:end]) / (end - begin)
 
@@ -212,7 +212,7 @@ class Search:
     # --- stages
 
     def _screen(self) -> None:
-        """Evaluate a design over all settings at once: the largest for which the budget's share suffices."""
+        """Evaluate the largest design over all settings for which this stage's share of the budget suffices."""
         designs = [screening_rows(self.levels, folded=folded, seed=self.seed) for folded in (True, False)]
         for rows, folded in zip(designs, (True, False), strict=True):
             if self.budget.enough(_SCREENING, len(rows) * self.seeds):
@@ -225,7 +225,7 @@ class Search:
                 return
 
     def _effects_of(self, rows: Sequence[Row]) -> tuple[tuple[Effect, ...], ...]:
-        """Return the effects of a design; none if it has fewer evaluated readings than settings."""
+        """Return the effects of a design; none unless more readings than there are settings were evaluated."""
         ran = [row for row in rows if self._tried.get(row)]
         if len(ran) <= len(self.levels):
             return ()
@@ -276,8 +276,8 @@ class Search:
     def _halve(self) -> None:
         """Keep the better half of the finalists and double their seeds, until the finalists have all seeds.
 
-        They are compared on seeds that were not used to select the finalists, which removes any advantage by
-        chance.
+        They are compared on seeds that were not used to select the finalists, which removes any advantage due
+        to chance.
         """
         fixed = (0,) * len(self.levels)
         begin, end = self.seeds, self.seeds

@@ -25,7 +25,7 @@ SIZE = (COLUMN, 2.6)
 _LEGEND_ROW = 0.14
 _FLAT = 0.01
 _ROOM = 0.05
-"""A curve that varies by less than 1 % of its level is flat: the axis then covers 5 % of the level."""
+"""A curve that varies by less than 1 % of its level counts as flat; the axis then covers 5 % of the level."""
 
 
 @dataclass(frozen=True)
@@ -141,9 +141,9 @@ _UNITS = {"p": "packets"}
 
 
 def numbers(labels: Sequence[str]) -> tuple[list[float], str | None]:
-    """Return the positions of labels on an axis, and their unit: by value if all share a unit.
+    """Return the positions of labels on an axis, which are their values if all share a unit, and this unit.
 
-    A unit of ``None`` means evenly spaced.
+    If the unit is ``None``, the positions are evenly spaced.
     """
     known = [each for each in map(written, labels) if each is not None]
     units = {unit for _, unit in known}

@@ -20,7 +20,7 @@ _NOT_ASKED = frozenset({"label"})
 
 @dataclass(frozen=True)
 class Branch:
-    """A cell's value in the seeds of one of two modes.
+    """A cell's value over the seeds in one of its two modes.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class TableCell:
     verdict
         ``"agrees"``, ``"differs"`` or ``"not scored"``: whether the mean is within the tolerance.
     branches
-        Our value in the seeds of each mode, where the table requests this.
+        Our value over the seeds in each mode, where the table requests this.
     """
 
     published: float | None
@@ -185,12 +185,12 @@ def _verdict(table: PublishedTable, published: float | None, ours: Estimate | No
 
 
 def within(ours: float, published: float, tolerance: str, both_below: float = 0.0) -> bool:
-    """Whether a value is within the tolerance of a published one.
+    """Whether a value agrees with a published one within a tolerance.
 
     Parameters
     ----------
     tolerance
-        ``"15 %"``: of the published one. ``"factor 2"``: the ratio is at most 2 in either direction.
+        ``"15 %"``: relative to the published value. ``"factor 2"``: the ratio is at most 2 in either direction.
     both_below
         With a factor: two values below this agree.
 

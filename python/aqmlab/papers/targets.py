@@ -91,7 +91,7 @@ class Targets:
         return expression, where, what
 
     def ours(self, target: Target, measured: Measured) -> Floats:
-        """Return one value per seed: a cell's own, or for a finding 1 where it is true and 0 where it is not.
+        """Return one value per seed: a cell's own or, for a finding, 1 where it is true and 0 where it is not.
 
         NaN where undefined.
         """
@@ -112,7 +112,7 @@ class Targets:
         return np.where((stack == 0).any(axis=0), 0.0, np.where(np.isnan(stack).any(axis=0), math.nan, 1.0))
 
     def errors(self, target: Target, ours: Floats) -> Floats:
-        """The error of each seed, from 0 to 1 for a finding, and to :data:`FARTHEST` for a cell."""
+        """The error for each seed, from 0 to 1 for a finding, and to :data:`FARTHEST` for a cell."""
         if target.finding:
             return np.where(np.isnan(ours), _UNKNOWN, np.where(ours > 0, _SO, _NOT))
         published, least = self.published(target), table_of(target, self._paper.tables).both_below
@@ -165,14 +165,14 @@ def truth_of_each_seed(claim: Claim, measured: MetricValues, names: Names) -> Fl
 
 
 class _Alone(Point):
-    """The figures of one seed."""
+    """Evaluates expressions for a single seed."""
 
     def metric(self, node: MetricOf, bound: Bindings) -> Value:
-        """Return the value of that seed."""
+        """Return the value for that seed."""
         return self._chosen(self.seeds.metric(node, bound))
 
     def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
-        """Return the figure of that seed."""
+        """Return the value for that seed."""
         return self._chosen(self.seeds.of_curves(function, one, other, bound))
 
     def _chosen(self, values: Value) -> Floats:

@@ -1,4 +1,4 @@
-"""Reading entries of a paper's files, with located errors for missing entries and wrong kinds."""
+"""Reads entries of a paper's files; errors give the place of an entry that is missing or of the wrong kind."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class TomlTable:
         return ScenarioError(f"{self.place}: {message}")
 
     def _lines(self, key: str, count: int) -> list[int]:
-        """Return the lines of the headers of ``[[key]]``; none if these cannot be told apart."""
+        """Return the line numbers of the headers ``[[key]]``; empty if they cannot be matched to the tables."""
         head = re.compile(rf"\s*\[\[\s*{re.escape(key)}\s*\]\]\s*(#.*)?")
         found = [i for i, line in enumerate(self._text.splitlines(), 1) if head.fullmatch(line)]
         return found if len(found) == count else []

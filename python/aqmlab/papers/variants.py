@@ -15,7 +15,7 @@ Reading = Mapping[str, str]
 
 
 def variant(paper: Paper, experiment: PaperExperiment, reading: Reading, thinned: Thinned) -> str:
-    """The scenario of an experiment under a reading, made smaller.
+    """Return the scenario of an experiment under a reading, in the smaller version.
 
     Candidates change the same keys as arms do: their keys are added to every arm, after its own keys, or to
     the file if it has no arms. A swept key is changed in its axis, one value per label; the labels stay. A
@@ -52,7 +52,7 @@ def changes(paper: Paper, experiment: PaperExperiment, reading: Reading) -> bool
 
 
 _COMMON = frozenset({"title", "question", "duration", "warmup", "seed", "runs", "metrics", "stop"})
-"""Keys that no arm may change, which are set in the file itself."""
+"""Keys that no arm may change; they are set at the top level of the file."""
 
 
 def _put(document: Any, change: Change) -> None:  # noqa: ANN401 (any type of tomlkit)
@@ -67,7 +67,7 @@ def _put(document: Any, change: Change) -> None:  # noqa: ANN401 (any type of to
     else:
         import tomlkit
 
-        # A file without arms is one arm; naming the arm gives the change a place to be written to.
+        # A file without arms describes one arm; written out under a name, it has a table that can hold the change.
         only = tomlkit.table()
         only["name"] = "main"
         only[change.key] = change.value

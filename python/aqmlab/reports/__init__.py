@@ -26,7 +26,7 @@ def write_report(
 ) -> Path:
     """Write ``report.html``.
 
-    For a scenario that ran both simulated and live, missing reports of the two experiments or sweeps are
+    For a scenario that was run both simulated and live, missing reports of the two experiments or sweeps are
     written too.
 
     Parameters

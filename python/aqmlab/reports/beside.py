@@ -35,7 +35,7 @@ def beside_context(both: Both) -> dict[str, Any]:
 
 
 def two_arms(answer: Answer) -> dict[str, Any] | None:
-    """Return the template's context for the comparison of two arms of the only case, if there are two."""
+    """Return the template's context for comparing the two arms, if there is one case with exactly two."""
     if answer.results.axes or len(answer.arms) != 2 or not answer.shown:
         return None
     sides = [side_of(answer.results, arm) for arm in answer.arms]
@@ -62,7 +62,7 @@ def _row(head: str, one: Compared) -> dict[str, Any]:
 
 
 def _missing(one: Compared) -> str:
-    """Return which side has no figure, if one of them has none."""
+    """Return which side has no value, if one of them has none."""
     if one.first is not None and one.second is not None:
         return ""
     return "not measured live" if one.second is None else "not measured in the simulation"

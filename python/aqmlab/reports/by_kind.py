@@ -10,7 +10,7 @@ from aqmlab.losses import kinds_with_losses, losses_by_kind, metrics
 from aqmlab.results import Results
 
 MOST_ROWS = 300
-"""Largest number of rows, which keeps the page of a large sweep small."""
+"""Largest number of rows; this limit keeps the page of a large sweep small."""
 
 
 def by_kind_context(results: Results) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 // Small charts in SVG: scales, axes, and marks that the pointer and arrow keys reach.
 // Every figure of a report is drawn here: a dozen panels or ten thousand points take less than a tenth of a second,
-// the keyboard reaches every mark, and printed lines are sharp. This file does not know about cases and arms.
+// the keyboard reaches every mark, and printed lines are sharp. This file knows nothing about cases or arms.
 window.aqmlab = (function () {
   "use strict";
   const SVG = "http://www.w3.org/2000/svg";
@@ -78,7 +78,7 @@ window.aqmlab = (function () {
     return ticks;
   }
 
-  // The range of an axis that shows all of the given values: from zero, unless they are far from it.
+  // The range of an axis that shows all of the given values; it includes zero unless the values are far from zero.
   function domain(values, log) {
     const shown = values.filter((v) => v !== null && Number.isFinite(v) && (!log || v > 0));
     if (shown.length === 0) return log ? [0.1, 1] : [0, 1];
@@ -92,8 +92,9 @@ window.aqmlab = (function () {
 
   // One chart: axes, a group to draw into, and marks with text.
   class Chart {
-    // `height` is that of the whole chart; `tall`, if given instead, that of the plot alone. `legend` has entries { text, color, dash, mark },
-    // `across` and `up` are the names of the axes. With `upright`, the pointer selects the mark that is nearest along x.
+    // `height` is that of the whole chart; `tall`, if given instead, that of the plot alone. `legend` has
+    // entries { text, color, dash, mark }; `across` and `up` are the names of the axes. With `upright`, the
+    // pointer selects the mark that is nearest along x.
     constructor({ width, height, tall, title, label, x, y, left, legend = [], across = "", up = "", upright = false }) {
       this.x = x(left, width - 10);
       // Labels wider than their space are rotated.

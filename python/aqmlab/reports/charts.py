@@ -58,7 +58,7 @@ class PlainChart:
         self.series.append({**_points(arm, name, x, y), "mark": UNIT_MARKS[mark]})
 
     def entry(self, text: str, *, arm: int | None = None, dash: Sequence[int] | None, mark: str = "") -> None:
-        """Add a line of the legend: the meaning of a colour, dashes or a mark."""
+        """Add a legend entry: the meaning of a colour, dashes or a mark."""
         look = {"color": None if arm is None else color(arm), "dash": None if dash is None else list(dash)}
         self.legend.append({"text": text, **look, "mark": UNIT_MARKS.get(mark, "")})
 

@@ -90,7 +90,7 @@ def _of_pair(answer: Answer, metric: Metric, arm: str, other: str) -> list[Contr
 
 
 def _standing(shown: Sequence[Sequence[Contrast]]) -> list[tuple[Contrast, ...]]:
-    """The same differences, corrected for the number of comparisons shown together."""
+    """Return the given differences, corrected for the number of comparisons shown together."""
     found = iter(adjusted([contrast.found.p_value for of_pair in shown for contrast in of_pair]))
 
     def stands(p: float | None) -> bool:

@@ -46,7 +46,7 @@
       }).observe(this.body);
     }
 
-    // Applies a choice, and draws. The selector that was used keeps the focus; a selector that already shows
+    // Applies a choice and redraws. The selector that was used keeps the focus; a selector that already shows
     // the chosen axis gets the axis that it replaces.
     choose(key, value) {
       const other = ["x", "y", "by"].find((one) => one !== key && this.choice[one] === value);

@@ -9,7 +9,7 @@
   const HIGHER = "#d55e00";
   const mean = ({ found }) => found[0];
 
-  // The differences of a pair, by the number of the cell.
+  // The differences between a pair of arms, by cell number.
   function byCell(name, pair) {
     return new Map(data.differences[name][pair].map(([cell, found, stands]) => [cell, { found, stands }]));
   }

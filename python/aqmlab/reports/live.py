@@ -90,7 +90,7 @@ def _remarks(verdicts: Sequence[Faithfulness], arms: Sequence[str]) -> list[str]
 
 
 def _stack(verdicts: Sequence[Faithfulness]) -> list[tuple[str, str, str]]:
-    """Return class, setting and value of the settings in the namespaces of each class, without repetition."""
+    """Return the settings in the namespaces of each class as class, name and value, without repetition."""
     rows = dict.fromkeys(
         (str(name), str(key).replace("_", " ") if told == "routes" else str(key), str(value))
         for verdict in verdicts

@@ -20,7 +20,7 @@ _ARM_DASHES = ((), (6, 3), (2, 3), (8, 3, 2, 3), (12, 4), (8, 3, 2, 3, 2, 3), (1
 
 
 def color(arm: int) -> str:
-    """The colour of the arm with that number, which is the same in all charts."""
+    """The colour of the arm with that number; it is the same in all charts."""
     return PALETTE[arm % len(PALETTE)]
 
 

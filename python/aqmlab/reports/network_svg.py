@@ -37,7 +37,7 @@ _Point = tuple[float, float]
 
 
 class _End(NamedTuple):
-    """The box of a class where its flows begin or end."""
+    """The box that shows a class at one end of its flows."""
 
     lines: tuple[TextLine, ...]
     title: str
@@ -235,7 +235,7 @@ def _stack(canvas: Canvas, stack: Sequence[_End], at: _Point, side: int, gap: fl
 
 
 def _pile(canvas: Canvas, stack: Sequence[_End], at: _Point, top: float) -> float:
-    """Draw boxes below one another under a router, on a common line; return where they end."""
+    """Draw boxes one below the other under a router, joined by a line; return where they end."""
     x, begin = at
     for end in stack:
         canvas.curve("access", [(x, begin), (x, top)])
@@ -261,7 +261,7 @@ def _name(canvas: Canvas, node: str, at: _Point, below: str) -> None:
 
 
 def _links(canvas: Canvas, network: Plan, places: dict[str, _Point], labels: dict[str, str]) -> None:
-    """Draw lines and their labels; a label that does not fit at its line is numbered, below the drawing."""
+    """Draw lines and their labels; a label that does not fit at its line gets a number and goes below the drawing."""
     between: defaultdict[frozenset[str], int] = defaultdict(int)
     drawn = []
     for link, back in _pairs(network.links):

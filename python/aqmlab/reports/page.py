@@ -34,7 +34,7 @@ def page(
     context
         The context of the template. Everything in it except :class:`markupsafe.Markup` is escaped.
     data
-        The data of the page's scripts; a page without data has no script.
+        The data for the page's scripts; a page without data has no script.
     styles
         Names of our style sheets, in addition to the one that all pages have.
     """
@@ -81,5 +81,5 @@ def unbroken(text: str) -> str:
 
 
 def resource(name: str) -> str:
-    """A file of this package as text."""
+    """Return the text of a file of this package."""
     return (resources.files("aqmlab.reports") / name).read_text(encoding="utf-8")

@@ -52,7 +52,7 @@ def render(
     Parameters
     ----------
     of
-        The results; for a scenario that ran both simulated and live, the page compares live with simulated
+        The results; for a scenario that was run both simulated and live, the page compares live with simulated
         runs.
     queue, class_name
         The subject of the answer.
@@ -172,7 +172,7 @@ def _crossing(answer: Answer) -> str:
     others = [name for name in answer.classes if name not in answer.crossed_by]
     where = " or ".join(f"`{queue}`" for queue in answer.queues)
     crossing = f"{listed(answer.crossed_by)}, not {listed(others)}"
-    return f"Figures of flows cover the flows that cross {where}: {crossing}. "
+    return f"Metrics of flows cover the flows that cross {where}: {crossing}. "
 
 
 def _other_queues(answer: Answer) -> list[dict[str, Any]]:
@@ -192,7 +192,7 @@ def _other_queues(answer: Answer) -> list[dict[str, Any]]:
 
 
 def _claims(results: Results, scored: Sequence[Scored] | None) -> dict[str, Any]:
-    """Return the verdicts on the scenario's claims. Only scoring needs NumPy; most reports do without it."""
+    """Return the verdicts on the scenario's claims; NumPy is imported only if there are claims to score."""
     if not results.claims:
         return {"claims": [], "claims_summary": ""}
     from aqmlab.claims import score

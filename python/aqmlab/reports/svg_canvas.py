@@ -15,8 +15,7 @@ _SIZE = 13.0
 _BOLD = 1.1
 _MARGIN = 12.0
 _APART = 2.0
-# Widths of letters in DejaVu Sans, in em: DejaVu Sans is the widest of the fonts in which a page may be
-# shown.
+# Widths of letters in em, for DejaVu Sans, the widest of the fonts in which a page may be shown.
 _NARROW = dict.fromkeys(" fijlrtI.,:;'|!()[]·-", 0.37)
 _WIDE = dict.fromkeys("mwMW@%&…—", 1.0)
 

@@ -4,7 +4,8 @@
   if (page.report === undefined || page.report.data.tradeOff.length === 0) return;
   const { AXES, Figure, NONE, arms, caseText, cellAt, data, marker, settings } = page.report;
 
-  // How much goodput varies between the labels of an axis: panels of the axis with the largest variation have separate scales.
+  // How much goodput varies between the labels of an axis; the panels of the axis with the largest variation
+  // have separate scales.
   function reach(axis) {
     const means = data.axes[axis].labels.map((_, label) => {
       const of = data.cells.flatMap(({ at }, i) => (at[axis] === label && data.tradeOff[i] ? data.tradeOff[i].runs : []));

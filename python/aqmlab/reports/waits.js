@@ -1,4 +1,5 @@
-// Distributions of response times and page times: from 0 to a time, and their tails on logarithmic axes; one line per arm.
+// Distributions of response times and page times, one line per arm: up to a given time, or the tails, on
+// logarithmic axes.
 (function (page) {
   "use strict";
   if (page.report === undefined || page.report.data.waits === undefined) return;
@@ -68,7 +69,7 @@
     const { low = of.more, high = of.more } = of;
     const value = (share) => (tail ? share : 1 - share);
     const shown = [...of.t.keys()].filter((i) => !tail || (of.t[i] > 0 && of.more[i] > 0));
-    // Beyond the last request the function is constant.
+    // Beyond the last request, the function is constant.
     const place = (shares) => {
       const points = shown.map((i) => [chart.x(of.t[i]), chart.y(Math.max(value(shares[i]), tail ? range.y[0] : 0))]);
       return tail ? points : [...points, [Math.max(chart.x(range.x[1]), points.at(-1)[0]), points.at(-1)[1]]];

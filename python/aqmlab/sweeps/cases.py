@@ -259,7 +259,7 @@ def chosen_seeds(planned: Sequence[int], seed: int | None, runs: int | None) -> 
     seed = None if seed is None else whole(seed, "`seed`")
     runs = None if runs is None else whole(runs, "`runs`")
     if runs is not None and runs < 1:
-        raise UsageError(f"`{runs}` runs make no experiment; give at least 1")
+        raise UsageError(f"`{runs}` runs are too few; give at least 1")
     if runs is not None and runs > MOST_SEEDS:
         raise UsageError(f"`{runs}` runs are too many; give at most {MOST_SEEDS}")
     first = planned[0] if seed is None else seed

@@ -299,7 +299,7 @@ class DaskExecutor:
             wrong = str(error)
         if wrong:
             shutil.rmtree(staged, ignore_errors=True)
-            return f"it sent a recording other than the requested one:  {wrong}"
+            return f"it sent a recording other than the requested one: {wrong}"
         self._place.put(staged, task.name, replace=task.replace or bool(self._request["replace"]))
         return ""
 

@@ -33,7 +33,7 @@ class Outcome:
     task
         The task.
     status
-        ``finished``; ``present``, if another process has done it meanwhile; ``failed``;
+        ``finished``; ``present``, if another process has executed it in the meantime; ``failed``;
         ``machine``, if this machine cannot execute it, and the next run would fail for the same reason.
     cause, reason
         For a failure: a word under which failures are counted, and a sentence; the word is :data:`SKIPPED` if

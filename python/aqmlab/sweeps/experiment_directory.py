@@ -55,7 +55,7 @@ class ExperimentDirectory(Place):
         return f"{slug}/seed-{seed}"
 
     def below(self, name: str) -> str:
-        """Return the run's name: the path from the experiment's directory."""
+        """Return the run's name, which is its path relative to the experiment's directory."""
         return name
 
     def names(self) -> list[str]:
@@ -111,7 +111,7 @@ class ExperimentDirectory(Place):
         return self.path / ".tmp"
 
     def remove_if_empty(self) -> bool:
-        """Remove the directory if it has no finished run: all else in it can be restored from the scenario.
+        """Remove the directory if it has no finished run, because all else can be restored from the scenario.
 
         Raises
         ------

@@ -87,7 +87,7 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
     """Return how many runs are present, and the estimated cost of the others.
 
     One run of the cell with the slowest links and one of the cell with the fastest are simulated, each for at
-    most two seconds. The cost of the others is interpolated linearly in the total capacity of their links
+    most two seconds. The cost of the other runs is interpolated linearly in the total capacity of their links
     times the simulated time.
 
     Parameters
@@ -156,7 +156,7 @@ def _how(trials: list[_Trial]) -> str:
 
 
 def _tried(cases: Cases, cell: PlannedCell) -> _Trial:
-    """Simulate one run of a cell until its time is over."""
+    """Simulate one run of a cell until it ends or has taken :data:`_TRIAL_S`."""
     from aqmlab import _core
 
     task = cases.task(cell, cases.seeds[0])

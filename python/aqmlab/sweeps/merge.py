@@ -1,4 +1,4 @@
-"""Merging stores: parts of a sweep, from any machines, become one store with complete tables."""
+"""Merging stores: runs of sweeps, made on any machines, end up in one store with complete tables."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def merge(sources: Sequence[Path | str], store: Path | str | None = None, *, rep
 
 
 def _rebuilt(into: Store, name: str, sources: Iterable[Store], report: bool) -> Conclusion:
-    """A sweep's directory with the combined content of its sources and the destination."""
+    """Rebuild a sweep's directory from its contents in the sources and the destination."""
     directory = into.sweep_directory(name)
     homes = [store.sweep_directory(name) for store in (into, *sources)]
     files = [SweepFile(home) for home in homes if (home / SWEEP_FILE).is_file()]

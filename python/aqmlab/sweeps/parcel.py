@@ -32,7 +32,7 @@ _OF_A_PART = re.compile(r"\b(from|until|window)\b")
 
 
 def chosen(word: str) -> Bring:
-    """Return the part that a word means.
+    """Return the part for which a word stands.
 
     Raises
     ------

@@ -32,7 +32,7 @@ ALIVE = "alive"
 _LAST_WORDS = 2000
 """Bytes of a dead process's stderr that are reported."""
 _PATIENCE_S = 5.0
-"""Time that an idle process has to end by itself."""
+"""Time allowed for an idle process to end by itself."""
 _READ_BYTES = 1 << 16
 
 
@@ -109,7 +109,7 @@ class WorkerProcess:
         return f"the worker {how}{f': {words[-1]}' if words else ''}"
 
     def end(self) -> None:
-        """Let the process end because it has nothing to do."""
+        """Let the idle process end by itself, or kill it if it does not."""
         with suppress(OSError):
             assert self._process.stdin is not None
             self._process.stdin.close()
@@ -184,7 +184,7 @@ class Keeper:
         return {"status": "failed", "cause": "crash", "reason": "; then ".join(dict.fromkeys(deaths))}
 
     def kill(self) -> None:
-        """End the process at once, and start no other; called from a thread that executes no runs."""
+        """End the process at once and do not replace it; called from a thread that executes no runs."""
         with self._lock:
             self._killed = True
             if self._process is not None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _APART = "files"
 """A separate schema for tables that queries do not use directly."""
 _Files = Mapping[str, Sequence[tuple[TableFile, str]]]
-"""The files of each table, with the digest of their run."""
+"""The files of each table, each with the digest of its run."""
 _RUN_COLUMNS = ("digest", "arm", "seed", "settings")
 
 
@@ -199,7 +199,7 @@ def _answer(
 
 
 def _make_runs(connection: duckdb.DuckDBPyConnection, known: Catalogue) -> None:
-    """The tables ``runs`` and ``cells``; the views also take their columns from ``runs``."""
+    """Create the tables ``runs`` and ``cells``; the other views also take columns from ``runs``."""
     axes = known.axes()
     entries = known.entries
     manifests = [entry.manifest for entry in entries]

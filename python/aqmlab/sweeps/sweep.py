@@ -389,7 +389,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     """Run every cell of a scenario with every seed that the store lacks.
 
     Runs are executed in other processes, and the call returns once they have begun. If this process exits
-    before they have finished, they are stopped, so call ``wait()``.
+    before the runs have finished, they are stopped, so call ``wait()``.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ class EndedRun:
     arm, seed, digest
         The identity of the run.
     status
-        ``finished``, ``present`` (another process has done it meanwhile) or ``failed``.
+        ``finished``, ``present`` (another process has executed it in the meantime) or ``failed``.
     cause, reason
         For a failure: a word under which failures are counted, and a sentence.
     wall_s, cpu_s, events

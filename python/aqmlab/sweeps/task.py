@@ -26,7 +26,7 @@ class Capture(NamedTuple):
     ports
         Names of links; ``("all",)`` for all.
     bytes
-        Number of bytes kept of each packet.
+        Number of bytes that are kept from each packet.
     """
 
     ports: tuple[str, ...] = ()

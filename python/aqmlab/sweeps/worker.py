@@ -34,7 +34,7 @@ _SECONDS_BETWEEN_SIGNS = 0.3
 
 
 def main() -> None:
-    """Serve requests until there is no client."""
+    """Serve requests until the client is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     place, parent, idle_s = place_at(Path(sys.argv[1])), int(sys.argv[2]), float(sys.argv[3])
     _die_with(parent)
@@ -151,7 +151,7 @@ def _do(
 
 
 def _die_with(parent: int) -> None:
-    """Have Linux end this process when its parent ends; elsewhere, each progress report checks for this."""
+    """Have Linux end this process when its parent ends; elsewhere, each progress report checks the parent."""
     if sys.platform == "linux":
         import ctypes
 
