@@ -2,9 +2,9 @@
 
     .venv/bin/python tools/loss_patterns.py [docs/images/loss-patterns.svg]
 
-Runs the cases of vectors/ns2-single-flow with the simulator, compares the send time of each segment with ns-2's, draws
-the two results and prints their differences. Exits with 1 if a case differs by more than a microsecond or in a sequence
-number.
+Runs the cases of vectors/ns2-single-flow with the simulator, compares the send time of each segment with
+ns-2's, draws the two results and prints their differences. Exits with 1 if a case differs by more than a
+microsecond or in a sequence number.
 """
 
 import csv

@@ -40,8 +40,8 @@ BUILD_SECONDS = 1800
 def sync_sources() -> None:
     """Bring the copy up to date.
 
-    Only changed files are written, so that cargo rebuilds little. Written files get the current time, because cargo
-    compares times: a file that was restored with its old time would not be built again.
+    Only changed files are written, so that cargo rebuilds little. Written files get the current time, because
+    cargo compares times: a file that was restored with its old time would not be built again.
     """
     wanted: set[Path] = set()
     for name in SOURCES + PYTHON_SOURCES:

@@ -3,9 +3,9 @@
     .venv/bin/python tools/site_pages.py      (make site)
 
 The pages are the Markdown files of the repository, in the same folders: each text exists once, and links
-between the texts remain valid. This program generates the pages of the command line and of the Python package, the
-gallery, and a page for each file of the repository that a text links to. Zensical builds the site in its strict mode: a
-link without a target is an error. Neither the build nor any page fetches anything.
+between the texts remain valid. This program generates the pages of the command line and of the Python
+package, the gallery, and a page for each file of the repository that a text links to. Zensical builds the
+site in its strict mode: a link without a target is an error. Neither the build nor any page fetches anything.
 """
 
 import html

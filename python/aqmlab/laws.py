@@ -29,8 +29,9 @@ LONGEST_S = 1e5
 
 @dataclass(frozen=True)
 class Bench:
-    """The link and, for step responses, the load on it: evenly spaced datagrams of 1500 B, sent regardless
-    of losses.
+    """The link and, for step responses, the load on it.
+
+    The load consists of evenly spaced datagrams of 1500 B, sent regardless of losses.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ def free_port() -> int:
 
 
 def hidden(directory: Path) -> list[str]:
-    """A prefix that hides a directory's contents from a command; if that is not allowed, the test is skipped."""
+    """A prefix that hides a directory's contents from a command; skips the test if that is not allowed."""
     inside = ["unshare", "--user", "--map-root-user", "--mount", "sh", "-e", "-c"]
     try:
         subprocess.run([*inside, "true"], check=True, capture_output=True)

@@ -19,7 +19,8 @@ import aqmlab
 from aqmlab.cli import main
 from living import SCENARIO, why_not
 
-# The same cases every time, without a time limit, so that neither chance nor a busy machine makes a test fail.
+# The same cases every time, without a time limit, so that neither chance nor a busy machine makes a test
+# fail.
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.load_profile("same")
 

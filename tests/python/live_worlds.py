@@ -22,7 +22,7 @@ Job = dict[str, Any]
 
 
 def reseal(run: Path, **changes: Any) -> None:
-    """Do what :mod:`resealed` does; it is imported here because the program's path does not include this folder."""
+    """Do what :mod:`resealed` does; imported here because the program's path lacks this folder."""
     sys.path.append(str(Path(__file__).parent))
     from resealed import reseal as change
 

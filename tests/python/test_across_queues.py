@@ -1,4 +1,4 @@
-"""Metrics for a queue cover only flows whose data cross it; metrics of the whole network are labelled as such."""
+"""A queue's metrics cover only flows whose data cross it; network-wide metrics are labelled as such."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from aqmlab.plan import Plan
 
 SEGMENTS = math.ceil(20_000 / 1460)
 ON_THE_WIRE = 20_000 + 40 * (SEGMENTS + 2)
-"""Bytes of a response: 20 kB, and the headers of its segments, the SYN-ACK and the ACK of the client's FIN."""
+"""Bytes of a response: 20 kB and the headers of its segments, the SYN-ACK and the client's FIN's ACK."""
 
 ONE_WAY_S = 0.01
 
@@ -116,8 +116,8 @@ def test_the_way_of_the_requests_carries_their_bytes_and_acknowledgments(calibra
 
 
 def test_the_number_of_users_is_load_by_cycle_by_bytes(calibrate):
-    # Little's law. Handshake, request, and four rounds of slow start that begin with three segments (3, 4 or 5,
-    # 6 or more, the rest): a response takes 5 round trips of 20 ms, plus or minus one.
+    # Little's law. Handshake, request, and four rounds of slow start that begin with three segments (3, 4 or
+    # 5, 6 or more, the rest): a response takes 5 round trips of 20 ms, plus or minus one.
     users = fetches(users=7, think="5s", start={"uniform": ["0s", "5s"]})
     found = calibrate(users)
     least, most = (3.5e6 * (5 + rounds * 2 * ONE_WAY_S) / 8 / ON_THE_WIRE for rounds in (4, 6))

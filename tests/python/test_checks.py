@@ -139,7 +139,8 @@ def test_an_unknown_name_lists_all_the_nearest_first(aqmlab_cli):
 def test_ctrl_c_ends_it():
     command = [sys.executable, "-m", "aqmlab", "aqm", "check", "all", "--for", "1h"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        # The signal must not come before the program has installed its handlers; the check would last an hour.
+        # The signal must not come before the program has installed its handlers; the check would last an
+        # hour.
         time.sleep(2)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)

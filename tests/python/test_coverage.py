@@ -131,7 +131,7 @@ def test_intervals_cover_as_often_as_they_say(few):
 
 
 def test_the_medians_interval_covers_as_its_ranks_say():
-    """Exponential times, whose median is ln 2; with any other continuous distribution, the coverage is the same."""
+    """Exponential times, whose median is ln 2; any other continuous distribution has the same coverage."""
     draws = np.random.default_rng(1).exponential(size=(2000, 10))
     low, high = by_chance(2000, covering_ranks(10, 0.5, 0.95)[2])
     assert low <= coverage(map(median, draws), np.log(2)) <= high

@@ -64,7 +64,7 @@ def flip(file, place):
 
 
 def flips(files, count, seed):
-    """Bits to flip: some spread evenly over files, some over all bits, and some at the ends of files (footers)."""
+    """Bits to flip: some spread evenly over files, some over all bits, and some in the footers of files."""
     rng = random.Random(seed)
     sizes = [file.stat().st_size for file in files]
     for i in range(count):

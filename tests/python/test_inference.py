@@ -384,8 +384,8 @@ def test_the_budget_ends_the_search_and_a_repetition_ends_at_the_same_place(tmp_
     clock = iter(range(0, 100_000))
     monkeypatch.setattr("aqmlab.papers.measured_values.time.monotonic", lambda: next(clock))
     FakeRuns(monkeypatch)
-    # Each run of a reading takes a second, and 15 s must suffice for readings with two seeds and for the final
-    # runs on both parts.
+    # Each run of a reading takes a second, and 15 s must suffice for readings with two seeds and for the
+    # final runs on both parts.
     found = infer(paper, store=tmp_path / "store", minutes=0.25)
     content = inference_json(found, MADE)
     assert content["budget_ended_in"]

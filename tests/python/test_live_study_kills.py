@@ -174,7 +174,7 @@ class Study:
             assert run.manifest.live["interrupted"] is (run.manifest.stopped_by == "interrupted")
 
     def complete(self, runs):
-        """Repeat the study undisturbed; check that no run is missing, and that complete runs are unchanged."""
+        """Repeat the study undisturbed; check that no run is missing and complete runs are unchanged."""
         before = self.finished()
         ended = {run.path.name for run in self.recordings() if not run.manifest.live["interrupted"]}
         self.begin()

@@ -146,7 +146,7 @@ def test_the_statistic_is_pearsons():
 
 
 def test_arrivals_and_their_marks_are_read_in_their_order(small, tmp_path):
-    """The numbers of arrivals and marks recorded in the measured interval equal those of the exact counters."""
+    """The numbers of arrivals and marks in the measured interval equal those of the exact counters."""
     small["traffic"][0]["tcp"] = {"ecn": True}
     small["topology"]["queue"] = {"kind": "blue", "limit": "20p", "ecn": True}
     small["topology"]["queue"] |= {"d1": 0.02, "d2": 0.002, "freeze_time": "10ms"}

@@ -72,7 +72,7 @@ def test_mean_and_counts_are_those_of_the_sample(recorded, times):
 
 
 def test_shares_are_those_of_the_sample_and_of_the_pages_that_had_not_ended(recorded, times):
-    """A page that had waited for less than `within` when the run ended is left out because its time is unknown."""
+    """A page that had waited less than `within` when the run ended is left out: its time is unknown."""
     (run,) = recorded.measured()
     for within_s in (0.3, 1.0, 3.0):
         waited = sum(band.waited.total - band.waited.up_to(within_s * 1e9) for band in run.pages)

@@ -59,8 +59,8 @@ def findings(lines: Iterator[tuple[int, str]], name: str) -> list[str]:
     ]
 
 
-# Files that are not checked, because others are writing them, or because they are quotations or generated from
-# checked sources.
+# Files that are not checked, because others are writing them, or because they are quotations or generated
+# from checked sources.
 LEFT_ALONE = (
     "CHANGELOG.md",
     "ARTIFACT.md",

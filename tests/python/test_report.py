@@ -279,7 +279,7 @@ def test_a_title_is_text_in_every_figure(experiment, tmp_path):
 
 
 def test_runs_that_end_at_different_times_are_said_to(small, tmp_path):
-    """A condition stops each run when that run meets it; it does not stop all runs when the first one meets it."""
+    """A condition stops each run when that run meets it, not all runs when the first one meets it."""
     small["stop"] = {"condition": {"queue": "bottleneck", "arrivals": 300}}
     stopped = aqmlab.run(small, output=tmp_path / "out", arms=["DropTail"])
     ends = sorted(run.t1_ns / 1e9 for run in stopped.runs)

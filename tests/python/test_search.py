@@ -161,7 +161,8 @@ def test_the_forecast_is_near_what_is_done(seeds, final_seeds):
 
 
 def test_a_search_that_ends_early_takes_nothing_that_is_not_clearly_better():
-    # All readings of the design differ from the fixed one in half of the settings, and no time is left for the latter.
+    # All readings of the design differ from the fixed one in half of the settings, and no time is left for
+    # the latter.
     for salt in range(5):
         found = searched(World(lambda _: 0.3, size=0.05, salt=salt), total_s=70)
         assert found.ended

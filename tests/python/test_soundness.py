@@ -117,7 +117,7 @@ def test_a_discipline_that_never_acts_is_told(ask):
 
 
 def test_a_link_that_idles_is_told(ask):
-    """A buffer of two packets costs a greedy flow much of the link; on-off traffic would not fill it anyway."""
+    """A buffer of two packets costs a greedy flow much of the link; on-off traffic would not fill it."""
     tight = only(
         ask(runs=1, traffic__count=1, topology__queue={"kind": "droptail", "limit": "2p"})["bottleneck"]
     )
@@ -181,8 +181,8 @@ def test_mser_finds_a_load_that_changes_after_the_warm_up(ask):
     assert doubt.sentence.startswith("MSER-5 would measure the backlog from ")
     from_s = float(doubt.sentence.split("from ")[1].split(" s")[0])
     assert 9 <= from_s <= 10.5
-    # 4 flows have 6 segments each, 7 of them on the wire, so 17 wait before 9 s and 41 after it: 24 fewer in 6
-    # of the 22 s.
+    # 4 flows have 6 segments each, 7 of them on the wire, so 17 wait before 9 s and 41 after it: 24 fewer in
+    # 6 of the 22 s.
     assert 13 <= float(doubt.sentence.split("its mean ")[1].split(" % lower")[0]) <= 18
     late = ask(traffic=joining({"start": "9s"}), warmup="11s", topology__queue=BIG)
     assert late["warm-up"].doubts == ()
@@ -328,7 +328,7 @@ def test_samples_that_cannot_be_read_are_a_doubt_and_no_end(damaged):
 
 
 def test_a_sweep_tells_its_doubts_by_cell(tmp_path, aqmlab_cli, monkeypatch):
-    """24 segments overflow the pipe and buffer of the slow link (5 + 15) but not those of the fast one (20 + 15)."""
+    """24 segments overflow the slow link's pipe and buffer (5 + 15) but not the fast one's (20 + 15)."""
     import tomli_w
 
     monkeypatch.setenv("AQMLAB_STORE", str(tmp_path / "store"))
@@ -476,8 +476,8 @@ def test_a_segment_comes_with_its_header(whole):
     departed = run.queues["bottleneck", "ftp"]["departures_bytes"]
     payload = sum(flow_goodput(run, flow) for flow in run.flows) * run.interval_s / 8
     assert payload * 1500 / 1460 < departed
-    # If all carried bytes were payload, the flows would have received too much: headers add 2.7 %, and the path
-    # is short.
+    # If all carried bytes were payload, the flows would have received too much: headers add 2.7 %, and the
+    # path is short.
     every = int((departed - payload) / len(run.flows)) + 1
     assert carried(results).doubts == ()
     assert carried(whole, {"ftp": every}).doubts != ()

@@ -1,4 +1,4 @@
-"""Sweeps that are killed, run out of disk space or lack permission: finished runs are kept; the others follow later."""
+"""Sweeps that are killed, run out of disk space or lack permission keep their finished runs."""
 
 from __future__ import annotations
 

@@ -65,5 +65,6 @@ def test_blue_finds_its_probability(answer):
 
 def test_blue_is_less_calm_with_less_room(answer):
     more = answer.difference(BLUES[1], BLUES[0], "probability_spread_percent")
-    # The limit of 20 % is not asserted here because, with this buffer, the mean is just below it, 19.0 +- 1.1.
+    # The limit of 20 % is not asserted here because, with this buffer, the mean is just below it, 19.0 +-
+    # 1.1.
     assert more.low > 0

@@ -206,7 +206,8 @@ class _Parser:
     def _check_label(self, label: Label) -> None:
         if not label.quoted and label.text in WORDS:
             raise self._s.wrong(
-                label.at, f"`{label.text}` is a keyword of the grammar; to use it as a label, put it in quotes"
+                label.at,
+                f"`{label.text}` is a keyword of the grammar; to use it as a label, put it in quotes",
             )
 
     # --- expressions

@@ -274,8 +274,8 @@ def jackknife(replicates: Floats, confidence: float, *, logarithmic: bool = Fals
     confidence
         Approximate coverage.
     logarithmic
-        Whether the logarithm is assumed to be approximately normal; there is no interval then unless all values
-        are positive.
+        Whether the logarithm is assumed to be approximately normal; there is no interval then unless all
+        values are positive.
     """
     n = len(replicates) - 1
     method = "jackknife of the logarithm" if logarithmic else "jackknife"

@@ -16,7 +16,7 @@ LEAST_RTT_SPREAD = 1.1
 
 
 class FlowTotals(NamedTuple):
-    """The columns of ``flows`` that metrics need; ``None`` stands for a value that the kernel did not report."""
+    """The columns of ``flows`` that metrics need; ``None`` is a value that the kernel did not report."""
 
     flow: int
     class_name: str

@@ -44,7 +44,7 @@ def geometric_p_value(marked: npt.NDArray[np.bool_]) -> float | None:
 
 
 def _class_ends(p: float, number: int) -> list[int]:
-    """Upper ends of classes of gaps; each, and the tail, is expected to hold at least :data:`LEAST_EXPECTED`."""
+    """Upper ends of classes of gaps; at least :data:`LEAST_EXPECTED` are expected in each and in the tail."""
     ends: list[int] = []
     tail, end = 1.0, 0
     while True:

@@ -13,8 +13,9 @@ from aqmlab.metrics.registry import Parameter, metric
 _BLUE = "Feng, Kandlur, Saha, Shin, Blue: A New Class of Active Queue Management Algorithms, 1999"
 _BIN = Parameter("bin", "s", "length of a bin; bins must be no finer than the samples", 1.0)
 SHORT_PACKETS = 2.0
-"""Number of packets of mean size by which a link that is never idle may fall short of its rate in a bin, because one
-may be in transmission at each edge."""
+"""Number of packets of mean size by which a link that is never idle may fall short of its rate in a bin.
+
+One packet may be in transmission at each edge of the bin."""
 
 
 @metric(

@@ -1,6 +1,7 @@
 """Metrics of effects that queue management should prevent: lockout, synchronisation, bias against long RTTs.
 
-The values themselves are computed in :mod:`aqmlab.metrics.synchronization`; this module prepares their inputs.
+The values themselves are computed in :mod:`aqmlab.metrics.synchronization`; this module prepares their
+inputs.
 """
 
 from __future__ import annotations

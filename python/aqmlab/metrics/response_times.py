@@ -135,7 +135,7 @@ class CdfUntil(NamedTuple):
         return _percent(self.times.gap(other.times, self.until_ns))
 
     def crossing(self, other: CdfUntil) -> float | None:
-        """The share of requests, in %, that take longer than the time at which this function falls behind another."""
+        """The share of requests [%] that take longer than the time when this curve falls behind another."""
         return _percent(self.times.crossing(other.times, self.until_ns))
 
 

@@ -1,4 +1,4 @@
-"""A sampled value over time: its moving mean, the time at which it settles near a target, and its variation."""
+"""A sampled value over time: its moving mean, the time when it settles near a target, and its variation."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ STARVED = 0.1
 def amounts_between(
     run: Measured, flows: Sequence[FlowTotals], column: str, edges: Sequence[float]
 ) -> Floats:
-    """Return the growth of a column of ``flow_series`` between edges [s]: a row per interval, a column per flow.
+    """Return a column's growth in ``flow_series`` between edges [s]: a row per interval, a column per flow.
 
     Between samples, a flow is assumed to progress evenly. Empty if flows were not sampled, or if an edge lies
     beyond the samples by more than their interval.
@@ -44,7 +44,7 @@ def amounts_between(
 
 
 def shares_by_window(run: Measured, flows: Sequence[FlowTotals], part: Window) -> Floats:
-    """Return the bytes received in each full 10 s window of a part of the run: rows are windows, columns flows."""
+    """Return the bytes received in each full 10 s window: a row per window, a column per flow."""
     # Rounding of the times must not lose a window.
     count = int(part.length_s / WINDOW_S + 1e-9)
     if not count:
@@ -98,7 +98,7 @@ def synchronisation_ratio(
 
 
 def common_samples(run: Measured, flows: Sequence[FlowTotals], column: str, part: Window) -> list[Floats]:
-    """Samples of each flow in a part of the run; empty unless all flows have the same number, at least two."""
+    """Samples of each flow in a part of the run; empty unless all flows have equally many, at least two."""
     of_flow = run.flow_samples(column)
     series = []
     for flow in flows:

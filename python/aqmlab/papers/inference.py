@@ -178,8 +178,8 @@ def infer(  # noqa: PLR0913 (keyword arguments)
     paper
         A paper from :func:`aqmlab.papers.find_paper`.
     minutes, seeds
-        The budget, and the number of seeds per reading; as in the paper's folder if not given. The search ends
-        before the first reading that would exceed the budget. Earlier measurements count with the time
+        The budget, and the number of seeds per reading; as in the paper's folder if not given. The search
+        ends before the first reading that would exceed the budget. Earlier measurements count with the time
         recorded for them.
     store
         Where measured values are kept, from which an interrupted search is resumed.
@@ -280,7 +280,7 @@ def _touches(looker: _Looker, setting: Setting, label: str) -> bool:
 
 
 def _budget(looker: _Looker, told: Callable[[str], object]) -> tuple[Budget, int]:
-    """Return the budget of the search alone, and the number of seeds for the final evaluation of both readings."""
+    """Return the search's own budget, and the number of seeds for the final evaluation of both readings."""
     spec = looker.paper.inference
     first = range(spec.seeds)
     (_, of_fit), (_, of_test) = (looker.ours(part, {}, first) for part in ("fit", "test"))

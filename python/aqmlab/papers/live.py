@@ -55,7 +55,7 @@ class LiveRuns:
         return f"{self.faithful} of {counted(self.total, 'live run')} are faithful and count; {refused}."
 
     def to_json(self) -> dict[str, Any]:
-        """Return the counts and comparisons as plain data; the simulated findings are listed with the live ones."""
+        """Return the counts and comparisons as plain data; simulated findings are listed with live ones."""
         return {
             "faithful": self.faithful,
             "total": self.total,

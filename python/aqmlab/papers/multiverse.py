@@ -85,7 +85,7 @@ class MultiverseTable:
         )
 
     def best(self) -> Universe:
-        """Return the reading under which the largest number of firm findings hold (the first if several do)."""
+        """Return the reading under which the most firm findings hold, or the first of several."""
         return max((u for u in self.universes if not u.failure), key=self.held)
 
 

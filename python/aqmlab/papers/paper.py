@@ -245,7 +245,7 @@ class PublishedTable:
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure to redraw: ``content`` is what its ``kind`` requires; a figure of a law has no ``experiment``."""
+    """A figure to redraw: ``content`` is what its ``kind`` requires; a law's figure has no ``experiment``."""
 
     name: str
     title: str

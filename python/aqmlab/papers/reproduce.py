@@ -214,7 +214,7 @@ def _beside(
         Smaller | None,
     ],
 ) -> LiveRuns:
-    """Simulate the experiments that were run live, score them in the same way, and compare the results of both."""
+    """Simulate the experiments that were run live, score them in the same way, and compare the results."""
     thin, among, names, smaller = asked
     simulator = replace(runner, host=SIMULATOR, runs=0, _done={})
     twin = {

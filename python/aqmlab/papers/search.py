@@ -212,7 +212,7 @@ class Search:
     # --- stages
 
     def _screen(self) -> None:
-        """Evaluate the largest design over all settings for which this stage's share of the budget suffices."""
+        """Evaluate the largest design over all settings that this stage's share of the budget allows."""
         designs = [screening_rows(self.levels, folded=folded, seed=self.seed) for folded in (True, False)]
         for rows, folded in zip(designs, (True, False), strict=True):
             if self.budget.enough(_SCREENING, len(rows) * self.seeds):
@@ -225,7 +225,7 @@ class Search:
                 return
 
     def _effects_of(self, rows: Sequence[Row]) -> tuple[tuple[Effect, ...], ...]:
-        """Return the effects of a design; none unless more readings than there are settings were evaluated."""
+        """Return the effects of a design; none unless it has more evaluated readings than settings."""
         ran = [row for row in rows if self._tried.get(row)]
         if len(ran) <= len(self.levels):
             return ()

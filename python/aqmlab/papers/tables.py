@@ -190,7 +190,8 @@ def within(ours: float, published: float, tolerance: str, both_below: float = 0.
     Parameters
     ----------
     tolerance
-        ``"15 %"``: relative to the published value. ``"factor 2"``: the ratio is at most 2 in either direction.
+        ``"15 %"``: relative to the published value. ``"factor 2"``: the ratio is at most 2 in either
+        direction.
     both_below
         With a factor: two values below this agree.
 

@@ -1,4 +1,4 @@
-"""Reads entries of a paper's files; errors give the place of an entry that is missing or of the wrong kind."""
+"""Reads entries of a paper's files; errors give the place of a missing entry or of one of the wrong kind."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class TomlTable:
         return ScenarioError(f"{self.place}: {message}")
 
     def _lines(self, key: str, count: int) -> list[int]:
-        """Return the line numbers of the headers ``[[key]]``; empty if they cannot be matched to the tables."""
+        """Return the line numbers of the headers ``[[key]]``; none if they do not match the tables."""
         head = re.compile(rf"\s*\[\[\s*{re.escape(key)}\s*\]\]\s*(#.*)?")
         found = [i for i, line in enumerate(self._text.splitlines(), 1) if head.fullmatch(line)]
         return found if len(found) == count else []

@@ -67,7 +67,8 @@ def _put(document: Any, change: Change) -> None:  # noqa: ANN401 (any type of to
     else:
         import tomlkit
 
-        # A file without arms describes one arm; written out under a name, it has a table that can hold the change.
+        # A file without arms describes one arm; written out under a name, it has a table that can hold the
+        # change.
         only = tomlkit.table()
         only["name"] = "main"
         only[change.key] = change.value

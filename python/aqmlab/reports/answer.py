@@ -61,8 +61,8 @@ def _of_one_case(table: Answer) -> str:
     if len(equals) == len(delays) - 1 and len(table.results.finished_seeds) > 1:
         return (
             "The arms do not differ significantly in queueing delay: 95 % of the packets wait at most"
-            f" {_text(delays[best], 's')} with {best}, the shortest time, and {_text(delays[worst], 's')} with"
-            f" {worst}."
+            f" {_text(delays[best], 's')} with {best}, the shortest time, and {_text(delays[worst], 's')}"
+            f" with {worst}."
         )
     first = (
         f"{best} has the shortest queueing delay: 95 % of its packets wait at most"

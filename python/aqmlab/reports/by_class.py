@@ -84,7 +84,7 @@ def rtts_differ(points: Mapping[tuple[str, str], tuple[Sequence[float], Sequence
 
 
 def rtt_chart(points: Points, arms: Sequence[str]) -> PlainChart | None:
-    """Draw goodput against RTT, with a colour per arm and a mark per class, unless all RTTs are about equal."""
+    """Draw goodput against RTT, a colour per arm and a mark per class, unless RTTs are about equal."""
     if not rtts_differ(points):
         return None
     x, y = ChartAxis("RTT without queueing [ms]"), ChartAxis("goodput of a flow [Mbit/s]")

@@ -172,7 +172,7 @@ class _Packed:
 
 
 def _tables(series: RunSeries) -> dict[str, list[Mapping[str, Iterable[float]]]]:
-    """Return lists of tables by name; ``flows`` has one table per flow, or none if flows were not recorded."""
+    """Return lists of tables by name; ``flows`` has a table per flow, or none if flows were not recorded."""
     flows: list[Mapping[str, Iterable[float]]]
     flows = [{"t": t, "cwnd": y} for name, (t, y) in series.cwnd.items() if name != "mean"]
     means: list[Mapping[str, Iterable[float]]]

@@ -101,7 +101,8 @@ def wait_cdf(
 ) -> WaitCdf | None:
     """Return the distribution of a class, or of all requests at the cell's queue; ``None`` if none completed.
 
-    The distribution has a point at each of the ``shares`` of completed requests, and further points in the tail.
+    The distribution has a point at each of the ``shares`` of completed requests, and further points in the
+    tail.
     """
     measured = results.measured(cell)
     if not measured:

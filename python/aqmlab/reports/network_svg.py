@@ -261,7 +261,7 @@ def _name(canvas: Canvas, node: str, at: _Point, below: str) -> None:
 
 
 def _links(canvas: Canvas, network: Plan, places: dict[str, _Point], labels: dict[str, str]) -> None:
-    """Draw lines and their labels; a label that does not fit at its line gets a number and goes below the drawing."""
+    """Draw lines and their labels; a label that does not fit gets a number and goes below the drawing."""
     between: defaultdict[frozenset[str], int] = defaultdict(int)
     drawn = []
     for link, back in _pairs(network.links):

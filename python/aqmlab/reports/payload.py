@@ -87,7 +87,7 @@ def _contrast(contrast: Contrast, metric: Metric, cells: Mapping[Cell, int]) -> 
 
 
 def trade_off_points(answer: Answer, cell: Cell) -> dict[int, tuple[float, float]]:
-    """By seed, the mean queueing delay (ms) and the goodput (Mbit/s) of those runs in a cell that have both."""
+    """By seed, the mean queueing delay (ms) and goodput (Mbit/s) of those runs in a cell that have both."""
     delays, goodputs = (answer.by_seed(cell, name) for name in (DELAY, GOODPUT))
     return {
         seed: (display_value(x, "s"), display_value(y, "bit/s"))

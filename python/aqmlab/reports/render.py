@@ -52,8 +52,8 @@ def render(
     Parameters
     ----------
     of
-        The results; for a scenario that was run both simulated and live, the page compares live with simulated
-        runs.
+        The results; for a scenario that was run both simulated and live, the page compares live with
+        simulated runs.
     queue, class_name
         The subject of the answer.
     scored

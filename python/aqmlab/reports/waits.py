@@ -134,7 +134,7 @@ def waits_data(answer: Answer) -> list[dict[str, Any]]:
 
 
 def _curve(cdf: WaitCdf | None) -> dict[str, Any] | None:
-    """Return times in s, and the share that takes longer than each: in this form the tail keeps its precision."""
+    """Return times in s, and the share that takes longer than each; in this form, the tail stays precise."""
     if cdf is None:
         return None
     found: dict[str, Any] = {

@@ -1,9 +1,9 @@
 """Places: where recordings are kept, each complete or absent, with any number of writing processes.
 
 Each process writes its runs in a directory of its own and then renames them into the place; if a run is
-already there, the process discards its copy. While a process runs, it holds the lock of its directory; however
-it ends, the kernel releases the lock. The lock thus distinguishes files of dead processes from files in use, on
-any machine.
+already there, the process discards its copy. While a process runs, it holds the lock of its directory;
+however it ends, the kernel releases the lock. The lock thus distinguishes files of dead processes from files
+in use, on any machine.
 """
 
 from __future__ import annotations

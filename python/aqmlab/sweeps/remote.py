@@ -33,7 +33,7 @@ NEWS = "aqmlab"
 _IDLE_S = 60.0
 """Time for which a process waits for the next request."""
 _SECONDS_BETWEEN_NEWS = 2.0
-"""Interval between reports on one run; it is long because the scheduler passes on the events of all workers."""
+"""Interval between reports on one run; long because the scheduler passes on all workers' events."""
 _here = threading.local()
 """Per thread, ``keeper`` is a pair: the directory of a store, and the thread's process for it."""
 
