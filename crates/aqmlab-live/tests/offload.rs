@@ -124,7 +124,7 @@ fn joined_and_split(packets: &[Vec<u8>]) -> (Vec<Vec<u8>>, Vec<usize>) {
 }
 
 proptest! {
-    /// Splitting a super-segment restores the packets that its sender would have made.
+    /// Splitting a super-segment yields the packets that its sender would have made.
     #[test]
     fn a_super_segment_becomes_the_segments_of_its_sender(
         start in connection(), payload in vec(any::<u8>(), 1..20_000), size in 1u16..1500, flags in any::<[bool; 4]>(),

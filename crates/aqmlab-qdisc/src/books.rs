@@ -390,8 +390,8 @@ impl Books {
         self.inner.iter_mut().for_each(|inner| inner.settle(now));
     }
 
-    /// Returns the books of an inner queue, or `None` if the number is unknown here; a user-defined discipline
-    /// may report any number.
+    /// Returns the books of an inner queue, or `None` if the number is unknown here; a user-defined
+    /// discipline may report any number.
     fn inner_of(&mut self, number: u16) -> Option<&mut InnerBooks> {
         self.inner.get_mut(usize::from(number.checked_sub(1)?))
     }

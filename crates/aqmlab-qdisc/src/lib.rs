@@ -96,7 +96,8 @@
 //! `no_std` with `alloc`, no features, no unsafe code. Nothing is allocated in the steady state; after
 //! [`Port::reserve`], nothing is allocated before it either. Laws compute in 64-bit floats with the four
 //! basic operations and `sqrt`, and with `libm` for everything else, so all platforms with IEEE arithmetic
-//! give the same results. Nothing is shared: a port belongs to its host, and is [`Send`] if its packets are [`Send`].
+//! give the same results. Nothing is shared: a port belongs to its host, and is [`Send`] if its packets are
+//! [`Send`].
 //!
 //! # Contents
 //!

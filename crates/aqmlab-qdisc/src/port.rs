@@ -388,9 +388,9 @@ impl<P: Classed> Link<P> {
         Some(Prospect { sent, marked })
     }
 
-    /// Sends a packet that arrives at a port which looks ahead. The caller has checked that nothing waits, the
-    /// link is idle and the discipline passes the packet at once. Returns the time at which the packet will
-    /// have been sent.
+    /// Sends a packet that arrives at a port which looks ahead. The caller has checked that nothing waits,
+    /// the link is idle and the discipline passes the packet at once. Returns the time at which the packet
+    /// will have been sent.
     #[inline(always)]
     fn send_at_once(&mut self, now: Instant, pkt: &P) -> Instant {
         let OnWire { class, size } = self.on_wire;

@@ -96,7 +96,8 @@ pub trait Packet {
     fn dscp(&self) -> Dscp;
     /// Changes the differentiated-services code point.
     fn set_dscp(&mut self, dscp: Dscp);
-    /// Returns the source and destination ports, if the packet has ports and shows them (a fragment does not).
+    /// Returns the source and destination ports, if the packet has ports and shows them (a fragment does
+    /// not).
     fn ports(&self) -> Option<[u16; 2]> {
         None
     }

@@ -337,8 +337,8 @@ fn a_failing_script_is_shortened_to_what_shows_the_fault() {
     let fails = |s: &[contract::Operation]| contract::check(&subject, s).is_err();
     let seed = (0..).find(|&seed| fails(&contract::script(seed))).unwrap();
     let short = contract::shrink(&contract::script(seed), fails);
-    // The fault shows when the fifth call is an arrival; the calls into which a pause is cut may take the place
-    // of operations.
+    // The fault shows when the fifth call is an arrival; the calls into which a pause is cut may take the
+    // place of operations.
     assert!(short.len() <= 5, "{short:?}");
     assert!(matches!(short.last(), Some(contract::Operation::Arrive { .. })), "{short:?}");
 }
@@ -429,8 +429,8 @@ impl Qdisc<TestPacket> for Sampled {
     }
 }
 
-/// Returns the first violation found with 40 scripts; the first ten are also used to compare draws and to time
-/// calls after long pauses.
+/// Returns the first violation found with 40 scripts; the first ten are also used to compare draws and to
+/// time calls after long pauses.
 fn breach(slip: Slip) -> Option<(Item, String)> {
     let make = |draws| -> Box<dyn Qdisc<TestPacket>> {
         let (arrivals, departures, updates) = (0, 0, 0);

@@ -1,6 +1,6 @@
-//! RED-PD with the ns-2 variants, compared arrival by arrival with a trace of ns-2.35 that runs the scripts of
-//! RED-PD's authors (`tests/data`): the filter's probabilities after each identification, and, given the draws
-//! that ns-2 made, the average and the fate of each packet.
+//! RED-PD with the ns-2 variants, compared arrival by arrival with a trace of ns-2.35 that runs the scripts
+//! of RED-PD's authors (`tests/data`): the filter's probabilities after each identification, and, given the
+//! draws that ns-2 made, the average and the fate of each packet.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -53,7 +53,8 @@ impl Announcer {
     }
 }
 
-/// Returns the two ends of a ring for announcements; `pipes` are those in a row of each class.
+/// Returns the two ends of a ring for announcements. For each class, `pipes` lists the pipes that every
+/// connection has to itself.
 pub fn ring(pipes: Vec<Vec<OwnPipe>>) -> (Announcer, Consumer<Announcement>) {
     debug_assert!(pipes.iter().all(|pipes| pipes.len() <= MOST_PIPES), "{pipes:?}");
     let (producer, consumer) = RingBuffer::new(WAITING);

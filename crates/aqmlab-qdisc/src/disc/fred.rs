@@ -270,7 +270,8 @@ static FRED: &[Param] = &[
         aliases: &[],
         source: "ours: this many flows can fill the buffer without any of their packets being chosen at \
                  random",
-        help: "with many_flows `count`: the smallest number of flows with packets waiting that counts as many flows",
+        help: "with many_flows `count`: the smallest number of flows with packets waiting that counts as \
+               many flows",
     },
     MEAN_PACKET,
     ecn(

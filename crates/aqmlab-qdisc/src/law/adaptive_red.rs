@@ -198,8 +198,8 @@ impl AdaptiveRed {
     }
 
     /// Between two calls the average can only fall (it decays on an idle link), so it passes through the
-    /// zones downwards once. This takes at most three searches, one per zone, and, above and below the band, at
-    /// most as many steps as it takes to move `max_p` from one end of its range to the other.
+    /// zones downwards once. This takes at most three searches, one per zone, and, above and below the band,
+    /// at most as many steps as it takes to move `max_p` from one end of its range to the other.
     #[cold]
     fn run_timer(&mut self, rule: AimdRule, now: Instant) {
         let due = (now - self.next).div_span(rule.interval) + 1;

@@ -390,9 +390,9 @@ pub(super) mod tests {
     fn ns2_spares_a_queue_of_one_and_the_first_arrival_above() {
         let mut law = RedLaw::new(RedParams { counting: Counting::Ns2, min_th: 0.5, ..PARAMS });
         let early = Some(Reason::Early);
-        // With draw 0, every packet that may be chosen is chosen. In turn: the arrival that finds 1 is spared,
-        // the first that finds 10 begins a cycle and passes, the second is chosen, the next that finds 1 ends
-        // the cycle, and the last two repeat this.
+        // With draw 0, every packet that may be chosen is chosen. In turn: the arrival that finds 1 is
+        // spared, the first that finds 10 begins a cycle and passes, the second is chosen, the next that
+        // finds 1 ends the cycle, and the last two repeat this.
         assert_eq!(
             decisions(&mut law, [1.0, 10.0, 10.0, 1.0, 10.0, 10.0], 0.0),
             [None, None, early, None, None, early]

@@ -64,8 +64,8 @@ impl RoundRobin {
         self.queues[queue].left -= cost as i64;
     }
 
-    /// Removes the queue whose turn it is, which has nothing left to send. It loses its saved credit and keeps
-    /// its debt.
+    /// Removes the queue whose turn it is, which has nothing left to send. It loses its saved credit and
+    /// keeps its debt.
     pub fn deactivate(&mut self, queue: usize) {
         let credit = &mut self.queues[queue];
         credit.left = credit.left.min(0);
