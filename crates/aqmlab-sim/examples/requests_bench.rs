@@ -5,8 +5,8 @@
 //! cargo run --release -p aqmlab-sim --example requests_bench -- seconds=10 rate=100000
 //! ```
 //!
-//! It prints a JSON object: number of connections, processor time and peak resident memory. `trace=FILE` takes the
-//! start times and sizes of the connections from a file instead (`kind = "trace"`).
+//! It prints a JSON object: number of connections, processor time and peak resident memory. `trace=FILE` takes
+//! the start times and sizes of the connections from a file instead (`kind = "trace"`).
 
 use aqmlab_scenario::{Beside, Limits, parse_within};
 use aqmlab_sim::{Control, run};

@@ -139,7 +139,7 @@ impl Flow {
     }
 
     /// Returns when the timer of a host fires, if it fires before the host's next arrival (at
-    /// `due`) and nothing else happens at the host before that.
+    /// `due`) and nothing else happens at the host before it fires.
     pub fn timer_before(&self, end: End, due: Instant) -> Option<Instant> {
         match &self.body {
             Body::Tcp(connection) if self.pending.is_none() => connection.timer_before(end, due),

@@ -43,7 +43,8 @@ impl FlowTable {
 
     /// Returns the flow to which a packet in the network belongs.
     ///
-    /// # Panics If there is no such flow: a flow stays in the table while it has packets.
+    /// # Panics
+    /// If there is no such flow: a flow stays in the table while it has packets.
     #[inline]
     pub fn of_packet(&mut self, slot: u32) -> &mut Flow {
         self.tenant(slot).1
@@ -51,7 +52,8 @@ impl FlowTable {
 
     /// Returns the flow to which a packet in the network belongs, and the generation that its timers hold.
     ///
-    /// # Panics If there is no such flow: a flow stays in the table while it has packets.
+    /// # Panics
+    /// If there is no such flow: a flow stays in the table while it has packets.
     #[inline]
     pub fn tenant(&mut self, slot: u32) -> (u32, &mut Flow) {
         let slot = &mut self.slots[slot as usize];

@@ -120,7 +120,7 @@ fn bursts_follow_each_other_on_one_connection() {
     );
     let r = record(&text, 1);
     let run = r.table("run").expect("every recording has a run");
-    // The handshake takes 40 ms. It takes 40 ms until a burst is acknowledged, and the next one
+    // The handshake takes 40 ms. Each burst is acknowledged 40 ms after it begins, and the next one
     // begins 100 ms later: the last burst of the 20 s, the 143rd, begins at 19.92 s. A whole burst
     // fits into the initial window (of 4 segments) with which an idle connection restarts. Each
     // burst consists of whole segments: 2 and 4.

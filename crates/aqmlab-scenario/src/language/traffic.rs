@@ -89,7 +89,8 @@ const CLASS: &[Field] = &[
         Form::Drawn(&TIMES),
         "the round-trip time of the path itself",
         "base round-trip time: twice the propagation delay of path and access links; the access links (one per \
-         direction at each end that has them) evenly share the part that exceeds the path's delay",
+         direction at each end that has them) evenly share the part that exceeds the path's own round-trip \
+         time",
     ),
     ruled("stop", Form::One(MOMENT), "the end of the run", "when each flow stops sending"),
     ruled(
@@ -120,7 +121,7 @@ const CLASS: &[Field] = &[
         "loss",
         Form::One(Kind::Number { min: 0.0, max: 0.99 }),
         Default::Number(0.0),
-        "probability that a data packet is lost on its sender's access link",
+        "probability that a data packet is lost on the sender's access link",
     ),
 ];
 
