@@ -258,7 +258,8 @@ def _other_traffic(plan: Plan, other: Plan) -> str:
             return f"only one of them has the traffic `{name}`"
         for key, value in ours[name].items():
             if theirs[name].get(key) != value:
-                return f"their traffic differs: {key} of `{name}` is {value} or {theirs[name].get(key)}"
+                values = f"{value} in one and {theirs[name].get(key)} in the other"
+                return f"their traffic differs: {key} of `{name}` is {values}"
     return ""
 
 

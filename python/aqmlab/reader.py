@@ -18,7 +18,7 @@ FLOWS_READ_TOGETHER = 200_000
 RUNS_KEPT = 4 * RUNS_READ_TOGETHER
 """Largest number of runs whose counts and distributions are kept in memory."""
 FLOWS_KEPT = 4_000_000
-"""The same limit in flows, to which those just read also count; this many flows take half a gigabyte."""
+"""The same limit in flows, including those just read; this many flows take half a gigabyte."""
 
 
 class Reader:

@@ -144,7 +144,7 @@ def _forget_timeouts(flows: Path) -> None:
 
 
 def interrupt_when_it_runs() -> Callable[[Any, Any], None]:
-    """Replaces ``ProgressLine.update``: interrupts, as Ctrl-C does, once the router has reported progress."""
+    """Replaces ``ProgressLine.update``: interrupts as Ctrl-C does, once, at the first progress of the run."""
     sent: list[int] = []
 
     def update(_line: Any, now: Any) -> None:

@@ -23,7 +23,7 @@ from aqmlab.plan import Plan
 
 SEGMENTS = math.ceil(20_000 / 1460)
 ON_THE_WIRE = 20_000 + 40 * (SEGMENTS + 2)
-"""Bytes of a response: 20 kB and the headers of its segments, the SYN-ACK and the client's FIN's ACK."""
+"""Bytes of a response: 20 kB, and the headers of its segments, SYN-ACK and ACK of the client's FIN."""
 
 ONE_WAY_S = 0.01
 
@@ -506,7 +506,7 @@ def test_another_file_is_never_overwritten(calibrate, commented, tmp_path):
     with pytest.raises(UsageError, match=r"`.*there\.toml` exists; name another file, or remove it"):
         calibrate(commented, write=there)
     assert there.read_text() == "mine"
-    with pytest.raises(UsageError, match="there is no directory"):
+    with pytest.raises(UsageError, match=r"of `copy\.toml` does not exist"):
         calibrate(commented, write=tmp_path / "nowhere" / "copy.toml")
 
 

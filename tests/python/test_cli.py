@@ -114,7 +114,7 @@ def test_a_bad_scenario_is_exit_2_with_its_place(aqmlab, tmp_path, text, words):
         (["report", "{recording}", "--class", "x"], 2, "there is no class `x`"),
         (["report", "{recording}", "-o", "/proc/report.html"], 3, "cannot write"),
         (["plot", "{recording}", "pie"], 2, "there is no figure `pie`"),
-        (["plot", "{recording}", "series", "-o", "{tmp}/x.gif"], 2, "cannot be drawn"),
+        (["plot", "{recording}", "series", "-o", "{tmp}/x.gif"], 2, "no format for"),
         (["aqm", "show", "nosuch"], 2, "there is no discipline `nosuch`"),
         (["nosuch"], 2, "No such command"),
     ],

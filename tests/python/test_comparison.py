@@ -145,7 +145,7 @@ def test_other_seeds_and_other_traffic_are_not_paired(experiment, apart):
     assert found.unpaired == ("they have no common seed",)
     assert "3 and 2 runs, not paired" in found.compared[0].sentence
     found = aqmlab.compare(f"{experiment.path}:DropTail", f"{crowded}:DropTail", metrics=["goodput_bps"])
-    assert found.unpaired == ("their traffic differs: count of `ftp` is 3 or 4",)
+    assert found.unpaired == ("their traffic differs: count of `ftp` is 3 in one and 4 in the other",)
     # An arm may change ECN and still have the same draws as the other arm.
     assert aqmlab.compare(f"{crowded}:DropTail", ":RED + ECN", metrics=["goodput_bps"]).unpaired == ()
 

@@ -82,9 +82,8 @@ def test_a_run_of_two_sweeps_is_there_once(swept, tmp_path):
     more = tiny(title="More", claim=[])
     more["sweep"] = {"traffic.ftp.count": [2, 4]}
     aqmlab.sweep(more, report=False, store=store, jobs=2).wait()
-    assert rows("SELECT count(*) FROM runs", store) == [
-        (RUNS,)
-    ]  # two of the four cases, so all runs exist already
+    # The cases are two of the four, so all runs exist already.
+    assert rows("SELECT count(*) FROM runs", store) == [(RUNS,)]
     assert rows("SELECT sweep, count(*) FROM cells GROUP BY ALL ORDER BY ALL", store) == [
         (path.name, count) for path, count in zip(Store(store).sweeps(), (12, RUNS), strict=True)
     ]

@@ -1,4 +1,4 @@
-"""Sweeps that are killed, run out of disk space or lack permission keep their finished runs."""
+"""Sweeps that are killed, run out of disk space or lack permission keep finished runs; others follow."""
 
 from __future__ import annotations
 

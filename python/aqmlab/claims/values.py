@@ -128,7 +128,7 @@ class Evaluator:
         return over_labels(node.function, values, labels)
 
     def _correlation(self, node: Call, values: Sequence[Value], bound: Bindings) -> Floats:
-        """Correlate the values with those of the second argument or, without one, the labels' order."""
+        """Correlate the values with the second argument's or, without one, with the order of the labels."""
         columns = np.stack([_floats(value) for value in values])
         if len(node.arguments) > 1:
             second = node.arguments[1]

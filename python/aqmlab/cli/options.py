@@ -64,7 +64,9 @@ Arms = Annotated[
 ]
 Queue = Annotated[
     str | None,
-    typer.Option("--queue", help="The queue to report on, or * for all of them; the bottleneck by default."),
+    typer.Option(
+        "--queue", help="The queue to report on, or * for the whole network; the bottleneck by default."
+    ),
 ]
 Metrics = Annotated[
     list[str] | None,

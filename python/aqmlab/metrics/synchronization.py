@@ -44,7 +44,7 @@ def amounts_between(
 
 
 def shares_by_window(run: Measured, flows: Sequence[FlowTotals], part: Window) -> Floats:
-    """Return the bytes received in each full 10 s window: a row per window, a column per flow."""
+    """Return the bytes received in each full 10 s window of a part: a row per window, a column per flow."""
     # Rounding of the times must not lose a window.
     count = int(part.length_s / WINDOW_S + 1e-9)
     if not count:

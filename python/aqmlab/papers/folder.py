@@ -36,7 +36,7 @@ from aqmlab.stats.verdict import LEAST_SEEDS
 
 
 def papers_folder() -> Path:
-    """Return ``AQMLAB_PAPERS``, else ``papers`` in the current directory, else that next to the source."""
+    """Return ``AQMLAB_PAPERS``, else ``papers`` in the current directory, else next to the source."""
     chosen = os.environ.get("AQMLAB_PAPERS")
     if chosen:
         return Path(chosen)

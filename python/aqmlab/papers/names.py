@@ -17,7 +17,7 @@ AS_IT_STANDS = Thinned()
 def swept(
     paper: Paper, experiment: PaperExperiment, reading: Reading, thinned: Thinned = AS_IT_STANDS
 ) -> Any:  # noqa: ANN401 (the core's class)
-    """Return the smaller version of an experiment under a reading, as a sweep that is expanded case by case.
+    """Return an experiment under a reading, thinned if requested, as a sweep that is expanded case by case.
 
     Raises
     ------

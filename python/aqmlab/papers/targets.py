@@ -91,7 +91,7 @@ class Targets:
         return expression, where, what
 
     def ours(self, target: Target, measured: Measured) -> Floats:
-        """Return one value per seed: a cell's own or, for a finding, 1 where it is true and 0 elsewhere.
+        """Return one value per seed: a cell's own or, for a finding, 1 where it is true and 0 where false.
 
         NaN where undefined.
         """

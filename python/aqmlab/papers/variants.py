@@ -15,7 +15,7 @@ Reading = Mapping[str, str]
 
 
 def variant(paper: Paper, experiment: PaperExperiment, reading: Reading, thinned: Thinned) -> str:
-    """Return the scenario of an experiment under a reading, in the smaller version.
+    """Return the scenario of an experiment under a reading, with the labels that ``thinned`` keeps.
 
     Candidates change the same keys as arms do: their keys are added to every arm, after its own keys, or to
     the file if it has no arms. A swept key is changed in its axis, one value per label; the labels stay. A
