@@ -79,7 +79,7 @@ def follow(log: str, shown: int) -> int:
 
 
 def boot(kernel: str, command: list[str], out: str) -> int:
-    """Run a command, which may write below `out`, in the guest and return its exit code."""
+    """Run a command in the guest, where it may write below `out`, and return its exit code."""
     work = tempfile.mkdtemp(prefix="linux-")
     init, log, console = (os.path.join(work, name) for name in ("init", "log", "console"))
     modules = os.path.join(

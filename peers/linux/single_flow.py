@@ -82,7 +82,7 @@ class Link:
 
 
 class Faults:
-    """Which packets of one direction are lost, or marked: a list of `segment` or `segment:copy`."""
+    """Which packets of one direction are lost or marked, as a list of `segment` or `segment:copy`."""
 
     def __init__(self, text: str, mss: int) -> None:
         pairs = (word.partition(":") for word in text.split())
