@@ -56,17 +56,17 @@ impl OptionTable {
         self.places.get(packet.options()? as usize).filter(|options| options.held)
     }
 
-    /// Adds an entry for `packet`, which carries `segment` and has options. Returns the packet,
-    /// which then contains the number of the entry.
+    /// Adds an entry for the packet that carries `segment`, which has options. Returns the number of the
+    /// entry, which the packet must contain.
     #[cold]
-    pub fn put(&mut self, packet: SimPacket, segment: &Segment, sack: Sack) -> SimPacket {
+    pub fn put(&mut self, segment: &Segment, sack: &Sack) -> u32 {
         let Some(place) = self.free.pop() else {
             self.add();
-            return self.put(packet, segment, sack);
+            return self.put(segment, sack);
         };
         let Segment { window, sack_len, sack_permitted, .. } = *segment;
-        self.places[place as usize] = Options { sack, window, sack_len, sack_permitted, held: true };
-        packet.with_options(place, sack_len)
+        self.places[place as usize] = Options { sack: *sack, window, sack_len, sack_permitted, held: true };
+        place
     }
 
     /// Makes room for one more packet.
@@ -148,7 +148,10 @@ mod tests {
     fn packet(table: &mut OptionTable, segment: &Segment, sack: Sack) -> SimPacket {
         let flow = FlowId { slot: 0, number: 0, class: 0 };
         let packet = SimPacket::tcp(flow, Toward::Sender, Begin::default(), segment, 40);
-        if segment.has_options() { table.put(packet, segment, sack) } else { packet }
+        if !segment.has_options() {
+            return packet;
+        }
+        packet.with_options(table.put(segment, &sack), segment.sack_len)
     }
 
     #[test]

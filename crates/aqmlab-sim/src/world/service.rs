@@ -608,7 +608,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                 context.profile.header,
             );
             if segment.has_options() {
-                packet = self.options.put(packet, &segment, endpoint.sack(context.profile));
+                let place = self.options.put(&segment, &endpoint.sack(context.profile));
+                packet = packet.with_options(place, segment.sack_len);
             }
             self.fates.sent.count(packet.wire_len());
             *context.in_flight += 1;

@@ -36,10 +36,10 @@ struct Stage {
 
 impl Stage {
     /// Equation 2. If no W_max lies above the window, the stage begins at the plateau (4.8, 4.10).
-    #[inline(never)]
+    #[inline(always)]
     fn begin(now: Instant, cwnd: f64, w_max: f64, profile: &Profile) -> Self {
-        let w_max = w_max.max(cwnd);
-        let k = libm::cbrt((w_max - cwnd) / profile.cubic_c);
+        let (w_max, k) =
+            if w_max > cwnd { (w_max, libm::cbrt((w_max - cwnd) / profile.cubic_c)) } else { (cwnd, 0.0) };
         Stage { epoch: now, k, w_max, w_est: cwnd, heard: now }
     }
 

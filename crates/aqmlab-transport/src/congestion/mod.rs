@@ -191,7 +191,10 @@ impl Control for Remembered {
     }
 
     fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
-        self.now.control().avoid(window, ack, profile);
+        match &mut self.now {
+            Kept::Cubic(cubic) => cubic.avoid(window, ack, profile), // the most frequent, so called directly
+            other => other.control().avoid(window, ack, profile),
+        }
     }
 
     fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut {

@@ -79,10 +79,10 @@ impl Segments {
         while let Some(&(left, end)) = self.copies.get(next).filter(|copy| self.rack.is_after(copy.0, copy.1))
         {
             let waits = self.place_of_copy(left, end).is_some_and(|at| self.judge(at, now, window, judgment));
-            if waits {
-                next += 1;
-            } else {
-                self.copies.remove(next);
+            match next {
+                _ if waits => next += 1,
+                0 => _ = self.copies.pop_front(), // the usual case, and faster than `remove`
+                _ => _ = self.copies.remove(next),
             }
         }
     }
@@ -102,7 +102,13 @@ impl Segments {
     /// Returns the position of the copy that left at `left` and ends at `end`; `None` if it has arrived,
     /// is lost, or was sent again.
     fn place_of_copy(&self, left: Instant, end: u64) -> Option<usize> {
-        let at = self.first + self.list[self.first..].partition_point(|segment| segment.end < end);
+        let ends_before = |segment: &Sent| segment.end < end;
+        let at = match self.front() {
+            Some(first) if ends_before(first) => {
+                self.first + self.list[self.first..].partition_point(ends_before)
+            }
+            _ => self.first, // often it is the first segment that was sent again
+        };
         let segment = self.list.get(at).filter(|segment| (segment.at(), segment.end) == (left, end))?;
         segment.may_arrive().then_some(at)
     }
@@ -193,11 +199,20 @@ impl Segments {
         while self.copies.front().is_some_and(|(left, end)| self.place_of_copy(*left, *end).is_none()) {
             self.copies.pop_front();
         }
-        let later = self.copies.iter().rev().take_while(|other| **other > copy).count();
+        let in_order = self.copies.back().is_none_or(|last| *last <= copy);
         self.copies.push_back(copy);
-        if later > 0 {
-            let end = self.copies.len();
-            self.copies.make_contiguous()[end - 1 - later..].rotate_right(1);
+        if !in_order {
+            self.sort_latest_copy();
         }
+    }
+
+    /// Moves the copy listed last to its place.
+    #[cold]
+    #[inline(never)]
+    fn sort_latest_copy(&mut self) {
+        let copies = self.copies.make_contiguous();
+        let Some((copy, others)) = copies.split_last() else { return };
+        let place = others.partition_point(|other| other <= copy);
+        copies[place..].rotate_right(1);
     }
 }
