@@ -84,7 +84,7 @@ def test_summaries_are_smaller_and_repeat_too(made, tmp_path):
         ("DropTail", 2, ()),
         ("RED + ECN", 2, ()),
     ]
-    # This includes tables that are not in the bundle, because the bundle contains their digests.
+    # The rerun also checks tables that are not in the bundle, because the bundle contains their digests.
     assert found.repeated[0].tables == len(experiment.runs[0].manifest.tables)
 
 

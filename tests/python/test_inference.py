@@ -220,8 +220,8 @@ def test_a_published_zero_needs_a_floor(tmp_path):
     zero = EXPECTED.replace("[[2.89, 2.89]]", "[[0, 2.89]]")
     said = refused(tmp_path, infer=f"{FIT}\n{TEST}", expected=zero)
     assert (
-        "table I, all, one: the published value is 0, from which no distance is defined; give the table"
-        " `both_below`" in said
+        "table I, all, one: the published value is 0, so a relative distance from it is undefined; add the"
+        " key `both_below` to its table" in said
     )
     head, _, _ = PAPER.partition("[infer]")
     zero = zero.replace('unit = "Mbit/s"', 'unit = "Mbit/s"\nboth_below = 0.5')

@@ -7,7 +7,7 @@ import pytest
 
 from aqmlab.stats.screening import effects, hadamard, screening_rows, seed_variance
 
-# The row by which Plackett and Burman (1946) generate their design of twelve.
+# The generating row of the 12-run design of Plackett and Burman (1946).
 PLACKETT_BURMAN_12 = [1, 1, -1, 1, 1, 1, -1, -1, -1, 1, -1]
 
 

@@ -34,7 +34,8 @@ def test_the_hurst_parameter_of_noise_that_is_known(hurst):
     rng = np.random.default_rng(1)
     found = [variance_time(100 + fractional_noise(hurst, 1 << 15, rng), 0.1).hurst for _ in range(40)]
     error = 4 * np.std(found, ddof=1) / math.sqrt(len(found))
-    # The estimate is too low because the overall mean follows dependent block means; it is never too high.
+    # The estimator is biased downwards, never upwards: block means are correlated, so the overall mean moves
+    # with them.
     bias = -0.045 if hurst > 0.7 else -0.025
     assert bias - error < np.mean(found) - hurst < error
 

@@ -160,8 +160,8 @@ fn processor_count(count: Option<usize>) -> Finding {
     )
 }
 
-/// Reports the congestion controls of the kernel. Every kernel has `reno`, so a kernel with a single one has
-/// only `reno`, whereas scenarios may request others.
+/// Reports the congestion controls of the kernel. Every kernel has `reno`, so a kernel with a single
+/// congestion control has only `reno`, although scenarios may request others.
 fn congestion_controls(names: &[String]) -> Finding {
     let finding = if names.is_empty() { "none known".into() } else { names.join(", ") };
     Finding::unless(

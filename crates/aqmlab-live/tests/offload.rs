@@ -1,4 +1,4 @@
-//! Splitting and joining of TCP segments against an independent reader and writer of packets.
+//! Splitting and joining of TCP segments, checked against an independent reader and writer of packets.
 
 use aqmlab_live::frame::offload::{HEADER, MOST_SEGMENTS, OffloadHeader, SuperSegment, packets_in, split};
 use aqmlab_live::frame::set_traffic_class;
@@ -22,7 +22,7 @@ struct Connection {
 fn connection() -> impl Strategy<Value = Connection> {
     let class = any::<u8>().prop_map(|class| if class & 3 == 3 { class & !1 } else { class });
     let numbers = any::<(u16, u16, u32, u32, u16, u16)>();
-    // Time stamps or no options.
+    // Timestamps or no options.
     let options = prop_oneof![
         Just(vec![]),
         vec(any::<u8>(), 10).prop_map(|value| [vec![1, 1, 8, 10], value[..8].to_vec()].concat())

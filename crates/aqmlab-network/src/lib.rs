@@ -3,7 +3,7 @@
 //! - [`Schedule`]: the times of samples, of the end of the warm-up and of the end of a run.
 //!   [`queue_stop_is_reached`] and [`Completions`] end a run early.
 //! - [`FlowCounts`], [`FlowRow`], [`flow_table`]: the counts of a flow, and the table `flows`.
-//!   If flows are users, [`UserRows`] adds up the counts of each user's connections.
+//!   Where each flow stands for a user, [`UserRows`] adds up the counts of that user's connections.
 //! - [`hops`], [`FlowPath`]: the path of a class, and a flow's own pipes on it.
 //! - [`request_recorder`], [`recorded_exchange`]: the recorder of a run's requests, and the conversion of
 //!   sessions' reports into its form.

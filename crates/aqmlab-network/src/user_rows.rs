@@ -1,5 +1,5 @@
-//! Rows of `flows` for flows that are users with many connections: each row is a sum, so that no individual
-//! connection is stored.
+//! Rows of `flows` for flows that stand for users with many connections: each row is a sum, so that no
+//! individual connection is stored.
 
 use aqmlab_scenario::Plan;
 use aqmlab_units::{Instant, Span};
@@ -41,7 +41,7 @@ impl<T: Count> UserRows<T> {
         UserRows { classes: classes.collect() }
     }
 
-    /// Returns whether the flows of a class are users.
+    /// Returns whether the flows of a class stand for users.
     pub fn has(&self, class: u16) -> bool {
         self.classes[usize::from(class)].is_some()
     }

@@ -169,7 +169,8 @@ impl ClassPlan {
         }
     }
 
-    /// Returns whether values are drawn for each connection, so that there is no limit on the number of draws.
+    /// Returns whether values are drawn anew for each connection, in which case the number of draws is
+    /// unlimited.
     pub const fn draws_by_connection(&self) -> bool {
         matches!(
             self.population,

@@ -38,7 +38,7 @@ struct Scene {
     /// the start times of the flows are spread evenly over this time
     start_s: f64,
     mss: u64,
-    /// `reno`, `newreno`, `sack`, or `segments`: SACK with RACK-TLP, PRR, F-RTO and time stamps
+    /// `reno`, `newreno`, `sack`, or `segments`: SACK with RACK-TLP, PRR, F-RTO and timestamps
     recovery: String,
     /// `reno` or `cubic`
     congestion: String,

@@ -196,8 +196,8 @@ pub trait EventQueue {
     fn push(&mut self, key: Key, notice: Notice);
     /// Adds the arrival of a packet, by far the most frequent event.
     fn push_arrival(&mut self, key: Key, packet: SimPacket);
-    /// Finds the event with the smallest key, which becomes the first event. Returns when it is
-    /// due, or `None` if there is none.
+    /// Finds the event with the smallest key, which becomes the first event. Returns the
+    /// instant at which it is due, or `None` if there is no event.
     fn advance(&mut self) -> Option<Instant>;
     /// Returns the event that [`EventQueue::advance`] found. This must not be called after another
     /// event has been added.

@@ -15,7 +15,7 @@ pub struct Recorder {
     flow_series: Table,
     /// Rows of `flows`, in the order in which flows ended.
     ended: Vec<FlowRow>,
-    /// Rows of flows that are users with many connections.
+    /// Rows of flows that stand for users with many connections.
     users: UserRows,
 }
 
@@ -49,7 +49,7 @@ impl Recorder {
     /// Adds a row of `flow_series` for each active connection, in the order of the connections'
     /// numbers.
     pub fn sample_flows(&mut self, now: Instant, flows: &mut FlowTable) {
-        // Connections of users have no rows, because one flow would then have many rows for the same instant.
+        // A user's connections get no rows, because otherwise one flow would have many rows for one instant.
         let mut alive: Vec<&mut Flow> = flows.iter_mut().filter(|f| !self.users.has(f.id.class)).collect();
         alive.sort_unstable_by_key(|f| f.id.number);
         for flow in alive {

@@ -20,8 +20,9 @@ pub struct Scheduler<Q: EventQueue> {
 }
 
 /// The objects of a flow that have timers. The values are the low bits of the object's number,
-/// which orders events. A flow's access links ([`AccessLink`]) and its delay stages use the same
-/// low bits, but only with the rank of arrivals, so they cannot be confused.
+/// which orders events. The numbers of a flow's access links ([`AccessLink`]) and delay stages reuse
+/// these low bits, but occur only with the rank of arrivals, so they cannot be confused with the
+/// objects below.
 #[derive(Clone, Copy)]
 pub enum FlowObject {
     /// the sending endpoint

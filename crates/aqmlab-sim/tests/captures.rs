@@ -222,7 +222,7 @@ fn checksums_and_lengths_are_right() {
             }
         }
     }
-    // All kinds of packets occur: UDP, and TCP without options, with room for time stamps, and
+    // All kinds of packets occur: UDP, and TCP without options, with room for timestamps, and
     // with one to three SACK blocks.
     assert!([8, 20, 32, 40, 48].iter().all(|len| kinds.contains_key(len)), "{kinds:?}");
     let (_, short) = recorded(&plan(&scenario("")), 40);

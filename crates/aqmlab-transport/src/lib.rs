@@ -29,7 +29,7 @@
 //! `modern`.
 //!
 //! # What is not here
-//! The time stamp option (although its effect on round-trip times and on the detection of spurious
+//! The Timestamps option (although its effect on round-trip times and on the detection of spurious
 //! retransmissions is here); path MTU discovery; urgent data; a zero window and its probes (the
 //! application reads at once); and payload, checksums, ports and addresses, for which the host is
 //! responsible.

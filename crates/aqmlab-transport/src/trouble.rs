@@ -29,7 +29,7 @@ pub(crate) struct Trouble {
     /// Number of timeouts in a row, without new data acknowledged in between; valid while
     /// [`RtoTimer::has_fired`](crate::rto::RtoTimer::has_fired).
     pub timeouts_in_a_row: u32,
-    /// The number of the duplicate ACK for which limited transmit is due.
+    /// Which duplicate ACK in the series (1 for the first) makes limited transmit due.
     pub limited: u8,
 }
 

@@ -75,9 +75,9 @@ def search(trials: Trials, runs: int) -> Found:
             at = trials.loads([value], runs, "at the value")
             return Found(found, wide, value, {**loads, **at})
     raise UsageError(
-        f"no value was found in {_MOST_ROUNDS} rounds: the load does not settle at"
-        f" {trials.first.text(before)} or {trials.first.text(value)}; run longer (`--duration`), or with more"
-        " seeds (`--runs`)"
+        f"no value was found in {_MOST_ROUNDS} rounds: the search does not settle (its last values were"
+        f" {trials.first.text(before)} and {trials.first.text(value)}); run longer (`--duration`), or with"
+        " more seeds (`--runs`)"
     )
 
 

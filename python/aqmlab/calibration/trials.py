@@ -36,7 +36,7 @@ class CongestedError(UsageError):
     Attributes
     ----------
     loads
-        The loads that were nevertheless offered, by value and seed.
+        The loads that were offered despite the congestion, by value and seed.
     """
 
     def __init__(self, message: str, loads: Loads) -> None:

@@ -1,4 +1,4 @@
-"""Answers as tables on stdout: for a run, a sweep, a live run, by class of traffic."""
+"""Answers as tables on stdout: for a run, a sweep or a live run, or by class of traffic."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def loss_bins(
 def idle_bins(
     run: Measured, queue: str, _class_name: str, window: Window, *, bin: float | None
 ) -> float | None:
-    """Share of the bins in which the link is idle for some time."""
+    """Share of the bins during part of which the link is idle."""
     from aqmlab.metrics.queue_samples import adds_bytes, by_bins
 
     bin_s = bin or 1.0

@@ -21,7 +21,7 @@ Counts: TypeAlias = Mapping[tuple[str, str], Mapping[str, int]]
 
 
 class KindCounts:
-    """The tables ``kinds`` of several runs, read together when the first of them is needed.
+    """The ``kinds`` tables of several runs, all read when the first of them is needed.
 
     Parameters
     ----------

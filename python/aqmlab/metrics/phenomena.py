@@ -54,8 +54,9 @@ def lockout(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     "starved_percent",
     label="starved",
     unit="%",
-    definition="share of the pairs of a long-lived responsive flow and a 10 s window of the measured interval"
-    " for which the flow's goodput in the window is less than a tenth of the mean over these flows",
+    definition="share of (flow, window) pairs in which the flow's goodput is less than a tenth of the mean"
+    " goodput of all long-lived responsive flows in that window; the windows are the 10 s windows of the"
+    " measured interval",
     source="lockout: RFC 2309, section 2 (others get no room in the queue); window and bound are ours",
     better="less",
     windowed=True,

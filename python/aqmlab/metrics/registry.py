@@ -136,8 +136,9 @@ class Metric:
             count. Queue ``*`` means the whole network, for which metrics of single queues are
             undefined.
         window
-            The part of the run; by default the measured interval. If its beginning or end is infinite, that
-            of the measured interval is meant. No metric is defined in a window that ends after the run.
+            The part of the run; by default the measured interval. If its start or end is infinite, the
+            start or end of the measured interval is used instead. No metric is defined in a window
+            that ends after the run.
         parameters
             Values by name, in their units; others have their defaults.
         kind

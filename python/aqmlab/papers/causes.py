@@ -136,9 +136,10 @@ def causes_markdown(paper: Paper, content: Mapping[str, Any]) -> str:
         f"# Causes: {paper.title}",
         "",
         "Findings that fail or are undecided in the scorecard, scored again with one or a few settings"
-        " changed and all else the same. Such a reading explains a finding that holds under it, but is not"
-        " part of the score. The measurements shown are the comparisons that decide: the clearest failures"
-        " of a finding that fails, or the narrowest successes of one that holds.",
+        " changed and all else the same. Each such change gives a reading. A reading under which a finding"
+        " holds explains why the finding does not hold in the scorecard, but is not part of the score. The"
+        " measurements shown are the comparisons that decide: the clearest failures of a finding that fails,"
+        " or the narrowest successes of one that holds.",
         "",
         f"Written by `aqmlab reproduce {paper.key} --causes`; all are also in `{FILE}`.",
         "",

@@ -145,7 +145,7 @@ class _Looker:
         return {target: self.targets.ours(target, measured) for target in self.parts[part]}, seconds
 
     def errors(self, row: Row, begin: int, end: int) -> Measured:
-        """Return the mean error of the fit for each seed; no errors if the reading cannot be run."""
+        """Return the mean error of the fit for each seed, or ``None`` for it if the reading cannot run."""
         reading = reading_of(self.searched, row)
         if self.paper.inference.shorter:
             reading |= SHORTER

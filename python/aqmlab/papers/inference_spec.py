@@ -169,7 +169,7 @@ def _check_parts(
         table = table_of(target, tables)
         if not table.published[target.row][target.column] and not table.both_below:
             raise entry.error(
-                f"{target_name(target, tables)}: the published value is 0, from which no distance is"
-                " defined; give the table"
-                " `both_below`, below which values count as equal"
+                f"{target_name(target, tables)}: the published value is 0, so a relative distance"
+                " from it is undefined; add the key `both_below` to its table (values below it count as"
+                " equal)"
             )

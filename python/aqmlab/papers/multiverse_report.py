@@ -32,7 +32,7 @@ def multiverse_json(table: MultiverseTable) -> dict[str, Any]:
 
 
 def multiverse_markdown(table: MultiverseTable, made: Mapping[str, str]) -> str:
-    """Return ``multiverse.md``: the share of readings in which each finding holds, and each reading."""
+    """Return ``multiverse.md``: in which share of readings each finding holds, and a table of readings."""
     paper = table.paper
     ran = [u for u in table.universes if not u.failure]
     best = table.best()

@@ -293,7 +293,7 @@ class Search:
             pool = list(dict.fromkeys([self._current, *ranked]))[: max(len(pool) // 2, 2)]
 
     def _look_beside(self, fresh: dict[Row, tuple[float, ...] | None], begin: int, end: int) -> None:
-        """Compare the inferred reading with every change of one setting, on seeds new to the search."""
+        """Compare the inferred reading with all that differ in one setting, on seeds new to the search."""
         for row in dict.fromkeys([self._current, *(row for _, _, row in self._neighbours())]):
             known = self._tried.get(row, ())
             fresh[row] = None if known is None else self._look(row, begin, end)

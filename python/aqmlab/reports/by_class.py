@@ -53,7 +53,7 @@ def _row(table: Answer, row: Row) -> dict[str, Any]:
 def rtt_points(runs: Sequence[Measured], arms: Sequence[str], queue: str) -> Points:
     """Return goodput, and RTT without queueing, of the long-lived responsive flows that cross a queue.
 
-    A point stands for one flow: its mean over the seeds in which it has the same RTT.
+    There is one point per flow and RTT: the flow's mean goodput over the seeds in which it has that RTT.
     """
     of_flow: dict[tuple[str, str], dict[tuple[int, int], list[float]]] = {}
     classes = dict.fromkeys(flow.class_name for run in runs for flow in run.at(queue).flows_of(EVERY_CLASS))

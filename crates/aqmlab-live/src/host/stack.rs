@@ -230,11 +230,7 @@ impl Translation<'_> {
             ),
             Sysctl::new("ipv4/tcp_comp_sack_delay_ns", tcp.sack_delay.as_ns()),
             Sysctl::new("ipv4/tcp_comp_sack_slack_ns", tcp.sack_delay_slack.as_ns()),
-            Sysctl::wanted(
-                "ipv4/tcp_timestamps",
-                flag(timestamps),
-                "time stamps follow the kernel's setting",
-            ),
+            Sysctl::wanted("ipv4/tcp_timestamps", flag(timestamps), "timestamps follow the kernel's setting"),
             Sysctl::new("ipv4/tcp_slow_start_after_idle", flag(tcp.idle_restart != IdleRestart::Off)),
             Sysctl::new("ipv4/tcp_reordering", tcp.dupthresh.max(1)),
             Sysctl::new("ipv4/tcp_max_reordering", tcp.dupthresh.max(1)),
@@ -511,7 +507,7 @@ mod tests {
         let class = class("kind = \"bulk\"\ntcp = { profile = \"linux\", mss = \"500B\" }");
         let stack = Stack::of(&class, IpVersion::V6).unwrap();
         assert_eq!(stack.mtu, 1280);
-        // This includes the time stamps, whose bytes the kernel subtracts again.
+        // This includes the timestamps, whose bytes the kernel subtracts again.
         assert_eq!(stack.tcp.unwrap().max_segment, Some(512));
     }
 

@@ -34,8 +34,8 @@ pub struct RedPd<P> {
     arrivals: u64,
 }
 
-/// Number, in the queue's stream, of the filter's first draw; there is one per arrival. RED's draws begin at
-/// 0, and the last draw gives the salt.
+/// Number, in the queue's stream, of the filter's first draw; each later arrival has the next number. RED's
+/// draws begin at 0, and the last draw gives the salt.
 const FILTER_DRAWS: u64 = 1 << 63;
 const SALT_DRAW: u64 = u64::MAX;
 

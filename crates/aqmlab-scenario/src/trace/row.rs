@@ -259,7 +259,8 @@ impl VectorColumns {
         let pause = time(&self.think)?;
         if number == 0 && !pause.is_zero() {
             return Err(format!(
-                "the client thinks for `{pause}` before the first exchange; the connection starts at `start_s`, so write 0"
+                "the client thinks for `{pause}` before the first exchange; the connection starts \
+                 at `start_s`, so the think time of the first exchange must be 0"
             ));
         }
         let delays = match &self.delays {

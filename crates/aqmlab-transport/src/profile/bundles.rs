@@ -69,14 +69,14 @@ pub(super) static PROFILES: &[ProfileInfo] = &[
     ProfileInfo {
         name: "modern",
         summary: "the standards of today: CUBIC (RFC 9438) with HyStart++ (RFC 9406), an initial window of 10 (RFC 6928), \
-                  RACK-TLP (RFC 8985), PRR (RFC 9937), F-RTO (RFC 5682), time stamps (RFC 7323); no ECN unless asked for",
+                  RACK-TLP (RFC 8985), PRR (RFC 9937), F-RTO (RFC 5682), timestamps (RFC 7323); no ECN unless asked for",
         values: MODERN,
     },
 ];
 
 #[rustfmt::skip]
 static MODERN: &[ProfileValue] = &[
-    value("mss", Bytes(1448), "RFC 7323, appendix A: Ethernet less 12 B of time stamps"),
+    value("mss", Bytes(1448), "RFC 7323, appendix A: Ethernet less 12 B of timestamps"),
     value("header", Bytes(52), "RFC 7323, appendix A"),
     value("initial_window", Integer(10), "RFC 6928, 2"),
     value("congestion", Choice("cubic"), "RFC 9438"),
@@ -85,7 +85,7 @@ static MODERN: &[ProfileValue] = &[
     value("slow_start_exit", Choice("hystart++"), "RFC 9406"),
     value("recovery", Choice("sack"), "RFC 2018"),
     value("sack_pipe", Choice("segments"), "RFC 8985, 5: each segment is listed with its time"),
-    value("sack_blocks", Integer(3), "RFC 7323, appendix A: as many as fit next to time stamps"),
+    value("sack_blocks", Integer(3), "RFC 7323, appendix A: as many as fit alongside the Timestamps option"),
     value("rack", Flag(true), "RFC 8985, 6"),
     value("tail_loss_probe", Flag(true), "RFC 8985, 7"),
     value("prr", Flag(true), "RFC 9937, 6"),
@@ -214,7 +214,7 @@ static LINUX: &[ProfileValue] = &[
     value("dsack", Flag(true), "net.ipv4.tcp_dsack"),
     value("dsack_undo", Flag(true), "net.ipv4.tcp_dsack"),
     value("eifel", Flag(true), "measured: a late segment undoes a reduction before DSACK does"),
-    value("sack_blocks", Integer(3), "as many as fit next to timestamps"),
+    value("sack_blocks", Integer(3), "as many as fit alongside the Timestamps option"),
     value("fast_retransmit_restarts_timer", Flag(true), "measured: a lost retransmission times out one RTO after it was sent"),
     value("recovery_exit", Choice("ssthresh"), "tcp_input.c, tcp_end_cwnd_reduction(); applies only without SACK; until recovery ends, the window follows RFC 6582"),
     value("rtt_arithmetic", Choice("linux"), "measured: timeouts after lost retransmissions"),

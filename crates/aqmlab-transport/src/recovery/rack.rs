@@ -95,7 +95,7 @@ impl Rack {
             news.original = news.original.or(Some(segment.end));
             return;
         }
-        // Time stamps would distinguish the copies. DEVIATES from RFC 3522, 3.2: an acknowledgment that
+        // Timestamps would distinguish the copies. DEVIATES from RFC 3522, 3.2: an acknowledgment that
         // arrives more than the minimum round-trip time after the latest copy left is attributed to that
         // copy, which is wrong if a queue has delayed the acknowledgment.
         let rtt = now - segment.at();

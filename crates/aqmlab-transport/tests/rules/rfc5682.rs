@@ -29,7 +29,7 @@ fn a_timeout_stands_when_only_new_data_arrives() {
     assert_eq!(b.endpoint.ssthresh(), 5.0);
 }
 
-/// Without time stamps, a retransmitted segment gives no sample (RFC 6298, 3), and the timeout
+/// Without timestamps, a retransmitted segment gives no sample (RFC 6298, 3), and the timeout
 /// stays backed off.
 ///
 /// Rules: 7323 4.1; 6298 3 karn

@@ -265,7 +265,7 @@ impl Generator<'_> {
     /// Writes a row of `flow_series` for each connection that is itself a flow.
     fn sample(&mut self, now: Instant) {
         for (class, flows) in self.flows.iter().enumerate() {
-            // A user's connections have no rows, because one flow would then have several rows at one
+            // A user's connections get no rows, because otherwise one flow would have several rows at one
             // instant.
             let flows = flows.iter().flatten().filter(|_| self.populations.is_list(class));
             for flow in flows {

@@ -126,7 +126,7 @@ impl Segments {
         self.first + self.list[self.first..].partition_point(|segment| segment.end <= number)
     }
 
-    /// Returns the round-trip time that an acknowledgment measures. With `stamped`, time stamps distinguish
+    /// Returns the round-trip time that an acknowledgment measures. With `stamped`, timestamps distinguish
     /// the copies of a segment, and the latest copy is measured unless the acknowledgment has arrived too
     /// soon to be for that copy.
     pub(crate) fn round_trip(&self, news: &News, stamped: bool) -> Option<Span> {
