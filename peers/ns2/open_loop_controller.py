@@ -87,7 +87,7 @@ class Port:
         self.sent: list[Packet] = []
 
     def advance(self, now_ns: int) -> None:
-        """Makes the updates and departures due by `now_ns`, in order."""
+        """Performs the updates and departures that are due by `now_ns`, in order."""
         while True:
             update_ns = (self.updates + 1) * self.period_ns()
             if self.free_ns is not None and self.free_ns <= min(now_ns, update_ns):

@@ -43,7 +43,7 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def seeds_text(seeds: Sequence[int]) -> str:
-    """Return ``seed 1``, ``seeds 1 to 10``; if one is missing, all seeds are listed."""
+    """Return text such as ``seed 1`` or ``seeds 1 to 10``; if there is a gap, every seed is listed."""
     if not seeds:
         return "no seeds"
     if len(seeds) == 1:

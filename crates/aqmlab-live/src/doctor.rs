@@ -216,7 +216,8 @@ fn real_time(machine: &Machine) -> Finding {
 /// rate.
 const LATE: Span = Span::us(600);
 
-/// Lets a thread sleep for a millisecond 200 times; returns how late it woke each time, in ascending order.
+/// Puts the thread to sleep 200 times, for a millisecond each; returns how late it woke each time, in
+/// ascending order.
 fn late_wake_ups() -> Vec<Span> {
     let clock = Clock::start();
     let nap = Span::ms(1);

@@ -183,7 +183,7 @@ impl Ran<'_> {
         }
     }
 
-    /// Returns the manifest's object `live`.
+    /// Returns the manifest's `live` object.
     fn live(&self, faithfulness: &Faithfulness) -> LiveReport {
         let report = &self.report;
         let stall = |stall: &crate::data_plane::Stall| Stall {

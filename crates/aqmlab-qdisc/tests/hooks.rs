@@ -26,7 +26,7 @@ impl EarlyLaw for Delay {
     fn catch_up(&mut self, now: Instant, _backlog: Backlog) {
         let due = now.as_ns() / PERIOD.as_ns() - self.updates;
         self.updates += due;
-        // The steps are equal and clamped at both ends, so all can be made at once.
+        // The steps are equal and `p` is clamped at both ends, so all steps can be made at once.
         self.p = (self.p + due as f64 * (self.waited_s - TARGET_S)).clamp(0.0, 1.0);
     }
     fn decide_at_arrival(

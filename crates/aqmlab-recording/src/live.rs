@@ -1,7 +1,7 @@
 //! A manifest's description of a live run: its faithfulness, the load of the machine, and the settings of the
 //! hosts' kernels.
 //!
-//! The types hold plain data with the unit in each name, in the form of the manifest's object `live`, which
+//! The types hold plain data with the unit in each name, in the form of the manifest's `live` object, which
 //! no digest includes.
 
 use std::collections::BTreeMap;

@@ -255,8 +255,9 @@ fn shared([client, server]: [Span; 2], access: &Access) -> Span {
 }
 
 impl ClassPlan {
-    /// Returns the delay of each access link of a connection with the values `carried` that its
-    /// cloud has drawn, or `None` if it has no access links or the delays of its class apply.
+    /// Returns the delay of each access link of a connection for which the class's cloud has drawn the values
+    /// `carried`. Returns `None` if the connection has no access links, or if the delays of the class apply
+    /// instead.
     pub fn cloud_delay(&self, carried: &Carried) -> Option<Span> {
         Some(shared(self.on_links(self.own_delays(carried)?), self.access.as_ref()?))
     }

@@ -250,7 +250,7 @@ impl Pass<'_, '_> {
         );
     }
 
-    /// Enters the effective value of a key.
+    /// Adds the effective value of a key to the parameters.
     pub(crate) fn enter(
         &mut self,
         section: &Section<'_>,
@@ -263,7 +263,7 @@ impl Pass<'_, '_> {
         self.enter_parameter(Parameter { path, value, origin, source: OURS, help, aliases });
     }
 
-    /// Enters an effective value for which there is no section because nothing was written.
+    /// Adds to the parameters an effective value that has no section because nothing was written.
     pub(crate) fn enter_at(
         &mut self,
         path: String,
@@ -281,21 +281,21 @@ impl Pass<'_, '_> {
         });
     }
 
-    /// Enters a parameter. A value that several links share is entered once.
+    /// Adds a parameter. A value that several links share is added once.
     pub(crate) fn enter_parameter(&mut self, parameter: Parameter) {
         if self.entered.insert(parameter.path.clone()) {
             self.parameters.push(parameter);
         }
     }
 
-    /// Changes a parameter that has already been entered.
+    /// Changes a parameter that has already been added.
     pub(crate) fn amend(&mut self, path: &str, value: &impl std::fmt::Display) {
         if let Some(parameter) = self.parameters.iter_mut().find(|parameter| parameter.path == path) {
             parameter.value = value.to_string();
         }
     }
 
-    /// Enters a value that follows from a rule instead of being written.
+    /// Adds to the parameters a value that follows from a rule instead of being written.
     pub(crate) fn derive(
         &mut self,
         section: &Section<'_>,

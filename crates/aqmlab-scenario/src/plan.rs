@@ -471,8 +471,8 @@ pub struct DelayPlan {
 pub enum StageDelay {
     /// A separate draw for each flow and direction.
     Drawn(Distribution),
-    /// The one-way delay between this end of the connection and the edge of the network, as the
-    /// connection's cloud has drawn it or its trace gives it.
+    /// The one-way delay between this end of the connection and the edge of the network, either drawn by the
+    /// class's cloud or taken from the class's trace.
     Carried(End),
     /// A one-way delay from PackMime-HTTP's distribution for this end: one draw per flow, the same
     /// in both directions.

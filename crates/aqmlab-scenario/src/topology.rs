@@ -64,7 +64,7 @@ struct Pace {
 }
 
 impl<'n> Place<'_, 'n> {
-    /// Returns the section that determines `key`.
+    /// Returns the section that supplies the value of `key`.
     fn section_of(&self, key: &str) -> Section<'n> {
         let own = self.own.filter(|own| own.node(key).is_some());
         own.unwrap_or(self.common).clone()

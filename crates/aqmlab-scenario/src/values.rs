@@ -224,7 +224,8 @@ impl Pass<'_, '_> {
         self.error(&at, &format!("{path}.{}", error.name), error.message.clone());
     }
 
-    /// Enters effective settings, with the help, source and aliases that their table gives for them.
+    /// Adds effective settings to the parameters, with the help, source and aliases that their table gives
+    /// for them.
     pub(crate) fn enter_settings(&mut self, path: &str, params: &'static [Param], settings: &Settings) {
         for setting in settings.iter() {
             let Some(param) = params.iter().find(|p| p.name == setting.name) else { continue };
@@ -247,7 +248,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Enters the values inside a value, each with its own origin. Returns false if there are none.
+    /// Adds the values inside a value to the parameters, each with its own origin. Returns false if there are
+    /// none.
     fn enter_nested(&mut self, path: &str, kind: &Kind, value: &Value, origin: &Origin) -> bool {
         match (kind, value) {
             (Kind::Table(params), Value::Table(settings)) => self.enter_settings(path, params, settings),

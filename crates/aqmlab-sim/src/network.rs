@@ -51,7 +51,7 @@ pub struct Class {
     pub begins: [Begin; 2],
     /// The rates of the access links of the class's flows; irrelevant if there are no such links.
     pub serialisers: Serialisers,
-    /// Propagation delay of the two paths together.
+    /// Propagation delay, summed over the two paths.
     pub propagation: Span,
     /// Number of access links of each flow.
     access_links: u64,

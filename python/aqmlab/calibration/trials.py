@@ -53,7 +53,7 @@ class Trials:
     scenario
         The uncongested scenario.
     network
-        The rules by which it was made.
+        The rules by which the scenario was made uncongested.
     asked
         The requested load.
     seed

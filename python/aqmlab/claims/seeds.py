@@ -8,7 +8,7 @@ There are three methods, depending on the comparison:
   positive quantity are compared by their logarithms (Miller, Annals of Mathematical Statistics 39, 1968)
   because the spread of small samples is skewed;
 * for anything else: each figure has its own interval (order statistics for medians and quantiles,
-  Clopper and Pearson for shares). Functions of several figures use interval arithmetic, each
+  Clopper-Pearson for shares). Functions of several figures use interval arithmetic, each
   interval at ``1 - (1 - confidence) / k`` for k figures (Bonferroni). The coverage is at least the
   nominal one, and often higher.
 """

@@ -95,7 +95,7 @@ class Expression(Node):
 
 
 class Condition(Node):
-    """A part of a claim that is true or false."""
+    """A part of a claim; the part is true or false."""
 
 
 @dataclass(frozen=True)

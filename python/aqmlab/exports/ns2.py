@@ -1,7 +1,7 @@
 """Recorded packets as an ns-2 trace: a line per event at a link, in the columns of the ns manual.
 
 ``event time from to type size flags fid src dst seq id``, where an event is ``+`` (enqueue), ``-`` (dequeue),
-``d`` (drop) or ``r`` (receipt by the router at the link's end). Routers are numbered as in the plan; an
+``d`` (drop) or ``r`` (reception by the router at the link's end). Routers are numbered as in the plan; an
 address is the number of the host's router, with the flow as the port. A sequence number counts bytes, as in
 ns-2's FullTcp; for an ACK, it is the number acknowledged, and for a datagram, its position in its flow.
 """
@@ -42,7 +42,7 @@ def ns2_file(results: Results, chosen: Chosen) -> bytes:
     classes = dict(results.tables.rows("flows", "flow, class", "ORDER BY flow", [run]))
     trace = _Trace(chosen, classes)
     lines = list(trace.lines(results.tables.rows("packets", _COLUMNS, "", [run])))
-    # The line of a receipt is written when its packet is sent, although the receipt occurs later.
+    # The line for a packet's reception is generated when the packet is sent, although it is received later.
     lines.sort(key=lambda line: line[0])
     return "".join(text for _, text in lines).encode()
 

@@ -323,14 +323,14 @@ def arm_color(arm: int) -> str:
 
 
 def arm_dash(arm: int) -> Any:  # noqa: ANN401 (matplotlib's own)
-    """The dashes of an arm, in the same order as in the report; the first arm has a solid line."""
+    """The dash pattern of an arm, assigned in the same order as in the report; the first line is solid."""
     lengths = dash_lengths(arm)
     # The report's dashes are in pixels, for lines almost two pixels wide; here the unit is the line's width.
     return (0, tuple(length / 1.8 for length in lengths)) if lengths else "-"
 
 
 def arm_mark(arm: int) -> str:
-    """The mark of an arm, in the same order as in the report."""
+    """The mark of an arm, assigned in the same order as in the report."""
     return _MARKS[marker(arm)]
 
 

@@ -118,7 +118,7 @@ def wait_cdf(
 
 
 def _times(completed: Histogram, shares: Sequence[float]) -> list[float]:
-    """Return the times at which shares are reached: the given ones and five per decade of the tail."""
+    """Return the times within which these shares of requests, and five per tail decade, were completed."""
     tails = (1 - 10 ** (-i / 5) for i in range(10, int(5 * log10(completed.total)) + 1))
     found = {completed.quantile(part) or 0.0 for part in (*shares, *tails)}
     return sorted({0.0, *found, float(completed.high[-1])})

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 BUSY_PERCENT = 90.0
-"""Links busy for less than this share of the time are reported: they do not limit greedy flows (ours)."""
+"""Links busy for less than this share of the time are reported: they limit no greedy flows (our choice)."""
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 FILLED = 0.85
-"""A flow counts as limited by its window if at least this share of the window is in flight on average (ours).
+"""A flow counts as limited by its window if at least this share of the window is in flight on average.
 
-Delayed acknowledgments leave one or two segments of the limit unused; a window that is halved by
-losses is three quarters full on average.
+The share is our choice. Delayed acknowledgments leave one or two segments of the limit unused; a window that
+is halved by losses is three quarters full on average.
 """
 
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 SETTLING_RTTS = 10
-"""Number of round trips that a flow should have completed before it is measured (ours)."""
+"""Number of round trips that a flow should have completed before it is measured (our choice)."""
 LEAST_BIAS = 0.01
 BIAS_OF_ONE_RUN = 0.05
-"""A relative effect of the beginning on a mean is reported only if it exceeds these shares (ours).
+"""A relative effect of the beginning on a mean is reported only if it exceeds these shares (our choice).
 
 The second value applies to a single run, which has no interval for comparison.
 """
@@ -67,7 +67,7 @@ class _Beginning:
 
 
 def warm_up_is_long_enough(results: Results) -> Check:
-    """Compare MSER-5's warm-up, for the mean over seeds of backlog and throughput, with the configured one.
+    """Compare the configured warm-up with MSER-5's for backlog and throughput, each averaged over the seeds.
 
     A later cut than the configured one is reported only if it would change the mean by more than the
     half-width of its interval over seeds.

@@ -7,7 +7,7 @@ Every seed is one independent replication, and arms share their arrivals seed by
 ``differences``    differences between arms: seed by seed, or Welch if seeds form no pairs
 ``sentence``       such a difference in words
 ``quantiles``      medians and other quantiles: order statistics
-``proportion``     shares of seeds: Clopper and Pearson
+``proportion``     shares of seeds: Clopper-Pearson
 ``verdict``        comparisons that hold, fail or are undecided; how these combine
 ``multiple``       several comparisons at once: Holm
 ``warmup``         the end of a series' initial transient: MSER-5

@@ -8,7 +8,7 @@ from aqmlab.stats.intervals import CONFIDENCE, Interval
 
 
 def share(outcomes: Iterable[bool | None], confidence: float = CONFIDENCE) -> Interval:
-    """Share of the seeds in which a condition was true, with the interval of Clopper and Pearson.
+    """Share of the seeds for which a condition was true, with its Clopper-Pearson interval.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ FAILS: Status = "fails"
 UNDECIDED: Status = "undecided"
 
 LEAST_SEEDS = 5
-"""Number of seeds below which nothing is decided (ours): the t quantile is 12.7 at two seeds, 2.8 at five."""
+"""With fewer seeds, nothing is decided (our choice): the t quantile is 12.7 at two seeds, 2.8 at five."""
 
 _OPPOSITE: dict[Status, Status] = {HOLDS: FAILS, FAILS: HOLDS, UNDECIDED: UNDECIDED}
 
@@ -155,9 +155,9 @@ def all_of(verdicts: Iterable[Verdict]) -> Verdict:
 def at_least(count: int, parts: Sequence[Verdict]) -> Verdict:
     """Judge whether at least ``count`` parts hold, whatever the truth of the undecided parts.
 
-    The verdict has the figures of the decisive part, which is the least certain of the parts with the
-    combination's status: the combination cannot be more certain than it. An empty combination is
-    undecided, not true.
+    The verdict takes its numbers from the decisive part: of the parts whose status equals that of the
+    combination, the least certain one. The combination cannot be more certain than that part. An empty
+    combination is undecided, not true.
     """
     if not parts:
         return undecided("there is nothing to judge")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 GROUP = 5
 LEAST_GROUPS = 10
-"""Smallest number of groups for a result (ours)."""
+"""Smallest number of groups that gives a result (our choice, not the paper's)."""
 
 
 @dataclass(frozen=True)

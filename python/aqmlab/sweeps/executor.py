@@ -148,7 +148,7 @@ class LocalExecutor(QueueExecutor):
         self._request = {"memory_cap": memory_cap, "replace": replace}
         self._closed = False
         self._keepers = [Keeper(place, silence_s=silence_s) for _ in range(workers)]
-        # The kernel ends a worker together with the thread that started it, so these threads end after their
+        # The kernel kills a worker when the thread that started it exits, so these threads must outlive their
         # workers.
         self._threads = [
             threading.Thread(target=self._serve, args=(keeper,), daemon=True) for keeper in self._keepers

@@ -116,7 +116,8 @@ class ExperimentDirectory(Place):
         Raises
         ------
         OSError
-            If the directory contains anything else.
+            If it has no finished run, but contains anything besides the scenario file, the experiment file
+            and empty directories.
         """
         if any(self.path.glob("*/seed-*/manifest.json")):
             return False

@@ -49,7 +49,7 @@ class LiveExecutor(QueueExecutor):
         self._asked_to_end = self._heeded = 0
         self._skipped: list[str] = []
         self.remarks = self._skipped
-        # The kernel ends a router together with the thread that started it, so this thread ends after its
+        # The kernel kills a router when the thread that started it exits, so this thread must outlive its
         # routers.
         self._thread = threading.Thread(target=self._keep, name="live", daemon=True)
         self._thread.start()

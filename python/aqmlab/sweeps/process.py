@@ -43,7 +43,7 @@ def _unheard(_now: Mapping[str, Any]) -> None:
 class WorkerProcess:
     """A process that executes runs, one at a time, and stores their recordings.
 
-    The kernel ends it when the thread that started it ends.
+    The kernel kills it when the thread that started it exits.
 
     Parameters
     ----------

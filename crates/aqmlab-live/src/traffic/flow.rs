@@ -35,7 +35,7 @@ pub struct Flow {
     pub of: Identity,
     /// Time of its start.
     pub start: Instant,
-    /// Propagation delay in both directions together.
+    /// Round-trip propagation delay.
     pub base_rtt: Span,
     /// Time at which the flow's receiver had received all data.
     pub completed: Option<Instant>,

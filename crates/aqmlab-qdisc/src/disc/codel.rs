@@ -107,9 +107,9 @@ static CODEL: &[Param] = &[
         default: Default::Span(Span::ms(100)),
         aliases: &[ns2_in("s", "interval_"), tc("interval"), ns3("Interval")],
         source: "RFC 8289, section 4.2: a large round-trip time",
-        help: "period throughout which every packet must have waited too long before the first one is \
-               chosen; each further one follows after interval divided by the square root of the count so \
-               far",
+        help: "period throughout which every packet must have waited for target or longer before the first \
+               one is chosen; each further one follows after interval divided by the square root of the \
+               count so far",
     },
     Param {
         name: "mtu",

@@ -28,7 +28,8 @@ pub trait EarlyLaw {
         Self::DECIDES
     }
 
-    /// Makes the updates due up to and including `now`. `backlog` has been constant since the last call.
+    /// Performs all updates that are due up to and including `now`. `backlog` has been constant since the
+    /// last call.
     #[inline(always)]
     fn catch_up(&mut self, _now: Instant, _backlog: Backlog) {}
 

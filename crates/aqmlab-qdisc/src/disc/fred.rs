@@ -259,9 +259,9 @@ static FRED: &[Param] = &[
         default: Default::Choice("off"),
         aliases: &[],
         source: "Lin and Morris 1997, section 6 (from memory); J-Sim 1.3 has `average`, but keeps the drops above max_th",
-        help: "when a limit of two waiting packets per flow replaces the loss of all arrivals above max_th: \
-               `off` never, `average` while the average is at max_th or above, `count` while at least \
-               many_flows_from flows have packets waiting",
+        help: "when to limit each flow to two waiting packets, instead of dropping every arrival while the \
+               average is at max_th or above: `off` never, `average` while the average is at max_th or \
+               above, `count` while at least many_flows_from flows have packets waiting",
     },
     Param {
         name: "many_flows_from",

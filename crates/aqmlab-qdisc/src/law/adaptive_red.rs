@@ -126,7 +126,7 @@ impl AdaptiveRed {
         self.red.decide(avg, queued, size, draw)
     }
 
-    /// Handles the first half of an arrival: makes the updates that are due and returns the new average.
+    /// Handles the first half of an arrival: performs the updates that are due and returns the new average.
     #[inline(always)]
     pub(crate) fn update(&mut self, now: Instant, queued: f64) -> f64 {
         self.catch_up(now);
@@ -184,7 +184,7 @@ impl AdaptiveRed {
         caught_up
     }
 
-    /// Makes the updates that a timer would have made up to and including `now`.
+    /// Performs the updates that a timer would have performed up to and including `now`.
     #[inline]
     fn catch_up(&mut self, now: Instant) {
         if now < self.next {

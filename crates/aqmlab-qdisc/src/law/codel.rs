@@ -35,8 +35,8 @@ pub struct CodelParams {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CodelLaw {
     params: CodelParams,
-    /// The instant at which packets will have waited too long throughout an interval; `None` if the last
-    /// packet had not waited too long.
+    /// The instant at which sojourn times will have been at or above the target for a whole interval; `None`
+    /// after a sojourn time below the target, a backlog of at most `mtu` bytes, or an empty queue.
     first_above: Option<Instant>,
     /// Whether the queue counts as standing.
     dropping: bool,
@@ -84,9 +84,9 @@ impl CodelLaw {
         }
     }
 
-    /// Decides whether a packet that has waited for `sojourn` and leaves `left` behind is marked or
-    /// dropped. After a drop ([`CodelLaw::on_drop`]), the next packet is judged at the same
-    /// instant.
+    /// Decides whether to signal congestion (by a mark or a drop) with a packet that waited for `sojourn` and
+    /// whose departure leaves `left` bytes in the queue. After a drop ([`CodelLaw::on_drop`]), the next
+    /// packet is judged at the same instant.
     #[inline]
     pub fn on_departure(&mut self, now: Instant, sojourn: Span, left: Bytes) -> bool {
         let (now, sojourn) = match self.params.arithmetic {
@@ -137,8 +137,8 @@ impl CodelLaw {
         }
     }
 
-    /// RFC 8289, dodequeue routine, `ok_to_drop`: returns whether packets have waited too long throughout an
-    /// interval.
+    /// RFC 8289, dodequeue routine, `ok_to_drop`: returns whether sojourn times have been at or above the
+    /// target for a whole interval.
     #[inline]
     fn is_standing(&mut self, now: Instant, sojourn: Span, left: Bytes) -> bool {
         if sojourn < self.params.target || left <= self.params.mtu {

@@ -31,8 +31,8 @@ pub struct FredParams {
     pub packets_per_s: f64,
 }
 
-/// The condition under which a limit of two waiting packets per flow replaces the loss of all arrivals above
-/// `max_th`.
+/// When to limit each flow to two waiting packets, instead of dropping every arrival while the average queue
+/// is at `max_th` or above.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ManyFlows {
     /// Never.

@@ -42,8 +42,8 @@ impl PiLaw {
         PiLaw { params, sampling, p: Grid::ZERO, probability: 0.0, q_old }
     }
 
-    /// Makes the updates due up to and including `now`. `queued` returns the queue length, which has been
-    /// constant since the last call.
+    /// Performs all updates that are due up to and including `now`. `queued` returns the queue length, which
+    /// has been constant since the last call.
     #[inline]
     pub fn catch_up(&mut self, now: Instant, queued: impl FnOnce() -> f64) {
         if self.sampling.is_due(now) {

@@ -65,8 +65,8 @@ impl RemLaw {
         law
     }
 
-    /// Makes the updates due up to and including `now`. `queued` returns the queue length, which has been
-    /// constant since the last call.
+    /// Performs all updates that are due up to and including `now`. `queued` returns the queue length, which
+    /// has been constant since the last call.
     #[inline]
     pub fn catch_up(&mut self, now: Instant, queued: impl FnOnce() -> f64) {
         if self.sampling.is_due(now) {

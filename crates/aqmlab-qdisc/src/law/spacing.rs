@@ -68,8 +68,8 @@ impl Spacing {
         self.bytes += size.get();
     }
 
-    /// Returns whether this packet is chosen at probability `pb`. A hit begins a new cycle. `draw`
-    /// is called at most once.
+    /// Returns whether this packet is chosen, given its probability `pb` before spacing. A hit begins a new
+    /// cycle. `draw` is called at most once.
     #[inline]
     pub fn hit(&mut self, pb: f64, size: Bytes, draw: impl FnOnce() -> f64) -> bool {
         let pa = match (self.rule, self.byte_mode) {

@@ -118,7 +118,7 @@ fn events(rules: &Rules, arrivals: &[(u64, Told)]) -> Vec<(u64, usize, What)> {
     for (number, pkt) in carried.iter().enumerate() {
         let next = carried.get(number + 1).map(|next| arrivals[next.arrival].0);
         if next.is_none_or(|next| next >= pkt.ends) {
-            // The event comes before the first arrival at the same instant or later.
+            // The event precedes the first arrival whose time is at or after the end of transmission.
             let before = (pkt.arrival..arrivals.len()).find(|n| arrivals[*n].0 >= pkt.ends);
             found.push((pkt.ends, before.unwrap_or(arrivals.len()), What::Idle));
         }

@@ -39,8 +39,8 @@ pub struct Convolution {
 }
 
 impl Convolution {
-    /// Creates the filter with these coefficients (the one for the latest input first), before any
-    /// input.
+    /// Creates the filter with these coefficients, the one for the latest input first; it has received no
+    /// input yet.
     pub fn new(filter: &[f64]) -> Self {
         let twiddles = (0..BLOCK)
             .map(|i| {

@@ -1,7 +1,7 @@
 //! PackMime-HTTP: the web traffic of a cloud of users, connection by connection.
 //!
-//! Connections open at a given mean rate, regardless of earlier ones. Gaps between them, request
-//! sizes and delays have long-range dependence, which weakens as the rate rises.
+//! Connections open at a given mean rate, regardless of earlier ones. Request sizes, delays and the
+//! gaps between connections have long-range dependence, which weakens as the rate rises.
 //!
 //! Source: J. Cao, W. S. Cleveland, Y. Gao, K. Jeffay, F. D. Smith and M. C. Weigle, "Stochastic models for
 //! generating synthetic HTTP source traffic", INFOCOM 2004, as implemented in ns-2.35

@@ -39,13 +39,13 @@ words! {
 words! {
     /// Growth of CUBIC's window in congestion avoidance.
     pub enum CubicGrowth {
-        /// With each acknowledgment, towards the value that the cubic function has one smoothed
-        /// round trip later (RFC 9438, sections 4.2 to 4.5).
+        /// With each acknowledgment, towards the value that the cubic function will reach after one smoothed
+        /// RTT (RFC 9438, sections 4.2 to 4.5).
         Rfc9438 = "rfc9438",
         /// By whole segments, each after a certain number of acknowledged segments. This number follows from
-        /// the cubic function one minimum round-trip time later, and is set at most once every 31 ms while
-        /// the window is constant; C and beta are multiples of 10/1024 and 1/1024, and a timeout resets the
-        /// state (Ha, Rhee, Xu 2008; Linux).
+        /// the value that the cubic function will reach after one minimum RTT, and is set at most once every
+        /// 31 ms while the window is constant; C and beta are multiples of 10/1024 and 1/1024, and a timeout
+        /// resets the state (Ha, Rhee, Xu 2008; Linux).
         Linux = "linux",
     }
 }
