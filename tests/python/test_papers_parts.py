@@ -132,6 +132,18 @@ def test_a_finding_runs_the_cells_that_it_names(store):
     assert (again.runs, again.findings[0].verdict) == (0, done.findings[0].verdict)
 
 
+def test_cells_that_are_neither_scored_nor_shown_are_not_run(store):
+    told = []
+    paper = read_paper(TOY)
+    scored = replace(paper, findings=paper.findings[2:3], tables=(), figures=())
+    done = reproduce(scored, seeds=5, store=store, jobs=2, told=told.append)
+    # As in the test above, although no part of the paper is named.
+    assert [(part.count, part.of) for of in told for part in of.values()] == [(2, 6)]
+    results = done.results["loss.toml"]
+    assert Counter(cell.arm for cell in results.cells if results.runs_of(cell)) == {"RED": 1, "DropTail": 1}
+    assert [f.status for f in done.findings] == ["holds"]
+
+
 def test_tables_and_figures_run_the_cells_that_they_show(store):
     paper = read_paper(TOY)
 
@@ -243,4 +255,4 @@ def test_a_figure_that_the_small_version_lacks_is_left_out(aqmlab_cli, store, tm
 def test_the_command_says_how_many_cells_it_runs(aqmlab_cli, store, tmp_path):
     done = aqmlab_cli("reproduce", TOY, "--finding", "T3", "--seeds", "5", "--store", store, "-o", tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "cells      2 of 6 of loss.toml: only the requested ones" in done.stderr
+    assert "cells      2 of 6 of loss.toml: those that are scored or shown" in done.stderr

@@ -225,8 +225,8 @@ def _progress(*, quiet: bool) -> Iterator[Watcher]:
 
 def _say_needed(parts: Mapping[str, RequiredCells]) -> None:
     for file, part in parts.items():
-        which = "" if part.cells is None else ": only the requested ones"
-        say(f"cells      {part.count} of {part.of} of {file}{which}")
+        if part.cells is not None:
+            say(f"cells      {part.count} of {part.of} of {file}: those that are scored or shown")
 
 
 def _is_unexplained(done: Reproduction, place: int) -> bool:

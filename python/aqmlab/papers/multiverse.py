@@ -126,7 +126,7 @@ def multiverse(  # noqa: PLR0913 (keyword arguments)
     findings = choose(paper, wanted)[0]
     runner = Runner(paper, store_path(store), jobs, seeds, progress, executor)
     parts = {
-        file: _part(paper, file, findings, whole=wanted.everything)
+        file: _part(paper, file, findings)
         for file in dict.fromkeys(part.experiment for finding in findings for part in finding.parts)
     }
     universes = []
@@ -140,13 +140,11 @@ _Part = tuple[Thinned, frozenset[Cell] | None]
 """The part of an experiment to run: a smaller version, and its cells (``None`` for all)."""
 
 
-def _part(paper: Paper, file: str, findings: Sequence[Finding], *, whole: bool) -> _Part:
+def _part(paper: Paper, file: str, findings: Sequence[Finding]) -> _Part:
     thinned = paper.multiverse.thinned
     axes = axis_names(paper.path / file)
     known = {axis: labels for axis, labels in thinned.keep.items() if axis in axes}
     smaller = Thinned(thinned.runs, known)
-    if whole:
-        return smaller, None
     names = names_of(paper, paper.experiment(file), smaller)
     return smaller, required_cells(names, claims_of(findings, file), smaller=True).cells
 

@@ -121,7 +121,8 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     paper
         A paper from :func:`aqmlab.papers.find_paper`.
     wanted
-        The requested parts; by default all. If parts are named, only the cells that they need are run.
+        The requested parts; by default all. Only the cells that these parts need are run, except in the
+        whole small version.
     seeds
         Number of seeds per cell; by default as in the scenarios.
     quick
@@ -142,7 +143,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     interrupted
         Called once, when a live run has been asked to end.
     told
-        Receives the required cells by file before the first run, if something is named.
+        Receives the required cells by file before the first run.
 
     Raises
     ------
@@ -166,14 +167,14 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     check_findings(findings, whole)
     names = {e.file: names_of(paper, e, thin[e.file]) for e in chosen} if quick else whole
     parts = {}
-    if not wanted.everything:
-        for file in thin:
-            asked: list[Question] = [
-                *claims_of(findings, file),
-                *(table for table in tables if table.experiment == file),
-                *(figure for figure in figures if figure.experiment == file),
-            ]
-            parts[file] = required_cells(names[file], asked, smaller=quick)
+    # In the whole small version, a table is filled as far as it goes, although it asks for cells left out.
+    for file in () if quick and wanted.everything else thin:
+        asked: list[Question] = [
+            *claims_of(findings, file),
+            *(table for table in tables if table.experiment == file),
+            *(figure for figure in figures if figure.experiment == file),
+        ]
+        parts[file] = required_cells(names[file], asked, smaller=quick)
     among = {file: part.cells for file, part in parts.items()}
     if told is not None:
         told(parts)
