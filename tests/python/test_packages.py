@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
@@ -53,6 +54,25 @@ def satisfied(expression: str, allowed: set[str]) -> bool:
 )
 def test_expressions_are_read_as_spdx_defines_them(expression, holds):
     assert satisfied(expression, {"MIT", "Apache-2.0"}) is holds
+
+
+def test_the_package_imports_only_what_it_declares():
+    """A wheel is installed without the packages that only tests and builds need."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [*project["dependencies"], *project["optional-dependencies"]["cluster"]]
+    declared = {re.match(r"[\w-]+", requirement)[0] for requirement in wanted}
+    # Distributed, Matplotlib and Jinja2 require these packages, and their interfaces name them.
+    known = sys.stdlib_module_names | declared | {"aqmlab", "dask", "cycler", "markupsafe"}
+    for file in sorted((ROOT / "python").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names = [node.module]
+            else:
+                continue
+            for name in names:
+                assert name.split(".")[0] in known, f"{file}:{node.lineno}: {name}"
 
 
 def test_every_rust_dependency_has_an_allowed_licence_and_comes_from_the_registry(packages):

@@ -259,10 +259,8 @@ def correlation(values: Floats, others: Floats, *, ranks: bool) -> Floats:
 
     Tied values all get the mean of their ranks.
     """
-    from scipy.stats import rankdata
-
     lacking = np.isnan(values).any(axis=0) | np.isnan(others).any(axis=0)
-    x, y = (rankdata(side, axis=0) if ranks else side for side in (values, others))
+    x, y = (np.apply_along_axis(_ranks, 0, side) if ranks else side for side in (values, others))
     x, y = x - x.mean(axis=0), y - y.mean(axis=0)
     spread = np.sqrt((x**2).sum(axis=0) * (y**2).sum(axis=0))
     # If all labels have the same value, there is no order.
@@ -270,6 +268,12 @@ def correlation(values: Floats, others: Floats, *, ranks: bool) -> Floats:
         (x * y).sum(axis=0), spread, out=np.full(spread.shape, np.nan), where=spread > 0
     )
     return np.where(lacking, np.nan, found)
+
+
+def _ranks(values: Floats) -> Floats:
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    ranks: Floats = np.cumsum(counts) - (counts - 1) / 2.0
+    return ranks[places]
 
 
 # --- arithmetic of numbers, arrays and intervals

@@ -13,7 +13,7 @@ _INTERRUPTED = 130
 
 def main() -> None:
     """Run the command line; a user's mistake leads to a message and an exit code, not to a traceback."""
-    # OpenBLAS starts its threads when NumPy and SciPy are imported, which costs a fifth of a second
+    # OpenBLAS starts its threads when NumPy is imported, which costs a fifth of a second
     # of processor time. Nothing here needs these threads, because the largest matrix is two by two.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Imported objects live until the end, so repeated garbage collection would not free any of them.

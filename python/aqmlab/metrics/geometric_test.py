@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -26,8 +28,6 @@ def geometric_p_value(marked: npt.NDArray[np.bool_]) -> float | None:
         ``None`` if there are fewer than 100 marks, or if marks are so frequent that the gaps fall
         into fewer than three classes.
     """
-    from scipy.stats import chi2
-
     gaps = np.diff(np.flatnonzero(marked))
     if len(gaps) < LEAST_MARKS - 1:
         return None
@@ -40,7 +40,29 @@ def geometric_p_value(marked: npt.NDArray[np.bool_]) -> float | None:
     expected = -len(gaps) * np.diff(tails)
     observed = np.bincount(np.searchsorted(ends, gaps), minlength=len(ends) + 1)
     statistic = float(((observed - expected) ** 2 / expected).sum())
-    return float(chi2.sf(statistic, len(expected) - 2))
+    return chi_square_beyond(statistic, len(expected) - 2)
+
+
+def chi_square_beyond(statistic: float, degrees: int) -> float:
+    """Return the probability that chi-square exceeds a statistic.
+
+    Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.4.4 and 26.4.5.
+
+    Parameters
+    ----------
+    statistic
+        At least 0.
+    degrees
+        Degrees of freedom, at least 1.
+    """
+    half = statistic / 2.0
+    odd = degrees % 2
+    total = math.erfc(math.sqrt(half)) if odd else 0.0
+    term = math.exp(-half) * (math.sqrt(half / math.pi) * 2.0 if odd else 1.0)
+    for n in range(odd, degrees - 1, 2):
+        total += term
+        term *= statistic / (n + 2)
+    return total
 
 
 def _class_ends(p: float, number: int) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from aqmlab.stats.beta import quantile
 from aqmlab.stats.intervals import CONFIDENCE, Interval
 
 
@@ -31,9 +32,7 @@ def clopper_pearson(successes: int, n: int, confidence: float = CONFIDENCE) -> I
     """
     if n == 0:
         return Interval(None, None, None, 0, confidence, "Clopper-Pearson", "no seed has a value")
-    from scipy.special import betaincinv
-
     tail = (1.0 - confidence) / 2.0
-    low = 0.0 if successes == 0 else float(betaincinv(successes, n - successes + 1, tail))
-    high = 1.0 if successes == n else float(betaincinv(successes + 1, n - successes, 1.0 - tail))
+    low = 0.0 if successes == 0 else quantile(tail, successes, n - successes + 1)
+    high = 1.0 if successes == n else quantile(1.0 - tail, successes + 1, n - successes)
     return Interval(successes / n, low, high, n, confidence, "Clopper-Pearson")

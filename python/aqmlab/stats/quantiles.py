@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from aqmlab.stats.beta import share_below
 from aqmlab.stats.intervals import CONFIDENCE, Interval, present
 
 _METHOD = "order statistics"
@@ -62,15 +63,16 @@ def covering_ranks(n: int, q: float, confidence: float) -> tuple[int, int, float
     The lower rank is the largest, and the upper rank the smallest, that cuts off a probability of at most
     ``(1 - confidence) / 2``.
     """
-    from scipy.special import bdtr, bdtrc
-
     tail = (1.0 - confidence) / 2.0
-    # The value of rank r is above the quantile if fewer than r values are below it.
-    low = max((r for r in range(1, n + 1) if bdtr(r - 1, n, q) <= tail), default=None)
-    high = min((r for r in range(1, n + 1) if bdtrc(r - 1, n, q) <= tail), default=None)
+    # The value of rank r is above the quantile if fewer than r values are below it. Their number is
+    # binomial, and its tails are those of a beta distribution.
+    above = {r: share_below(1.0 - q, n - r + 1, r) for r in range(1, n + 1)}
+    below = {r: share_below(q, r, n - r + 1) for r in range(1, n + 1)}
+    low = max((r for r in above if above[r] <= tail), default=None)
+    high = min((r for r in below if below[r] <= tail), default=None)
     if low is None or high is None:
         return None
-    return low, high, float(1.0 - bdtr(low - 1, n, q) - bdtrc(high - 1, n, q))
+    return low, high, 1.0 - above[low] - below[high]
 
 
 def interpolated(ordered: list[float], q: float) -> float:

@@ -1,15 +1,16 @@
 """Student's t distribution.
 
-Every answer needs a quantile of this distribution, and SciPy takes half a second to import. For whole degrees
-of freedom, such as those of means and of pairs, the distribution is a finite sum: Abramowitz and Stegun,
-Handbook of Mathematical Functions, 26.7.3 and 26.7.4. For fractional degrees (Welch's), SciPy's distribution
-is used.
+For whole degrees of freedom, such as those of means and of pairs, the distribution is a finite sum:
+Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4. For fractional degrees
+(Welch's), it is an incomplete beta function: 26.7.1.
 """
 
 from __future__ import annotations
 
 import math
 from functools import lru_cache
+
+from aqmlab.stats.beta import share_below
 
 
 def within(t: float, degrees: float) -> float:
@@ -25,9 +26,7 @@ def within(t: float, degrees: float) -> float:
     if degrees < 1:
         raise ValueError(f"Student's t has at least 1 degree of freedom, not {degrees:g}")
     if degrees != int(degrees):
-        from scipy.special import stdtr
-
-        return 1.0 - 2.0 * float(stdtr(degrees, -t))
+        return share_below(t * t / (degrees + t * t), 0.5, degrees / 2.0)
     degrees = int(degrees)
     angle = math.atan(t / math.sqrt(degrees))
     sine, cosine = math.sin(angle), math.cos(angle)
@@ -56,10 +55,6 @@ def quantile(confidence: float, degrees: float) -> float:
     """
     if not 0.0 <= confidence < 1.0:
         raise ValueError(f"a confidence must be at least 0 and below 1, not {confidence:g}")
-    if degrees != int(degrees):
-        from scipy.special import stdtrit
-
-        return float(stdtrit(degrees, 0.5 + confidence / 2.0))
     half = (degrees + 1) / 2
     scale = 2.0 * math.exp(math.lgamma(half) - math.lgamma(degrees / 2)) / math.sqrt(degrees * math.pi)
     t, before = 0.0, -1.0
