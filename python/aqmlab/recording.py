@@ -28,9 +28,9 @@ _ADDED: Mapping[str, tuple[tuple[str, int, tuple[str, ...]], ...]] = {
     "flows": ((PROGRAM, 5, ("received_bytes", "measured_received_bytes")), (_RECORDING, 2, _BY_CLIENT)),
     "flow_series": ((PROGRAM, 5, ("received_bytes",)),),
 }
-"""By table, the first version of a part of the program in which certain columns are filled; in recordings of
-earlier versions, these columns are null. A recording that states a single version for the whole program
-counts as earlier than any that states versions of parts.
+"""By table, columns that were added later: a part of the program, and its first version that fills them. In
+recordings of earlier versions, these columns are null. A recording that states a single version for the whole
+program counts as earlier than any that states versions of parts.
 """
 
 

@@ -1,4 +1,4 @@
-"""The articles of reproduced papers: their form, and the numbers of the scorecards in them."""
+"""Articles about the reproduced papers: their form, and the figures that they quote from scorecards."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ impl TimeByValue {
         self.beyond = TimeWeighted::new();
     }
 
-    /// Reserves room for the values below `end`, as far as they have places of their own.
+    /// Reserves room for those values below `end` that have places of their own.
     pub(crate) fn reserve(&mut self, end: usize) {
         let places = end.min(PLACES).next_multiple_of(BLOCK);
         self.ns.reserve(places.saturating_sub(self.ns.len()));

@@ -84,7 +84,8 @@ pub struct LiveReport {
     pub machine: Option<MachineFacts>,
 }
 
-/// Returns whether a value is false, because manifests of runs in real time do not mention virtual time.
+/// Returns whether a value is false: then it is left out, so manifests of runs in real time do not
+/// mention virtual time.
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's
 const fn is_false(value: &bool) -> bool {
     !*value

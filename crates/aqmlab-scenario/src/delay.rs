@@ -190,7 +190,7 @@ impl Pass<'_, '_> {
                 let (end, name) = (end.name(), &class.name);
                 let message = format!(
                     "\"{end}\" is the delay that a cloud draws, or a trace gives, for its {end}s, but class \"{name}\" \
-                     is neither a cloud nor a trace with delays; write the `class` of one, or {{ packmime = \"{end}\" }} \
+                     is neither a cloud nor a trace with delays; give the `class` of such users, or write {{ packmime = \"{end}\" }} \
                      for a separate draw per flow"
                 );
                 self.error(&section.at("delay"), &section.sub("delay"), message);

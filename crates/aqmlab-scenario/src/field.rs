@@ -84,7 +84,7 @@ pub enum Form {
 pub struct Drawn {
     /// The kind of one value.
     pub kind: Kind,
-    /// The noun for one value: `time`.
+    /// The noun for one value, such as `time`.
     pub noun: &'static str,
     /// An example of one value, in the notation of scenarios.
     pub example: &'static str,

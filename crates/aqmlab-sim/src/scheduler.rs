@@ -35,9 +35,9 @@ pub enum FlowObject {
     Start = 3,
     /// the instant at which the flow stops sending
     Stop = 4,
-    /// the delay with which the sending endpoint transmits
+    /// the delay that the sending endpoint adds before it transmits
     ClientDelay = 5,
-    /// the delay with which the receiving endpoint transmits
+    /// the delay that the receiving endpoint adds before it transmits
     ServerDelay = 6,
 }
 

@@ -124,7 +124,7 @@ class Runner:
 
     @cached_property
     def _where(self) -> str | Cluster:
-        """The executor; findings and figures may need time series, which summaries lack."""
+        """The executor. It keeps whole recordings: findings and figures may need time series."""
         return cluster_of(self.executor, self.jobs, RECORDINGS) or LOCAL
 
     def _file(self, experiment: PaperExperiment, text: str, name: str) -> Path:

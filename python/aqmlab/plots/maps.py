@@ -84,7 +84,7 @@ def _pairs(grid: PanelGrid) -> list[tuple[str, str]]:
 
 
 def _places(grid: PanelGrid, arm: str) -> dict[Cell, tuple[int, int]]:
-    """Return the column and the row in a map of each of an arm's cells."""
+    """Return, for each of an arm's cells, its column and its row in the map."""
     panel = grid.panels[0]
     down = ("",) if grid.y is None else grid.y.labels
     return {

@@ -108,7 +108,7 @@ def estimate(values: Iterable[float | None], confidence: float = CONFIDENCE) -> 
     Returns
     -------
     Estimate or None
-        ``None`` if there is no value; an estimate without interval if there is only one.
+        ``None`` if there is no value; an estimate without an interval if there is only one.
     """
     there = present(values)
     n = len(there)

@@ -1,6 +1,6 @@
 """SQL over all recordings of a store: one view per table, with the swept values in each row.
 
-DuckDB answers in memory and may read only the recordings. Only a single read-only statement is accepted.
+DuckDB works in memory and may read only the recordings. Only a single read-only statement is accepted.
 """
 
 from __future__ import annotations

@@ -162,7 +162,7 @@ impl Stack {
         }
         if most.get() < u64::from(header) {
             return Err(LiveError::Unsupported(format!(
-                "class `{}` sends packets of {most}, but IP and UDP headers alone have {header} bytes",
+                "class `{}` sends packets of {most}, but IP and UDP headers alone take {header} bytes",
                 class.name
             )));
         }

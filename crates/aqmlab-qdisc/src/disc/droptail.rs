@@ -133,8 +133,8 @@ mod tests {
         assert_eq!(DROPTAIL_INFO.resolve(&effective, &LINK).unwrap(), effective, "resolution is idempotent");
     }
 
-    /// Compares the number of packets that are delivered, of 200 simultaneous ones, with that of
-    /// `ns peers/ns2/held.tcl`. The transmission of the first one begins at once.
+    /// Offers 200 packets at the same instant, and compares the number delivered with that of
+    /// `ns peers/ns2/held.tcl`. The transmission of the first packet begins at once.
     #[test]
     fn with_below_as_many_packets_are_held_as_in_ns2() {
         for (limit, size, through) in [

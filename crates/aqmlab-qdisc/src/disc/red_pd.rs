@@ -22,8 +22,8 @@ use crate::{Arrived, Backlog, Cause, LawSamples, LinkContext, Observer, Packet, 
 /// RED with Preferential Dropping.
 #[derive(Clone, Debug)]
 pub struct RedPd<P> {
-    /// Observation makes the law catch up in place, which does not affect later calls. Working on a copy
-    /// instead would mean copying the state of all flows.
+    /// When the queue is observed, this law itself is brought up to date, which does not affect later
+    /// calls. Working on a copy instead would mean copying the state of all flows.
     filter: RefCell<RedPdLaw>,
     red: Red<P>,
     /// Whether RED's marks count as drops.
