@@ -8,7 +8,7 @@ its two namespaces is changed. It is best run where nothing can be late: in User
 
 Bursts of UDP datagrams enter a RED queue whose thresholds are one byte apart, so that only the average
 decides, without draws. RED is behind cbs: unlike htb, it polls RED's empty queue when the link becomes idle. Trace
-points of the kernel record when a packet was queued, dropped or sent, and when the empty queue was polled.
+points in the kernel show when a packet was queued, dropped or sent, and when the empty queue was polled.
 """
 
 import os

@@ -181,8 +181,8 @@ def test_mser_finds_a_load_that_changes_after_the_warm_up(ask):
     assert doubt.sentence.startswith("MSER-5 would measure the backlog from ")
     from_s = float(doubt.sentence.split("from ")[1].split(" s")[0])
     assert 9 <= from_s <= 10.5
-    # 4 flows have 6 segments each, 7 of them on the wire, so 17 wait before 9 s and 41 after it: 24 fewer in
-    # 6 of the 22 s.
+    # Each flow has 6 segments in the network, of which 7 in all are on the wire: 17 wait with 4 flows (before
+    # 9 s) and 41 with 8. So 24 fewer wait in 6 of the 22 s.
     assert 13 <= float(doubt.sentence.split("its mean ")[1].split(" % lower")[0]) <= 18
     late = ask(traffic=joining({"start": "9s"}), warmup="11s", topology__queue=BIG)
     assert late["warm-up"].doubts == ()

@@ -293,7 +293,7 @@ class _Checker:
             return PURE
         if node.function == "sqrt":
             if any(power % 2 for _, power in unit.powers):
-                raise MisplacedError(node.at, f"`{node}` is a square root of {unit.name()}")
+                raise MisplacedError(node.at, f"`{node}` is a square root of {unit.name()}, which has no unit")
             return Unit(tuple((base, power // 2) for base, power in unit.powers))
         return unit
 

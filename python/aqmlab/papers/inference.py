@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aqmlab.claims.values import Floats
-from aqmlab.errors import RunError, ScenarioError, UsageError
+from aqmlab.errors import AqmlabError, RunError, ScenarioError, UsageError
 from aqmlab.papers.budget import Budget
 from aqmlab.papers.inference_spec import LEAST_SEEDS, SHORTER, length_settings
 from aqmlab.papers.measured_values import MeasuredValues, Measurer, Queries
@@ -154,10 +154,18 @@ class _Looker:
         except (ScenarioError, UsageError, RunError) as error:
             if not any(row):
                 raise
-            self.failures[row] = str(error).splitlines()[0]
+            self.failures[row] = _reason(error)
             return Measured(None, 0.0)
         errors = [self.targets.errors(target, values) for target, values in ours.items()]
         return Measured(tuple(np.mean(errors, axis=0).tolist()), seconds)
+
+
+def _reason(error: AqmlabError) -> str:
+    """Return the first line of an error, without a place in the reading's scenario, which is not kept."""
+    if isinstance(error, ScenarioError) and error.errors:
+        first = error.errors[0]
+        return f"{first['path']}: {first['message']}"
+    return str(error).splitlines()[0]
 
 
 def infer(  # noqa: PLR0913 (keyword arguments)
