@@ -159,18 +159,29 @@ def minutes(paper: Paper) -> Callable[[Iterable[tuple[str, Question]]], str]:
     """A function that estimates the minutes of (experiment, question) pairs from the paper's minutes."""
     names = {e.file: names_of(paper, e) for e in paper.experiments}
     cell_s = simulated_s(paper)
-    whole_s = sum(required_cells(names[file], []).of * cell_s[file] for file in names)
     whole = re.search(r"(\d+) min", paper.cost.get("full", ""))
 
-    def of(questions: Iterable[tuple[str, Question]]) -> str:
+    def simulated(questions: Iterable[tuple[str, Question]]) -> float:
         asked: dict[str, list[Question]] = {}
         for file, question in questions:
             asked.setdefault(file, []).append(question)
-        part_s = sum(required_cells(names[file], each).count * cell_s[file] for file, each in asked.items())
-        took = int(whole[1]) * part_s / whole_s if whole else 0.0
+        return sum(required_cells(names[file], each).count * cell_s[file] for file, each in asked.items())
+
+    whole_s = simulated(questions_of(paper))
+
+    def of(questions: Iterable[tuple[str, Question]]) -> str:
+        took = int(whole[1]) * simulated(questions) / whole_s if whole else 0.0
         return "-" if whole is None else "< 1" if took < 1 else f"{took:.0f}"
 
     return of
+
+
+def questions_of(paper: Paper) -> Iterator[tuple[str, Question]]:
+    """Everything that is scored or shown, each with its experiment."""
+    for finding in paper.findings:
+        yield from ((part.experiment, claim_of(finding, part)) for part in finding.parts)
+    yield from ((table.experiment, table) for table in paper.tables)
+    yield from ((figure.experiment, figure) for figure in paper.figures if figure.experiment)
 
 
 def of_paper(paper: Paper) -> Iterator[str]:
