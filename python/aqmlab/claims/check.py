@@ -293,7 +293,9 @@ class _Checker:
             return PURE
         if node.function == "sqrt":
             if any(power % 2 for _, power in unit.powers):
-                raise MisplacedError(node.at, f"`{node}` is a square root of {unit.name()}, which has no unit")
+                raise MisplacedError(
+                    node.at, f"`{node}` is a square root of {unit.name()}; there is no unit for that"
+                )
             return Unit(tuple((base, power // 2) for base, power in unit.powers))
         return unit
 
