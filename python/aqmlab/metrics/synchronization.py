@@ -98,7 +98,7 @@ def synchronisation_ratio(
 
 
 def common_samples(run: Measured, flows: Sequence[FlowTotals], column: str, part: Window) -> list[Floats]:
-    """Samples of each flow in a part of the run; empty unless all flows have the same number, at least two."""
+    """Samples of each flow in a part of the run; empty unless all flows have equal numbers, at least two."""
     of_flow = run.flow_samples(column)
     series = []
     for flow in flows:
