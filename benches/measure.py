@@ -22,7 +22,6 @@ class Measured:
 
     output: dict
     cpu_s: float
-    wall_s: float
     instructions: int | None = None
 
 
@@ -32,7 +31,7 @@ def target() -> Path:
 
 
 def build(package: str, example: str) -> Path:
-    """The path of a release example, built as shipped."""
+    """Builds an example in the same way as a release; returns its path."""
     command = ["cargo", "build", "--release", "--quiet", "--package", package, "--example", example]
     if subprocess.run(command, cwd=ROOT, check=False).returncode != 0:
         raise BenchError(f"{' '.join(command)} failed")
@@ -53,7 +52,6 @@ def counter() -> str:
 
 def timed(command: list[str]) -> Measured:
     """Runs a program that prints one JSON object; processor time is that of the whole process."""
-    # Of all results, only the wall time of start-up uses the elapsed time measured here.
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         before = os.times()
         done = subprocess.run(["nice", "-n", "5", *command], stdout=out, stderr=err, check=False)
@@ -64,11 +62,11 @@ def timed(command: list[str]) -> Measured:
     if done.returncode != 0:
         raise BenchError(f"{' '.join(command)}: exit {done.returncode}\n{complaint.strip() or text.strip()}")
     cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
-    return Measured(last_json(text), cpu_s, after.elapsed - before.elapsed)
+    return Measured(last_json(text), cpu_s)
 
 
 def last_json(text: str) -> dict:
-    """The last line that is a JSON object; empty if there is none."""
+    """The JSON object on the last line that has one; an empty dict if no line has one."""
     for line in reversed(text.splitlines()):
         if line.startswith("{"):
             return json.loads(line)
@@ -89,7 +87,7 @@ def counted(command: list[str], how: str) -> Measured:
         found = re.search(pattern, report.read_text(), re.MULTILINE)
     if not found:
         raise BenchError(f"{how} counted nothing for {' '.join(command)}")
-    return Measured(run.output, run.cpu_s, run.wall_s, int(found[1]))
+    return Measured(run.output, run.cpu_s, int(found[1]))
 
 
 @dataclass(frozen=True)
