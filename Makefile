@@ -1,5 +1,5 @@
-# Two commands on a fresh machine: `make demo` and `make test`. They install everything that they need beyond Debian 12,
-# Python 3.11, a Rust toolchain, gcc and make, into .venv and target.
+# Two commands on a fresh machine: `make demo` and `make test`. They require Debian 12, Python 3.11, a Rust toolchain, gcc
+# and make, and install everything else that they need into .venv and target.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -19,7 +19,7 @@ test:            ## the fast lane: format, lint, bare-metal build, Rust and Pyth
 test-slow:       ## the long lane: thousand-seed kits, seeded mutations, comparison runs with ns-2
 	@tools/test-slow.sh
 
-fuzz:            ## arbitrary bytes into the live router and its parser, FUZZ_SECONDS (60) each; needs nightly and cargo-fuzz
+fuzz:            ## feed arbitrary bytes to the live router and its parser, FUZZ_SECONDS (60) each; needs nightly and cargo-fuzz
 	@tools/fuzz.sh $(FUZZ_SECONDS)
 
 bench:           ## instructions, memory, ratios to ns-2 and ns-3: half an hour on a quiet machine
@@ -28,13 +28,13 @@ bench:           ## instructions, memory, ratios to ns-2 and ns-3: half an hour 
 reproduce:       ## run the papers again, 20 seeds: tables, figures and scorecards into papers/; resumable
 	@tools/reproduce.sh
 
-reproduce-quick: ## a small version of that in two minutes, into runs/quick
+reproduce-quick: ## a small version of `make reproduce` in two minutes, into runs/quick
 	@tools/reproduce.sh --quick
 
-multiverse:      ## score every reading of what the papers leave open; hours, resumable
+multiverse:      ## score every reading of what the papers leave open; takes hours, resumable
 	@tools/reproduce.sh --multiverse
 
-infer:           ## search for the readings that fit half of what the papers publish; hours, resumable
+infer:           ## search for the readings that fit half of what the papers publish; takes hours, resumable
 	@tools/reproduce.sh --infer
 
 install:         ## .venv with aqmlab built and installed

@@ -60,7 +60,7 @@ MEMORY = {
     "losing one packet in six": {"times": 100, "limit": 10_000},
 }
 
-# for each peer and number of flows: the simulated seconds between which a run is timed
+# for each peer and number of flows: the simulated times, in seconds, between which a run is timed
 PEER_SPANS = {"ns2": {100: (5, 25), 1000: (5, 25)}, "ns3": {100: (5, 10), 1000: (3, 5)}}
 TOTAL_S = 20  # simulated time of the comparison that includes set-up
 LOT_S = (60, 300)  # the parking lot under web traffic: when measurement begins, when the run ends
@@ -99,7 +99,8 @@ class Campaign:
     # --- our event loop -----------------------------------------------------------------------------------
 
     def dumbbells(self) -> Iterator[Item]:
-        """The dumbbell by number of flows, discipline and recording; many flows also on a faster link."""
+        """The items of the dumbbell, by number of flows, discipline and recording setting; with many
+        flows, also with a faster link."""
         most = 1000 if self.quick else 100_000
         for flows, (begin, end) in SPANS.items():
             if flows > most:
@@ -127,7 +128,7 @@ class Campaign:
         return loop_figures(loop([self.driver, *arguments(values)], *span, self.how), span)
 
     def allocations(self) -> dict:
-        """Allocations per simulated second in the steady state, counted by valgrind."""
+        """Allocations, as counted by valgrind, and packet-hops in two simulated seconds of steady state."""
         if not shutil.which("valgrind"):
             return {"skipped": "valgrind is not installed"}
         command = [self.driver, *arguments(scene(100, "red"))]
@@ -147,7 +148,7 @@ class Campaign:
     # --- parts --------------------------------------------------------------------------------------------
 
     def disciplines(self) -> Iterator[Item]:
-        """Each discipline without the simulator, both on its own and inside a port."""
+        """The items that measure each discipline without the simulator, both on its own and inside a port."""
         for name in DISCIPLINES:
             for where in ("", "port/"):
                 for backlog in (100, 10_000):
@@ -191,7 +192,7 @@ class Campaign:
     # --- peers --------------------------------------------------------------------------------------------
 
     def peers(self) -> Iterator[Item]:
-        """Ratios of processor time, and evidence that both sides did the same work."""
+        """The items that compare us with the peers: processor time, and evidence of the same work."""
         for peer, spans in PEER_SPANS.items():
             for flows, span in spans.items():
                 yield f"work/{peer}/red/{flows}", lambda p=peer, f=flows, s=span: self.same_work(p, f, s)
@@ -233,7 +234,7 @@ class Campaign:
         }
 
     def timed_loop(self, values: dict, span: tuple[float, float]) -> dict:
-        """Our event loop between two simulated times: counts and processor time."""
+        """The counts and the processor time of our event loop between two simulated times."""
         short, long = (timed([self.driver, *arguments(values), f"seconds={s}"]).output for s in span)
         return {key: long[key] - short[key] for key in long}
 
@@ -268,7 +269,7 @@ class Campaign:
         return {"per_hop": round((runs[1].instructions - runs[0].instructions) / counting["packet_hops"], 1)}
 
     def ratio_with_setup(self) -> dict:
-        """Whole processes, set-up included."""
+        """Compares the processor time of whole processes, set-up included."""
         values = scene(1000, "red")
         command = self.peer("ns2", values)
         if command is None:
@@ -281,7 +282,8 @@ class Campaign:
         return ratio_figures(pairs) | {"simulated_s": TOTAL_S}
 
     def ratio_of_lot(self, queue: str) -> dict:
-        """Whole processes on the parking lot; each simulator draws web users with its own PackMime-HTTP."""
+        """Compares whole processes on the parking lot; each simulator draws web users with its own
+        PackMime-HTTP."""
         program = aqmlab()
         if program is None or not shutil.which("ns"):
             return {"skipped": "aqmlab is not installed in .venv (tools/install.sh), or ns-2 is not"}
@@ -300,7 +302,7 @@ class Campaign:
     # --- the command line ---------------------------------------------------------------------------------
 
     def starts(self) -> Iterator[Item]:
-        """Start-up, and two seeds on two processors."""
+        """The items that measure start-up and two seeds on two processors."""
         yield "start-up", self.start_up
         yield "two-seeds", self.two_seeds
 
@@ -394,7 +396,7 @@ def aqmlab() -> str | None:
 def loop_figures(found: Loop, span: tuple[float, float]) -> dict:
     """Return the figures of an event loop for the tables."""
     if found.packet_hops == 0:
-        raise BenchError("no packet moved between the short and the long run")
+        raise BenchError("the long run has no more packet-hops than the short one")
     return {
         "per_hop": round(found.per_hop, 1),
         "per_segment": round(found.instructions / max(1, found.delivered), 1),

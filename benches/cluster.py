@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Measures the cost of a Dask cluster compared with local processes, and its tasks per second.
+"""Measures the cost of a Dask cluster compared with local processes, and how many tasks per second it runs.
 
     python3 benches/cluster.py runs                  2,000 short runs: two workers against `--jobs 2`
     python3 benches/cluster.py runs --away           the same, with workers that cannot access the store
     python3 benches/cluster.py tasks --workers 200   tasks that do nothing, with the real messages
 
-`runs` prints wall time, overhead per run and the scheduler's memory, and checks whether the two ways give
-the same bytes in results.csv, answer.csv and claims.json. `tasks` runs a scheduler in one process and all
-workers in another: its result is a lower bound on a scheduler's capacity.
+`runs` prints wall time, overhead per run and the scheduler's memory, and checks whether both executors
+write the same bytes to results.csv, answer.csv and claims.json. `tasks` runs a scheduler in one process and
+all workers in another: its result is a lower bound on a scheduler's capacity.
 """
 
 import argparse
@@ -82,13 +82,13 @@ class Processes:
         self.log.close()
 
     def memory_mb(self):
-        """The scheduler's maximum."""
+        """The scheduler's peak memory in MB."""
         status = Path(f"/proc/{self.all[0].pid}/status").read_text()
         return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")) / 1e3
 
 
 def sweep(scenario, store, *options):
-    """Wall time in s and the last event of a sweep."""
+    """Runs a sweep; returns its wall time in s and its last event."""
     words = ["sweep", str(scenario), "--store", str(store), "-q", "--json", "--no-report", *options]
     begun = time.perf_counter()
     done = subprocess.run(
@@ -130,7 +130,10 @@ def runs(options):
                 print(f"same bytes: {files['local'] == files['dask']}; load {os.getloadavg()[0]:.1f}")
             print(f"the scheduler's memory: {cluster.memory_mb():.0f} MB")
         best = {way: min(found) for way, found in overhead.items()}
-        print(f"overhead of Dask beyond local, best of each: {best['dask'] - best['local']:.1f} ms per run")
+        print(
+            "overhead of Dask minus that of local processes, lowest of each:"
+            f" {best['dask'] - best['local']:.1f} ms per run"
+        )
 
 
 def tasks(options):
@@ -189,7 +192,7 @@ def _cpu_s(process):
 
 
 def idle(file, count, folder):
-    """Workers that answer but do nothing else, all in this process."""
+    """Runs all workers in this process; they answer every task without executing it."""
     from distributed import Worker
 
     from aqmlab.sweeps import remote

@@ -3,8 +3,8 @@
 
 Counts the instructions of four fixed scenarios, a long run minus a short one, and compares instructions per
 packet-hop with benches/baseline.json, which has figures for each way of counting (perf, callgrind). Fails if
-any figure has risen by more than 3 %. Compilers generate different instructions: if another compiler made
-the baseline, the program compares but does not fail.
+any figure has risen by more than 3 %. Compilers generate different instructions: if the baseline was
+counted with another compiler, this program compares but does not fail.
 
     python3 benches/gate.py                                compare
     python3 benches/gate.py --can-count                    exit 0 if this machine can count, 1 if not
@@ -38,7 +38,7 @@ SCENARIOS = {
     ),
 }
 LOT = "droptail, parking lot with web users"
-LOT_S = (20, 60)  # as above; web users open 200 connections per second
+LOT_S = (20, 60)  # simulated seconds of the short and the long run; web users open 200 connections per second
 
 
 def measure(how: str) -> dict[str, float]:
@@ -125,8 +125,8 @@ def main() -> int:
     worse = compare(found, baseline)
     if worse and compiler() != stored[how].get("compiler"):
         print(
-            f"the baseline was counted with {stored[how].get('compiler')}, not with {compiler()}: "
-            "no figure counts as a failure"
+            f"the baseline was counted with {stored[how].get('compiler')}, not with {compiler()}, "
+            "so these rises are not failures"
         )
         return 0
     if worse:

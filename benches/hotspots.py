@@ -13,7 +13,7 @@ PERIOD = 200_003
 
 
 def hotspots(command: list[str]) -> dict:
-    """Shares of the functions that execute the most instructions, as measured by perf."""
+    """The functions that execute the most instructions, with their shares in percent, measured by perf."""
     if not shutil.which("perf"):
         return {"skipped": "perf is not installed"}
     with tempfile.TemporaryDirectory() as folder:

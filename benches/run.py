@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures speed and memory: our event loop, each discipline alone, and peers in the same run.
+"""Measures the speed and memory of our event loop, of each discipline alone and of the peers, in one run.
 
     python3 benches/run.py                  everything (about half an hour); continues where it was interrupted
     python3 benches/run.py --quick          fewer flows, shorter runs
@@ -114,10 +114,14 @@ def main() -> int:
         "--quick", action="store_true", help="fewer flows, shorter runs, two pairs with each peer"
     )
     parser.add_argument(
-        "--only", action="append", default=[], metavar="NAME", help="items whose name begins with NAME"
+        "--only",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="measure only items whose name begins with NAME",
     )
     parser.add_argument("--list", action="store_true", help="print the names of the items")
-    parser.add_argument("--fresh", action="store_true", help="measure again what has been measured")
+    parser.add_argument("--fresh", action="store_true", help="measure items again even if they have results")
     parser.add_argument("--write-docs", action="store_true", help="write the tables of docs/performance.md")
     options = parser.parse_args()
 

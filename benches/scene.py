@@ -11,8 +11,8 @@ SCENE = {
     "rate_mbit": 100,
     "delay_ms": 5,  # of the bottleneck, one way
     "access_mbit": 1000,
-    "rtt_low_ms": 20,  # base round-trip times are spread evenly over the flows, starting here
-    "rtt_high_ms": 200,  # to here
+    "rtt_low_ms": 20,  # base round-trip times are spread evenly over the flows, from this value
+    "rtt_high_ms": 200,  # to this value
     "start_s": 1,  # the flows start evenly spread over this time
     "mss": 1448,
     "min_rto_ms": 1000,  # RFC 6298, 2.4

@@ -6,8 +6,8 @@
 
 Wall time is that of the whole command except the report: the start of Python and of the workers, expanding
 the cases, reading the results and writing the tables. Nothing else should run on the machine at the same
-time; the time that other programs take counts as overhead. With `--limit`, exits with 1 if the best of the
-times exceeds the limit.
+time; the time that other programs take counts as overhead. With `--limit`, exits with 1 if the lowest
+overhead per run exceeds the limit.
 """
 
 import argparse
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def once(scenario, jobs):
-    """Wall time in s, and the last event of a sweep into a fresh store."""
+    """Runs a sweep into a fresh store; returns its wall time in s and its last event."""
     with tempfile.TemporaryDirectory(prefix="aqmlab-bench-", dir=ROOT) as folder:
         words = ["sweep", str(scenario), "--store", f"{folder}/store", "-j", str(jobs), "-q"]
         command = [sys.executable, "-m", "aqmlab", *words, "--json", "--no-report"]
@@ -37,7 +37,7 @@ def main():
     parser.add_argument("scenario", nargs="?", type=Path, default=ROOT / "scenarios" / "sweep.toml")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--times", type=int, default=3)
-    parser.add_argument("--limit", type=float, help="the limit in ms per run")
+    parser.add_argument("--limit", type=float, help="the highest overhead allowed, in ms per run")
     options = parser.parse_args()
     found = []
     for _ in range(options.times):
@@ -48,7 +48,7 @@ def main():
             f"{runs} runs, {options.jobs} workers: {wall:.2f} s wall, {end['cpu_s']:.2f} s of runs,"
             f" {end['cpu_s'] / runs * 1e3:.1f} ms per run; overhead {found[-1]:.1f} ms per run"
         )
-    print(f"overhead, best of {options.times}: {min(found):.1f} ms per run")
+    print(f"lowest overhead of {options.times} sweeps: {min(found):.1f} ms per run")
     return 1 if options.limit is not None and min(found) > options.limit else 0
 
 

@@ -83,7 +83,7 @@ def recovery_table(items: dict) -> str:
             share = f"{100 * f['dropped'] / max(1, f['dropped'] + f['delivered']):.1f} %"
             ratio = f"{f['per_segment'] / newreno['per_segment']:.2f}"
             rows.append([f"{loss}: {variant}", share, thousands(f["per_segment"]), ratio])
-    head = ["loss: TCP", "dropped", "instructions per delivered segment with its ACK", "over NewReno"]
+    head = ["loss: TCP", "dropped", "instructions per delivered segment with its ACK", "ratio to NewReno"]
     return table(head, rows) if rows else "Not measured.\n"
 
 

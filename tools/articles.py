@@ -49,7 +49,7 @@ def lower(body: str) -> str:
 
 
 def title_of(paper: Paper, card: dict[str, Any]) -> str:
-    """``[Re]`` or ``[¬Re]``, by the outcome of the majority of decided firm findings, and the title."""
+    """The title after ``[Re]`` if most of the decided firm findings hold, otherwise after ``[¬Re]``."""
     firm = card["counts"]["firm"]
     return f"{'[Re]' if firm['holds'] > firm['fails'] else '[¬Re]'} {paper.title}"
 
@@ -159,7 +159,7 @@ every comparison. The results were produced on {card["date"]} with aqmlab {card[
 
 
 def drawn(folder: Path) -> None:
-    """Draw the article in the formats for which the programs are installed."""
+    """Render the article in every format whose programs are installed."""
     if shutil.which("pandoc") is None:
         sys.stdout.write("pandoc is not installed: no article.html, article.tex, article.pdf\n")
         return

@@ -1,4 +1,4 @@
-"""Check the files in wheels: one extension of the stable ABI, all data files, the manual pages, no leftovers.
+"""Check the files in wheels: one stable-ABI extension module, all data files, the manual pages, no leftovers.
 
 python tools/check_wheels.py WHEEL...
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes the live router's parser and the router itself, for the given number of seconds each (60 by default). A finding
+# Fuzzes the live router's parser and the router itself, for the given number of seconds each (60 by default). A failure
 # ends the run: the input is in fuzz/artifacts, and `cargo +nightly fuzz run TARGET FILE` replays it. New inputs stay in
 # fuzz/corpus.
 set -euo pipefail

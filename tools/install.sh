@@ -25,7 +25,7 @@ fi
 cargo build --release --quiet -p aqmlab-qdisc -p aqmlab-transport -p aqmlab-traffic &
 compiling=$!
 trap 'kill "$compiling" 2>/dev/null || true' EXIT
-# The Python packages are installed in one step; the stamp avoids asking the index again.
+# The Python packages are installed in one step; the stamp file saves later calls a query of the package index.
 stamp=.venv/.deps-$( { cat pyproject.toml; echo "$extras"; } | sha256sum | cut -c1-16)
 if [ ! -e "$stamp" ]; then
     .venv/bin/python tools/requirements.py "$@" > .venv/requirements.txt

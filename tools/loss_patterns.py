@@ -127,7 +127,7 @@ def main() -> int:
             packets = ours(table[name], phase_ns)
             apart = distance_us(packets, vector, float(table[name]["end_s"]))
             worst = max(worst, apart)
-            sys.stdout.write(f"{name:45} {len(vector):5} segments, at most {apart:.3f} us apart\n")
+            sys.stdout.write(f"{name:45} {len(vector):5} segments, times differ by at most {apart:.3f} us\n")
             found[recovery, pattern] = packets, vector, int(table[name]["mss"])
     save(
         lambda: figure(found), output, "Reno, NewReno and SACK after losses, beside ns-2", aqmlab.__version__

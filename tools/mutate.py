@@ -78,8 +78,8 @@ def run_tests(tests: str, seconds: int, *, only_build: bool = False) -> subproce
     # A failing property must not leave its counterexample in the copy.
     environment["PROPTEST_DISABLE_FAILURE_PERSISTENCE"] = "1"
     if is_python(tests):
-        # The copy precedes the installed package (the tree itself). No byte code is written, because
-        # Python matches it to its source by time only.
+        # Python finds the copy before the installed package (the tree itself). No byte code is written,
+        # because Python matches it to its source by time only.
         environment |= {"PYTHONPATH": str(TREE / "python"), "PYTHONDONTWRITEBYTECODE": "1"}
         selected = ["-x", "-p", "no:cacheprovider", "-m", "not slow", *tests.split()]
         command = [interpreter(), "-m", "pytest", *selected]

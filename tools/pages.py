@@ -101,7 +101,7 @@ def reference(paper: Paper) -> Iterator[str]:
 
 
 def citation_file() -> str:
-    """CITATION.cff with its end rewritten and the rest kept."""
+    """The text of CITATION.cff, in which the papers' references are rewritten and the rest is kept."""
     kept = re.split("(?<=from their folders.\n)", (ROOT / "CITATION.cff").read_text(encoding="utf-8"))[0]
     return kept + "".join(line for paper in papers() for line in reference(paper))
 

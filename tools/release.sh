@@ -110,11 +110,12 @@ make_crates() {
         # shellcheck disable=SC2086
         cargo semver-checks $published --baseline-rev "$tag"
     else
-        skip "comparison of the crates with $tag: cargo install cargo-semver-checks"
+        skip "comparison of the crates with $tag: cargo-semver-checks is not installed (cargo install cargo-semver-checks)"
     fi
 }
 
-# CycloneDX: maturin lists the wheel's Rust packages, and an environment with the wheel lists the Python packages.
+# CycloneDX: maturin lists the wheel's Rust packages; the Python packages are listed from an
+# environment in which the wheel is installed.
 make_sbom() {
     "$tools/bin/cyclonedx-py" environment --output-reproducible --of JSON \
         -o "$out/aqmlab-$version-python.cdx.json" "$environment/bin/python"
@@ -130,7 +131,7 @@ audit() {
     if cargo deny --version >/dev/null 2>&1; then
         cargo deny check
     else
-        skip "advisories about Rust packages: cargo install cargo-deny (licences and sources are checked by make test)"
+        skip "advisories about Rust packages: cargo-deny is not installed (cargo install cargo-deny); make test checks licences and sources"
     fi
     # Strict: a package that the index does not know counts as a failure.
     "$tools/bin/pip-audit" --strict --disable-pip --no-deps --requirement "$work/python-packages.txt" ||

@@ -53,7 +53,7 @@ answer
 
 # %% [markdown]
 # Both arms see the same traffic, seed by seed. Differences are therefore paired, and their
-# intervals are shorter than those of two separate means.
+# intervals are narrower than those of two separate means.
 
 # %%
 saved = answer.difference("DropTail", "Adaptive RED", "queueing_delay_p95_s")
@@ -62,7 +62,8 @@ print(f"the 95th percentile falls by {1e3 * saved.mean:.0f} ± {1e3 * saved.half
 # %% [markdown]
 # ## Figures
 #
-# Backlog, law and congestion windows over time, and the distribution of the queueing delay.
+# The first figure shows backlog, law and congestion windows over time; the second shows the
+# distribution of the queueing delay.
 
 # %%
 series = aqmlab.plot(results.path, "series", results.path / "series.svg")

@@ -58,7 +58,7 @@ fn look_at(bytes: &[u8]) {
     assert_eq!(parse(packet), Ok(headers), "bytes after the packet are ignored");
     assert_eq!(traffic_class(packet), headers.traffic_class);
     another_reader_agrees(packet, &headers);
-    // Each ECN field, and one traffic class that depends on the packet.
+    // Each value of the ECN field, and one traffic class that depends on the packet.
     let last = packet[packet.len() - 1];
     for class in [0, 1, 2, 3].map(|ecn| headers.traffic_class & !3 | ecn).into_iter().chain([last]) {
         a_mark_changes_nothing_else(packet, &headers, class);

@@ -1,5 +1,6 @@
-//! Arbitrary bytes arrive at arbitrary times from any host of several networks: nothing panics, only valid
-//! packets leave, in order, and at the end, every packet has exactly one fate.
+//! Arbitrary bytes arrive at arbitrary times from any host of several networks: the router must not
+//! panic, the packets that it sends must be valid and in order of time, and at the end, every
+//! packet must have exactly one fate.
 #![no_main]
 
 use std::sync::OnceLock;
@@ -13,18 +14,18 @@ use aqmlab_units::{Instant, Span};
 use arbitrary::{Arbitrary, Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 
-/// A host's operations on a router.
+/// One operation on a router.
 #[derive(Arbitrary, Debug)]
 enum Act<'a> {
     /// Passes to the router a packet that a host has sent.
     Accept { host: u8, after: Gap, packet: Packet<'a> },
     /// Calls the router again after some time.
     Advance { after: Gap },
-    /// Calls the router again at the requested time.
+    /// Calls the router again at the time that it requested.
     Wait,
 }
 
-/// Nanoseconds until the next operation: none, few, or up to a second.
+/// Nanoseconds between the previous operation and this one: none, a few, or up to a second.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 enum Gap {
     None,
@@ -118,7 +119,7 @@ fn plan(queue: &str) -> Plan {
     plans.remove(0)
 }
 
-/// Checks the packets that leave.
+/// A sink that checks the packets that the router sends.
 #[derive(Default)]
 struct Sink {
     last: Instant,
@@ -128,9 +129,9 @@ struct Sink {
 
 impl FrameSink for Sink {
     fn leave(&mut self, leaving: OutgoingFrame<'_>) {
-        assert!(leaving.at >= self.last, "time goes on");
+        assert!(leaving.at >= self.last, "the router sends packets in order of time");
         self.last = leaving.at;
-        let headers = parse(leaving.octets).expect("every frame that leaves is a packet");
+        let headers = parse(leaving.octets).expect("every frame that the router sends is a valid packet");
         assert_eq!(usize::from(headers.total_len), leaving.octets.len());
         assert_eq!(headers.traffic_class & 3, leaving.ecn as u8);
         self.packets += 1;
@@ -138,7 +139,7 @@ impl FrameSink for Sink {
     }
 }
 
-/// Number of slots: small, so that they run out.
+/// Number of frames for which the router has memory: small, so that the memory runs out.
 const SLOTS: usize = 24;
 
 fuzz_target!(|input: (u8, u64, Vec<Act<'_>>)| {
@@ -164,7 +165,7 @@ fuzz_target!(|input: (u8, u64, Vec<Act<'_>>)| {
             }
             Act::Wait => {
                 if let Some(due) = router.next_due() {
-                    // The time must not be earlier than that of the last call, in case arrivals were late.
+                    // Arrivals may have come later than `due`, and the time must not go backwards.
                     now = now.max(due);
                     router.advance(now, &mut sink);
                 }
@@ -173,7 +174,7 @@ fuzz_target!(|input: (u8, u64, Vec<Act<'_>>)| {
         assert!(router.held() <= SLOTS);
         assert!(sink.last <= now);
     }
-    // The run is over, and a second later no packet is in flight.
+    // A second after the end of the run, no packet is in flight.
     now = now.max(Instant::ZERO + plan.stop.at);
     router.advance(now + Span::s(1), &mut sink);
     assert!(router.ended().is_some());

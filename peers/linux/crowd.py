@@ -2,7 +2,7 @@
 
     python3 crowd.py KERNEL CASES DIRECTORY [CASE ...]
 
-boots KERNEL in virtual time as `single_flow.py` does, runs the cases of the table CASES
+This command boots KERNEL in virtual time as `single_flow.py` does, runs the cases of the table CASES
 (`vectors/linux-crowd/README.md` explains it), or only the named cases, and writes DIRECTORY/runs.csv.
 
 The network has three namespaces: senders, router and receivers. The router sends to the receivers through cbs, which
@@ -30,7 +30,7 @@ RTM_GETQDISC, NLM_F_REQUEST_DUMP, NETLINK_ROUTE = 38, 0x301, 0
 TCA_STATS_QUEUE, TCA_STATS_APP, TCA_STATS2, TCA_KIND = 3, 4, 7, 1
 RTM_NEWQDISC, NLM_F_CREATE_EXCL_ACK, TCA_OPTIONS, TCA_RED_PARMS, TCA_RED_STAB = 36, 0x605, 2, 1, 2
 TC_RED_ECN = 1
-SIOCOUTQNSD = 0x894B  # bytes that a sender has not sent yet
+SIOCOUTQNSD = 0x894B  # ioctl that returns the number of bytes not sent yet
 
 
 def scene(flows: int, seed: int) -> list[tuple[float, float]]:
@@ -40,12 +40,13 @@ def scene(flows: int, seed: int) -> list[tuple[float, float]]:
 
 
 def batch(program: str, *lines: str) -> None:
-    """Run all lines in one call of `ip` or `tc`, because this kernel starts programs slowly; no line may fail."""
+    """Run all lines in one call of `ip` or `tc`, because this kernel starts programs slowly; if one fails,
+    raise an error."""
     subprocess.run([program, "-batch", "-"], input="\n".join(lines) + "\n", text=True, check=True)
 
 
 def attributes(raw: bytes) -> dict[int, bytes]:
-    """Return netlink attributes by their types."""
+    """Return netlink attributes, keyed by their types."""
     found, at = {}, 0
     while at + 4 <= len(raw):
         length, kind = struct.unpack_from("=HH", raw, at)
@@ -87,9 +88,9 @@ def attribute(kind: int, value: bytes) -> bytes:
 
 def add_step(device: str, limit: int, threshold: int) -> None:
     """Add a RED that marks each packet that finds `threshold` bytes in the queue, as DCTCP requires; tc cannot
-    express an average that equals the queue."""
+    configure an average that always equals the queue."""
     params = struct.pack("=IIIBBBB", limit, threshold, threshold, 0, 0, 0, TC_RED_ECN)
-    # For each length of idle time, the number of bits by which the average is shifted after it.
+    # The number of bits by which RED shifts the average after an idle period, for each length of that period.
     empty_when_idle = bytes([31] * 256)
     options = attribute(TCA_RED_PARMS, params) + attribute(TCA_RED_STAB, empty_when_idle)
     body = struct.pack("=BBHiIII", 0, 0, 0, socket.if_nametoindex(device), 0x2_0000, 0x1_0001, 0)
@@ -135,8 +136,8 @@ class Run:
                 f"route add default via {net}.2",
             )
             setting("tcp_ecn", self.case["ecn"])
-            # Otherwise, flows whose SYN is lost would do without ECN, and the number of such flows
-            # would be random.
+            # Otherwise, flows whose SYN is lost would not use ECN, and the number of such flows would be
+            # random.
             setting("tcp_ecn_fallback", "0")
             setting("tcp_no_metrics_save", "1")
         enter(self.spaces["r"])
@@ -199,7 +200,7 @@ class Run:
         return sender
 
     def write(self) -> None:
-        """Write at all senders, enough for full segments; no buffer may fill, because that would set
+        """Write enough at each sender for full segments, but never fill a buffer: a full one makes TCP set
         PSH."""
         for sender in self.senders:
             try:
@@ -221,7 +222,7 @@ class Run:
                 pass
 
     def run(self) -> dict[str, float]:
-        """Run the case, and return the figures of the measured time."""
+        """Run the case, and return the figures for the measured interval."""
         self.network()
         enter(self.spaces["r"])
         queue = Queue(self.case["queue"])
@@ -267,7 +268,7 @@ class Run:
 def inside(cases: str, directory: str, names: list[str]) -> None:
     """Run the cases in the kernel that was booted for them."""
     libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: a nanosecond
-    # In pages; with the default, the windows of many flows shrink to four segments.
+    # The limits are in pages. With the default limits and many flows, the windows shrink to four segments.
     setting("tcp_mem", "100000 200000 300000")
     with open(cases) as file:
         table = [case for case in csv.DictReader(file) if not names or case["case"] in names]

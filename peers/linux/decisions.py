@@ -2,14 +2,14 @@
 
     python3 decisions.py KERNEL OUT [CASE ...]
 
-boots KERNEL in virtual time as `single_flow.py` does, runs all cases, or only the named cases, and writes
-OUT/CASE.csv (`vectors/linux-decisions/README.md` explains the columns) and OUT/cases.csv.
+This command boots KERNEL in virtual time as `single_flow.py` does, runs all cases, or only the named cases,
+and writes OUT/CASE.csv (`vectors/linux-decisions/README.md` explains the columns) and OUT/cases.csv.
 
 UDP datagrams of chosen sizes, ECN-capable or not, go from one network namespace to another through htb, which
-paces them, and the discipline behind it. htb polls a discipline only while packets wait. Trace points give
-the instants at which packets arrive, are queued and leave; the receiver records the arrived packets, with
-their ECN fields. CoDel's state is read from its statistics; the average of RED is read from the statistics of
-`gred`, which computes the same average and reports it.
+paces them, and the discipline behind it. htb polls a discipline only while packets are waiting. Trace points
+give the instants at which packets arrive, are queued and leave; the receiver records the packets that reach
+it, with their ECN fields. CoDel's state is read from its statistics; the average of RED is read from the
+statistics of `gred`, which computes the same average and reports it.
 """
 
 import csv
@@ -38,8 +38,8 @@ HEADERS = 42  # Ethernet, IP, UDP; the links' rates include all these headers
 CLONE_NEWNET, TCA_OPTIONS, TCA_GRED_PARMS = 0x4000_0000, 2, 1
 POINTS = ARRIVED, QUEUED, SENT = "net/net_dev_queue", "qdisc/qdisc_enqueue", "qdisc/qdisc_dequeue"
 RED = "limit 400000 min 15000 max 45000 avpkt 1000 burst 25 bandwidth 10Mbit"
-# By name: the discipline; its load (a function below) and the seed of this load; the number of packets
-# between readings of its state (0: never read).
+# The cases, by name: the discipline; the function below that generates its load; the seed of this load; the
+# number of packets between readings of the discipline's state (0: it is never read).
 CASES = {
     "codel_constant": ("codel limit 1000", "constant", 1, 8),
     "codel_bursts": ("codel limit 1000", "bursts", 2, 8),
@@ -59,8 +59,8 @@ RATE_KBIT = 10_000
 
 
 def constant(draws: random.Random):
-    """Yield packets at rates that vary from half to twice the link's: (seconds until the next packet, bytes,
-    ECN-capable)."""
+    """Yield packets as (seconds until the next packet, bytes, ECN-capable), at rates that vary from half to
+    twice the link's rate."""
     for factor in (1.5, 0.8, 1.1, 0.5, 2.0, 0.9):
         for _ in range(400):
             yield 1514 * 8e-3 / RATE_KBIT / factor, 1514, draws.random() < 0.5
@@ -77,15 +77,15 @@ def bursts(draws: random.Random):
 
 
 class State:
-    """The discipline's own statistics."""
+    """A reader of the state that the discipline reports in its statistics."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind.encode() + b"\0"
         self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
 
     def read(self) -> tuple[int, ...]:
-        """Return, for CoDel, count, lastcount, whether it is dropping and the microseconds until drop_next; for gred,
-        the average in bytes."""
+        """Return the state: for CoDel, count, lastcount, whether it is dropping, and the microseconds until
+        drop_next; for gred, the average in bytes."""
         self.socket.send(struct.pack("=IHHIIBBHiIII", 36, RTM_GETQDISC, 0x301, 1, 0, 0, 0, 0, 0, 0, 0, 0))
         found: tuple[int, ...] = ()
         while True:
@@ -108,8 +108,8 @@ class State:
 
 
 def network(spec: str) -> tuple[int, int, int]:
-    """Create two namespaces with a link whose sending end has the discipline, and return both and the sender's
-    interface."""
+    """Create two namespaces, joined by a link whose sending end has the discipline, and return both
+    namespaces and the index of the sender's interface."""
     spaces = []
     for name, host in (("va", 1), ("vb", 2)):
         assert libc.unshare(CLONE_NEWNET) == 0
@@ -161,7 +161,7 @@ def send(
 
 
 def received(receiver: socket.socket) -> dict[int, int]:
-    """Return the ECN field of each packet that arrived, by number, in the order of arrival."""
+    """Return the ECN field of each packet that arrived, keyed by packet number, in the order of arrival."""
     found = {}
     while True:
         try:

@@ -2,11 +2,12 @@
 
     python live.py KERNEL SCENARIO DIRECTORY [OPTION ...]
 
-boots KERNEL, a Linux built as an ordinary process (User Mode Linux, `ARCH=um`), runs `aqmlab live SCENARIO` in it, all
-arms and seeds, and leaves the experiment in DIRECTORY as `aqmlab live -o DIRECTORY` does. The Python that runs this
-script also runs aqmlab in the guest, so aqmlab must be installed for that Python. Options of `aqmlab live` may follow:
-`--runs 5`, `--arm RED`, `--pcap bottleneck`. Runs in DIRECTORY are kept, so an interrupted command continues when it
-is started again. The exit code is that of aqmlab, or 3 if the kernel does not boot.
+This command boots KERNEL, a Linux built as an ordinary process (User Mode Linux, `ARCH=um`), runs
+`aqmlab live SCENARIO` in it with all arms and seeds, and writes the experiment to DIRECTORY as
+`aqmlab live -o DIRECTORY` does. The Python that runs this script also runs aqmlab in the guest, so aqmlab
+must be installed for that Python. Options of `aqmlab live` may follow: `--runs 5`, `--arm RED`,
+`--pcap bottleneck`. Runs in DIRECTORY are kept, so an interrupted command continues when it is started
+again. The exit code is that of aqmlab, or 3 if the kernel does not boot.
 
 With `--both` as the first option, this script runs `aqmlab run --both`, which also simulates the same seeds; with
 `--sweep`, it runs `aqmlab sweep --host live` with DIRECTORY as the store.
@@ -17,9 +18,9 @@ Debian's package `user-mode-linux` has a kernel without that option, and with a 
 time, and is suitable only for trials. The kernel's modules are taken from ../lib/uml/modules, relative to the
 folder of KERNEL.
 
-The root file system of the kernel is this machine's, read-only; only the folder that contains DIRECTORY can be
-written. The script needs root, ptrace, and room for the guest's memory (`AQMLAB_GUEST_MEMORY`, by default `1G`) in
-/dev/shm, of which only the used part is occupied.
+The root file system of the kernel is this machine's, read-only; only the folder that contains DIRECTORY is
+writable. The script needs root, ptrace, and room for the guest's memory (`AQMLAB_GUEST_MEMORY`, by default
+`1G`) in /dev/shm, of which only the used part is occupied.
 """
 
 import ctypes
@@ -48,8 +49,7 @@ sync; echo o > /proc/sysrq-trigger; sleep 9
 
 
 def load(folder: str) -> None:
-    """Load those modules below a folder that a live run can use, each after the modules that it
-    needs."""
+    """Load modules from a folder: those that a live run can use, each after the modules that it needs."""
     folder = os.path.join(folder, os.uname().release)
     wanted = ("/tun.ko", "/net/sched/", "/net/ipv4/tcp_")
     try:
@@ -61,7 +61,7 @@ def load(folder: str) -> None:
         if any(word in line[0] for word in wanted):
             for module in reversed(line):
                 file = os.open(os.path.join(folder, module), os.O_RDONLY)
-                libc.syscall(FINIT_MODULE, file, b"", 0)  # a module that is already loaded is no error
+                libc.syscall(FINIT_MODULE, file, b"", 0)  # it is not an error if the module is already loaded
                 os.close(file)
 
 
@@ -79,7 +79,7 @@ def follow(log: str, shown: int) -> int:
 
 
 def boot(kernel: str, command: list[str], out: str) -> int:
-    """Run a command in the guest, where it may write below `out`, and return its exit code."""
+    """Run a command in the guest, with write access to the folder `out`, and return its exit code."""
     work = tempfile.mkdtemp(prefix="linux-")
     init, log, console = (os.path.join(work, name) for name in ("init", "log", "console"))
     modules = os.path.join(
@@ -120,7 +120,7 @@ def boot(kernel: str, command: list[str], out: str) -> int:
                 return int(file.read())
         except (OSError, ValueError):
             with open(console) as file:
-                print(f"the kernel did not terminate:\n{file.read()}", file=sys.stderr)
+                print(f"the kernel stopped before the command ended:\n{file.read()}", file=sys.stderr)
             return 3
     finally:
         shutil.rmtree(work)

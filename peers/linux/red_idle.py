@@ -2,13 +2,15 @@
 
     sudo python3 red_idle.py DIRECTORY
 
-needs root, iproute2, and Linux with sch_red, sch_cbs, veth, network namespaces and tracefs; nothing outside
-its two namespaces is changed. It is best run where nothing can be late: in User Mode Linux (Debian's package
-`user-mode-linux`, or a kernel built with ARCH=um) booted with `time-travel=inf-cpu`.
+This command needs root, iproute2, and Linux with sch_red, sch_cbs, veth, network namespaces and tracefs;
+nothing outside its two namespaces is changed. It is best run where no packet or timer can be late: in User
+Mode Linux (Debian's package `user-mode-linux`, or a kernel built with ARCH=um) booted with
+`time-travel=inf-cpu`.
 
-Bursts of UDP datagrams enter a RED queue whose thresholds are one byte apart, so that only the average
-decides, without draws. RED is behind cbs: unlike htb, it polls RED's empty queue when the link becomes idle. Trace
-points in the kernel show when a packet was queued, dropped or sent, and when the empty queue was polled.
+Bursts of UDP datagrams enter a RED queue whose thresholds are one byte apart, so that the average alone
+decides, with no random draws. RED is behind cbs: unlike htb, it polls RED's empty queue when the link becomes
+idle. Trace points in the kernel show when a packet was queued, dropped or sent, and when the empty queue was
+polled.
 """
 
 import os
@@ -38,7 +40,7 @@ def sh(command: str) -> str:
 
 
 def write(path: str, text: str) -> None:
-    """Write a setting of the tracer into its file."""
+    """Write a setting of the tracer to its file."""
     with open(path, "w") as file:
         file.write(text)
 
@@ -56,12 +58,12 @@ def send(scene: dict, draws: random.Random) -> None:
                 s.sendto(bytes(PACKET - 42), ("10.9.0.2", 9))
                 if number % scene["at_once"] == 0:
                     time.sleep(scene["at_once"] * step * draws.uniform(0.5, 1.5))
-            # Long enough for the queue to empty, followed by the idle period.
+            # Wait until the queue is empty, and then for the idle period.
             time.sleep(3 * scene["min"] / PACKET * packet_s + gap)
 
 
 def fields(point: str) -> tuple[int, dict[str, tuple[int, int]], str]:
-    """Return a trace point's number, the offsets and sizes of its fields, and the kernel's format for it."""
+    """Return a trace point's number, the offsets and sizes of its fields, and the text of its format file."""
     with open(f"{TRACE}/events/{point}/format") as file:
         text = file.read()
     found = re.findall(r"field:[^;]*?(\w+);\toffset:(\d+);\tsize:(\d+);", text)
@@ -70,7 +72,8 @@ def fields(point: str) -> tuple[int, dict[str, tuple[int, int]], str]:
 
 
 def records(raw: bytes, page: int):
-    """Yield the records of a ring buffer as (nanoseconds, bytes); the text of `trace` has only microseconds."""
+    """Yield the records of a ring buffer as (nanoseconds, bytes); the times in the file `trace` are exact
+    only to microseconds."""
     for at in range(0, len(raw), page):
         now, commit = struct.unpack_from("QQ", raw, at)
         place, end = at + 16, at + 16 + (commit & 0xFFFFF)
@@ -126,7 +129,7 @@ def events(raw: bytes, page: int, ifindex: int, packet_ns: float) -> list[tuple[
             waiting -= 1
             last_sent = at
         elif waiting == 0 and at - last_sent >= 0.99 * packet_ns:
-            # Before that, cbs has negative credit and does not poll RED.
+            # For one packet time after a departure, cbs has negative credit and does not poll RED.
             rows.append((at, "idle", task))
     return [row[:2] for row in rows]
 
@@ -178,7 +181,7 @@ def run(name: str, scene: dict, directory: str) -> None:
 
 
 def main() -> None:
-    """All scenes."""
+    """Run all scenes."""
     directory = sys.argv[1]
     if not os.path.exists(f"{TRACE}/trace"):
         sh(f"mount -t tracefs none {TRACE}")

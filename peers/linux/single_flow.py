@@ -2,12 +2,12 @@
 
     python3 single_flow.py KERNEL CASES DIRECTORY [CASE ...]
 
-boots KERNEL, a Linux built as an ordinary process (User Mode Linux, `ARCH=um`), runs the cases of the table CASES
-(CSV; `vectors/linux-single-flow/README.md` explains its columns) in it, either all of them or only the named ones,
-and writes DIRECTORY/CASE.csv. With CONFIG_UML_TIME_TRAVEL_SUPPORT, the kernel runs in virtual time: nothing is
-late, and a case without randomness repeats exactly. Debian's package `user-mode-linux` has a kernel without that
-option; its times are coarser. The root file system of the kernel is that of this machine, read-only. This program needs
-root, iproute2, and python3 in /usr/bin.
+This command boots KERNEL, a Linux built as an ordinary process (User Mode Linux, `ARCH=um`). In it, the
+command runs the cases of the table CASES (CSV; `vectors/linux-single-flow/README.md` explains its columns),
+either all of them or only the named ones, and writes DIRECTORY/CASE.csv. With CONFIG_UML_TIME_TRAVEL_SUPPORT,
+the kernel runs in virtual time: nothing is late, and a case without randomness repeats exactly. Debian's
+package `user-mode-linux` has a kernel without that option; its times are coarser. The root file system of the
+kernel is that of this machine, read-only. This program needs root, iproute2, and python3 in /usr/bin.
 
 One connection runs between two network namespaces, each with a TUN device. This program is the network between the
 devices: two links in series in each direction, with losses at the entrance.
@@ -26,7 +26,8 @@ import sys
 import tempfile
 import time
 
-LINKS = ((100_000_000, 10_000_000), (10_000_000, 20_000_000))  # bit/s and ns; in the reverse order on the way back
+# Each link's rate in bit/s and delay in ns; the reverse direction has the links in the opposite order.
+LINKS = ((100_000_000, 10_000_000), (10_000_000, 20_000_000))
 PORT, HEADER = 5001, 20
 SENDER, RECEIVER = "10.9.0.1", "10.9.0.2"
 FLAGS = ((0x01, "F"), (0x02, "S"), (0x04, "R"), (0x10, "A"), (0x40, "E"), (0x80, "C"))
@@ -71,7 +72,7 @@ def boot(kernel: str, program: str, cases: str, directory: str, names: list[str]
 
 
 class Link:
-    """A FIFO queue, a rate, a delay."""
+    """A FIFO queue, a rate and a delay."""
 
     def __init__(self, rate: int, delay: int) -> None:
         self.rate, self.delay, self.free = rate, delay, 0
@@ -82,7 +83,7 @@ class Link:
 
 
 class Faults:
-    """Which packets of one direction are lost or marked, as a list of `segment` or `segment:copy`."""
+    """The packets to lose or mark in one direction, from a list of `segment` or `segment:copy` entries."""
 
     def __init__(self, text: str, mss: int) -> None:
         pairs = (word.partition(":") for word in text.split())
@@ -140,7 +141,8 @@ def mark(packet: bytes) -> bytes:
 
 
 def without_push(packet: bytes) -> bytes:
-    """Clear PSH: a receiver whose application reads at once acknowledges a segment with PSH at once."""
+    """Return the packet with PSH cleared: if PSH were set, a receiver whose application reads immediately
+    would not delay the acknowledgment."""
     at = HEADER + 13
     if not packet[at] & 8:
         return packet

@@ -2,8 +2,8 @@
 
     python3 tc_options.py > ../../vectors/tc-options/options.json
 
-needs iproute2, strace and user namespaces; the kernel need not have the disciplines, because tc computes the
-options before it sends them. Nothing outside its own namespace is changed.
+This command needs iproute2, strace and user namespaces; the kernel need not have the disciplines, because tc
+computes the options before it sends them. Nothing outside the command's own namespace is changed.
 """
 
 import json
@@ -68,7 +68,7 @@ foo limit 3
 
 
 def attributes(octets: bytes) -> dict[int, bytes]:
-    """Return the attributes of a netlink message by their number (rtnetlink(7))."""
+    """Return the attributes of a netlink message, keyed by number (rtnetlink(7))."""
     found, at = {}, 0
     while at + 4 <= len(octets):
         length, number = struct.unpack_from("<HH", octets, at)

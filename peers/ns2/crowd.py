@@ -3,9 +3,9 @@
 
 Runs crowd.tcl over cells (case, flows) and seeds, and writes one row per run to crowd.csv, one row per cell
 and metric to summary.csv, and the scene of every seed (base RTT and start of each flow, the same for all
-cases) to scenes.csv. Rows already in crowd.csv are kept, so an interrupted campaign continues; remove
-the files to start again. A cell runs with FEWEST seeds, then more, up to MOST, until the 90 % interval of the
-mean is no wider than WIDEST times the mean for every metric that is watched.
+cases) to scenes.csv. Rows already in crowd.csv are kept, so an interrupted campaign continues; remove the
+files to start again. A cell runs with FEWEST seeds, then with more, up to MOST, until the 90 % interval of
+the mean is no wider than WIDEST times the mean for every metric in WATCHED.
 
     python3 crowd.py [--out DIR] [--jobs N] [--fewest N] [--most N] [--cell CASE:FLOWS ...]
 """
@@ -27,7 +27,7 @@ END_S = 120
 FEWEST = 40
 MOST = 100
 STEP = 20  # seeds added at a time to a cell whose interval is still too wide
-WIDEST = 0.05  # width of the 90 % interval for the mean, as a share of the mean
+WIDEST = 0.05  # greatest accepted width of the 90 % interval, as a share of the mean
 CONFIDENCE = 0.90
 STALLED_SHARE = 0.05  # a flow below this share of an equal split counts as stalled
 
@@ -86,7 +86,7 @@ def run_once(case: str, flows: int, seed: int) -> tuple[dict, list[dict]]:
         raise RuntimeError(f"ns failed for {arguments}: {done.stderr.strip() or done.stdout.strip()}")
     result = json.loads(done.stdout)
     if result["ack_drops"] != 0:
-        raise RuntimeError(f"{arguments}: {result['ack_drops']} ACKs lost on the way back, which must be lossless")
+        raise RuntimeError(f"{arguments}: {result['ack_drops']} ACKs lost: the reverse path must be lossless")
     goodputs = result["flow_goodput_bps"]
     equal_split = sum(goodputs) / flows
     result["stalled_flows"] = sum(each < STALLED_SHARE * equal_split for each in goodputs)
@@ -102,7 +102,8 @@ def run_once(case: str, flows: int, seed: int) -> tuple[dict, list[dict]]:
 
 
 def student_quantile(probability: float, degrees: int) -> float:
-    """Returns a quantile of Student's t (Abramowitz and Stegun 26.7.5), accurate to 1e-5 from 20 degrees of freedom."""
+    """Returns a quantile of Student's t (Abramowitz and Stegun 26.7.5), accurate to 1e-5 for 20 or more
+    degrees of freedom."""
     x = statistics.NormalDist().inv_cdf(probability)
     g1 = (x**3 + x) / 4
     g2 = (5 * x**5 + 16 * x**3 + 3 * x) / 96
@@ -111,7 +112,7 @@ def student_quantile(probability: float, degrees: int) -> float:
 
 
 def interval(values: list[float]) -> tuple[float, float]:
-    """Returns the mean and the half-width of its CONFIDENCE interval."""
+    """Returns the mean and the half-width of its confidence interval, whose level is CONFIDENCE."""
     mean = statistics.fmean(values)
     if len(values) < 2:
         return mean, math.inf
@@ -132,7 +133,8 @@ def too_wide(rows: list[dict]) -> bool:
 
 
 class Table:
-    """crowd.csv by (case, flows, seed) and scenes.csv by (seed, flow); both are rewritten after every batch."""
+    """The rows of crowd.csv by (case, flows, seed) and of scenes.csv by (seed, flow); both files are
+    rewritten after every batch."""
 
     def __init__(self, folder: Path):
         self.path = folder / "crowd.csv"
@@ -150,7 +152,7 @@ class Table:
     def add_scene(self, row: dict) -> None:
         known = self.scenes.setdefault((int(row["seed"]), int(row["flow"])), row)
         if known != row:
-            raise RuntimeError(f"one seed, two scenes: {known} and {row}")
+            raise RuntimeError(f"one seed has two different scenes: {known} and {row}")
 
     def of_cell(self, case: str, flows: int) -> list[dict]:
         return [row for key, row in sorted(self.rows.items()) if key[:2] == (case, flows)]

@@ -1,21 +1,22 @@
-# A dumbbell full of TCP flows, measured by ns-2.35 (command `ns`): NewReno, or half of them SACK.
+# A dumbbell full of TCP flows, measured by ns-2.35 (command `ns`). All use NewReno, or half of them SACK.
 #
 #   ns crowd.tcl CASE FLOWS SEED END_S WARMUP_S
 #
 # CASE is one of
 #   droptail         drop-tail bottleneck
-#   droptail-jitter  the same, every send delayed by up to one packet time (overhead_): no phase effects
+#   droptail-jitter  the same, with each send delayed by up to one packet time (overhead_), so that there are no
+#                    phase effects
 #   red              gentle RED, wait_ true (ns-2's default spacing of drops)
 #   red-nowait       gentle RED, wait_ false (the uniform spacing of Floyd and Jacobson, 1993)
 #   red-ecn          as red, ECN on at queue and agents, other values ns-2's defaults
-#                    (use_mark_p_ true, mark_p_ 0.1: it drops what it would mark at higher probabilities)
+#                    (use_mark_p_ true, mark_p_ 0.1: at higher probabilities, it drops packets instead of marking them)
 #   red-ecn-markall  as red-ecn with use_mark_p_ false: it marks over the whole gentle range
-#   newreno-ecn-sack as red-ecn-markall on five times the rate; the first half of the flows is NewReno with ECN, the
-#                    second SACK without
-#   sack-ecn-newreno the first half is SACK with ECN, the second NewReno without
+#   newreno-ecn-sack as red-ecn-markall at five times the rate; the first half of the flows is NewReno with ECN, the
+#                    second half SACK without ECN
+#   sack-ecn-newreno the same, but the first half is SACK with ECN, the second half NewReno without ECN
 #
-# Prints one JSON object on one line. All counts are over [WARMUP_S, END_S]. Facts about what ns-2 counts, and the
-# meaning of every field, are in ../../vectors/ns2-crowd/README.md.
+# Prints one JSON object on one line. All counts are for the interval from WARMUP_S to END_S.
+# ../../vectors/ns2-crowd/README.md explains what ns-2 counts and what every field means.
 
 if {$argc != 5} {
     puts stderr "usage: ns crowd.tcl CASE FLOWS SEED END_S WARMUP_S"
@@ -134,8 +135,8 @@ proc access_link {ns a b delay_s} {
 }
 
 for {set i 0} {$i < $flows} {incr i} {
-    # Whole nanoseconds for the start and for each of the four access delays, so that another simulator can be given
-    # exactly the same scene.
+    # The start and each of the four access delays are whole nanoseconds, so that another simulator can be given exactly
+    # the same scene.
     set base_rtt_s [format %.9f [expr {round([$rtt_stream uniform $base_rtt_low_s $base_rtt_high_s] * 250e6) / 250e6}]]
     set start_s    [format %.9f [$start_stream uniform 0 $start_span_s]]
     set rtt_of($i)   $base_rtt_s
@@ -173,7 +174,7 @@ proc sample_average {} {
     $ns after $avg_sample_s sample_average
 }
 
-# All cumulative counts at this time, as a flat list of name and value.
+# Returns all cumulative counts at this time, as a flat list of names and values.
 proc snapshot {} {
     global ns monitor back flows tcp sink
     set now [$ns now]
@@ -216,7 +217,8 @@ proc report {} {
     foreach name [array names after] { set delta($name) [expr {$after($name) - $before($name)}] }
     set span [expr {double($end_s - $warmup_s)}]
 
-    # The sink counts wire bytes handed over in order; the integer division removes a SYN (40 B) inside the interval.
+    # The sink counts the wire bytes that it delivers in order; the integer division discards a SYN
+    # (40 B) in the interval.
     set goodputs {}; set timeouts {}; set rtts {}; set starts {}
     set sum 0.0; set squares 0.0
     for {set i 0} {$i < $flows} {incr i} {

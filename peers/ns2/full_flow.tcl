@@ -2,7 +2,7 @@
 #
 #   ns full_flow.tcl NAME=VALUE..
 #
-# The client sends `bulk` bytes, or a `request` which the server answers with `response` bytes and a close. Packets
+# The client sends `bulk` bytes, or `request` bytes, which the server answers with `response` bytes and a close. Packets
 # whose numbers are in `drop` (the client's) or `drop_back` (the server's) are lost, and those in `mark` receive CE;
 # the first packet is number 0. Prints one line per packet: time, host (c or s), sequence number, payload,
 # acknowledgment, flags.
@@ -12,7 +12,7 @@
 array set given {window 30 every 2 drop {} drop_back {} mark {} request 400 response 0 bulk 0 end_s 30}
 foreach word $argv {
     if {![regexp {^(\w+)=(.*)$} $word - name value] || ![info exists given($name)]} {
-        puts stderr "full_flow.tcl: $word: not one of [lsort [array names given]]"
+        puts stderr "full_flow.tcl: $word: expected NAME=VALUE, with one of the names [lsort [array names given]]"
         exit 2
     }
     set given($name) $value
@@ -75,7 +75,7 @@ proc report {} {
     set file [open $path]
     while {[gets $file line] >= 0} {
         lassign $line event at from to type size flags fid source destination sequence uid acked tcp_flags header
-        # A packet that is lost on purpose appears as `d` only.
+        # A packet that is lost on purpose appears only as `d`, without a `+`.
         if {$event ne "+" && $event ne "d"} continue
         puts [list $at [expr {$from == [$client id] ? "c" : "s"}] $sequence [expr {$size - $header}] $acked $tcp_flags]
     }

@@ -1,5 +1,5 @@
-# Prints how many of 200 simultaneous packets pass an ns-2 queue at an idle link (the first begins transmission at
-# once).
+# Prints how many of 200 simultaneous packets pass an ns-2 queue at an idle link (the transmission of the first
+# begins immediately).
 #
 #   ns held.tcl DropTail|REM IN_BYTES LIMIT SIZE MEAN
 #

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The parking lot of lot.tcl: its scenario, and ns-2's results for the same connections.
+"""Prints the scenario of lot.tcl's parking lot, or records ns-2's results for the same connections.
 
     .venv/bin/python peers/ns2/lot.py scenario [WARMUP_S END_S] > lot.toml
     .venv/bin/python peers/ns2/lot.py record [--out DIR] [--jobs N] [--seeds N] [--span S S] [--queues NAME..]
 
-`scenario` prints the network with one congested link, with an arm for each queue and web users drawn by PackMime-HTTP.
-`record` writes the connections of each seed with `aqmlab vectors`, replays them in ns-2 with Tmix, and writes one row
-per run to runs.csv. Existing rows are kept, so that an interrupted recording continues; remove the file to start
-again.
+`scenario` prints the scenario: one congested link, an arm for each queue, and web users drawn by
+PackMime-HTTP. `record` writes the connections of each seed with `aqmlab vectors`, replays them in ns-2 with
+Tmix, and writes one row per run to runs.csv. Existing rows are kept, so that an interrupted recording
+continues; remove the file to start again.
 """
 
 import argparse
@@ -29,11 +29,13 @@ VECTORS = HERE.parent.parent / "vectors" / "ns2-lot"
 SEEDS = 5
 SPAN_S = (30, 180)  # measured
 SIDES = ("a", "b")
-# The long-lived flows of each node: start times, and one-way delays between the flows' ends and routers.
+# The long-lived flows of each node: start times, and one-way delays between the flows' endpoints and their
+# routers.
 STARTS_S = [[10.0, 12.1, 14.3, 16.2, 18.4], [11.0, 13.2, 15.1, 17.3, 19.5]]
 NEAR_MS = [[11, 23, 29, 41, 64], [7, 19, 31, 37, 88]]
 FAR_MS = [[0.4, 0.7, 0.9, 4, 15], [0.3, 0.6, 0.8, 2, 9]]
-# Routers of the data's source and of its destination; for web users, also connections per second in each cloud.
+# The routers at the source and at the destination of the data; for web users, also the connections per second
+# of each cloud.
 LONG = {"long": (0, 7), "long_back": (7, 0)}
 WEB = {"web": (0, 7, 27), "web_back": (7, 0, 27), "cross1": (1, 2, 23), "cross1_back": (2, 1, 23)}
 
@@ -160,7 +162,8 @@ SAID = re.compile(r"(\d+\.\d{6}) App \( \S+ / \d+ / \d+ / (\d+)\.(\d+) \)> (sent
 
 
 def exchanges(log: Iterable[str]) -> Iterator[tuple[str, float, float]]:
-    """Yields the exchanges in Tmix's log: the client's node, the time of the response, and the response time."""
+    """Yields the exchanges in Tmix's log: the client's node, when the response arrived, and how long it
+    took."""
     asked = {}
     for line in log:
         for at, node, port, what in SAID.findall(line):
@@ -190,8 +193,8 @@ def run(source: Path, queue: str, span_s: tuple[float, float] = SPAN_S) -> dict[
 
 
 def figures(web_s: list[float], link: dict, goodput_bps: float) -> dict[str, float]:
-    """Returns the compared values: forward traffic from end to end, and the congested link in the forward
-    direction."""
+    """Returns the values that are compared: those of the forward end-to-end traffic, and of the congested
+    link in the forward direction."""
 
     def loss(*names: str) -> float:
         arrivals, drops = (sum(link["of"][name][what] for name in names) for what in ("arrivals", "drops"))

@@ -5,14 +5,15 @@
 #
 # The parameters and their defaults are in `given` below. Web users are simulated by Tmix, with connection vectors from
 # the folder `vectors` (lot.py writes them), or by ns-2's own PackMime-HTTP. Prints one JSON object on one line, with
-# counts for each congested link in the forward direction, over [warmup_s, end_s]; Tmix logs its connections on standard
+# counts for each congested link in the forward direction, from warmup_s to end_s; Tmix logs its connections on standard
 # error.
 #
 # R0..R7 are a chain of duplex links; the congested ones are R1-R2, R3-R4 and R5-R6, or only the first one or two of
-# these if `queues` names fewer. Traffic by the route of its data, always from two nodes (_a and _b) to two others:
+# these if `queues` names fewer. The classes of traffic, with the route of their data, which always goes
+# from two nodes (_a and _b) to two others:
 #   long     R0 -> R7   long_back   R7 -> R0   five long-lived flows from each node
 #   web      R0 -> R7   web_back    R7 -> R0   a cloud of web servers at each node
-#   crossN   R(2N-1) -> R(2N)  and crossN_back, the same, over congested link N
+#   crossN   R(2N-1) -> R(2N), and crossN_back in the reverse direction: the same, over congested link N
 
 array set given {
     queues    DT
@@ -37,7 +38,7 @@ array set given {
 }
 foreach word $argv {
     if {![regexp {^(\w+)=(.*)$} $word - name value] || ![info exists given($name)]} {
-        puts stderr "lot.tcl: $word: not one of [lsort [array names given]]"
+        puts stderr "lot.tcl: $word: expected NAME=VALUE, with one of the names [lsort [array names given]]"
         exit 2
     }
     set given($name) $value
@@ -86,7 +87,7 @@ for {set i 0} {$i < 7} {incr i} {
     $ns queue-limit $r($j) $r($i) $limit
 }
 
-# A node at a router.
+# Creates a node at a router.
 proc host {router rate} {
     global ns r
     set node [$ns node]
@@ -98,7 +99,7 @@ proc host {router rate} {
 
 # ---- traffic -----------------------------------------------------------------------------------------------------
 
-# The delays of a pair of nodes, at the routers to which they are connected.
+# Sets the delays between a pair of nodes, at the routers to which they are connected.
 proc delays {name from to near far} {
     global r vectors ns
     if {$vectors eq ""} {
@@ -114,7 +115,7 @@ proc delays {name from to near far} {
     foreach router [list $from $to] { $r($router) set-lossless }
 }
 
-# Five long-lived flows from a node at `from` to one at `to`.
+# Creates five long-lived flows from a node at router `from` to a node at router `to`.
 proc long {name from to starts} {
     global ns slow tcps class
     set near [host $from $slow]
@@ -139,7 +140,7 @@ proc long {name from to starts} {
     }
 }
 
-# A cloud of web users: servers at `from`, clients at `to`.
+# Creates a cloud of web users, with the servers at router `from` and the clients at router `to`.
 proc web {name from to rate} {
     global ns access vectors class clients
     set near [host $from $access]
@@ -211,7 +212,7 @@ for {set n 1} {$n <= $congested} {incr n} {
     $monitor($n) set-bytes-integrator [new Integrator]
 }
 
-# All cumulative counts at this time, as a flat list of name and value.
+# Returns all cumulative counts at this time, as a flat list of names and values.
 proc snapshot {} {
     global ns monitor tcps class congested
     set now [$ns now]
@@ -243,7 +244,7 @@ proc begin {} {
 
 proc ratio {a b} { return [expr {$b ? double($a) / $b : 0.0}] }
 
-# The sum of the changes of all counts whose names match.
+# Returns the sum of the changes in all counts whose names match.
 proc change {pattern} {
     global before after
     set sum 0.0

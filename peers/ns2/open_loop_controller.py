@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Records the decisions of ns-2.35's PI and REM under an open load, and checks that replays make the same decisions.
 
-Runs open_loop_controller.tcl for each trace below. Every line is then replayed by independent controllers, written here
-from the papers and from ns-2's documented behaviour: queue, probability and fate must agree, draw by draw, before a CSV
-is written. The column `u` (the uniform draw behind a decision, empty where none was taken) comes from that replay.
+Runs open_loop_controller.tcl for each trace below. Independent controllers, written here from the papers and
+from ns-2's documented behaviour, then replay every arrival: queue, probability and fate must agree, draw by
+draw, before a CSV is written. The column `u` (the uniform draw behind a decision, empty where none was taken)
+comes from that replay.
 
     python3 open_loop_controller.py [--out DIR]
 """
@@ -28,10 +29,10 @@ DIGITS = 5e-6  # ns-2 prints probabilities with six significant digits
 
 @dataclass(frozen=True)
 class Trace:
-    """One run: the queue's variables in ns-2, and the load."""
+    """The settings of one run: the queue's variables in ns-2, and the load."""
 
     kind: str
-    load: float  # offered load while arrivals are on, 1 = the link's rate
+    load: float  # offered load during on periods; 1 = the link's rate
     limit: int
     seed: int
     variables: dict[str, float]
@@ -70,13 +71,14 @@ class Packet:
 
 @dataclass
 class Port:
-    """A FIFO and its link; subclasses are the controllers. The packet on the wire does not count as waiting."""
+    """A FIFO and its link; subclasses add the controllers. The packet on the wire does not count as
+    waiting."""
 
     trace: Trace
     draws: list[float]
     waiting: deque[Packet] = field(default_factory=deque)
     waiting_bytes: int = 0
-    free_ns: int | None = None  # the time at which the packet on the wire will have left it
+    free_ns: int | None = None  # the end of the transmission in progress; `None` if the link is idle
     updates: int = 0
     used: int = 0
     prob: float = 0.0
@@ -132,7 +134,7 @@ class Port:
         raise NotImplementedError
 
     def leaves(self, pkt: Packet | None) -> None:
-        """Called when the link polls the queue, with the packet that leaves, if any; does nothing
+        """Is called with the departing packet, or `None`, when the link polls the queue; does nothing
         by default."""
 
 
@@ -197,7 +199,7 @@ class Rem(Port):
                 pkt.fate = "early"
 
     def leaves(self, pkt: Packet | None) -> None:
-        """Draws at each departure in marking mode, even if there is nothing to send."""
+        """In marking mode, takes a draw whenever the link polls the queue, even if it has nothing to send."""
         if not self.v["markpkts_"]:
             return
         u = self.draw()

@@ -3,12 +3,14 @@
 #
 #   ns open_loop_controller.tcl PI|REM LIMIT SEED ARRIVALS_FILE [NAME VALUE]..
 #
-# Each line of ARRIVALS_FILE is `at_ns size ect`; NAME VALUE set the queue's variables (`w_ 160`). ECN-capable packets
-# come from a TCP sender with an unlimited window that never receives an acknowledgment, the others from UDP.
+# Each line of ARRIVALS_FILE is `at_ns size ect`; each pair NAME VALUE sets a variable of the queue (`w_ 160`).
+# ECN-capable packets come from a TCP sender with an unlimited window that never receives an acknowledgment; the others
+# come from UDP.
 #
-# Prints one line per arrival, `A at_ns packets bytes prob lost`: the queue before the arrival, not counting the packet
-# in transmission, and then, as they are after the arrival, the probability and the number of packets lost so far. Then
-# `R flags` for each packet that came through, in order, and the uniform draws of the queue's generator, `U value`.
+# Prints one line per arrival, `A at_ns packets bytes prob lost`: `packets` and `bytes` are the queue before the
+# arrival, not counting the packet in transmission; `prob` and `lost` are the probability and the number of packets lost
+# so far, both after the arrival. Then prints `R flags` for each packet that came through, in order, and `U value` for
+# each uniform draw of the queue's generator.
 
 if {$argc < 4 || $argc % 2} {
     puts stderr "usage: ns open_loop_controller.tcl PI|REM LIMIT SEED ARRIVALS_FILE \[NAME VALUE\].."
@@ -27,7 +29,7 @@ Agent/TCP set minrto_ 1e8
 Agent/TCP set maxrto_ 1e9
 Agent/TCP set rtxcur_init_ 1e8
 
-# The queue draws from the default generator; a second one with the same seed gives the same sequence.
+# The queue draws from the default generator; a second generator with the same seed repeats its sequence.
 set twin [new RNG]
 $twin seed $seed
 
@@ -65,7 +67,7 @@ proc arrive {at_ns size ect} {
     puts "A $at_ns $packets $bytes [$queue set prob_] [$monitor set pdrops_]"
 }
 
-# Not earlier: creating agents and routes also takes draws.
+# The generator is seeded only now, because creating agents and routes also takes draws.
 $ns at 0.0 "$defaultRNG seed $seed"
 
 set arrivals 0
@@ -83,7 +85,7 @@ proc finish {} {
     while {[gets $file line] >= 0} {
         if {[lindex $line 0] eq "r"} { puts "R [lindex $line 6]" }
     }
-    # At most one draw per arrival, or two per departure.
+    # The queue takes at most one draw per arrival, or two per departure.
     for {set i 0} {$i < 3 * $arrivals} {incr i} { puts "U [$twin uniform 0 1]" }
     exit 0
 }

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Records the decisions of ns-2.35's RED under an open load, and checks that replays make the same decisions.
 
-Runs open_loop_red.tcl for each trace below. Every line is then replayed by an independent RED, written here from the
-paper and from ns-2's documented behaviour: queue, average, probability and fate must agree, draw by draw, before a CSV
-is written. The column `u` (the uniform draw behind a decision, empty where none was taken) comes from that replay.
+Runs open_loop_red.tcl for each trace below. An independent RED, written here from the paper and from ns-2's
+documented behaviour, then replays every arrival: queue, average, probability and fate must agree, draw by
+draw, before a CSV is written. The column `u` (the uniform draw behind a decision, empty where none was taken)
+comes from that replay.
 
     python3 open_loop_red.py [--out DIR]
 """
@@ -18,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ARRIVALS = 5000
 
-# name: offered load while on, seconds on, seconds off (0: always on), wait_, limit_, seed
+# name: offered load during on periods, seconds on, seconds off (0: always on), wait_, limit_, seed
 TRACES = {
     "idle": (0.5, 1, 0, 1, 60, 11),
     "bursts": (2.0, 1, 1, 1, 60, 12),
@@ -33,7 +34,9 @@ MIN_TH = 5.0
 MAX_TH = 15.0
 MAX_P = 0.1
 WEIGHT = 0.02
-PACKETS_A_SECOND = 125.0  # packets of mean size, at the link's rate; an idle second counts as this many empty steps
+# Packets of mean size per second, at the link's rate. An idle second counts as this many updates with an empty
+# queue.
+PACKETS_A_SECOND = 125.0
 DIGITS = 5e-6  # ns-2 prints averages and probabilities with six significant digits
 
 
@@ -53,7 +56,7 @@ class Replay:
     used: int = 0
 
     def waiting(self, now_ns: int) -> int:
-        """Removes packets that have left; the packet in transmission is not part of the queue."""
+        """Removes the packets that have left; returns how many wait behind the packet in transmission."""
         while self.departures and self.departures[0] <= now_ns:
             left = self.departures.pop(0)
             if not self.departures:
@@ -61,7 +64,7 @@ class Replay:
         return max(0, len(self.departures) - 1)
 
     def arrive(self, now_ns: int) -> tuple[int, str, float | None]:
-        """Returns the queue that the packet finds, its fate, and the draw if one was needed."""
+        """Returns the queue length that the packet finds, its fate, and the draw if one was needed."""
         waiting = self.waiting(now_ns)
         self.age(now_ns, waiting)
         self.count += 1
@@ -90,7 +93,8 @@ class Replay:
         return waiting, "admitted", draw
 
     def age(self, now_ns: int, waiting: int) -> None:
-        """Makes one step of the average, after an empty step for each packet that the idle link could have sent."""
+        """Updates the average once, after one update with an empty queue for each packet that the idle link
+        could have sent."""
         if self.idle_since_ns is not None:
             for _ in range(int(PACKETS_A_SECOND * ((now_ns - self.idle_since_ns) / 1e9))):
                 self.avg *= 1.0 - WEIGHT
@@ -99,15 +103,16 @@ class Replay:
 
 
 def gentle_probability(avg: float) -> float:
-    """The drop probability rises from 0 to max_p over [min_th, max_th], and from there to 1 at twice max_th."""
+    """Returns the drop probability, which rises from 0 at min_th to max_p at max_th, then to 1 at
+    twice max_th."""
     if avg < MAX_TH:
         return MAX_P * (avg - MIN_TH) / (MAX_TH - MIN_TH)
     return min(1.0, MAX_P + (1.0 - MAX_P) * (avg - MAX_TH) / MAX_TH)
 
 
 def spaced(prob: float, count: int, wait: bool) -> float:
-    """Evens out the gaps between drops; with `wait` (ns-2's default), each drop comes at least 1/prob
-    arrivals after the last."""
+    """Returns the probability that evens out the gaps between drops; with `wait` (ns-2's default), each drop
+    comes at least 1/prob arrivals after the last."""
     share = count * prob
     if not wait:
         return min(1.0, prob / (1.0 - share)) if share < 1.0 else 1.0

@@ -3,12 +3,12 @@
 #
 #   ns open_loop_red.tcl LOAD ON_S OFF_S WAIT LIMIT SEED ARRIVALS
 #
-# LOAD is the offered load while arrivals are on (1 = the link's rate); they are on for ON_S seconds, then off for
-# OFF_S, and so on (OFF_S 0: always on). WAIT is RED's wait_ (0 or 1), LIMIT its limit_. Arrival instants are whole
+# LOAD is the offered load during on periods (1 = the link's rate). Arrivals are on for ON_S seconds and off for OFF_S
+# seconds, alternately (OFF_S 0: always on). WAIT is RED's wait_ (0 or 1), LIMIT its limit_. Arrival instants are whole
 # nanoseconds.
 #
-# Prints one line per arrival, `A arrival_ns waiting avg prob fate`, then the uniform draws that RED's generator gives,
-# `U value`, in order: RED takes one at an arrival only when it needs one. `waiting` is the queue before the arrival,
+# Prints one line per arrival, `A arrival_ns waiting avg prob fate`, then one line `U value` per uniform draw of RED's
+# generator, in order: RED takes a draw at an arrival only when it needs one. `waiting` is the queue before the arrival,
 # without the packet in transmission; `avg` and `prob` (before spacing) are RED's values after the arrival; fate is
 # admitted, early or full.
 
@@ -36,7 +36,7 @@ Queue/RED set q_weight_       0.02
 Queue/RED set mean_pktsize_   $wire_bytes
 Agent/UDP set packetSize_     $wire_bytes
 
-# RED draws from the default generator; a second one with the same seed gives the same sequence.
+# RED draws from the default generator; a second generator with the same seed repeats its sequence.
 $defaultRNG seed $seed
 set twin [new RNG]
 $twin seed $seed

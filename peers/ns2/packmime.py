@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records quantiles of ns-2.35's PackMime-HTTP, and the dependence of its draws on earlier ones.
+"""Records quantiles of the draws of ns-2.35's PackMime-HTTP, and the correlation between successive draws.
 
 Runs packmime.tcl for each rate and seed below and writes one CSV.
 

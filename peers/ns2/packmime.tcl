@@ -2,8 +2,8 @@
 #
 #   ns packmime.tcl RATE SEED COUNT
 #
-# Prints COUNT lines `gap request response client_delay server_delay server_time` for a cloud of RATE connections a
-# second: seconds, bytes, bytes, milliseconds one way, milliseconds one way, seconds.
+# Prints COUNT lines `gap request response client_delay server_delay server_time` for a cloud of RATE connections per
+# second. The units are, in this order: seconds, bytes, bytes, milliseconds one way, milliseconds one way, seconds.
 
 if {$argc != 3} {
     puts stderr "usage: ns packmime.tcl RATE SEED COUNT"

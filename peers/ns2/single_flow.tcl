@@ -1,5 +1,5 @@
-# One ns-2 flow with chosen faults: prints the time of each data segment that the sender sent, and its first byte (from
-# 0).
+# One ns-2 flow with chosen faults: prints the time at which the sender sent each data segment, and the number of the
+# segment's first byte (counted from 0).
 #
 #   ns single_flow.tcl CASES.csv CASE     prints the vector of one case
 #
@@ -23,7 +23,7 @@ proc read_case {path wanted} {
     error "no case `$wanted` in $path"
 }
 
-# Drops the numbered packets (from 0) that are about to enter the link's queue.
+# Drops the packets with these numbers (counted from 0) as they are about to enter the link's queue.
 proc drop_on {from to numbers} {
     global ns
     if {[llength $numbers] == 0} return
@@ -32,7 +32,7 @@ proc drop_on {from to numbers} {
     $ns lossmodel $model $from $to
 }
 
-# Sets CE on the numbered packets that are about to enter the link's queue.
+# Sets CE on the packets with these numbers (counted from 0) as they are about to enter the link's queue.
 proc mark_on {from to numbers} {
     global ns
     if {[llength $numbers] == 0} return
@@ -108,7 +108,7 @@ proc report {} {
         lassign $line event time from to type size flags fid src dst number
         # A packet that the error model drops appears as `d` only; the queue here never overflows.
         if {($event eq "+" || $event eq "d") && $type eq "tcp" && $number > 0} {
-            # One-way agents count packets, and packet 0 is the SYN.
+            # ns-2's one-way agents number packets, not bytes, and packet 0 is the SYN.
             lappend sends [format "%.0f,%d" [expr {$time * 1e6}] [expr {($number - 1) * $mss}]]
         }
     }

@@ -51,9 +51,9 @@ class Row(NamedTuple):
 class Answer(Framed):
     """Metrics by cell and, on request, by class of traffic.
 
-    When printed, it is the table that the command line shows. As a data frame (:meth:`to_frame`),
-    it has a row per run, or per run and class. Its columns are one per axis, ``arm``, ``class`` if
-    rows are per class, ``seed``, and one per metric.
+    When printed, an answer is the table that the command line shows. As a data frame
+    (:meth:`to_frame`), it has a row per run, or per run and class. The columns of the frame are one
+    per axis, ``arm``, ``class`` if rows are per class, ``seed``, and one per metric.
 
     Methods take a cell or, if no values are swept, the name of an arm. They also take the name of a
     class if rows are per class.
@@ -61,9 +61,9 @@ class Answer(Framed):
     Attributes
     ----------
     results
-        The results that it summarises.
+        The results that the answer summarises.
     asked_queue
-        The queue as requested; ``None`` means the queue by which each cell is judged.
+        The queue that was requested; ``None`` means the queue by which each cell is judged.
     class_name
         The class of traffic; ``*`` means all traffic whose data cross the queue or, if the queue is
         ``*`` too, all traffic.
@@ -74,7 +74,7 @@ class Answer(Framed):
     by_name
         Whether the metrics were named explicitly rather than taken by default.
     values
-        By row, metric name and seed; ``None`` where the metric is not defined.
+        The values by row, metric name and seed; ``None`` where the metric is not defined.
     """
 
     results: Results
@@ -87,7 +87,7 @@ class Answer(Framed):
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The rows, cell by cell, with the classes within each cell."""
+        """The rows: cell by cell and, within each cell, class by class."""
         return tuple(self.values)
 
     @property
@@ -145,7 +145,7 @@ class Answer(Framed):
     def by_seed(
         self, of: Cell | str, metric: str, class_name: str | None = None
     ) -> Mapping[int, float | None]:
-        """Return the value of each run.
+        """Return the value of each run, by seed.
 
         Raises
         ------
@@ -197,13 +197,16 @@ class Answer(Framed):
         return difference(self.by_seed(of, metric, class_name), self.by_seed(other, metric, class_name))
 
     def defined_in(self, of: Cell | str, metric: str, class_name: str | None = None) -> str:
-        """Return ``"3 of 10"`` if the figure is undefined for some seeds, perhaps the worst; else ``""``."""
+        """Return ``"3 of 10"`` if only 3 of 10 seeds have a value, a possibly biased choice; else ``""``."""
         values = self.by_seed(of, metric, class_name).values()
         count = sum(value is not None for value in values)
         return f"{count} of {len(values)}" if 0 < count < len(values) else ""
 
     def parts(self, of: Cell | str, metric: Metric, class_name: str | None = None) -> tuple[str, str]:
-        """Mean and half-width as strings; no half-width if all seeds give the same value for a class."""
+        """Return the mean and the half-width of its interval as text.
+
+        The half-width is empty if all seeds of a class give the same value.
+        """
         est = self.estimate(of, metric.name, class_name)
         mean, half = estimate_parts(est, metric.unit)
         if not self.by_class or est is None or half not in ("", "0"):
@@ -211,13 +214,13 @@ class Answer(Framed):
         return (f"{est.mean:.0f}" if metric.unit == "" and est.mean.is_integer() else mean), ""
 
     def text(self, of: Cell | str, metric: Metric, class_name: str | None = None) -> str:
-        """Return ``38.72 ±0.21``, as in tables; with ``(3 of 10)`` where only some seeds have a value."""
+        """Return ``38.72 ±0.21``, as in tables, followed by ``(3 of 10)`` if only some seeds have a value."""
         mean, half = self.parts(of, metric, class_name)
         some = self.defined_in(of, metric.name, class_name)
         return (f"{mean} ±{half}" if half else mean) + (f" ({some})" if some else "")
 
     def without_chance(self) -> tuple[str, ...]:
-        """The arms whose seeds all gave the same values: nothing is random, so there is no interval."""
+        """Return the arms whose seeds all gave the same values, so that there is no interval."""
         fixed = {
             arm: all(_all_the_same(self.values[row]) for row in self.values if row.cell.arm == arm)
             for arm in self.arms
@@ -263,7 +266,7 @@ class Answer(Framed):
         return f"{where}, crossed by {crossed_by} (not by {listed(others)})"
 
     def grid(self, most: int | None = None) -> Grid:
-        """The answer as text.
+        """Return the answer as a table of text.
 
         If nothing is swept and rows are not per class, it has a column per arm, and a row per
         metric that has a value in some run. Otherwise it has a row per cell or class, but only the
@@ -289,7 +292,7 @@ class Answer(Framed):
         return grid
 
     def footnote(self) -> str:
-        """Say in words what the numbers refer to, which seeds there are, and what is missing."""
+        """Describe in words what the numbers refer to, which seeds were run, and what is missing."""
         seeds = self.results.finished_seeds
         one_case = not self.results.axes
         asked = self.by_class or one_case or self.asked_queue is not None or self.class_name != EVERY_CLASS
@@ -399,14 +402,14 @@ def answer(
     Parameters
     ----------
     results
-        From :func:`aqmlab.run`, :func:`aqmlab.load` or a sweep.
+        The results from :func:`aqmlab.run`, :func:`aqmlab.load` or a sweep.
     metrics
-        Names; by default those of :data:`HEADLINE` and the scenario's own, and for classes those of
-        :data:`BY_CLASS`.
+        Names of metrics; by default those of :data:`HEADLINE` and of the scenario, or, with a row per
+        class, those of :data:`BY_CLASS`.
     queue
         The queue; metrics of flows refer to the flows whose data cross it. By default, each cell is
         measured at the queue by which it is judged (:meth:`Results.queue_of`), and each class over
-        its whole path. ``*`` is the whole network.
+        its whole path. ``*`` means the whole network.
     class_name
         A traffic class; by default all traffic.
     by
@@ -420,7 +423,7 @@ def answer(
         If no run has finished, or a recording cannot be read.
     """
     if by not in (None, "class"):
-        raise unknown("way to make rows", str(by), ["class"])
+        raise unknown("kind of row", str(by), ["class"])
     if by and class_name != EVERY_CLASS:
         raise UsageError("an answer by class covers every class; leave out the class")
     given = given_names(metrics)

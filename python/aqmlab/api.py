@@ -60,7 +60,7 @@ def show(scenario: Scenario) -> dict[str, Any]:
     Raises
     ------
     ScenarioError
-        With all errors of the scenario.
+        If the scenario has errors; the exception lists all of them.
     """
     return resolve(scenario)
 
@@ -94,7 +94,7 @@ def score_claims(path: Path | str, file: Path | str | None = None) -> tuple[Scor
     Parameters
     ----------
     path
-        Its directory.
+        The directory of the recording or the sweep.
     file
         A TOML file with the ``[[claim]]`` tables to score; by default those of the scenario.
 
@@ -106,7 +106,7 @@ def score_claims(path: Path | str, file: Path | str | None = None) -> tuple[Scor
     Raises
     ------
     ScenarioError
-        If a claim in the file is wrong.
+        If a claim in the file is invalid.
     """
     from aqmlab.claims import read_claims, score
     from aqmlab.paths import load
@@ -143,9 +143,10 @@ def plot(
         The arms to draw, for the figures of flows and of a sweep, and for boxes and bars; all if
         not given.
     from_s, until_s
-        The time to show, for the figures of flows; all of the run if not given. In distributions,
-        the range of response or page times: if not given, 0 to 2 s in ``"response-cdf"``, 0 to 20 s
-        in ``"page-cdf"``, and all times in ``"response-ccdf"`` and ``"page-ccdf"``.
+        The range of time to show, for the figures of flows; all of the run if not given. In
+        distributions, the range of response or page times: if not given, 0 to 2 s in
+        ``"response-cdf"``, 0 to 20 s in ``"page-cdf"``, and all times in ``"response-ccdf"`` and
+        ``"page-ccdf"``.
     metrics
         Names of metrics, for ``"lines"``, ``"heat"``, ``"differences"``, ``"box"`` and ``"bar"``;
         if not given, the 95th percentile of queueing delay, or goodput in boxes and bars.
@@ -166,7 +167,7 @@ def plot(
         The size: ``"88mm"``, ``"9cm"``, ``"3.5in"``, ``"252pt"``, ``"1col"``, or a number of
         inches. If only one is given, the other one follows the figure's proportions.
     font_size
-        Font size in points; 8 unless this or a style sets another.
+        Font size in points; 8 unless this argument or a style sets another size.
     title
         Whether the figure has a title.
     style
@@ -257,7 +258,7 @@ def plot_law(  # noqa: PLR0913 (keyword arguments)
         The file. Its extension selects PDF, SVG, PNG or CSV (the numbers). By default
         ``law-<name>.pdf``.
     presets
-        The presets to draw, one line each; ``settings`` are applied to each of them as well.
+        Whether to draw the presets, one line each; ``settings`` are applied to each of them as well.
     seed
         Seed of the discipline's draws.
     bench
@@ -288,7 +289,7 @@ def schema(of: str = "scenario") -> dict[str, Any]:
     Parameters
     ----------
     of
-        ``"scenario"``, the language; ``"plan"``, the resolved form of a scenario; ``"manifest"``,
+        The kind of file: ``"scenario"``; ``"plan"``, the resolved form of a scenario; ``"manifest"``,
         the description of a run in ``manifest.json``.
 
     Raises
@@ -316,7 +317,7 @@ def metric_show(name: str) -> dict[str, Any]:
     -------
     dict
         ``name``, ``label``, ``unit``, ``definition``, ``formula`` and ``over`` (the recorded table
-        that it is computed from), ``source``, ``better`` (``"less"``, ``"more"`` or empty),
+        from which the metric is computed), ``source``, ``better`` (``"less"``, ``"more"`` or empty),
         ``asked_of`` (which of ``queue``, ``class`` and ``window`` it depends on), ``from_samples``,
         and ``parameters`` (``name``, ``unit``, ``definition``, ``default``, which may be null).
 

@@ -19,7 +19,7 @@ SIMULATED, LIVE = "simulated", "live"
 """The names of the two sides, which in an experiment are also the names of their folders."""
 
 FILE = "both.json"
-"""The file that marks a directory with both sides; the directory of a single side does not have it.
+"""The file that marks a directory as one that holds both sides; a single side's directory lacks it.
 
 For sweeps, the file gives the directory of each side, relative to the file's own directory.
 """
@@ -93,7 +93,7 @@ class Both:
         """Describe the basis of the intervals, and the number of comparisons."""
         seeds = self.live.finished_seeds
         if len(seeds) == 1:
-            said = f"One run on each side (seed {seeds[0]}): without an interval, a difference may be chance."
+            said = f"One run on each side (seed {seeds[0]}): no interval; differences may be due to chance."
         elif self.comparison.unpaired:
             said = f"95 % intervals; runs are not paired by seed: {'; '.join(self.comparison.unpaired)}."
         else:

@@ -47,7 +47,7 @@ class Cell:
     arm: str
 
     def label(self, axis: str) -> str:
-        """Return the label of an axis, named by any unique tail of its name: ``rate``, ``queue.limit``."""
+        """Return the label on an axis, for any unique tail of the axis's name: ``rate``, ``queue.limit``."""
         names = [name for name, _ in self.settings]
         return self.settings[_named(names, axis, names)][1]
 
@@ -58,7 +58,7 @@ class Cell:
 
 
 def axis_named(axes: Sequence[Axis], name: str) -> Axis:
-    """Return an axis by its name, or by any tail of it that no other axis has.
+    """Return an axis by its name, or by an ending of its name that no other axis shares.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def _named(names: Sequence[str], given: str, shorts: Sequence[str]) -> int:
     found = [i for i, name in enumerate(names) if name.endswith(f".{given}")]
     if len(found) > 1:
         meant = ", ".join(f"`{names[i]}`" for i in found)
-        raise UsageError(f"the axis `{given}` may be {meant}: write a longer part of its name")
+        raise UsageError(f"the axis `{given}` may mean {meant}: write a longer part of its name")
     if not found:
         raise unknown("axis", given, dict.fromkeys([*names, *shorts]))
     return found[0]

@@ -51,9 +51,10 @@ def check(  # noqa: PLR0913 (keyword arguments)
     -------
     dict
         ``passed``, ``first_seed``, ``items`` of the contract (``name``, ``counts``: what is
-        counted) and ``disciplines``; each with ``name``, ``variants``, ``scripts``, ``checks`` (a
-        count for each item) and ``findings`` (``variant``, ``seed``, ``item``, ``what``,
-        ``operation``, ``script``: the shortest that shows the finding; empty if the discipline panicked).
+        counted) and ``disciplines``. Each discipline has ``name``, ``variants``, ``scripts``,
+        ``checks`` (a count for each item) and ``findings`` (``variant``, ``seed``, ``item``, ``what``,
+        ``operation``, ``script``: the shortest script that shows the finding; empty if the discipline
+        panicked).
 
     Raises
     ------

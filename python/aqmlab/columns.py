@@ -48,12 +48,12 @@ def has_early_names(format_version: int) -> bool:
 
 
 def parquet_source(table: str, files: Sequence[TableFile], *, union_by_name: bool) -> str:
-    """Return the SQL after ``FROM`` that reads rows with present column names and a column ``filename``.
+    """Return the SQL to put after ``FROM`` to read rows with present column names and a column ``filename``.
 
     Parameters
     ----------
     table
-        The table's name: ``"queues"``.
+        The table's name, such as ``"queues"``.
     files
         At least one.
     union_by_name
@@ -77,7 +77,7 @@ def parquet_source(table: str, files: Sequence[TableFile], *, union_by_name: boo
 def without_columns(
     connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[TableFile]
 ) -> dict[str, str]:
-    """Return the files that lack a renamed column under the name used by their version, each with a message.
+    """Return, by path, a message for each file that lacks a renamed column, as named by the file's version.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def without_columns(
                 found.setdefault(
                     file.path,
                     f"`{file.path}` is corrupt: it has no column `{right}` (recordings of format versions"
-                    f" below {RENAMED_IN} have `{before}`, from {RENAMED_IN} on `{now}`)",
+                    f" below {RENAMED_IN} name it `{before}`, later ones name it `{now}`)",
                 )
     return found
 

@@ -192,7 +192,7 @@ def compare_sides(  # noqa: PLR0913 (keyword arguments)
     usual: Sequence[str] | None = None,
     names: tuple[str, str] | None = None,
 ) -> Comparison:
-    """Compare results that are already open, as :func:`aqmlab.compare` does.
+    """Compare results that are already open, in the same way as :func:`aqmlab.compare`.
 
     ``usual`` are the default metrics, in addition to those of the scenario; ``names`` are the names
     of the sides; by default, each is named by the settings in which it differs from the other.
@@ -237,10 +237,10 @@ def why_not_paired(results: Results, cell: Cell, others: Results, other: Cell) -
     if not runs or not against:
         return ""
     if not {run.seed for run in runs} & {run.seed for run in against}:
-        return "they have no common seed"
+        return "they have no seeds in common"
     drawn = [{*_drawing(run.manifest).items()} for run in (*runs, *against)]
     if any(parts != drawn[0] for parts in drawn):
-        return "their runs have different versions of the part that draws the traffic"
+        return "their runs used different versions of the program part that draws the traffic"
     return _other_traffic(runs[0].plan, against[0].plan)
 
 
@@ -266,7 +266,7 @@ def _other_traffic(plan: Plan, other: Plan) -> str:
 def _draws(entry: TrafficClass) -> dict[str, Any]:
     """Return the settings on which a class's random draws depend.
 
-    How TCP behaves is not among them, so arms may differ in it.
+    The settings of TCP's behaviour are not among them, so arms may differ in those.
     """
     rtt = entry.access.rtt_ns if entry.access else None
     return {

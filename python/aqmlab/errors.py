@@ -101,7 +101,7 @@ def unknown(what: str, name: str, known: Iterable[str]) -> UsageError:
     Parameters
     ----------
     what
-        The kind of thing: ``"metric"``.
+        The kind of thing, such as ``"metric"``.
     name
         The name as given.
     known

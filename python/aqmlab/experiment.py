@@ -74,8 +74,8 @@ def run(  # noqa: PLR0913 (keyword arguments)
         The executor, as in :func:`aqmlab.sweep`; a cluster returns whole recordings unless set
         otherwise.
     pcap
-        Ports whose packets go into ``packets.pcapng`` of each recording, each given by the name of its link;
-        ``["all"]`` for all.
+        The ports whose packets are written to ``packets.pcapng`` in each recording. A port is given by the
+        name of its link; ``["all"]`` selects all ports.
     pcap_bytes
         Number of bytes kept of each packet; 128 if not given.
     progress

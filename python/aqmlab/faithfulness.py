@@ -28,7 +28,7 @@ class FaithfulnessCheck:
     Attributes
     ----------
     name
-        Its name, for programs: ``"lateness"``.
+        Its name for programs, such as ``"lateness"``.
     passed
         Whether the condition holds.
     sentence
@@ -82,11 +82,11 @@ class Faithfulness:
         return f"{said} (interrupted)" if self.interrupted else said
 
     def lateness_s(self, quantile: str) -> float | None:
-        """Return the lateness of packets: ``"p50"``, ``"p99"``, ``"p999"`` or ``"max"``, in seconds."""
+        """Return a quantile of the lateness of packets [s]: ``"p50"``, ``"p99"``, ``"p999"`` or ``"max"``."""
         return _seconds(self.part("lateness").get(f"{quantile}_ns"))
 
     def ping_s(self, quantile: str) -> float | None:
-        """Return round-trip times before the run, without a router; quantiles as in :meth:`lateness_s`."""
+        """Return a quantile of the round-trip times without a router, measured before the run, in seconds."""
         return _seconds(self.part("ping").get(f"{quantile}_ns"))
 
     @property
@@ -98,7 +98,7 @@ class Faithfulness:
 
     @property
     def stalls_s(self) -> tuple[tuple[float, float], ...]:
-        """Beginnings and ends of the listed stalls, in seconds since the start of the run."""
+        """Start and end times of the listed stalls, in seconds since the start of the run."""
         times = ((int(stall["at_ns"]), int(stall["length_ns"])) for stall in self.stalls)
         return tuple((at / 1e9, (at + length) / 1e9) for at, length in times)
 
@@ -143,7 +143,7 @@ class Faithfulness:
         """How the router waited: ``epoll`` or ``hybrid``, or ``hybrid, 12.5 % without spinning``.
 
         The percentage is the share of the measured interval in which the router was too busy to spin. In
-        virtual time, where a router does not spin: ``epoll, in virtual time``.
+        virtual time, the router does not spin, and the text is ``epoll, in virtual time``.
         """
         without = self.live.get("without_spin_percent")
         waited = self.live.get("wait")

@@ -126,5 +126,5 @@ def listed(names: Sequence[str]) -> str:
 
 
 def left_out(count: int, thing: str) -> str:
-    """``1 file cannot be read and is left out``, ``3 files cannot be read and are left out``."""
+    """Return ``1 file cannot be read and is left out``, or ``3 files cannot be read and are left out``."""
     return f"{counted(count, thing)} cannot be read and {'is' if count == 1 else 'are'} left out"

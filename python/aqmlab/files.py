@@ -105,7 +105,7 @@ def partial_directory(parent: Path, called: str) -> Iterator[Path]:
 
 
 def locked(file: int) -> bool | None:
-    """Take the lock of an open file if it is free; ``None`` if the file system has no locks."""
+    """Lock an open file and return whether that succeeded; ``None`` if the file system has no locks."""
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 TEXT, WHOLE, REAL, YES_OR_NO = "VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN"
 
 Columns = Mapping[str, tuple[str, Sequence[Any]]]
-"""For each column name, the type of the values (:data:`TEXT`, ...), and the values; ``None`` if undefined."""
+"""For each column, by name: its type (:data:`TEXT`, ...) and its values; ``None`` is an undefined value."""
 
 LIBRARIES = ("pandas", "polars")
 
@@ -104,7 +104,7 @@ def _numbered(name: str) -> Iterator[str]:
 def _library(asked: str | None) -> tuple[Any, str]:
     """The imported package, and its name."""
     if asked is not None and asked not in LIBRARIES:
-        raise unknown("library of data frames", asked, LIBRARIES)
+        raise unknown("data frame library", asked, LIBRARIES)
     for name in LIBRARIES if asked is None else (asked,):
         try:
             return import_module(name), name
@@ -133,7 +133,7 @@ def _relation(columns: Columns) -> duckdb.DuckDBPyRelation:
     import duckdb
 
     if not columns:
-        raise UsageError("a data frame would have no column")
+        raise UsageError("a data frame needs at least one column")
     names = list(columns)
     parts = (
         f'unnest($c{i}::{columns[name][0]}[]) AS "{name.replace(chr(34), 2 * chr(34))}"'

@@ -167,7 +167,7 @@ class Grid:
         return sum(widths) + _GAP * max(len(widths) - 1, 0)
 
     def _folded(self, width: int, least: list[int], full: list[int]) -> list[Line] | None:
-        """Return blocks of as many columns as fit; ``None`` if none fits beside the key columns."""
+        """Return blocks of as many columns as fit; ``None`` if a column does not fit next to the keys."""
         keys = list(range(self.keys))
         least = list(least)
         if self._total([least[i] for i in keys]) > width // 2:
@@ -187,7 +187,7 @@ class Grid:
         return lines or None
 
     def _turned(self) -> Grid | None:
-        """Return rows as columns, or ``None`` where a cell has more than one line."""
+        """Return the table with rows and columns exchanged; ``None`` if a cell has more than one line."""
         if any("\n" in span.text for row in self.rows for span in row):
             return None
         heads = [Column(row[0].text, right=True) for row in self.rows]

@@ -97,7 +97,7 @@ def file_digest(path: Path | str) -> str:
 def damaged_tables(
     path: Path, digests: Mapping[str, str | None], only: Iterable[str] | None = None
 ) -> dict[str, str]:
-    """Return those tables of a run that have a changed file, each with a message.
+    """Return, by table name, a message for each of a run's tables with a changed, missing or unreadable file.
 
     Parameters
     ----------
@@ -172,11 +172,11 @@ _KINDS = {
     ("DOUBLE", True): 7,
     ("DECIMAL(38,0)", True): 8,
 }
-"""The number for a column's type, given DuckDB's name for the type and whether values may be absent."""
+"""The number that stands for a column's type in a digest, by DuckDB type and whether values may be absent."""
 _REQUIRED = {6: 1, 7: 3, 8: 5}
 
 
-def _value(kind: int, value: Any) -> bytes:  # noqa: ANN401 (any type of DuckDB)
+def _value(kind: int, value: Any) -> bytes:  # noqa: ANN401 (any DuckDB type)
     if kind in _REQUIRED:
         return b"\0" if value is None else b"\1" + _value(_REQUIRED[kind], value)
     if kind == 1:

@@ -40,7 +40,7 @@ class Bench:
     load, step_load
         Network-layer load as a share of the rate, outside the step and during it.
     duration_s
-        Duration; the step lasts from a sixth to two thirds of it.
+        Duration; the step begins after a sixth of it and ends after two thirds of it.
     """
 
     rate: str = "10Mbit"
@@ -93,7 +93,7 @@ def law_curves(
     settings
         Parameters as in a scenario file.
     presets
-        The presets, with one curve each; ``settings`` are applied to each of them as well.
+        Whether to compute the presets, one curve each; ``settings`` are applied to each of them as well.
     averages
         The averages at which to compute the probability; by default from 0 to beyond the average at
         which every packet is dropped or marked.
@@ -158,7 +158,7 @@ def law_responses(
     responses = []
     for of_run in of_runs:
         t_s, p = map(np.asarray, of_run.law["p"])
-        seen = t_s > 0  # samples of the queue begin after the start
+        seen = t_s > 0  # the queue has no sample at time 0
         backlog = np.asarray(of_run.queue.values["backlog_packets"])
         responses.append(Response(of_run.run.arm, t_s[seen], p[seen], backlog))
     return responses
@@ -201,7 +201,7 @@ def law_warnings(
 
 
 def parse_settings(words: Sequence[str]) -> dict[str, Any]:
-    """Return parameters from ``key=value`` words; a value is a TOML value, or else a text: ``5p``, ``paper``.
+    """Return parameters from ``key=value`` words; a value that is not TOML is a string: ``5p``, ``paper``.
 
     Raises
     ------
@@ -212,7 +212,7 @@ def parse_settings(words: Sequence[str]) -> dict[str, Any]:
     for word in words:
         key, equals, value = (part.strip() for part in word.partition("="))
         if not (key and equals and value):
-            raise UsageError(f"`{word}` is not a setting; write key=value: `max_p=0.1`")
+            raise UsageError(f"`{word}` is not a setting; write key=value, such as `max_p=0.1`")
         if key in settings:
             raise UsageError(f"`{key}` is set twice")
         try:
@@ -229,8 +229,8 @@ def _check_name(name: str, possible: Sequence[str]) -> None:
     if name not in possible:
         curves, responses = (", ".join(f"`{p}`" for p in names) for names in (CURVES, RESPONSES))
         raise UsageError(
-            f"`{name}` has no law of this kind to draw; laws by average queue: {curves};"
-            f" over time: {responses}"
+            f"`{name}` has no law of this kind to draw; laws against average queue: {curves};"
+            f" laws over time: {responses}"
         )
 
 
@@ -262,7 +262,8 @@ def bench_scenario(name: str, arms: Mapping[str, Mapping[str, Any]], bench: Benc
         raise UsageError(f"a load {step} is not a step; let 0 <= load < step <= 10")
     if not 0 < bench.duration_s <= LONGEST_S:
         raise UsageError(
-            f"`{bench.duration_s:g}` s is not a valid duration; give more than 0 s, at most {LONGEST_S:g} s"
+            f"`{bench.duration_s:g}` s is not a valid duration; give more than 0 s and at most"
+            f" {LONGEST_S:g} s"
         )
     rate_bps = _core.quantity(bench.rate, "bps")
     extra = bench.step_load - bench.load
@@ -293,13 +294,13 @@ def bench_scenario(name: str, arms: Mapping[str, Mapping[str, Any]], bench: Benc
 
 
 def wrong_parameter(name: str, error: ScenarioError) -> UsageError:
-    """Return the problems of a scenario that was not written by the user, without their locations."""
+    """Return an error that lists the problems of a scenario the user did not write, without locations."""
     messages = dict.fromkeys(_message(problem) for problem in error.errors)
     return UsageError(f"{name}: {'; '.join(messages) or error}")
 
 
 def _message(problem: Problem) -> str:
-    """Return the error, with the parameter's name."""
+    """Return the problem's message, preceded by the parameter's name if the message lacks it."""
     key = problem["path"].rpartition("topology.queue")[2].lstrip(".")
     message = problem["message"]
     return f"{key} {message}" if key and key not in message else message

@@ -212,7 +212,7 @@ def experiment_recordings(path: Path) -> Recordings:
 
 
 def load_recording(path: Path | str) -> Results:
-    """Open the recording that ``run`` left.
+    """Open a recording that ``run`` has written.
 
     Parameters
     ----------
@@ -263,7 +263,10 @@ def _read(file: Path, newest: int, repaired: str) -> dict[str, Any]:
         raise DamageError(error.reasons, repaired) from error
     version = about.get("format_version")
     if not isinstance(version, int) or version > newest:
-        raise RecordingError(f"`{file}` has the format version `{version}`; this aqmlab reads up to {newest}")
+        raise RecordingError(
+            f"`{file}` has format version `{version}`; this version of aqmlab reads format versions up to"
+            f" {newest}"
+        )
     return about
 
 

@@ -23,12 +23,12 @@ def job_count(jobs: int | None, called: str = "jobs") -> int:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     jobs = whole(jobs, f"`{called}`")
     if jobs < 1:
-        raise UsageError(f"`{jobs}` {called} cannot work; give at least 1")
+        raise UsageError(f"`{jobs}` is not a valid number of {called}; give at least 1")
     return jobs
 
 
 def memory_cap(jobs: int) -> int:
-    """Return how many bytes each of ``jobs`` runs may use (a fifth of free memory is left); 0 if unknown."""
+    """Return how many bytes each of ``jobs`` runs may use (a fifth of free memory is kept); 0 if unknown."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:

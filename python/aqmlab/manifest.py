@@ -1,4 +1,4 @@
-"""Manifests, the descriptions of runs in ``manifest.json``. They are read only here.
+"""Manifests, the descriptions of runs in ``manifest.json``. Only this module reads whole manifests.
 
 ``aqmlab schema manifest`` prints the schema. Manifests of earlier versions are read as well.
 """
@@ -31,7 +31,7 @@ class LinkInfo:
 
 @dataclass(frozen=True)
 class TableFacts:
-    """A table: how many rows, the digest of its content, and that of its file if it is known."""
+    """A table's number of rows, the digest of its content, and the digest of its file if known."""
 
     rows: int
     digest: str
@@ -137,14 +137,16 @@ def read_manifest(folder: Path, plans: MutableMapping[str, Plan] | None = None) 
     Raises
     ------
     RecordingError
-        If it is missing, incomplete, corrupt or of a later format, with the file and the error.
+        If it is missing, incomplete, corrupt or of a later format; the message names the file and the
+        error.
     """
     file = folder / "manifest.json"
     content = read_json(file)
     version = content.get("format_version")
     if not isinstance(version, int) or version > FORMAT_VERSION:
         raise RecordingError(
-            f"`{file}` has the format version `{version}`; this aqmlab reads up to {FORMAT_VERSION}"
+            f"`{file}` has format version `{version}`; this version of aqmlab reads format versions up to"
+            f" {FORMAT_VERSION}"
         )
     for key, kind in _REQUIRED.items():
         if key not in content:
@@ -157,7 +159,7 @@ def read_manifest(folder: Path, plans: MutableMapping[str, Plan] | None = None) 
         try:
             known[digest] = Plan.of(content["plan"])
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise DamageError([f"`{file}` is incomplete in its plan: {_words(error)}"]) from error
+            raise DamageError([f"`{file}` has a plan that cannot be read: {_words(error)}"]) from error
     try:
         return manifest_of(content, known[digest])
     except (KeyError, TypeError, ValueError, AttributeError) as error:

@@ -24,7 +24,7 @@ class Side:
     results
         The results that contain the cells.
     fixed
-        The requested arm and labels, by ``arm`` or the name of the axis.
+        The requested arm, under ``arm``, and the requested labels, each under the name of its axis.
     cells
         The selected cells.
     """
@@ -61,7 +61,7 @@ def match(one: Side, other: Side) -> tuple[list[tuple[str, Cell, Cell]], tuple[s
     open_ = one.open()
     if set(open_) != set(other.open()):
         raise UsageError(
-            f"`{one.text}` leaves open {_listed(one)}, and `{other.text}` leaves open {_listed(other)}: name"
+            f"`{one.text}` leaves {_listed(one)} open, and `{other.text}` leaves {_listed(other)} open: name"
             " arms or labels, as in PATH:ARM,axis=label, until both leave the same axes open"
         )
     if one.results is other.results and set(one.cells) == set(other.cells):

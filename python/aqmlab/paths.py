@@ -1,4 +1,4 @@
-"""The meaning of a path given by a user: results, or a side of a comparison."""
+"""Opens the results, or the side of a comparison, that a user's path denotes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def load_both(path: Path | str) -> Both:
     Raises
     ------
     RecordingError
-        If one of the two is missing, incomplete or corrupt.
+        If one of its two recordings is missing, incomplete or corrupt.
     """
     path = Path(path)
     if not both.is_both(path):
@@ -82,7 +82,7 @@ def side(text: str, beside: Side | None = None) -> Side:
     """
     path, which = _split(text)
     if path == "" and beside is None:
-        raise UsageError(f"`{text}` names no path: the first side needs one")
+        raise UsageError(f"`{text}` has no path; only the second side may leave it out")
     if beside is not None and path in ("", str(beside.results.path)):
         return side_of(beside.results, which, text)
     return side_of(load(path).sound(), which, text)
@@ -103,11 +103,11 @@ def compare(
     first, second
         ``PATH`` of an experiment, a run or a sweep; or ``PATH:WHICH`` with the name of an arm, labels of
         axes, or both: ``runs/demo:RED``, ``runs/store/sweeps/x:RED,rate=5Mbit,count=20``. The path of the
-        second side may be empty if it is the same as that of the first. Axes that neither side names are
-        compared case by case.
+        second side may be empty if it is the same as that of the first. If neither side names a label of
+        an axis, the sides are compared label by label.
     metrics
-        Names; by default those of every table and those of the scenario, or :data:`MAIN` where
-        there are several cases.
+        Names of metrics; by default the headline metrics, or :data:`MAIN` where there are several
+        cases, and those of the scenario.
     queue, class_name
         The queue and the class; by default the queue by which each cell is judged, and all traffic.
 

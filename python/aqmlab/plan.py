@@ -23,7 +23,7 @@ OVER_TCP = ANSWERED | {BULK, "on_off_tcp"}
 """The kinds of traffic that react to congestion."""
 
 Drawn: TypeAlias = float | Mapping[str, Any]
-"""A number, or the form of a distribution with its numbers: ``{"uniform": [60000000, 100000000]}``."""
+"""A number, or a distribution as its form and its numbers: ``{"uniform": [60000000, 100000000]}``."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Link:
 
     @property
     def units_a_packet(self) -> float:
-        """Units of the queue's average per packet: 1, or the mean packet size if the law measures bytes."""
+        """Number of units of the average per packet: 1, or the mean packet size if the law measures bytes."""
         return float(self.settings["mean_packet_bytes"]) if self.settings.get("measure") == "bytes" else 1.0
 
     def packets(self, name: str) -> float | None:
@@ -105,7 +105,7 @@ class TrafficClass:
     path, return_path
         Names of the links from the sender to the receiver, and back.
     workload
-        Further values of the kind: ``bytes``, ``rate_bps``, ``on_ns``.
+        Further values that describe the traffic: ``bytes``, ``rate_bps``, ``on_ns``.
     tcp
         The endpoints' effective parameters; ``None`` for datagrams.
     access
@@ -131,7 +131,7 @@ class TrafficClass:
 
     @property
     def greedy(self) -> bool:
-        """Whether the class's flows always have data to send, limited only by congestion control."""
+        """Whether the class's flows always have data to send, so that only congestion control limits them."""
         return self.kind == BULK and self.workload["bytes"] is None
 
     @property
@@ -166,7 +166,7 @@ class TrafficClass:
         rate = quantity_text(workload["rate_bps"], "bps")
         if self.kind == "on_off_udp":
             on, off = (drawn_text(workload[key], "ns") for key in ("on_ns", "off_ns"))
-            return f"UDP{capable}, {rate} while on: {on}, off: {off}"
+            return f"UDP{capable}, {rate} during on periods; on: {on}, off: {off}"
         spacing = "constant" if self.kind == "cbr" else "Poisson"
         random = " with random gaps" if workload.get("random_gaps") else ""
         return f"UDP{capable}, {spacing}{random}, {rate}"
@@ -291,7 +291,7 @@ class Plan:
         return [entry for entry in self.classes if entry.greedy]
 
     def elsewhere(self, queue: str) -> frozenset[str]:
-        """Names of the classes whose data do not cross a queue."""
+        """Names of the classes whose data do not cross the given queue."""
 
         def crosses(route: tuple[str, ...]) -> bool:
             return any(queue == link or queue.startswith(f"{link}/") for link in route)
@@ -299,7 +299,7 @@ class Plan:
         return frozenset(entry.name for entry in self.classes if not crosses(entry.route))
 
     def units_a_packet(self, queue: str) -> float:
-        """Return the units of a queue's average per packet; 1 if there is no such queue."""
+        """Return the number of units of a queue's average per packet; 1 if there is no such queue."""
         link = self.link(queue)
         return 1.0 if link is None else link.units_a_packet
 

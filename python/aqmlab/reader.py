@@ -14,15 +14,15 @@ from aqmlab.recording import Run, Tables
 RUNS_READ_TOGETHER = 500
 """Largest number of runs whose tables one query reads."""
 FLOWS_READ_TOGETHER = 200_000
-"""The same limit in flows: a row being read takes a kilobyte."""
+"""The same limit as a number of flows: a row takes a kilobyte of memory while it is read."""
 RUNS_KEPT = 4 * RUNS_READ_TOGETHER
 """Largest number of runs whose counts and distributions are kept in memory."""
 FLOWS_KEPT = 4_000_000
-"""The same limit in flows, including those just read; this many flows take half a gigabyte."""
+"""The same limit as a number of flows, including those just read; this many flows take half a gigabyte."""
 
 
 class Reader:
-    """Reads the input of metrics, many runs at a time, and caches the last few thousand.
+    """Reads the input of metrics, many runs at a time, and caches that of the last few thousand runs.
 
     Parameters
     ----------

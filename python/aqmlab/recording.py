@@ -1,4 +1,4 @@
-"""Recordings: the directories that runs leave, opened for reading.
+"""Recordings: the directories that runs write, opened for reading.
 
 ``docs/recording.md`` describes the files. DuckDB reads the tables of many runs in one query.
 """
@@ -28,9 +28,9 @@ _ADDED: Mapping[str, tuple[tuple[str, int, tuple[str, ...]], ...]] = {
     "flows": ((PROGRAM, 5, ("received_bytes", "measured_received_bytes")), (_RECORDING, 2, _BY_CLIENT)),
     "flow_series": ((PROGRAM, 5, ("received_bytes",)),),
 }
-"""By table, columns that were added later: a part of the program, and its first version that fills them. In
-recordings of earlier versions, these columns are null. A recording that states a single version for the whole
-program counts as earlier than any that states versions of parts.
+"""The columns that were added later, by table. Each group of columns has a part of the program and the first
+version of this part that fills the columns; in recordings of earlier versions, they are null. A recording
+that states a single version for the whole program counts as earlier than any that states versions of parts.
 """
 
 
@@ -205,7 +205,7 @@ class Tables:
         """Like :meth:`rows`, but returns a NumPy array for each selected column."""
         return dict(self._query(table, f"SELECT {columns} FROM {table} {clauses}", runs, "fetchnumpy"))
 
-    def _query(self, table: str, statement: str, runs: Sequence[Run] | None, fetch: str) -> Any:  # noqa: ANN401 (any type of DuckDB)
+    def _query(self, table: str, statement: str, runs: Sequence[Run] | None, fetch: str) -> Any:  # noqa: ANN401 (any DuckDB type)
         import duckdb
 
         asked = self.runs if runs is None else runs
@@ -229,7 +229,7 @@ class Tables:
         connection = self._connection
         paths = [file.path for file in files]
 
-        def ask() -> Any:  # noqa: ANN401 (any type of DuckDB)
+        def ask() -> Any:  # noqa: ANN401 (any DuckDB type)
             # DuckDB reads on demand, so damage may be detected in either call.
             result = connection.execute(f"WITH {table} AS ({numbered}) {statement}", {"files": paths})
             return getattr(result, fetch)()

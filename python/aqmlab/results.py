@@ -125,7 +125,7 @@ class Results:
 
     @cached_property
     def runs(self) -> tuple[Run, ...]:
-        """The finished runs, cell by cell, seeds ascending."""
+        """The finished runs, cell by cell, and within each cell in ascending order of seed."""
         return tuple(run for cell in self.cells for run in self._of_cells[cell])
 
     @cached_property
@@ -153,7 +153,7 @@ class Results:
 
     @cached_property
     def version(self) -> str:
-        """The version of aqmlab that made the runs; several if they differ."""
+        """The version of aqmlab that made the runs; if they differ, all versions, separated by commas."""
         return ", ".join(sorted({run.manifest.aqmlab_version for run in self.runs}))
 
     def to_frame(
@@ -187,7 +187,7 @@ class Results:
         return answer(self, metrics, queue=queue, class_name=class_name).to_frame(library)
 
     def axis(self, name: str) -> Axis:
-        """An axis by its name, or by any tail of it that no other axis has.
+        """Return the axis with this name; an ending of its name suffices if no other axis has that ending.
 
         Raises
         ------
@@ -309,12 +309,12 @@ class Results:
         Parameters
         ----------
         function
-            ``"cdf_gap"``, their largest distance, or ``"cdf_crossing"``, the share of
+            ``"cdf_gap"``, the largest distance between them, or ``"cdf_crossing"``, the share of
             requests that take longer than the time at which the first function falls behind the other.
         one, other
             ``metric`` and ``cell``, and ``queue``, ``class_name`` and ``parameters`` as in
-            :meth:`values`. The metric is a value of a distribution function; the functions are
-            compared up to the time at which it is taken.
+            :meth:`values`. Each metric must be the value of a distribution function at a given
+            time; the functions are compared up to the time given for ``one``.
 
         Raises
         ------
@@ -421,7 +421,7 @@ class Results:
         return bottleneck(self.measured())
 
     def sound(self) -> Results:
-        """The same results, but unreadable runs count as missing; the reason given names the file."""
+        """The same results, but with unreadable runs listed as missing; each reason names the run's file."""
         broken: dict[Path, str] = {}
         for i in range(0, len(self._distinct), RUNS_READ_TOGETHER):
             together = self._distinct[i : i + RUNS_READ_TOGETHER]
@@ -469,7 +469,7 @@ class Results:
 
 
 def of_runs(runs: Iterable[Run], *, arms: Sequence[str], seeds: Sequence[int], **about: Any) -> Results:  # noqa: ANN401 (what :class:`Results` has)
-    """Return results without swept values: one cell per arm. Runs that are missing count as not run."""
+    """Return results without swept values: one cell per arm. The reason for a missing run is "not run"."""
     cells = {arm: Cell((), arm) for arm in arms}
     finished = {(cells[run.arm], run.seed): run for run in runs}
     missing = [
@@ -510,7 +510,7 @@ def _judged(runs: Sequence[Measured], queue: str, class_name: str) -> str:
 
 
 def _busy(runs: Sequence[Measured]) -> dict[str, int]:
-    """By queue, the total time for which its link was busy in all runs."""
+    """The total time, over all runs, for which the link of each queue was busy; by queue."""
     busy: dict[str, int] = {}
     for run in runs:
         for (queue, class_name), totals in run.queues.items():

@@ -53,8 +53,8 @@ def _unreadable(path: Path, reason: str) -> ScenarioError:
 def _dict_to_toml(scenario: Mapping[str, Any]) -> str:
     """The dict as TOML: tables and lists of tables have headers; each value below them is on one line.
 
-    In arms and sweeps, a table in one line is a value that replaces another, and a table under a
-    header is a list of individual changes: a dict means the former.
+    In arms and sweeps, a table on one line is a value that replaces another, whereas a table under a header
+    is a list of individual changes. A dict means the former.
     """
     import tomlkit
 
@@ -68,7 +68,7 @@ def _dict_to_toml(scenario: Mapping[str, Any]) -> str:
         raise ScenarioError(message, [Problem(line=0, column=0, path="", message=message)]) from error
 
 
-def _item(value: object) -> Any:  # noqa: ANN401 (any type of tomlkit)
+def _item(value: object) -> Any:  # noqa: ANN401 (any tomlkit type)
     import tomlkit
 
     value = plain(value)

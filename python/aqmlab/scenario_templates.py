@@ -12,7 +12,7 @@ from aqmlab.errors import HostError, UsageError, unknown
 
 _FOLDER = Path(__file__).parent / "scenarios"
 DEMO = _FOLDER / "demo.toml"
-"""The scenario of the demonstration; a clone has it as ``scenarios/demo.toml`` too."""
+"""The scenario of the demonstration; a clone of the repository also has it as ``scenarios/demo.toml``."""
 TEMPLATES: Mapping[str, str] = MappingProxyType(
     {"dumbbell": "run", "parking-lot": "run", "web": "run", "live": "live", "sweep": "sweep"}
 )

@@ -50,11 +50,11 @@ class RunSeries:
     run: Run
     queue: Series
     law: Mapping[str, tuple[Floats, Floats]]
-    """By name (``avg``, ``p``): times in s, values in the law's own unit; ``avg`` in packets."""
+    """The law's values by name (``avg``, ``p``): times in s; values in the law's unit, ``avg`` in packets."""
     cwnd: Mapping[str, tuple[Floats, Floats]] = field(default_factory=dict)
-    """By flow ("ftp 3") and ``mean``: times in s, congestion windows in segments."""
+    """Congestion windows by flow ("ftp 3"), and their ``mean``: times in s, and windows in segments."""
     stalls: Sequence[tuple[float, float]] = ()
-    """For a live run: beginnings and ends, in s, of the listed stalls of the router."""
+    """The beginning and the end, in s, of each listed stall of the router; empty for a simulated run."""
 
     def __repr__(self) -> str:
         lines = ", ".join([*self.law, *(f"cwnd of {name}" for name in self.cwnd)])
@@ -192,7 +192,7 @@ SELECT run, flow, t_s, value FROM (
 
 
 def _lines(points: Iterable[tuple[Any, ...]]) -> dict[str, tuple[Floats, Floats]]:
-    """Lines by name, in the order of the points: one point per bin, at the mean time of its samples."""
+    """Return times and values of each line, by name: one point per bin, at the mean time of its samples."""
     lines: dict[str, tuple[list[float], list[float]]] = {}
     for name, t_s, value in points:
         line = lines.setdefault(str(name), ([], []))
@@ -202,7 +202,7 @@ def _lines(points: Iterable[tuple[Any, ...]]) -> dict[str, tuple[Floats, Floats]
 
 
 def _by_run(rows: Iterable[tuple[Any, ...]], runs: int) -> list[list[tuple[Any, ...]]]:
-    """Return the rows of each run, without their first column, the number of the run."""
+    """Return the rows of each run without their first column, which is the number of the run."""
     parts: list[list[tuple[Any, ...]]] = [[] for _ in range(runs)]
     for run, *rest in rows:
         parts[run].append(tuple(rest))

@@ -1,8 +1,8 @@
 """Work that ends promptly on request.
 
 Python handles a signal only in the main thread, between two steps of that thread. Another thread receives a
-request to end through a :class:`Stop`, which it checks regularly (:func:`look`). A query, which may take a
-long time, is interrupted in either case (:func:`answered`).
+request to end through a :class:`Stop`, which it checks regularly (:func:`raise_if_stopped`). A query, which
+may take a long time, is interrupted in either case (:func:`answered`).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 HEARD_S = 0.05
-"""Interval at which a waiting main thread checks for signals, and repeats the interrupt of a query until
+"""Interval at which a waiting main thread checks for signals and, after one, interrupts a query again until
 the query ends.
 
 A library may have set `SA_RESTART` for a signal that Python handles (polars does for SIGINT). The
 kernel then resumes the interrupted call, so a wait without a time limit would never end.
 """
 _here = threading.local()
-"""Its ``stop`` is the request that the current thread obeys, if there is one."""
+"""In each thread, the attribute ``stop`` is the request that the thread obeys, if there is one."""
 
 
 class Stopped(BaseException):
@@ -46,7 +46,7 @@ class Stop:
         return self._asked.is_set()
 
     def ask(self) -> None:
-        """Make the request. It may have to be repeated: it misses a query that is only about to begin."""
+        """Make the request; repeat it if needed, as it does not interrupt a query that has not begun."""
         self._asked.set()
         with self._lock:
             for connection in self._queries:
@@ -95,7 +95,7 @@ def answered(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
     connection
         The connection that ``ask`` uses.
     ask
-        The query, and the fetching of its rows.
+        A function that executes the query and fetches its rows.
 
     Raises
     ------
@@ -117,7 +117,7 @@ def answered(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
 
 
 def wait_heeding_signals(event: threading.Event) -> None:
-    """Wait for an event; a signal is handled soon after its arrival, even if a library set its handler."""
+    """Wait for an event; a signal is handled soon after its arrival, even if a library set `SA_RESTART`."""
     while not event.wait(HEARD_S):
         pass
 

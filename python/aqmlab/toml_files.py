@@ -34,7 +34,7 @@ def read_toml(file: Path) -> tuple[dict[str, Any], str]:
 
 
 def _placed(message: str, text: str) -> str:
-    """``:12:3: Invalid value``, from the library's ``Invalid value (at line 12, column 3)``."""
+    """Return ``:12:3: Invalid value`` for the library's ``Invalid value (at line 12, column 3)``."""
     found = _AT.search(message)
     if found is None:
         return f": {message}"

@@ -87,7 +87,9 @@ MOST_LISTED = 8
 
 @dataclass(frozen=True, repr=False)
 class Trace(Framed):
-    """Changes of one sender; each value holds from its time on. As a data frame, one row per change.
+    """Changes in the state of one sender; each value holds from its time on.
+
+    As a data frame, it has a row per change.
 
     Attributes
     ----------
@@ -117,7 +119,7 @@ class Trace(Framed):
         }
 
     def at(self, event: str) -> Floats:
-        """When an event happened."""
+        """The times, in seconds, at which events of this kind happened."""
         times: Floats = self.t_s[self.event == event]
         return times
 
@@ -175,7 +177,7 @@ class Journey:
     place: str = ""
     """The host that sent it, or the link whose queue it reached last."""
     since_ns: int = 0
-    """The time at which it arrived there."""
+    """The time at which that host sent it or it reached that queue."""
 
     @property
     def is_data(self) -> bool:
@@ -189,7 +191,7 @@ class Journey:
 
 
 def journeys(tables: Tables, run: Run, name: FlowName) -> list[Journey]:
-    """The packets of one flow, each followed from its `send`, in the order in which they were sent."""
+    """The packets of one flow, each followed from its event `send`, in the order in which they were sent."""
     rows = tables.rows(
         "packets",
         "t_ns, event, place, reason, toward, seq, ack, payload_bytes, flags, ecn",
@@ -204,8 +206,8 @@ def follow(rows: Iterable[Sequence[Any]]) -> list[Journey]:
 
     Packets have no numbers. Packets of a flow that travel in the same direction do not overtake each other,
     so an event belongs to the first packet with the event's header that has not yet reached the place of the
-    event. A drop or mark on arrival at a queue belongs to the last such packet there; a later one belongs to
-    the first.
+    event. A drop or mark at the instant when a packet arrives at a queue belongs to the last such packet
+    there; a later drop or mark belongs to the first.
 
     Parameters
     ----------

@@ -51,10 +51,10 @@ def write_vectors(  # noqa: PLR0913 (keyword arguments)
     format
         ``"csv"``, ``"parquet"`` or ``"tmix"``; chosen by the extension of ``output`` if not given.
     duration_s
-        The time until which connections open; the end of the run if not given.
+        Write the connections that open up to this time; by default, up to the end of the run.
     recording
         The directory of a run of this scenario with ``requests = { each = true }`` in ``[record]``:
-        the times at which users open connections depend on the network, and are read there.
+        the times at which users open connections depend on the network, and are read from this recording.
 
     Returns
     -------
@@ -141,8 +141,8 @@ def _run(path: Path | str, about: Mapping[str, Any], arm: str | None, seed: int 
 
     runs = [run for run in load_recording(path).runs if arm in (None, run.arm) and seed in (None, run.seed)]
     if len(runs) != 1:
-        found = "no run that was" if not runs else f"{len(runs)} runs that were"
-        raise UsageError(f"`{path}` has {found} asked for; name a single run, by `--arm` and `--seed`")
+        found = "no run that matches" if not runs else f"{len(runs)} runs that match"
+        raise UsageError(f"`{path}` has {found} the request; name a single run with `--arm` and `--seed`")
     (run,) = runs
     digests = {of["name"]: of["digest"] for of in about["arms"]}
     if digests.get(run.arm) != run.manifest.plan_digest:

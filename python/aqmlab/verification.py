@@ -1,4 +1,4 @@
-"""Verification of recordings: every file is checked, whether or not it is read otherwise."""
+"""Verification of recordings: every file is checked, whether or not anything else reads it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Verified:
     missing
         Requested runs that are absent: interrupted, failed, or not yet done.
     damaged
-        A sentence for each changed file.
+        A sentence for each file that has changed since it was written.
     """
 
     path: Path
@@ -154,7 +154,7 @@ def _run(found: Verified, path: Path) -> None:
 
 
 def _other_content(run: Run) -> Iterator[str]:
-    """Tables, written by an early version, whose content differs from the manifest."""
+    """Yield a sentence for each table of an early version whose content does not match the manifest."""
     import duckdb
 
     for name, about in run.manifest.tables.items():

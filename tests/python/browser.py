@@ -14,7 +14,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
 
 FROM_THE_PAGE = 101845102
-"""What marks a page's own requests in Chromium's network log (blink_resource_loader)."""
+"""The annotation of a page's own requests in Chromium's network log (blink_resource_loader)."""
 
 
 def browse(file, folder, width=1280, scheme="light"):

@@ -88,7 +88,7 @@ def grid():
     from synthetic_sweep import synthetic
 
     lost = {(3, 4): "it needs more than 1 GiB of memory", (3, 7): "it needs more than 2 GiB of memory"}
-    return synthetic(lost=lost | {(20, 1): "the worker was ended by signal 9"})
+    return synthetic(lost=lost | {(20, 1): "the worker was killed by signal 9"})
 
 
 @pytest.fixture(scope="session")

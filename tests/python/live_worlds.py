@@ -1,4 +1,4 @@
-"""Stand-ins for live runs: the content of their recordings, and a process that answers like theirs.
+"""Stand-ins for live runs: content for their recordings, and a process that answers as a live run's would.
 
 As a program, this module takes the place of ``python -m aqmlab.live``: ``live_worlds.py MODE``, where
 MODE selects what it does with the job. Any recording that the program leaves is that of a simulation,
@@ -22,7 +22,7 @@ Job = dict[str, Any]
 
 
 def reseal(run: Path, **changes: Any) -> None:
-    """Do what :mod:`resealed` does; imported here because the program's path lacks this folder."""
+    """Call :func:`resealed.reseal`, imported here because the program's path lacks this folder."""
     sys.path.append(str(Path(__file__).parent))
     from resealed import reseal as change
 
@@ -144,7 +144,7 @@ def _forget_timeouts(flows: Path) -> None:
 
 
 def interrupt_when_it_runs() -> Callable[[Any, Any], None]:
-    """Replaces ``ProgressLine.update``: interrupts as Ctrl-C does, once, at the first progress of the run."""
+    """Return an ``update`` for ``ProgressLine`` that interrupts once, like Ctrl-C, at the first progress."""
     sent: list[int] = []
 
     def update(_line: Any, now: Any) -> None:

@@ -49,7 +49,7 @@ FAITHFUL, HOST_LIMIT, NOT_FAITHFUL = 0, 3, 5
 
 
 def as_user(user):
-    """The words that make a command run as an ordinary user; empty for root, or if we are not root."""
+    """The words that make a command run as an ordinary user; empty if the user is root or we are not."""
     if user == "root" or os.geteuid() != 0:
         return []
     return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--no-new-privs"]
@@ -94,12 +94,12 @@ def why_not(user):
     if user == "root" and os.geteuid() != 0:
         return "we are not root"
     if as_user(user) and shutil.which("setpriv") is None:
-        return "there is no setpriv to become an ordinary user with"
+        return "there is no setpriv, which is needed to become an ordinary user"
     if interpreter(user) is None:
-        return "no interpreter is for an ordinary user to execute"
+        return "there is no interpreter that an ordinary user may execute"
     looked = run_aqmlab(user, "doctor", "--json", cwd="/")
     if not looked.stdout:
-        return f"the doctor has no answer: {looked.stderr.strip()[-300:]}"
+        return f"`aqmlab doctor` gave no answer: {looked.stderr.strip()[-300:]}"
     failed = [f for f in json.loads(looked.stdout)["findings"] if f["severity"] == "fail"]
     assert looked.returncode == (3 if failed else 0)
     return "; ".join(f"{f['name']}: {f['finding']}" for f in failed)

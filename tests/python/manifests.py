@@ -30,7 +30,7 @@ def manifest(**content: Any) -> Manifest:
 
 
 def with_runs(results: Results, runs: Iterable[Run]) -> Results:
-    """The results with these finished runs in place of their own; none of them has been read."""
+    """The results with these finished runs in place of their own; no file of these runs has been read."""
     made = of_runs(runs, arms=results.arms, seeds=results.seeds, path=results.path, title=results.title)
     return replace(
         results, finished=made.finished, missing=made.missing, reader=Reader(results.reader.remedy)

@@ -41,8 +41,7 @@ def all_namespaces():
 
 
 def began(pid):
-    """The start time of a process, which identifies it together with its id; ``None`` if it has
-    ended."""
+    """The start time of a process, which together with its id identifies it; ``None`` if it has ended."""
     try:
         state, *rest = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     except OSError:

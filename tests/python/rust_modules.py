@@ -1,10 +1,10 @@
 """The modules of a Rust crate, and the references between them.
 
 Read from the text of ``src``: paths that begin with ``crate``, ``self``, ``super`` or a submodule, in
-``use`` and elsewhere. A name counts for the module that defines it, regardless of re-exports. So a module
-may declare its submodules and re-export their names, but a module and its submodule must not use each
-other's definitions. Calls of methods are not paths and do not count, because a type's methods may be in
-several files. Test code does not count either.
+``use`` and elsewhere. A name counts as a reference to the module that defines it, regardless of
+re-exports. So a module may declare its submodules and re-export their names, but a module and its submodule
+must not use each other's definitions. Method calls are not paths and do not count, because a type's methods
+may be in several files. Test code does not count either.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Results of a sweep that was never simulated: hundreds of runs at once, with known shapes.
+"""Results of a sweep that was never simulated: hundreds of runs with known shapes.
 
 Queueing delay is log-normal in each run. Its median falls with the rate and rises with the number of flows;
 PI halves the median for more than 5 flows, at the cost of a little goodput in all cells. Part of the noise

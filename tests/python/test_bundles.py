@@ -1,4 +1,4 @@
-"""Bundles: one file with which a referee checks and repeats the runs; changes in the file are detected."""
+"""A bundle is one file with which a referee checks and repeats the runs; changes to it are detected."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def changed(made, tmp_path):
-    """A function that returns a bundle after a given function has changed its members, passed by name."""
+    """A function that applies ``change`` to the bundle's dict of members, and returns the changed copy's
+    file."""
 
     def call(change):
         with zipfile.ZipFile(made[0]) as archive:
@@ -43,7 +44,7 @@ def changed(made, tmp_path):
 
 def test_a_bundle_holds_everything_and_repeats(made, aqmlab_cli, monkeypatch, tmp_path):
     file, experiment = made
-    # In another directory, which contains only the file.
+    # The check runs in another directory, which contains only the bundle.
     monkeypatch.chdir(tmp_path)
     shutil.copy(file, "mine.zip")
     ended = aqmlab_cli("bundle", "--check", "--rerun", "mine.zip")

@@ -23,7 +23,8 @@ from aqmlab.plan import Plan
 
 SEGMENTS = math.ceil(20_000 / 1460)
 ON_THE_WIRE = 20_000 + 40 * (SEGMENTS + 2)
-"""Bytes of a response: 20 kB, and the headers of its segments, SYN-ACK and ACK of the client's FIN."""
+"""Bytes of a response: 20 kB, plus the headers of its segments, of the SYN-ACK, and of the ACK of the
+client's FIN."""
 
 ONE_WAY_S = 0.01
 
@@ -92,8 +93,8 @@ def test_the_rate_of_constant_sizes_is_the_load_by_a_connections_bytes(calibrate
     for value, by_seed in found.loads.items():
         requests = completed(store, "counted", found.classes[0].text(value))
         for seed, load in by_seed.items():
-            # A few responses are cut off at the ends of the interval; the headers have as many bytes as 20
-            # responses.
+            # A few responses are cut off where the interval begins and ends. Headers that are not counted
+            # would be noticed: they have as many bytes as 20 responses.
             assert abs(load * found.interval_s / 8 / size - requests[seed]) < 6
 
 
@@ -116,8 +117,8 @@ def test_the_way_of_the_requests_carries_their_bytes_and_acknowledgments(calibra
 
 
 def test_the_number_of_users_is_load_by_cycle_by_bytes(calibrate):
-    # Little's law. Handshake, request, and four rounds of slow start that begin with three segments (3, 4 or
-    # 5, 6 or more, the rest): a response takes 5 round trips of 20 ms, plus or minus one.
+    # Little's law. With the handshake, the request, and four rounds of slow start from a window of three
+    # segments (3, 4 or 5, 6 or more, the rest), a response takes 5 round trips of 20 ms, plus or minus one.
     users = fetches(users=7, think="5s", start={"uniform": ["0s", "5s"]})
     found = calibrate(users)
     least, most = (3.5e6 * (5 + rounds * 2 * ONE_WAY_S) / 8 / ON_THE_WIRE for rounds in (4, 6))
@@ -290,9 +291,9 @@ def test_a_case_is_named_where_they_differ(calibrate):
 @pytest.mark.parametrize(
     ("asked", "complaint"),
     [
-        ({"target": "0 %"}, "the target `0 %` is not a load; write more than zero"),
-        ({"target": "0Mbit"}, "the target `0Mbit` is not a load"),
-        ({"target": "-5 %"}, "the target `-5 %` is not a load"),
+        ({"target": "0 %"}, "the target `0 %` is not a positive load; give one above zero"),
+        ({"target": "0Mbit"}, "the target `0Mbit` is not a positive load"),
+        ({"target": "-5 %"}, "the target `-5 %` is not a positive load"),
         ({"target": "x %"}, 'the target `x %` is not a share; write "35 %", or a rate such as "3.5Mbit"'),
         ({"target": "nan %"}, "the target `nan %` is not a share"),
         ({"target": "35"}, "the target `35` has no unit; .* or a share of the link such as"),
@@ -310,8 +311,8 @@ def test_a_case_is_named_where_they_differ(calibrate):
         ({"on": "bottlneck"}, "there is no link `bottlneck`; did you mean `bottleneck`?"),
         ({"direction": "back"}, "there is no direction `back`"),
         ({"count": "packets"}, "there is no count `packets`"),
-        ({"faster": 0.5}, "a factor of `0.5` does not make links faster"),
-        ({"faster": math.nan}, "a factor of `nan` does not make links faster"),
+        ({"faster": 0.5}, "links cannot be made `0.5` times as fast"),
+        ({"faster": math.nan}, "links cannot be made `nan` times as fast"),
         ({"keep": "acess"}, "there is no link `acess`"),
         ({"others": "cbr"}, "there is no class `cbr`"),
         ({"runs": 1}, "an interval needs at least 2 seeds, not `1`"),
@@ -352,7 +353,8 @@ def test_responses_that_go_different_ways_are_refused(calibrate):
     ):
         calibrate(scenario, classes=["web", "back"])
     found = calibrate(scenario, classes=["web", "back"], direction="named")
-    # In this direction, the second class adds its requests, and headers of SYNs, requests and delayed ACKs.
+    # In this direction, the second class adds its requests and the headers of its SYNs, requests and delayed
+    # ACKs.
     assert 3.5e6 / 8 / (ON_THE_WIRE + 1500) < found.values["web"] < 3.5e6 / 8 / (ON_THE_WIRE + 600)
 
 
@@ -550,7 +552,7 @@ def test_the_command_prints_a_table_and_sentences(aqmlab_cli, commented, store):
 def test_the_command_ends_with_2_and_writes_nothing(aqmlab_cli, commented, store):
     asked = ("calibrate", commented, "--class", "web", "--on", "bottleneck", "--store", store)
     for wrong, complaint in (
-        (("--target", "0 %"), "is not a load"),
+        (("--target", "0 %"), "is not a positive load"),
         (("--target", "35 %", "--in-place", "--write", "x.toml"), "choose one"),
     ):
         ended = aqmlab_cli(*asked, *wrong)
@@ -578,7 +580,7 @@ def test_means_of_other_distributions():
     assert mean_of({"exponential": 5, "offset": 2}) == 7
     assert mean_of({"uniform": [10, 30]}) == 20
     assert mean_of({"list": [1, 2, 6]}) == 3
-    # A tenth have the value 5; the others are uniform from 5 to 80.
+    # A tenth of the values are 5; the others are uniform from 5 to 80.
     assert mean_of({"empirical": [[5, 0.1], [80, 1.0]]}) == pytest.approx(0.1 * 5 + 0.9 * 42.5)
 
 

@@ -78,7 +78,7 @@ def dissect(file, *arguments):
 
 
 def scenario() -> dict[str, Any]:
-    """Data crosses a short RED queue, ACKs cross a small one, and all flows end before the run."""
+    """Data crosses a short RED queue, ACKs cross a small one, and all flows end before the run does."""
     queue = {
         "kind": "red",
         "limit": "15p",
@@ -173,7 +173,7 @@ def test_times_and_marks_are_exact(captured, packets):
     assert all(packet.ecn == 3 for packet in marked)
     # Only one queue marks, so every CE packet was marked there.
     assert len(marked) == sum(packet.ecn == 3 for packet in packets)
-    # 4 Mbit/s: no transmission begins before the previous one has ended.
+    # At 4 Mbit/s, a byte takes 2000 ns, and no transmission begins before the previous one has ended.
     left = [packet for packet in packets if packet.leaves and packet.port == "bottleneck"]
     for one, next_one in pairwise(left):
         assert next_one.at_ns - one.at_ns >= one.length * 2000
@@ -247,7 +247,7 @@ def segment(checksum):
     def tcp(window, checksum):
         return struct.pack(">HHIIBBHHH", 1024, 5001, 1, 1, 0x50, 0x10, window, checksum, 0)
 
-    # The window for which the one's complement sum is all ones.
+    # The TCP window that makes the one's complement sum all ones.
     window = 0xFFFF - ones_complement_sum(ends + struct.pack(">HH", 6, 20) + tcp(0, 0))
     header = struct.pack(">BBHHHBBH", 0x45, 0, 40, 1, 0x4000, 64, 6, 0) + ends
     header = header[:10] + struct.pack(">H", 0xFFFF - ones_complement_sum(header)) + header[12:]
@@ -266,7 +266,7 @@ def test_either_zero_is_a_right_checksum_and_nothing_else_is(tmp_path):
 
 
 FILES_UP_TO = 'ulimit -f {} && exec "$@"'
-"""The limit is in blocks of 512 bytes: a write beyond it fails for the writer, as on a full disk."""
+"""The limit is in blocks of 512 bytes: a write beyond it fails, as on a full disk."""
 
 
 @pytest.mark.parametrize("user", ["ordinary user"], indirect=True)
@@ -350,7 +350,7 @@ def test_no_port_is_no_port(small_file, tmp_path, aqmlab_cli):
 
 
 def begin_long_run(small_file, out):
-    """A captured run that takes hours, as soon as its capture has begun."""
+    """Start a captured run that takes hours; return its process as soon as the capture has begun."""
     text = small_file.read_text(encoding="utf-8").replace('duration = "6s"', 'duration = "20h"')
     small_file.write_text(text, encoding="utf-8")
     options = ["--pcap", "all", "--runs", "1", "-j", "1", "-o", str(out)]

@@ -114,7 +114,7 @@ def test_a_panic_comes_before_the_shortest_script():
         (["rde"], "there is no discipline `rde`; the disciplines are `red`, "),
         (["red", "--seeds", "0"], "`0` seeds"),
         (["red", "--seed", "-1"], "the seed `-1`"),
-        (["red", "--workers", "0"], "`0` workers"),
+        (["red", "--workers", "0"], "`0` is not a valid number of workers"),
         (["red", "--for", "10"], "`10` has no unit; write a time"),
         (["red", "--for", "0s"], "no script can run in zero seconds"),
         (["red", "--for", "1s", "--seeds", "3"], "exclude each other"),
@@ -139,8 +139,8 @@ def test_an_unknown_name_lists_all_the_nearest_first(aqmlab_cli):
 def test_ctrl_c_ends_it():
     command = [sys.executable, "-m", "aqmlab", "aqm", "check", "all", "--for", "1h"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        # The signal must not come before the program has installed its handlers; the check would last an
-        # hour.
+        # After this wait, the program has installed its handlers, and the check, which would last an hour, is
+        # still running.
         time.sleep(2)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)

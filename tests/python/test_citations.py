@@ -46,7 +46,7 @@ def test_a_paper_is_cited_from_its_folder_and_without_it(paper, monkeypatch, tmp
     assert found["title"] == f"{{{paper.title}}}"
     assert found["author"] == " and ".join(paper.authors)
     assert found["year"] == str(paper.year)
-    # From here on, no papers' folders are found, as if only the package were installed.
+    # From here on, the folders of the papers are not found, as if only the package were installed.
     monkeypatch.setenv("AQMLAB_PAPERS", str(tmp_path))
     assert aqmlab.cite(paper.key) == entry
 

@@ -21,7 +21,7 @@ def pairs(rng, seeds):
 
 
 def allowed(share, repetitions):
-    """A limit that an observed share exceeds by chance only once in a thousand times."""
+    """A limit that an observed share exceeds by chance only one time in a thousand."""
     return share + 3.1 * (share * (1 - share) / repetitions) ** 0.5
 
 

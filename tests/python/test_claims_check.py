@@ -29,7 +29,7 @@ NAMES = Names(("RED", "Drop Tail", "BLUE"), (BUFFER, COUNT), ("bottleneck", "r0-
 
 @pytest.fixture(autouse=True)
 def band(monkeypatch):
-    """Register a metric with a window and parameters, and one without; both measure nothing."""
+    """Register a metric with a window and parameters, and one without; neither measures anything."""
     known = dict(registry_module._METRICS)
     monkeypatch.setattr(registry_module, "_METRICS", known)
     registry_module.metric(
@@ -119,7 +119,7 @@ def test_what_can_be_said(text):
         ("for all buffr: goodput_bps > 0", 9, "there is no axis `buffr`"),
         ("for all limit in (4p, 4p): goodput_bps > 0", 9, "`4p` is listed twice"),
         ("for all limit in (36p to 4p): goodput_bps > 0", 19, "`36p` comes after `4p`"),
-        ("for all limit except (4p to 72p): goodput_bps > 0", 9, "no label of `limit` is left"),
+        ("for all limit except (4p to 72p): goodput_bps > 0", 9, "no label of `limit` remains after"),
         ("for all limit, limit: goodput_bps > 0", 16, "`limit` is selected twice"),
         ("for all limit in (every 1s from 0s until 2s): goodput_bps > 0", 19, "`every` makes windows"),
         ("for all window: band_percent > 0", 9, "`window` cannot be selected as a whole here"),
@@ -255,7 +255,7 @@ def test_an_axis_has_any_tail_that_is_its_own():
     for axis in ("queue.limit", "topology.queue.limit"):
         check(f"goodput_bps{{{axis}=4p, reverse_queue.limit=9p}} > 0", names=names)
     with pytest.raises(
-        ScenarioError, match=r"the axis `limit` may be `topology\.queue\.limit`, `topology\.rev"
+        ScenarioError, match=r"the axis `limit` may mean `topology\.queue\.limit`, `topology\.rev"
     ):
         check("goodput_bps{limit=4p} > 0", names=names)
 

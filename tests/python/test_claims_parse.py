@@ -154,7 +154,7 @@ def test_every_rule(text, tree):
         ("", 1, "a metric, a number or a function is missing before the end"),
         ("a <", 4, "is missing before the end"),
         ("a < 1 b", 7, "`b` comes after the end"),
-        ("a", 1, "a claim is a condition, and this is a value"),
+        ("a", 1, "a claim is a condition, but this is a value"),
         ("a + 1", 1, "a claim is a condition"),
         ("a = b", 3, "`=` is not a comparison; write `==`"),
         ("a < b < a < b", 11, "at most three parts"),
@@ -309,7 +309,8 @@ relations = st.sampled_from(["<", "<=", ">", ">=", "=="])
 
 
 def grown(inner):
-    """Strategies for expressions and conditions that are one level deeper, as a pair."""
+    """A pair of strategies, for expressions and for conditions, each one level deeper than those of
+    ``inner``."""
     values, conditions = inner
     tails = st.lists(st.tuples(st.sampled_from("+-"), values), min_size=1, max_size=2)
     products = st.lists(st.tuples(st.sampled_from("*/"), values), min_size=1, max_size=2)

@@ -44,7 +44,7 @@ def test_the_median_has_the_interval_of_order_statistics():
     assert (found.found.estimate, found.found.low, found.found.high) == (5.5, 2.0, 9.0)
     assert status("median(jain_index) > 1.5", world) == "holds"
     assert status("median(jain_index) > 5", world) == "undecided"
-    # and the interval of a multiple of the median is the same multiple of its interval
+    # the limits of 2 * median - 1 are computed in the same way from the limits of the median's interval
     doubled = scored("2 * median(jain_index) - 1 > 1.5", world).parts[0].found
     assert (doubled.estimate, doubled.low, doubled.high) == (10.0, 3.0, 17.0)
 
@@ -91,7 +91,7 @@ def test_a_bistable_cell_is_scored_by_its_share_of_seeds():
     assert status("share(jain_index{arm=RED} < 0.6) > 40 %", world) == "holds"
     assert status("share(jain_index{arm=RED} in [0.55, 0.9]) < 15 %", world) == "holds"
     assert status("jain_index{arm=RED} in [0.55, 0.9]", world) == "holds"
-    # With a third of the seeds in the upper state, the true median may be in either of the two.
+    # With a third of the seeds in the upper state, the true median may be in either state.
     assert status("median(jain_index{arm=RED}) < 0.6", world) == "undecided"
     assert status("quantile(jain_index{arm=RED}, 30 %) < 0.6", world) == "holds"
     text = "share(jain_index{arm=RED} < 0.6) > share(jain_index{arm=DropTail} < 0.6)"
@@ -104,7 +104,7 @@ def test_any_holds_if_it_was_seen_and_fails_if_it_would_have_been():
     assert status("any(jain_index < 0.7)", never) == "fails"
     assert status("any(jain_index < 0.7)", once) == "holds"
     assert status("not any(jain_index < 0.7)", never) == "holds"
-    # 0.95^20 = 36 %: twenty seeds would often not show what happens in one seed of twenty
+    # 0.95^20 = 36 %: twenty seeds would often miss what happens in one seed out of twenty
     assert status("any(jain_index < 0.7, 5 %)", never) == "undecided"
     assert "59 are needed" in scored("any(jain_index < 0.7, 5 %)", never).verdict.reason
     assert math.ceil(math.log(0.05) / math.log(0.95)) == 59

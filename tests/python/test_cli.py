@@ -98,7 +98,7 @@ def test_a_bad_scenario_is_exit_2_with_its_place(aqmlab, tmp_path, text, words):
         (["run", "{small}", "--bogus"], 2, "No such option"),
         (["run", "{small}", "--runs", "0"], 2, "`0` runs"),
         (["run", "{small}", "--seed", "-3"], 2, "the seed `-3`"),
-        (["run", "{small}", "--jobs", "0"], 2, "`0` jobs"),
+        (["run", "{small}", "--jobs", "0"], 2, "`0` is not a valid number of jobs"),
         (
             ["run", "{small}", "--arm", "BLUE"],
             2,
@@ -148,8 +148,8 @@ def test_a_corrupt_recording_is_exit_4(aqmlab, experiment, tmp_path):
         ("seed", "x", "`seed` is not of type int"),
         ("tables", 5, "`tables` is not of type dict"),
         ("links", None, "`links` is not of type list"),
-        ("plan", {}, "incomplete in its plan: `links` is missing"),
-        ("plan", {"links": 3}, "incomplete in its plan: 'int' object is not iterable"),
+        ("plan", {}, "has a plan that cannot be read: `links` is missing"),
+        ("plan", {"links": 3}, "has a plan that cannot be read: 'int' object is not iterable"),
     ],
 )
 def test_a_manifest_of_other_content_is_exit_4(aqmlab, experiment, tmp_path, key, value, message):
@@ -225,7 +225,7 @@ def test_disciplines_are_listed_and_shown(aqmlab):
 def test_metrics_are_listed_a_line_each(aqmlab):
     entries = json.loads(aqmlab("metrics", "--json").stdout)
     head, _, *lines = aqmlab("metrics").stdout.splitlines()
-    assert head.split() == ["name", "unit", "better", "asked", "of", "parameters", "definition"]
+    assert head.split() == ["name", "unit", "better", "scope", "parameters", "definition"]
     assert [line.split()[0] for line in lines] == [entry["name"] for entry in entries]
     assert all(line.endswith(entry["definition"]) for line, entry in zip(lines, entries, strict=True))
     by_name = {entry["name"]: entry for entry in entries}
@@ -296,7 +296,8 @@ def test_help_answers_at_once():
         times.append(
             after.children_user + after.children_system - before.children_user - before.children_system
         )
-    # CPU time, because the machine may be busy; heavy imports alone would take several times as long.
+    # CPU time is measured, because the machine may be busy; heavy imports alone would take several times
+    # the limit.
     assert min(times) < 0.5
 
 
@@ -371,7 +372,7 @@ def test_a_signal_keeps_finished_runs_and_nothing_half_done(number, code, small,
         out, err = process.communicate()
     assert (process.returncode, out) == (code, "")
     assert err == (
-        f"interrupted; finished runs are kept in `{directory}`; `--resume -o {directory}` continues\n"
+        f"interrupted; finished runs are kept in `{directory}`; resume with `--resume -o {directory}`\n"
     )
     assert not [path for path in directory.rglob("*") if "partial" in path.name]
     rest = aqmlab_process("report", directory)
@@ -392,7 +393,8 @@ def test_a_single_finished_run_of_many_has_no_interval(aqmlab, experiment, tmp_p
 
 
 def test_where_nothing_is_random_the_table_says_so(aqmlab, tmp_path):
-    """Without random draws, seeds are copies of one another, so an interval of zero width proves nothing."""
+    """Without random draws, the runs of all seeds are the same, so an interval of zero width proves
+    nothing."""
     bulk = {"name": "ftp", "kind": "bulk", "count": 2, "rtt": "40ms"}
     topology = {"kind": "dumbbell", "rate": "2Mbit", "delay": "5ms"}
     scenario = {"duration": "5s", "warmup": "1s", "runs": 3, "topology": topology, "traffic": [bulk]}

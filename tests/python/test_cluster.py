@@ -1,4 +1,4 @@
-"""Sweeps on a Dask cluster: the same bytes as on this machine, with or without access to the store."""
+"""Sweeps on a Dask cluster give the same bytes as on this machine, whether or not workers see the store."""
 
 from __future__ import annotations
 
@@ -298,7 +298,7 @@ def test_a_worker_whose_versions_differ_does_the_runs_that_do_not_need_them(scen
         sweep = swept(aqmlab.Cluster(found.address), tmp_path / "store", scenario)
     (remark,) = sweep.remarks
     assert remark.startswith("worker tcp://127.0.0.1:")
-    assert "was given no more such runs: it has qdisc.red 99" in remark
+    assert "was given no more incompatible runs: it has qdisc.red 99" in remark
     assert tables(sweep.path) == tables(undisturbed)
 
 
@@ -337,7 +337,8 @@ def test_how_far_a_run_is_comes_from_the_worker_while_it_goes_on(tmp_path):
 
 
 def certificates(folder):
-    """A certificate authority, a certificate that it has signed, its key, and another authority."""
+    """Write the files of two certificate authorities, each with a certificate that it has signed and the key
+    of that certificate."""
     if shutil.which("openssl") is None:
         pytest.skip("the command openssl is not installed")
 

@@ -66,7 +66,7 @@ class Trial:
         return aqmlab.sweep(self.scenario, store=self.store, executor=where, report=False)
 
     def moment(self) -> None:
-        """Wait until this number of runs has finished, and a little longer."""
+        """Wait until ``after`` runs have finished, and then for ``late_s``."""
         self.cluster.wait_until(lambda: self.there() >= self.after)
         time.sleep(self.late_s)
 
@@ -179,7 +179,7 @@ def disk_full(trial: Trial) -> None:
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (3000, 3000))
     trial.check(sweep)
     refused = [remark for remark in sweep.remarks if "was given no more runs" in remark]
-    # At a random moment, the last run may already be over.
+    # If the moment was chosen at random, the last run may already have ended.
     assert refused or trial.late_s
     assert all("File too large" in remark for remark in refused)
 

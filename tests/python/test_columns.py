@@ -1,7 +1,7 @@
 """Recordings of format version 2, alone or with newer recordings, are read under today's column names.
 
-``recordings/format-2`` was written by the last version with the early names: it has RED before a slow link,
-injected drops and losses on the path, so that each kind of drop occurs.
+``recordings/format-2`` was written by the last version with the early names. Its scenario has RED in front
+of a slow link, injected drops, and losses on the path, so that each kind of drop occurs.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def test_neither_name_is_an_error(early, table, before, now):
     without(before, table, early)
     message = (
         rf"`{early}/{table}\.parquet` is corrupt: it has no column `{before}` \(recordings of format versions"
-        rf" below {RENAMED_IN} have `{before}`, from {RENAMED_IN} on `{now}`\)"
+        rf" below {RENAMED_IN} name it `{before}`, later ones name it `{now}`\)"
     )
     with pytest.raises(aqmlab.RecordingError, match=message):
         load(early).tables.rows(table, now)
@@ -176,5 +176,5 @@ def test_stores_with_one_run_under_both_names_are_merged(tmp_path):
     run = early.path_of(early.digests()[0])
     shutil.copy(early.path_of(early.digests()[1]) / "summary.parquet", run)
     reseal(run)
-    with pytest.raises(aqmlab.RecordingError, match="contain the same run, but differ"):
+    with pytest.raises(aqmlab.RecordingError, match="contain the same run with different results"):
         aqmlab.merge([tmp_path / "early"], tmp_path / "present", report=False)

@@ -24,7 +24,7 @@ def sweep():
 
 @pytest.fixture(scope="module")
 def apart(small_module, tmp_path_factory):
-    """The small experiment once more, with other seeds and one more flow."""
+    """The small experiment twice more: once with other seeds, and once with one more flow."""
     folder = tmp_path_factory.mktemp("apart")
     later = aqmlab.run(small_module, output=folder / "later", seed=11, runs=3, jobs=2, report=False)
     small_module["traffic"][0]["count"] = 4
@@ -98,7 +98,7 @@ def test_cases_of_one_side_only_are_named():
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
-        ("RED", "PI,rate=5Mbit", "leaves open `rate`, `count`, and `PI,rate=5Mbit` leaves open `count`"),
+        ("RED", "PI,rate=5Mbit", "leaves `rate`, `count` open, and `PI,rate=5Mbit` leaves `count` open"),
         ("RED", "arm=RED", "are the same"),
         ("RED,rate=5Mbit,count=5", "RED,rate=5Mbit,count=5", "are the same"),
     ],
@@ -132,7 +132,7 @@ def test_arms_and_directories_may_have_colons_and_commas(experiment, tmp_path):
 def test_what_is_not_there_is_said(experiment, tmp_path):
     with pytest.raises(RecordingError, match="no recording at"):
         aqmlab.compare(tmp_path / "nothing", experiment.path)
-    with pytest.raises(UsageError, match="names no path"):
+    with pytest.raises(UsageError, match="has no path"):
         aqmlab.compare(":RED", str(experiment.path))
 
 
@@ -142,7 +142,7 @@ def test_what_is_not_there_is_said(experiment, tmp_path):
 def test_other_seeds_and_other_traffic_are_not_paired(experiment, apart):
     later, crowded = apart
     found = aqmlab.compare(f"{experiment.path}:DropTail", f"{later}:DropTail", metrics=["goodput_bps"])
-    assert found.unpaired == ("they have no common seed",)
+    assert found.unpaired == ("they have no seeds in common",)
     assert "3 and 2 runs, not paired" in found.compared[0].sentence
     found = aqmlab.compare(f"{experiment.path}:DropTail", f"{crowded}:DropTail", metrics=["goodput_bps"])
     assert found.unpaired == ("their traffic differs: count of `ftp` is 3 in one and 4 in the other",)
@@ -179,7 +179,7 @@ def test_unpaired_values_that_have_no_spread_or_no_number():
     assert (nothing.estimate, nothing.p_value, nothing.unpaired) == (None, None, (0, 1))
 
 
-# On the command line.
+# These cases test the command line.
 
 
 def test_the_command_prints_a_table_and_sentences(experiment, aqmlab_cli):

@@ -33,7 +33,7 @@ def test_a_step_settles_when_the_mean_has_come_into_the_band():
     assert reach_time(step, 100) == pytest.approx(58)
     assert settling_time(step, 100) == pytest.approx(58)
     assert settling_time(step, 100, band=0.1) == pytest.approx(59)
-    # From above, the series enters the band at 120.
+    # From above, the mean enters the band at 120.
     assert settling_time(series((50, 200), (150, 100)), 100) == pytest.approx(58)
 
 

@@ -103,7 +103,8 @@ def coverage(intervals, truth):
 
 
 def by_chance(repetitions, nominal):
-    """A 99.9 % range of the coverage observed in this many repetitions if the true one is ``nominal``."""
+    """The range in which the coverage observed in this many repetitions lies with a probability of 99.9 % if
+    the true coverage is ``nominal``."""
     low, high = scipy.stats.binom.interval(0.999, repetitions, nominal)
     return low / repetitions, high / repetitions
 
@@ -131,7 +132,8 @@ def test_intervals_cover_as_often_as_they_say(few):
 
 
 def test_the_medians_interval_covers_as_its_ranks_say():
-    """Exponential times, whose median is ln 2; any other continuous distribution has the same coverage."""
+    """The times are exponential, with the median ln 2; the coverage is the same for any continuous
+    distribution."""
     draws = np.random.default_rng(1).exponential(size=(2000, 10))
     low, high = by_chance(2000, covering_ranks(10, 0.5, 0.95)[2])
     assert low <= coverage(map(median, draws), np.log(2)) <= high

@@ -26,7 +26,7 @@ def answer(demo: aqmlab.Results) -> aqmlab.Answer:
 
 
 def difference(answer: aqmlab.Answer, arm: str, other: str, metric: str) -> aqmlab.Estimate:
-    """The paired difference arm - other over the ten seeds, with its 95 % interval."""
+    """The paired difference ``arm - other`` over the ten seeds, with its 95 % interval."""
     found = answer.difference(arm, other, metric)
     assert found is not None
     assert found.n == 10
@@ -64,8 +64,8 @@ def test_ecn_drops_less_than_the_same_queue_without(answer: aqmlab.Answer, arm: 
 
 @pytest.mark.parametrize("arm", ["Adaptive RED", "Adaptive RED + ECN"])
 def test_adaptive_red_keeps_its_average_in_the_target_band(demo: aqmlab.Results, arm: str) -> None:
-    # [min_th + 0.4 D, min_th + 0.6 D] with D = max_th - min_th (Floyd, Gummadi, Shenker 2001), over the
-    # second half of the run.
+    # The band is [min_th + 0.4 D, min_th + 0.6 D] with D = max_th - min_th (Floyd, Gummadi, Shenker 2001);
+    # the means are over the second half of the run.
     low, high = 20 + 0.4 * 40, 20 + 0.6 * 40
     second_half = (
         "WHERE queue = 'bottleneck' AND name = 'avg' AND t_ns >= 60_000_000_000 GROUP BY run ORDER BY run"

@@ -131,7 +131,8 @@ def test_labels_are_said_in_the_order_of_speech():
 
 
 def closed_testing(p_values):
-    """Holm's method is the closed Bonferroni test: reject a hypothesis if all sets with it are rejected."""
+    """Holm's method is the closed Bonferroni test: it rejects a hypothesis if every set that contains it is
+    rejected."""
     indices = range(len(p_values))
     sets = [s for size in range(1, len(p_values) + 1) for s in combinations(indices, size)]
     local = {s: min(1.0, len(s) * min(p_values[i] for i in s)) for s in sets}

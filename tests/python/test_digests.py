@@ -59,12 +59,13 @@ def flip(file, place):
     content = bytearray(file.read_bytes())
     content[place // 8] ^= 1 << place % 8
     file.write_bytes(content)
-    # The clock of the file system may be coarser than the time between two writes of a test.
+    # The timestamps of the file system may be too coarse to distinguish two writes of a test.
     integrity._digests.clear()
 
 
 def flips(files, count, seed):
-    """Bits to flip: some spread evenly over files, some over all bits, and some in the footers of files."""
+    """Bits to flip: some in files chosen with equal probability, some chosen among all bits, and some in
+    footers."""
     rng = random.Random(seed)
     sizes = [file.stat().st_size for file in files]
     for i in range(count):

@@ -91,7 +91,7 @@ COMMAND_AFTER_A_COMMENT = re.compile(r"(?:^|\s)# .*\s(?:aqmlab|make|cargo|pip|gi
 
 
 def broken(text: str) -> list[str]:
-    """Damage that a careless re-wrapping causes, each as `line: damage`."""
+    """The places that careless re-wrapping has damaged, each as `line: damage`."""
     found: list[str] = []
     fence, before = False, ""
     for number, line in enumerate(text.splitlines(), start=1):

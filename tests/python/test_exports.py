@@ -127,7 +127,7 @@ def test_a_flent_file_is_as_its_documentation_says(recorded, exported):
     assert all(len(values) == len(times) for values in results.values())
     assert {name for name in results if "::" in name} == {f"TCP download::{i}" for i in (1, 2, 3)}
     assert content["metadata"]["TEST_PARAMETERS"] == {"download_streams": "3"}
-    # This is how the metric counts: bytes that reach the receivers for the first time, from t0 on.
+    # Like the metric, this counts bytes that reach the receivers for the first time, from t0 on.
     (cell,) = recorded.select("DropTail")
     expected = recorded.values("goodput_bps", cell, class_name="ftp")[1]
     run = run_of(recorded, "DropTail")
@@ -178,7 +178,8 @@ def test_an_ns2_trace_has_the_events_that_were_recorded(recorded, exported):
 
 
 def test_delays_of_an_ns2_trace_are_those_of_the_queue(recorded, exported):
-    """The time from + to - of each packet, as every script for such traces computes it."""
+    """The time from the ``+`` to the ``-`` line of each packet, as every script for such traces computes
+    it."""
     files = exported("ns2")
     for run, stem in zip(recorded.runs, (DROPTAIL, RED), strict=True):
         came, waited = {}, []

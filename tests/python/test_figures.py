@@ -1,4 +1,4 @@
-"""Figures of a report: how numbers are packed, and charts that a browser draws."""
+"""Figures of a report: the packing of their numbers, and the charts that a browser draws."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def drawn(tmp_path_factory):
 
 
 def interpolated(ticks, value):
-    """The pixel of a value on a logarithmic axis, from two of its ticks."""
+    """The pixel coordinate of a value on a logarithmic axis, computed from two ticks of the axis."""
     (a, x), (b, y) = ticks[0], ticks[-1]
     return x + (y - x) * math.log(value / a) / math.log(b / a)
 

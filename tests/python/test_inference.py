@@ -1,4 +1,4 @@
-"""Inference of readings: a synthetic paper whose true reading is known, with real runs and with fake ones."""
+"""Inference of readings, tested on a synthetic paper whose true reading is known, with real and fake runs."""
 
 import json
 import random
@@ -343,7 +343,7 @@ def test_an_interrupt_changes_no_byte(tmp_path, monkeypatch, after):
             infer(paper, store=tmp_path / "store")
         rest = FakeRuns(patched)
         assert text(infer(paper, store=tmp_path / "store")) == expected
-        # What was measured before the interrupt is not measured again.
+        # What was measured before the interruption is not measured again.
         assert first.made + rest.made == whole.made
     with monkeypatch.context() as patched:
         again = FakeRuns(patched)
@@ -384,8 +384,8 @@ def test_the_budget_ends_the_search_and_a_repetition_ends_at_the_same_place(tmp_
     clock = iter(range(0, 100_000))
     monkeypatch.setattr("aqmlab.papers.measured_values.time.monotonic", lambda: next(clock))
     FakeRuns(monkeypatch)
-    # Each run of a reading takes a second, and 15 s must suffice for readings with two seeds and for the
-    # final runs on both parts.
+    # Each run of a reading takes a second, and the budget of 15 s must cover the readings with two seeds and
+    # the final runs on both parts.
     found = infer(paper, store=tmp_path / "store", minutes=0.25)
     content = inference_json(found, MADE)
     assert content["budget_ended_in"]
@@ -532,7 +532,7 @@ def test_a_file_that_is_no_inference_is_told(tmp_path):
         (["--infer", "--multiverse"], "leave out --table"),
         (["--infer", "--table", "I"], "leave out --table"),
         (["--minutes", "3"], "`--minutes` is the budget of `--infer`"),
-        (["--infer", "--minutes", "0"], "`--minutes 0` is not a budget; give a number above 0"),
+        (["--infer", "--minutes", "0"], "`--minutes 0` is not a valid budget; give a number above 0"),
         (["--infer", "--seeds", "1"], "`1` seeds are too few; give at least 2"),
     ],
 )

@@ -1,4 +1,4 @@
-"""A port with classes: its inner queues in tables, metrics and shown parameters."""
+"""The inner queues of a port with classes have books and metrics, and none counts as the bottleneck."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ def test_inner_queues_have_books_of_their_own(experiment):
     assert whole.sum_over_reasons("dropped") == sum(totals.sum_over_reasons("dropped") for totals in inner)
     assert whole.has_link
     assert not any(totals.has_link for totals in inner)
-    # 1 of 2 Mbit/s conforms, that is, half of 500 packets per second, plus the burst.
+    # The class sends 500 packets per second (2 Mbit/s). Half of these conform (1 Mbit/s), and so do the
+    # packets of the burst.
     voice = inner[0]
     assert voice["departures_bytes"] == pytest.approx(5 * 1e6 / 8, rel=0.02)
     assert voice["dropped_forced_packets"] == pytest.approx(5 * 250, rel=0.02)

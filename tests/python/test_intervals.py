@@ -63,7 +63,8 @@ def test_seeds_that_say_nothing_are_no_part_of_a_share():
     ],
 )  # fmt: skip
 def test_the_medians_ranks_are_those_of_the_printed_table(n, low, high, percent):
-    """Nair, Sankhya 4 (1940): ranks that enclose the median with at least 95 %, and their actual coverage."""
+    """Nair, Sankhya 4 (1940): ranks that enclose the median with a probability of at least 95 %, and their
+    actual coverage."""
     first, last, coverage = covering_ranks(n, 0.5, 0.95)
     assert (first, last, round(100 * coverage, 1)) == (low, high, percent)
 

@@ -28,7 +28,7 @@ def test_red_at_known_points():
     red = curve("red", RED, [0, 4.9, 5, 10, just_below, 15, 30])
     assert red.p == pytest.approx([0, 0, 0, 0.05, 0.1, 1, 1])
     assert red.unit == "packets"
-    # Floyd 2000: from max_p at max_th to 1 at twice max_th.
+    # Floyd 2000: p rises from max_p at max_th to 1 at twice max_th.
     gentle = curve("red", {**RED, "gentle": True}, [10, 15, 22.5, 30, 40])
     assert gentle.p == pytest.approx([0.05, 0.1, 0.55, 1, 1])
 
@@ -157,7 +157,7 @@ def test_values_of_set_are_toml_or_text():
         (
             ["fred"],
             2,
-            "`fred` has no law of this kind to draw; laws by average queue: `red`, `ared`",
+            "`fred` has no law of this kind to draw; laws against average queue: `red`, `ared`",
         ),
         (["red", "--set", "mint=5p"], 2, 'red: unknown key "mint"; did you mean "min_th"?'),
         (["red", "--set", "min_th=30p", "--set", "max_th=10p"], 2, "min_th `30p` exceeds max_th `10p`"),
@@ -170,7 +170,7 @@ def test_values_of_set_are_toml_or_text():
         (["pi", "--duration", "0s"], 2, "is not a valid duration"),
         (["pi", "--seed", "-1"], 2, "the seed `-1`"),
         (["pi", "--rate", "10"], 2, "`10` has no unit; write a rate"),
-        (["red", "-o", "{tmp}/x.gif"], 2, "end its name with .pdf, .svg, .png, .csv"),
+        (["red", "-o", "{tmp}/x.gif"], 2, "its name must end with one of .pdf, .svg, .png, .csv"),
         (["red", "-o", "/proc/x.csv"], 3, "cannot write"),
         ([], 2, "Missing argument"),
     ],
@@ -228,6 +228,7 @@ def test_a_law_of_unstable_gains_is_drawn_with_a_warning(aqmlab_cli, tmp_path):
 def test_a_warning_about_a_preset_names_it(aqmlab_cli, tmp_path):
     ended = aqmlab_cli("plot", "law", "red", "--presets", "--set=ecn=true", "--out", tmp_path / "red.csv")
     assert ended.stderr.splitlines() == [
-        f'warning: arm "RED, {preset}": the queue of `bottleneck` marks, but no flow that crosses it uses ECN'
+        f'warning: arm "RED, {preset}": the queue of `bottleneck` marks packets, '
+        "but no flow that crosses it uses ECN"
         for preset in ("paper", "ns2", "linux")
     ]

@@ -1,4 +1,4 @@
-"""Layers: permitted imports between Python modules, and no cycles in them or in any Rust crate."""
+"""Layers: only permitted imports between Python modules, and no cycles of modules in Python or in a crate."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def test_an_unfaithful_run_is_exit_5_and_says_why_first(aqmlab_cli, router, tiny
     assert 'class="answer"' not in page
     assert "p95 queueing delay" not in ended.stdout
     assert "12.0 ms at 1.500 s" in page
-    assert "and 69 more, the longest of all 31.0 ms" in page
+    assert "and 69 more; the longest of all took 31.0 ms" in page
     assert "other, hybrid, 12.5 % without spinning" in page
     assert "fifo, hybrid<" in page
     assert "70 (31.0 ms)" in ended.stdout
@@ -109,8 +109,8 @@ def test_packets_that_could_not_be_kept_end_in_3_with_everything_else(
     ended = aqmlab_cli("live", tiny_file, "-o", out, "--pcap", "all")
     assert ended.returncode == 3, ended.stderr
     told = (
-        "error: RED + ECN, seed 1: `packets.pcapng` could not be written beyond 2.3 s: the disk is full; all"
-        " else is recorded\n"
+        "error: RED + ECN, seed 1: `packets.pcapng` could not be written beyond 2.3 s: the disk is full; the"
+        " rest is recorded\n"
     )
     assert ended.stderr.count("error: ") == ended.stderr.count(told) == 1
     assert ended.stdout.startswith("faithful: 2 of 2 runs\n")
@@ -216,7 +216,8 @@ def test_ctrl_c_ends_with_130_and_nothing_left(router, tiny_file, tmp_path, aqml
     ended = aqmlab_cli("live", tiny_file, "-o", tmp_path / "out")
     assert ended.returncode == 130
     assert (
-        "stopping: packets in flight are still forwarded; Ctrl-C again ends the run at once" in ended.stderr
+        "stopping: packets in flight are still forwarded; press Ctrl-C again to end the run now"
+        in ended.stderr
     )
     assert ended.stderr.endswith("interrupted\n")
     assert not (tmp_path / "out").exists()
@@ -231,7 +232,7 @@ def test_what_an_interrupted_run_has_left_is_kept_and_called_that(
     assert ended.returncode == 130
     out = tmp_path / "out"
     assert ended.stderr.endswith(
-        f"interrupted; finished runs are kept in `{out}`; `--resume -o {out}` continues\n"
+        f"interrupted; finished runs are kept in `{out}`; resume with `--resume -o {out}`\n"
     )
     report = aqmlab_cli("report", tmp_path / "out")
     assert "the run with seed 1 was interrupted at 3.0 s" in report.stdout
@@ -250,7 +251,7 @@ def test_both_compares_arm_by_arm_and_says_that_one_run_has_no_interval(
     assert "no interval" in ended.stdout
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert page.index("faithful: 2 of 2 runs") < page.index("<h1>")
-    assert "One run on each side (seed 1): without an interval, a difference may be chance." in page
+    assert "One run on each side (seed 1): no interval; differences may be due to chance." in page
     assert "not measured live" in page, "timeouts, which the stand-in's kernel does not report"
     # The stand-in's live run is the simulation, so nothing differs.
     assert "goodput differs by 0.0\u00a0%" in page
@@ -367,9 +368,9 @@ def test_the_selftest_refuses_what_it_ignores(aqmlab_cli):
     ):
         ended = aqmlab_cli("live", "selftest", *words)
         assert ended.returncode == 2
-        assert "the self-test takes no `--" in ended.stderr
+        assert "the self-test does not accept `--" in ended.stderr
     ended = aqmlab_cli("live", "selftest", "--pcap", "bottleneck", "--no-report")
-    assert "takes no `--pcap`, `--no-report`; it takes `--json` and `--quiet`" in ended.stderr
+    assert "does not accept `--pcap`, `--no-report`; it accepts `--json` and `--quiet`" in ended.stderr
 
 
 def test_selftest_counts_processor_time_too(router):
@@ -391,8 +392,8 @@ def test_a_verdict_is_none_of_a_simulation_and_its_text_of_a_live_run(
     live = aqmlab.run_live(tiny_file, output=tmp_path / "out", report=False)
     found = faithfulness.verdicts(live.runs)
     assert [v.faithful for v in found] == [False, False]
-    # Invalid frames and packets in flight do not count as lost; the hidden drops include the drops of
-    # TUN.
+    # Invalid frames and packets in flight do not count as lost; the packets dropped by TUN are among the
+    # hidden drops.
     assert found[0].lost_unseen == 7 + 20 + 10
     assert found[0].wait == "hybrid, 12.5 % without spinning"
     assert found[0].text.startswith("NOT FAITHFUL: p99 lateness")
@@ -414,8 +415,8 @@ def test_progress_is_one_line():
 def test_the_tail_of_lateness_is_drawn_from_whole_bins():
     bins = Histogram((0, 1_000, 10_000), (999, 9_999, 50_999), (490, 500, 10))
     x, y = exceedance(bins)
-    # Nothing below a tenth of a microsecond is visible. Each later point is the end of a bin and the share
-    # beyond it.
+    # The curve begins at a tenth of a microsecond, because nothing below that is visible. Each later point
+    # gives the upper limit of a bin and the share of packets beyond it.
     assert x == [0.1, 0.999, 9.999]
     assert y == pytest.approx([1.0, 0.51, 0.01])
     many = Histogram(tuple(range(1000, 9000)), tuple(range(1000, 9000)), (1,) * 8000)

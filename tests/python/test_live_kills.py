@@ -25,7 +25,7 @@ JUNK = 100_000
 
 @pytest.mark.parametrize("user", ["ordinary user", "root"], indirect=True)
 def test_twenty_kills_leave_no_process_namespace_or_interface(user, live_folder):
-    """The command or its router receives SIGKILL at any moment, including the first."""
+    """The command or its router receives SIGKILL at a random moment, which may be right after the start."""
     chance = random.Random(8)
     before, ours = interfaces(), namespaces_of(os.getpid())
     caught = []

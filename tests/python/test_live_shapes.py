@@ -43,7 +43,7 @@ def as_live(experiment, live):
 
 
 def without(*keys):
-    """The contents of a manifest without one key, or without a key nested in one."""
+    """The ``live`` part of a manifest after one key, which may be nested in another, has been removed."""
     live = copy.deepcopy(WHOLE)
     inside = live
     for key in keys[:-1]:

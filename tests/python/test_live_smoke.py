@@ -1,8 +1,8 @@
-"""Real live runs: ten megabits per second for three seconds between this kernel's stacks.
+"""Real live runs: ten megabits per second for three seconds between network stacks of this kernel.
 
 Nothing here depends on the speed of the machine: no duration is asserted, and a run may be NOT FAITHFUL.
-The assertions hold on any machine: books balance, marks are equal on both sides, nothing is lost unrecorded,
-and nothing remains."""
+The assertions hold on any machine: the books balance, both sides count the same marks, every loss is
+recorded, and a run leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_ctrl_c_keeps_what_there_is_and_leaves_nothing(user, live_folder):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
-    assert err.endswith("interrupted; finished runs are kept in `out`; `--resume -o out` continues\n"), err
+    assert err.endswith("interrupted; finished runs are kept in `out`; resume with `--resume -o out`\n"), err
     assert not Path(f"/proc/{router}").exists()
     (run,) = load(live_folder / "out").runs
     assert run.manifest.stopped_by == "interrupted"
@@ -156,8 +156,8 @@ def test_more_users_than_the_machine_holds_are_refused_with_the_estimate(user, l
     within = ["prlimit", "--nofile=1024:1024"]
     ended = run_aqmlab(user, "live", "live.toml", "-o", "out", cwd=live_folder, within=within)
     assert ended.returncode == 3, ended.stderr
-    # Connections are open for two round trips of 404 ms out of every 908 ms, so 8899 are open at a time, with
-    # two sockets each; other descriptors are added.
+    # Connections are open for two round trips of 404 ms out of every 908 ms, so 8899 are open at a time. Each
+    # needs two sockets; the process also needs some other descriptors.
     assert (
         "17884 sockets and files are needed at the same time, but the process may have only 1024"
         in ended.stderr

@@ -1,4 +1,5 @@
-"""A live study that is killed again and again: nothing remains of it, and repeating it completes it.
+"""A live study is killed again and again: no kill leaves anything behind, and a repetition completes the
+study.
 
 The study is a sweep of live runs in a store, with our queues and, where this kernel has them, tc queues.
 """
@@ -61,7 +62,7 @@ def queues_of_the_kernel(user, live_folder):
 
 
 class Study:
-    """The command that runs a study, restarted each time it ends."""
+    """The command that runs a study; it is restarted each time it ends."""
 
     def __init__(self, user, folder, **variables):
         self.user, self.folder, self.store = user, folder, folder / "store"
@@ -98,7 +99,7 @@ class Study:
         return self.process is not None and self.process.poll() is None
 
     def router(self):
-        """The process of the current run; ``None`` if there is none."""
+        """The id of the process of the current run; ``None`` if there is none."""
         with suppress(OSError):
             for child in map(int, children_of(self.process.pid)):
                 if b"aqmlab.live" in Path(f"/proc/{child}/cmdline").read_bytes():
@@ -168,7 +169,8 @@ class Study:
         return [load_run(file.parent) for file in self.store.glob("runs/*/*/manifest.json")]
 
     def assert_whole_recordings(self):
-        """Check that each recording in its place is complete, and is marked if the run was interrupted."""
+        """Check that each recording in the store is complete, and that it is marked if its run was
+        interrupted."""
         for run in self.recordings():
             assert not run.damage()
             assert run.manifest.live["interrupted"] is (run.manifest.stopped_by == "interrupted")
@@ -252,7 +254,7 @@ exec sleep 600
 
 @pytest.mark.parametrize("user", ["ordinary user", "root"], indirect=True)
 def test_what_a_router_has_started_ends_with_it(user, live_folder, studies):
-    """A tc that hangs holds the namespaces of the run."""
+    """A tc process that hangs would keep the namespaces of the run in existence."""
     study_file(live_folder, OF_THE_KERNEL[:1], 1)
     programs = live_folder / "bin"
     programs.mkdir()

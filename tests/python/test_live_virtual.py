@@ -67,8 +67,8 @@ def test_a_self_test_in_virtual_time_does_not_name_a_processors_limit():
     trials = (trial("real-time"), trial("ordinary"))
     content = {"rate_bps": 100_000_000, "capacity": {"packets_per_s": None}, "virtual_time": True}
     found = SelfTest(trials, content)
-    # Half of a packet's 12,000 bits in two microseconds is 3 Gbit/s. In real time, a load of 18 %
-    # of a processor would limit the rate to 389 Mbit/s.
+    # At 3 Gbit/s, half of a packet's 12,000 bits take two microseconds. In real time, a load of 18 % of a
+    # processor would limit the rate to 389 Mbit/s.
     assert found.faithful_up_to_bps(trials[0]) == pytest.approx(3e9)
     busy = SelfTest(trials, {"rate_bps": 100_000_000})
     assert busy.faithful_up_to_bps(trials[0]) == pytest.approx(100e6 * 70 / 18)

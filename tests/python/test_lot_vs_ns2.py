@@ -1,4 +1,4 @@
-"""The parking lot under web traffic compared with ns-2, on the same connections, over pairs of seeds.
+"""The parking lot under web traffic, compared with ns-2 on the same connections, seed by seed.
 
 Run with ``-s``, the slow test prints the table of ``docs/validation.md``.
 """
@@ -35,7 +35,7 @@ NAMES = {
     "mean_packet_bytes": "mean packet, B",
 }
 LEAST_LOSS = 0.1  # percent; a loss below this is only a handful of packets
-# Known values outside the limits: docs/validation.md, section 9.
+# Values that are known to lie outside the limits: see docs/validation.md, section 9.
 OUTSIDE = {"PI": {"loss_long_percent"}}
 
 
@@ -107,8 +107,8 @@ def test_ratios_over_pairs(queue, tmp_path):
     for metric, (mine, theirs) in both(queue, seeds, tmp_path).items():
         a, b = (statistics.fmean(values.values()) for values in (mine, theirs))
         few = metric.startswith("loss") and b <= LEAST_LOSS
-        # The load differs more between seeds than between programs, so the ratio is a mean over pairs of the
-        # same seed.
+        # The load differs more between seeds than between programs, so the ratio is a mean over pairs of runs
+        # with the same seed.
         logs = [0.0 if few else math.log(mine[seed] / theirs[seed]) for seed in mine]
         found = estimate(logs, 0.90)
         middle, low, high = (math.exp(found.mean + by * found.half_width) for by in (0, -1, 1))

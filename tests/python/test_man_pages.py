@@ -1,4 +1,4 @@
-"""The manual pages: one per command, with every option in its help, and without errors in man."""
+"""The manual pages: one per command, with every option that its help shows; man reports no errors in them."""
 
 from __future__ import annotations
 

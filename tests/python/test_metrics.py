@@ -91,8 +91,8 @@ def run():
         (10_000_000, 10_000_000, 50), (20_000_000, 20_000_000, 40), (90_000_000, 90_000_000, 10)
     )
     everybody = QueueTotals("bottleneck", "*", everybody.counts, {"sojourn_ns": sojourn}.__getitem__)
-    # retransmitted, fast retransmits, ECN reductions, CE received, spurious, windows with several losses,
-    # lost
+    # fields: retransmitted, fast retransmits, ECN reductions, CE received, spurious, windows with several
+    # losses, lost
     others = [(9, 4, 5, 7, 3, 2, 6), (1, 1, 6, 8, 0, 1, 0)]
     flows = [
         flow(0, "tcp", 100_000, 2, others[0]),

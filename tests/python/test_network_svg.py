@@ -45,7 +45,8 @@ def dumbbell(classes, back=0, *, long=False):
 
 
 def parking_lot(hops, classes, *, long=False):
-    """Classes that send from end to end, and the same number over each single link."""
+    """Classes that cross all links and, for each link, the same number of classes that cross only this
+    link."""
     named = names(long)
     nodes = tuple(named(f"r{i}") for i in range(hops + 1))
     pairs = [duplex(named(f"hop{i}"), *nodes[i : i + 2]) for i in range(hops)]
@@ -146,7 +147,7 @@ def test_nothing_overlaps_or_leaves_the_picture(tmp_path, width):
     assert found.keys() == NETWORKS.keys()
     assert {name: of["wrong"] for name, of in found.items() if of["wrong"]} == {}
     for name, network in NETWORKS.items():
-        # One arrowhead per end of a class, one name per node, and three texts per link and its reverse link.
+        # One arrowhead per end of a class, one name per node, and three texts per pair of opposite links.
         least = 2 * len(network.classes) + len(network.nodes) + 3 * len(network.links) // 2
         assert found[name]["texts"] >= least, name
         # Letters of 13 pixels remain at least 8 pixels high, and no drawing makes the page itself wider than

@@ -23,7 +23,8 @@ def autoregressive(seed, n, phi, begin=0.0):
 
 
 def by_definition(values, group):
-    """White's rule in exact fractions: the first cut at which sum((y - mean)^2) / left^2 is smallest."""
+    """White's rule in exact fractions: the first cut at which sum((y - mean)^2) / n^2 of the n remaining
+    values is smallest."""
     groups = [Fraction(sum(values[i : i + group]), group) for i in range(0, len(values) - group + 1, group)]
     best, at = None, None
     for cut in range(len(groups) // 2 + 1):
@@ -107,7 +108,8 @@ def test_independent_batches_are_doubted_in_one_series_of_twenty():
 
 
 def test_batches_cover_the_mean_of_a_series_that_depends_on_itself():
-    """AR(1) with a correlation time of 20 steps: 4,000 values make twenty batches of ten such times."""
+    """With a correlation time of 20 steps, 4,000 values of AR(1) make twenty batches, each ten such times
+    long."""
     found = [batch_means(autoregressive(seed, 4000, 0.95)) for seed in range(300)]
     covered = np.mean([f.interval.low <= 0 <= f.interval.high for f in found if f.independent])
     assert sum(f.independent for f in found) > 200

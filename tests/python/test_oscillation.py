@@ -55,7 +55,7 @@ def test_a_second_has_loss_if_one_packet_is_dropped_in_it():
 def test_a_link_was_idle_in_a_second_in_which_it_sent_two_packets_less_than_it_can():
     sent = [62_500, 62_500, 62_500, 60_501, 62_500, 60_500, 0, 0]
     run = scripted(departures_bytes=sent, arrivals_packets=[1] * 8, arrivals_bytes=[1000] * 8)
-    assert value("idle_bins_percent", run) == 50  # 2000 bytes too few count as idle, 1999 do not
+    assert value("idle_bins_percent", run) == 50  # idle: a second that lacks 2000 bytes, but not 1999
     assert value("idle_bins_percent", run, Window(0, 3)) == pytest.approx(100 / 3)
     silent = scripted(departures_bytes=sent, arrivals_packets=[0] * 8, arrivals_bytes=[0] * 8)
     assert value("idle_bins_percent", silent) is None
@@ -130,7 +130,8 @@ def test_the_statistic_is_pearsons():
     marked[np.concatenate([[0], np.cumsum(gaps)])] = True
     p = 100 / 156
     expected = np.array([100 * p, 100 * p * (1 - p)])
-    # After the classes (0, 1] and (1, 2], only 12.9 gaps would be expected, so the tail begins after 1.
+    # Beyond the classes (0, 1] and (1, 2], only 12.9 gaps are expected. These are too few for a class of
+    # their own, so the tail begins after 1.
     assert 100 * (1 - p) ** 2 < 20
     assert geometric_p_value(marked) is None, "two classes and an estimate leave no degree of freedom"
     more = np.zeros(4 * sum(gaps) + 1, dtype=bool)
@@ -139,7 +140,7 @@ def test_the_statistic_is_pearsons():
     assert classes[2] > 20 > 4 * 100 * (1 - p) ** 3
     statistic = (((240 - classes[0]) ** 2) / classes[0]) + ((96 - classes[1]) ** 2) / classes[1]
     statistic += (64 - classes[2]) ** 2 / classes[2]
-    # One degree of freedom: twice the upper tail of the normal distribution.
+    # With one degree of freedom, the p value is twice the upper tail of the normal distribution.
     from scipy.stats import norm
 
     assert geometric_p_value(more) == pytest.approx(2 * norm.sf(statistic**0.5))

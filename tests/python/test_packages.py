@@ -61,7 +61,8 @@ def test_the_package_imports_only_what_it_declares():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["cluster"]]
     declared = {re.match(r"[\w-]+", requirement)[0] for requirement in wanted}
-    # Distributed, Matplotlib and Jinja2 require these packages, and their interfaces name them.
+    # Distributed, Matplotlib and Jinja2 require dask, cycler and markupsafe, and use these in their
+    # interfaces.
     known = sys.stdlib_module_names | declared | {"aqmlab", "dask", "cycler", "markupsafe"}
     for file in sorted((ROOT / "python").rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -102,7 +103,7 @@ def test_crates_for_other_programs_can_be_published(packages):
 
 @pytest.fixture
 def wheel(tmp_path):
-    """Writes a wheel with the contents of a complete one, except for omitted or added files."""
+    """A function that writes a wheel with the files of a complete one, minus ``without``, plus ``more``."""
 
     def made(name="aqmlab-1-cp311-abi3-any.whl", without="", more=()):
         about = ("licenses/LICENSE-MIT", "licenses/LICENSE-APACHE", "sboms/aqmlab-py.cyclonedx.json")

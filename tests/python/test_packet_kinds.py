@@ -18,8 +18,8 @@ from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.losses import METRICS, kinds_with_losses, losses_by_kind
 from aqmlab.metrics import KINDS, find
 
-# By the RFCs: SYN twice, ACK, two segments, ACK of the server's FIN; in reverse, SYN-ACK, two ACKs, FIN
-# twice.
+# The RFCs require these packets: SYN twice, ACK, two segments and the ACK of the server's FIN in the forward
+# direction; SYN-ACK, two ACKs and FIN twice in the reverse direction.
 CONNECTION = {
     "title": "One connection",
     "duration": "60s",
@@ -88,7 +88,7 @@ LOT = {
 
 
 ROWS = 20 + 3 + 1
-"""Rows of `flows`. Connections of users are numbered starting at this number."""
+"""Number of rows of `flows`; the users' connections are numbered from here on."""
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ def test_kinds_of_all_classes_and_queues_add_up(lot):
 
 
 def test_losses_over_whole_paths_are_those_of_the_packets_one_by_one(lot):
-    """The web's paths are a-b, b-c and c-b, b-a, so the packets that arrive at a-b or c-b are those sent."""
+    """The web's paths are a-b, b-c and c-b, b-a, so all packets that are sent arrive first at a-b or c-b."""
     rows = {
         event: (everywhere, first, there, first_there)
         for event, everywhere, first, there, first_there in lot.tables.rows(
@@ -200,7 +200,7 @@ def test_goodput_is_what_reaches_the_hosts_at_a_router(lot):
     assert at("a", "ftp") is None, "its hosts there only send"
     both = value(lot, "goodput_bps", queue="*", class_name="web")
     assert at("a", "web") + at("c", "web") == pytest.approx(both)
-    # 2 kB are sent and about 8 kB received: nearly all of it belongs to completed requests.
+    # A request has 2 kB and its response about 8 kB, and nearly all bytes belong to completed requests.
     ((up, down),) = lot.tables.rows(
         "request_summary", "sum(request_bytes), sum(response_bytes)", "WHERE class = 'web'"
     )

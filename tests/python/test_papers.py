@@ -177,7 +177,7 @@ def test_of_many_comparisons_a_few_are_shown_and_all_can_be_seen(toy, tmp_path):
     assert len(comparisons(decided)) == 12
     few = evidence(decided)
     assert len(few) == 5
-    # Six cells: the two bounds on each value yield the same text.
+    # There are six different texts, one per cell, because the two bounds on a value yield the same text.
     assert few[-1] == "and 2 more"
     page = as_html(replace(toy, findings=(decided,)), tmp_path, MADE)
     assert "<details><summary>all 12 comparisons</summary>" in page
@@ -220,7 +220,7 @@ def test_curves_are_in_the_unit_of_the_metric(toy, tmp_path):
     header, *rows = [line.split(",") for line in file.with_suffix(".csv").read_text().splitlines()]
     assert header == ["curve", "limit", "mean", "low", "high", "n"]
     assert len(rows) == 6
-    # In percent, as in the metric: four flows over a buffer of 8 packets lose some packets.
+    # The mean is in percent, as in the metric; four flows with a buffer of 8 packets lose some packets.
     assert 0.5 < float(rows[0][2]) < 20.0
 
 
@@ -244,7 +244,7 @@ def test_a_figure_over_time_shows_the_part_that_it_is_asked_for(toy, monkeypatch
     assert [text.get_text() for text in other.get_legend().get_texts()] == ["queue", "average"]
     assert queue.get_xlim() == (0.0, 8.0)
     assert queue.get_ylim() == other.get_ylim()
-    # Too few bins for the 80 samples of the run, but enough for the part shown.
+    # Twenty bins are too few for the 80 samples of the run, but enough for the part shown.
     monkeypatch.setattr("aqmlab.papers.over_time.MOST_BINS", 20)
     part, (rates, *_) = drawn_over_time(toy, "2b")
     assert rates.get_xlim() == (3.0, 4.5)
@@ -386,7 +386,7 @@ def test_what_is_no_toml_is_told_with_file_and_line(tmp_path, file, wrong, place
 
 
 def test_a_line_that_cannot_be_told_is_not_named(tmp_path):
-    # A multi-line text that contains what looks like a table header.
+    # The note is a multi-line text, which contains what looks like a table header.
     folder = edited(tmp_path, "expected.toml", 'note = "It is wrong."', 'note = """\n[[finding]]\n"""')
     text = (folder / "expected.toml").read_text()
     (folder / "expected.toml").write_text(text.replace('strength = "soft"\n', ""))

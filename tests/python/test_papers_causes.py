@@ -20,7 +20,7 @@ def causes(aqmlab_cli, folder, store, *words):
 
 @pytest.fixture
 def folder(tmp_path, store, aqmlab_cli):
-    """A paper with its scorecard: T2 fails and names a cause, T1 and T3 hold."""
+    """A paper with its scorecard: T2 fails and names a cause; T1 and T3 hold."""
     folder = tmp_path / "toy"
     shutil.copytree(TOY, folder)
     assert aqmlab_cli("reproduce", folder, "-o", folder, "--store", store, "-q").returncode in (0, 1)
@@ -38,7 +38,8 @@ def test_what_fails_is_scored_under_its_causes_and_nothing_else_is_run(folder, s
     (cause,) = finding["causes"]
     assert cause["reading"] == {"least RTO": "200 ms"}
     assert cause["status"] == "fails"
-    # The finding's statement with the value that decides it, from as many seeds as the multiverse has.
+    # The evidence is the finding's statement with the value that decides it, from as many seeds as the
+    # multiverse has.
     assert "drops" in cause["evidence"][0]
     assert cause["evidence"][0].endswith("n = 5 seeds")
     assert (folder / "scorecard.json").read_bytes() == before

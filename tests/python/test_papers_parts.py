@@ -25,7 +25,7 @@ NAMES = Names(("RED", "DropTail"), (BUFFER, COUNT), ("bottleneck", "reverse"), (
 
 
 def cells(expect, where=None, names=NAMES):
-    """The cells that a claim needs: arm, buffer and count."""
+    """The cells that a claim needs, each as arm, buffer and count."""
     claim = Claim("c", expect, where=where or {})
     claim.check(names)
     found = {cell_of(what, names) for what in claim.asks(names)}
@@ -116,7 +116,7 @@ def test_a_finding_runs_the_cells_that_it_names(store):
     told = []
     paper = read_paper(TOY)
     done = reproduce(paper, wanted=Wanted(findings=["T3"]), seeds=5, store=store, jobs=2, told=told.append)
-    # RED at 40 packets and DropTail at 80, from two arms and three buffers.
+    # The finding needs RED at 40 packets and DropTail at 80: two of six cells (two arms, three buffers).
     assert [(part.count, part.of) for of in told for part in of.values()] == [(2, 6)]
     assert done.runs == 10
     results = done.results["loss.toml"]
@@ -137,7 +137,7 @@ def test_cells_that_are_neither_scored_nor_shown_are_not_run(store):
     paper = read_paper(TOY)
     scored = replace(paper, findings=paper.findings[2:3], tables=(), figures=())
     done = reproduce(scored, seeds=5, store=store, jobs=2, told=told.append)
-    # As in the test above, although no part of the paper is named.
+    # The same two cells are run as in the test above, although no part of the paper is named.
     assert [(part.count, part.of) for of in told for part in of.values()] == [(2, 6)]
     results = done.results["loss.toml"]
     assert Counter(cell.arm for cell in results.cells if results.runs_of(cell)) == {"RED": 1, "DropTail": 1}
@@ -210,7 +210,8 @@ def test_a_label_that_the_small_version_lacks_is_called_so(store):
     (scored,) = done.findings
     assert scored.status == "undecided"
     assert scored.parts[0].verdict.reason == "`40p` of `limit`: left out by --quick (`keep` in paper.toml)"
-    # Only the cells of the small version are run: two parts, one of them with 80 packets.
+    # Only the cells of the small version are run: of the two parts, only the one with 80 packets is in this
+    # version.
     assert done.runs == 0 or len(done.results["loss.toml"].seeds) == 5
 
 
@@ -255,4 +256,4 @@ def test_a_figure_that_the_small_version_lacks_is_left_out(aqmlab_cli, store, tm
 def test_the_command_says_how_many_cells_it_runs(aqmlab_cli, store, tmp_path):
     done = aqmlab_cli("reproduce", TOY, "--finding", "T3", "--seeds", "5", "--store", store, "-o", tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "cells      2 of 6 of loss.toml: those that are scored or shown" in done.stderr
+    assert "cells      2 of the 6 in loss.toml: those that are scored or shown" in done.stderr

@@ -139,7 +139,7 @@ def test_only_the_cells_of_curves_are_run(swept):
         ({"arms": ["Codel"], "where": {"rate": "5/s"}}, "did you mean `CoDel`"),
         ({"reference": "Uncongest", "where": {"rate": "5/s"}}, "did you mean `Uncongested`"),
         ({"where": {"rate": "6/s"}}, "there is no value of `traffic.web.rate` `6/s`"),
-        ({"arms": ["CoDel"]}, "covers several cells: name a label of rate"),
+        ({"arms": ["CoDel"]}, "shows one cell, but several match: also set rate"),
         ({"curves": [{"arm": "CoDel", "rate": "5/s"}]}, "a curve has no 'label'; write `label`, `arm`"),
         ({"where": {"rate": "5/s"}, "until": "2"}, "`until` is `2`; write a time"),
         ({"where": {"rate": "5/s"}, "below": "2s"}, "`below` is `2s`; write an amount of data: `100kB`"),

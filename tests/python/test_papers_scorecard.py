@@ -1,4 +1,4 @@
-"""Scorecards: the basis of thresholds, and how well settings are known."""
+"""Scorecards: where thresholds come from, and how well settings are known."""
 
 import json
 import shutil
@@ -45,7 +45,7 @@ def test_a_scorecard_says_what_a_threshold_rests_on(toy, tmp_path):
     assert "| RED loses nothing. | ours: a loss below 0.001 % counts as none | " in markdown
     # A threshold that is derived from given values counts as inferred, not as given.
     assert "| Two parts. | inferred | " in markdown
-    counted = "from what it gives, or ours: 1 is given, 1 is inferred, 1 is ours."
+    counted = "inferred from it, or our own: 1 is given, 1 is inferred, 1 is ours."
     assert counted in markdown
     page = as_html(toy, tmp_path, MADE)
     assert counted in page
@@ -87,8 +87,8 @@ def cell(published, mean, half, *branches):
 @pytest.mark.parametrize(
     ("of", "text"),
     [
-        # Mean and half-width end at the same decimal: the half-width has two digits if they are at most 35,
-        # otherwise one.
+        # Mean and half-width are rounded to the same decimal place: the half-width has two digits if they are
+        # at most 35, otherwise one.
         (cell(12.88304, 12.85204, 0.0097), "12.88304 → 12.852 ± 0.010 ✓"),
         (cell(12.88304, 12.85204, 0.0304), "12.88304 → 12.852 ± 0.030 ✓"),
         (cell(12.88304, 12.85204, 0.0365), "12.88304 → 12.85 ± 0.04 ✓"),

@@ -17,7 +17,7 @@ TOY = ROOT / "tests" / "papers" / "toy"
 
 
 def toy_with(tmp_path: Path, candidate: str) -> Path:
-    """The toy paper with another setting, for which this candidate, `other`, is defined."""
+    """The toy paper with one more setting, which has this candidate under the name `other`."""
     folder = tmp_path / "toy"
     shutil.copytree(TOY, folder)
     setting = (

@@ -23,7 +23,8 @@ from aqmlab.metrics.synchronization import (
 
 
 def test_jains_index_of_each_window():
-    # (1 + 1)^2 / (2 * 2) = 1; one of two has all: 1/2; 4:2 -> 36 / 40; nothing at all counts as fair.
+    # (1 + 1)^2 / (2 * 2) = 1; if one of two has everything, 1/2; for 4 and 2, 36 / 40. A window without any
+    # data counts as fair.
     amounts = np.array([[1.0, 1.0], [3.0, 0.0], [4.0, 2.0], [0.0, 0.0]])
     assert jain_by_window(amounts) == pytest.approx([1.0, 0.5, 0.9, 1.0])
 
@@ -117,7 +118,7 @@ def test_each_metric_of_a_run_is_what_its_parts_say(scene):
 
     goodputs = {c: sum(f.measured_received_bytes for f in run.flows_of(c)) for c in ("near", "far")}
     ratio = goodputs["near"] / goodputs["far"]
-    # With two flows each at 30 and 120 ms, the result is the slope between the means of the logarithms.
+    # With two flows at 30 ms and two at 120 ms, the result is the slope between the means of the logarithms.
     flows = long_lived(run, "*")
     logs = [np.log(flow.measured_received_bytes) for flow in flows]
     slope = (np.mean(logs[:2]) - np.mean(logs[2:])) / np.log(120 / 30)
@@ -165,7 +166,7 @@ def test_a_part_of_a_run_has_the_flows_and_the_bytes_of_that_part(scene):
     assert value("ack_width_percent", "near", late) == pytest.approx(width)
     windows = [samples.within(late).values for samples in run.flow_samples("cwnd_segments").values()]
     assert value("window_correlation", "*", late) == pytest.approx(mean_correlation(windows))
-    # Only the two windows of 10 s within the part count.
+    # Only the two windows of 10 s that lie within the part are counted.
     assert value("lockout_percent", "*", Window(5.0, 25.0)) in (0, 50, 100)
 
 
@@ -202,7 +203,7 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 @pytest.mark.parametrize(
     ("scenario", "metric", "least"),
     [
-        # (in most windows, a few flows occupy the whole queue, which hardly ever happens under RED)
+        # Under DropTail, a few flows occupy the whole queue in most windows; under RED, they hardly ever do.
         ("lockout", "lockout_percent", 50.0),
         ("lockout", "starved_percent", 10.0),
         ("global_synchronization", "synchronisation_percent", 5.0),

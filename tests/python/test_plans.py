@@ -116,7 +116,7 @@ def test_a_quantity_of_an_early_plan_that_is_none_is_told_with_the_file(tmp_path
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(DamageError) as told:
         read_manifest(tmp_path)
-    assert f"`{tmp_path / 'manifest.json'}` is incomplete in its plan: " in str(told.value)
+    assert f"`{tmp_path / 'manifest.json'}` has a plan that cannot be read: " in str(told.value)
     assert "10 apples" in str(told.value)
     assert "Mbit" in str(told.value)
 

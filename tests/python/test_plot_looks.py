@@ -1,4 +1,5 @@
-"""Figures for papers: arms that differ in grey, legends outside the data, sizes, styles, identical bytes."""
+"""Figures for papers: arms that differ even in grey, legends that cover no data, sizes, styles, identical
+bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from aqmlab.plots.appearance import _MARKS, COLORS, Appearance, arm_color, arm_d
 from aqmlab.reports import looks
 
 KINDS = ("series", "delay-cdf", "goodput-delay", "cumulative-ack")
-# Severe deficiencies of each of the three cones (Machado, Oliveira, Fernandes 2009), for linear light.
+# How readers with a severe deficiency of one of the three cones see colours, as matrices that apply to linear
+# light (Machado, Oliveira, Fernandes 2009).
 DEFICIENCIES = {
     "none": np.eye(3),
     "protan": np.array([[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]),
@@ -52,7 +54,7 @@ def test_sixteen_arms_have_dashes_and_marks_that_none_shares():
     for pair in ((0, 1), (1, 2), (0, 2)):
         assert len({tuple(look[i] for i in pair) for look in looks}) == 16
     assert len(set(gray)) == 16
-    # This holds even for the first arms, not only after the colours are exhausted.
+    # Dashes and marks differ even among the first arms, not only after the colours are exhausted.
     assert len({look[1] for look in looks[:7]}) == 7
     assert len({look[2] for look in looks[:9]}) == 9
     assert looks[0][1] == "-"
@@ -74,7 +76,7 @@ def drawn(experiment, kind, **look):
 
 
 def boxes(figure):
-    """The positions of the visible data and of the words."""
+    """The rectangles that the axes occupy, and those that the legends occupy."""
     renderer = figure.canvas.get_renderer()
     data = [axes.get_window_extent(renderer) for axes in figure.axes]
     legends = [
@@ -196,9 +198,9 @@ def test_letters_title_and_style(experiment, tmp_path):
         ({"height": "5px"}, "`5px` is not a height"),
         ({"width": "-3in"}, "`-3in` is not a width"),
         ({"width": "nan"}, "`nan` is not a width"),
-        ({"width": "1mm"}, "a width of 0.0393701 in: write one from 0.5 in to 100 in"),
+        ({"width": "1mm"}, "a width of 0.0393701 in is out of range; write 0.5 in to 100 in"),
         ({"height": "9999in"}, "a height of 9999 in"),
-        ({"font_size": 0}, "a font size of 0 pt: write one from 2 to 100"),
+        ({"font_size": 0}, "a font size of 0 pt is out of range; write 2 to 100"),
         ({"font_size": float("nan")}, "a font size of nan pt"),
         ({"style": "slide"}, "there is no style `slide`; did you mean `slides`?"),
         ({"style": "none.mplstyle"}, "there is no style sheet `none.mplstyle`"),

@@ -1,4 +1,5 @@
-"""Figures of sweeps, boxes and bars show the same numbers as the statistics, and nothing covers data."""
+"""Figures of sweeps, box plots and bar charts show the same numbers as the statistics, and nothing covers
+data."""
 
 from __future__ import annotations
 
@@ -157,7 +158,7 @@ def test_flows_are_compared_by_their_goodput(experiment):
     assert [text.get_text() for text in box.axes[0].get_xticklabels()] == ["ftp", "cbr"]
     with pytest.raises(UsageError, match="flows are compared by their goodput only"):
         aqmlab.figure(experiment.path, "box", over="flows", metrics=["drop_percent"])
-    with pytest.raises(UsageError, match="boxes and bars cannot be over `packets`"):
+    with pytest.raises(UsageError, match="boxes and bars cannot be drawn over `packets`"):
         aqmlab.figure(experiment.path, "box", over="packets")
 
 
@@ -208,9 +209,9 @@ def test_twelve_arms_have_twelve_looks():
         ("lines", View(metrics=["goodput"]), "goodput_bps"),
         ("heat", View(arms=["Red"]), "RED"),
         ("differences", View(arms=["RED"]), "a difference needs two arms"),
-        ("delay-cdf", View(x="rate"), "this figure has no horizontal axis from the sweep"),
+        ("delay-cdf", View(x="rate"), "the horizontal axis of this figure is not an axis of the sweep"),
         ("goodput-delay", View(metrics=[DELAY]), "leave out the metric"),
-        ("box", View(over="arms"), "boxes and bars cannot be over `arms`"),
+        ("box", View(over="arms"), "boxes and bars cannot be drawn over `arms`"),
     ],
 )
 def test_what_makes_no_sense_is_told(grid, tmp_path, kind, view, message):

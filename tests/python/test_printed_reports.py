@@ -33,7 +33,8 @@ def printed(report, folder):
 
 
 def squeezed(text):
-    """The text without units in brackets and without blanks: a word may continue on a cell's next line."""
+    """The text without blanks, soft hyphens and square brackets: a word may continue on a cell's next
+    line."""
     return re.sub(r"[\s\u00ad\u00a0\[\]]+", "", text)
 
 

@@ -187,7 +187,7 @@ def test_without_a_library_of_frames_the_package_is_named(things):
         "HostError neither `pandas` nor `polars` is installed: `pip install pandas`",
         "HostError `pandas` is not installed: `pip install pandas`",
         "HostError `polars` is not installed: `pip install polars`",
-        "UsageError there is no library of data frames `panda`; did you mean `pandas`?",
+        "UsageError there is no data frame library `panda`; did you mean `pandas`?",
     ]
     assert issubclass(HostError, aqmlab.AqmlabError)
 

@@ -82,7 +82,7 @@ def test_a_run_of_two_sweeps_is_there_once(swept, tmp_path):
     more = tiny(title="More", claim=[])
     more["sweep"] = {"traffic.ftp.count": [2, 4]}
     aqmlab.sweep(more, report=False, store=store, jobs=2).wait()
-    # The cases are two of the four, so all runs exist already.
+    # The two cases are among the four of the first sweep, so all runs exist already.
     assert rows("SELECT count(*) FROM runs", store) == [(RUNS,)]
     assert rows("SELECT sweep, count(*) FROM cells GROUP BY ALL ORDER BY ALL", store) == [
         (path.name, count) for path, count in zip(Store(store).sweeps(), (12, RUNS), strict=True)
@@ -127,7 +127,7 @@ def test_nothing_but_reading_what_is_in_the_store(store, sql, message):
 
 
 def damaged(store, folder):
-    """A copy of the store in which a table, a manifest and the list of a sweep have changed."""
+    """A copy of the store in which three runs are damaged, and the digests of these runs."""
     copy = Path(shutil.copytree(store, folder / "store"))
     first, second, third, *_ = Store(copy).digests()
     table = Store(copy).path_of(first) / "flows.parquet"
@@ -144,7 +144,7 @@ def test_damage_is_named_skipped_and_counted(store, tmp_path):
     assert len(answer.skipped) == 3
     for digest, words in zip(digests, ("flows.parquet` is corrupt", "is corrupt", "is missing"), strict=True):
         assert any(digest in reason and words in reason for reason in answer.skipped), words
-    # A query that does not use the damaged table still includes the run that it belongs to.
+    # A query that does not use the damaged table still includes the run to which this table belongs.
     assert rows("SELECT count(DISTINCT digest) FROM summary", copy) == [(RUNS - 2,)]
 
 
@@ -224,7 +224,7 @@ def test_merging_refuses_what_contradicts_itself(store, tmp_path):
     manifest["tables"]["flows"]["digest"] = "0" * 64
     file.write_text(json.dumps(manifest))
     reseal(file.parent)
-    with pytest.raises(aqmlab.RecordingError, match="contain the same run, but differ"):
+    with pytest.raises(aqmlab.RecordingError, match="contain the same run with different results"):
         aqmlab.merge([copy, store], tmp_path / "whole")
     with pytest.raises(aqmlab.UsageError, match="into itself"):
         aqmlab.merge([store], store)

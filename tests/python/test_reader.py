@@ -1,4 +1,4 @@
-"""Reading the counts of many runs, in batches of bounded size; the last few stay in memory."""
+"""Reading the counts of many runs in blocks of bounded size; the last few blocks stay in memory."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_flows_of_some_classes_share_their_columns():
 
 @pytest.fixture
 def queries(monkeypatch):
-    """A list of how many runs each query of `flows` has read."""
+    """A list that receives, for each query of `flows`, the number of runs that it reads."""
     asked = []
     rows = Tables.rows
 

@@ -120,8 +120,8 @@ def test_a_missing_table_is_named(copied):
     [
         ("{", "is corrupt"),
         ("[]", "holds no JSON object"),
-        ("{}", "has the format version `None`"),
-        ('{"format_version": 99}', "reads up to 4"),
+        ("{}", "has format version `None`"),
+        ('{"format_version": 99}', "reads format versions up to 4"),
         ('{"format_version": 1}', "`title` is missing"),
         ('{"format_version": 2}', "`file_digest`, its last member, is missing"),
         ('{"format_version": 3}', "`file_digest`, its last member, is missing"),

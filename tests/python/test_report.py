@@ -197,7 +197,7 @@ SHOWN = """(() => {
 
 
 def saved(csv_text, series):
-    """Times and values of a line."""
+    """The times and values of one series in a saved CSV text."""
     head, *rows = csv.reader(csv_text.splitlines())
     assert head == ["arm", "seed", "chart", "series", "time_s", "value"]
     found = [(float(t), float(value)) for *_, name, t, value in rows if name == series]
@@ -249,7 +249,7 @@ def test_all_charts_over_time_show_the_interval_that_is_chosen(page, tmp_path):
     for name, ends in (("whole", [0, 6]), ("inside", [1.5, 4.5]), ("later", [3, 6]), ("all", [0, 6])):
         assert shown[name] == [shown[name][0]] * 5
         assert shown[name][0] == pytest.approx(ends, abs=0.5)
-    # 6 s lie between 52 pixels on the left and 10 on the right.
+    # The 6 s are drawn between margins of 52 pixels on the left and 10 on the right.
     a_pixel = 6 / (shown["width"] - 62)
     assert shown["dragged"] == pytest.approx([(300 - 52) * a_pixel, (500 - 52) * a_pixel], rel=1e-3)
     assert (shown["after"]["from"], shown["after"]["to"]) == (0, 6)

@@ -100,7 +100,7 @@ def test_of_evenly_spread_times_the_function_is_a_line_and_the_area_that_of_a_tr
 def test_a_step_has_the_area_to_the_right_of_it():
     times = ResponseTimes(exact([100, 100, 300, 800]))
     assert [times.share_within(t) for t in (99, 100, 299, 300, 800)] == [0.0, 0.5, 0.5, 0.75, 1.0]
-    # The mean of 1 - min(time, until) / until.
+    # The area is the mean of 1 - min(time, until) / until.
     assert times.area(400) == pytest.approx((2 * 300 + 100) / 4 / 400, rel=1e-12)
 
 
@@ -273,7 +273,7 @@ def test_the_gap_of_two_arms_is_seed_by_seed_with_students_interval(recorded):
     half = scipy_stats.t.ppf(0.975, len(gaps) - 1) * scipy_stats.sem(gaps)
     assert (part.found.high - part.found.low) / 2 == pytest.approx(half, rel=0.15, abs=0.003)
     assert part.verdict.status == "holds"
-    # The same holds for a figure over the seeds; an arm does not differ from itself.
+    # A median over the seeds also uses all five of them; an arm does not differ from itself.
     assert scored(recorded, f"median({asked}) >= 0 %").parts[0].left.estimate.n == 5
     same = f"cdf_gap({cdf.format('CoDel')}, {cdf.format('CoDel')})"
     assert scored(recorded, f"{same} <= 0.1 %").status == "holds"

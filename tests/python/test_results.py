@@ -21,7 +21,8 @@ COUNTED = "queueing_delay_p99_s"
 
 
 def swept(experiment, **changes):
-    """The experiment's runs as if two keys had been swept, with two values each: both arms, both seeds."""
+    """The experiment's runs of both arms, as if from a sweep of two axes with two values each, and one with a
+    single value."""
     axes = (
         Axis("topology.queue.limit", "queue.limit", ("topology.queue.limit",), ("30p", "60p")),
         Axis(
@@ -120,7 +121,7 @@ def test_axes_are_found_by_any_tail_that_is_their_own(experiment):
         assert results.cells[0].label(name) == "30p"
     assert results.axis("buffer").labels == ("small", "large")
     for ask in (results.axis, results.cells[0].label):
-        with pytest.raises(aqmlab.UsageError, match=r"may be `topology.queue.limit`, `topology.rev"):
+        with pytest.raises(aqmlab.UsageError, match=r"may mean `topology.queue.limit`, `topology.rev"):
             ask("limit")
         with pytest.raises(aqmlab.UsageError, match="no axis `bufer`; did you mean `buffer`"):
             ask("bufer")

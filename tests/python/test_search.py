@@ -87,7 +87,7 @@ def test_the_profile_has_seeds_that_the_search_has_not_used():
     last = [(row, begin, end) for row, begin, end in world.asked if begin >= 12]
     assert all((begin, end) == (12, 15) for _, begin, end in last)
     assert all(departures_from(found.inferred, row) <= 1 for row, _, _ in last)
-    # The inferred reading, and one reading for each other candidate of each setting.
+    # These are the inferred reading, and one reading for each other candidate of each setting.
     assert len(last) == 1 + sum(count - 1 for count in LEVELS)
     assert not any(end > 12 for _, begin, end in world.asked if begin < 12)
 
@@ -162,7 +162,7 @@ def test_the_forecast_is_near_what_is_done(seeds, final_seeds):
 
 def test_a_search_that_ends_early_takes_nothing_that_is_not_clearly_better():
     # All readings of the design differ from the fixed one in half of the settings, and no time is left for
-    # the latter.
+    # returning to the fixed reading.
     for salt in range(5):
         found = searched(World(lambda _: 0.3, size=0.05, salt=salt), total_s=70)
         assert found.ended

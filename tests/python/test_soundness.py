@@ -105,7 +105,7 @@ def test_the_queue_that_is_the_bottleneck_instead_is_named(tmp_path):
 
 
 def test_a_discipline_that_never_acts_is_told(ask):
-    """A window limit keeps the backlog far from the buffer; with greedy flows, that is a warning."""
+    """A window limit keeps the backlog far below the buffer size; with greedy flows, that is a warning."""
     doubt = only(ask(runs=1, traffic__tcp={"max_window": 6})["bottleneck"])
     assert doubt.severity == "warning"
     assert "neither dropped nor marked a packet" in doubt.sentence
@@ -117,7 +117,8 @@ def test_a_discipline_that_never_acts_is_told(ask):
 
 
 def test_a_link_that_idles_is_told(ask):
-    """A buffer of two packets costs a greedy flow much of the link; on-off traffic would not fill it."""
+    """With a buffer of two packets, a greedy flow leaves much of the link unused; a Poisson load does not
+    fill the link."""
     tight = only(
         ask(runs=1, traffic__count=1, topology__queue={"kind": "droptail", "limit": "2p"})["bottleneck"]
     )
@@ -181,8 +182,8 @@ def test_mser_finds_a_load_that_changes_after_the_warm_up(ask):
     assert doubt.sentence.startswith("MSER-5 would measure the backlog from ")
     from_s = float(doubt.sentence.split("from ")[1].split(" s")[0])
     assert 9 <= from_s <= 10.5
-    # Each flow has 6 segments in the network, of which 7 in all are on the wire: 17 wait with 4 flows (before
-    # 9 s) and 41 with 8. So 24 fewer wait in 6 of the 22 s.
+    # Each flow has 6 segments in the network; 7 segments of all flows together are on the wire. The others
+    # wait: 17 with 4 flows (before 9 s), and 41 with 8. So 24 fewer wait in 6 of the 22 s.
     assert 13 <= float(doubt.sentence.split("its mean ")[1].split(" % lower")[0]) <= 18
     late = ask(traffic=joining({"start": "9s"}), warmup="11s", topology__queue=BIG)
     assert late["warm-up"].doubts == ()
@@ -196,7 +197,7 @@ def test_a_load_that_grows_to_the_end_has_no_steady_state(ask):
 
 
 def test_a_beginning_that_matters_less_than_chance_is_not_told(ask):
-    """Nine flows begin at random times; from 12.3 s on, the mean is 7 packets higher, half-width 10."""
+    """Nine flows begin at random times; from 12.3 s on, the mean is 7 packets higher (half-width: 10)."""
     scattered = {"start": {"uniform": ["0s", "25s"]}, "count": 9}
     few = SOUND["traffic"][0] | {"tcp": {"max_window": 6}}
     traffic = [few | {"count": 1}, few | {"name": "late", "bytes": "100MB"} | scattered]
@@ -455,9 +456,9 @@ def test_what_was_on_its_way_when_the_interval_began_may_come_on_top(carrying):
 
 
 def test_flows_that_got_more_than_their_queue_carried_are_told_with_both_figures(carrying):
-    # `back` received the 500 kB that both its queues carried. Behind hop2-reverse, the path of `back` has two
-    # links of 10 ms and a quarter of the remaining 20 ms of its 60 ms: 12.5 kB at 4 Mbit/s, and three
-    # packets, one on each link.
+    # `back` received the 500 kB that both its queues carried. From hop2-reverse on, its path takes 25 ms: two
+    # links of 10 ms, and a quarter of the 20 ms that the links leave of its round trip of 60 ms. At 4 Mbit/s,
+    # 12.5 kB arrive in this time; three packets, one on each link and one at the end, are added.
     most = round(0.025 * 4e6 / 8) + 3 * 1000
     assert carried(carrying, {"back": most}).doubts == ()
     doubt = only(carried(carrying, {"back": most + 1}))

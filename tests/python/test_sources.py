@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def fractional_noise(hurst, n, rng):
-    """Fractional Gaussian noise, exact: Davies and Harte 1987, by circulant embedding."""
+    """Exact fractional Gaussian noise, by circulant embedding (Davies and Harte 1987)."""
     k = np.arange(n + 1.0)
     covariance = ((k + 1) ** (2 * hurst) - 2 * k ** (2 * hurst) + np.abs(k - 1) ** (2 * hurst)) / 2
     eigenvalues = np.fft.rfft(np.concatenate([covariance, covariance[-2:0:-1]])).real
@@ -100,7 +100,7 @@ def test_heavy_tailed_sources_make_self_similar_input(tmp_path):
     )
     pareto, exponential = (table.estimate(arm, "hurst") for arm in ("Pareto", "exponential"))
     assert pareto.n == exponential.n == 10
-    # (3 - 1.5) / 2 = 0.75, with the whole interval inside.
+    # Theory predicts (3 - 1.5) / 2 = 0.75; the whole interval lies within 0.05 of it.
     assert pareto.low > 0.70, pareto
     assert pareto.high < 0.80, pareto
     assert exponential.low < 0.5 < exponential.high, exponential

@@ -71,8 +71,8 @@ def test_the_report_shades_those_of_the_arm_that_is_chosen(stalled, tmp_path):
     page = render(stalled)
     shown = ask(page, SHADED, tmp_path)
     assert [len(strips) for strips in shown["none"]] == [0] * 5
-    # DropTail has no law, so there is one chart fewer. 6 s lie between 52 pixels on the left and 10 on the
-    # right.
+    # DropTail has no law, so there is one chart fewer. The 6 s are drawn between margins of 52 pixels on the
+    # left and 10 on the right.
     begin = 52 + 1.5 / 6 * (shown["width"] - 62)
     assert [float(x) for strips in shown["one"] for x in strips] == pytest.approx([begin] * 4)
     rows = [line.split(",") for line in shown["csv"].splitlines()]

@@ -83,7 +83,8 @@ def test_a_signal_ends_a_reproduction_whatever_it_is_at(store, tmp_path, phase):
         _, errors = process.communicate()
     assert time.monotonic() - sent < SOON_S
     assert process.returncode == code
-    assert errors == f"interrupted; finished runs are kept in `{store}`; the same command continues\n"
+    kept = f"interrupted; finished runs are kept in `{store}`; run the same command again to continue\n"
+    assert errors == kept
     assert manifests(store) | there == manifests(store)
     assert every_table(store) | known == every_table(store)
     assert left_over(store) == []
@@ -99,7 +100,7 @@ def test_what_was_interrupted_goes_on(store):
 
 
 def ended_by(stop, work):
-    """How a working thread ends after a request that arrives during its work."""
+    """How a working thread ends when a request to stop arrives during its work."""
     how = []
 
     def run():

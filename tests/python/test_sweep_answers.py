@@ -94,7 +94,7 @@ def test_a_difference_that_is_seen_alone_may_not_stand_among_twelve():
     spread = np.array([-1.0, 1.0] * 5)
     values = {}
     for i, (_, (red, pi)) in enumerate(cells.cases):
-        # In one case, the mean is 0.85 of the standard deviation; in the others, it is almost zero.
+        # In one case, the mean difference is 0.85 standard deviations; in the others, it is almost zero.
         shift = 0.85 if i == 3 else 0.01
         values[Row(red, "*")] = {"goodput_bps": dict.fromkeys(range(10), 1.0)}
         values[Row(pi, "*")] = {"goodput_bps": dict(enumerate(1.0 + shift + spread))}
@@ -112,7 +112,7 @@ def test_a_difference_that_is_seen_alone_may_not_stand_among_ten_pairs_of_arms()
         synthetic(arms=["DropTail", "RED", "PI", "BLUE", "REM"], axes={}, seeds=10), ["goodput_bps"]
     )
     apart = 0.85 + np.array([-1.0, 1.0] * 5)
-    # The last arm differs from the other four, which are the same.
+    # The last arm differs from the other four, whose values are identical.
     same = {"goodput_bps": dict.fromkeys(range(10), 1.0)}
     values = dict.fromkeys(cells.values, same)
     values[cells.rows[-1]] = {"goodput_bps": dict(enumerate(1.0 + apart))}

@@ -111,7 +111,7 @@ def test_exit_codes(sweep, tmp_path):
     (tmp_path / "store" / "store.json").write_text('{"format_version": 99}')
     ended = sweep(tiny())
     assert ended.returncode == 4
-    assert "reads up to 1" in ended.stderr
+    assert "reads format versions up to 1" in ended.stderr
 
 
 def test_progress_in_words():

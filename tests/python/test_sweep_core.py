@@ -44,7 +44,7 @@ def test_a_case_is_a_scenario_with_the_same_plans(swept):
         assert [arm["slug"] for arm in case["arms"]] == ["droptail", "red-ecn"]
         digests |= {arm["digest"] for arm in case["arms"]}
     assert len(digests) == 8
-    with pytest.raises(IndexError, match="there are 4"):
+    with pytest.raises(IndexError, match="must be less than 4"):
         sweep.case(4)
 
 

@@ -1,4 +1,5 @@
-"""Sweeps that are killed, run out of disk space or lack permission keep finished runs; others follow."""
+"""A sweep that is killed, or lacks disk space or permission, keeps its finished runs; the others run
+later."""
 
 from __future__ import annotations
 
@@ -162,7 +163,7 @@ def in_a_namespace(script, **variables):
 
 
 def test_a_full_disk_ends_the_sweep_and_what_is_done_is_kept(undisturbed, tmp_path):
-    """Some of the runs fit into a file system of one megabyte. When there is space, the sweep continues."""
+    """Only some of the runs fit into the file system. When it has more space, the sweep continues."""
     (tmp_path / "disk").mkdir()
     file, path = undisturbed
     done = in_a_namespace(
@@ -245,7 +246,8 @@ def test_what_dead_processes_left_is_swept_out_and_what_is_in_use_stays(tmp_path
 def test_a_store_of_a_later_format_and_what_is_no_store_are_refused(tmp_path):
     (tmp_path / "later").mkdir()
     (tmp_path / "later" / "store.json").write_text('{"format_version": 2}')
-    with pytest.raises(aqmlab.RecordingError, match="format version `2`; this aqmlab reads up to 1"):
+    message = "format version `2`; this version of aqmlab reads format versions up to 1"
+    with pytest.raises(aqmlab.RecordingError, match=message):
         aqmlab.sweep(tiny(), report=False, store=tmp_path / "later")
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "store.json").write_text("{}")

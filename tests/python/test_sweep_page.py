@@ -90,7 +90,7 @@ def test_columns_sort_up_and_down_by_value(page, grid):
     assert head.get_attribute("aria-sort") == "ascending"
     head.locator("button").press("Enter")
     assert [float(value) for value in column(page, index)] == sorted(values, reverse=True)
-    # Labels sort in the order of the scenario: 5 Mbit/s before 10, not "10" before "5".
+    # Labels are sorted in the order of the scenario: 5 Mbit/s before 10, not "10" before "5".
     page.locator("#cells thead th", has_text="rate").locator("button").click()
     first = page.eval_on_selector_all(
         "#cells tbody tr > :first-child", "cells => cells.map(c => c.textContent)"

@@ -48,7 +48,7 @@ def test_missing_runs_are_listed_by_cause(grid_report):
         "it needs more than 1 GiB of memory",
         "2",
         "PI, rate 5Mbit, count 20 (seeds 4, 7)",
-        "the worker was ended by signal 9",
+        "the worker was killed by signal 9",
         "1",
         "RED, rate 50Mbit, count 20 (seed 1)",
     ]

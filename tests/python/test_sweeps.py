@@ -96,7 +96,7 @@ def test_tables_have_a_row_a_run_and_a_row_a_cell(swept):
         assert [float(row["goodput_bps"]) for row in rows[3 * i : 3 * i + 3]] == list(values.values())
         assert float(answer[i]["goodput_bps"]) == pytest.approx(sum(values.values()) / 3, rel=1e-15)
         assert answer[i]["goodput_bps_n"] == "3"
-    assert {row["mark_percent"] for row in rows} == {""}  # nothing can be marked, so it is not defined
+    assert {row["mark_percent"] for row in rows} == {""}  # no packet can be marked, so the share is undefined
     assert {row["mark_percent_n"] for row in answer} == {"0"}
 
 
@@ -387,7 +387,7 @@ def test_a_run_shows_that_it_lives_while_its_events_grow(monkeypatch):
 
 
 def test_signs_of_life_keep_a_process_from_being_ended(tmp_path, monkeypatch):
-    """A run ends after 1 s of silence; the stand-in answers after 1.5 s, with or without progress
+    """A run is ended after 1 s of silence; the stand-in answers after 1.5 s, with or without progress
     messages."""
     script = tmp_path / "python"
     script.write_text(
@@ -402,7 +402,7 @@ def test_signs_of_life_keep_a_process_from_being_ended(tmp_path, monkeypatch):
     lively.end()
     still = WorkerProcess(tmp_path, silence_s=1.0)
     assert still.ask({"be": "still"}) is None
-    assert still.died() == "the worker made no progress for 1 s and was ended"
+    assert still.died() == "the worker made no progress for 1 s and was killed"
 
 
 def test_a_worker_that_has_nothing_to_do_ends_and_is_replaced(tmp_path):

@@ -24,7 +24,8 @@ ECN, HARDDROP, ADAPTIVE = 1, 2, 4
 
 
 def resolved(spec: str) -> tuple[str, dict[str, Any]]:
-    """The discipline of a tc line, and its effective parameters at the line's rate or the default one."""
+    """The discipline of a tc line, and its effective parameters at the rate in the line, or else the default
+    rate."""
     read = read_tc(spec)
     return read.queue["kind"], dict(effective(read.queue, read.rate_bps or DEFAULT_RATE_BPS))
 
@@ -132,7 +133,7 @@ def test_limits_that_count_otherwise():
 
 
 def test_codel_is_kept_in_units_of_1024_ns():
-    # 5 ms are 4882 of these units, and 100 ms are 97656, which `tc -s qdisc show` prints as 4.99ms and
+    # 5 ms is 4882 of these units, and 100 ms is 97656, which `tc -s qdisc show` prints as 4.99ms and
     # 99.9ms.
     line = line_of({"kind": "codel", "limit": "100p", "target": "5ms", "interval": "100ms", "ecn": True})
     assert line.spec == "codel limit 100 target 5ms interval 100ms ecn"

@@ -43,7 +43,7 @@ def test_pi_settles_within_the_warm_up_in_every_run(answer, arm):
 
 def test_rem_stands_above_its_target_by_what_the_link_does_not_send(laws, answer):
     # In a steady state, the price is constant: alpha (b - b*) + x - c = 0 on average, per period. A queue
-    # that empties now and then leaves capacity unused, x < c, so b is above b*.
+    # that is sometimes empty leaves capacity unused, x < c, so b is above b*.
     alpha, target, period_s, capacity_pps = 0.1, 20, 0.002, 15e6 / (8 * 500)
     for run in laws.measured():
         if run.run.arm != "REM published":

@@ -72,7 +72,8 @@ def test_the_longest_stay_is_unbroken_and_strictly_inside():
 
 
 def test_convergence_is_the_begin_of_the_first_long_stay():
-    # Inside for 9 s, outside at 12 s, inside from the sample at 13 s on, which covers 12 s to 13 s.
+    # The average is inside for 9 s, outside at 12 s, and inside from the sample at 13 s on, which covers 12 s
+    # to 13 s.
     run = scripted([0, 0, *[18] * 9, 40, *[18] * 10, 40])
     assert value("average_converged_s", run) == 12
     assert value("average_converged_s", run, hold=9) == 2

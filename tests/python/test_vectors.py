@@ -105,7 +105,7 @@ def test_a_run_does_what_was_drawn_for_its_seed(scenario, recorded, tmp_path):
 
 
 def test_users_are_taken_from_a_recording(scenario, recorded, tmp_path):
-    with pytest.raises(UsageError, match='users of "users" open connections depends on the network'):
+    with pytest.raises(UsageError, match='users of "users" open connections depend on the network'):
         aqmlab.write_vectors(scenario, tmp_path / "v.csv")
     assert not (tmp_path / "v.csv").exists()
     file = aqmlab.write_vectors(scenario, tmp_path / "v.csv", classes="users", recording=recorded.path)

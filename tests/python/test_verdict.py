@@ -133,7 +133,7 @@ def test_a_combination_shows_the_part_that_decides_it():
 
 
 def test_the_margin_counts_half_widths_to_the_nearest_threshold():
-    # The estimate is 1.0 below the upper end, and 1.0 / 0.25 = 4.
+    # The estimate is 1.0 below the upper end of the range; the upper half-width of the interval is 0.25.
     assert judge_range(Interval(2.0, 1.5, 2.25, 9), 0.0, 3.0).margin == 4
     assert judge(estimate([1.0] * 5).interval(), ">", 0.0).margin == math.inf
     assert undecided("none").margin == 0

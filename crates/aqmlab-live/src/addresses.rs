@@ -16,7 +16,7 @@ use aqmlab_scenario::{ClassPlan, IpVersion};
 pub struct HostId {
     /// The class: an index into the plan's classes.
     pub class: usize,
-    /// The end of the class's path at which the host is.
+    /// The end of the class's path where the host sits.
     pub side: End,
 }
 
@@ -37,7 +37,7 @@ impl HostId {
     }
 }
 
-/// The first port of a client's address.
+/// The lowest port used at each client address.
 pub const FIRST_CLIENT_PORT: u16 = 1024;
 /// The port on which servers listen if the plan specifies none.
 pub const SERVER_PORT: u16 = ClassPlan::PORT;
@@ -99,7 +99,7 @@ impl Addresses {
     /// # Panics
     /// If `number` is not below [`MOST_CLIENT_PORTS`].
     pub fn client(self, class: usize, number: u32) -> SocketAddr {
-        assert!(number < MOST_CLIENT_PORTS, "client port {number} of at most {MOST_CLIENT_PORTS}");
+        assert!(number < MOST_CLIENT_PORTS, "client port {number} is not below {MOST_CLIENT_PORTS}");
         let address = self.nth(HostId { class, side: End::Client }, (number / PER_ADDRESS) as u8);
         SocketAddr::new(address, FIRST_CLIENT_PORT + (number % PER_ADDRESS) as u16)
     }

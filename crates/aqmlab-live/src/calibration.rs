@@ -34,8 +34,8 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Measures the machine in less than half a second, between two hosts created for this purpose, with or
-    /// without offloads.
+    /// Measures the machine's performance between two hosts created for this purpose, with or
+    /// without offloads. The measurement takes less than half a second.
     ///
     /// # Errors
     /// If the machine refuses a necessary operation.
@@ -80,8 +80,8 @@ const MOST_LOST: u32 = 3;
 /// Size of a ping, small enough for any interface.
 const PAYLOAD: [u8; 36] = [0; 36];
 
-/// Measures round-trip times between the two hosts of [`capacity::plan`], in nanoseconds. A lost ping is left
-/// out.
+/// Measures round-trip times between the two hosts of [`capacity::plan`], in nanoseconds. A lost
+/// ping contributes no time.
 ///
 /// # Errors
 /// If the machine refuses a necessary operation.

@@ -16,7 +16,7 @@ use crate::host::{Hosts, Tun};
 use crate::threads::spawn;
 use crate::traffic::{Generator, RunEnd};
 
-/// A network of two hosts whose packets are forwarded at once, in both directions.
+/// A network of two hosts whose packets are forwarded immediately, in both directions.
 const PLAN: &str = r#"
 title = "capacity"
 duration = "200ms"
@@ -35,10 +35,10 @@ pub const MOST_DUTY: f64 = 0.7;
 /// Capacity of this machine.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Capacity {
-    /// Number of packets carried.
+    /// Number of packets carried during the measurement.
     pub packets: u64,
-    /// Processor time per packet: for reading it, for writing it, and for the receiving host's immediate
-    /// work.
+    /// Processor time per packet: for reading it, for writing it, and for the work that the
+    /// receiving host's kernel does during the write.
     pub per_packet: Span,
     /// Processor time for falling asleep and waking up again.
     pub per_wake: Span,
@@ -51,13 +51,14 @@ pub struct Capacity {
 impl Capacity {
     /// Returns the number of packets per second that the router carries with this share of a processor.
     ///
-    /// When packets come one by one, the router wakes for each departure and for every second arrival; the
-    /// other arrivals are responses to packets that it has just written, and need no wake-up. (For example,
-    /// at 250 Mbit/s, on a machine with 4.3 us per packet and 9.6 us per wake-up, this adds up to 18.7 us per
-    /// packet.) At higher rates, packets that leave within `gather` of each other are written together: the
-    /// router then wakes nine times in four intervals of length `gather`, and its own work for each packet
-    /// becomes significant. With offloads, a packet costs more in a run than in the measurement, because a
-    /// run's super-segments are shorter.
+    /// When packets come one by one, the router wakes for each departure and for every second
+    /// arrival; the other arrivals are responses to packets that it has just written, and need no
+    /// wake-up. (For example, at 250 Mbit/s, on a machine with 4.3 us per packet and 9.6 us per
+    /// wake-up, this adds up to 18.7 us per packet.) At higher rates, packets that leave within
+    /// `gather` of each other are written together: the router then wakes 2.25 times per interval
+    /// of length `gather`, on average, and its own work for each packet becomes significant. With
+    /// offloads, a packet costs more in a run than in the measurement, because a run's
+    /// super-segments are shorter.
     ///
     /// On a machine with 3 us per packet, 17 us per wake-up and a `gather` of 100 us, the router took 54, 67,
     /// 70 and 76 % of a processor at 37, 50, 62 and 87 thousand packets per second. With offloads and 0.45 us
@@ -108,9 +109,9 @@ impl Capacity {
 /// Returns the maximum number of packets per second that the hosts of a plan send, acknowledgments
 /// included.
 ///
-/// Connections send no faster than the first and last links on the paths of their data allow. Other sources
-/// send at their own rates. Sources with pauses count as if they never paused, because all of them may be on
-/// at once.
+/// Connections send no faster than the first and last links on the paths of their data allow. Other
+/// sources send at their own rates. Sources with pauses count as if they never paused, because all
+/// of them may be on at the same time.
 pub fn demand(plan: &Plan) -> f64 {
     let (mut first, mut last) = (Vec::new(), Vec::new());
     let (mut others, mut acks_per_segment) = (0.0, 0.0f64);
@@ -231,8 +232,8 @@ fn drive(
     Generator::new(plan, 1, hosts, clock, run_end).and_then(Generator::run).map(|_| ())
 }
 
-/// Number of packets beyond which the mean does not improve. (Without this limit, the loop would never end
-/// where work takes no processor time, as in a kernel in virtual time.)
+/// Number of packets beyond which the mean becomes no more accurate. (Without this limit, the loop
+/// would never end where work takes no processor time, as in a kernel in virtual time.)
 const ENOUGH: u64 = 10_000;
 
 /// Carries packets from one device to the other without delay, until the traffic has ended or at

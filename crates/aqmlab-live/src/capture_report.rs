@@ -1,8 +1,9 @@
 //! Report on the capture of a live recording.
 //!
-//! In the manifest's `live` object, `capture` contains the number of packets in the file and the number of
-//! missing packets, for each port. If there is no file, `capture_failure` contains the reason (`reason`) and
-//! the time in the run (`at_ns`). Missing packets also cause a remark.
+//! In the manifest's `live` object, `capture` contains the number of packets in the file and the
+//! number of missing packets, for each port. If there is no file, `capture_failure` contains the
+//! reason (`reason`) and the time in the run after which nothing could be written (`at_ns`).
+//! Missing packets also cause a remark.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Checks what this machine has and lacks for live runs: each item is tried, and reported with a remedy.
+//! Checks whether this machine has what live runs need: each item is tried, and each deficiency is
+//! reported with a remedy.
 //!
 //! The calling process leaves the namespace in which it was started, and requests real-time scheduling, so it
 //! should end afterwards.
@@ -25,7 +26,7 @@ use crate::sys;
 /// Severity of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Severity {
-    /// As it should be.
+    /// The item is as it should be.
     Ok,
     /// Live runs work, but may not be faithful.
     Warning,
@@ -47,7 +48,7 @@ impl Severity {
 /// The finding on one item.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Finding {
-    /// The item: `"user namespaces"`.
+    /// The item, such as `"user namespaces"`.
     pub name: &'static str,
     /// The severity.
     pub severity: Severity,
@@ -144,7 +145,7 @@ fn kernel(machine: &Machine) -> Finding {
             name: "kernel",
             severity: Severity::Fail,
             finding,
-            remedy: format!("use a kernel of version {}.{} or newer", FIRST_KERNEL.0, FIRST_KERNEL.1),
+            remedy: format!("use kernel version {}.{} or newer", FIRST_KERNEL.0, FIRST_KERNEL.1),
         },
         _ => Finding::ok("kernel", finding),
     }
@@ -172,12 +173,13 @@ fn congestion_controls(names: &[String]) -> Finding {
     )
 }
 
-/// A thousand flows have two sockets each.
+/// Number of descriptors that a run with a thousand flows needs: two sockets for each flow, and
+/// some others.
 const DESCRIPTORS: u64 = 2_200;
 
 fn descriptors(limit: Option<u64>) -> Finding {
     let finding =
-        limit.map_or_else(|| "any number of files".into(), |limit| format!("{limit} files at once"));
+        limit.map_or_else(|| "any number of files".into(), |limit| format!("at most {limit} open files"));
     Finding::unless(
         limit.is_some_and(|limit| limit < DESCRIPTORS),
         "file descriptors",
@@ -236,7 +238,7 @@ fn wake_ups(late: &[Span]) -> Finding {
     let p99 = late[late.len() * 99 / 100 - 1];
     let most = late[late.len() - 1];
     let finding = format!(
-        "99 % of {} sleeps ended at most {} late, the latest {} late",
+        "99 % of {} sleeps ended at most {} late, and the latest ended {} late",
         late.len(),
         format_span(p99),
         format_span(most)

@@ -45,7 +45,7 @@ pub enum LiveError {
     /// The operating system refused an operation.
     #[error("cannot {operation} {object}: {source}")]
     Io {
-        /// the operation: `"read from"`
+        /// the operation, such as `"read from"`
         operation: &'static str,
         /// the interface, file or namespace
         object: String,

@@ -1,8 +1,8 @@
 //! Faithfulness of a live run: its measurements compared with limits.
 //!
-//! A run is faithful if the router did what its plan specifies at the specified instants, as far as
-//! hosts can observe, and if only the disciplines lost packets. Each violation is reported with its
-//! figure and its limit.
+//! A run is faithful if, to the extent that hosts can observe it, the router did what its plan
+//! specifies at the specified instants, and if only the disciplines lost packets. Each violation is
+//! reported with its figure and its limit.
 
 use std::fmt;
 
@@ -223,7 +223,7 @@ fn traffic(observed: &Observed) -> Option<Check> {
 fn stalls(observed: &Observed) -> Check {
     let passed = observed.stalls == 0;
     let sentence = if passed {
-        format!("no stall, longest silence allowed {}", format_span(LONGEST_SILENCE))
+        format!("no stall (longest silence allowed: {})", format_span(LONGEST_SILENCE))
     } else {
         format!(
             "{} above {}, the longest {}",
@@ -269,15 +269,13 @@ fn hidden_drops(observed: &Observed) -> Check {
 }
 
 fn at_sockets(observed: &Observed) -> Check {
-    let phrases = (
-        "no connection and no datagram failed at its hosts",
-        "connections and datagrams failed at their hosts",
-    );
+    let phrases =
+        ("no connection or datagram failed at its hosts", "connections and datagrams failed at their hosts");
     none_of("at_sockets", &observed.at_sockets, phrases, "flows or packets")
 }
 
-/// Checks that all of several counts are zero. The first text is used if they are, and the second if they are
-/// not.
+/// Checks that all counts are zero. The check's sentence is the first phrase if they are, and
+/// begins with the second if they are not.
 fn none_of(
     name: &'static str,
     counts: &[(String, u64)],

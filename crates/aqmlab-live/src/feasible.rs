@@ -10,7 +10,8 @@ use crate::machine::Machine;
 use crate::open_connections;
 use crate::router::client_ports;
 
-/// Descriptors that a class needs besides those of its flows: two namespaces, two devices, a server.
+/// Descriptors that a class needs in addition to those of its flows: two namespaces, two devices,
+/// and a server.
 const PER_CLASS: u64 = 5;
 /// Descriptors for everything else: standard input and output, libraries, epoll instances, a recording's
 /// files.
@@ -42,8 +43,8 @@ fn check_access(plan: &Plan) -> Result<(), LiveError> {
             && rate > access.rate
         {
             return Err(LiveError::Unsupported(format!(
-                "a flow of `{}` sends `{rate}` on average over access links of `{}`, where any number of packets may wait; \
-                 choose a larger `access_rate`, `access_rate = \"none\"` or a lower rate",
+                "a flow of `{}` sends `{rate}` on average, but its access links carry only `{}`, so ever more packets \
+                 would wait there; choose a larger `access_rate`, `access_rate = \"none\"` or a lower rate",
                 class.name, access.rate
             )));
         }

@@ -1,22 +1,25 @@
 //! Live runs: the same disciplines, ports and delay stages that the simulator drives, between real TCP
 //! stacks.
 //!
-//! - [`capture`]: writes the packets that pass through ports to a file, in a thread for which the data plane
-//!   never waits.
-//! - [`frame`]: IP packets as bytes: a total parser, the ECN field, a pool of reusable slots.
-//! - [`router`]: the network of a plan in virtual time, without a socket or a clock: frames in,
-//!   frames out, each at its ideal instant.
+//! - [`capture`]: a thread that writes the packets passing through ports to a file; the data plane
+//!   never waits for it.
+//! - [`frame`]: IP packets as bytes: a parser that handles any input, the ECN field, a pool of
+//!   reusable slots.
+//! - [`router`]: the network of a plan in virtual time, without a socket or a clock; it accepts
+//!   frames, and delivers each at its ideal instant.
 //! - [`kernel_queue`]: a kernel queue in place of one of aqmlab's queues.
 //! - [`data_plane`]: the loop that drives a network of ports on this machine's clock, and measures
-//!   how late it is.
+//!   its own lateness.
 //!
 //! - [`host`]: the hosts at the edges of this network, each a separate network namespace with settings from
 //!   the plan's TCP profile.
-//! - [`traffic`]: the plan's traffic through real sockets in these hosts, with the simulator's draws.
+//! - [`traffic`]: the plan's traffic through real sockets in these hosts, with the same random
+//!   draws as in the simulator.
 //! - [`live`]: a complete run, with checks of its faithfulness.
 //!
 //! A discipline never learns how late this machine is: it is called with the instants at which its
-//! link would have become free. Only the write may be late, and its lateness is recorded.
+//! link would have become free. Only the writing of a packet to its device may be late, and that
+//! lateness is recorded.
 
 pub mod addresses;
 #[cfg(target_os = "linux")]

@@ -1,8 +1,9 @@
 //! Description of the machine of a live run: kernel, processors, clock, and other load during the
 //! run.
 //!
-//! Everything is read from `/proc` and `/sys`, below a root directory, so that tests can supply other
-//! machines. Values that a machine does not report are `None`, and `null` in the manifest.
+//! Everything is read from `/proc` and `/sys`, below a root directory, so that tests can supply
+//! other machines. Values that a machine does not report are `None` here and `null` in the
+//! manifest.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use aqmlab_units::Span;
 use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_getres};
 
-/// Processor time since boot over all processors, in ticks of `/proc/stat`.
+/// Processor time since boot, summed over all processors, in ticks of `/proc/stat`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProcessorTime {
     /// Total time, including idle time.
@@ -22,8 +23,8 @@ pub struct ProcessorTime {
 }
 
 impl ProcessorTime {
-    /// Reads the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal (proc(5)).
-    /// Guest time is already part of user time.
+    /// Reads the first line of `/proc/stat`, which contains the times user, nice, system, idle,
+    /// iowait, irq, softirq and steal (proc(5)). Guest time is already part of user time.
     fn of_stat(stat: &str) -> Option<Self> {
         const STEAL: usize = 7;
         let line = stat.lines().next()?.strip_prefix("cpu ")?;
@@ -96,7 +97,7 @@ impl Machine {
         self.text("sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     }
 
-    /// Mean number of threads that were ready to run or waiting for a disk, over the last minute.
+    /// Mean number, over the last minute, of threads that were ready to run or waiting for a disk.
     pub fn load(&self) -> Option<f64> {
         self.text("proc/loadavg")?.split_whitespace().next()?.parse().ok()
     }
@@ -112,8 +113,8 @@ impl Machine {
         names.split_whitespace().map(str::to_owned).collect()
     }
 
-    /// Returns the share of a processor's time that real-time threads may use, in percent; beyond it, the
-    /// kernel stops them. `None` if there is no such limit.
+    /// Returns the share of a processor's time that real-time threads may use, in percent; the
+    /// kernel suspends threads that exceed it. `None` if there is no such limit.
     pub fn real_time_share_percent(&self) -> Option<f64> {
         let runtime: i64 = self.number("proc/sys/kernel/sched_rt_runtime_us")?;
         let period: i64 = self.number("proc/sys/kernel/sched_rt_period_us")?;

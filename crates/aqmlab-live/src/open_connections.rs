@@ -9,12 +9,13 @@ use crate::router::{client_ports, own_round_trip};
 
 /// Memory that a client port takes in the router.
 const PER_PORT: u64 = 3 << 10;
-/// The kernel's memory for both ends of a connection: 7 KiB without data, 26 KiB with 10 kB of waiting data
-/// (Linux 6.18).
+/// Memory that both ends of a connection take in the kernel. Linux 6.18 needs 7 KiB without data,
+/// and 26 KiB with 10 kB of waiting data; this value lies between the two.
 const PER_CONNECTION: u64 = 16 << 10;
 
-/// Returns the mean number of open connections of users and arrivals, if nothing waits in queues. Each is
-/// open for two round trips: one for its set-up and one for an exchange. Under congestion, more are open.
+/// Returns the mean number of connections that users and arrivals have open if no packet waits in a
+/// queue. Each is open for two round trips: one for its set-up and one for an exchange. Under
+/// congestion, more are open.
 pub fn expected(plan: &Plan) -> u64 {
     (0..plan.classes.len()).map(|class| expected_of(plan, class)).sum::<f64>().round() as u64
 }

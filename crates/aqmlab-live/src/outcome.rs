@@ -32,8 +32,8 @@ pub const ENGINE: Engine = Engine { host: Host::Live, version: 1 };
 /// Result of a live run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LiveRun {
-    /// The same tables as those of a simulated run, as far as kernels report the data; the verdict and the
-    /// reasons for it are in the manifest.
+    /// The same tables as those of a simulated run, to the extent that kernels report the data; the
+    /// verdict and the reasons for it are in the manifest.
     pub recording: Recording,
     /// Whether the run can be trusted.
     pub faithfulness: Faithfulness,
@@ -136,7 +136,7 @@ impl Ran<'_> {
             hidden_drops: hidden,
             at_sockets: self.traffic.socket_errors.of_hosts().map(|(what, n)| (what.to_owned(), n)).collect(),
             handed_over: (
-                // A packet that was refused has left the network without reaching a receiver.
+                // A packet that a device refused has left the network without reaching a receiver.
                 hosts.iter().map(|host| host.left.packets).sum::<u64>()
                     - self.report.write_errors
                     - (self.report.offload.packets_written - self.report.offload.writes),
@@ -278,7 +278,7 @@ impl Ran<'_> {
         }
     }
 
-    /// Counts the packets that no discipline dropped but that did not arrive.
+    /// Counts the packets that did not arrive although no discipline dropped them.
     fn drops(&self) -> LiveDrops {
         let hosts = &self.record.hosts;
         let sum = |of: fn(&HostBooks) -> u64| hosts.iter().map(of).sum();

@@ -9,7 +9,7 @@ use crate::sys;
 const ROUTER: i32 = 50;
 /// The traffic's priority.
 const TRAFFIC: i32 = 10;
-/// The shortest slice that Linux accepts; its usual slice is 3 ms with two or more processors.
+/// The shortest time slice that Linux accepts; the usual slice is 3 ms with two or more processors.
 const SHORTEST_SLICE: Duration = Duration::from_micros(100);
 
 /// Gives the calling thread, which runs the router, real-time scheduling with the highest permitted priority,
@@ -18,9 +18,9 @@ pub fn favour_router() -> Option<i32> {
     for_router(machine::real_time_priority_limit()).find(|&priority| sys::set_fifo(priority).is_ok())
 }
 
-/// Makes the calling thread, which has no real-time scheduling, run as soon after it wakes as an ordinary
-/// thread can. Its time slice becomes as short as possible, which is enough, because a packet takes only a
-/// few microseconds.
+/// Lets the calling thread, which has no real-time scheduling, run as soon as possible after it
+/// wakes. For this purpose, its time slice becomes as short as possible. Such a slice is long
+/// enough, because a packet takes only a few microseconds.
 pub fn favour_ordinary() {
     // If the request fails, the thread continues unchanged; its lateness is recorded.
     let _ = sys::set_slice(SHORTEST_SLICE);

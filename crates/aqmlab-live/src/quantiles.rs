@@ -4,7 +4,7 @@ use aqmlab_qdisc::Histogram;
 use aqmlab_recording::live::TimeDistribution;
 use aqmlab_units::Span;
 
-/// Returns the smallest value that a given share of all values does not exceed, to within 1 %.
+/// Returns, to within 1 %, the smallest value that a given share of all values does not exceed.
 pub fn quantile(histogram: &Histogram, share: f64) -> Span {
     let wanted = share * histogram.total() as f64;
     let mut below = 0;

@@ -54,7 +54,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// Returns the phase as a word, for programs.
+    /// Returns the phase's name, for use by programs.
     pub const fn name(self) -> &'static str {
         match self {
             Phase::Begin => "begin",
@@ -77,8 +77,9 @@ pub struct RunProgress {
     pub lateness_max: Span,
 }
 
-/// The ratio of the limit on lateness to the time that packets in a busy router wait for others. It leaves
-/// most of the limit to the machine's own delays.
+/// The ratio of the limit on lateness to the time for which packets in a busy router wait so that
+/// several can be written together. It is so large that most of the limit remains for the machine's
+/// own delays.
 const SHARE: u64 = 4;
 /// Time for the threads to start before the run's clock starts.
 const TO_GET_READY: Span = Span::ms(50);
@@ -92,13 +93,13 @@ const LOOKS_EMPTY: u32 = 2;
 /// Number of checks from one report of progress to the next.
 const LOOKS_PER_REPORT: u32 = 4;
 
-/// Runs `plan` live with `seed` and the built-in disciplines. `cancel` ends the run early; the part up to
-/// then is returned. The process must have a single thread, unless it may create network namespaces without a
-/// user namespace.
+/// Runs `plan` live with `seed` and the built-in disciplines. `cancel` ends the run early; the
+/// results up to that moment are returned. The process must have a single thread, unless it may
+/// create network namespaces without a user namespace.
 ///
 /// # Errors
-/// See [`LiveError`]. Nothing ever remains on the machine: all namespaces, interfaces and settings belong to
-/// the process.
+/// See [`LiveError`]. Even a run that fails leaves nothing behind on the machine: all namespaces,
+/// interfaces and settings belong to the process.
 pub fn live(
     plan: &Plan,
     seed: u64,
@@ -109,9 +110,10 @@ pub fn live(
     live_with(plan, seed, options, &Registry::builtin(), progress, cancel)
 }
 
-/// Runs `plan` like [`live`], and also writes a file of the packets that leave some queues, from the start of
-/// the run to the end of the drain. A file that cannot be written, for example on a full disk, is abandoned,
-/// and the run continues without it; the recording's manifest reports this as `live.capture_failure`.
+/// Runs `plan` like [`live`], and also captures packets at the ports in `capture` and writes them
+/// to a file, from the start of the run to the end of the drain. A file that cannot be written, for
+/// example on a full disk, is abandoned, and the run continues without it; the recording's manifest
+/// reports this as `live.capture_failure`.
 ///
 /// # Errors
 /// See [`live`]; the file is then incomplete.
@@ -181,7 +183,7 @@ fn run_live(
     let (data_plane, mut traffic) = run.run(router, tuns, progress)?;
     let counters = hosts.counters()?;
     let kernels = host::look_at_queues(kernels, &hosts.home)?;
-    // The sockets have stayed open until now, so that packets in flight found a receiver.
+    // The sockets have stayed open until now, so that packets in flight would find a receiver.
     traffic.still_open.clear();
     let wall = begun.now().saturating_since(Instant::ZERO);
     let DataPlaneOutcome { router: record, report, .. } = data_plane;
@@ -217,8 +219,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Executes the run itself: the router and the traffic have their own threads, and this one supervises
-    /// them.
+    /// Executes the run itself: the router and the traffic run in two other threads, and this
+    /// thread supervises them.
     fn run(
         &self,
         mut router: Router,
@@ -243,8 +245,8 @@ impl Run<'_> {
         thread::scope(|scope| {
             let data_plane = spawn(scope, "the router", || data_plane.run(&control))?;
             let traffic = {
-                // The router's thread ends after any failure, including a panic of the traffic's
-                // thread.
+                // When dropped, this guard ends the router's thread, even if the traffic's thread
+                // has failed or panicked.
                 let _at_last = Finish(&control);
                 // Hosts send nothing before the servers listen.
                 watch.wait_until_ready();
@@ -255,18 +257,18 @@ impl Run<'_> {
                 traffic.and_then(|traffic| watch.watch(traffic, progress))
             };
             let data_plane = joined(data_plane);
-            // If both have failed, the router's error is returned, because no host can do anything without
-            // the router.
+            // If both threads have failed, the router's error is returned, because no host can do
+            // anything without the router.
             let data_plane = data_plane?;
             Ok((data_plane, traffic?))
         })
     }
 }
 
-/// Gives the traffic a real-time priority below that of the router, if that is permitted and there is more
-/// than one processor, because hosts that have to wait for a processor would not behave as in the plan. The
-/// traffic never spins, so it uses only the time that its packets need. If the router is an ordinary thread,
-/// so is the traffic.
+/// Gives the traffic a real-time priority below that of the router, if that is permitted and there
+/// is more than one processor. Without this priority, the hosts might have to wait for a processor,
+/// and would not behave as the plan says. The traffic never spins, so it uses only the time that
+/// its packets need. If the router is an ordinary thread, so is the traffic.
 fn favour_this_thread(control: &DataPlaneControl) {
     match control.priority() {
         Some(router) if machine::processors().is_some_and(|processors| processors > 1) => {
@@ -301,8 +303,8 @@ impl Watch<'_> {
         }
     }
 
-    /// Supervises the run until the traffic has ended, and until packets in flight have arrived or the drain
-    /// time is over.
+    /// Supervises the run until the traffic has ended, and then until packets in flight have
+    /// arrived or the drain time is over.
     fn watch(
         &self,
         traffic: ScopedJoinHandle<'_, Result<Outcome, LiveError>>,
@@ -322,8 +324,8 @@ impl Watch<'_> {
         Ok(outcome)
     }
 
-    /// Passes on a request to end the run: it comes from a user, or from the router if a queue has reached a
-    /// count or the router has failed.
+    /// Passes on any request to end the run. A request comes from a user, or from the router if a
+    /// queue has reached the count that ends the run, or if the router has failed.
     fn pass_on_endings(&self) {
         if self.run.cancel.load(Ordering::Relaxed) {
             let now = self.clock.now();

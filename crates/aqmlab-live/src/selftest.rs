@@ -1,4 +1,5 @@
-//! A run of five seconds that shows the highest rate at which live runs on this machine are faithful.
+//! A test of five seconds that shows the highest rate at which live runs on this machine are
+//! faithful.
 
 use std::sync::atomic::AtomicBool;
 
@@ -11,8 +12,8 @@ use crate::outcome::LiveRun;
 use crate::quantiles::distribution;
 use crate::run::{Options, RunProgress, live};
 
-/// Full-sized packets at the rate of a fast access link, with marks: 8,000 packets per second, and half as
-/// many acknowledgments.
+/// The built-in scenario: full-sized packets, some of which are marked, at the rate of a fast
+/// access link. The link carries 8,000 packets per second, and half as many acknowledgments return.
 const PLAN: &str = r#"
 title = "selftest"
 duration = "1500ms"
@@ -39,7 +40,7 @@ pub struct SelfTest {
     pub realtime: LiveRun,
     /// The same run without real-time scheduling.
     pub ordinary: LiveRun,
-    /// Best performance of the machine.
+    /// The machine's best performance, measured by a calibration after the two runs.
     pub calibration: Calibration,
     /// Share of processor time that the hypervisor gave to other guests during the test, in percent; `None`
     /// if the kernel does not report it.

@@ -1,5 +1,6 @@
-//! System calls that have no safe wrapper elsewhere: namespaces, real-time scheduling, TUN devices, socket
-//! options. The only file of this crate with `unsafe`; each block states why it is sound.
+//! System calls that have no safe wrapper elsewhere: namespaces, real-time scheduling, TUN devices,
+//! socket options. This is the only file of the crate that contains `unsafe`; each block states why
+//! it is sound.
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
@@ -41,7 +42,7 @@ fn unshare(flags: UnshareFlags) -> io::Result<()> {
 /// not inherit this.
 ///
 /// # Errors
-/// The operating system's error: `EPERM` without the permission.
+/// The operating system's error: `EPERM` if the process lacks the permission.
 pub fn set_fifo(priority: i32) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: the kernel reads a `sched_param`, which lives during the call; 0 means the calling thread.
@@ -62,7 +63,7 @@ pub fn set_slice(slice: Duration) -> io::Result<()> {
         size: size_of::<libc::sched_attr>() as u32,
         sched_policy: libc::SCHED_OTHER as u32,
         sched_flags: 0,
-        // The nice value of all threads of this process, which never change it.
+        // All threads of this process have this nice value, which never changes.
         sched_nice: rustix::process::getpriority_process(None).unwrap_or(0),
         sched_priority: 0,
         sched_runtime: u64::try_from(slice.as_nanos()).unwrap_or(u64::MAX),
@@ -75,8 +76,8 @@ pub fn set_slice(slice: Duration) -> io::Result<()> {
     if answer == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Makes the kernel end a program together with the thread that starts it: otherwise, a program that hangs
-/// would keep alive the namespaces in which it was started.
+/// Makes the kernel kill a program when the thread that started it ends: otherwise, a program that
+/// hangs would keep alive the namespaces in which it was started.
 pub fn end_with_this_thread(command: &mut Command) -> &mut Command {
     let parent = rustix::process::getpid().as_raw_nonzero().get();
     let ask = move || {
@@ -85,18 +86,20 @@ pub fn end_with_this_thread(command: &mut Command) -> &mut Command {
         // SAFETY: getppid(2) has no conditions.
         if unsafe { libc::getppid() } == parent { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
     };
-    // SAFETY: between fork and exec, `ask` makes two system calls and builds an error of a constant kind: it
-    // takes no lock and allocates no memory.
+    // SAFETY: between fork and exec, `ask` makes two system calls and creates an error from a
+    // constant `ErrorKind`: it takes no lock and allocates no memory.
     unsafe { command.pre_exec(ask) }
 }
 
-/// Makes an opened `/dev/net/tun` the other end of a new interface `name`, which carries bare IP packets.
+/// Creates the interface `name`, which carries bare IP packets, and makes an opened `/dev/net/tun`
+/// its other end.
 ///
-/// The interface is made in the network namespace in which the file was opened, and disappears with the file.
-/// Its packets are not preceded by packet information. Without `offload`, they have no header for offloads
-/// either, so the kernel passes on each packet as it would leave a machine, segmented and with its checksum.
-/// With `offload`, each packet has the header of [`crate::frame::offload`], and segmentation and checksums
-/// are left to this program, as if to a network card.
+/// The interface is made in the network namespace in which the file was opened, and disappears with
+/// the file. Its packets are not preceded by packet information. Without `offload`, they have no
+/// header for offloads either, so the kernel passes on each packet in the form that it would have
+/// on a wire, segmented and with its checksum. With `offload`, each packet has the header of
+/// [`crate::frame::offload`], and segmentation and checksums are left to this program, as if to a
+/// network card.
 ///
 /// # Errors
 /// The operating system's error: `EBUSY` if there is an interface of that name, `EPERM` without `CAP_NET_ADMIN`.
@@ -104,12 +107,13 @@ pub fn end_with_this_thread(command: &mut Command) -> &mut Command {
 /// # Panics
 /// If the name is too long for an interface.
 pub fn attach_tun(file: BorrowedFd<'_>, name: &str, offload: bool) -> io::Result<()> {
-    /// `_IOW('T', 202, int)` by its definition; the kernel nevertheless reads a `struct ifreq`.
+    /// Defined as `_IOW('T', 202, int)`, although the kernel reads a `struct ifreq`.
     const TUNSETIFF: Opcode = opcode::write::<c_int>(b'T', 202);
-    /// `_IOW('T', 208, unsigned int)`; the argument is the number itself, so the kernel reads no memory.
+    /// Defined as `_IOW('T', 208, unsigned int)`; the argument is the number itself, so the kernel
+    /// reads no memory.
     const TUNSETOFFLOAD: Opcode = opcode::write::<c_uint>(b'T', 208);
-    /// Checksums, segmentation over IPv4, segmentation over IPv6, and segmentation of segments with CWR
-    /// (linux/if_tun.h).
+    /// The flags for checksums, segmentation over IPv4, segmentation over IPv6, and segmentation of
+    /// segments with CWR (linux/if_tun.h).
     const OFFLOADS: usize = 0x01 | 0x02 | 0x04 | 0x08;
     let header = if offload { IFF_VNET_HDR } else { 0 };
     let request = InterfaceRequest {
@@ -127,8 +131,8 @@ pub fn attach_tun(file: BorrowedFd<'_>, name: &str, offload: bool) -> io::Result
     Ok(())
 }
 
-/// Returns the segmentation and checksum offloads of an interface of the calling thread's
-/// namespace.
+/// Returns the segmentation and checksum offloads that are enabled on an interface in the calling
+/// thread's namespace.
 ///
 /// # Errors
 /// The operating system's error: `ENODEV` if there is no such interface, `EOPNOTSUPP` if it does not report
@@ -245,8 +249,8 @@ impl TcpInfo {
 pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
     let mut info = TcpInfo { bytes: [0; TcpInfo::MOST], length: TcpInfo::MOST };
     let mut length = TcpInfo::MOST as libc::socklen_t;
-    // SAFETY: the kernel writes at most `length` bytes to `bytes`, which has room for that many, and any
-    // bytes are valid there; it writes their number to `length`.
+    // SAFETY: the kernel writes at most `length` bytes to `bytes`, which has room for that many,
+    // and in which any bytes are valid; it also writes the number of these bytes to `length`.
     let answer = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
@@ -285,7 +289,7 @@ pub fn set_notsent_low_water(socket: impl AsFd, bytes: u32) -> io::Result<()> {
     set(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, bytes as c_int)
 }
 
-/// Makes the socket's error queue report the acknowledgment of all bytes of a write.
+/// Makes the socket's error queue report when all bytes of a write have been acknowledged.
 ///
 /// # Errors
 /// Any error from the operating system.

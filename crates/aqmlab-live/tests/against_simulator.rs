@@ -1,6 +1,7 @@
-//! One discipline in two hosts: the router and the simulator receive the same packets at the same instants,
-//! and produce the same tables, cell by cell. The tables contain arrivals, drops and marks by reason and
-//! class, exact integrals of the backlog, histograms of queueing delays, samples of queues and laws.
+//! One discipline in two hosts: the router and the simulator receive the same packets at the same
+//! instants, and produce the same tables, cell by cell. The tables contain arrivals, drops and
+//! marks by reason and class, exact integrals of the backlog, histograms of queueing delays, and
+//! samples of queues and laws.
 mod support;
 
 use std::collections::VecDeque;
@@ -49,7 +50,7 @@ const NESTED: &str = r#"kind = "policer", rate = "2Mbit", burst = "20kB", exceed
             { name = "first", traffic = ["CLASS"], queue = { kind = "blue", limit = "30p" } },
             { name = "rest", queue = { kind = "red", limit = "30p", min_th = "3p" } }] } }] }"#;
 
-/// Whether the queue contains inner queues.
+/// Returns whether the queue contains inner queues.
 fn is_nested(queue: &str) -> bool {
     queue.contains("queue = {")
 }
@@ -113,7 +114,8 @@ fn names(table: &Table, column: &str) -> Vec<String> {
 /// The sources of a plan, which send as the router's hosts would: in chronological order and, at any one
 /// instant, in the order of their numbers.
 struct Senders {
-    /// Next instant, number in the run, host, index in the class, source once it has started.
+    /// For each flow: its next instant, its number in the run, its host, its index in the class,
+    /// and its source once it has started.
     flows: Vec<(Instant, u32, HostId, u16, Option<DatagramSource>)>,
 }
 
@@ -275,8 +277,8 @@ fn so_they_do_behind_delay_stages_and_losses() {
         "#;
     let routed = compare_network(DISCIPLINES[1], exit, 3);
     assert!(routed.flows.iter().map(|f| f.all[0].lost).sum::<u64>() > 100);
-    // If both hosts are at routers, a stage has no access links next to it; if only one host is, there are
-    // access links at the other end.
+    // If both hosts are attached directly to routers, a stage has no access links next to it; if
+    // only one host is, there are access links at the other end.
     let bare = compare_network(
         DISCIPLINES[1],
         "[[delay]]\nclass = \"back\"\nat = \"exit\"\ndelay = \"9ms\"\nloss = 0.1\n",
@@ -305,7 +307,8 @@ fn so_they_do_behind_delay_stages_and_losses() {
     compare_network(DISCIPLINES[0], entry, 4);
 }
 
-/// In both hosts, packets arrive with the code points of their classes, and a policer re-marks excess packets.
+/// In the router and in the simulator, packets arrive with the code points of their classes, and a
+/// policer re-marks excess packets.
 #[test]
 fn code_points_lead_to_the_same_queues() {
     let queue = r#"kind = "policer", rate = "1.5Mbit", burst = "20kB", exceed = "remark", dscp = "AF12", queue = {
@@ -453,7 +456,8 @@ fn packets_of_ecn_connections_are_marked_and_dropped_alike() {
 
 // --- connections that open and close: users, arrivals ------------------------------------------------------
 
-/// Returns the settings of a class of requests, by users or by arrivals, over access links that lose packets.
+/// Returns the settings of a class that makes requests over access links that lose packets;
+/// `population` sets the number of users or the rate of arrivals.
 fn requests(population: &str) -> String {
     format!(
         r#"
@@ -520,7 +524,7 @@ fn opened(plan: &Plan, seed: u64) -> Vec<Identity> {
     let held = simulated.streamed[0].held().expect("rows are held in memory").to_vec();
     let reader = SerializedFileReader::new(bytes::Bytes::from(held)).unwrap();
     let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);
-    // end_ns, class, user, serial, exchange, opens_connection, start_ns
+    // The columns are end_ns, class, user, serial, exchange, opens_connection, start_ns.
     let opening = rows.filter(|row| row.get_long(5).unwrap() == 1).map(|row| {
         let number = |column| row.get_long(column).unwrap() as u64;
         (number(6), Identity { user: number(2) as u32, serial: number(3) as u32 })

@@ -183,8 +183,8 @@ fn in_time(outcome: &Outcome, rows: &BTreeMap<&str, Vec<&FlowRow>>) {
     }
     let samples = samples(outcome, "delivered_bytes", rows["greedy"][0].number);
     let gained = |from: u64, to: u64| samples[&to] - samples[&from];
-    // The source is on, off, on, off. Data that the socket has accepted before an off period still leaves,
-    // within the first half of that period.
+    // The source is on, off, on, off. Data that the socket has accepted before an off period is
+    // still sent, but within the first half of that period.
     assert!(gained(50, 100) > 100_000 && gained(200, 300) > 100_000, "{samples:?}");
     assert_eq!((gained(150, 200), gained(350, 400)), (0, 0), "{samples:?}");
 }

@@ -1,4 +1,5 @@
-//! Captures from the data plane to the file: in order, complete, and without blocking.
+//! Tests that captured packets go from the data plane to the file in order and completely, and that
+//! the data plane never waits for the file.
 mod support;
 
 use std::io::{self, Write};
@@ -48,7 +49,7 @@ fn start(sink: Box<dyn Write + Send>, ring: usize) -> (CaptureObserver, CaptureW
     capture::start_with(capture, SLOTS as usize, ring).unwrap()
 }
 
-/// Notifies an observer of a packet and its bytes, starting with the packet's arrival.
+/// Notifies an observer of everything that happens to a packet, from its arrival on.
 fn observe(observer: &mut CaptureObserver, (packet, octets): &(PacketAtPort, Vec<u8>), n: u64) {
     let arrived = Instant::from_ns(packet.at.as_ns() - packet.waited.as_ns());
     let (link, slot) = (LINKS[packet.port as usize], n as u32 % SLOTS);
@@ -150,8 +151,8 @@ fn a_disk_that_is_stuck_does_not_hold_the_data_plane_up() {
     let (release, wait): (SyncSender<()>, _) = mpsc::sync_channel(0);
     let sink = Sink::default();
     let (mut observer, writer) = start(Box::new(Stuck(wait, sink.clone())), 1 << 16);
-    // More than half a megabyte, and more than the buffer in front of the disk holds, so a thread that wrote
-    // directly would have to wait.
+    // These packets take more than half a megabyte, which is more than the buffer in front of the
+    // disk holds, so a thread that wrote them directly would have to wait.
     const PACKETS: u64 = 20_000;
     for n in 0..PACKETS {
         observe(&mut observer, &scripted(n, 100), n);
@@ -262,7 +263,8 @@ fn the_packets_of_a_port_are_its_books() {
         let left: Vec<_> = here.iter().filter(|packet| packet.leaves()).collect();
         assert_eq!(left.len() as u128, book("departures_packets"));
         assert_eq!(left.iter().map(|packet| packet.waited_ns()).sum::<u128>(), book("sojourn_sum_ns"));
-        // Sending takes a millisecond and propagation five; not a bit of the header changes in between.
+        // Sending takes a millisecond and propagation five; no bit of the header changes in
+        // between.
         let to = if port == 0 { End::Server } else { End::Client };
         let arrived: Vec<_> = out.0.iter().filter(|(_, host, ..)| host.side == to).collect();
         assert_eq!(arrived.len(), left.len());

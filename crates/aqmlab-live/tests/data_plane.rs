@@ -98,7 +98,7 @@ fn echoes(wait: Wait, realtime: bool, packets: u16) -> Vec<Span> {
 fn an_echo_takes_its_time_and_never_less() {
     for (wait, realtime) in [(Wait::Epoll, false), (Wait::Hybrid, true)] {
         let times = echoes(wait, realtime, 40);
-        // 2 ms each way; 1 ms and 0.1 ms on the links.
+        // Propagation takes 2 ms each way; sending takes 1 ms on one link and 0.1 ms on the other.
         let least = Span::us(5_100);
         assert!(times.iter().all(|time| *time >= least), "{wait:?}: {:?}", times.iter().min());
     }

@@ -1,4 +1,4 @@
-//! The parser and the ECN mark against an independent reader and writer of packets.
+//! Compares the parser and the ECN mark with an independent reader and writer of packets.
 
 use std::net::IpAddr;
 
@@ -25,7 +25,8 @@ struct Recipe {
     /// FIN, SYN, RST, PSH, ACK of a TCP segment.
     flags: [bool; 5],
     options: usize,
-    /// Hop-by-hop, destination options, routing, authentication, final destination options.
+    /// Whether an IPv6 packet has these extension headers: hop-by-hop options, destination options,
+    /// routing, authentication, final destination options.
     extensions: [bool; 5],
     /// Offset in units of 8 octets, and whether more fragments follow; if this is given, an IPv6 packet has a
     /// fragment header.
@@ -64,7 +65,7 @@ impl Recipe {
         self.fragment.is_some_and(|(offset, more)| offset != 0 || more)
     }
 
-    /// Returns the header above IP and its payload.
+    /// Returns the transport header, if there is one, and the payload.
     fn datagram(&self) -> Vec<u8> {
         let mut octets = match self.protocol {
             6 => {
@@ -186,8 +187,8 @@ fn kind_of(tcp: &TcpSlice<'_>) -> PacketKind {
     }
 }
 
-/// Returns the sum over an unmodified header, by independent arithmetic; zero if the header's checksum is
-/// right.
+/// Returns the checksum of a whole header, its checksum field included, computed by independent
+/// code; the result is zero if that field is right.
 fn sum_over(header: &[u8]) -> u16 {
     Sum16BitWords::new().add_slice(header).ones_complement()
 }
@@ -297,7 +298,7 @@ proptest! {
         octets.truncate(cut);
         if repair && let Ok(length) = Ipv4HeaderSlice::from_slice(&octets).map(|slice| slice.slice().len()) {
             octets[10..12].fill(0);
-            // The independent reader takes the sum of words in native byte order, so the sum is also written
+            // The independent reader adds up words in native byte order, so the sum is also written
             // in that order.
             let checksum = sum_over(&octets[..length]).to_ne_bytes();
             octets[10..12].copy_from_slice(&checksum);
@@ -347,7 +348,7 @@ fn where_the_other_reader_goes_on_without_us_we_say_what_the_header_says() {
     let headers = parse(&six).unwrap();
     assert_eq!((headers.total_len, headers.protocol, headers.ports), (40, 17, None));
     assert_eq!(read_by_the_other(&six).unwrap().ports, Some((1, 2)));
-    // An authentication header of six words of four octets in total; the next header is UDP.
+    // An authentication header of 24 octets (six words); the next header is UDP.
     let payload = [&[17, 4, 0, 0][..], &[0; 20], &recipe.datagram()].concat();
     let four = Recipe { ipv6: false, protocol: 51, payload, ..recipe }.packet();
     let headers = parse(&four).unwrap();
@@ -356,8 +357,9 @@ fn where_the_other_reader_goes_on_without_us_we_say_what_the_header_says() {
     assert!([six, four].iter().all(|octets| goes_on_without_us(octets)));
 }
 
-/// One of each kind of malformed packet that a TUN may deliver: 1 octet, version 5, a header of 2 words, a
-/// length beyond the end.
+/// Each kind of malformed packet that a TUN may deliver is refused with the error that names its
+/// fault: a single octet, version 5, a header of 2 words, a length beyond the end, or a wrong
+/// checksum.
 #[test]
 fn each_fault_has_its_name() {
     use aqmlab_live::frame::Malformed::*;

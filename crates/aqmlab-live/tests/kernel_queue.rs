@@ -1,5 +1,5 @@
-//! A kernel queue at a port, with a script in the role of the kernel: which packets are detected as dropped,
-//! marked or late.
+//! Tests of a kernel queue at a port, with a script in the role of the kernel: dropped, marked and
+//! late packets are detected.
 mod support;
 
 use std::collections::VecDeque;
@@ -25,9 +25,9 @@ struct Kernel {
     waiting: VecDeque<Vec<u8>>,
     gone: VecDeque<Vec<u8>>,
     drops: u32,
-    /// How many of the next arriving packets the kernel drops.
+    /// Number of packets that the kernel will drop on arrival, starting with the next one.
     refuse: u32,
-    /// Whether the kernel's link is free; if so, an arriving packet leaves at once.
+    /// Whether the kernel's link is free; if so, an arriving packet leaves immediately.
     free: bool,
 }
 
@@ -150,8 +150,8 @@ fn packets_leave_when_the_kernel_lets_them_go_and_as_they_came() {
     for flow in 0..3 {
         router.accept(ms(10), CLIENT, &packet(flow), &mut out).unwrap();
     }
-    // The first packet leaves at once. The second is released a little before the link is free, and the third
-    // 50 us after the link is free.
+    // The first packet leaves immediately. The second is released a little before the link is
+    // free, and the third 50 us after the link is free.
     assert_eq!(router.next_due(), Some(ms(11)));
     script.release(0, false);
     router.collect(Instant::from_ns(10_999_000), 0, &mut out).unwrap();
@@ -206,7 +206,8 @@ fn a_drop_on_leaving_is_known_when_a_later_packet_leaves() {
             script.lose(0);
             script.lose(0);
         }
-        // With CoDel, flow 0 is next again; with fq_codel, the last flow leaves before all others.
+        // With CoDel, the second packet of flow 0 is next; with fq_codel, the packet of flow 2
+        // leaves before all others.
         script.release(if spec == "codel" { 0 } else { 3 }, false);
         router.collect(ms(11), 0, &mut out).unwrap();
         router.advance(ms(12), &mut out);
@@ -256,7 +257,7 @@ fn packets_keep_their_order_when_numbers_are_used_again() {
     assert_eq!((left + out.0.len(), router.held()), (65_533 + 4, 1));
 }
 
-/// A packet that comes out but never went in belongs to no flow.
+/// A packet that comes out of the kernel but never went into it belongs to no flow.
 #[test]
 fn strays_are_counted_and_change_nothing() {
     let plan = of_spec("pfifo limit 9");
@@ -292,5 +293,5 @@ fn a_specification_begins_with_a_discipline_and_says_no_place() {
     let inside =
         r#"{ kind = "policer", rate = "1Mbit", burst = "9kB", queue = { kind = "tc", spec = "red" } }"#;
     let error = parse(&text(inside), "test.toml").unwrap_err().to_string();
-    assert!(error.contains("a queue of the kernel belongs to a link"), "{error}");
+    assert!(error.contains("a kernel queue belongs to a link"), "{error}");
 }

@@ -120,7 +120,7 @@ fn marked(ip: u32, offload: bool) -> Result<(), LiveError> {
     assert!((300_000..=3_750_000).contains(&delivered), "{delivered} bytes in 2.5 s");
     assert!(sum(&run, "flows", "ce_received") <= marks.ce_delivered, "some arrive in the drain");
     assert!(sum(&run, "flows", "measured_ce_received") > 0);
-    // The end-to-end books of the measured interval.
+    // The end-to-end books of the measured interval balance.
     let books = |name| sum(&run, "run", name);
     assert_eq!(
         books("sent_packets"),
@@ -183,8 +183,8 @@ fn captured(ip: u32, offload: bool) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// Checks that, if the disk has too little space for both the tables and the captured packets, all these
-/// packets count as missing, and the recording states why.
+/// Checks that, if the disk has too little space for both the tables and the captured packets, all
+/// these packets count as missed, and the recording states why.
 fn given_up(mut run: LiveRun, packets: u64) {
     let (operation, path, source) = ("write", "run.parquet".into(), io::ErrorKind::StorageFull.into());
     run.give_up_capture(&RecordingError::Io { operation, path, source });
@@ -251,7 +251,7 @@ fn completed() -> Result<(), LiveError> {
     assert_eq!(run.recording.manifest.stopped_by, StoppedBy::Completed);
     let flows = run.recording.tables.iter().find(|t| t.name == "flows").expect("there are flows");
     let Some(ColumnData::NullableU64(ends)) = flows.column("end_ns") else { panic!() };
-    // The generator learns of the twentieth completion at once, and opens no more flows.
+    // The generator learns of the twentieth completion immediately, and opens no more flows.
     assert_eq!(ends.iter().flatten().count(), 20, "{ends:?}");
     Ok(())
 }
@@ -266,8 +266,8 @@ fn requests() -> Result<(), LiveError> {
     assert_eq!(counts, [1, 0, 0]);
     assert_eq!(sum(&run, "request_sample", "opens_connection"), 1);
     assert_eq!(sum(&run, "request_sample", "response_bytes"), 10_000);
-    // A request takes one round trip for the set-up, one for the exchange, and the time of 10 kB at 10
-    // Mbit/s; no machine is faster.
+    // A request takes one round trip for the set-up, one for the exchange, and the time to send
+    // 10 kB at 10 Mbit/s; no machine is faster.
     let took = sum(&run, "request_sample", "response_time_ns");
     assert!((88_000_000..3_000_000_000).contains(&took), "{took}");
     assert_eq!(run.recording.streamed.iter().map(|table| table.rows).collect::<Vec<_>>(), [1]);
@@ -287,10 +287,11 @@ fn populations() -> Result<(), LiveError> {
     // A user's cycle has two exchanges and takes less than 300 ms; even a very busy machine completes a third
     // of the exchanges that this allows.
     assert!((120 + 60..2000).contains(&completed) && failed == 0, "{completed} completed, {failed} failed");
-    // A user is a flow, and so are all arrivals together.
+    // Each user is a flow, and all arrivals together are one more.
     let flows = run.recording.table("flows").expect("there are flows");
     assert_eq!(flows.rows(), 5 + 1);
-    // Every response that the router sees delivered reaches its user's application.
+    // The applications receive no more than the router has delivered, and no less than the
+    // completed responses.
     let [received, delivered] =
         ["received_bytes", "delivered_bytes"].map(|column| sum(&run, "flows", column));
     assert!(received >= delivered && delivered > 5_000 * completed, "{received} and {delivered} bytes");
@@ -313,7 +314,7 @@ fn pages() -> Result<(), LiveError> {
     let head = "duration = \"6s\"\nwarmup = \"1s\"";
     let run = run(&plan(head, "{ kind = \"droptail\", limit = \"400p\" }", &traffic), |_| false)?;
     let [completed, failed] = ["completed", "failed"].map(|column| sum(&run, "page_summary", column));
-    // Sixty kilobytes at 10 Mbit/s take 48 ms per page, so all users together fetch at most 20 pages per
+    // A page of 60 kB takes 48 ms at 10 Mbit/s, so all users together fetch at most 20 pages per
     // second. Even a busy machine completes a few.
     assert!((20..130).contains(&completed) && failed == 0, "{completed} completed, {failed} failed");
     assert_eq!(sum(&run, "page_sample", "objects"), 20 * completed);

@@ -22,7 +22,7 @@ struct Connection {
 fn connection() -> impl Strategy<Value = Connection> {
     let class = any::<u8>().prop_map(|class| if class & 3 == 3 { class & !1 } else { class });
     let numbers = any::<(u16, u16, u32, u32, u16, u16)>();
-    // Timestamps or no options.
+    // A segment has either timestamps or no options.
     let options = prop_oneof![
         Just(vec![]),
         vec(any::<u8>(), 10).prop_map(|value| [vec![1, 1, 8, 10], value[..8].to_vec()].concat())
@@ -80,7 +80,7 @@ impl Connection {
         [self.ip(IpNumber::TCP, &segment), segment].concat()
     }
 
-    /// Records that the connection has sent a packet with this payload.
+    /// Records that the connection has sent a packet with `payload` bytes of payload.
     fn advance(&mut self, payload: usize) {
         self.tcp.sequence_number = self.tcp.sequence_number.wrapping_add(payload as u32);
         self.id = self.id.wrapping_add(1);
@@ -204,7 +204,7 @@ proptest! {
         }
     }
 
-    /// A checksum that was left to the device is completed.
+    /// Splitting completes a checksum that the kernel has left to the device.
     #[test]
     fn a_single_packet_gets_its_checksum(start in connection(), payload in vec(any::<u8>(), 0..1400), udp in any::<bool>()) {
         let mut packet = if udp {
@@ -250,7 +250,8 @@ fn plain() -> Connection {
     Connection { ipv6: false, addresses: [[1; 16], [2; 16]], traffic_class: 2, tcp, id: u16::MAX - 1 }
 }
 
-/// Sequence numbers and identifications wrap, and the number of segments and octets is limited.
+/// Sequence numbers and identifications wrap around, and the numbers of segments and octets that
+/// are joined are limited.
 #[test]
 fn consecutive_segments_are_joined_up_to_a_limit() {
     for (ipv6, payload, most) in [(false, 1448, 45), (true, 1428, 45), (false, 100, MOST_SEGMENTS)] {

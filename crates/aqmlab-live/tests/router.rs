@@ -1,4 +1,4 @@
-//! The router under scripted arrivals with known answers: instants, marks, refusals, books.
+//! Tests of the router with scripted arrivals and known results: instants, marks, refusals, books.
 mod support;
 
 use std::sync::{Arc, Mutex};
@@ -97,8 +97,9 @@ fn only_what_leaves_must_be_punctual() {
     bare.advance(ms(11), &mut out);
     assert_eq!((bare.next_inside(), bare.next_leaving()), (None, Some(ms(16))));
 
-    // Of the 22 ms there and back, 10 ms are on the path, which leaves 3 ms for each access link. The last
-    // access link is the last part of the path.
+    // Of the round-trip time of 22 ms, 10 ms are spent on the shared path, which leaves 3 ms for
+    // each of the four times that a packet crosses an access link. The last access link is the last
+    // part of the path.
     let mut with_access = router(&droptail("access_rate = \"1Gbit\"\nrtt = \"22ms\""));
     with_access.accept(ms(0), CLIENT, &packet, &mut out).unwrap();
     let entered = ms(3) + Span::us(10);
@@ -112,7 +113,7 @@ fn only_what_leaves_must_be_punctual() {
     assert_eq!(near.next_inside(), Some(ms(1)));
 }
 
-/// However seldom the host polls, each frame leaves at its own instant.
+/// Each frame leaves at the same instant, no matter how rarely the host polls.
 #[test]
 fn a_late_host_changes_no_instant() {
     let plan = droptail(
@@ -196,7 +197,8 @@ fn what_is_no_packet_is_refused_and_counted() {
     assert_eq!((record.most_held, record.still_held), (2, 1));
 }
 
-/// ICMP, fragments and packets with unknown ports travel with their class, with the delay of its mean flow.
+/// ICMP packets, fragments and packets with unknown ports take the path of their class, with the
+/// class's mean delay.
 #[test]
 fn packets_of_no_flow_are_forwarded_with_the_mean_delay() {
     let plan = droptail(
@@ -220,8 +222,8 @@ fn packets_of_no_flow_are_forwarded_with_the_mean_delay() {
         router.accept(ms(0), CLIENT, &octets, &mut out).unwrap();
     }
     router.advance(ms(500), &mut out);
-    // The base RTT is 70 ms on average, so the first packet takes 35 ms, a microsecond on each access link,
-    // and 100 us at the queue. The others follow it as a train.
+    // The base RTT is 70 ms on average, so the first packet is delayed by 35 ms of propagation, a
+    // microsecond on each access link, and 100 us at the queue. The others follow back to back.
     let first = ms(35) + Span::us(102);
     assert_eq!(instants(&out), [0, 1, 2, 3].map(|n| first + Span::us(100) * n));
     assert!(out.0.iter().all(|(_, to, flow, _)| *to == SERVER && flow.is_none()));
@@ -249,17 +251,17 @@ fn ipv6_is_marked_and_knows_its_flow() {
     router.finish().unwrap();
 }
 
-/// An event of a frame at a port.
+/// What happened to a frame at a port.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum What {
     Enqueued,
-    /// Waiting time in us.
+    /// The frame's waiting time in us.
     Dequeued(u64),
     Dropped(Reason),
     Marked(Reason),
 }
 
-/// Time in us, link, event, and the traffic class in the octets.
+/// The time in us, the link, the event, and the traffic class in the frame's octets.
 type Note = (u64, usize, What, u8);
 
 #[derive(Clone, Default)]
@@ -398,7 +400,8 @@ fn after_the_end_frames_go_on_and_are_not_measured() {
     assert_eq!(record.ports.queues.rows(), 2 * 2, "samples at 100 and 200 ms of two links");
 }
 
-/// Returns a TCP segment from the first flow's client with this payload, in an IPv4 packet.
+/// Returns an IPv4 packet in which the first flow's client sends a TCP segment with this much
+/// payload.
 fn segment(seq: u32, syn: bool, payload: usize) -> Vec<u8> {
     tcp_segment(
         CLIENT,
@@ -407,7 +410,8 @@ fn segment(seq: u32, syn: bool, payload: usize) -> Vec<u8> {
     )
 }
 
-/// A receiver's kernel reports data delivered in order; the router knows which data reached it, and when.
+/// A receiver's kernel reports the data delivered in order, whereas the router knows which data
+/// reached the receiver, and when.
 #[test]
 fn payload_counts_once_and_when_it_leaves() {
     let plan = plan(
@@ -462,7 +466,7 @@ fn a_run_ends_early_by_its_condition_or_by_command() {
     plan.stop.condition = Some(QueueStop { link: 0, quantity: QueueCount::Drops, count: 2 });
     let packet = datagram(CLIENT, Some(0), Ecn::NotEct, 1250);
     let (mut by_condition, mut out) = (router(&plan), Counted::default());
-    // One packet is in transmission and four wait; the sixth and the seventh are lost.
+    // One packet is in transmission and four wait; the sixth and the seventh are dropped.
     for n in 0..8 {
         by_condition.accept(Instant::from_ns(n), CLIENT, &packet, &mut out).unwrap();
     }
@@ -480,7 +484,8 @@ fn a_run_ends_early_by_its_condition_or_by_command() {
 // --- client ports that several connections use in turn -----------------------------------------------------
 
 /// Returns a plan with two users on a link of 10 Mbit/s with a delay of 5 ms. Each user has an access link of
-/// its own: the first user is 10 ms away from the network and the second 20 ms, so their average is 15 ms.
+/// its own: the first user is 10 ms away from the network and the second 20 ms, so the average is
+/// 15 ms.
 fn users() -> Plan {
     plan(
         r#"
@@ -539,7 +544,7 @@ fn a_client_port_goes_from_one_connection_to_the_next() {
     router.accept(ms(300), CLIENT, &of_client(1000, true), &mut out).unwrap();
     router.accept(ms(308), CLIENT, &of_client(1001, false), &mut out).unwrap();
     router.advance(ms(900), &mut out);
-    // A whole packet takes 800 us at the link and 8 us beyond it.
+    // A packet of 1000 octets takes 800 us on the shared link, then 8 us on the access link.
     let (syn, data) = (Span::us(32) + Span::ns(320), Span::us(808));
     let gone = |at: u64, delay: u64| ms(at + 5 + delay);
     let expected = [

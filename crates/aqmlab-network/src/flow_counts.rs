@@ -1,6 +1,7 @@
 //! The counts of a flow.
 
-/// A cumulative count: `u64` if a host knows all counts, `Option<u64>` if a kernel may not report this one.
+/// A cumulative count: `u64` if the host knows all counts, `Option<u64>` if a kernel might not
+/// report some of them.
 pub trait Count: Copy {
     /// A count of zero.
     const ZERO: Self;
@@ -51,7 +52,7 @@ impl Count for Option<u64> {
     }
 }
 
-/// Declares the counts once: struct, arithmetic, and access by column name.
+/// Defines, from one list of counts, their struct, its arithmetic, and access by column name.
 macro_rules! flow_counts {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
         /// Cumulative counts of a flow, each under the name of its column in the table `flows`. A column
@@ -96,7 +97,7 @@ flow_counts! {
     /// Bytes that reached the receiver for the first time, in order or not (datagrams:
     /// network-layer bytes).
     received_bytes,
-    /// The part of these bytes that reached the client; zero if only the client sends.
+    /// The part of the received bytes that reached the client; zero if only the client sends.
     received_by_client_bytes,
     /// Bytes delivered to the receiving application, in order, for the first time.
     delivered_bytes,

@@ -12,8 +12,8 @@
 //! This crate has no clock and no loop. A host reads the plan's settings through these parts, and calls them
 //! after each event.
 
-/// Incremented whenever a change to the shared parts (paths, schedule, ends of runs, counts of flows) changes
-/// a result.
+/// Incremented whenever a change to the shared parts (paths, schedule, conditions that end a run,
+/// counts of flows) changes a result.
 pub const VERSION: u32 = 1;
 
 mod flow_counts;

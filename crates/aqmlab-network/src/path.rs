@@ -1,8 +1,8 @@
 //! The path of a class through the network, and each flow's own pipes on it.
 //!
 //! The simulator and the live router move a packet along the same hops, through pipes with the same
-//! arithmetic and the same draws. The simulator does so by means of events; the live router holds the packet
-//! in a `DelayStage` of `aqmlab-qdisc` until it is due.
+//! arithmetic and the same draws. The simulator does so with events; the live router holds the
+//! packet in a `DelayStage` of `aqmlab-qdisc` until it is due.
 
 use aqmlab_qdisc::{Loss, Pipe};
 use aqmlab_scenario::{ClassPlan, Edge, Plan, StagePlace, base_rtt};
@@ -10,8 +10,8 @@ use aqmlab_traffic::packmime::Carried;
 use aqmlab_traffic::{End, Identity};
 use aqmlab_units::{Bytes, Span};
 
-/// A pipe of a single flow in one direction (0: to the server). A packet enters the network at its sender's
-/// end.
+/// A pipe of a single flow in one direction (0: to the server). In either direction, the entry edge
+/// is the one on the sender's side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OwnPipe {
     /// Its access link at an edge of the network.
@@ -80,8 +80,8 @@ pub struct FlowPath<'a> {
     of: Option<Identity>,
     seed: u64,
     access_delay: Option<Span>,
-    /// The one-way delay from its client to the client's edge of the network, and the same for its server;
-    /// drawn by its cloud or given by its trace.
+    /// The flow's one-way delays between its client and the client's edge of the network, and
+    /// between its server and the server's edge; its cloud draws them, or its trace contains them.
     carried: Option<[Span; 2]>,
 }
 

@@ -1,4 +1,5 @@
-//! The requests of a run: their recording, as the plan asks for it, and a host's report on each request.
+//! The requests of a run: how they are recorded, as the plan requires, and a host's report on each
+//! request.
 
 use aqmlab_recording::{Exchange, RequestRecorder, RequestSettings, SizeBands, TableWriter, schema};
 use aqmlab_scenario::{ClassPlan, Plan, RequestPlan};
@@ -55,9 +56,9 @@ pub fn recorded_exchange(class: u32, of: Identity, done: &ExchangeDone) -> Optio
     })
 }
 
-/// Converts a population's report on a page of class number `class` into the recorder's form: that of an
-/// exchange in which the page's number replaces the connection's number, and its number of objects replaces
-/// the exchange's own number.
+/// Converts a population's report on a page of class number `class` into the recorder's form: an
+/// exchange whose connection number is the number of the page, and whose own number is the page's
+/// number of objects.
 pub fn ended_page(class: u32, page: &PageEnded) -> Exchange {
     Exchange {
         class,

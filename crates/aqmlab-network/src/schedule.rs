@@ -25,8 +25,8 @@ impl Milestone {
         [Milestone::SampleQueues, Milestone::SampleFlows, Milestone::WarmupEnd, Milestone::End];
 }
 
-/// The times of the milestones. The simulator has an event for the next milestone; the live router asks for
-/// that milestone's time.
+/// The times of the milestones. The simulator schedules an event for the next milestone; the live
+/// router looks up that milestone's time.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     /// The intervals between samples of queues and of flows; zero if there are none.

@@ -235,7 +235,7 @@ impl Settings {
         self.items.iter().find(|s| s.name == name).map(|s| &s.value)
     }
 
-    /// Returns whether this value was written in the scenario rather than defaulted or derived.
+    /// Returns whether the scenario itself contains this value.
     pub fn is_given(&self, name: &str) -> bool {
         self.items.iter().any(|s| s.name == name && s.origin == Origin::Given)
     }

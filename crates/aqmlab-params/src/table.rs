@@ -34,8 +34,8 @@ pub struct Alias {
     pub name: &'static str,
     /// How that tool writes values, if not in the notation used with the parameter's own name.
     pub reading: Reading,
-    /// Another parameter and the value that the use of this name implies for it, unless the scenario gives
-    /// that parameter a value.
+    /// Another parameter, and the value that it takes if this name is used and the scenario gives
+    /// it no value.
     pub implies: Option<(&'static str, &'static str)>,
 }
 
@@ -70,7 +70,7 @@ impl Alias {
         Alias { reading, ..self }
     }
 
-    /// Adds another parameter, with the value that the use of this alias implies for it.
+    /// Adds another parameter, and the value that it takes if this alias is used.
     #[must_use]
     pub const fn implies(self, name: &'static str, word: &'static str) -> Self {
         Alias { implies: Some((name, word)), ..self }

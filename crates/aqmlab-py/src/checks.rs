@@ -1,4 +1,4 @@
-//! The contract kit from Python, with the interpreter lock released and Ctrl-C handled.
+//! The contract kit, called from Python with the interpreter lock released and Ctrl-C handled.
 
 use aqmlab_qdisc::contract::{Checks, Item, presets, words};
 use pyo3::prelude::*;
@@ -8,10 +8,11 @@ use serde_json::{Map, Value, json};
 use crate::catalogue::find;
 use crate::scripts::{Finding, Lot, Progress, Trial, Tried, run_all};
 
-/// Runs the contract kit on the disciplines `names`, each with every preset and with every permitted word of
-/// every parameter that takes one of several words. The random scripts are numbered upwards from
-/// `first_seed`. Each of these variants is tested with `seeds` scripts or, if `seeds` is not given, until
-/// `progress` returns `False`. Returns the checks and the findings as JSON text.
+/// Runs the contract kit on the disciplines `names`, each with every preset and with every
+/// permitted word of every parameter whose value is a word from a fixed list. Each of these
+/// variants is tested with `seeds` random scripts or, if `seeds` is not given, until `progress`
+/// returns `False`. The scripts have consecutive seeds, starting with `first_seed`. Returns the
+/// checks and the findings as JSON text.
 #[pyfunction]
 #[pyo3(signature = (names, first_seed, seeds, workers, progress=None))]
 pub(crate) fn aqm_check(

@@ -15,12 +15,12 @@ use crate::plans::parse;
 
 /// Number of steps on an automatic axis.
 const STEPS: u32 = 240;
-/// End of an automatic axis, in multiples of the average at which every packet is chosen.
+/// Upper end of an automatic axis, as a multiple of the average at which every packet is chosen.
 const MARGIN: f64 = 1.1;
 
-/// Returns, as JSON text, the probability, before spacing, at these `averages`, for the first queue of each
-/// arm, built as for a run. Averages are in the queue's own unit; by default, they range from 0 to 10 %
-/// beyond the point at which the probability is 1.
+/// Returns, as JSON text, the probability (before spacing) at these `averages`, for the first queue
+/// of each arm. The queue is built as it is for a run. Averages are in the queue's own unit; by
+/// default, they range from 0 to 1.1 times the average at which the probability reaches 1.
 #[pyfunction]
 #[pyo3(signature = (text, file_name, averages=None))]
 pub(crate) fn law_curves(

@@ -1,7 +1,8 @@
-//! The Python module `aqmlab._core`: convert, call, convert back.
+//! The Python module `aqmlab._core`. Its functions convert their arguments, call the other crates,
+//! and convert the results back.
 //!
 //! Structured results are passed as JSON text, which both sides already use. Tables are not passed;
-//! they go to the disk as Parquet. Errors become the exceptions of `aqmlab.errors`.
+//! they are written to disk as Parquet. Errors become the exceptions of `aqmlab.errors`.
 
 mod catalogue;
 mod checks;

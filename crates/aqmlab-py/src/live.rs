@@ -1,4 +1,4 @@
-//! Live runs from Python, with the interpreter lock released and Ctrl-C handled.
+//! Live runs, called from Python with the interpreter lock released and Ctrl-C handled.
 //!
 //! These functions must be called in a separate process with a single thread: they leave the
 //! namespace in which the process was started.
@@ -71,8 +71,9 @@ pub(crate) fn live_run(
     }
 }
 
-/// Writes the recording. If captured packets leave no disk space for the tables, the capture is discarded,
-/// because the tables contain the measurements, which are the purpose of the run and cannot be repeated.
+/// Writes the recording. If the captured packets take up the disk space that the tables need, the
+/// capture is discarded, because the tables contain the measurements, which are the purpose of the
+/// run and cannot be repeated.
 fn save(run: &mut LiveRun, mut staged: Staged) -> Result<(), NotWritten> {
     if let Err(error) = run.recording.put_in(&mut staged) {
         if !error.is_host_limit() || !staged.give_up(FILE_NAME) {
@@ -121,8 +122,8 @@ fn begin() -> Instant {
     Instant::now()
 }
 
-/// Does `work` without the interpreter lock, which it acquires for each progress report. An exception that
-/// Python raises during such a report stops `work`.
+/// Runs `work` without the interpreter lock, and acquires the lock for each progress report. An
+/// exception that Python raises during such a report stops `work`.
 fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,

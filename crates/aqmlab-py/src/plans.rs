@@ -70,8 +70,9 @@ pub(crate) fn parse(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Exp
     aqmlab_scenario::parse(text, file_name).map_err(|error| scenario_error(py, &error))
 }
 
-/// Returns the folder of each arm: its name in lower case, with hyphens in place of all characters other than
-/// letters, digits and underscores. Names that would otherwise be equal get a number.
+/// Returns the name of each arm's folder: the arm's name in lower case, with hyphens in place of
+/// all characters other than letters, digits and underscores. Folder names that would otherwise be
+/// equal get a number.
 pub(crate) fn slugs(experiment: &Experiment) -> Vec<String> {
     let mut slugs: Vec<String> = Vec::new();
     for plan in &experiment.arms {

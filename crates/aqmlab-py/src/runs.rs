@@ -1,4 +1,4 @@
-//! Runs from Python, with the interpreter lock released and Ctrl-C handled.
+//! Simulated runs, called from Python with the interpreter lock released and Ctrl-C handled.
 
 use std::path::PathBuf;
 
@@ -13,8 +13,8 @@ use crate::errors::{HostError, MemoryCapError, PythonRunError, RecordingError, U
 use crate::pool::{CaptureChoice, Job, Outcome, Progress, run_watched};
 
 /// Executes one run of the arm called `arm` with this seed. Writes its recording to `out_path`, which
-/// must not exist, with `pcap_bytes` bytes of each packet at the ports named in `pcap`. Returns the
-/// cost of the run as JSON text.
+/// must not exist. The recording includes up to `pcap_bytes` bytes of each packet at the ports
+/// named in `pcap`. Returns the cost of the run as JSON text.
 #[pyfunction]
 #[pyo3(signature = (
     toml, file_name, arm, seed, out_path, memory_cap=0, progress=None, pcap=Vec::new(), pcap_bytes=DEFAULT_SNAP

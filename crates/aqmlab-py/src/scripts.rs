@@ -1,4 +1,5 @@
-//! Many scripts of the contract kit on a few threads, in rounds: one seed for all trials, then the next.
+//! Runs many scripts of the contract kit on a few threads, in rounds: all trials with one seed,
+//! then all with the next.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -57,10 +58,11 @@ impl Lot<'_> {
 }
 
 /// Runs all scripts on `workers` threads; a trial ends with its first finding. `tick` is called about ten
-/// times per second; when it returns `false`, scripts in progress are finished and no others are begun.
+/// times per second; when it returns `false`, scripts in progress are finished and no others are
+/// started.
 ///
-/// The finding of a trial does not depend on the number of threads: its seeds are begun in ascending order,
-/// and the finding with the smallest seed is kept.
+/// The finding of a trial does not depend on the number of threads: its seeds are started in
+/// ascending order, and the finding with the smallest seed is kept.
 pub(crate) fn run_all(lot: &Lot<'_>, workers: usize, mut tick: impl FnMut(&Progress) -> bool) -> Vec<Tried> {
     let bench = Bench {
         lot,

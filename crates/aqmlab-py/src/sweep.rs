@@ -39,8 +39,8 @@ impl Sweep {
         json_text(&about(&self.cases, self.cases.arms().collect()))
     }
 
-    /// Checks that the simulator can run these arms of the first case (if they are to be `simulated`), and
-    /// that the arms have the ports named in `pcap`.
+    /// Checks that these arms of the first case have the ports named in `pcap` and, if `simulated`
+    /// is true, that the simulator can run the arms.
     #[pyo3(signature = (file_name, arms, simulated, pcap))]
     fn check(
         &self,
@@ -63,12 +63,12 @@ impl Sweep {
         Ok(())
     }
 
-    /// Returns one case as JSON text, without expanding any other. The answer does not contain the origins of
-    /// its values, which are in the plan made from the case's own text.
+    /// Returns one case as JSON text, without expanding any other case. The text does not contain
+    /// the origins of the values; the plan made from the case's own text contains them.
     fn case(&self, py: Python<'_>, index: u64) -> PyResult<String> {
         if index >= self.cases.cases() {
             return Err(PyIndexError::new_err(format!(
-                "there is no case {index}; there are {}",
+                "there is no case {index}; the index must be less than {}",
                 self.cases.cases()
             )));
         }

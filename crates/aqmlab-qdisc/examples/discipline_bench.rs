@@ -1,13 +1,14 @@
-//! Measures the cost of a packet in a discipline. The program keeps a backlog, sends packets through the
-//! discipline while a profiler counts instructions, and prints one JSON line. The cost of one packet is the
-//! difference between the instruction counts of a long and a short run, divided by the difference between
-//! their packet counts.
+//! Measures how many instructions a discipline spends on one packet. The program keeps a backlog,
+//! sends packets through the discipline while a profiler counts instructions, and prints one JSON
+//! line. The cost of one packet is the difference between the instruction counts of a long and a
+//! short run, divided by the difference between their packet counts.
 //!
 //!     cargo run --release -p aqmlab-qdisc --example discipline_bench -- red 100 1000000
 //!
-//! `red` measures enqueue and dequeue alone, `port/red` the same operations with the link and the books, and
-//! `nothing` the overhead of this program, which must be subtracted. Laws that mark are set to mark 5 % of
-//! the packets; CoDel, whose marks follow a schedule, is kept above its target but marks none.
+//! The name `red` selects enqueue and dequeue alone, `port/red` the same operations together with
+//! the link and the books, and `nothing` the overhead of this program, which must be subtracted.
+//! Laws that mark are set to mark 5 % of the packets; CoDel, whose marks follow a schedule, is kept
+//! above its target but marks none.
 
 use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::{
@@ -92,8 +93,8 @@ fn through_port(name: &str, backlog: u64, packets: u64) -> u64 {
     fates = Fates::default();
     let mut end = port.next_event().expect("the link is sending");
     for n in 0..packets {
-        // The golden ratio spreads the arrivals over the transmissions, so that no two successive sojourn
-        // times are equal.
+        // Multiples of the golden ratio place each arrival at a different point of its
+        // transmission, so no two successive sojourn times are equal.
         let into = Span::ns(n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48);
         port.arrive(end + into, Load::fresh(end + into), &mut fates);
         end += PACKET_TIME;
@@ -104,9 +105,9 @@ fn through_port(name: &str, backlog: u64, packets: u64) -> u64 {
     fates.marked
 }
 
-/// Returns parameters with an ample buffer. A RED discipline marks 5 % of the packets when its average is
-/// `backlog`: midway between the thresholds, pb is 0.025, and gaps that are uniform on 1 to 39 have a mean
-/// of 20.
+/// Returns parameters with an ample buffer. With these parameters, a RED discipline whose average
+/// is `backlog` marks 5 % of the packets: the average is midway between the thresholds, so pb is
+/// 0.025, and the gaps between marks are uniform on 1 to 39, with a mean of 20.
 fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
     let packets = |n| Value::Size(Size::Packets(Packets::new(n)));
     let (limit, ecn) = (("limit", packets(4 * backlog)), ("ecn", Value::Flag(true)));
@@ -169,7 +170,7 @@ fn discipline<P: Arrived + 'static>(name: &str, backlog: u64) -> Discipline<P> {
     resolved.and_then(|s| Registry::builtin().build(&s, draws)).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// A packet of 32 bytes, like the simulator's.
+/// A packet whose struct takes 32 bytes, the same as the simulator's.
 #[derive(Clone, Copy)]
 struct Load {
     size: u32,

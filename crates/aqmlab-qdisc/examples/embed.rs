@@ -62,7 +62,8 @@ impl Observer<Stamped<Datagram>> for Sender {
     }
 }
 
-/// Runs ten seconds at 106 % of the link's rate: one flow with ECN and one without.
+/// Sends one flow with ECN and one without through a port for ten seconds, together at 106 % of the
+/// link's rate.
 pub fn run() -> (Port<Datagram>, Sender) {
     let (rate, delay, rtt) = (Rate::mbit(10), Span::ms(5), Some(Span::ms(80)));
     let link = LinkContext { rate, delay, rtt, flows: None, mean_packet: Bytes::new(1200) };

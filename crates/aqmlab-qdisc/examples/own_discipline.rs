@@ -55,7 +55,7 @@ pub fn ramp() -> Entry<TestPacket> {
         info: Info {
             name: "ramp",
             title: "Ramp",
-            summary: "drops one percent of the arrivals per waiting packet",
+            summary: "drops an arrival with a probability of one percent per waiting packet",
             version: 1,
             applies: &[],
             maturity: Maturity::Experimental,

@@ -47,7 +47,7 @@ impl Tally {
 pub struct Arrivals {
     /// All of them.
     pub all: Tally,
-    /// Of these packets, those that were ECN-capable on arrival: ECT(0), ECT(1) or CE.
+    /// Those that were ECN-capable on arrival: ECT(0), ECT(1) or CE.
     pub ect: Tally,
 }
 
@@ -89,9 +89,9 @@ impl Fates {
 /// The fates of the packets of one class, or of all classes together.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClassBooks<'a> {
-    /// Waiting or in transmission when the measurement began.
+    /// Packets that were waiting or in transmission when the measurement began.
     pub initial: Tally,
-    /// Arrivals since then, by kind (`kind as usize`).
+    /// Arrivals since the measurement began, by kind (`kind as usize`).
     pub arrivals: Cow<'a, [Arrivals]>,
     /// Fates of these arrivals and of the initial packets, by kind (`kind as usize`).
     pub fates: Cow<'a, [Fates]>,
@@ -190,7 +190,8 @@ pub struct InnerBooks {
     pub path: String,
     /// Its arrivals and their fates. An inner queue has no link, so packets that leave it count as departed.
     pub books: Books,
-    /// The number of the queue that contains it; 0 if only the port's own queue does.
+    /// The number of the inner queue that contains it; 0 if it is directly inside the port's own
+    /// queue.
     within: u16,
     waiting: Backlog,
 }
@@ -237,7 +238,7 @@ impl Books {
     }
 
     /// Discards everything before the instant up to which the books are settled: all figures
-    /// restart, and the port's backlog is carried over.
+    /// restart from zero, and the port's backlog is carried over.
     pub(crate) fn restart(&mut self, sending: bool) {
         self.complete();
         self.from = self.until;
@@ -396,7 +397,7 @@ impl Books {
         self.inner.get_mut(usize::from(number.checked_sub(1)?))
     }
 
-    /// Visits an inner queue and the queues around it.
+    /// Calls `each` with the books of an inner queue and with those of every queue around it.
     fn each_around(&mut self, mut number: u16, mut each: impl FnMut(&mut InnerBooks)) {
         while let Some(inner) = self.inner_of(number) {
             each(inner);
@@ -409,13 +410,13 @@ impl Books {
         &self.inner
     }
 
-    /// Returns when the measured interval began.
+    /// Returns the instant at which the measured interval began.
     pub const fn from(&self) -> Instant {
         self.from
     }
 
-    /// Returns the instant up to which the integrals are complete: the port's last event or
-    /// [`crate::Port::settle`].
+    /// Returns the instant up to which the integrals are complete: that of the port's last event or
+    /// of the last call of [`crate::Port::settle`].
     pub const fn until(&self) -> Instant {
         self.until
     }
@@ -476,12 +477,13 @@ impl Books {
         }
     }
 
-    /// Returns the statistics over time of the number of waiting packets; each call computes them anew.
+    /// Returns time-weighted statistics of the number of waiting packets; each call computes them
+    /// anew.
     pub fn backlog_packets(&self) -> TimeWeighted {
         self.backlog_packets.summary()
     }
 
-    /// Returns the statistics over time of the number of waiting bytes.
+    /// Returns time-weighted statistics of the number of waiting bytes.
     pub const fn backlog_bytes(&self) -> &Area {
         &self.backlog_bytes
     }
@@ -495,7 +497,7 @@ impl Books {
     /// transmission (`None` if there is none).
     ///
     /// # Errors
-    /// The first identity that fails.
+    /// Returns the first identity that does not hold.
     pub(crate) fn check(&self, backlog: Backlog, sending: Option<Bytes>) -> Result<(), Imbalance> {
         let on_wire = sending.map_or(Tally::default(), |size| Tally { packets: 1, bytes: size.get() });
         let total = self.total();
@@ -503,7 +505,7 @@ impl Books {
             let (came, gone) = (class.came(), class.gone());
             if gone.packets > came.packets || gone.bytes > came.bytes {
                 let identity = "departed + dropped exceeds initial + arrived";
-                return Err(Imbalance(format!("class {number}: {identity}: {gone:?} against {came:?}")));
+                return Err(Imbalance(format!("class {number}: {identity}: {gone:?} > {came:?}")));
             }
         }
         let held = Tally::of(backlog).plus(on_wire);
@@ -513,7 +515,7 @@ impl Books {
         let span = self.span().as_ns();
         equal(self.backlog_packets.total(), span, || "time by backlog = measured time".into())?;
         if self.busy > self.span() {
-            return Err(Imbalance(format!("busy {} exceeds the measured {}", self.busy, self.span())));
+            return Err(Imbalance(format!("busy time {} exceeds measured time {}", self.busy, self.span())));
         }
         Ok(())
     }
@@ -533,7 +535,7 @@ impl InnerBooks {
     /// Checks the identities between the inner queue's counts and the backlog that its discipline reports.
     ///
     /// # Errors
-    /// The first identity that fails.
+    /// Returns the first identity that does not hold.
     pub(crate) fn check(&self, backlog: Backlog) -> Result<(), Imbalance> {
         self.books.check(backlog, None).map_err(|e| Imbalance(format!("inner queue `{}`: {e}", self.path)))
     }
@@ -547,5 +549,5 @@ fn equal<T: PartialEq + core::fmt::Debug>(
     if left == right {
         return Ok(());
     }
-    Err(Imbalance(format!("{}: {left:?} against {right:?}", identity())))
+    Err(Imbalance(format!("{}: {left:?} != {right:?}", identity())))
 }

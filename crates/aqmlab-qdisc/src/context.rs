@@ -23,7 +23,7 @@ pub struct LinkContext {
 }
 
 impl LinkContext {
-    /// Returns `C` of the AQM papers: the link's rate in packets of mean size per second.
+    /// Returns the `C` of the AQM papers: the link's rate in packets of mean size per second.
     pub fn packets_per_s(&self) -> f64 {
         self.rate.packets_per_s(self.mean_packet)
     }
@@ -46,8 +46,9 @@ impl LinkContext {
         Ok(multiple * self.rate.bytes_per_s() * rtt.as_secs_f64())
     }
 
-    /// Converts to bytes, without rounding, a size that depends on the link: bandwidth-delay products, or the
-    /// amount that the link sends in a given time. Returns `None` for sizes in packets or bytes.
+    /// Converts a size that depends on the link (a multiple of the bandwidth-delay product, or the
+    /// amount that the link sends in a given time) to bytes, without rounding. Returns `None` for
+    /// sizes in packets or bytes.
     ///
     /// # Errors
     /// The errors of [`LinkContext::bdp_bytes`], and an error if the number of bytes is too large.

@@ -1,5 +1,5 @@
-//! A stage of pipes, which holds the packets itself: per-flow delay, rate and loss for hosts that have no
-//! event queue.
+//! A stage of pipes that itself stores the packets while they are delayed. It provides per-flow
+//! delay, rate and loss for hosts that have no event queue.
 
 use alloc::collections::BinaryHeap;
 use alloc::format;
@@ -97,7 +97,8 @@ impl<P: Packet, Rule: Fn(&P) -> usize> DelayStage<P, Rule> {
         }
     }
 
-    /// Returns the next packet that is due at `now`, with its due time; call until `None`.
+    /// Returns the next packet that is due at `now`, with its due time; call it until it returns
+    /// `None`.
     pub fn release(&mut self, now: Instant) -> Option<(Instant, P)> {
         if self.deadline()? > now {
             return None;
@@ -108,7 +109,7 @@ impl<P: Packet, Rule: Fn(&P) -> usize> DelayStage<P, Rule> {
         Some((due, packet))
     }
 
-    /// Returns when the next packet is due.
+    /// Returns the instant at which the next packet is due.
     pub fn deadline(&self) -> Option<Instant> {
         self.held.peek().map(|Reverse(h)| h.due)
     }
@@ -126,14 +127,14 @@ impl<P: Packet, Rule: Fn(&P) -> usize> DelayStage<P, Rule> {
     /// Checks that arrived = departed + lost + overflowed + held, in packets and bytes.
     ///
     /// # Errors
-    /// The identity with both sides, if it fails.
+    /// Returns the identity, with both sides, if it does not hold.
     pub fn check_books(&self) -> Result<(), Imbalance> {
         let StageBooks { arrived, departed, lost, overflowed } = self.books;
         let gone = departed.plus(lost).plus(overflowed).plus(Tally::of(self.backlog()));
         if arrived == gone {
             return Ok(());
         }
-        Err(Imbalance(format!("arrived = departed + lost + overflowed + held: {arrived:?} against {gone:?}")))
+        Err(Imbalance(format!("arrived = departed + lost + overflowed + held: {arrived:?} != {gone:?}")))
     }
 }
 

@@ -8,9 +8,10 @@ use crate::{Arrived, Classed, Dscp, Ecn, Packet, PacketKind, Side};
 
 /// The state of each flow, by the flow's hash. Two flows whose 64-bit hashes are equal count as one flow.
 ///
-/// Open addressing with linear probing, at most half full. Removal moves later entries back into the gap, so
-/// no gaps remain, and a table that has once reached its largest number of flows never allocates again.
-/// Nothing depends on memory addresses: the same calls give the same table.
+/// The table uses open addressing with linear probing and is at most half full. Removal moves later
+/// entries back into the gap, so no gaps remain, and a table that has once reached its largest
+/// number of flows never allocates again. Nothing depends on memory addresses: the same calls give
+/// the same table.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowTable<V> {
     /// The slots, whose number is a power of two.
@@ -20,7 +21,8 @@ pub(crate) struct FlowTable<V> {
 
 /// Number of slots of the smallest table.
 const FEWEST_SLOTS: usize = 16;
-/// 2^64 over the golden ratio: spreads keys that differ in few bits over the high bits of the product.
+/// 2^64 divided by the golden ratio. Multiplication by it spreads keys that differ in few bits over
+/// the high bits of the product.
 const SPREAD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl<V: Default> FlowTable<V> {
@@ -43,7 +45,7 @@ impl<V: Default> FlowTable<V> {
         self.slots[self.find(key)].as_ref().map(|(_, state)| state)
     }
 
-    /// Returns the state as [`FlowTable::get`] does, for modification.
+    /// Returns the same state as [`FlowTable::get`], as a mutable reference.
     #[inline]
     pub(crate) fn get_mut(&mut self, key: u64) -> Option<&mut V> {
         let at = self.find(key);
@@ -89,7 +91,7 @@ impl<V: Default> FlowTable<V> {
         self.slots.iter().flatten().map(|(key, state)| (*key, state))
     }
 
-    /// Iterates like [`FlowTable::iter`], for modification of the states.
+    /// Iterates over all flows like [`FlowTable::iter`], with mutable references to their states.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u64, &mut V)> {
         self.slots.iter_mut().flatten().map(|(key, state)| (*key, state))
     }

@@ -1,8 +1,8 @@
-//! Log-linear histograms: small, with exact counts, mergeable.
+//! Log-linear histograms, which are small and mergeable and have exact counts.
 
 use alloc::vec::Vec;
 
-/// Values below this have one bin each; above it, each octave has this many bins.
+/// Each value below this has its own bin; from this value upwards, each octave has this many bins.
 const PER_OCTAVE: u64 = 128;
 const OCTAVE_BITS: u32 = PER_OCTAVE.trailing_zeros();
 /// Number of octaves that 64-bit values span, including the first octave, which has one bin per value.
@@ -14,8 +14,8 @@ const OCTAVES: u64 = (u64::BITS - OCTAVE_BITS + 1) as u64;
 /// a count (sojourn times: one per packet) or a time in nanoseconds (backlog: how long it lasted).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Histogram {
-    /// Weights by bin. This vector grows by whole octaves, up to that of the largest value seen (58
-    /// octaves at most).
+    /// Weights by bin. This vector grows by whole octaves, up to the octave of the largest value
+    /// seen (58 octaves at most).
     weights: Vec<u64>,
 }
 

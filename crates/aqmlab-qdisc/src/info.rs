@@ -1,5 +1,5 @@
-//! The description of a discipline, independent of any packet type: its names, its parameters, their
-//! resolution.
+//! The description of a discipline, independent of any packet type: its names, its parameters and
+//! their resolution.
 
 use alloc::borrow::Cow;
 use alloc::format;
@@ -33,7 +33,7 @@ impl Maturity {
     }
 }
 
-/// Where a discipline decides on drops and marks.
+/// When a discipline decides on drops and marks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decides {
     /// When a packet arrives.
@@ -67,7 +67,8 @@ impl Decides {
     }
 }
 
-/// A named set of parameter values. It applies where the scenario gives no value of its own.
+/// A named set of parameter values. A preset's value applies where the scenario gives no value of
+/// its own.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Preset {
     /// Its name, a word of the parameter `preset`.
@@ -78,8 +79,9 @@ pub struct Preset {
     pub values: &'static [(&'static str, Value)],
 }
 
-/// The discipline's own part of [`Info::resolve`]. In settings that already contain presets and defaults, it
-/// computes the values that are automatic or relative to the link, and checks the values against each other.
+/// The discipline's own part of [`Info::resolve`]. It receives settings that already contain
+/// presets and defaults, computes the values that are automatic or relative to the link, and checks
+/// the values against each other.
 pub type Derive = fn(&mut Settings, &LinkContext) -> Result<(), ParamError>;
 
 /// Effective parameters: those from which a queue is built, with the link for which they were resolved.
@@ -105,7 +107,7 @@ impl Effective {
         self.kind
     }
 
-    /// Returns the link against which the parameters were resolved.
+    /// Returns the link for which the parameters were resolved.
     pub const fn link(&self) -> &LinkContext {
         &self.link
     }
@@ -115,12 +117,11 @@ impl Effective {
         Value::Discipline { kind: self.kind, settings: self.settings }
     }
 
-    /// Returns the effective parameters, for `link`, of an inner queue of this discipline, the one that
-    /// `table` describes.
+    /// Returns the effective parameters, for `link`, of the inner queue that `table` describes.
     pub(crate) fn inner(&self, table: &Settings, link: LinkContext) -> Result<Effective, ParamError> {
         match table.discipline("queue")? {
             Some((kind, settings)) => Ok(Effective { kind, settings: settings.clone(), link }),
-            None => Err(ParamError::new("queue", format!("`{}` has no queue inside", self.kind))),
+            None => Err(ParamError::new("queue", format!("`{}` contains no queue", self.kind))),
         }
     }
 }
@@ -142,14 +143,15 @@ pub struct Info {
     pub title: &'static str,
     /// Its function, in one line.
     pub summary: &'static str,
-    /// Incremented whenever the same parameters, packets and draws lead to different fates than before.
+    /// Version of its behaviour, incremented whenever the same parameters, packets and draws lead
+    /// to different fates than before.
     pub version: u32,
     /// Other disciplines of the catalogue whose law it applies. A change in their results changes the results
     /// of this discipline too.
     pub applies: &'static [&'static str],
     /// How well it has been validated.
     pub maturity: Maturity,
-    /// Where it decides.
+    /// When it decides.
     pub decides: Decides,
     /// Its parameters.
     pub params: &'static [Param],

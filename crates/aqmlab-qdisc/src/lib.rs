@@ -70,7 +70,7 @@
 //! ```
 //!
 //! `examples/embed.rs` does the same with two flows, one of them ECN-capable. A host that needs the
-//! queue without link and books calls [`Qdisc::enqueue`] and [`Qdisc::dequeue`] itself.
+//! queue without the link and the books calls [`Qdisc::enqueue`] and [`Qdisc::dequeue`] itself.
 //!
 //! # Guarantees and obligations
 //!
@@ -80,12 +80,12 @@
 //! | item | the discipline | the host |
 //! |---|---|---|
 //! | 1. conservation | arrived = left + dropped + backlog, in packets and bytes | |
-//! | 2. time order | reports fates with the instant of the call | never goes back; equal instants are normal |
+//! | 2. time order | reports fates with the instant of the call | never goes back in time; equal instants are normal |
 //! | 3. liveness | names a deadline if it holds packets back | calls again at that time |
-//! | 4. deadline | means an absolute instant after the call | may be late, but passes the instant that was requested |
+//! | 4. deadline | names an absolute instant after the call | may be late, but passes the instant that was requested |
 //! | 5. catching up | has no tick: at each call, its state is as if it had been woken for every update | calls when something happens |
-//! | 6. bounded work | a documented constant per call, or the drops that it reports | |
-//! | 7. replay | same calls and same stream, same outcome; CE only on ECT; the limit holds | gives each instance its own [stream](aqmlab_random::Stream) |
+//! | 6. bounded work | does work bounded by a documented constant per call, or by the number of drops that it reports | |
+//! | 7. replay | behaves identically, given the same calls and the same stream; sets CE only on ECT; keeps to its limit | gives each instance its own [stream](aqmlab_random::Stream) |
 //!
 //! A simulator whose discipline [settles everything at enqueue](Qdisc::settles_at_enqueue) needs no event per
 //! departure: after [`Port::look_ahead`], [`Port::arrive_ahead`] immediately returns the time at which the
@@ -93,16 +93,16 @@
 //!
 //! # Platforms
 //!
-//! `no_std` with `alloc`, no features, no unsafe code. Nothing is allocated in the steady state; after
-//! [`Port::reserve`], nothing is allocated before it either. Laws compute in 64-bit floats with the four
-//! basic operations and `sqrt`, and with `libm` for everything else, so all platforms with IEEE arithmetic
-//! give the same results. Nothing is shared: a port belongs to its host, and is [`Send`] if its packets are
-//! [`Send`].
+//! The crate is `no_std` with `alloc`, and has no features and no unsafe code. It allocates nothing
+//! in the steady state and, after [`Port::reserve`], nothing from the first packet on. Laws compute
+//! in 64-bit floats with the four basic operations and `sqrt`, and with `libm` for everything else,
+//! so all platforms with IEEE arithmetic give the same results. Nothing is shared: a port belongs
+//! to its host, and is [`Send`] if its packets are [`Send`].
 //!
 //! # Contents
 //!
 //! - [`Qdisc`], [`Packet`], [`Observer`]: the contract between disciplines and hosts.
-//! - [`law`]: control laws, numbers in and decision out, which never see a packet.
+//! - [`law`]: control laws, which turn numbers into decisions and never see a packet.
 //! - [`disc`]: the queues that use the laws; [`Discipline`] is the enum of all built-in ones.
 //! - [`registry`]: names, parameter tables, resolution of automatic parameters, construction.
 //! - [`Port`]: a discipline with its link and books; the loop that all hosts share. [`DelayStage`]: per-flow
@@ -111,9 +111,9 @@
 #![no_std]
 extern crate alloc;
 
-/// The version of the parts common to all disciplines: ports and their books, buffer limits, the queue that
-/// asks a law, delay stages and pipes. Incremented whenever a change in these parts changes a result. Each
-/// discipline has [its own version](Info::version).
+/// The version of the parts common to all disciplines: ports and their books, buffer limits, the
+/// queue that consults a law, delay stages and pipes. Incremented whenever a change in these parts
+/// changes a result. Each discipline has [its own version](Info::version).
 pub const VERSION: u32 = 1;
 
 pub mod books;

@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 #[repr(u8)]
 pub enum PacketKind {
-    /// A TCP segment without payload, SYN, FIN or RST: a pure ACK.
+    /// A TCP segment that has no payload and none of the flags SYN, FIN and RST: a pure ACK.
     Ack,
     /// A TCP segment with payload, with or without FIN.
     Data,
@@ -26,16 +26,16 @@ impl PacketKind {
     /// Number of kinds.
     pub const COUNT: usize = PacketKind::ALL.len();
 
-    /// How many numbers [`Classed::class_and_kind`](crate::Classed::class_and_kind) sets aside for each
-    /// class: a power of two.
+    /// Number of values that [`Classed::class_and_kind`](crate::Classed::class_and_kind) sets aside
+    /// for each class; a power of two.
     pub const PLACES: usize = PacketKind::COUNT.next_power_of_two();
 
     /// All kinds, in the order of their numbers.
     pub const ALL: [PacketKind; 5] =
         [PacketKind::Ack, PacketKind::Data, PacketKind::Syn, PacketKind::Fin, PacketKind::Other];
 
-    /// Returns the kind of a TCP segment with the flags of its header. A reset is
-    /// [`PacketKind::Other`], whatever its other flags.
+    /// Returns the kind of a TCP segment, given the flags in its header and whether it has payload.
+    /// A reset is [`PacketKind::Other`], whatever its other flags.
     #[inline]
     pub const fn of_tcp(flags: u8, has_payload: bool) -> Self {
         match (flags & RST != 0, flags & SYN != 0, has_payload, flags & FIN != 0) {

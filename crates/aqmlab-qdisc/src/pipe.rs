@@ -103,7 +103,7 @@ impl Pipe {
         Pipe { serialiser: None, overhead, line, delay, jitter: None, loss: None }
     }
 
-    /// Adds a rate, at which each packet takes as long as its length plus `overhead` requires.
+    /// Adds a rate, at which each packet takes the transmission time of its length plus `overhead`.
     ///
     /// # Panics
     /// If the rate is zero.
@@ -124,8 +124,9 @@ impl Pipe {
         self
     }
 
-    /// Adds jitter: each packet is delayed further by an independent time of up to `most`, uniformly
-    /// distributed to the nanosecond. A packet that would overtake its predecessor leaves together with it.
+    /// Adds jitter: each packet is delayed further by an independent random time, uniformly
+    /// distributed over the whole nanoseconds from 0 to `most`. A packet that would overtake its
+    /// predecessor leaves together with it.
     pub fn with_jitter(mut self, most: Span, draws: Stream) -> Self {
         self.jitter = Some(Jitter { most, draws, last_due: Instant::ZERO });
         self
@@ -191,7 +192,8 @@ mod tests {
     #[test]
     fn jitter_spreads_packets_and_keeps_their_order() {
         let mut far = Pipe::new(Span::ms(10)).with_jitter(Span::ms(2), Stream::new(1, "jitter"));
-        // Packets one second apart do not wait for each other: 10 ms and a uniform draw, mean 1 ms.
+        // Packets one second apart do not wait for each other: each is delayed by 10 ms plus a
+        // uniform draw with a mean of 1 ms.
         let extra: Vec<u64> = (1..=10_000)
             .map(|s| match far.pass(MS(1000 * s), Bytes::new(100)) {
                 Passage::Due(at) => at.as_ns() - MS(1000 * s + 10).as_ns(),

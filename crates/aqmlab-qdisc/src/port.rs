@@ -12,11 +12,11 @@ use crate::{Backlog, Cause, Classed, Discipline, LawSamples, Observer, Packet, Q
 /// There is exactly one buffer per hop, and it is the discipline. The one packet in transmission
 /// belongs to the port and is not in the backlog. The host drives the port as follows:
 ///
-/// 1. a packet arrives: [`Port::arrive`];
-/// 2. [`Port::next_event`] returns when to call again; at that instant (or as soon after it as the
-///    host can)
-/// 3. if [`Port::is_sending`]: [`Port::link_free`], which returns the packet whose transmission has ended and
-///    starts the next one; otherwise, which happens only with shapers, [`Port::wake`].
+/// 1. When a packet arrives, the host calls [`Port::arrive`].
+/// 2. The host calls [`Port::next_event`], which returns the instant of the next call.
+/// 3. At that instant, or as soon afterwards as possible, the host calls [`Port::link_free`] if
+///    [`Port::is_sending`]. This returns the packet whose transmission has ended and starts the
+///    next one. Otherwise, which happens only with shapers, it calls [`Port::wake`].
 ///
 /// A real-time host passes the ideal instants that `next_event` returned, not its own late ones.
 ///
@@ -24,11 +24,12 @@ use crate::{Backlog, Cause, Classed, Discipline, LawSamples, Observer, Packet, Q
 /// are dropped. A report that the observer ignores costs nothing because calls are dispatched statically.
 ///
 /// A simulator needs fewer calls if the discipline [settles everything at
-/// enqueue](Qdisc::settles_at_enqueue). After [`Port::look_ahead`], [`Port::arrive_ahead`] returns when the
-/// packet will have been sent. At its next call, the port catches up with its departures, each at its own
-/// instant. With or without looking ahead, the discipline sees the same calls at the same instants. The
-/// observer of such a port receives only marks and drops; hosts that need arrivals and departures must not
-/// let the port look ahead.
+/// enqueue](Qdisc::settles_at_enqueue). After [`Port::look_ahead`], [`Port::arrive_ahead`] returns
+/// when the packet will have been sent. At the next call, the port processes the departures that
+/// have fallen due in the meantime, each at its own instant. With or without looking ahead, the
+/// discipline sees the same calls at the same instants. The observer of a port that looks ahead
+/// receives only marks and drops; hosts that need arrivals and departures must not let the port
+/// look ahead.
 pub struct Port<P: Classed> {
     discipline: Discipline<Stamped<P>>,
     link: Link<P>,
@@ -79,9 +80,9 @@ pub struct Departure<P> {
 }
 
 impl<P: Classed> Port<P> {
-    /// Creates a port with an idle link at `rate`. Each packet occupies the link for as long as its length
-    /// plus `overhead` takes. `classes` is the number of classes that [`Classed::class`] distinguishes, at
-    /// least one.
+    /// Creates a port with an idle link at `rate`. Each packet occupies the link for the
+    /// transmission time of its length plus `overhead`. `classes` is the number of classes that
+    /// [`Classed::class`] distinguishes, at least one.
     ///
     /// # Panics
     /// If the rate is zero.
@@ -101,8 +102,9 @@ impl<P: Classed> Port<P> {
         self.discipline.reserve(packets, flows);
     }
 
-    /// Accepts `pkt`. If the link was idle and has now begun a transmission, returns the end of this
-    /// transmission. The packet on the link may be a different one, if the discipline prefers that one.
+    /// Accepts `pkt`. If the link was idle and has now begun a transmission, returns the end of
+    /// this transmission. The packet in transmission need not be `pkt`: the discipline may prefer
+    /// another one.
     pub fn arrive<O>(&mut self, now: Instant, pkt: P, obs: &mut O) -> Option<Instant>
     where
         O: Observer<Stamped<P>>,
@@ -151,7 +153,7 @@ impl<P: Classed> Port<P> {
     where
         P: Copy,
     {
-        debug_assert!(self.link.looks_ahead, "the port looks ahead");
+        debug_assert!(self.link.looks_ahead, "`arrive_ahead` needs a port that looks ahead");
         each!(&mut self.discipline, queue => self.link.arrive_ahead(queue, now, pkt, obs))
     }
 
@@ -261,7 +263,7 @@ impl<P: Classed> Port<P> {
     /// sojourn times as transmissions.
     ///
     /// # Errors
-    /// The first identity that fails.
+    /// Returns the first identity that does not hold.
     pub fn check_books(&self) -> Result<(), Imbalance> {
         let on_wire = self.is_sending().then_some(self.link.on_wire.size);
         self.link.books.check(self.discipline.backlog(), on_wire)?;
@@ -275,9 +277,9 @@ impl<P: Classed> Port<P> {
     }
 }
 
-/// Visits the queues inside `queue`, each queue before the queues inside it, and passes the number of the
-/// containing queue, the name of the queue, and the queue itself. `last` is the number given to the last
-/// queue so far.
+/// Visits the queues inside `queue`, each queue before the queues inside it, and passes `visit` the
+/// number of the containing queue, the name of the queue, and the queue itself. `last` is the
+/// number given to the last queue so far.
 fn walk<P: Packet>(
     queue: &dyn Qdisc<P>,
     within: u16,
@@ -374,8 +376,8 @@ impl<P: Classed> Link<P> {
         self.note_arrival(queue, now, pkt);
         let (lost, marked) = self.admit(queue, now, Stamped { packet: *pkt, arrived: now }, obs);
         if !self.is_sending() {
-            // A new train. If the packet is lost, the idle link polls the queue nevertheless, and the
-            // discipline is notified.
+            // A new train. Even if the packet is lost, the idle link polls the queue, which tells
+            // the discipline that the link is idle.
             self.clock.restart();
             self.start_ahead(queue, now, obs);
             self.note_train();
@@ -473,7 +475,7 @@ impl<P: Classed> Link<P> {
         self.on_wire = OnWire { class, size };
     }
 
-    /// Asks the discipline for a packet and puts it on the idle link.
+    /// Takes the next packet from the discipline, if there is one, and puts it on the idle link.
     #[inline(always)]
     fn start<Q, O>(&mut self, queue: &mut Q, now: Instant, obs: &mut O) -> Option<Stamped<P>>
     where
@@ -526,10 +528,10 @@ struct Nobody;
 
 impl<P> Observer<P> for Nobody {
     fn dropped(&mut self, _now: Instant, _pkt: P, _at: Cause) {
-        unreachable!("the discipline said that everything is settled at enqueue");
+        unreachable!("a discipline that settles everything at enqueue reports nothing at dequeue");
     }
 
     fn marked(&mut self, _now: Instant, _pkt: &P, _at: Cause) {
-        unreachable!("the discipline said that everything is settled at enqueue");
+        unreachable!("a discipline that settles everything at enqueue reports nothing at dequeue");
     }
 }

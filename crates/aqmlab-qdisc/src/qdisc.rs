@@ -28,7 +28,7 @@ impl Ecn {
     }
 }
 
-/// The end of a flow whose address is to be hashed.
+/// The endpoint of a flow whose address is to be hashed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// the sending host
@@ -110,8 +110,8 @@ pub trait Packet {
 pub enum Reason {
     /// Chosen by the discipline's law: at random with the law's probability, or by the law's schedule.
     Early,
-    /// Chosen with certainty: because the discipline is above its upper threshold (RED: avg beyond `max_th`),
-    /// or because the packet's flow exceeds its limit (FRED).
+    /// Chosen with certainty: because the queue is above the discipline's upper threshold (RED: avg
+    /// beyond `max_th`), or because the packet's flow exceeds its limit (FRED).
     Forced,
     /// The buffer's limit was reached: tail drop.
     Overflow,
@@ -134,7 +134,8 @@ impl Reason {
     }
 }
 
-/// The reason, and the inner queue in a discipline that has several.
+/// The reason why a packet was dropped or marked and, in a discipline with inner queues, the inner
+/// queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cause {
     /// The reason.
@@ -224,17 +225,17 @@ pub trait Qdisc<P: Packet> {
     fn next_len(&mut self) -> Option<Bytes> {
         None
     }
-    /// Returns whether everything is settled at arrival. If so, packets that `enqueue` has accepted leave
-    /// unchanged and in the order of arrival, one at each `dequeue` as long as any wait, and `dequeue`
-    /// reports nothing. A port can then compute, when a packet arrives, the time at which it will have been
-    /// sent ([`crate::Port::arrive_ahead`]). [`crate::contract`] checks this for every discipline that
-    /// declares it.
+    /// Returns whether everything is settled at arrival. If so, `dequeue` reports nothing, and it
+    /// returns every packet that `enqueue` has accepted: one per call while any are waiting,
+    /// unmodified and in the order of arrival. A port can then compute, when a packet arrives, the
+    /// time at which it will have been sent ([`crate::Port::arrive_ahead`]). [`crate::contract`]
+    /// checks this for every discipline that declares it.
     fn settles_at_enqueue(&self) -> bool {
         false
     }
-    /// Returns whether a packet of this length that was enqueued now would leave, unchanged, at a `dequeue` at
-    /// the same instant, and neither `enqueue` nor `dequeue` would change anything else or report anything. A
-    /// port with an idle link may then skip both calls. Nothing waits in this case.
+    /// Returns whether a packet of this length, if enqueued now and dequeued at the same instant,
+    /// would come out unmodified, and the two calls would change nothing else and report nothing.
+    /// This implies that no packet is waiting. A port with an idle link may then skip both calls.
     fn passes_at_once(&self, _size: Bytes) -> bool {
         false
     }

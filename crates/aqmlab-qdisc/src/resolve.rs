@@ -50,8 +50,8 @@ pub(crate) fn given(values: &[(&'static str, Value)]) -> Settings {
     settings
 }
 
-/// Returns the single sample of a discipline: a buffer that a script of the contract kit can fill,
-/// and `values`.
+/// Returns the settings of a discipline's only sample: `values`, and a buffer small enough for a
+/// script of the contract kit to fill.
 pub(crate) fn sample(values: &[(&'static str, Value)]) -> Vec<(&'static str, Settings)> {
     let mut settings = given(values);
     settings.set(SAMPLE_LIMIT.0, SAMPLE_LIMIT.1, Origin::Given);
@@ -61,7 +61,7 @@ pub(crate) fn sample(values: &[(&'static str, Value)]) -> Vec<(&'static str, Set
 /// The buffer size of the samples.
 pub(crate) const SAMPLE_LIMIT: (&str, Value) = ("limit", Value::Size(Size::Packets(Packets::new(70))));
 
-/// Converts sizes in bandwidth-delay products or times to packets.
+/// Converts to packets a size given as a multiple of the bandwidth-delay product or as a time.
 pub(crate) fn absolute_size(
     settings: &mut Settings,
     name: &'static str,
@@ -108,7 +108,8 @@ pub(crate) fn in_queue_unit(bytes: f64, measure: Measure, mean: Bytes) -> Size {
     }
 }
 
-/// Converts a multiple of the bandwidth-delay product or a time to the queue's unit.
+/// Converts to the queue's unit a size given as a multiple of the bandwidth-delay product or as a
+/// time.
 pub(crate) fn absolute_in_queue_unit(
     settings: &mut Settings,
     name: &'static str,
@@ -136,7 +137,8 @@ pub(crate) fn whole(x: f64) -> u64 {
     ((x + 0.5) as u64).max(1)
 }
 
-/// Checks that the size `small` does not exceed the size `large`, for packets of mean size.
+/// Checks that the size `small` does not exceed the size `large`. Sizes in packets are converted to
+/// bytes with the mean packet size `mean`.
 pub(crate) fn check_order(
     settings: &Settings,
     small: &'static str,

@@ -53,8 +53,9 @@ impl TimeWeighted {
     }
 }
 
-/// How long a quantity has had each of its values, for quantities that are usually small. Recording a span
-/// of time takes one addition; the integrals and the histogram are computed on request and are still exact.
+/// The total time for which a quantity, usually a small one, has had each of its values. Recording
+/// a span of time takes one addition; the integrals and the histogram are computed on request and
+/// are still exact.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct TimeByValue {
     /// Durations in ns, by value, up to the largest value seen; grows in blocks.
@@ -63,8 +64,8 @@ pub(crate) struct TimeByValue {
     beyond: TimeWeighted,
 }
 
-/// Number of values, counted from 0, that have their own place in the table. A queue of 65,536 packets takes
-/// half a megabyte.
+/// Number of values, counted from 0, that have their own place in the table. For a queue of 65,536
+/// packets, the table takes half a megabyte.
 const PLACES: usize = 1 << 16;
 /// Number of places by which the table grows at a time.
 const BLOCK: usize = 128;
@@ -86,7 +87,7 @@ impl TimeByValue {
         self.ns.reserve(places.saturating_sub(self.ns.len()));
     }
 
-    /// Records that the number was `value` for `ns` nanoseconds.
+    /// Records that the quantity was `value` for `ns` nanoseconds.
     #[inline]
     pub(crate) fn held_for(&mut self, value: u64, ns: u64) {
         match usize::try_from(value).ok().and_then(|place| self.ns.get_mut(place)) {

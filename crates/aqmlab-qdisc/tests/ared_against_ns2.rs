@@ -1,6 +1,6 @@
-//! Adaptive RED and Self-Configuring RED with the ns-2 variants, queue in bytes and byte mode on, compared
-//! arrival by arrival with traces of ns-2.35 (`tests/data`): backlog, average, probability, `max_p`, and each
-//! packet's fate given the draws that ns-2 made.
+//! Compares Adaptive RED and Self-Configuring RED with traces of ns-2.35 (`tests/data`), arrival by
+//! arrival: backlog, average, probability, `max_p`, and each packet's fate given the draws that
+//! ns-2 made. Both laws use the ns-2 variants, with the queue in bytes and byte mode on.
 
 use std::collections::VecDeque;
 
@@ -47,7 +47,7 @@ fn law(spacing: SpacingRule, rule: Adaptation) -> AdaptiveRed {
     AdaptiveRed::new(red, rule)
 }
 
-/// The packet in transmission, then those waiting: when each leaves, and its size.
+/// When each packet leaves, and its size: first the one in transmission, then those waiting.
 #[derive(Default)]
 struct Link(VecDeque<(Instant, Bytes)>);
 
@@ -73,7 +73,8 @@ fn close(ours: f64, theirs: &str, scale: f64, line: &str) {
     assert!((ours - theirs).abs() <= DIGITS * theirs.max(scale) + 1e-12, "{ours} against {theirs}: {line}");
 }
 
-/// Replays one trace; returns arrivals, early drops and the range of `max_p`.
+/// Replays one trace and returns the number of arrivals, the number of early drops and the range of
+/// `max_p`.
 fn replay(trace: &str, spacing: SpacingRule, rule: Adaptation) -> (usize, usize, f64, f64) {
     let (mut law, mut link) = (law(spacing, rule), Link::default());
     let (mut arrivals, mut early, mut low, mut high) = (0, 0, 1.0f64, 0.0f64);

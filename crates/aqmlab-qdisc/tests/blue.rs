@@ -79,7 +79,8 @@ fn random_victims_are_uniform_over_the_queue_and_the_arrival() {
 
 #[test]
 fn the_probability_settles_at_the_share_that_is_too_much() {
-    // A packet takes 1.2 ms and one arrives every millisecond on average: one in six is in excess.
+    // A packet takes 1.2 ms to send, and one arrives every millisecond on average, so one in six is
+    // in excess.
     let values = [("freeze_time", Value::Span(Span::ms(10)))];
     let (mut queue, mut fates) = (blue(50, &values, 3), Fates::default());
     let (mut now, mut free, mut draws) = (Instant::ZERO, Instant::ZERO, Stream::new(3, "arrivals"));

@@ -107,7 +107,7 @@ fn arrivals(traffic: Traffic, draws: &mut Stream) -> Vec<u64> {
     (0..ARRIVALS).map(next).collect()
 }
 
-/// A queue with random parameters, for the model and for the registry.
+/// A queue with random parameters, described for both the model and the registry.
 struct Case {
     rules: Rules,
     values: Vec<(&'static str, Value)>,
@@ -188,8 +188,8 @@ fn compare(name: &str, rules: &Rules, events: &[Event], seen: &Seen) {
     };
     let theirs: Vec<usize> = seen.arrivals.iter().enumerate().filter_map(lost).collect();
     assert_eq!(overflows, theirs, "{name}: overflows");
-    // Sums of negative powers of two are exact; others are rounded at each of at most a few
-    // thousand events.
+    // Sums of multiples of a negative power of two are exact; other sums are rounded at each event,
+    // of which there are at most a few thousand.
     let tolerance = if rules.one.is_power_of_two() { 0.0 } else { 1e-12 };
     let agree = |p: u64, found: f64| (p as f64 / rules.one as f64 - found).abs() <= tolerance;
     let idle: Vec<&Event> = events.iter().filter(|event| event.what == What::Idle).collect();

@@ -5,7 +5,8 @@ use aqmlab_qdisc::law::{ByteMode, PiLaw, PiParams, RemLaw, RemParams, Sampling};
 use aqmlab_units::{Instant, Span};
 use proptest::prelude::*;
 
-/// A time span during which some packets wait; at its end, some arrive.
+/// A time span during which `queued` packets wait, and at the end of which `arrivals` packets
+/// arrive.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     span: Span,
@@ -30,7 +31,8 @@ fn sampling() -> impl Strategy<Value = Sampling> {
     (100u64..1_000_000).prop_map(Sampling::at_millihertz)
 }
 
-/// Calls one law at the end of each span only, and the other also at every instant of `ticks`.
+/// Calls one copy of the law only at the end of each span, and another copy also at every instant
+/// of `ticks`.
 fn both<L: Copy>(
     law: L,
     mut ticks: Sampling,
@@ -109,7 +111,7 @@ proptest! {
     }
 }
 
-/// If the law were to take each sample separately, this would take minutes.
+/// If the law were to take each sample separately, this test would take minutes.
 #[test]
 fn a_pause_of_an_hour_is_bounded_work() {
     let sampling = Sampling::at_millihertz(1_000_000);

@@ -85,8 +85,9 @@ fn source(class: usize, size: u64, rate: Rate) -> Source {
     Source { pkt: pkt(class, size), gap: rate.time_for(Bytes::new(size)), next: Instant::ZERO }
 }
 
-/// Both classes offer more than their share of 10 Mbit/s for a minute. They receive three quarters and one
-/// quarter of this rate, whatever the packet sizes; with `wrr`, they send three packets to one.
+/// Both classes offer more than their share of 10 Mbit/s for a minute. They receive three quarters
+/// and one quarter of this rate, whatever the packet sizes; with `wrr`, the first class sends three
+/// packets for each packet of the second.
 #[test]
 fn weights_of_three_to_one_share_the_link_three_to_one() {
     for (scheduler, sizes) in
@@ -132,8 +133,8 @@ fn a_shared_buffer_refuses_whatever_arrives_when_it_is_full() {
     ]);
     let values = [("scheduler", Value::Choice("strict")), ("limit", packets(30)), ("class", classes)];
     let (mut port, mut fates) = (port("classes", &values), Fates::default());
-    // One packet in transmission and 30 waiting; then six packets of the other class, after ten packets have
-    // left.
+    // One packet is in transmission and 30 wait; after ten packets have left, six packets of the
+    // other class arrive.
     for class in [0; 40].into_iter().chain([1]) {
         port.arrive(Instant::ZERO, pkt(class, 1500), &mut fates);
     }
@@ -417,7 +418,7 @@ fn packets_are_told_apart_by_traffic_class_code_point_or_port() {
     }
 }
 
-/// Thresholds per class, in place of those of the common `queue`: weighted RED.
+/// Thresholds given for a class replace those of the common `queue`: weighted RED.
 #[test]
 fn thresholds_of_a_class_stand_in_place_of_those_of_the_queue_of_all() {
     let red = queue("red", &[("limit", packets(60)), ("min_th", packets(5)), ("max_th", packets(20))]);

@@ -39,8 +39,8 @@ struct Model {
     lastcount: u32,
     dropping: bool,
     fates: Vec<(u64, u64, Fate)>,
-    /// Number of dropping states that began at the rate of the previous one, number of all dropping states,
-    /// and number of marks.
+    /// Number of dropping states that began at the drop rate of the previous one, total number of
+    /// dropping states, and number of marks.
     resumed: u64,
     states: u64,
     marks: u64,
@@ -82,8 +82,8 @@ impl Model {
         self.fates.push((now, p.number, Fate::Dropped(Reason::Early)));
     }
 
-    /// Marks the packet if it is ECN-capable and ECN is on, and returns whether it did. Otherwise, the caller
-    /// drops the packet and takes the next one.
+    /// Marks the packet and returns true if it is ECN-capable and ECN is on. Otherwise returns
+    /// false, and the caller drops the packet and takes the next one.
     fn marks(&mut self, p: &mut Option<Pkt>) -> bool {
         let p = p.as_mut().expect("there is a packet to drop");
         let marks = self.ecn && p.ecn != Ecn::NotEct;
@@ -256,9 +256,10 @@ fn a_million_packets_meet_the_fate_that_the_rfcs_pseudo_code_has_for_them() {
     }
 }
 
-/// A queue that never empties, behind a link that polls every 100 us: the first drop occurs 100 ms after the
-/// first long wait, and the others follow at intervals of 1/1, 1/sqrt 2, 1/sqrt 3, ... of 100 ms. These
-/// figures were worked out independently of both the discipline and the model.
+/// A queue that never empties, behind a link that polls every 100 us: the first drop occurs 100 ms
+/// after the first long wait, and the others follow at intervals of 100 ms divided by 1, sqrt 2,
+/// sqrt 3 and so on. These figures were worked out independently of both the discipline and the
+/// model.
 #[test]
 fn drops_of_a_standing_queue_come_at_the_known_instants() {
     let (mut queue, mut fates) = (codel(false), Fates::default());
@@ -272,7 +273,8 @@ fn drops_of_a_standing_queue_come_at_the_known_instants() {
         }
         assert!(queue.dequeue(now, &mut fates).is_some());
     }
-    // 200 packets wait 20 ms; the first one to have waited 5 ms leaves at 5 ms.
+    // A queue of 200 packets takes 20 ms to send; the first packet that has waited 5 ms leaves
+    // at 5 ms.
     let expected = [105.0, 205.0, 275.8, 333.5, 383.5, 428.2, 469.0];
     let dropped: Vec<f64> = fates.0.iter().map(|(at, ..)| *at as f64 / 1e6).collect();
     assert_eq!(dropped, expected);

@@ -29,7 +29,8 @@ fn keep_the_contract(variants: fn(&Info) -> Vec<Variant>, seeds: u64) {
                 let of_script = check_entry(entry, &variant.settings, &LINK, seed);
                 checks = checks.plus(of_script.unwrap_or_else(|e| panic!("{}: {e}", variant.label)));
             }
-            // All items except the deadlines of shapers, of which there are none here.
+            // All items are checked except deadlines, which only shapers have; there are no shapers
+            // here.
             let unchecked: Vec<_> = Item::ALL.into_iter().filter(|i| checks.of(*i) == 0).collect();
             assert_eq!(unchecked, [Item::Deadline], "{}", variant.label);
             let idle = variant.idle(&entry.info, &checks);
@@ -337,7 +338,7 @@ fn a_failing_script_is_shortened_to_what_shows_the_fault() {
     let fails = |s: &[contract::Operation]| contract::check(&subject, s).is_err();
     let seed = (0..).find(|&seed| fails(&contract::script(seed))).unwrap();
     let short = contract::shrink(&contract::script(seed), fails);
-    // The fault shows when the fifth call is an arrival; the calls into which a pause is cut may take the
+    // The fault shows when the fifth call is an arrival; calls made during a pause may take the
     // place of operations.
     assert!(short.len() <= 5, "{short:?}");
     assert!(matches!(short.last(), Some(contract::Operation::Arrive { .. })), "{short:?}");

@@ -31,8 +31,8 @@ struct Pkt {
     u: Option<f64>,
 }
 
-/// A queue that behaves like `Early` but uses the draws of the trace instead of a stream's, and the link
-/// behind it.
+/// A queue that behaves like `Early` but uses the draws of the trace instead of those of a stream,
+/// and the link behind it.
 struct Port<L> {
     law: L,
     queue: EarlyQueue,

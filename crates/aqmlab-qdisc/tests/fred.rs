@@ -119,8 +119,8 @@ impl Model {
     }
 }
 
-/// Sends random bursts from a few or many flows, with silences, and returns how many fates of each kind agree
-/// with the model.
+/// Sends random bursts from a few or many flows, with silences, checks that every fate agrees with
+/// the model, and returns the number of drops for each reason.
 fn compare(seed: u64, flows: u64, two_packets: bool) -> BTreeMap<Reason, usize> {
     let given = settings(&[
         ("limit", packets(LIMIT as u64)),
@@ -209,7 +209,7 @@ fn share_of_the_flood(name: &str, values: &[(&'static str, Value)]) -> f64 {
         }
         now += PACKET_TIME;
         let left = queue.dequeue(now, &mut lost).map(|pkt| pkt.flow);
-        // A lost packet is replaced at once, like one that has left.
+        // A lost packet is replaced immediately, like one that has left.
         for flow in lost.dropped.drain(..).map(|(_, pkt, _)| pkt.flow).chain(left) {
             windows[flow as usize] += 1;
         }
@@ -223,7 +223,7 @@ fn share_of_the_flood(name: &str, values: &[(&'static str, Value)]) -> f64 {
 fn a_flow_that_does_not_react_is_held_near_its_share() {
     let queue = [("limit", packets(60)), ("min_th", packets(15)), ("max_th", packets(30))];
     let (red, fred) = (share_of_the_flood("red", &queue), share_of_the_flood("fred", &queue));
-    // Five flows: a fair share is 0.2. RED drops the same share of every flow.
+    // Five flows: a fair share is 0.2. RED drops the same share of every flow's packets.
     assert!(fred < 0.3, "FRED {fred}");
     assert!(red > 1.2 * fred, "RED {red}, FRED {fred}");
 }

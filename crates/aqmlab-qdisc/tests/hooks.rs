@@ -57,7 +57,8 @@ fn queue<P: aqmlab_qdisc::Arrived>(law: Delay) -> Early<P, Delay> {
     Early::new(law, EarlyQueue { limit, ecn: true, overflow_first: false, spares_not_ect: false }, draws())
 }
 
-/// No packet leaves between these arrivals; each arrival still has the draw with its own number.
+/// No packet leaves between these arrivals; each arrival is still decided by the draw with its own
+/// number.
 #[test]
 fn arrivals_between_two_departures_have_a_draw_each() {
     let (mut queue, mut fates) = (queue(Delay { p: 0.3, ..Delay::default() }), Fates::default());

@@ -22,7 +22,7 @@ enum Event {
     /// The packet with this number leaves, marked or not; those before it that are still waiting
     /// are dropped.
     Departure { number: u64, marked: bool },
-    /// The discipline's own figures.
+    /// Figures that the kernel's discipline reports about its own state.
     State(Vec<i64>),
 }
 
@@ -353,10 +353,10 @@ fn draws(arrivals: &[Arrival], law: &RedLaw, limit: u64) -> Draws {
     draws
 }
 
-/// Below the lower threshold no packet is chosen, and above the upper one every packet is. Between them,
-/// there are draws that make the law decide as the kernel did, and these draws are uniform. The law is given
-/// the kernel's averages because, computed in our real numbers, the average would be on the other side of a
-/// threshold for a few packets.
+/// Below the lower threshold no packet is chosen, and above the upper one every packet is. Between
+/// them, there are draws that make the law decide as the kernel did, and these draws are uniform.
+/// The law is given the kernel's averages because our average, computed in real numbers, would be
+/// on the other side of a threshold for a few packets.
 #[test]
 fn red_decides_as_the_kernel_where_it_draws_nothing_and_as_often_where_it_draws() {
     let (mut hits, mut expected, mut variance) = (0.0, 0.0, 0.0);

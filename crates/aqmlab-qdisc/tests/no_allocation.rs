@@ -1,5 +1,5 @@
-//! In steady state a port allocates nothing, whatever its built-in discipline. If room has been reserved, it
-//! allocates nothing before that either.
+//! In the steady state, a port allocates nothing, whatever its built-in discipline. If room has
+//! been reserved, it allocates nothing from its first packet on.
 
 use allocation_counter::measure;
 use aqmlab_params::{Origin, Value};
@@ -89,8 +89,9 @@ fn a_port_in_steady_state_allocates_nothing() {
     }
 }
 
-/// Many flows, and a queue longer than the room that disciplines reserve by themselves. The reserved room
-/// suffices from the first packet on, and reserving it does not affect the fates of packets.
+/// There are many flows, and the queue is longer than the room that disciplines reserve by
+/// themselves. The reserved room suffices from the first packet on, and reserving it does not
+/// affect the fates of packets.
 #[test]
 fn a_port_with_room_allocates_nothing_from_its_first_packet_on() {
     const LIMIT: u64 = 5000;

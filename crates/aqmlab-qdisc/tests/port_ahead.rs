@@ -1,6 +1,6 @@
-//! Compares a port that looks ahead with one that is called at each departure, with the same discipline and
-//! arrivals. The departure predicted for each packet must be the actual one, and the books and laws of the
-//! two ports must agree at every instant.
+//! Compares a port that looks ahead with one that is called at each departure, given the same
+//! discipline and arrivals. The departure predicted for each packet must be the actual one, and the
+//! books and laws of the two ports must agree at every instant.
 
 use aqmlab_params::{Origin, Value};
 use aqmlab_qdisc::contract::LINK;

@@ -14,8 +14,9 @@ struct Replay {
     compared: usize,
     dropped: usize,
     differ: usize,
-    /// The kernel's average is in bytes with a few fractional bits, rounded up; within a byte of the
-    /// threshold, it may be on the other side of the threshold from ours.
+    /// Number of decisions at which the average is within a byte of the threshold. The kernel's
+    /// average, in bytes with a few fractional bits, is rounded up, so it may then be on the other
+    /// side of the threshold from ours.
     too_close: usize,
     after_idle: usize,
 }

@@ -38,7 +38,8 @@ struct Link {
 }
 
 impl Link {
-    /// Lets every packet leave that is due by `now`; the packet in transmission is not waiting.
+    /// Removes every packet that has left by `now` and returns the number of packets waiting,
+    /// excluding the one in transmission.
     fn waiting(&mut self, now: Instant, law: &mut RedLaw) -> usize {
         while let Some(left) = self.departures.front().copied().filter(|at| *at <= now) {
             self.departures.pop_front();

@@ -104,7 +104,7 @@ fn each_arrival_has_the_draw_of_its_number() {
     let (mut lost, mut expected) = (Fates::default(), 0);
     for n in 0..10_000 {
         let waiting = red.backlog().packets.as_f64();
-        // The slope from 0 at 5 packets to 0.5 at 15.
+        // The probability rises from 0 at 5 packets to 0.5 at 15.
         expected += u64::from(unit_from_bits(numbered.at(n)) < ((waiting - 5.0) * 0.05).max(0.0));
         red.enqueue(Instant::from_ns(n), Pkt::new(n), &mut lost);
         assert_eq!(lost.dropped.len() as u64, expected, "arrival {n}");

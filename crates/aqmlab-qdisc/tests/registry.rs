@@ -17,7 +17,8 @@ use aqmlab_units::{Instant, Packets, Rate};
 struct Coin {
     queue: VecDeque<TestPacket>,
     draws: Stream,
-    /// A fault that the kit must find in a registered discipline too.
+    /// Whether dropped packets go unreported, a fault that the kit must find in a registered
+    /// discipline too.
     forgets: bool,
 }
 

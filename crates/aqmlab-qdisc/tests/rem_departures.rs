@@ -48,7 +48,7 @@ fn sent(queue: &mut Discipline<Pkt>, ecn: impl Fn(u64) -> Ecn, fates: &mut Fates
     (std::iter::from_fn(|| queue.dequeue(later, fates)).collect(), p)
 }
 
-/// Returns the chosen packets among those that leave: departure n has draw n.
+/// Returns the chosen packets among those that leave: departure n is decided by draw n.
 fn chosen(p: f64) -> Vec<u64> {
     let mut numbered = draws().numbered();
     (0..900).filter(|&n| unit_from_bits(numbered.at(n)) < p).collect()

@@ -89,7 +89,7 @@ fn nothing_automatic_is_left_and_a_second_resolution_changes_nothing() {
             let given = effective(info.name, &[("preset", Value::Choice(preset)), ("limit", size("2bdp"))]);
             let mean = match given.size("mean_packet") {
                 Ok(Size::Bytes(mean)) => mean,
-                _ => LINK.mean_packet, // CoDel has none of its own
+                _ => LINK.mean_packet, // CoDel has no `mean_packet`
             };
             let limit = match given.size("limit").unwrap() {
                 Size::Packets(n) => n.as_f64() * mean.as_f64(),
@@ -167,7 +167,7 @@ fn pi_is_the_paper_unless_said_otherwise() {
     let numbers = ["a", "b", "w"].map(|name| pi.number(name).unwrap());
     assert_eq!(numbers, [1.822e-5, 1.816e-5, 160.0]);
     assert_eq!(pi.size("q_ref"), Ok(Size::Packets(Packets::new(200))));
-    // The paper's buffer of 800 packets, more than the bandwidth-delay product of 162.6 packets.
+    // The paper's buffer is 800 packets, more than the bandwidth-delay product of 162.6 packets.
     assert_eq!(pi.size("limit"), Ok(Size::Packets(Packets::new(800))));
     assert_eq!(effective("pi", &[("limit", size("90p"))]).size("q_ref"), Ok(Size::Packets(Packets::new(45))));
 
@@ -272,7 +272,7 @@ fn rem_decides_where_ns2_does_only_in_its_preset() {
 
 #[test]
 fn a_size_may_be_the_time_that_it_takes_to_leave() {
-    // 12 Mbit/s: 20 ms are 30 000 bytes, 20 packets of 1500 or 40 of 750.
+    // At 12 Mbit/s, 30 000 bytes leave in 20 ms: 20 packets of 1500 bytes or 40 of 750.
     let link = LinkContext {
         rate: Rate::mbit(12),
         delay: Span::ms(10),

@@ -9,8 +9,7 @@ use support::{Fates, Pkt};
 
 #[test]
 fn many_that_are_due_at_once_leave_in_order_of_their_pipes() {
-    // Packet n arrives at n ms and takes 64 - n ms, so all are due at 64 ms, each from its own
-    // pipe, the n-th.
+    // Packet n enters pipe n at n ms and takes 64 - n ms, so all packets are due at 64 ms.
     let pipes = (0..64).map(|n| Pipe::new(Span::ms(64 - n))).collect();
     let mut stage = DelayStage::new(pipes, |p: &Pkt| p.number as usize, Packets::new(64));
     let (mut lost, due) = (Fates::default(), Instant::ZERO + Span::ms(64));

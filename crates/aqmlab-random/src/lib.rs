@@ -13,7 +13,8 @@
 
 use core::fmt::{self, Display, Write};
 
-/// Incremented whenever the same seed, name and number give a different draw.
+/// The version of the draws, incremented whenever a change makes the same seed, name and number
+/// give a different draw.
 pub const VERSION: u32 = 1;
 
 mod philox;
@@ -45,7 +46,7 @@ impl Stream {
         Stream::new(seed, path).member(index)
     }
 
-    /// Returns the `index`-th stream of the family that this one's path names, as
+    /// Returns the `index`-th stream of the family named by this stream's path, as
     /// [`Stream::indexed`] does.
     pub fn member(&self, index: u64) -> Self {
         Stream { key: philox2x64([index, 1], self.key)[0], next: 0 }
@@ -87,7 +88,7 @@ impl Stream {
     /// # Panics
     /// If `n` is zero.
     pub fn below(&mut self, n: u64) -> u64 {
-        assert!(n > 0, "there is no number below zero");
+        assert!(n > 0, "`n` must be above zero");
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 

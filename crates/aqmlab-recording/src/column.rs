@@ -1,4 +1,4 @@
-//! Columns: values of one type, dense, in row order.
+//! Columns: each holds values of one type, one per row, in row order.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ pub enum Cell<'a> {
     Str(&'a str),
     /// for [`Type::U128`] and [`Type::NullableU128`]
     U128(u128),
-    /// for the nullable types
+    /// for an absent value in a nullable type
     Null,
 }
 
@@ -207,7 +207,7 @@ impl Dictionary {
         self.rows.push(index);
     }
 
-    /// Returns the number of a name, assigning one to a new name.
+    /// Returns the index of a name in the list of names; a new name is added to the list.
     pub(crate) fn intern(&mut self, name: &str) -> u32 {
         if let Some(&index) = self.by_name.get(name) {
             return index;

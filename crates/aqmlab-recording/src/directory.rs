@@ -44,7 +44,8 @@ pub struct StreamedFile {
 }
 
 impl StreamedFile {
-    /// Gives the file up: its disk space is freed at once, and the recording appears without it.
+    /// Gives the file up: its disk space is freed immediately, and the recording appears without
+    /// it.
     pub fn give_up(&mut self) {
         self.given_up.store(true, Ordering::Relaxed);
         // There are two handles to the file, so removing the name alone would not free the space before the
@@ -56,7 +57,7 @@ impl StreamedFile {
     /// Waits until the written data is on disk.
     ///
     /// # Errors
-    /// If waiting fails.
+    /// If the data could not be written to disk.
     pub fn sync(&self) -> io::Result<()> {
         self.file.sync_all()
     }
@@ -107,8 +108,8 @@ impl Staged {
         Ok(StreamedFile { file, temporary, given_up })
     }
 
-    /// Returns the final path of a file, which messages use because the temporary name no longer
-    /// exists when they are read.
+    /// Returns the final path of a file. Messages use this path, because the temporary one no
+    /// longer exists by the time they are read.
     pub fn path_of(&self, name: &str) -> PathBuf {
         self.target.join(name)
     }
@@ -119,8 +120,8 @@ impl Staged {
         file.write_all(bytes).map_err(RecordingError::io("write", &self.path_of(name)))
     }
 
-    /// Gives up a file on behalf of its owner (see [`StreamedFile::give_up`]). Returns whether the file
-    /// exists.
+    /// Gives up a file on behalf of its owner (see [`StreamedFile::give_up`]). Returns `false` if
+    /// there is no such file, or if it has already been given up.
     pub fn give_up(&mut self, name: &str) -> bool {
         let target = self.path_of(name);
         let Some(at) = self.files.iter().position(|file| file.target == target && !file.is_given_up()) else {
@@ -181,7 +182,7 @@ impl Staged {
 impl Drop for Staged {
     fn drop(&mut self) {
         if !self.published {
-            // The original error is the one to report.
+            // An error of the removal is ignored: the original error is the one to report.
             let _ = fs::remove_dir_all(&self.temporary);
         }
     }

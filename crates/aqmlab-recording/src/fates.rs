@@ -40,8 +40,8 @@ pub struct Fates {
     pub packet_hops: u64,
 }
 
-/// Packets that are neither delivered nor dropped nor found in the network, or that are found
-/// twice.
+/// Books that do not balance: some packets are neither delivered nor dropped nor found in the
+/// network, or are found twice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Imbalance {
     /// The books.

@@ -36,13 +36,13 @@ pub struct LiveReport {
     pub policy: Policy,
     /// Whether the router's memory is locked, so that it cannot be paged out.
     pub memory_locked: bool,
-    /// The way in which the router waited: `hybrid` or `epoll`.
+    /// How the router waited: `hybrid` or `epoll`.
     pub wait: &'static str,
     /// Whether the kernel ran in virtual time, in which work takes no time.
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(default)]
     pub virtual_time: bool,
-    /// How packets were joined, if the hosts used offloads.
+    /// How packets were joined in super-segments, if the hosts used offloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub offload: Option<OffloadReport>,
     /// Share of the measured interval during which a `hybrid` router was too busy to spin, in percent.
@@ -61,7 +61,7 @@ pub struct LiveReport {
     pub stack: BTreeMap<String, serde_json::Map<String, Value>>,
     /// Settings of the hosts' interfaces and routes, by class.
     pub routes: BTreeMap<String, RouteMetrics>,
-    /// Counts of the hosts' kernels, by class.
+    /// Counters of the hosts' kernels, by class.
     pub counters: BTreeMap<String, HostCounters>,
     /// Performance of the traffic generator.
     pub generator: GeneratorReport,
@@ -75,7 +75,8 @@ pub struct LiveReport {
     /// Why there is no file of captured packets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capture_failure: Option<CaptureStopped>,
-    /// Round-trip times between two hosts without any router, measured just before the run.
+    /// Round-trip times between two hosts without a router between them, measured just before the
+    /// run.
     pub ping: TimeDistribution,
     /// Packet rate that this machine can handle.
     pub capacity: CapacityReport,
@@ -84,8 +85,8 @@ pub struct LiveReport {
     pub machine: Option<MachineFacts>,
 }
 
-/// Returns whether a value is false: then it is left out, so manifests of runs in real time do not
-/// mention virtual time.
+/// Returns whether a value is false. A false value is left out, so manifests of runs in real time
+/// do not mention virtual time.
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's
 const fn is_false(value: &bool) -> bool {
     !*value
@@ -99,7 +100,7 @@ pub struct Check {
     pub name: &'static str,
     /// Whether it holds.
     pub passed: bool,
-    /// Describes the figure and the limit, or, if the condition does not hold, its violation.
+    /// Describes the figure and the limit or, if the condition does not hold, how it is violated.
     pub sentence: String,
     /// The figure.
     pub value: f64,
@@ -125,7 +126,7 @@ pub struct TimeDistribution {
     pub p999_ns: u64,
     /// The largest value, to within the width of its bin.
     pub max_ns: u64,
-    /// `[low_ns, high_ns, count]`, both ends included.
+    /// `[low_ns, high_ns, count]` of each bin, both limits included.
     pub bins: Vec<[u64; 3]>,
 }
 
@@ -134,13 +135,13 @@ pub struct TimeDistribution {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct OffloadReport {
-    /// Packets and super-segments read from hosts.
+    /// Reads from hosts, each of one packet or one super-segment.
     pub reads: u64,
-    /// Packets in these.
+    /// Packets in these reads.
     pub packets_read: u64,
-    /// Packets and super-segments written to hosts.
+    /// Writes to hosts, each of one packet or one super-segment.
     pub writes: u64,
-    /// Packets in these.
+    /// Packets in these writes.
     pub packets_written: u64,
 }
 
@@ -191,7 +192,7 @@ pub struct LiveDrops {
     pub oversize: u64,
     /// Packets for which the router had no room.
     pub no_slot: u64,
-    /// Packets that their host refused.
+    /// Packets that the destination host refused.
     pub write_error: u64,
     /// Packets that the hosts' devices dropped.
     pub tun: u64,
@@ -203,7 +204,7 @@ pub struct LiveDrops {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct LiveMarks {
-    /// Marked by a queue of this network.
+    /// Packets marked by a queue of this network.
     pub marked: u64,
     /// Packets with CE, set by a queue here or elsewhere.
     pub ce_delivered: u64,
@@ -211,7 +212,8 @@ pub struct LiveMarks {
     pub ce_received: u64,
 }
 
-/// Settings of the interfaces and routes of a class's hosts; `null` is the kernel's default.
+/// Settings of the interfaces and routes of a class's hosts; `null` stands for the kernel's
+/// default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct RouteMetrics {
@@ -229,7 +231,7 @@ pub struct RouteMetrics {
     pub quick_ack: bool,
 }
 
-/// Counts of the kernels of a class's two hosts, by name.
+/// Counters of the kernels of a class's two hosts, by name.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct HostCounters {
@@ -251,7 +253,7 @@ pub struct GeneratorReport {
     pub trouble: BTreeMap<&'static str, u64>,
 }
 
-/// A kernel queue, from the start of the run to the end of the drain.
+/// Activity of a kernel queue, from the start of the run to the end of the drain.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct KernelQueueReport {
@@ -273,7 +275,7 @@ pub struct KernelQueueReport {
     pub shown: String,
 }
 
-/// Packets at a captured port.
+/// Counts of the packets at a captured port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CapturedCounts {
@@ -283,7 +285,7 @@ pub struct CapturedCounts {
     pub missed: u64,
 }
 
-/// Why a capture ended before the run.
+/// When and why a capture ended before the end of the run.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CaptureStopped {
@@ -293,7 +295,8 @@ pub struct CaptureStopped {
     pub reason: String,
 }
 
-/// The packet rate that a machine can handle, and that of a plan; `null` if work takes no time.
+/// The packet rate that a machine can handle, and the packet rate of a plan; `null` if work takes
+/// no time.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CapacityReport {

@@ -22,8 +22,8 @@ pub const FORMAT_VERSION: u32 = 4;
 /// Incremented whenever the tables would report the same run differently.
 pub const VERSION: u32 = 2;
 
-/// The description of a run. [`crate::Recording::write`] adds the derived facts: the plan's digest, the
-/// number of rows and the digests of each table, and last the digest of the manifest itself.
+/// The description of a run. [`crate::Recording::write`] adds the derived facts: the plan's digest,
+/// the number of rows and the digests of each table, and finally the digest of the manifest itself.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Manifest {
     /// The parts of the program that determined the result, each with its version.
@@ -48,7 +48,8 @@ pub struct Manifest {
     pub stopped_by: StoppedBy,
     /// The links, in the plan's order.
     pub links: Vec<LinkInfo>,
-    /// Events that the engine processed: a property of the engine, not included in any digest.
+    /// Number of events that the engine processed: a property of the engine, not included in any
+    /// digest.
     pub events: u64,
     /// Duration of the run on this machine, in seconds; not included in any digest.
     pub wall_s: f64,
@@ -68,7 +69,7 @@ pub enum Host {
 }
 
 impl Host {
-    /// Returns the word that manifests use for this host.
+    /// Returns the word that stands for this host in a manifest.
     pub const fn name(self) -> &'static str {
         match self {
             Host::Sim => "sim",
@@ -89,7 +90,7 @@ pub struct LinkInfo {
 }
 
 impl LinkInfo {
-    /// Returns the facts of a link.
+    /// Returns the facts about a link.
     pub fn new(name: impl Into<String>, rate: Rate, delay: Span) -> Self {
         LinkInfo { name: name.into(), rate_bps: rate.as_bps(), delay_ns: delay.as_ns() }
     }
@@ -143,7 +144,7 @@ struct ManifestFile<'m> {
     books_balanced: bool,
     /// The links, in the plan's order.
     links: &'m [LinkInfo],
-    /// Events that the engine processed.
+    /// Number of events that the engine processed.
     events: u64,
     /// Duration of the run on this machine, in seconds.
     wall_s: f64,
@@ -152,7 +153,7 @@ struct ManifestFile<'m> {
     live: Option<&'m LiveReport>,
 }
 
-/// The facts of a table in a manifest.
+/// What a manifest records about a table.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub(crate) struct TableFacts {
     /// Number of rows.
@@ -164,7 +165,7 @@ pub(crate) struct TableFacts {
 }
 
 impl TableFacts {
-    /// Returns the facts of a table whose file has this digest.
+    /// Returns the facts about a table whose file has this digest.
     pub(crate) fn of(table: &Table, file: Digest) -> Self {
         TableFacts {
             rows: table.rows() as u64,

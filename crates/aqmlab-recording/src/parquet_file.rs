@@ -19,7 +19,7 @@ use crate::table::Table;
 
 /// Number of decimal digits in a column of exact integrals.
 const DECIMAL_DIGITS: i32 = 38;
-/// The smallest number that needs more digits.
+/// The smallest number that needs more than [`DECIMAL_DIGITS`] digits.
 const DECIMAL_LIMIT: u128 = 10u128.pow(DECIMAL_DIGITS as u32);
 
 /// Returns `table` as the bytes of a Parquet file.

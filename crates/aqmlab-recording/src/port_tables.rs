@@ -34,8 +34,9 @@ pub struct PortRecord {
     pub law: Table,
 }
 
-/// Counters of a port; a sample contains their increases since the previous sample. Differences use wrapping
-/// arithmetic, because counters that are carried over a restart of the books are negative.
+/// Counters of a port; a sample contains their increases since the previous sample. Differences use
+/// wrapping arithmetic, because a counter that is carried across a restart of the books is
+/// negative.
 #[derive(Clone, Copy, Default)]
 struct Counters {
     arrivals_packets: u64,
@@ -100,7 +101,8 @@ impl SampledQueue {
 }
 
 impl PortTables {
-    /// Creates empty tables for the ports of these links; the ports' books have these classes.
+    /// Creates empty tables for the ports of the links `link_names`. The books of each port have
+    /// separate counts for the classes `class_names`.
     pub fn new(link_names: Vec<String>, class_names: Vec<String>) -> Self {
         PortTables {
             ports: link_names.into_iter().map(|name| vec![SampledQueue::new(name)]).collect(),
@@ -148,7 +150,8 @@ impl PortTables {
         }
     }
 
-    /// Adds one row of `queues` per queue and one of `law` per value of the queue's law.
+    /// Adds one row to the table `queues` for each queue, and one row to the table `law` for each
+    /// value of the queue's law.
     pub fn sample<'a, P: Classed + 'a>(&mut self, now: Instant, ports: impl Iterator<Item = &'a Port<P>>) {
         let PortTables { ports: own, queues, law, law_buffer, .. } = self;
         for (own, port) in own.iter_mut().zip(ports) {
@@ -205,7 +208,7 @@ fn inner_name(link: &str, path: &str) -> String {
     format!("{link}/{path}")
 }
 
-/// Assigns places to the queues inside a port when the port is first seen.
+/// Adds an entry for each queue inside a port when the port is first seen.
 fn know<P: Classed>(own: &mut Vec<SampledQueue>, port: &Port<P>) {
     let inner = port.books().inner();
     if own.len() <= inner.len() {
@@ -283,12 +286,12 @@ fn least(series: &TimeWeighted) -> u64 {
     if series.min == u64::MAX { 0 } else { series.min }
 }
 
-/// Adds the cells that the summary rows of all classes have in common.
+/// Returns the cells that every summary row has, whether for one class or for all classes together.
 fn class_cells<'a>(queue: &'a str, class: &'a str, books: &ClassBooks<'_>) -> impl Iterator<Item = Cell<'a>> {
     [queue.into(), class.into()].into_iter().chain(tally_cells(books.all_kinds(), Some(books.departed)))
 }
 
-/// Adds arrivals, departures if known, and drops and marks by reason.
+/// Returns the cells of arrivals, of departures (if known), and of drops and marks by reason.
 fn tally_cells<'a>(
     (arrivals, fates): (Arrivals, Fates),
     departed: Option<Tally>,

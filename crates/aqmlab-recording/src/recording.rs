@@ -44,13 +44,14 @@ impl Recording {
     /// If `dir` exists or the operating system refuses an operation; nothing is then left behind.
     ///
     /// # Panics
-    /// If a streamed table is already in a directory, which [`Recording::write_staged`] completes.
+    /// If a streamed table has been written to a directory: only [`Recording::write_staged`] can
+    /// complete that directory.
     pub fn write(&self, dir: &Path) -> Result<(), RecordingError> {
-        // Encoding comes first, so that it fails before the disk is touched.
+        // Encoding comes first, so that a failure to encode leaves the disk untouched.
         let files = self.encode()?;
         assert!(
             self.streamed.iter().all(|table| table.held().is_some()),
-            "a table is already in a directory"
+            "a streamed table has been written to a directory; only `write_staged` can complete it"
         );
         let mut staged = Staged::create(dir)?;
         put_in(&mut staged, &files)?;
@@ -66,8 +67,8 @@ impl Recording {
         staged.publish()
     }
 
-    /// Puts tables and manifest into a directory that has not been published, and replaces files with the
-    /// same names.
+    /// Writes the tables and the manifest to a directory that has not been published yet, replacing
+    /// files of the same names.
     ///
     /// # Errors
     /// If the operating system refuses an operation; some files may then have been written.

@@ -185,7 +185,7 @@ pub const FLOW_SERIES: Schema = Schema {
     ],
 };
 
-/// Changes of selected flows; present only if requested.
+/// Changes in the state of selected flows; present only if requested.
 pub const TRACE: Schema = Schema {
     name: "trace",
     columns: &[

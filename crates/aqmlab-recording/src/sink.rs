@@ -15,7 +15,7 @@ pub enum Sink {
 }
 
 impl Sink {
-    /// Removes everything written so far, as far as possible.
+    /// Discards everything written so far, if the sink allows it.
     pub fn give_up(&mut self) {
         match self {
             Sink::Staged(file) => file.give_up(),

@@ -1,4 +1,4 @@
-//! A table that is written in batches during the run, and never held as a whole.
+//! A table that is written in batches during the run, and never held in memory as a whole.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::schema::Schema;
 use crate::sink::Sink;
 use crate::table::Table;
 
-/// A table being written: batch by batch, one row group of its file per batch.
+/// A table that is being written in batches; each batch becomes one row group of the file.
 pub struct TableWriter {
     schema: &'static Schema,
     path: PathBuf,
@@ -38,9 +38,9 @@ pub struct StreamedTable {
     held: Option<Vec<u8>>,
 }
 
-/// The digest of the contents is that of [`Table::digest`], with two differences, because the number of rows
-/// is not known until the end: the hashed bytes begin with the text `aqmlab-table-2`, and the number of rows
-/// (u64) follows the values.
+/// The digest of the contents is computed like that of [`Table::digest`], with two differences,
+/// because the number of rows is not known until the end: the hashed bytes begin with the text
+/// `aqmlab-table-2`, and the number of rows (u64) follows the values.
 impl TableWriter {
     /// Begins a table's file in a recording in preparation.
     ///

@@ -76,12 +76,13 @@ impl Table {
     /// Returns the SHA-256 of the table's logical contents: names, types and values, not the bytes
     /// of any file.
     ///
-    /// In the hashed bytes, integers are little-endian, and a text is its length in bytes (u64) followed by
-    /// its UTF-8 bytes. The hashed bytes are: the text `aqmlab-table-1`; the number of columns (u64); for
-    /// each column its name and its type (u8, the discriminant of [`crate::Type`]); the number of rows (u64);
-    /// the values row by row, in the order of the columns: u64, i64 and u128 as such, f64 as its IEEE 754
-    /// bits (every NaN as 0x7ff8000000000000), a name as text; a value of a nullable column after a byte 1,
-    /// an absent one as a byte 0.
+    /// In the hashed bytes, integers are little-endian, and a text is its length in bytes (u64)
+    /// followed by its UTF-8 bytes. The hashed bytes are: the text `aqmlab-table-1`; the number of
+    /// columns (u64); for each column its name and its type (u8, the discriminant of
+    /// [`crate::Type`]); the number of rows (u64); the values row by row, in the order of the
+    /// columns. A u64, i64 or u128 is hashed as it is, an f64 as its IEEE 754 bits (every NaN as
+    /// 0x7ff8000000000000), and a name as a text. In a nullable column, a byte 1 precedes each
+    /// value, and a byte 0 stands for an absent value.
     pub fn digest(&self) -> Digest {
         let mut hasher = Hasher::new();
         hasher.text("aqmlab-table-1");

@@ -86,7 +86,7 @@ fn csv(table: &Table) -> String {
                 ColumnData::NullableF64(values) => {
                     _ = values[row].map(|value| write!(text, "{value}"));
                 }
-                other => unreachable!("vectors have no column of {:?}", other.type_of()),
+                other => unreachable!("vectors have no columns of type {:?}", other.type_of()),
             }
         }
     }
@@ -100,9 +100,10 @@ const MOST_OF_NS2: u64 = i32::MAX as u64;
 /// Returns the connection vectors of a class in the alternate format of Tmix: microseconds and
 /// bytes, sequential connections.
 ///
-/// A zero time between an arrival and the action that it causes is written as 1 because ns-2 reads 0 as *does
-/// not wait for an arrival*. The server closes one microsecond after its last response. The file specifies no
-/// losses, and its round-trip time is the part contributed by the connection's own delays.
+/// A zero time between an arrival and the action that it causes is written as 1 because ns-2 reads
+/// 0 as *does not wait for an arrival*. The server closes one microsecond after its last response.
+/// The file specifies no losses; the round-trip time that it gives for a connection covers only the
+/// connection's own delays.
 ///
 /// # Errors
 /// If the format cannot hold a connection. The error is a sentence without a full stop.
@@ -125,8 +126,8 @@ pub fn vectors_tmix(class: &ClassPlan, vectors: &[ConnectionVector]) -> Result<S
             for (what, size) in [("request", request), ("response", response)] {
                 if !(1..=MOST_OF_NS2).contains(&size) {
                     return Err(format!(
-                        "the {what} of exchange {i} of connection {number} of \"{}\" has {size} bytes, but Tmix holds only 1 to \
-                         {MOST_OF_NS2}; write CSV or Parquet",
+                        "in connection {number} of \"{}\", the {what} of exchange {i} has {size} bytes, but Tmix allows only 1 to \
+                         {MOST_OF_NS2} bytes; write CSV or Parquet",
                         class.name
                     ));
                 }
@@ -139,7 +140,7 @@ pub fn vectors_tmix(class: &ClassPlan, vectors: &[ConnectionVector]) -> Result<S
     Ok(text)
 }
 
-/// Returns whole microseconds, rounded to the nearest.
+/// Returns a time in microseconds, rounded to the nearest whole number.
 fn micros(span: Span) -> u64 {
     (span + Span::ns(500)).div_span(Span::us(1))
 }

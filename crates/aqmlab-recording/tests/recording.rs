@@ -157,8 +157,8 @@ fn a_path_through_a_file_is_refused_with_the_path_in_the_message() {
 
 #[test]
 fn a_full_disk_is_recognised_and_leaves_nothing() {
-    // /dev/full answers every write with ENOSPC. A recording cannot be written into this device, so the test
-    // provokes the error directly and wraps it as the writer would.
+    // Every write to /dev/full fails with ENOSPC. A recording cannot be written into this device,
+    // so the test provokes the error directly and wraps it as the writer would.
     let source = fs::write("/dev/full", "x").expect_err("always full");
     let error = RecordingError::Io { operation: "write", path: "run/law.parquet".into(), source };
     assert!(error.is_host_limit());

@@ -19,8 +19,8 @@ pub(crate) struct Arm {
 /// The name of the only arm in a file without named arms.
 const ONLY: &str = "main";
 
-/// Returns all arms in `written`, each with its tree: `base` with the arm's changes made. Errors in
-/// the paths of changes go to `report`.
+/// Returns all arms in `written`, each with its tree: `base` with the arm's changes applied. Errors
+/// in the paths of changes go to `report`.
 pub(crate) fn arms(written: Option<&Node>, base: &Node, report: &mut Report<'_>) -> Vec<Arm> {
     let Some(node) = written else {
         return vec![Arm { name: ONLY.to_string(), changes: Vec::new(), tree: base.clone() }];

@@ -31,7 +31,7 @@ struct Model {
 }
 
 impl Pass<'_, '_> {
-    /// Returns the users of a `browsers` class and how many there are.
+    /// Returns the users of a `browsers` class, and their number.
     pub(crate) fn browsers(&mut self, section: &Section<'_>) -> Option<(PopulationPlan, u64)> {
         let (users, model) = (self.integer(section, "users"), self.model_of(section));
         let Model { think, embedded, servers, parallel, persistent, per_persistent, .. } = model?;
@@ -123,8 +123,8 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// Returns the model with the class's own distributions in place of the model's, where the class gives
-    /// any.
+    /// Returns `model` with the distributions that the class itself gives in place of the model's
+    /// own.
     fn overlaid(&mut self, section: &Section<'_>, name: &str, model: Model) -> Option<Model> {
         let of = &format!("as {name} has it");
         let (request, response) = (

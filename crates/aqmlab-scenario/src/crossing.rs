@@ -9,8 +9,8 @@ use crate::delay;
 use crate::plan::{ClassPlan, DelayPlan};
 use crate::topology::Network;
 
-/// The classes that cross a link: those whose data crosses it or, if there are none, those whose
-/// acknowledgments cross it or, if there are none of these either, all classes.
+/// The classes that cross a link: those whose data crosses it; if there are none, those whose
+/// acknowledgments cross it; if there are none of these either, all classes.
 pub(crate) struct Crossing<'c> {
     classes: Vec<&'c ClassPlan>,
     crosses: Crosses,
@@ -92,7 +92,7 @@ pub(crate) fn base_rtt(network: &Network<'_>, class: &ClassPlan, index: usize, d
     own + delay::mean_of(delays, class, index, |link| [network.links[link].from, network.links[link].to])
 }
 
-/// Returns the mean over flows, rounded to the nearest integer.
+/// Returns the mean of `value` over the flows of all `classes`, rounded to the nearest integer.
 fn mean(classes: &[&ClassPlan], value: impl Fn(&ClassPlan) -> u64) -> u64 {
     let flows: u128 = classes.iter().map(|c| u128::from(c.count)).sum();
     let sum: u128 = classes.iter().map(|c| u128::from(value(c)) * u128::from(c.count)).sum();

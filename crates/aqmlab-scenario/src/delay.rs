@@ -129,7 +129,7 @@ impl Pass<'_, '_> {
             Some(Tree::Table(table)) if table.get("packmime").is_some() => {
                 let path = section.sub("delay");
                 if let Some(other) = table.entries.iter().find(|entry| entry.key != "packmime") {
-                    let message = format!("`{}` does not belong to `packmime`", other.key);
+                    let message = format!("`{}` cannot accompany `packmime`; remove it", other.key);
                     self.error(&other.key_at, &path, message);
                     return None;
                 }
@@ -177,7 +177,7 @@ impl Pass<'_, '_> {
                         .to_string()
                 }
                 StagePlace::Router(router) => format!(
-                    "no packet matches this rule: none of the traffic classes that it names sends packets through \"{}\" in this direction",
+                    "no packet matches this rule: none of the traffic classes that it covers sends packets through \"{}\" in this direction",
                     network.nodes[router]
                 ),
             };
@@ -190,7 +190,7 @@ impl Pass<'_, '_> {
                 let (end, name) = (end.name(), &class.name);
                 let message = format!(
                     "\"{end}\" is the delay that a cloud draws, or a trace gives, for its {end}s, but class \"{name}\" \
-                     is neither a cloud nor a trace with delays; give the `class` of such users, or write {{ packmime = \"{end}\" }} \
+                     is neither a cloud nor a trace with delays; give the `class` of a cloud or of such a trace, or write {{ packmime = \"{end}\" }} \
                      for a separate draw per flow"
                 );
                 self.error(&section.at("delay"), &section.sub("delay"), message);

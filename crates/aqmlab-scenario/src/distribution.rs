@@ -33,8 +33,8 @@ impl Pass<'_, '_> {
         let mut found = table.entries.iter().filter(|e| is_form(e));
         match (found.next(), found.next()) {
             (Some(form), None) => Some(form),
-            (None, _) => self.refuse_form(&node.at, path, "no form of distribution", forms),
-            (_, Some(second)) => self.refuse_form(&second.key_at, path, "two forms of distribution", forms),
+            (None, _) => self.refuse_form(&node.at, path, "the form is missing", forms),
+            (_, Some(second)) => self.refuse_form(&second.key_at, path, "two forms are given", forms),
         }
     }
 

@@ -98,7 +98,7 @@ impl Pass<'_, '_> {
     pub(crate) fn drawn<T: Written>(&mut self, section: &Section<'_>, key: &str) -> Option<Distribution<T>> {
         let field = section.fields.iter().find(|f| f.name == key)?;
         let (Form::Drawn(drawn) | Form::StageDelay(drawn)) = field.form else {
-            unreachable!("only keys whose values are distributions are read here")
+            unreachable!("this function reads only keys whose values are distributions")
         };
         let (found, origin) = match (section.node(key), field.absent) {
             (Some(node), _) => (self.drawn_at(node, &section.sub(key), drawn)?, Origin::Given),
@@ -209,7 +209,7 @@ impl Pass<'_, '_> {
                 let least = mean.times(Pareto::new(shape, None).least());
                 if max <= least {
                     let message = format!(
-                        "max `{max}` is not above the least value `{least}`, which follows from mean and shape; write a larger max"
+                        "max `{max}` is not above the smallest value `{least}`, which follows from mean and shape; write a larger max"
                     );
                     self.error(&max_node.at, path, message);
                     return None;
@@ -253,7 +253,7 @@ impl Pass<'_, '_> {
         };
         let [low, high] = items.as_slice() else {
             let message =
-                format!("a list of {} where two {} [low, high] are expected", items.len(), drawn.nouns());
+                format!("this is a list of {}; write two {} [low, high]", items.len(), drawn.nouns());
             self.error(&node.at, path, message);
             return None;
         };
@@ -304,7 +304,7 @@ impl Pass<'_, '_> {
                 self.error(
                     &item.at,
                     path,
-                    format!("a list of {} where a pair [value, share] is expected", pair.len()),
+                    format!("this is a list of {}; write a pair [value, share]", pair.len()),
                 );
                 return None;
             };
@@ -312,13 +312,13 @@ impl Pass<'_, '_> {
             if let Some(last) = points.last()
                 && (point.0 < last.0 || point.1 < last.1)
             {
-                let message = "values and shares must rise from point to point".to_string();
+                let message = "values and shares must not decrease from point to point".to_string();
                 self.error(&item.at, path, message);
                 return None;
             }
             points.push(point);
         }
-        let last = points.last().expect("an empty list has been refused").1;
+        let last = points.last().expect("an empty list has already been reported").1;
         if last != 1.0 {
             self.error(
                 &node.at,

@@ -49,12 +49,12 @@ impl FlowSource {
 pub enum DatagramSource {
     /// Datagrams at a rate, all with the same ECN field.
     Rate {
-        /// Determines when the datagrams leave, and their sizes.
+        /// Determines the departure times and the sizes of the datagrams.
         source: PacketSource,
         /// The ECN field.
         ecn: Ecn,
     },
-    /// From a list.
+    /// Datagrams from a list.
     Listed {
         /// The schedule of the class.
         schedule: Arc<Schedule>,
@@ -101,7 +101,8 @@ impl ClassPlan {
     /// descending order of their index.
     ///
     /// # Panics
-    /// If the file gives starts for other seeds only: see [`Plan::check_seed`](crate::Plan::check_seed).
+    /// If the file gives starts only for other seeds: see
+    /// [`Plan::check_seed`](crate::Plan::check_seed).
     pub fn starts(&self, seed: u64) -> Vec<(Instant, u32)> {
         let path = format!("traffic/{}/start", self.name);
         let mut starts: Vec<_> = (0..self.count)
@@ -123,7 +124,8 @@ impl ClassPlan {
     /// Returns the population that opens the connections of the class, in its state before the first wake-up.
     ///
     /// # Panics
-    /// If the file gives starts for other seeds only: see [`Plan::check_seed`](crate::Plan::check_seed).
+    /// If the file gives starts only for other seeds: see
+    /// [`Plan::check_seed`](crate::Plan::check_seed).
     pub fn population(&self, seed: u64) -> Population {
         let starts = self.starts(seed);
         let draws = |what| Stream::new(seed, format_args!("traffic/{}/{what}", self.name));
@@ -153,7 +155,8 @@ impl ClassPlan {
         }
     }
 
-    /// Returns whether each flow of the class is one connection or one stream of datagrams.
+    /// Returns whether the class is a plain list of flows, each of them one connection or one
+    /// stream of datagrams.
     pub const fn is_list(&self) -> bool {
         matches!(self.population, PopulationPlan::List)
     }
@@ -262,8 +265,8 @@ impl ClassPlan {
         Some(shared(self.on_links(self.own_delays(carried)?), self.access.as_ref()?))
     }
 
-    /// Returns the one-way delays of a connection's ends that are on its access links; they are zero for an
-    /// end whose delays a delay stage represents.
+    /// Returns the part of a connection's one-way delays that its access links represent: zero for
+    /// an end whose delays a delay stage represents.
     fn on_links(&self, delays: [Span; 2]) -> [Span; 2] {
         End::ALL.map(|end| if self.placed[end as usize] { Span::ZERO } else { delays[end as usize] })
     }
@@ -274,7 +277,8 @@ impl ClassPlan {
         self.trace()?.delays(self.host_index(of) as usize)
     }
 
-    /// Returns whether a cloud draws the delays of its connections' ends, or a trace gives them.
+    /// Returns whether the delays of the connections' ends are known, because a cloud draws them or
+    /// a trace gives them.
     pub(crate) fn knows_ends(&self) -> bool {
         matches!(self.population, PopulationPlan::Cloud(_))
             || self.trace().is_some_and(|trace| trace.mean_delays().is_some())

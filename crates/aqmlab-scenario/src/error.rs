@@ -7,9 +7,9 @@ use std::ops::Range;
 /// One error, with its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
-    /// Line, from 1; 0 if the file could not be read.
+    /// Line, counted from 1; 0 if the file could not be read.
     pub line: usize,
-    /// Column in characters, from 1; 0 if the file could not be read.
+    /// Column in characters, counted from 1; 0 if the file could not be read.
     pub column: usize,
     /// The path of the key: `topology.queue`; may be empty.
     pub path: String,
@@ -141,13 +141,14 @@ impl<'t> Report<'t> {
         self.problems.retain(|(_, _, message)| !words(message));
     }
 
-    /// Returns a problem: something at `span` that not every host supports.
+    /// Returns a problem without adding it to the report: something at `span` that not every host
+    /// supports.
     pub(crate) fn problem(&self, span: &Range<usize>, path: &str, message: String) -> Problem {
         let (line, column) = Lines::of(self.text).position(span.start);
         Problem { line, column, path: path.to_string(), message }
     }
 
-    /// Returns everything found so far.
+    /// Returns the errors found so far.
     pub(crate) fn known(&self) -> Known {
         self.known.clone()
     }

@@ -7,22 +7,25 @@ use crate::plan::{ClassPlan, Plan, PopulationPlan, Workload};
 // Measured on a simulated 10 Gbit/s dumbbell with 200 000 TCP flows: 1.6 kB per flow, including all its
 // packets in flight, and 57 B per sample of a flow. The figures here are rounded up.
 
-/// State of a TCP connection: both endpoints, their timers and reordering lists, the flow's row in the record.
+/// Bytes for the state of a TCP connection: both endpoints, their timers and reordering lists, and
+/// the flow's row in the record.
 const TCP_FLOW: u64 = 2048;
-/// State of a connection in a class that opens connections at a rate. Measured: 0.6 to 0.8 kB per
-/// connection, in runs with 198 000 and 150 000 connections that the link could not carry.
+/// Bytes for the state of a connection in a class that opens connections at a rate. Measured: 0.6
+/// to 0.8 kB per connection, in runs with 198 000 and 150 000 connections that the link could not
+/// carry.
 const WAITING: u64 = 1024;
-/// State of a connection's applications: periods with their streams of draws.
+/// Bytes for the state of a connection's applications: their periods, each with its stream of
+/// draws.
 const SESSION: u64 = 160;
-/// State of a source of packets.
+/// Bytes for the state of a source of packets.
 const PACKET_FLOW: u64 = 256;
-/// An object of a page, stored twice: in the page, and in the list of transfers.
+/// Bytes for an object of a page, which is stored twice: in the page, and in the list of transfers.
 const OBJECT: u64 = 112;
 /// Number of objects that nine out of ten pages do not exceed.
 const LARGE_PAGE: u64 = 185;
-/// A sample of a flow, as the recorder holds it until it is written.
+/// Bytes for a sample of a flow, as the recorder holds it until it is written.
 const FLOW_SAMPLE: u64 = 64;
-/// A sample of a queue, with its law's values.
+/// Bytes for a sample of a queue, with its law's values.
 const QUEUE_SAMPLE: u64 = 256;
 
 /// The memory that a run of a plan is expected to need: an upper estimate for the parts that grow with the
@@ -109,7 +112,7 @@ pub(crate) fn refusal(plan: &Plan, cap: Bytes) -> Option<(usize, String)> {
         _ => (format!("`{}` flows", estimate.flows), "fewer flows, or sample less often in [record]"),
     };
     let message = format!(
-        "{flows} need about {} of memory ({} for their state, {} for samples); at most {} is allowed: write {smaller}",
+        "{flows} need about {} of memory ({} for their state, {} for samples); at most {} is allowed: choose {smaller}",
         rounded(estimate.total()),
         rounded(estimate.flow_state),
         rounded(estimate.samples),

@@ -13,8 +13,8 @@ impl LinkPlan {
     /// named after the link and the discipline.
     ///
     /// # Errors
-    /// If the registry has no such discipline, or if a discipline that was registered from outside
-    /// refuses the parameters.
+    /// If the registry has no such discipline, or if a user-defined discipline refuses the
+    /// parameters.
     pub fn discipline<P: Arrived + Send + 'static>(
         &self,
         seed: u64,
@@ -29,8 +29,9 @@ impl LinkPlan {
     }
 }
 
-/// A discipline with deterministic faults in front of it: chosen arrivals are lost, or are marked if they are
-/// ECN-capable. For teaching ("what if packet 12 is lost?") and for exactness tests.
+/// A discipline with deterministic faults in front of it: chosen arrivals are lost, or are marked
+/// if they are ECN-capable. Such faults serve teaching ("what if packet 12 is lost?") and exactness
+/// tests.
 struct FaultInjector<P: Arrived> {
     inner: Discipline<P>,
     arrivals: u64,

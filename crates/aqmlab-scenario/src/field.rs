@@ -1,6 +1,6 @@
 //! The self-description of the language: fields, and their accepted values.
 //!
-//! Parser, defaults, messages, reference and JSON Schema all read the tables in
+//! The parser, the defaults, the messages, the reference and the JSON Schema all use the tables in
 //! [`crate::language`]. The parameters of disciplines and of TCP have their own tables, to which
 //! this module refers.
 
@@ -53,9 +53,9 @@ pub enum Form {
     Arrivals,
     /// Flows: a list of classes, each given by its name or by a table with `class` and the indices `flows`.
     Flows,
-    /// A list of names; the text says of what.
+    /// A list of names; the string says what is named, such as `links`.
     Names(&'static str),
-    /// A name, or a list of names; the text says of what.
+    /// A name, or a list of names; the string says what is named, such as `classes`.
     NameOrNames(&'static str),
     /// Several of these words, as a list.
     Words(&'static [&'static str]),
@@ -73,7 +73,7 @@ pub enum Form {
     TablesOfKinds(&'static [Variant]),
     /// Several arms, each with a name and new values at dotted paths.
     Arms,
-    /// A sweep: dotted paths with lists of values, `zip` and `case`.
+    /// A sweep: dotted paths with lists of values, and the tables `zip` and `case`.
     Sweep,
     /// A table of labels by axis.
     Labels,

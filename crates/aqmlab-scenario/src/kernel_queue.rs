@@ -7,7 +7,7 @@ use aqmlab_qdisc::registry::{Decides, Info, Maturity};
 
 use crate::plan::LinkPlan;
 
-/// The `kind` of a queue that belongs to a kernel.
+/// The `kind` of a kernel queue.
 pub const TC_QUEUE: &str = "tc";
 /// The parameter that contains the arguments for tc.
 pub const TC_SPEC: &str = "spec";
@@ -15,7 +15,7 @@ pub const TC_SPEC: &str = "spec";
 /// The entry that describes this kind; it is in no catalogue, because nothing here implements the kind.
 pub(crate) static TC_INFO: Info = Info {
     name: TC_QUEUE,
-    title: "a queue of the kernel",
+    title: "a kernel queue",
     summary: "a kernel queue discipline, which tc sets up behind a shaper; live only",
     version: 1,
     applies: &[],
@@ -33,7 +33,7 @@ static PARAMS: &[Param] = &[Param {
     default: Default::Required,
     aliases: &[],
     source: "tc(8)",
-    help: "the discipline and its options, written as after `tc qdisc add dev DEV root`",
+    help: "the discipline and its options, written as they would follow `tc qdisc add dev DEV root`",
 }];
 
 fn derive(all: &mut Settings, _link: &LinkContext) -> Result<(), ParamError> {
@@ -49,7 +49,7 @@ fn derive(all: &mut Settings, _link: &LinkContext) -> Result<(), ParamError> {
 }
 
 impl LinkPlan {
-    /// Returns the arguments for tc that set up the link's queue, if that is a queue of the kernel.
+    /// Returns the arguments for tc that set up the link's queue, if it is a kernel queue.
     pub fn kernel_spec(&self) -> Option<String> {
         (self.queue.kind() == TC_QUEUE).then(|| self.queue.text(TC_SPEC).unwrap_or_default())
     }

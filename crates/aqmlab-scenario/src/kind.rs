@@ -11,7 +11,7 @@ use crate::tree::{Node, Tree};
 /// Returns the value at `node`, checked against `kind`; `quoted` is its text in the file.
 ///
 /// # Errors
-/// A sentence with the offending value and the accepted ones.
+/// Returns a sentence that states the offending value and the accepted ones.
 pub(crate) fn value(node: &Node, kind: &Kind, quoted: &str) -> Result<Value, String> {
     match kind {
         Kind::Flag => match node.value {

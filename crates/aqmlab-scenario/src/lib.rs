@@ -7,8 +7,8 @@
 //! accepted form. [`Sweep`] returns the cases of a file with a `[sweep]`, one at a time. [`schema`]
 //! describes the same language as JSON Schema.
 //!
-//! This crate reads no clock. The caller passes it the text of a scenario; the only files that it
-//! reads itself are those that the scenario names, such as traces, through [`Files`].
+//! This crate reads no clock. The caller passes it the text of a scenario. The crate itself reads
+//! only the files that the scenario names, such as traces; it does so through [`Files`].
 
 mod arms;
 mod browsers;

@@ -10,12 +10,12 @@ use crate::plan::{IpVersion, LivePlan, Wait, Workload};
 use crate::suggest::{listed, nearest};
 use crate::tree::Tree;
 
-/// The key under which a class of traffic formerly had the settings of the live router.
+/// The key that formerly held a traffic class's settings for the live router.
 pub(crate) const OLD_KEY: &str = "live";
 
 impl Pass<'_, '_> {
-    /// Reads `[live]`. Without that section, no effective parameters are entered, because most
-    /// scenarios are never run live.
+    /// Reads `[live]`. If the file lacks that section, its defaults are not added to the effective
+    /// parameters, because most scenarios are never run live.
     pub(crate) fn live(&mut self, file: &Section<'_>) -> Option<LivePlan> {
         let Some(node) = file.node("live") else { return Some(LivePlan::default()) };
         let section = self.section(node, "live", LIVE)?;
@@ -42,7 +42,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Refuses the key that older scenarios used, with a message that states the new notation.
+    /// Returns whether the class has the key that older scenarios used. If so, also reports an
+    /// error that gives the new notation.
     pub(crate) fn has_live_of_old(&mut self, class: &Section<'_>) -> bool {
         let had_it = class.fields.iter().any(|field| field.name == "tcp");
         let entry = class.table.entries.iter().find(|entry| had_it && entry.key == OLD_KEY);
@@ -70,7 +71,7 @@ impl Pass<'_, '_> {
         };
         let message = format!(
             "the simulator has no congestion control \"{name}\": {meant}it has {}; `aqmlab live` asks the kernel \
-             for it",
+             for any other",
             listed(ours)
         );
         let path = format!("{}.congestion", class.sub("tcp"));

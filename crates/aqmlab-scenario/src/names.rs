@@ -1,7 +1,7 @@
 //! Valid names.
 
-/// Returns why `name` cannot name a part of the network. Such names become part of paths, file
-/// names and columns.
+/// Returns why `name` cannot be the name of a part of the network, or `None` if it can. Such names
+/// become part of paths, file names and columns.
 pub(crate) fn name_flaw(name: &str) -> Option<&'static str> {
     if name.is_empty() || name.chars().count() > 64 {
         return Some("is not a name; a name has 1 to 64 characters");
@@ -9,14 +9,14 @@ pub(crate) fn name_flaw(name: &str) -> Option<&'static str> {
     let fits = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '+' | ' ');
     if !name.chars().all(fits) || name.trim() != name {
         return Some(
-            "is not a name; a name has letters, digits, \"_\", \"-\", \"+\" and blanks between them",
+            "is not a name; a name consists of letters, digits, \"_\", \"-\", \"+\" and blanks between them",
         );
     }
     None
 }
 
-/// Returns whether readers can distinguish `name` from other names in tables and plots. Names of arms, claims
-/// and labels are free text on one line.
+/// Returns whether `name` is valid for an arm, a claim or a label: free text on one line that
+/// readers can distinguish from other names in tables and plots.
 pub(crate) fn is_name(name: &str) -> bool {
     !name.trim().is_empty()
         && name.trim() == name
@@ -24,7 +24,7 @@ pub(crate) fn is_name(name: &str) -> bool {
         && name.chars().all(is_printable)
 }
 
-/// Words that have a fixed meaning where names of axes are used.
+/// Words that cannot name an axis, because they have a fixed meaning where names of axes are used.
 pub(crate) const RESERVED: &[&str] = &["arm", "case", "class", "from", "queue", "seed", "until"];
 
 /// Returns whether an axis can have this name. Few characters are allowed, because in a claim the name of an

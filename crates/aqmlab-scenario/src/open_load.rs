@@ -62,8 +62,9 @@ impl ClassPlan {
 
     /// Returns the largest number of connections of the class that are open at the same time, or
     /// `None` if they do not open at a rate. Connections that the narrowest link on their path
-    /// cannot carry accumulate until the end of the run. Of those that it can carry, as many are open at the
-    /// same time as arrive during the lifetime of one; the lifetime is computed without slow start.
+    /// cannot carry accumulate until the end of the run. Of those that it can carry, the number
+    /// open at the same time is the number that arrive during the lifetime of one connection; the
+    /// lifetime is computed without slow start.
     pub(crate) fn most_open(&self, plan: &Plan) -> Option<f64> {
         let (per_s, mean) = (self.population.per_s()?, self.mean_connection()?);
         let carried =
@@ -77,14 +78,15 @@ impl ClassPlan {
     }
 }
 
-/// Returns the number of the link whose `load` is the largest multiple of its rate, and that multiple.
+/// Returns the index of the link whose `load` is the largest multiple of its rate, and that
+/// multiple.
 fn fullest(plan: &Plan, load: impl Fn(usize) -> f64) -> Option<(usize, f64)> {
     let times = |(i, link): (usize, &LinkPlan)| (i, load(i) / link.rate.as_bps() as f64);
     plan.links.iter().enumerate().map(times).max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
 impl Pass<'_, '_> {
-    /// Returns whether a class may offer many times a link's rate.
+    /// Returns whether a class may offer a link a load of many times the link's rate.
     pub(crate) fn allows_overload(
         &mut self,
         section: &Section<'_>,
@@ -100,8 +102,8 @@ impl Pass<'_, '_> {
     }
 
     /// Checks that connections opened at a rate can all be distinguished, and that they do not
-    /// offer many times a link's rate. Reports the first error. `numbers` has an entry for each
-    /// class of `plan`.
+    /// offer any link a load of many times the link's rate. Reports the first error. `numbers` has
+    /// an entry for each class of `plan`.
     pub(crate) fn rates_are_sound(&mut self, plan: &Plan, numbers: &[Number]) -> bool {
         let mut few = true;
         for (class, number) in plan.classes.iter().zip(numbers) {
@@ -115,8 +117,8 @@ impl Pass<'_, '_> {
         let (expected, most) = (plan.stop.at.as_secs_f64() * per_s, MOST_CONNECTIONS / 2.0);
         if expected > most {
             let message = format!(
-                "about {expected:.0} connections open before the end of the run at `{}`; at most {most:.0} can be \
-                 distinguished: write a lower rate, or a shorter run",
+                "about {expected:.0} connections would open before the end of the run at `{}`; at most {most:.0} can \
+                 be distinguished: write a lower rate, or a shorter run",
                 plan.stop.at
             );
             self.error(&number.at, &number.path, message);

@@ -1,4 +1,4 @@
-//! `pages`: users who fetch web pages over several connections at once.
+//! `pages`: users who fetch web pages over several connections at the same time.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ const SHARES: [&str; 4] = ["scripts", "styles", "fonts", "images"];
 const OF_TABLES: [&str; 2] = ["weight", "objects"];
 
 impl Pass<'_, '_> {
-    /// Returns the users of a `pages` class and how many there are.
+    /// Returns the users of a `pages` class, and their number.
     pub(crate) fn page_users(&mut self, section: &Section<'_>) -> Option<(PopulationPlan, u64)> {
         let (users, plan) = (self.integer(section, "users"), self.page_plan(section));
         Some((PopulationPlan::Pages(Arc::new(plan?)), users?))
@@ -64,7 +64,7 @@ impl Pass<'_, '_> {
         let [scripts, styles, fonts, images] = SHARES.map(|key| self.number(section, key));
         let shares = [scripts?, styles?, fonts?, images?];
         let sum: f64 = shares.iter().sum();
-        // The sum of decimal fractions may deviate in its last digits.
+        // The sum of decimal fractions may be inexact in its last digits.
         if sum > 1.0 + 1e-9 {
             let written = SHARES.into_iter().rfind(|key| section.node(key).is_some());
             let key = written.unwrap_or(SHARES[0]);
@@ -78,8 +78,8 @@ impl Pass<'_, '_> {
         Some(shares)
     }
 
-    /// Returns the rank correlation between weight and number of objects, which applies to draws from the
-    /// tables only.
+    /// Returns the rank correlation between weight and number of objects, which applies only to
+    /// draws from the tables.
     fn correlation(&mut self, section: &Section<'_>) -> Option<f64> {
         let written = OF_TABLES.into_iter().find(|key| section.node(key).is_some());
         if let (Some(node), Some(key)) = (section.node("correlation"), written) {

@@ -1,8 +1,8 @@
-//! Sizes written as a part of the queue's own buffer: `min_th = "0.25buffer"` is a quarter of its
-//! `limit`.
+//! Sizes written as a fraction of the queue's own buffer: `min_th = "0.25buffer"` is a quarter of
+//! its `limit`.
 //!
-//! The part refers to `limit` as the file gives it, in its unit, before any value is resolved. If
-//! an arm or a sweep changes the buffer, such thresholds therefore change with it.
+//! The fraction refers to `limit` as the file gives it, in its unit, before any value is resolved.
+//! If an arm or a sweep changes the buffer, such thresholds therefore change with it.
 
 use aqmlab_params::{Kind, Origin, Param, Value};
 use aqmlab_units::text::Size;
@@ -14,11 +14,11 @@ use crate::tree::{Entry, Node, Table, Tree};
 
 const UNIT: &str = "buffer";
 const LIMIT: &str = "limit";
-/// More than any threshold needs: ten buffers.
+/// The largest fraction that is accepted, ten buffers, which is more than any threshold needs.
 const MOST: f64 = 10.0;
 
-/// Returns whether a value is written as a part of the buffer. Only sizes of queues may be written
-/// in this way.
+/// Returns whether a value is written as a fraction of the buffer. Only sizes of queues may be
+/// written in this way.
 pub(crate) fn is_part(node: &Node, param: &Param) -> bool {
     matches!(param.kind, Kind::Size { .. })
         && matches!(&node.value, Tree::Text(text) if text.trim_end().ends_with(UNIT))
@@ -33,8 +33,8 @@ pub(crate) fn by_its_name(entry: &Entry, param: &Param) -> Node {
 }
 
 impl Pass<'_, '_> {
-    /// Returns the value of `param`, which `node` gives as a part of the same table's buffer, and how it was
-    /// derived.
+    /// Returns the value of `param`, which `node` gives as a fraction of the same table's buffer,
+    /// and how it was derived.
     pub(crate) fn part_of_buffer(
         &mut self,
         table: &Table,
@@ -53,7 +53,7 @@ impl Pass<'_, '_> {
         value.map_err(|message| self.error(&node.at, path, message)).ok()
     }
 
-    /// Returns the requested share of the buffer.
+    /// Returns the requested fraction of the buffer.
     fn share_of_buffer(&self, node: &Node) -> Result<f64, String> {
         let Tree::Text(text) = &node.value else { unreachable!("`is_part` has checked that it is a string") };
         let number = text.trim_end().strip_suffix(UNIT).unwrap_or_default().trim();
@@ -61,7 +61,8 @@ impl Pass<'_, '_> {
         match number.parse::<f64>() {
             Ok(share) if plain && share > 0.0 && share <= MOST => Ok(share),
             _ => Err(format!(
-                "`{}` is not a part of the buffer; write one above 0, at most {MOST}, such as \"0.25buffer\"",
+                "`{}` is not a fraction of the buffer; write one above 0 and at most {MOST}, \
+                        such as \"0.25buffer\"",
                 self.report.quote(&node.at).trim_matches(['"', '\''])
             )),
         }
@@ -76,7 +77,7 @@ impl Pass<'_, '_> {
     ) -> Result<Size, String> {
         if asking.name == LIMIT {
             return Err(
-                "the buffer cannot be a part of itself; write packets (\"36p\"), bytes (\"123kB\") or \
+                "the buffer cannot be a fraction of itself; write packets (\"36p\"), bytes (\"123kB\") or \
                         bandwidth-delay products (\"1bdp\")"
                     .to_string(),
             );
@@ -89,13 +90,13 @@ impl Pass<'_, '_> {
         match written {
             Some(Value::Size(size)) => Ok(size),
             _ => Err(format!(
-                "a part of the buffer needs `{LIMIT}` in the same table; write one such as \"36p\""
+                "a fraction of the buffer needs `{LIMIT}` in the same table; write one such as \"36p\""
             )),
         }
     }
 }
 
-/// Returns this share of a buffer, rounded to a whole packet or byte, or `None` if that is below
+/// Returns this fraction of a buffer, rounded to a whole packet or byte, or `None` if that is below
 /// the parameter's minimum.
 fn part(buffer: Size, share: f64, kind: &Kind) -> Option<Size> {
     let Kind::Size { min } = kind else { return None };

@@ -1,9 +1,9 @@
 //! The parts of the program that determine a plan's result, each with its version.
 //!
-//! The version of a part is defined in the part's source and is incremented when the part's results change. A
-//! plan lists only the parts that it uses, so correcting one part does not affect plans that do not use it.
-//! Code below all parts (units, parameters) has no version: a change there that alters results counts as a
-//! change to the parts whose results it alters.
+//! The version of a part is defined in the part's source and is incremented when the part's results
+//! change. A plan lists only the parts that it uses, so correcting one part does not affect plans
+//! that do not use it. Code on which all parts depend (units, parameters) has no version: a change
+//! there that alters results counts as a change to the parts whose results it alters.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -28,7 +28,7 @@ pub(crate) struct Pass<'p, 't> {
     /// The names and ports of the traffic classes, once they are known.
     pub(crate) traffic: Option<Vec<(String, u16)>>,
     pub(crate) parameters: Vec<Parameter>,
-    /// Their paths.
+    /// The paths of `parameters`.
     entered: BTreeSet<String>,
 }
 
@@ -78,7 +78,7 @@ impl<'n> Section<'n> {
 }
 
 impl<'p, 't> Pass<'p, 't> {
-    /// Creates a reading in which nothing has been entered yet.
+    /// Creates a reading that has no effective parameters yet.
     pub(crate) fn new(report: &'p mut Report<'t>, traces: &'p Traces<'p>) -> Self {
         Pass {
             report,
@@ -134,7 +134,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Checks that every key is one of `keys` or of `others`.
+    /// Checks that every key is among `keys` or `others`.
     pub(crate) fn check_keys<K: Key>(&mut self, table: &Table, path: &str, keys: &[K], others: &[&str]) {
         self.check_aliases(table, path, keys);
         for entry in &table.entries {
@@ -148,8 +148,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Checks that no field is written under two names. (The code that reads parameters reports those that
-    /// are written under two names.)
+    /// Checks that no field is written under two names. (The code that reads parameters makes this
+    /// check for them.)
     fn check_aliases<K: Key>(&mut self, table: &Table, path: &str, keys: &[K]) {
         for key in keys.iter().filter(|key| key.is_field()) {
             let is_alias = |e: &&Entry| key.aliases().iter().any(|a| a.name == e.key);

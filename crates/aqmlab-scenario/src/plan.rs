@@ -22,8 +22,8 @@ pub struct Experiment {
     pub title: String,
     /// The question that the experiment answers; may be empty.
     pub question: String,
-    /// Additional metrics in the table of results, besides those that every experiment has. The
-    /// metrics are known only to the programs that read recordings.
+    /// Metrics in the table of results in addition to those of every experiment. Only the programs
+    /// that read recordings know which metrics exist.
     pub metrics: Vec<String>,
     /// The seeds, the same for every arm: `seed, seed + 1, ...`.
     pub seeds: Vec<u64>,
@@ -40,13 +40,13 @@ pub struct Plan {
     pub title: String,
     /// The arm's name.
     pub arm: String,
-    /// Measurement begins here; before it, the network warms up.
+    /// The time at which measurement begins; until then, the network warms up.
     pub warmup: Span,
     /// When the run ends.
     pub stop: Stop,
     /// Names of routers.
     pub nodes: Vec<String>,
-    /// Directed links, each with one queue in front.
+    /// Directed links, each with one queue in front of it.
     pub links: Vec<LinkPlan>,
     /// Traffic classes.
     pub classes: Vec<ClassPlan>,
@@ -64,7 +64,7 @@ pub struct Plan {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Parameter {
     /// The path of the parameter in a scenario file, even if the file does not contain it:
-    /// `topology.queue.min_th`, `traffic.ftp.start`. Arms use this path.
+    /// `topology.queue.min_th`, `traffic.ftp.start`. Arms refer to the parameter by this path.
     pub path: String,
     /// The value with its unit, in the notation of scenarios.
     pub value: String,
@@ -78,15 +78,16 @@ pub struct Parameter {
     pub aliases: &'static [Alias],
 }
 
-/// The end of a run: the first of these conditions that becomes true. `at` always applies, so every
-/// run ends.
+/// The conditions that end a run: the first that becomes true ends it. `at` always applies, so
+/// every run ends.
 #[derive(Clone, Debug)]
 pub struct Stop {
-    /// At this time.
+    /// Ends the run at this time.
     pub at: Span,
-    /// When this many flows of some classes, or this many of their requests, have completed.
+    /// Ends the run when this many flows of some classes, or this many of their requests, have
+    /// completed.
     pub completed: Option<CountStop>,
-    /// When a count at a queue reaches a given number.
+    /// Ends the run when a count at a queue reaches a given number.
     pub condition: Option<QueueStop>,
 }
 
@@ -98,7 +99,7 @@ pub struct CountStop {
     pub classes: Vec<usize>,
     /// What is counted.
     pub of: Completed,
-    /// Number.
+    /// The count at which the run stops.
     pub count: u64,
 }
 
@@ -111,7 +112,7 @@ pub enum Completed {
     Requests,
 }
 
-/// Stops when `quantity` at link `link` reaches `count`; events count only after the warm-up.
+/// Stops when `quantity` at link `link` reaches `count`; events during the warm-up are not counted.
 #[derive(Clone, Debug)]
 pub struct QueueStop {
     /// Index into [`Plan::links`].
@@ -155,20 +156,22 @@ pub struct LinkPlan {
     /// Packets that are dropped or marked before the queue sees them, by arrival number (the first
     /// is 1).
     pub faults: Faults,
-    /// The reason why only a live run can have the link's queue, if there is one.
+    /// The reason why only a live run can have the link's queue; `None` if the simulator can have
+    /// it too.
     pub only_live: Option<Problem>,
 }
 
 /// Deterministic faults on a link, for teaching and for exactness tests.
 #[derive(Clone, Debug, Default)]
 pub struct Faults {
-    /// Arrivals lost, ascending.
+    /// Arrival numbers of the packets that are lost, ascending.
     pub drop: Vec<u64>,
-    /// Arrivals marked CE if they are ECN-capable, ascending.
+    /// Arrival numbers of the packets that are marked CE if they are ECN-capable, ascending.
     pub mark: Vec<u64>,
 }
 
-/// Largest number of classes in a plan: a packet has 13 bits for the number of its class.
+/// Largest number of classes in a plan: the simulator's packets store the number of their class in
+/// 13 bits.
 pub const MOST_CLASSES: usize = 1 << 13;
 
 /// A class of similar flows.
@@ -176,8 +179,8 @@ pub const MOST_CLASSES: usize = 1 << 13;
 pub struct ClassPlan {
     /// The class's name in recordings.
     pub name: String,
-    /// Number of flows: for a list, its connections or streams; otherwise the users, or 1 for an
-    /// arrival process.
+    /// Number of flows: the number of connections or streams in a list, the number of users, or 1
+    /// for an arrival process.
     pub count: u64,
     /// Links from source to destination, in order.
     pub path: Vec<usize>,
@@ -204,7 +207,7 @@ pub struct ClassPlan {
     pub port: u16,
     /// What the flows of the class carry.
     pub workload: Workload,
-    /// The reason why only a kernel can run the class, if there is one.
+    /// The reason why only a kernel can run the class; `None` if the simulator can run it too.
     pub only_live: Option<Problem>,
 }
 
@@ -337,9 +340,10 @@ pub enum Workload {
         /// The same parameters as settings, with origins.
         tcp_settings: Settings,
     },
-    /// UDP packets of one size, sent at a rate while on, and not at all while off.
+    /// UDP packets of one size, sent at a fixed rate during on periods, and not at all during off
+    /// periods.
     OnOff {
-        /// Network-layer rate while on.
+        /// Network-layer rate during on periods.
         rate: Rate,
         /// Packet size, headers included.
         size: Bytes,
@@ -366,9 +370,9 @@ pub enum Workload {
 /// The applications on the connections of a class.
 #[derive(Clone, Debug)]
 pub enum Sessions {
-    /// Greedy while on.
+    /// Connections that are greedy during on periods.
     Greedy(Arc<OnOff>),
-    /// A burst of bytes while on.
+    /// Connections that send one burst of bytes in each on period.
     Bursts(Arc<Bursty>),
     /// A list of connections; each is a flow.
     Trace {
@@ -445,11 +449,12 @@ impl Workload {
 pub struct DelayPlan {
     /// The rule's name.
     pub name: String,
-    /// Only packets of flows of this class: an index into [`Plan::classes`].
+    /// The rule applies only to packets of flows of this class: an index into [`Plan::classes`].
     pub class: Option<usize>,
-    /// Only packets that enter the network at this router: an index into [`Plan::nodes`].
+    /// The rule applies only to packets that enter the network at this router: an index into
+    /// [`Plan::nodes`].
     pub from: Option<usize>,
-    /// Only packets that leave the network at this router.
+    /// The rule applies only to packets that leave the network at this router.
     pub to: Option<usize>,
     /// Whether the rule applies to packets that travel to the receiver, and whether to those that travel to
     /// the sender.
@@ -521,7 +526,7 @@ pub struct RequestPlan {
     pub each: bool,
     /// Upper end of the first size band of responses.
     pub first_band: Bytes,
-    /// Ratio of the lower ends of successive bands.
+    /// Ratio of the upper ends of successive bands.
     pub band_factor: u64,
     /// Number of bands.
     pub bands: u32,
@@ -562,10 +567,10 @@ impl FlowChoice {
 /// The packets that are recorded, with places and times.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PacketChoice {
-    /// Indices into [`Plan::links`], ascending: the places in the network.
+    /// The links at which packets are recorded: indices into [`Plan::links`], ascending.
     pub links: Vec<usize>,
-    /// The flows whose packets are recorded; all if `None`. If flows are selected, their hosts are
-    /// places as well.
+    /// The flows whose packets are recorded; all if `None`. If flows are selected, their packets
+    /// are also recorded at their hosts.
     pub flows: Option<Vec<FlowChoice>>,
     /// The recorded events, in the order of [`PacketEvent::ALL`].
     pub events: Vec<PacketEvent>,
@@ -585,9 +590,9 @@ pub struct LivePlan {
     pub drain: Span,
     /// How the router waits for the next departure.
     pub wait: Wait,
-    /// Time before a departure at which a router with [`Wait::Hybrid`] stops sleeping.
+    /// How long before a departure a router with [`Wait::Hybrid`] stops sleeping.
     pub spin: Span,
-    /// Whether hosts and router exchange several segments of a connection at once.
+    /// Whether hosts and router pass several segments of a connection to each other in one piece.
     pub offload: bool,
 }
 

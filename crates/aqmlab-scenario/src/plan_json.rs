@@ -36,13 +36,13 @@ pub struct PlanJson {
     pub arm: String,
     /// Origin of each value, by its path in a scenario; does not affect results.
     pub origins: BTreeMap<String, String>,
-    /// Measurement begins here.
+    /// The time at which measurement begins.
     pub warmup_ns: u64,
     /// When the run ends.
     pub stop: StopJson,
     /// Names of routers.
     pub nodes: Vec<String>,
-    /// Directed links, each with one queue in front.
+    /// Directed links, each with one queue in front of it.
     pub links: Vec<LinkJson>,
     /// Traffic classes.
     pub classes: Vec<ClassJson>,
@@ -56,21 +56,21 @@ pub struct PlanJson {
     pub live: Option<LiveJson>,
 }
 
-/// The end of a run: the first of these conditions that becomes true.
+/// The conditions that end a run: the first that becomes true ends it.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct StopJson {
-    /// At this time.
+    /// Ends the run at this time.
     pub at_ns: u64,
-    /// When this many flows or requests have completed.
+    /// Ends the run when this many flows or requests have completed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completed: Option<CompletedJson>,
-    /// When a count at a queue reaches a given number.
+    /// Ends the run when a count at a queue reaches a given number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<ConditionJson>,
 }
 
-/// Flows or requests that have completed.
+/// The number of completed flows or requests that ends the run.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CompletedJson {
@@ -88,7 +88,7 @@ pub struct CompletedJson {
     pub requests: Option<u64>,
 }
 
-/// A count of packets, or a level, at a queue.
+/// The number of packets, counted or waiting at a queue, that ends the run.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ConditionJson {
@@ -140,9 +140,9 @@ pub struct LinkJson {
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct FaultsJson {
-    /// Arrivals lost, ascending.
+    /// Arrival numbers of the packets that are lost, ascending.
     pub drop: Vec<u64>,
-    /// Arrivals marked CE if they are ECN-capable, ascending.
+    /// Arrival numbers of the packets that are marked CE if they are ECN-capable, ascending.
     pub mark: Vec<u64>,
 }
 
@@ -187,18 +187,18 @@ pub struct AccessJson {
     pub rate_bps: u64,
     /// Distribution of the base round-trip time over the flows.
     pub rtt_ns: DistributionJson<u64>,
-    /// The end that has access links, if only one has.
+    /// The endpoint that has access links, if only one of the two has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<EndJson>,
 }
 
-/// An end of a flow.
+/// One of the two endpoints of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EndJson {
-    /// the end that sends the data
+    /// the endpoint that sends the data
     Sender,
-    /// the end that receives the data
+    /// the endpoint that receives the data
     Receiver,
 }
 
@@ -286,7 +286,7 @@ pub enum WorkloadJson {
         /// the endpoints' parameters
         tcp: TcpJson,
     },
-    /// TCP connections that are greedy while on, or send a burst while on
+    /// TCP connections that are greedy during on periods, or send one burst in each on period
     OnOffTcp {
         /// duration of the on periods of a greedy connection
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -344,7 +344,7 @@ pub enum WorkloadJson {
         /// weight of a page, if it does not come from the device's table
         #[serde(skip_serializing_if = "Option::is_none")]
         weight_bytes: Option<DistributionJson<u64>>,
-        /// objects of a page, if their number does not come from the device's table
+        /// number of objects of a page, if it does not come from the device's table
         #[serde(skip_serializing_if = "Option::is_none")]
         objects: Option<DistributionJson<u64>>,
         /// rank correlation between weight and number of objects, if both come from the device's tables
@@ -354,7 +354,7 @@ pub enum WorkloadJson {
         shares: [f64; 4],
         /// depth of a page
         waves: u32,
-        /// origins of a page
+        /// number of origins of a page
         origins: DistributionJson<u64>,
         /// size of each request
         request_bytes: DistributionJson<u64>,
@@ -378,15 +378,15 @@ pub enum WorkloadJson {
         response_bytes: DistributionJson<u64>,
         /// time from the end of a user's page to the next page
         think_ns: DistributionJson<u64>,
-        /// objects of a page besides its document
+        /// number of objects of a page in addition to its document
         embedded: DistributionJson<u64>,
-        /// servers of a page
+        /// number of servers of a page
         servers: DistributionJson<u64>,
         /// largest number of connections that a page has open at the same time
         parallel: DistributionJson<u64>,
         /// the share of connections that are persistent
         persistent: f64,
-        /// objects on a persistent connection
+        /// number of objects on a persistent connection
         per_persistent: DistributionJson<u64>,
         /// delay at the server from a request to its response
         server_delay_ns: DistributionJson<u64>,
@@ -408,7 +408,7 @@ pub enum WorkloadJson {
         /// the endpoints' parameters
         tcp: TcpJson,
     },
-    /// UDP packets of one size at a rate while on
+    /// UDP packets of a fixed size, sent at a fixed rate during on periods
     OnOffUdp {
         /// duration of the on periods
         on_ns: DistributionJson<u64>,
@@ -416,7 +416,7 @@ pub enum WorkloadJson {
         off_ns: DistributionJson<u64>,
         /// initial state
         begin: BeginJson,
-        /// network-layer rate while on
+        /// network-layer rate during on periods
         rate_bps: u64,
         /// packet size, headers included
         size_bytes: u64,
@@ -474,15 +474,15 @@ pub enum BeginJson {
 pub struct DelayJson {
     /// The rule's name.
     pub name: String,
-    /// Only packets of this class.
+    /// The rule applies only to packets of this class.
     pub class: Option<String>,
-    /// Only packets that enter the network at this router.
+    /// The rule applies only to packets that enter the network at this router.
     pub from: Option<String>,
-    /// Only packets that leave the network at this router.
+    /// The rule applies only to packets that leave the network at this router.
     pub to: Option<String>,
-    /// Whether it applies to packets that travel to the receiver.
+    /// Whether the rule applies to packets that travel to the receiver.
     pub to_receiver: bool,
-    /// Whether it applies to packets that travel to the sender.
+    /// Whether the rule applies to packets that travel to the sender.
     pub to_sender: bool,
     /// The place of the stage on the packets' path.
     pub at: StagePlaceJson,
@@ -492,7 +492,7 @@ pub struct DelayJson {
     /// The constant delay for each flow and direction, unless `delay_of` gives it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<DistributionJson<u64>>,
-    /// The end of the connection whose delay the stage represents.
+    /// The endpoint whose delay the stage represents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_of: Option<HostDelayJson>,
     /// The largest additional delay of a single packet.
@@ -503,7 +503,7 @@ pub struct DelayJson {
     pub rate_bps: Option<DistributionJson<u64>>,
 }
 
-/// A delay that belongs to an end of a connection.
+/// A delay that belongs to an endpoint of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HostDelayJson {
@@ -513,13 +513,13 @@ pub enum HostDelayJson {
     Packmime(HostJson),
 }
 
-/// An end of a connection.
+/// One of the two endpoints of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HostJson {
-    /// the end that opens the connection
+    /// the endpoint that opens the connection
     Client,
-    /// the end that accepts the connection
+    /// the endpoint that accepts the connection
     Server,
 }
 
@@ -535,7 +535,7 @@ pub enum StagePlaceJson {
     Router,
 }
 
-/// The recorded tables and their intervals; an interval of zero means never.
+/// What is recorded, and how often; an interval of zero means never.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct RecordJson {
@@ -609,9 +609,10 @@ pub struct LiveJson {
     pub drain_ns: u64,
     /// How the router waits: `hybrid` or `epoll`.
     pub wait: &'static str,
-    /// Time before a departure at which a `hybrid` router stops sleeping.
+    /// How long before a departure a `hybrid` router stops sleeping.
     pub spin_ns: u64,
-    /// Whether hosts and router exchange several segments of a connection at once. Absent if false.
+    /// Whether hosts and router pass several segments of a connection to each other in one piece.
+    /// Absent if false.
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(default)]
     pub offload: bool,
@@ -623,7 +624,7 @@ const fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// Returns the JSON Schema (2020-12) of a plan, made from the types that write it and from the
+/// Returns the JSON Schema (2020-12) of a plan, made from the types in this module and from the
 /// tables of parameters.
 pub fn plan_schema() -> Json {
     SchemaSettings::draft2020_12()

@@ -79,7 +79,7 @@ impl Pass<'_, '_> {
         let at = draft.queue.map_or_else(|| draft.at.clone(), |n| n.at.clone());
         let (info, table, mut given) = self.written_queue(draft)?;
         if draft.queue.is_none() && context.rtt.is_none() {
-            let rule = "no round-trip time for a bandwidth-delay product";
+            let rule = "the default if the round-trip time, and so the bandwidth-delay product, is unknown";
             given.set("limit", Value::Size(UNWRITTEN_LIMIT), Origin::Derived(rule.into()));
         }
         let resolved = info.resolve(&given, &context).and_then(|effective| {
@@ -100,7 +100,7 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns why the simulator cannot build this link's queue, if that is a queue of the kernel.
+    /// Returns why the simulator cannot build this link's queue, if that is a kernel queue.
     fn only_a_kernels(&mut self, draft: &LinkDraft<'_>) -> Option<Problem> {
         let named = match &draft.queue?.value {
             Tree::Table(table) => table.get(QUEUE_KIND)?,
@@ -120,7 +120,8 @@ impl Pass<'_, '_> {
         Some(self.report.problem(&named.at, &path, message.into()))
     }
 
-    /// Checks queues as far as is possible while their links or the traffic are invalid.
+    /// Makes those checks of the queues that are possible even if their links or the traffic are
+    /// invalid.
     pub(crate) fn look_at_queues(&mut self, network: &Network<'_>) {
         for draft in &network.links {
             self.written_queue(draft);
@@ -156,7 +157,7 @@ impl Pass<'_, '_> {
     }
 
     /// Does the same as [`Pass::discipline_at`], except that the queue of a link (`of_link`) may
-    /// also be a queue of the kernel.
+    /// also be a kernel queue.
     fn queue_at<'n>(
         &mut self,
         node: &'n Node,
@@ -206,7 +207,7 @@ impl Pass<'_, '_> {
                 self.error(
                     &named.at,
                     &kind_path,
-                    "a queue of the kernel belongs to a link and cannot be inside another",
+                    "a kernel queue belongs to a link and cannot be inside another queue",
                 );
                 return None;
             }
@@ -237,7 +238,8 @@ impl Pass<'_, '_> {
 
 pub(crate) const DISCIPLINE_HELP: &str = "the queue discipline";
 
-/// Reports a traffic class whose packets arrive at a port but fit none of the port's classes.
+/// Returns an error if the packets of a traffic class arrive at a `classes` queue but fit none of
+/// the queue's classes.
 fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPlan]) -> Option<ParamError> {
     if kind == "policer" {
         let (kind, inner) = settings.discipline("queue").ok()??;
@@ -279,7 +281,8 @@ fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPl
     })
 }
 
-/// Reports that the largest packet would never pass because even an empty buffer has no room for it.
+/// Returns an error if even an empty buffer has no room for the largest packet, which would then
+/// never pass.
 fn buffer_flaw(settings: &Settings, largest: Bytes) -> Option<ParamError> {
     let Some(Value::Size(limit @ Size::Bytes(bytes))) = settings.get("limit") else { return None };
     let whole_packets = settings.get("limit_rule").is_none_or(|rule| *rule == Value::Choice("fits"));

@@ -97,7 +97,8 @@ impl Pass<'_, '_> {
         if let Some(node) = section.node("requests")
             && !classes.iter().any(|class| class.plan.workload.makes_requests())
         {
-            let message = "no class makes requests; leave it out, or add traffic that a server answers";
+            let message =
+                "no class makes requests; leave out this table, or add traffic that a server answers";
             self.error(&node.at, REQUESTS, message);
             return None;
         }
@@ -129,7 +130,7 @@ impl Pass<'_, '_> {
         let section = self.section(node, PACKETS, PACKET_RECORD)?;
         let (by_link, by_flow) = (section.node("links").is_some(), section.node("flows").is_some());
         if !by_link && !by_flow {
-            self.error(&node.at, PACKETS, "nothing is chosen; write `links`, `flows` or both");
+            self.error(&node.at, PACKETS, "no packets are chosen; write `links`, `flows` or both");
             return None;
         }
         let names: Vec<&str> = links.iter().map(String::as_str).collect();
@@ -152,8 +153,8 @@ impl Pass<'_, '_> {
         })
     }
 
-    /// Returns the events of `packets`. Some events happen at hosts, where packets are recorded
-    /// only if flows are chosen.
+    /// Returns the events that `packets` selects. Some events happen at hosts, where packets are
+    /// recorded only if flows are chosen.
     fn packet_events(&mut self, section: &Section<'_>, at_hosts: bool) -> Option<Vec<PacketEvent>> {
         if section.node("events").is_none() {
             return Some(PacketEvent::ALL.to_vec());
@@ -268,7 +269,8 @@ impl Pass<'_, '_> {
         Some(choices)
     }
 
-    /// Returns a class by name, or from a table with `class` and `flows`.
+    /// Returns the flows that `item` chooses: all flows of the class that it names, or, if it is a
+    /// table with `class` and `flows`, the flows that it lists.
     fn flows_of_class(&mut self, item: &Node, path: &str, classes: &[ClassDraft]) -> Option<FlowChoice> {
         const WHAT: &str = "class of traffic";
         let names: Vec<&str> = classes.iter().map(|c| c.plan.name.as_str()).collect();

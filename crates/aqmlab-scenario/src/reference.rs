@@ -39,17 +39,17 @@ pub fn reference() -> String {
         CONDITION.iter(),
     );
     section(&mut out, "`[record]`", "", RECORD.iter());
-    section(&mut out, "`packets` in `[record]`", "`links`, `flows` or both.", PACKET_RECORD.iter());
+    section(&mut out, "`packets` in `[record]`", "Write `links`, `flows` or both.", PACKET_RECORD.iter());
     section(&mut out, "`requests` in `[record]`", "", REQUEST_RECORD.iter());
     section(&mut out, "`[live]`", "", LIVE.iter());
-    section(&mut out, "`[[arm]]`", "Dotted paths with new values are further keys.", ARM.iter());
+    section(&mut out, "`[[arm]]`", "Every other key is a dotted path with a new value.", ARM.iter());
     section(
         &mut out,
         "`[[sweep.zip]]`",
-        "Dotted paths with lists of values, all of the same length, are further keys.",
+        "Every other key is a dotted path with a list of values; all lists have the same length.",
         ZIP.iter(),
     );
-    section(&mut out, "`[[sweep.case]]`", "Dotted paths with new values are further keys.", CASE.iter());
+    section(&mut out, "`[[sweep.case]]`", "Every other key is a dotted path with a new value.", CASE.iter());
     section(&mut out, "`[[claim]]`", "", CLAIM.iter());
     params(&mut out, "TCP: `tcp = { profile = .., .. }`", aqmlab_transport::PARAMS);
     profiles(&mut out);

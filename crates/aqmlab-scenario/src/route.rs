@@ -6,9 +6,9 @@ use aqmlab_units::Span;
 
 use crate::topology::LinkDraft;
 
-/// Returns the links from node `from` to node `to`, in order, or `None` if there is no path. Among
-/// all paths, takes the one with the fewest hops, then the least propagation delay, then the links
-/// that come first in the file.
+/// Returns the links from node `from` to node `to`, in order, or `None` if there is no path.
+/// Prefers the path with the fewest hops; among equals, the one with the least propagation delay;
+/// among equals again, the one whose links come first in the file.
 pub(crate) fn shortest(links: &[LinkDraft<'_>], nodes: usize, from: usize, to: usize) -> Option<Vec<usize>> {
     let mut best: Vec<Option<(u64, Span)>> = vec![None; nodes];
     let mut last: Vec<Option<usize>> = vec![None; nodes];

@@ -10,7 +10,7 @@ use crate::suggest::{listed, no_such};
 use crate::traffic::ClassDraft;
 use crate::tree::{At, Node, Tree};
 
-/// The latest end of a run, with its place in the file.
+/// The time at which a run ends at the latest, with its place in the file.
 #[derive(Clone)]
 pub(crate) struct End {
     pub(crate) at: Span,
@@ -173,7 +173,8 @@ impl Pass<'_, '_> {
         let written: Vec<&'static str> =
             QUANTITIES.iter().copied().filter(|q| section.node(q).is_some()).collect();
         let [word] = written.as_slice() else {
-            let what = if written.is_empty() { "nothing is counted" } else { "several things are counted" };
+            let what =
+                if written.is_empty() { "nothing is counted" } else { "several quantities are counted" };
             let choice = listed(QUANTITIES.iter().copied());
             self.error(&node.at, &section.path, format!("{what}; write one of {choice}"));
             return None;

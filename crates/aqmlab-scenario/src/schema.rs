@@ -9,9 +9,9 @@ use crate::kernel_queue::TC_INFO;
 use crate::kind;
 use crate::language::{ARM, CASE, FILE, HOP, ZIP};
 
-/// Returns the JSON Schema (2020-12) of a scenario file, made from the same tables as the parser. It covers
-/// keys, types and keywords. Only [`crate::parse`] checks conditions on several values, such as `min_th` above
-/// `max_th`, or nodes without a path between them.
+/// Returns the JSON Schema (2020-12) of a scenario file, made from the same tables as the parser.
+/// It covers keys, types and keywords. Only [`crate::parse`] checks conditions on several values:
+/// for example, that `min_th` is not above `max_th`, or that there is a path between two nodes.
 pub fn schema() -> Json {
     let mut root = object(FILE.iter(), None);
     let own = root.as_object_mut().expect("an object schema is an object");
@@ -170,7 +170,7 @@ fn queue() -> Json {
         let own = schema.as_object_mut().expect("an object schema is an object");
         own["properties"]
             .as_object_mut()
-            .expect("so are properties")
+            .expect("properties are an object")
             .insert("kind".into(), json!({ "const": info.name }));
         own["required"].as_array_mut().expect("required is a list").push(json!("kind"));
         own.insert("description".into(), json!(format!("{}: {}.", info.title, info.summary)));

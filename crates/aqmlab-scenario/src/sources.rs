@@ -73,7 +73,7 @@ impl Pass<'_, '_> {
         for (key, of) in [("on", &times.on), ("off", &times.off)] {
             if begin == Begin::Stationary && !of.has_residual() {
                 let message = format!(
-                    "a beginning in the middle of a period needs `{key}` to be constant, exponential without offset or Pareto \
+                    "`begin = \"stationary\"` needs `{key}` to be constant, exponential without offset or Pareto \
                      without `max`; write another `begin`"
                 );
                 self.error(&section.at("begin"), &section.sub("begin"), message);
@@ -91,7 +91,8 @@ impl Pass<'_, '_> {
         begin: Begin,
     ) -> Option<Arc<Bursty>> {
         if begin == Begin::Stationary {
-            let message = "the duration of a burst depends on the network; write \"on\" or \"off\"";
+            let message = "`begin = \"stationary\"` needs the duration of a burst, which depends on the \
+                           network; write \"on\" or \"off\"";
             self.error(&section.at("begin"), &section.sub("begin"), message);
             return None;
         }
@@ -108,7 +109,8 @@ impl Pass<'_, '_> {
         None
     }
 
-    /// Returns the schedule of a class, and enters the numbers of its flows and packets.
+    /// Returns the schedule of a class, and adds the numbers of its flows and packets to the
+    /// effective parameters.
     pub(crate) fn schedule(&mut self, section: &Section<'_>) -> Option<Arc<Schedule>> {
         let file = self.list_file(section)?;
         match self.traces.schedule(&file) {
@@ -128,7 +130,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns the trace of a class, and enters the number of its connections.
+    /// Returns the trace of a class, and adds the number of its connections to the effective
+    /// parameters.
     pub(crate) fn trace(&mut self, section: &Section<'_>) -> Option<Arc<Trace>> {
         let file = self.list_file(section)?;
         let class = match section.node("class") {

@@ -50,7 +50,7 @@ impl Pass<'_, '_> {
         let (first, runs) = self.seeds?;
         if items.len() as u64 != runs {
             let (lists, seeds) = (counted(items.len() as u64, "list"), counted(runs, "seed"));
-            let message = format!("{lists} of starts where the scenario has {seeds} (`runs`); {FORM}");
+            let message = format!("{lists} of starts, but the scenario has {seeds} (`runs`); {FORM}");
             self.error(&node.at, path, message);
             return None;
         }
@@ -59,7 +59,7 @@ impl Pass<'_, '_> {
             let starts: Vec<&Node> = match &item.value {
                 Tree::List(starts) if starts.len() as u64 != count => {
                     let message = format!(
-                        "{} for seed {seed} where the class has {} (`count`); write one for each",
+                        "{} for seed {seed}, but the class has {} (`count`); write a start for each flow",
                         counted(starts.len() as u64, "start"),
                         counted(count, "flow"),
                     );
@@ -111,7 +111,7 @@ impl Plan {
     /// Checks that the plan can be run with this seed.
     ///
     /// # Errors
-    /// If the file gives starts for other seeds only. The error is a sentence without a full stop.
+    /// If the file gives starts only for other seeds. The error is a sentence without a full stop.
     pub fn check_seed(&self, seed: u64) -> Result<(), String> {
         for class in &self.classes {
             if let Some(starts) = &class.seed_starts

@@ -1,5 +1,5 @@
 //! A tree as TOML text in canonical form: first the values that are not tables, then a header for
-//! each table and each item of a list of tables, and within these everything on one line.
+//! each table and each item of a list of tables. Below a header, each entry takes one line.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Routers and links: from the three kinds of topology to one list of directed links.
+//! Routers and links: turns each of the three kinds of topology into a list of directed links.
 
 use aqmlab_params::Origin;
 use aqmlab_units::{Bytes, Rate, Span};
@@ -33,16 +33,16 @@ pub(crate) struct LinkDraft<'n> {
     pub(crate) queue: Option<&'n Node>,
     /// The queue's path in parameters and messages.
     pub(crate) queue_path: String,
-    /// The place to report in messages if the queue is not written.
+    /// The place to report in messages if the file does not give the queue.
     pub(crate) at: At,
 }
 
 /// A setting for access links.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum AccessWord {
-    /// Nothing is written.
+    /// The file has no such setting.
     Silent,
-    /// There are none.
+    /// There are no access links.
     None,
     /// Access links have this rate.
     Rate(Rate),
@@ -151,8 +151,9 @@ impl Pass<'_, '_> {
         self.check_keys(section.table, &section.path, &section.fields, &others);
     }
 
-    /// Returns both directions of a link that `section` describes; a hop's own section overrides it. If the
-    /// rate or the delay is wrong, a substitute allows the rest of the file to be checked.
+    /// Returns both directions of the link that `at` describes; a hop's own section overrides the
+    /// common one. If the rate or the delay is wrong, a substitute value allows the rest of the
+    /// file to be checked.
     fn both_directions<'n>(
         &mut self,
         at: &Place<'_, 'n>,
@@ -202,7 +203,8 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns the value of `key` or, if that is not written, `forward`, the value for the other direction.
+    /// Returns the value of `key` or, if the file does not give it, `forward`, which is the value
+    /// for the other direction.
     fn or_as<T: std::fmt::Display>(
         &mut self,
         at: &Place<'_, '_>,
@@ -336,7 +338,7 @@ impl Pass<'_, '_> {
         sections.collect::<Vec<_>>().into_iter().collect()
     }
 
-    /// Returns the items of an array of tables, or none if the key is not written.
+    /// Returns the items of an array of tables, or none if the file lacks the key.
     pub(crate) fn items<'n>(&mut self, file: &Section<'n>, key: &str) -> Option<&'n [Node]> {
         match file.node(key) {
             None => Some(&[]),

@@ -1,4 +1,4 @@
-//! Classes of flows: their workloads, their ends, and their paths.
+//! Classes of flows: their workloads, their endpoints, and their paths.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(crate) struct Number {
     pub(crate) at: At,
     /// `traffic.ftp.count`
     pub(crate) path: String,
-    /// Whether connections at this rate may offer many times a link's rate.
+    /// Whether the load that these connections offer may be many times a link's rate.
     pub(crate) allows_overload: bool,
 }
 
@@ -86,8 +86,8 @@ impl Pass<'_, '_> {
         Some(classes)
     }
 
-    /// Records that a class is not enabled. Its keys, which were entered starting at number
-    /// `first`, are no longer effective parameters.
+    /// Records that a class is not enabled. Removes its keys, which begin at index `first`, from
+    /// the effective parameters; only `enabled` stays.
     fn disable(&mut self, name: &str, path: &str, first: usize) {
         self.disabled.push(name.to_string());
         let enabled = format!("{path}.enabled");
@@ -378,7 +378,7 @@ impl Pass<'_, '_> {
         let rtt = self.drawn(section, "rtt")?;
         if rtt.least() < propagation {
             let message = format!(
-                "rtt `{}` is below the `{propagation}` that the path itself takes there and back; write at least that, \
+                "rtt `{}` is below the path's own round-trip propagation delay, `{propagation}`; write at least that, \
                  or shorten the path's delays",
                 rtt.least()
             );
@@ -474,7 +474,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// A list of the data that the flows of a class send, with times.
+/// A file that lists what the flows of a class send, and when.
 enum List {
     Trace(Arc<Trace>),
     Schedule(Arc<Schedule>),

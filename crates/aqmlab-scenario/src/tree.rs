@@ -118,7 +118,8 @@ fn node_of(text: &str, at: At, value: &DeValue<'_>) -> Node {
     Node { at, value }
 }
 
-/// Saturates: a number that does not fit in 128 bits exceeds every limit anyway.
+/// Parses an integer. A number that does not fit in 128 bits becomes the nearest that does, because
+/// it exceeds every limit anyway.
 fn integer(digits: &str, radix: u32) -> i128 {
     let limit = if digits.starts_with('-') { i128::MIN } else { i128::MAX };
     i128::from_str_radix(digits, radix).unwrap_or(limit)

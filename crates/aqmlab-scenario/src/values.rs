@@ -1,5 +1,5 @@
-//! Parameters of queues as a file gives them: reads values of all kinds, including lists, tables
-//! and queues, reports errors in them, and enters them as effective parameters.
+//! Reads the parameters of queues from a file: values of all kinds, including lists, tables and
+//! queues. Reports errors in them, and adds them to the effective parameters.
 
 use std::collections::BTreeSet;
 
@@ -63,8 +63,8 @@ impl Pass<'_, '_> {
         clean
     }
 
-    /// Returns the origin of a value written under another tool's name, with a note if the value has a
-    /// different meaning in that tool.
+    /// Returns the origin of a value that is written under the name that another tool uses, with a
+    /// note if the value has a different meaning in that tool.
     fn origin_of_alias(&self, alias: &Alias, written: &Node) -> Origin {
         let differs =
             matches!(alias.reading, Reading::Words(..) | Reading::Inverse | Reading::ZeroIsUnlimited)
@@ -276,7 +276,7 @@ impl Pass<'_, '_> {
     }
 }
 
-/// Returns the written value of the parameter `name`.
+/// Returns the value that the file gives for the parameter `name`.
 fn written<'n>(table: Option<&'n Table>, params: &[Param], name: &str) -> Option<&'n Node> {
     let param = params.iter().find(|p| p.name == name)?;
     table?.entries.iter().find(|e| param.answers_to(&e.key)).map(|e| &e.node)

@@ -11,7 +11,7 @@ use crate::plan::{ClassPlan, PopulationPlan, Sessions, Workload};
 /// bytes each.
 const MOST_CONNECTIONS: usize = 10_000_000;
 
-/// A connection and the actions of its two ends that do not depend on the network.
+/// A connection, with those actions of its two endpoints that do not depend on the network.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConnectionVector {
     /// When the client opens it.
@@ -32,13 +32,14 @@ impl ClassPlan {
     /// is a sentence without a full stop.
     ///
     /// # Panics
-    /// If the file gives starts for other seeds only: see [`Plan::check_seed`](crate::Plan::check_seed).
+    /// If the file gives starts only for other seeds: see
+    /// [`Plan::check_seed`](crate::Plan::check_seed).
     pub fn vectors(&self, seed: u64, until: Instant) -> Result<Vec<ConnectionVector>, String> {
         self.check_vectors()?;
         if self.waits_for_answers() {
             return Err(format!(
-                "when the users of \"{}\" open connections depends on the network; name a recording of a run that has \
-                 `requests = {{ each = true }}` in [record]",
+                "the instants at which the users of \"{}\" open connections depend on the network; name a \
+                 recording of a run that has `requests = {{ each = true }}` in [record]",
                 self.name
             ));
         }
@@ -94,7 +95,7 @@ impl ClassPlan {
         matches!(self.population, PopulationPlan::Users(_))
     }
 
-    /// Checks that the connections of the class carry exchanges.
+    /// Checks that connection vectors can describe what the connections of the class carry.
     fn check_vectors(&self) -> Result<(), String> {
         if let PopulationPlan::Browsers(_) = self.population {
             return Err(format!(

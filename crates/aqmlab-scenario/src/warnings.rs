@@ -78,12 +78,15 @@ fn unused_ecn(plan: &Plan, all: &mut Vec<String>) {
     for (i, link) in plan.links.iter().enumerate() {
         let Some(who) = marker(link) else { continue };
         if !plan.classes.iter().any(|c| c.ecn_capable() && has_data_on(c, i)) {
-            all.push(format!("{who} of `{}` marks, but no flow that crosses it uses ECN", link.name));
+            all.push(format!("{who} of `{}` marks packets, but no flow that crosses it uses ECN", link.name));
         }
     }
     for class in plan.classes.iter().filter(|c| c.ecn_capable()) {
         if !class.ways_of_data().flatten().any(|&l| marker(&plan.links[l]).is_some()) {
-            all.push(format!("the flows of `{}` use ECN, but no queue on their path marks", class.name));
+            all.push(format!(
+                "the flows of `{}` use ECN, but no queue on their path marks packets",
+                class.name
+            ));
         }
     }
 }
@@ -136,7 +139,7 @@ fn narrow_access(plan: &Plan, all: &mut Vec<String>) {
         };
         if access.rate < *rate {
             all.push(format!(
-                "the access links of `{}`, `{}`, are slower than its rate, `{rate}`",
+                "the access links of `{}` have a rate of `{}`, below the `{rate}` at which its flows send",
                 class.name, access.rate
             ));
         }

@@ -19,7 +19,8 @@ fn scenarios() -> Vec<PathBuf> {
     files
 }
 
-/// The file name has no folders, so that messages are the same everywhere; traces are next to the files.
+/// Parses a scenario under its bare file name, so that messages do not depend on the folder. Traces
+/// are read from the folder of the scenarios.
 fn read(text: &str, name: &str) -> Result<(), ScenarioError> {
     let beside = Beside::of(folder().join(name).to_str().expect("paths are plain"));
     parse_within(text, name, Limits::default(), &beside).map(|_| ())

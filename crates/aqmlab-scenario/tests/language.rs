@@ -1,5 +1,5 @@
-//! Properties of the language: nothing panics, printed values can be parsed, and arms have the
-//! effect described.
+//! Properties of the language: nothing panics, printed values can be parsed, and arms have their
+//! documented effect.
 
 use aqmlab_scenario::{Experiment, Plan, ScenarioError, parse};
 use aqmlab_units::Span;
@@ -111,7 +111,7 @@ proptest! {
     }
 }
 
-/// The value as TOML: numbers, flags, lists and tables have no quotes.
+/// Returns the value as TOML: numbers, flags, lists and tables have no quotes.
 fn toml(value: &str) -> String {
     let bare =
         value.parse::<f64>().is_ok() || ["true", "false"].contains(&value) || value.starts_with(['{', '[']);
@@ -153,7 +153,8 @@ fn every_parameter_has_an_origin_a_source_and_help() {
             let json = plan.to_json();
             for p in &plan.parameters {
                 assert!(!p.help.is_empty() && !p.source.is_empty(), "{}", p.path);
-                // For PI, `gains = "auto"` stands for its design rule; the gains are in `a` and `b`.
+                // For PI, `gains = "auto"` names a design rule; the gains that the rule gives are
+                // in `a` and `b`.
                 let word = p.path.ends_with(".gains");
                 assert!(word || p.value != "auto", "{} is left automatic", p.path);
                 assert_eq!(json.origins[&p.path], p.origin.to_string(), "{}", p.path);
@@ -195,7 +196,7 @@ fn aliases_of_other_tools_are_understood() {
     assert_eq!(settings.get("max_th").map(ToString::to_string), Some("30p".to_string()));
 }
 
-/// The setting of `name` and its origin.
+/// Returns the setting of `name` and its origin.
 fn told(settings: &aqmlab_params::Settings, name: &str) -> String {
     let setting = settings.iter().find(|s| s.name == name).unwrap_or_else(|| panic!("{name} is set"));
     format!("{}, {}", setting.value, setting.origin)
@@ -272,7 +273,8 @@ fn rtt_and_packet_size_of_a_queue_are_those_of_its_flows() {
          [[traffic]]\nname = \"cbr\"\nkind = \"cbr\"\nrate = \"1Mbit\"\nsize = \"500B\"\n"
     );
     let plan = only(&text);
-    // (3 * 100 + 200) / 4; the unresponsive class does not count. Packets: (4 * 1500 + 500) / 5.
+    // The mean round-trip time is (3 * 100 + 200) / 4 ms; the unresponsive class does not count.
+    // The mean packet has (4 * 1500 + 500) / 5 bytes.
     assert_eq!(plan.links[0].queue.link().rtt, Some(Span::ms(125)));
     assert_eq!(plan.links[0].queue.link().mean_packet.get(), 1300);
     assert_eq!(plan.links[1].queue.link().mean_packet.get(), 40, "acknowledgments on the way back");
@@ -304,7 +306,7 @@ fn what_is_suspicious_is_told() {
     assert_eq!(warnings(&marked("tcp = { ecn = true }\n")), "");
     assert_eq!(
         warnings(&marked("")),
-        "`faults.mark` of `bottleneck` marks, but no flow that crosses it uses ECN"
+        "`faults.mark` of `bottleneck` marks packets, but no flow that crosses it uses ECN"
     );
     let flood = format!("{SMALL}[[traffic]]\nname = \"u\"\nkind = \"cbr\"\nrate = \"11Mbit\"\n");
     assert!(warnings(&flood).contains("exceeds the `10Mbit`"));
@@ -351,8 +353,8 @@ fn a_part_of_the_buffer_moves_with_the_buffer() {
     };
     let parts = "kind = \"red\", min_th = \"0.25buffer\", max_th = \"0.75 buffer\"";
     assert_eq!(queue(&format!("{parts}, limit = \"36p\"")), ["9p", "27p"]);
-    // Parts of the buffer are rounded to the nearest packet, keys may be in any order, and the limit may be
-    // written under one of its other names.
+    // Fractions of the buffer are rounded to the nearest packet, keys may be in any order, and the
+    // limit may be written under one of its other names.
     assert_eq!(queue(&format!("limit_ = \"50p\", {parts}")), ["13p", "38p"]);
     assert_eq!(queue(&format!("{parts}, limit = \"100kB\", measure = \"bytes\"")), ["25kB", "75kB"]);
     let bdp = queue("kind = \"red\", limit = \"2bdp\", min_th = \"0.25buffer\", max_th = \"0.5buffer\"");
@@ -369,7 +371,7 @@ fn an_arm_that_changes_the_buffer_changes_its_parts() {
     let arms = read(&text).arms;
     let min_th = |i: usize| arms[i].links[0].queue.size("min_th").expect("a threshold").to_string();
     assert_eq!(min_th(0), "3p");
-    // A part of the buffer stands for the size that it amounts to: if that size is written instead, the plan
-    // is the same.
+    // A fraction of the buffer stands for the size that it amounts to: if that size is written
+    // instead, the plan is the same.
     assert_eq!(arms[1].digest(), arms[2].digest());
 }

@@ -103,7 +103,8 @@ fn a_graph_has_named_links_both_ways_unless_told_otherwise() {
     };
     assert!(of_the_way_back("bc") > 0);
     assert_eq!(of_the_way_back("a-c"), 0, "a missing table has no values");
-    // 9 ms forward, 2 ms back: the components of a bandwidth-delay product without access links.
+    // The round-trip time in a bandwidth-delay product is 9 ms forward plus 2 ms back, without
+    // access links.
     assert_eq!(plan.links[4].queue.link().rtt, Some(Span::ms(11)));
 }
 
@@ -261,7 +262,7 @@ fn a_congestion_control_that_only_kernels_have_is_understood_and_its_place_known
     assert_eq!(
         problem.message,
         "the simulator has no congestion control \"cubik\": did you mean \"cubic\"? it has \"reno\", \
-         \"cubic\" and \"dctcp\"; `aqmlab live` asks the kernel for it"
+         \"cubic\" and \"dctcp\"; `aqmlab live` asks the kernel for any other"
     );
 }
 
@@ -310,8 +311,8 @@ fn starts_may_be_written_for_each_seed() {
     assert_ne!(plan.digest(), shifted.digest(), "and so are those for other seeds");
 }
 
-/// Responses are data: a link that they cross counts their flows and their packets, even if other data
-/// crosses it in the opposite direction.
+/// Responses are data: the automatic parameters of a link that they cross count their flows and
+/// their packets, although the requests of the same class travel in the opposite direction.
 #[test]
 fn automatic_parameters_count_data_whichever_way_it_flows() {
     let plan = only(
@@ -328,7 +329,8 @@ fn automatic_parameters_count_data_whichever_way_it_flows() {
     assert_eq!(queue.link().flows, Some(16), "12 of responses, 4 of bulk data");
     assert_eq!(queue.link().mean_packet.get(), (12 * users + 4 * bulk + 8) / 16);
     assert_eq!(queue.integer("flows"), Ok(16));
-    // In the other direction: requests are data as well, but the acknowledgments of bulk data are not.
+    // In the other direction, requests are data as well, but the acknowledgments of bulk data are
+    // not.
     let back = plan.links[1].queue.link();
     assert_eq!((back.flows, back.mean_packet.get()), (Some(12), users));
 }
@@ -376,8 +378,9 @@ fn a_class_that_is_not_enabled_is_as_if_it_were_not_there() {
     assert!(plans[0].parameters.iter().all(|p| p.path != "traffic.web.count"));
 }
 
-/// For 100 s, connections open at a rate and cross a link of 10 Mbit/s; each has a request of 1460 bytes and
-/// a response of 14,600 bytes, in full segments of 1500 bytes.
+/// Parses a scenario in which, for 100 s, connections open at the given rate and cross a 10 Mbit/s
+/// link. Each has a request of 1460 bytes and a response of 14,600 bytes, in full segments of 1500
+/// bytes. The text `more` is appended to the scenario.
 fn at_a_rate(rate: &str, more: &str) -> Result<aqmlab_scenario::Experiment, String> {
     let text = format!(
         "title = \"t\"\nduration = \"100s\"\n\
@@ -390,8 +393,8 @@ fn at_a_rate(rate: &str, more: &str) -> Result<aqmlab_scenario::Experiment, Stri
 
 #[test]
 fn a_load_of_ten_times_a_link_needs_to_be_allowed() {
-    // 10 Mbit/s carry 82.891 responses per second, each with 10 segments of 1500 bytes, and SYN and
-    // FIN of 40 bytes.
+    // A link of 10 Mbit/s carries 82.891 responses per second, each of which needs 10 segments of
+    // 1500 bytes, plus a SYN and a FIN of 40 bytes each.
     assert!(at_a_rate("828/s", "").is_ok());
     let error = at_a_rate("829/s", "").unwrap_err();
     assert!(error.contains("10 times its rate (`10Mbit`)") && error.contains("allow_overload"), "{error}");
@@ -407,14 +410,15 @@ fn memory_is_estimated_for_the_connections_that_pile_up() {
         let plan = at_a_rate(rate, "allow_overload = true\n").unwrap().arms.remove(0);
         aqmlab_scenario::estimate::memory(&plan).total().get() / 1024
     };
-    // The number of open connections is the number that open during the lifetime of one: two round trips of
-    // 20 ms.
+    // The number of open connections is the number of connections that open during the lifetime of
+    // one, which is two round trips of 20 ms.
     assert_eq!(connections("50/s"), 2);
-    // 917.109 of 1000 per second accumulate for 100 s; the other 82.891 per second take 40 ms each.
+    // Of the 1000 connections that open per second, 917.109 accumulate for 100 s; the other 82.891
+    // take 40 ms each.
     assert_eq!(connections("1000/s"), 91_714);
 }
 
-/// Two classes of web users and one of bulk flows.
+/// Two classes whose names begin with `web`, and one whose name does not.
 const MIXED: &str = "title = \"t\"\nduration = \"9s\"\n\
     topology = { kind = \"dumbbell\", rate = \"10Mbit\", delay = \"1ms\", queue = { kind = \"droptail\", limit = \"9p\" } }\n\
     [[traffic]]\nname = \"web1\"\nkind = \"bulk\"\n[[traffic]]\nname = \"web2\"\nkind = \"bulk\"\n[[traffic]]\nname = \"ftp\"\nkind = \"bulk\"\n";

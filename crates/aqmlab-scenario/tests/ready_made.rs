@@ -50,7 +50,7 @@ fn the_demo_is_what_it_says() {
         assert_eq!((plan.warmup, plan.stop.at), (Span::s(20), Span::s(120)));
         let bottleneck = &plan.links[0];
         assert_eq!(bottleneck.rate, Rate::mbit(10));
-        // 10 Mbit/s over 80 ms are 100 packets of 1000 B.
+        // In 80 ms, 10 Mbit/s carries 100 packets of 1000 B.
         assert_eq!(bottleneck.queue.size("limit"), Ok(Size::Packets(Packets::new(200))));
         let Workload::Packets { rate, .. } = plan.classes[1].workload else {
             panic!("the second class is CBR")
@@ -76,7 +76,8 @@ fn the_live_demo_is_what_it_says() {
     for plan in &demo.arms {
         let (class, bottleneck) = (&plan.classes[0], &plan.links[0]);
         assert_eq!((class.count, class.workload.congestion().as_deref()), (10, Some("reno")));
-        // 833 packets of 1500 B per second, 1.2 ms each; the buffer is 120 ms.
+        // The link sends 833 packets of 1500 B per second, each in 1.2 ms; the buffer holds 120 ms
+        // of packets.
         assert_eq!(class.data_packet(), Bytes::new(1500));
         assert_eq!(bottleneck.rate.time_for(class.data_packet()), Span::us(1200));
         assert_eq!(bottleneck.rate.time_for(class.data_packet() * 100), Span::ms(120));
@@ -95,7 +96,8 @@ fn the_sweep_is_what_it_says() {
     let soft: Vec<&str> =
         sweep.claims().iter().filter(|c| c.strength == "soft").map(|c| c.name.as_str()).collect();
     assert_eq!((sweep.claims().len(), soft), (6, vec!["no additional timeouts"]));
-    // The buffer is 80 ms at each rate, and the thresholds are a fifth and three fifths of it.
+    // At each rate, the buffer holds 80 ms of packets, and the thresholds are a fifth and three
+    // fifths of the buffer.
     for (index, packets) in [(0, [50, 10, 30]), (11, [400, 80, 240])] {
         let red = sweep.case(index).expect("a case").experiment.arms.remove(1).links.remove(0).queue;
         let sizes = ["limit", "min_th", "max_th"].map(|name| red.size(name));

@@ -9,7 +9,8 @@ use serde_json::{Map, Value as Json, json};
 /// A queue, which may be inside another.
 static QUEUE: LazyLock<Json> = LazyLock::new(|| schema()["$defs"]["queue"].clone());
 
-/// The part of JSON Schema 2020-12 that our schema uses.
+/// Returns whether a value fits a schema, according to the part of JSON Schema 2020-12 that our
+/// schema uses.
 fn fits(schema: &Json, value: &Json) -> bool {
     // The only `$ref` in our schema refers to the queue.
     if let Some(to) = schema.get("$ref") {

@@ -1,5 +1,5 @@
-//! Sweeps: the cases, their content, and whether the text of each case describes the same scenario as the
-//! case.
+//! Tests of sweeps: which cases there are, what they contain, and that the text of each case
+//! describes the same scenario as the case.
 
 use std::path::PathBuf;
 
@@ -26,7 +26,7 @@ fn digests(experiment: &Experiment) -> Vec<String> {
     experiment.arms.iter().map(Plan::digest).collect()
 }
 
-/// The text of every case, parsed by itself, gives the plans of the case.
+/// Checks that the text of each case, parsed by itself, gives the plans of that case.
 fn round_trip(sweep: &Sweep<'_>, file: &str) {
     for index in 0..sweep.cases() {
         let case = case(sweep, index);
@@ -138,7 +138,8 @@ fn explicit_cases_have_their_own_keys() {
 #[test]
 fn the_text_of_a_case_is_the_same_scenario() {
     round_trip(&sweep(PRODUCT), "test.toml");
-    // Tables, shorthands, lists and words; an arm that sets a key next to a swept one, and one that sets a table with a swept key.
+    // The swept values are tables, shorthands, lists and words; one arm sets a key next to a swept
+    // one, and another sets a table with a swept key.
     round_trip(
         &sweep(
             "[record]\ntrace = [\"ftp\"]\nqueues = \"50ms\"\n[[arm]]\nname = \"[\\\"quoted\\\"]\"\n\

@@ -16,7 +16,7 @@ use std::time::Duration;
 use aqmlab_recording::{ColumnData, Recording};
 use aqmlab_sim::{Control, run};
 
-/// The network. The numbers are those of `benches/scene.py`, which the peers also use.
+/// The network. The default values are those of `benches/scene.py`, which the peers also use.
 struct Scene {
     flows: u64,
     /// `droptail` or `red`
@@ -33,7 +33,8 @@ struct Scene {
     /// one-way propagation delay of a bottleneck
     delay_ms: f64,
     access_mbit: f64,
-    /// base round-trip times, evenly spread over the flows
+    /// the lowest and the highest base round-trip time; those of the flows are spread evenly
+    /// between them
     rtt_ms: [f64; 2],
     /// the start times of the flows are spread evenly over this time
     start_s: f64,

@@ -5,8 +5,9 @@
 //! cargo run --release -p aqmlab-sim --example requests_bench -- seconds=10 rate=100000
 //! ```
 //!
-//! It prints a JSON object: number of connections, processor time and peak resident memory. `trace=FILE` takes
-//! the start times and sizes of the connections from a file instead (`kind = "trace"`).
+//! It prints a JSON object with the number of exchanges, the number of events, the wall time and
+//! the peak resident memory. `trace=FILE` takes the start times and sizes of the connections from a
+//! file instead (`kind = "trace"`).
 
 use aqmlab_scenario::{Beside, Limits, parse_within};
 use aqmlab_sim::{Control, run};
@@ -19,7 +20,7 @@ fn main() {
             Some(("rate", value)) => rate = value.to_owned(),
             Some(("trace", value)) => trace = Some(value.to_owned()),
             _ => {
-                eprintln!("`{argument}` is none of seconds=.., rate=.., trace=..");
+                eprintln!("unknown argument `{argument}`; write seconds=.., rate=.. or trace=..");
                 std::process::exit(2);
             }
         }

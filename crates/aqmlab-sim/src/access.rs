@@ -23,7 +23,7 @@ pub enum AccessLink {
 }
 
 impl AccessLink {
-    /// Returns the end of the flow that the link connects to the network.
+    /// Returns which end of the flow, client or server, the link connects to the network.
     pub const fn end(self) -> End {
         match self {
             AccessLink::ClientOut | AccessLink::ClientIn => End::Client,
@@ -32,9 +32,9 @@ impl AccessLink {
     }
 }
 
-/// The rates of the access links of a class, in the order of [`AccessLink`]. All four have the same
-/// rate. Each link has its own serialiser, which caches the transmission times of the few packet
-/// sizes that the link carries.
+/// The serialisers of the access links of a class, in the order of [`AccessLink`]. All four links
+/// have the same rate, but each has its own serialiser, which caches the transmission times of the
+/// few packet sizes that the link carries.
 pub type Serialisers = [Serialiser; 4];
 
 /// A flow's own links. Only the flow feeds them, and no packet is dropped because a buffer is full.
@@ -72,9 +72,9 @@ impl AccessLinks {
         self.impairments.as_ref().map_or(Span::ZERO, |impairments| impairments.delay())
     }
 
-    /// Returns the count of pending packets. Without impairments, a packet's arrival can be
-    /// precomputed, and no packet is pending at first. With impairments, it cannot be
-    /// precomputed, so the count starts at its maximum.
+    /// Returns the initial value of the flow's count of pending packets. Without impairments, the
+    /// arrival of a packet can be precomputed, so the count starts at zero. With impairments, it
+    /// cannot be precomputed, so the count starts at its maximum.
     pub fn pending(&self) -> Pending {
         if self.impairments.is_some() { Pending(Pending::TOO_MANY) } else { Pending::default() }
     }
@@ -84,9 +84,9 @@ impl AccessLinks {
         self.impairments.as_ref().map_or(0, |impairments| impairments.lost_packets)
     }
 
-    /// Passes a packet of `size`, which enters the link `which` at `now`, over that link. Returns
-    /// when the packet reaches the other end, and its turn at that instant, or `None` if it is
-    /// lost.
+    /// Passes a packet of `size` over the link `which`; the packet enters the link at `now`.
+    /// Returns when the packet reaches the other end, and its turn at that instant, or `None` if it
+    /// is lost.
     #[inline(always)]
     pub fn pass(
         &mut self,
@@ -184,8 +184,8 @@ impl Impairments {
         self.stages.iter().flatten().fold(Span::ZERO, |sum, stage| sum + stage.delay())
     }
 
-    /// Returns when a packet enters a link, after any stage in front of the link, or `None` if the
-    /// packet is lost.
+    /// Returns when a packet that arrives at `now` enters a link, after it has passed any stage in
+    /// front of the link, or `None` if the packet is lost.
     pub fn before(&mut self, which: AccessLink, now: Instant, size: Bytes) -> Option<Instant> {
         if which == AccessLink::ClientOut && self.loss.as_mut().is_some_and(Loss::hits) {
             self.lost_packets += 1;
@@ -194,9 +194,9 @@ impl Impairments {
         if leads_in(which) { Some(now) } else { self.stage_alone(which, now, size).map(|(due, _)| due) }
     }
 
-    /// Passes a packet, which left a link at `out` with this `turn`, through any stage behind the link.
-    /// Returns when the packet has passed the stage, and its turn at that instant, or `None` if it is
-    /// lost.
+    /// Passes a packet that left a link at `out`, with this `turn`, through any stage behind the
+    /// link. Returns when the packet has passed the stage, and its turn at that instant, or `None`
+    /// if it is lost.
     pub fn behind(
         &mut self,
         which: AccessLink,
@@ -215,7 +215,7 @@ impl Impairments {
         self.linked[which as usize]
     }
 
-    /// Passes a packet, which arrives at `now`, through the stage, if there is one. Returns when the
+    /// Passes a packet that arrives at `now` through the stage, if there is one. Returns when the
     /// packet has passed the stage, and its turn at that instant, or `None` if it is lost.
     pub fn stage_alone(&mut self, which: AccessLink, now: Instant, size: Bytes) -> Option<(Instant, u64)> {
         let Some(stage) = &mut self.stages[which as usize] else { return Some((now, 0)) };
@@ -230,9 +230,9 @@ fn leads_in(which: AccessLink) -> bool {
     matches!(which, AccessLink::ClientOut | AccessLink::ServerOut)
 }
 
-/// A packet count that takes two bytes. The count includes only packets whose arrival at a host is
-/// an event of its own; a flow never has more than a few of these. A count that overflows stays at
-/// its maximum forever.
+/// A packet count that is stored in two bytes. The count includes only packets whose arrival at a
+/// host is an event of its own; a flow never has more than a few of these. A count that overflows
+/// stays at its maximum forever.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Pending(u16);
 

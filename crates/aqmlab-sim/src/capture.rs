@@ -12,7 +12,7 @@ use crate::headers;
 use crate::options::OptionTable;
 use crate::packet::PortPacket;
 
-/// Returns the links with these indices in the form that a capture's file needs.
+/// Returns the links with these indices in the form that a capture file needs.
 pub fn captured_ports(plan: &Plan, links: &[usize]) -> Vec<CapturedPort> {
     let port = |&link: &usize| {
         let link = &plan.links[link];

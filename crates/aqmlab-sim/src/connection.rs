@@ -21,7 +21,7 @@ pub struct Connection {
     pub last: End,
     /// The applications, if they do anything after the start.
     pub applications: Option<Box<Applications>>,
-    /// The delays with which the ends transmit, if they have any.
+    /// The delays that the endpoints add before they send data, if they add any.
     pub delays: Option<Box<[SendDelay; 2]>>,
 }
 
@@ -36,7 +36,7 @@ pub struct Applications {
     pub of: Identity,
 }
 
-/// The delay that an end adds before it sends data that its windows release
+/// The delay that an endpoint adds before it sends data that its windows have released
 /// ([`Profile::send_jitter`]). The delay is the same for all data that waits together.
 pub struct SendDelay {
     draws: Stream,
@@ -72,15 +72,15 @@ impl Connection {
         }
     }
 
-    /// Starts the delay at an end that has just sent all data that need not wait for the delay.
-    /// Does nothing if the end has no delay, if the delay is running, or if there is nothing more
-    /// to send. Returns the duration of the delay.
+    /// Starts the delay of an endpoint that has just sent all data that need not wait for the
+    /// delay, and returns its duration. Does nothing, and returns `None`, if the endpoint has no
+    /// delay, if the delay is already running, or if there is nothing more to send.
     pub fn begin_delay(&mut self, end: End, tcp: &Profile) -> Option<Span> {
         let wants = self.endpoint(end).wants_to_send(tcp);
         self.delays.as_mut().filter(|_| wants)?[end as usize].begin(tcp.send_jitter)
     }
 
-    /// Completes the delay at an end, which may now send everything.
+    /// Completes the delay of an endpoint, which may now send everything.
     pub fn end_delay(&mut self, end: End, tcp: &Profile) {
         if let Some(delays) = &mut self.delays {
             delays[end as usize].running = false;
@@ -111,7 +111,7 @@ impl Connection {
     }
 
     /// Records that the requests whose responses the client awaits have ended at `at` without a
-    /// response. `class` is the connection's.
+    /// response. `class` is the class of the connection.
     #[cold]
     pub fn cut_off_request(
         &self,
@@ -163,8 +163,8 @@ impl Connection {
         counts
     }
 
-    /// Returns whether nothing but arrivals happens at this end up to `due`: its timer is not due
-    /// in that time, and the end is neither opening nor closing.
+    /// Returns whether nothing but arrivals happens at this endpoint up to `due`: its timer is not
+    /// due in that time, and the endpoint is neither opening nor closing.
     #[inline]
     pub fn is_quiet(&self, end: End, due: Instant) -> bool {
         let endpoint = match end {
@@ -174,7 +174,7 @@ impl Connection {
         endpoint.state() == State::Established && endpoint.deadline().is_none_or(|at| at > due)
     }
 
-    /// Returns whether this end is established, so that it may send and receive data.
+    /// Returns whether this endpoint is established, so that it may send and receive data.
     #[inline]
     pub fn is_established(&self, end: End) -> bool {
         let endpoint = match end {
@@ -184,9 +184,9 @@ impl Connection {
         endpoint.state() == State::Established
     }
 
-    /// Returns whether nothing but an arrival and its consequences happens at this end up to `due`.
-    /// This test is for connections whose applications watch the position of their streams, and for
-    /// packets that open and close a connection.
+    /// Returns whether nothing but an arrival and its consequences happens at this endpoint up to
+    /// `due`. This test is for connections whose applications watch the position of their streams,
+    /// and for packets that open or close a connection.
     #[inline]
     pub fn changes_alone(&self, end: End, due: Instant) -> bool {
         let endpoint = match end {
@@ -197,7 +197,8 @@ impl Connection {
             && self.applications.as_ref().is_none_or(|of| of.wakes_at > due)
     }
 
-    /// Returns when the timer of an open end fires, if that is before `due` and before the applications act.
+    /// Returns when the timer of an established endpoint fires, if that is before `due` and before
+    /// the applications act.
     pub fn timer_before(&self, end: End, due: Instant) -> Option<Instant> {
         let endpoint = match end {
             End::Client => &self.sender,
@@ -207,13 +208,13 @@ impl Connection {
         endpoint.deadline().filter(|at| *at < first && endpoint.state() == State::Established)
     }
 
-    /// Returns whether this end is only waiting for late packets.
+    /// Returns whether this endpoint is only waiting for late packets.
     pub fn lets_stragglers_pass(&mut self, end: End) -> bool {
         self.endpoint(end).state() == State::TimeWait
     }
 
-    /// Completes an end's wait for late packets ([`State::TimeWait`]) if that wait was over before
-    /// `now`. To be called when a packet arrives, because no event ends the wait.
+    /// Completes an endpoint's wait for late packets ([`State::TimeWait`]) if that wait was over
+    /// before `now`. This must be called when a packet arrives, because no event ends the wait.
     pub fn catch_up(&mut self, end: End, now: Instant, tcp: &Profile) {
         let endpoint = self.endpoint(end);
         if endpoint.state() == State::TimeWait && endpoint.deadline().is_some_and(|at| at < now) {
@@ -221,10 +222,10 @@ impl Connection {
         }
     }
 
-    /// Returns whether the connection is over: its client has given up, or both ends have closed.
-    /// Two kinds of ends may remain open: one that waits for late packets ([`State::TimeWait`]),
-    /// although none come once all packets have left the network, and one that no packet of the
-    /// connection has reached.
+    /// Returns whether the connection is over: its client has given up, or both endpoints have
+    /// closed. An endpoint may remain open in two cases: if it waits for late packets
+    /// ([`State::TimeWait`]), because none come once all packets have left the network, or if no
+    /// packet of the connection has reached it ([`State::Listen`]).
     pub fn has_ended(&self, end: End) -> bool {
         let other = match end {
             End::Client => &self.receiver,

@@ -8,9 +8,9 @@
 //!
 //! 1. law updates (they have no events: a law whose update is due at t catches up before it judges
 //!    a packet at t)
-//! 2. [`Rank::Departure`]: a transmission ends, the link takes its next packet
+//! 2. [`Rank::Departure`]: a transmission ends, and the link takes its next packet
 //! 3. [`Rank::Arrival`]: a packet reaches a queue or an endpoint
-//! 4. [`Rank::Timer`]: endpoints' timers, sources, starting flows
+//! 4. [`Rank::Timer`]: timers of endpoints, packets due at sources, starts of flows
 //! 5. [`Rank::Sampler`]: samples, the end of the warm-up, the end of the run; they see everything
 //!    that happened at t
 //!
@@ -82,7 +82,7 @@ impl Key {
     }
 }
 
-/// Counts an object's events at one instant, which gives the `turn` of their keys.
+/// Counts an object's events at one instant; the count gives the `turn` of each event's key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Turns {
     at: Instant,
@@ -103,14 +103,14 @@ impl Turns {
     }
 }
 
-/// A slot of the flow table, and which flow occupied it when an event was made. If the slot has
+/// A slot of the flow table, and the slot's generation when an event was made. If the slot has
 /// another generation when the event fires, the event belongs to an earlier occupant and has no
 /// effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FlowRef {
     /// Index into the flow table.
     pub slot: u32,
-    /// The occupant's number.
+    /// The generation, which distinguishes the successive occupants of the slot.
     pub generation: u32,
 }
 
@@ -150,21 +150,21 @@ pub enum Notice {
     /// An endpoint has reached the deadline that it had when the event was made; the deadline may
     /// have moved since.
     EndpointTimer {
-        /// whose
+        /// the flow
         flow: FlowRef,
-        /// which end
+        /// the end
         end: End,
     },
-    /// An end may now send the data that it has held back.
+    /// An endpoint may now send the data that it has held back.
     SendDelayed {
-        /// whose
+        /// the flow
         flow: FlowRef,
-        /// which end
+        /// the end
         end: End,
     },
     /// A packet source is due.
     Emit {
-        /// whose
+        /// the flow
         flow: FlowRef,
     },
     /// A population opens its next flow or connection.
@@ -183,7 +183,7 @@ pub enum Notice {
     StopSending {
         /// index of the class
         class: u16,
-        /// whose
+        /// the flow
         flow: FlowRef,
     },
     /// A milestone of the run's schedule is reached.
@@ -210,7 +210,7 @@ pub trait EventQueue {
     fn memory_bytes(&self) -> usize;
 }
 
-/// A plain binary heap: slow and obvious, and the reference for any faster queue.
+/// A plain binary heap: slow but simple, and the reference for any faster queue.
 #[derive(Default)]
 pub struct HeapQueue {
     heap: BinaryHeap<Item>,

@@ -1,4 +1,4 @@
-//! A flow: its connection or packet source, its access links, its packets in the network.
+//! A flow: its connection or packet source, its access links, and its packets in the network.
 
 use aqmlab_network::{End, FlowCounts};
 use aqmlab_qdisc::Ecn;
@@ -21,15 +21,15 @@ pub struct Flow {
     /// The number of the flow's packets in the network. The flow keeps its slot until the last of
     /// these packets has left.
     pub in_flight: u32,
-    /// Whether both ends have closed.
+    /// Whether both endpoints have closed.
     pub over: bool,
-    /// The flow's packets whose arrival at a host is an event of its own.
+    /// The number of the flow's packets whose arrival at a host is an event of its own.
     pub pending: Pending,
     /// When it started.
     pub start: Instant,
     /// When the receiver received the last of the flow's data; until then, the far future.
     pub completed: Instant,
-    /// What is between the flow's hosts and the network, if anything: access links, delay stages.
+    /// What is between the flow's hosts and the network, if anything: access links or delay stages.
     pub access: Option<AccessLinks>,
     /// The connection or packet source.
     pub body: Body,
@@ -114,7 +114,7 @@ impl Flow {
     }
 
     /// Returns whether a packet that arrives at its host only at `due` can be processed there now.
-    /// That is possible if nothing else happens at that end before then.
+    /// That is possible if nothing else happens at that endpoint before then.
     #[inline(always)]
     pub fn can_be_served_ahead(&self, end: End, due: Instant, attended: bool) -> bool {
         self.pending.is_none()
@@ -154,13 +154,13 @@ impl Flow {
     }
 
     /// Returns the number of packets lost outside the queues so far. A packet counts from the
-    /// instant of its loss. The counts of the two ends do not include these losses.
+    /// instant of its loss. The counts of the two endpoints do not include these losses.
     fn lost_packets(&self) -> u64 {
         self.access.as_ref().map_or(0, AccessLinks::lost_packets)
             + self.router_stages().map_or(0, |stages| stages.lost_packets)
     }
 
-    /// Returns one end's counts so far.
+    /// Returns one endpoint's counts so far.
     fn counts_of(&self, end: End) -> FlowCounts {
         match (&self.body, end) {
             (Body::Tcp(connection), _) => connection.counts(end),
@@ -184,7 +184,7 @@ impl Flow {
 }
 
 impl Flow {
-    /// Ends the warm-up: keeps the flow's counts at this instant.
+    /// Ends the warm-up: saves the flow's counts at this instant.
     pub fn end_warmup(&mut self) {
         self.keep_for_warmup(End::Client);
         self.keep_for_warmup(End::Server);
@@ -192,8 +192,8 @@ impl Flow {
         self.snapshots().lost_in_warmup = lost;
     }
 
-    /// Saves the counts of one end as those at the end of the warm-up, unless this has been done
-    /// already.
+    /// Saves the counts of one endpoint as those at the end of the warm-up, unless this has been
+    /// done already.
     pub fn keep_for_warmup(&mut self, end: End) {
         let counts = self.counts_of(end);
         self.snapshots().warmup[end as usize].get_or_insert(counts);
@@ -203,7 +203,7 @@ impl Flow {
         self.rare.get_or_insert_default().snapshots.get_or_insert_default()
     }
 
-    /// Keeps the state of one end for the next sample, unless it has been kept already.
+    /// Saves the state of one endpoint for the next sample, unless it has been saved already.
     pub fn keep_for_sample(&mut self, end: End) {
         let Flow { body: Body::Tcp(Connection { sender, receiver, .. }), rare, .. } = self else {
             return;
@@ -245,14 +245,15 @@ impl Flow {
 
 /// A flow's state, kept for observations yet to come: a sample, or the end of the warm-up.
 ///
-/// An end of a flow may have been processed ahead of time, up to an instant after such an
-/// observation. In that case its earlier state is kept, and the observation sees that state.
+/// One endpoint of a flow may already have been processed to a point in time later than such an
+/// observation. In that case, the endpoint's earlier state is kept, and the observation sees that
+/// state.
 #[derive(Default)]
 pub struct Snapshots {
-    /// Counts of each end at the end of the warm-up. They are kept until the end of the run.
+    /// Counts of each endpoint at the end of the warm-up. They are kept until the end of the run.
     pub warmup: [Option<FlowCounts>; 2],
     /// Packets lost outside the queues by the end of the warm-up. Losses are never processed ahead
-    /// of time, so they are recorded once, at that instant, and not separately for each end.
+    /// of time, so they are recorded once, at that instant, and not separately for each endpoint.
     lost_in_warmup: u64,
     /// The sender's state at the next sample.
     pub sender: Option<SenderSample>,
@@ -263,9 +264,9 @@ pub struct Snapshots {
 /// A sending endpoint at an instant.
 #[derive(Clone, Copy)]
 pub struct SenderSample {
-    /// Congestion window, segments.
+    /// Congestion window, in segments.
     pub cwnd: f64,
-    /// Slow-start threshold, segments; infinite at first.
+    /// Slow-start threshold, in segments; infinite at first.
     pub ssthresh: f64,
     /// Smoothed round-trip time.
     pub srtt: Option<Span>,
@@ -308,13 +309,13 @@ pub struct Datagrams {
     pub source: DatagramSource,
     /// Packets sent.
     pub sent_packets: u64,
-    /// Bytes sent, by network-layer length.
+    /// Bytes sent, counted at the network layer.
     pub sent_bytes: Bytes,
-    /// Bytes received, by network-layer length.
+    /// Bytes received, counted at the network layer.
     pub delivered_bytes: Bytes,
     /// Packets received with CE.
     pub ce_received: u64,
-    /// Whether the source has to stop.
+    /// Whether the source has been stopped.
     pub stopped: bool,
 }
 

@@ -68,7 +68,8 @@ impl FlowTable {
         self.look_whether_finished(slot);
     }
 
-    /// Checks whether a flow is over and its last packet has left. To be called after each change of a flow.
+    /// Marks a flow for removal if it is over and its last packet has left. This must be called
+    /// after each change of a flow.
     #[inline]
     pub fn look_whether_finished(&mut self, slot: u32) {
         let flow = self.of_packet(slot);

@@ -1,4 +1,5 @@
-//! The `trace` table: each change in window, threshold, round-trip time and timer of chosen connections.
+//! The `trace` table: each change in the window, threshold, round-trip time or timer of the chosen
+//! connections.
 
 use std::collections::BTreeMap;
 
@@ -48,8 +49,8 @@ impl FlowTrace {
         FlowTrace { last: BTreeMap::new(), table: Table::new(&schema::TRACE) }
     }
 
-    /// Records that the sender of flow `number` has been processed: one row per named event, or one
-    /// row if only something else has changed.
+    /// Records that the sender of flow `number` has been processed: adds one row per named event,
+    /// or a single row if only something else has changed.
     pub fn look(&mut self, now: Instant, number: u32, endpoint: &Endpoint, profile: &Profile) {
         let state = Sender::of(endpoint, profile);
         let Some(before) = self.last.insert(number, state) else {

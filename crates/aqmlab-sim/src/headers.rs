@@ -5,11 +5,12 @@
 //! 198.19.c.1 (RFC 2544, appendix C.2.2); its flow i uses the client's port 1024 + i and the
 //! server's port 5001. The payload is all zeros.
 //!
-//! Headers have the length that they have in the simulation, if real headers can have it. The bytes
-//! of a profile's header beyond the first 40 are options, first of TCP and then of IP. They contain
-//! the packet's own options (SACK, RFC 2018), and no-operations otherwise. A header length that no
-//! packet can have (less than 40 bytes, or not a multiple of four) becomes the nearest possible
-//! one, and a comment in the capture then gives the length that the packet has in the simulation.
+//! Headers are as long as in the simulation, if real headers can have that length. The bytes of a
+//! profile's header beyond the first 40 are options: first TCP options, then IP options. They
+//! contain the packet's own options (SACK, RFC 2018), and no-operations otherwise. A header length
+//! that no packet can have (less than 40 bytes, or not a multiple of four) becomes the nearest
+//! possible one, and a comment in the capture then gives the length that the packet has in the
+//! simulation.
 
 use aqmlab_qdisc::{Ecn, Packet};
 use aqmlab_transport::{Flags, Segment};
@@ -19,7 +20,7 @@ use crate::packet::{SimPacket, Toward};
 
 const PROTOCOL_TCP: u8 = 6;
 const PROTOCOL_UDP: u8 = 17;
-/// IPv4 and TCP headers without options (RFC 791, section 3.1; RFC 9293, section 3.1).
+/// Length of an IPv4 or a TCP header without options (RFC 791, section 3.1; RFC 9293, section 3.1).
 const PLAIN: usize = 20;
 const UDP_HEADER: usize = 8;
 /// Bytes of options for which each of the two headers has room.
@@ -46,9 +47,9 @@ struct Addresses {
 }
 
 impl Addresses {
-    /// Returns the addresses and ports of flow `index` of a class. If the class does not fit in the
-    /// third octet, the fourth octet holds the rest; if the client has too few ports, further flows
-    /// use further ports of the server.
+    /// Returns the addresses and ports of flow `index` of a class. If the number of the class does
+    /// not fit in the third octet, the fourth octet holds the rest; if the client has too few
+    /// ports, further flows use further ports of the server.
     fn of((class, port): (u16, u16), index: u32, toward: Toward) -> Self {
         let [high, low] = class.to_be_bytes();
         let host = |net| [198, net, low, 1 + high % 254];
@@ -61,8 +62,9 @@ impl Addresses {
     }
 }
 
-/// Replaces `out` with the first `limit` bytes of a packet of flow `index` of its class, whose
-/// servers listen on `server_port`. Returns the number of bytes of the whole packet.
+/// Replaces the contents of `out` with the first `limit` bytes of `packet`, whose flow is number
+/// `index` of its class. The servers of that class listen on `server_port`. Returns the number of
+/// bytes of the whole packet.
 pub fn write(
     out: &mut Vec<u8>,
     packet: &SimPacket,
@@ -173,7 +175,7 @@ fn write_ip(
     set_checksum(out, begin, 10, 0);
 }
 
-/// RFC 3168, section 5.
+/// Returns the bits of the ECN field (RFC 3168, section 5).
 const fn ecn_field(ecn: Ecn) -> u8 {
     match ecn {
         Ecn::NotEct => 0b00,

@@ -49,7 +49,7 @@ pub struct Held {
 pub struct Class {
     /// The beginnings of the class's paths, indexed by [`Toward`](crate::packet::Toward).
     pub begins: [Begin; 2],
-    /// The rates of the access links of the class's flows; irrelevant if there are no such links.
+    /// The serialisers of the access links of the class's flows; irrelevant if there are none.
     pub serialisers: Serialisers,
     /// Propagation delay, summed over the two paths.
     pub propagation: Span,
@@ -137,9 +137,9 @@ impl Opener {
 }
 
 impl Class {
-    /// Returns the base round-trip time of a flow of the class: twice the propagation delay of its
-    /// path, including the links and stages between the hosts and the network. It is computed only
-    /// when a flow has ended, because storing it would take eight bytes per flow.
+    /// Returns the base round-trip time of a flow of the class: the propagation delay of its two
+    /// paths, plus the delays of its access links and delay stages. It is computed only when a flow
+    /// has ended, because storing it would take eight bytes per flow.
     pub fn base_rtt(&self, access: Option<&AccessLinks>, stages: Option<&RouterStages>) -> Span {
         let links = access.map(|access| (access.delay(), self.access_links));
         let at_edges = access.map_or(Span::ZERO, AccessLinks::stages);

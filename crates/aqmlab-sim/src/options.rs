@@ -31,11 +31,11 @@ pub struct OptionTable {
 /// entries that hold options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OptionImbalance {
-    /// found in flight
+    /// number of packets with options that are in flight
     pub found: u64,
-    /// packets in queues, which may or may not have options
+    /// number of packets in queues, which may or may not have options
     pub waiting: u64,
-    /// held
+    /// number of entries that hold options
     pub held: u64,
 }
 
@@ -90,7 +90,7 @@ impl OptionTable {
         options
     }
 
-    /// Frees the entry of a lost packet, if it has options.
+    /// Frees the entry of a lost packet if the packet has options.
     #[inline]
     pub fn forget(&mut self, packet: &SimPacket) {
         if let Some(place) = packet.options() {
@@ -102,7 +102,7 @@ impl OptionTable {
     /// `found` packets in flight have options; for `waiting` other packets, this is unknown.
     ///
     /// # Errors
-    /// The numbers, if they do not agree.
+    /// Returns the numbers if they do not agree.
     pub fn check(&self, found: u64, waiting: u64) -> Result<(), OptionImbalance> {
         let held = (self.places.len() - self.free.len()) as u64;
         if (found..=found + waiting).contains(&held) {

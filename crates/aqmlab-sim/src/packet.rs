@@ -11,7 +11,7 @@ use aqmlab_units::Bytes;
 pub enum Toward {
     /// From the sender to the receiver.
     Receiver = 0,
-    /// Back.
+    /// From the receiver to the sender.
     Sender = 1,
 }
 
@@ -182,13 +182,13 @@ impl SimPacket {
         (self.0[3] >> PLACE) as Place
     }
 
-    /// Moves back by one place: the packet has not left for the next place yet.
+    /// Moves the packet back by one place: it has not left for the next place yet.
     #[inline]
     pub fn step_back(&mut self) {
         self.0[3] -= 1 << PLACE;
     }
 
-    /// Advances by one place: the packet is on its way to the next place.
+    /// Moves the packet forward by one place: it is on its way to the next place.
     #[inline]
     pub fn pass(&mut self) {
         self.0[3] += 1 << PLACE;
@@ -221,7 +221,7 @@ impl Packet for SimPacket {
 
     fn host_hash(&self, side: Side, salt: u64) -> u64 {
         // Every flow has its own pair of hosts: the number of a host consists of the flow's number
-        // and a bit for the end.
+        // and a bit that distinguishes the two hosts.
         let is_sender_host = (side == Side::Source) == (self.toward() == Toward::Receiver);
         philox2x64([u64::from(self.high(0)) << 1 | u64::from(is_sender_host), 1], salt)[0]
     }
@@ -263,8 +263,9 @@ impl Classed for SimPacket {
         }
     }
 
-    /// For a segment in the middle of a connection, addition gives the kind without branches: if
-    /// there is payload, a carry changes the bits above it from 0 (a pure ACK) to 1 (data).
+    /// For a segment in the middle of a connection, an addition gives the kind without branches: if
+    /// the length of the payload is not zero, a carry into the bits above that length changes the
+    /// kind from 0 (a pure ACK) to 1 (data).
     #[inline(always)]
     fn class_and_kind(&self) -> usize {
         const CARRY: u32 = (1 << KIND) - 1;

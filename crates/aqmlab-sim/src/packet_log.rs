@@ -16,7 +16,8 @@ pub struct Filter {
     pub from: Instant,
     /// The instant at which the recording ends, inclusive.
     pub until: Instant,
-    /// The numbers of the flows, ascending; the packets of all flows if `None`.
+    /// The numbers of the flows whose packets are recorded, in ascending order; `None` means all
+    /// flows.
     pub flows: Option<Vec<u32>>,
 }
 

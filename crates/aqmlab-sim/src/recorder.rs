@@ -95,7 +95,8 @@ impl Recorder {
         cells * size_of::<u64>() + self.ended.capacity() * size_of::<FlowRow>() + self.users.memory_bytes()
     }
 
-    /// Returns the recording of a run with these facts. `more` contains the tables that not every run has.
+    /// Returns the recording of a run with these facts. `more` contains the tables that only some
+    /// runs have.
     pub fn finish(
         mut self,
         plan: &Plan,

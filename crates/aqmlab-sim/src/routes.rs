@@ -33,13 +33,16 @@ pub enum Next {
     },
     /// To the packet's host at this end of the path, after this many links, including access links.
     Host(End, u8),
-    /// As [`Next::Access`], if applications watch the position of their streams.
+    /// Like [`Next::Access`], but for connections whose applications watch the position of their
+    /// streams.
     AttendedAccess(AccessLink, u8),
-    /// As [`Next::Access`], if senders keep a list of their segments.
+    /// Like [`Next::Access`], but for connections whose senders keep a list of their segments.
     ListingAccess(AccessLink, u8),
-    /// As [`Next::Host`], if applications watch the position of their streams.
+    /// Like [`Next::Host`], but for connections whose applications watch the position of their
+    /// streams.
     AttendedHost(End, u8),
-    /// As [`Next::Host`], if individual events are recorded there, or if hosts delay what they send.
+    /// Like [`Next::Host`], but for hosts at which individual events are recorded, or which delay
+    /// what they send.
     WatchedHost(End, u8),
 }
 
@@ -49,20 +52,22 @@ pub enum Next {
 pub enum Onward {
     /// The arrival of the packet at the next place is an event.
     Arrive,
-    /// The packet enters its flow's own link to the server at once, because that link has no other
-    /// feeder and cannot drop it. On arrival at its host, the packet will have passed this many
-    /// links.
+    /// The packet enters its flow's own link to the server immediately, because that link has no
+    /// other feeder and cannot drop it. On arrival at its host, the packet will have passed this
+    /// many links.
     ToServer(u8),
-    /// As [`Onward::ToServer`], but to the client.
+    /// Like [`Onward::ToServer`], but to the client.
     ToClient(u8),
-    /// As [`Onward::ToClient`], if the client keeps a list of its segments.
+    /// Like [`Onward::ToClient`], but for a client that keeps a list of its segments.
     ToListing(u8),
-    /// As [`Onward::ToServer`] or [`Onward::ToClient`], if applications watch the position of their streams.
+    /// Like [`Onward::ToServer`] or [`Onward::ToClient`], but for connections whose applications
+    /// watch the position of their streams.
     ToAttended(AccessLink, u8),
-    /// The packet enters the delay stage with this number at once, because its flow's passage
+    /// The packet enters the delay stage with this number immediately, because its flow's passage
     /// through the stage has no other feeder and cannot drop it.
     ToStage(u8),
-    /// The packet enters the next queue at once, because that queue looks ahead and is fed by this link only.
+    /// The packet enters the next queue immediately, because that queue looks ahead and is fed by
+    /// this link only.
     ToQueue,
 }
 
@@ -95,8 +100,9 @@ pub struct Routes {
 impl Routes {
     /// Creates the paths of a plan. Also returns where the paths of each class begin: toward the
     /// receiver, and toward the sender. If hops are `fused`, no event is needed for packets to
-    /// enter the last links of their paths, delay stages, and those links in `joinable` that only
-    /// one other link feeds. Returns `None` if there are more places than a packet can number.
+    /// enter the last links of their paths, delay stages, and those links that satisfy `joinable`
+    /// and that only one other link feeds. Returns `None` if there are more places than a
+    /// [`Place`] can represent.
     pub fn new(plan: &Plan, fused: bool, joinable: impl Fn(u32) -> bool) -> Option<(Self, Vec<[Place; 2]>)> {
         let mut paths: Vec<_> = (0..plan.classes.len())
             .flat_map(|class| [0, 1].map(|direction| path(plan, class, direction, &arrival(plan, class))))
@@ -115,8 +121,8 @@ impl Routes {
     /// Adds a path, with the number of links that packets have passed at each of its places, and
     /// returns its beginning.
     fn add(&mut self, path: &[Next], passed: &[u8]) -> Option<Place> {
-        // A path ends with its host, so an equal sequence of places is a whole path, or the end of
-        // a longer one.
+        // A path ends with its host, so a matching sequence of places is either a whole path or the
+        // end of a longer one.
         let same = |begin: usize| self.passed[begin..][..path.len()] == *passed;
         let known =
             self.places.windows(path.len()).enumerate().position(|(begin, w)| w == path && same(begin));
@@ -128,7 +134,7 @@ impl Routes {
         (self.places.len() <= usize::from(Place::MAX)).then_some(begin as Place)
     }
 
-    /// Returns where a packet at `place` goes.
+    /// Returns where a packet at `place` goes next.
     #[inline]
     pub fn next(&self, place: Place) -> Next {
         self.places[usize::from(place)]
@@ -141,7 +147,7 @@ impl Routes {
     }
 }
 
-/// The last places on paths.
+/// Constructors of the last places on a path.
 struct LastPlaces {
     /// The flow's own link, if it cannot lose packets.
     access: fn(AccessLink, u8) -> Next,
@@ -162,8 +168,8 @@ fn arrival(plan: &Plan, class: usize) -> LastPlaces {
     }
 }
 
-/// Returns, for each of `links` links, whether all packets come to its queue from one and the same
-/// other link.
+/// Returns, for each of `links` links, whether all packets in its queue come from the same other
+/// link.
 fn fed_by_one_link<'a>(links: usize, paths: impl Iterator<Item = &'a [Next]>) -> Vec<bool> {
     #[derive(Clone, Copy, PartialEq)]
     enum Feeder {
@@ -189,8 +195,8 @@ fn fed_by_one_link<'a>(links: usize, paths: impl Iterator<Item = &'a [Next]>) ->
 }
 
 /// Returns the places on the path of class number `class` in a direction, and the number of links
-/// passed on arrival at each. Access links or stages at the edges count as two links of the flow's
-/// own.
+/// passed on arrival at each. If there are access links, or delay stages at the edges, the path
+/// begins with a link of the flow's own, and has another one in front of the host.
 fn path(plan: &Plan, class: usize, direction: usize, arrival: &LastPlaces) -> (Vec<Next>, Vec<u8>) {
     let hops = hops(plan, class, direction);
     let links = hops.iter().map(|hop| hop.links()).sum();

@@ -65,8 +65,8 @@ fn run_fast(
         let (gap, horizon) = network::pace(plan);
         run_on(Wheel::new(gap, horizon), ways, plan, seed, control, registry, files)
     };
-    // A run is repeated if it turns out to end before the instant of something that it has done
-    // ahead of time. A run that writes files cannot be repeated, so it does nothing ahead of time.
+    // A run is repeated if it turns out to have ended before something that it did ahead of time
+    // was due. A run that writes files cannot be repeated, so it does nothing ahead of time.
     if plan.stop.completed.is_some() && !files.is_empty() {
         return run(Ways::Fused, files).map(|recording| recording.expect(IN_TIME));
     }
@@ -78,8 +78,8 @@ fn run_fast(
 
 const IN_TIME: &str = "a run that does nothing ahead of time does not pass its end";
 
-/// Does the same as [`run_with`] on the plain engine, which has a binary heap, and an event per
-/// hop. It is slow and obvious, and gives the same recording; tests compare the two.
+/// Does the same as [`run_with`] on the plain engine, which uses a binary heap and one event per
+/// hop. It is slow but simple, and gives the same recording; tests compare the two engines.
 ///
 /// # Errors
 /// See [`RunError`]; a failed run leaves no recording.
@@ -94,7 +94,8 @@ pub fn run_plain(
     Ok(recording.expect(IN_TIME))
 }
 
-/// Returns `None` if the run ended before the instant of something that was done ahead of time.
+/// Runs `plan` with `seed` on `queue`. Returns `None` if the run ended before something that was
+/// done ahead of time was due.
 fn run_on<Q: EventQueue>(
     queue: Q,
     ways: Ways,

@@ -41,7 +41,8 @@ pub enum FlowObject {
     ServerDelay = 6,
 }
 
-/// Enough for a delay stage in each router of the longest path, in both directions.
+/// Number of objects reserved for each flow: enough for a delay stage in each router of the longest
+/// path, in both directions.
 const OBJECTS_PER_FLOW: u64 = 512;
 /// The number of a flow's first delay stage in a router, after its access links.
 const FIRST_STAGE: u64 = 4;
@@ -64,9 +65,9 @@ impl<Q: EventQueue> Scheduler<Q> {
         self.queue.push_arrival(Key::new(at, Rank::Arrival, u64::from(link), turn), packet);
     }
 
-    /// Schedules an event of a flow with the rank of timers. Each object has one valid event, so
-    /// the turn is always 0. A superseded event may share its key with its successor because the
-    /// two are the same event.
+    /// Schedules an event of a flow; the event has the rank of timers. Each object has one valid
+    /// event, so the turn is always 0. A superseded event may share its key with its successor
+    /// because the two are the same event.
     #[inline]
     pub fn timer(&mut self, at: Instant, number: u32, object: FlowObject, notice: Notice) {
         let object = self.flow_object(number, object as u64);
@@ -114,7 +115,7 @@ impl<Q: EventQueue> Scheduler<Q> {
         self.queue.push_arrival(Key::of_order(due, self.own_arrivals, object, turn), packet);
     }
 
-    /// Returns the packets that are in flight from one place to the next.
+    /// Counts the packets that are in flight from one place to the next, and their bytes.
     pub fn packets(&self) -> Tally {
         let mut tally = Tally::default();
         self.queue.for_each_packet(&mut |packet| tally.count(packet.wire_len()));

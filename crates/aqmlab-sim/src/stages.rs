@@ -59,7 +59,8 @@ pub struct RouterStages {
 }
 
 impl RouterStages {
-    /// Creates the passages of a flow that meets the stages with these numbers, given by direction.
+    /// Creates the passages of a flow through the stages with these numbers, which are listed per
+    /// direction.
     pub fn new(path: &FlowPath<'_>, numbers: &[Vec<usize>; 2]) -> Self {
         let pipe = |direction| move |&number: &usize| StagePipe::new(path.stage_of(direction, number));
         let pipes = numbers[0].iter().map(pipe(0)).chain(numbers[1].iter().map(pipe(1))).collect();

@@ -9,7 +9,7 @@ use crate::event::{Key, Notice};
 
 /// No node.
 pub(crate) const NONE: u32 = u32::MAX;
-/// Used in place of the number of a slot if there are no events.
+/// Stands in for the number of a slot if there are no events.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 /// Number of slots, a power of two.
@@ -25,8 +25,8 @@ struct Node {
 
 const _: () = assert!(size_of::<Node>() == 32, "a waiting timer takes half a cache line");
 
-/// Notices by slot of time. Slots are numbered from time zero, and all notices are within one turn
-/// of the ring.
+/// Notices, stored by time slot. Slots are numbered from time zero, and all notices are within one
+/// turn of the ring.
 pub(crate) struct TimerRing {
     pool: Vec<Node>,
     /// The first free node.

@@ -49,12 +49,13 @@ struct Traced {
     trace: FlowTrace,
 }
 
-/// Reports that a table has more rows than the limit.
+/// A table that has more rows than the limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TableFull {
     /// The name of the table.
     pub table: &'static str,
-    /// The instant.
+    /// For `packets`, the instant of the first row beyond the limit; for `trace`, the instant at
+    /// which the number of rows was checked.
     pub at: Instant,
 }
 
@@ -116,7 +117,8 @@ impl Watch {
         self.capture.as_mut().map_or(Ok(()), |capture| capture.finish(end))
     }
 
-    /// Records that a host has sent a packet; `lost` tells whether the host's own link lost it at once.
+    /// Records that a host has sent a packet; `lost` tells whether the host's own link lost it
+    /// immediately.
     pub fn sent(&mut self, now: Instant, packet: &SimPacket, lost: bool) {
         let host = match packet.toward() {
             Toward::Receiver => "sender",
@@ -172,7 +174,7 @@ impl Watch {
         }
     }
 
-    /// Returns which table has more rows than the limit, if one has.
+    /// Returns the table that has more rows than the limit, if there is one.
     pub fn full(&self, now: Instant) -> Option<TableFull> {
         let packets = self.packets.as_ref().and_then(|p| p.log.full_at());
         if let Some(at) = packets {
@@ -182,7 +184,7 @@ impl Watch {
         (rows > self.limit).then_some(TableFull { table: "trace", at: now })
     }
 
-    /// Estimates from the number of rows how much memory they occupy, in bytes.
+    /// Estimates the memory that the recorded rows occupy, in bytes, from their number.
     pub fn memory_bytes(&self) -> usize {
         let cells = |table: &Table| table.rows() * table.columns.len();
         let packets = self.packets.as_ref().map_or(0, |p| cells(p.log.table()));
@@ -203,7 +205,7 @@ impl Watch {
 pub struct WatchedPort<'a> {
     name: &'a str,
     log: Option<&'a mut PacketLog>,
-    /// The capture, with the number that the port has in it.
+    /// The capture, and the port's number in it.
     capture: Option<(&'a mut CaptureLog, usize)>,
     in_transit: &'a mut InTransit,
 }

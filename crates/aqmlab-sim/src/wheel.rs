@@ -3,9 +3,10 @@
 //! Time is divided into slots whose width in nanoseconds is a power of two. Events of the near
 //! future wait unsorted in their slot; when a slot is reached, its few events are sorted by key.
 //! Timers that are not due soon wait in a coarser ring ([`crate::timer_ring`]), and events beyond
-//! the horizons of the wheel and the ring wait in a heap. They join their slot when time reaches
-//! it. Adding an event takes constant time, and removing one takes nearly constant time. The order
-//! is exactly that of the heap, by the complete key; [`crate::event::HeapQueue`] is the reference.
+//! the horizons of the wheel and the ring wait in a heap. Both join the slots of the wheel when
+//! time reaches them. Adding an event takes constant time, and removing one takes nearly constant
+//! time. Events leave in exactly the same order as from a heap, by the complete key;
+//! [`crate::event::HeapQueue`] is the reference.
 //!
 //! Slots are lists in one pool of nodes, so nothing is allocated once the pool has grown to the
 //! largest number of pending events.
@@ -33,14 +34,15 @@ const _: () = assert!(size_of::<Node>() == 64, "a node takes one cache line");
 const SLOTS: usize = 1 << 16;
 const MASK: u64 = SLOTS as u64 - 1;
 
-/// Number of slots in a group, for which one flag records whether there are events.
+/// Number of slots in a group. Each group has one flag, which records whether it may contain
+/// events.
 const GROUP: usize = 16;
 const GROUPS: usize = SLOTS / GROUP;
 
 /// A slot of the ring for later timers is as wide as `2^COARSE` slots of the wheel.
 const COARSE: u32 = 12;
 
-/// Events by slot of time.
+/// Events, stored by time slot.
 pub struct Wheel {
     /// A slot is `2^shift` ns wide.
     shift: u32,
@@ -53,8 +55,8 @@ pub struct Wheel {
     pool: Vec<Node>,
     /// The first node of each slot. The lists of these slots are not sorted.
     heads: Box<[u32; SLOTS]>,
-    /// For each group of slots: 0 if no slot has events, otherwise 1. The flag of a group that has
-    /// become empty is cleared only when the group is next examined.
+    /// The flag of each group of slots: 0 if no slot of the group has events, otherwise 1. When a
+    /// group has become empty, its flag is cleared only when the group is next examined.
     filled: Box<[u8; GROUPS]>,
     /// Timers whose coarse slot is later than that of the cursor.
     ring: TimerRing,
@@ -242,14 +244,15 @@ impl Wheel {
         }
     }
 
-    /// Makes the list of a slot with events the current list, without sorting it.
+    /// Turns the list of a slot, which must not be empty, into the current list, without sorting
+    /// it.
     #[inline]
     fn take_near(&mut self, slot: u64) {
         self.cursor = slot;
         self.current = std::mem::replace(&mut self.heads[(slot & MASK) as usize], NONE);
     }
 
-    /// Moves on to the next events if these are later timers or events from beyond the horizon. If
+    /// Moves on to the next events, which are later timers or events from beyond the horizon. If
     /// they are due in the slot `near`, that slot's own events join them. Returns false if there
     /// are no events at all.
     #[cold]
@@ -280,8 +283,8 @@ impl Wheel {
         self.look_far();
     }
 
-    /// Adds the events from beyond the horizon that are in the cursor's slot to the current list,
-    /// without sorting it.
+    /// Adds to the current list, without sorting it, the events from beyond the horizon that are
+    /// due in the cursor's slot.
     fn take_far(&mut self) {
         while self.far.peek().is_some_and(|item| self.slot_of(&item.key) == self.cursor) {
             let Some(Item { key, event }) = self.far.pop() else { break };
@@ -466,8 +469,8 @@ mod tests {
 
     #[derive(Clone, Debug)]
     enum Step {
-        /// An event this long after the last one popped, of this rank and this object, and with a packet if
-        /// `true`.
+        /// Pushes an event that is due this long after the last one popped, has this rank and this
+        /// object, and carries a packet if `true`.
         Push(u64, u8, u64, bool),
         Pop,
     }

@@ -9,7 +9,8 @@ use aqmlab_sim::{Control, run};
 use aqmlab_units::{Instant, Span};
 use support::{flows, integers, record, summary};
 
-/// 100 Mbit/s, and 20 ms in each direction: a round trip of 40 ms without queueing.
+/// A path of 100 Mbit/s with a delay of 20 ms in each direction, so that a round trip without
+/// queueing takes 40 ms.
 const PATH: &str = r#"
     duration = "20s"
     [topology]
@@ -121,13 +122,14 @@ fn bursts_follow_each_other_on_one_connection() {
     let r = record(&text, 1);
     let run = r.table("run").expect("every recording has a run");
     // The handshake takes 40 ms. Each burst is acknowledged 40 ms after it begins, and the next one
-    // begins 100 ms later: the last burst of the 20 s, the 143rd, begins at 19.92 s. A whole burst
-    // fits into the initial window (of 4 segments) with which an idle connection restarts. Each
-    // burst consists of whole segments: 2 and 4.
+    // begins 100 ms later, so the last burst within the 20 s, the 143rd, begins at 19.92 s. A whole
+    // burst fits into the initial window (of 4 segments) with which an idle connection restarts.
+    // Each burst consists of whole segments: 2 and 4.
     assert_eq!(flows(&r, "x", "sent_bytes"), [71 * (2920 + 5840) + 2920]);
     assert_eq!(flows(&r, "x", "delivered_bytes"), [71 * (2920 + 5840) + 2920]);
     assert_eq!(flows(&r, "x", "sent_segments"), [71 * 6 + 2]);
-    // There are only a SYN and its answer, data and ACKs, but no FIN: the connection remains open.
+    // The packets are a SYN and its answer, data and ACKs. There is no FIN: the connection remains
+    // open.
     let acks = integers(run, "sent_packets")[0] - (71 * 6 + 2) - 3;
     assert!(acks <= 71 * 6 + 2, "{acks}");
     assert_eq!(flows(&r, "x", "end_ns"), [0]);
@@ -153,7 +155,7 @@ fn a_greedy_sender_is_silent_while_it_is_off() {
     let (times, counts) = (integers(queues, "t_ns"), integers(queues, "arrivals_packets"));
     for i in (0..queues.rows()).filter(|&i| at[i] == "bottleneck") {
         let ms = times[i] / MS;
-        // The sample counts events in (ms - 100, ms]. When an "off" time begins, a flight of
+        // The sample counts events in (ms - 100, ms]. When an off period begins, a flight of
         // segments may still be on the flow's own link.
         let within = (ms - 100) % 3000;
         if within < 1000 {
@@ -210,8 +212,8 @@ fn an_acknowledgment_leaves_before_the_answer_to_a_request_with_sack_blocks() {
     let [bytes, payload, seq, ack] =
         ["wire_bytes", "payload_bytes", "seq", "ack"].map(|name| integers(packets, name));
     let links = support::names(packets, "place");
-    // Collected: the ends of requests with options, the latest acknowledgment without data, and the end of
-    // the answers so far.
+    // The loop keeps the sequence numbers that follow the requests with options, the latest
+    // acknowledgment without data, and the sequence number that follows the answers so far.
     let (mut requests, mut acknowledged, mut answered, mut answers) = (Vec::new(), 0, 0, 0);
     for i in 0..packets.rows() {
         if links[i] == "bottleneck" {

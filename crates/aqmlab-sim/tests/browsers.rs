@@ -12,7 +12,8 @@ use aqmlab_traffic::{BrowserPlan, ExchangePlan};
 use support::{integers, plan, record};
 
 const RTT_MS: u128 = 40;
-/// The total transmission time at 100 Gbit/s, over all round trips of a page.
+/// Tolerance that covers the total transmission time of a page at 100 Gbit/s, over all its round
+/// trips.
 const TOLERANCE_NS: u128 = 40_000;
 
 fn scenario(rate: &str, traffic: &str) -> String {
@@ -51,7 +52,8 @@ fn models(plan: &Plan) -> (&BrowserPlan, &ExchangePlan) {
     (browsers, exchanges)
 }
 
-/// An interval of five standard errors around the published value, for a million draws.
+/// Checks a million draws. The share of small responses, and how the tail falls off, lie within
+/// five standard errors of the published values.
 #[test]
 fn responses_of_the_stand_in_are_those_that_are_published() {
     let plan = plan(&scenario("1Gbit", "users = 1"));
@@ -69,7 +71,8 @@ fn responses_of_the_stand_in_are_those_that_are_published() {
     let mean = exchanges.response.mean().get() as f64;
     let bytes = small.iter().sum::<f64>() / n / mean;
     assert!((bytes - 0.20).abs() < 0.002, "{bytes} of the bytes");
-    // With an index of 1.26, objects ten times as large are 10^-1.26 times as frequent.
+    // With an index of 1.26, objects above ten times a given size are 10^-1.26 times as frequent as
+    // objects above that size.
     let [above, far_above] =
         [10_000.0, 100_000.0].map(|least| sizes.iter().filter(|&&size| size > least).count() as f64);
     let fewer = far_above / above;
@@ -93,7 +96,9 @@ fn half_of_the_objects_of_the_stand_in_share_their_connection() {
         shared += u64::from(connections.iter().filter(|&&n| n > 1).sum::<u32>());
     }
     let share = |of: u64, whole: u64| of as f64 / whole as f64;
-    // Theory gives 0.5, 0.1534 and 5.52; a page has 4.99 objects (`tests/browsers.rs` of the traffic crate).
+    // In theory, a share of 0.5 of the objects use a connection with several objects; a share of
+    // 0.1534 of the connections carry several objects, on average 5.52; and a page has 4.99 objects
+    // (`tests/browsers.rs` of the traffic crate).
     assert!((share(shared, objects) - 0.5).abs() < 0.005, "{}", share(shared, objects));
     assert!((share(several, all) - 0.153).abs() < 0.003, "{}", share(several, all));
     assert!((share(shared, several) - 5.52).abs() < 0.06, "{}", share(shared, several));
@@ -117,14 +122,14 @@ fn users_of_the_stand_in_think_long_and_heavy_tailed() {
     assert!((4.99 / (mean + 1.0) - 0.16).abs() < 0.003);
     think.sort_unstable_by(f64::total_cmp);
     let above = |t: f64| (n as usize - think.partition_point(|&x| x <= t)) as f64 / n as f64;
-    // From 20 s to 100 s, a Pareto tail of index 1.4 thins by a factor of 5^1.4 = 9.5, an
+    // From 20 s to 100 s, a Pareto tail of index 1.4 thins by a factor of 5^1.4 = 9.5, and an
     // exponential tail with this mean by a factor of 14.4.
     let ratio = above(20.0) / above(100.0);
     assert!((9.0..11.5).contains(&ratio), "{ratio}");
     assert!(think.last().is_some_and(|&longest| longest <= 600.0));
 }
 
-/// Small objects, on a page that is always the same.
+/// Returns settings for a page that is always the same and has small objects.
 fn small(more: &str) -> String {
     format!(
         r#"

@@ -8,7 +8,7 @@ use support::{record, summary};
 const PACKET: f64 = 1500.0 * 8.0 / 50e6;
 const ACCESS: f64 = 1500.0 * 8.0 / 10e9;
 
-/// The mean wait in seconds and the share of packets that are dropped.
+/// Returns the mean wait, in seconds, and the share of packets that are dropped.
 fn run(count: u32, limit: u32, tcp: &str) -> (f64, f64) {
     let text = format!(
         r#"
@@ -40,8 +40,9 @@ fn run(count: u32, limit: u32, tcp: &str) -> (f64, f64) {
     )
 }
 
-/// One flow whose window fills half of its pipe. Without bursts, no packet waits. The n-th packet
-/// of a burst waits for the packets before it, so the average packet waits for (N - 1) / 2 of them.
+/// One flow whose window fills half of its pipe. Without bursts, no packet waits. In bursts of N
+/// packets, each packet waits for those before it in its burst, so the average packet waits for
+/// (N - 1) / 2 others.
 #[test]
 fn packets_of_a_burst_wait_for_each_other() {
     let (alone, _) = run(1, 1000, "ack_every = 1, max_window = 40");

@@ -14,8 +14,8 @@ use support::{integers, names, plan, record, summary};
 
 const MUCH: usize = 1 << 30;
 
-/// Connections of three classes and a packet source, through a short queue: losses and marks of
-/// all kinds. All of these flows end before the run does.
+/// Connections of three classes and a packet source send through a short queue, with losses and
+/// marks of all kinds. All of these flows end before the run does.
 fn scenario(record: &str) -> String {
     format!(
         r#"
@@ -157,7 +157,7 @@ fn headers_tell_what_the_simulation_knows() {
             "row {row}"
         );
         assert!(ip.dont_fragment() && ip.ttl() == 64);
-        // The classes have four, four, two and one flows; 198.18 is the network of the ends that
+        // The classes have four, four, two and one flows; 198.18 is the network of the hosts that
         // open connections.
         let (class, index) = [(0, 0), (1, 4), (2, 8), (3, 10)]
             .into_iter()
@@ -232,7 +232,7 @@ fn checksums_and_lengths_are_right() {
     }
 }
 
-/// The ACKs contain the blocks of their SACK options: data beyond the first hole, all of which has been sent.
+/// The SACK blocks in ACKs cover only data beyond the first hole, and only data that has been sent.
 #[test]
 fn sack_blocks_are_those_of_the_receiver() {
     let (_, packets) = recorded(&plan(&scenario("")), 128);
@@ -282,8 +282,9 @@ fn a_full_disk_ends_the_run() {
     assert!(bytes.len() <= 1 << 19);
 }
 
-/// Whatever a profile counts as header, the capture contains a valid packet. The packet's comment
-/// states the length if headers cannot represent it.
+/// Whatever header length a profile sets, the capture contains valid packets. If real headers
+/// cannot have that length, the packet's comment states the length that the profile gives the
+/// packet.
 #[test]
 fn headers_of_any_length_give_packets() {
     for (header, expected) in
@@ -322,8 +323,8 @@ fn headers_of_any_length_give_packets() {
     }
 }
 
-/// More flows than a client has ports, and more classes than an octet can count: the addresses
-/// still distinguish all flows.
+/// Addresses and ports distinguish all flows, even if there are more flows than a client has ports,
+/// and more classes than an octet can count.
 #[test]
 fn every_flow_has_addresses_and_ports_of_its_own() {
     let traffic = |name: &str, count: u32| {

@@ -24,8 +24,8 @@ fn scenario(queue: &str, ecn: bool) -> String {
     )
 }
 
-/// The mean wait in milliseconds, the throughput as a share of the link, and the packets dropped
-/// and marked by the law.
+/// Returns the mean wait in milliseconds, the throughput as a share of the link's rate, and the
+/// numbers of packets that the law dropped and marked.
 fn outcome(queue: &str, ecn: bool) -> (f64, f64, u128, u128) {
     let r = record(&scenario(queue, ecn), 1);
     let of = |column| summary(&r, "bottleneck", "*", column);
@@ -47,7 +47,7 @@ fn the_standing_queue_stays_near_the_target_and_the_link_stays_busy() {
     }
 }
 
-/// If the target is twice as long, the wait is nearly twice as long.
+/// If the target is 20 ms instead of 5 ms, the wait is more than one and a half times as long.
 #[test]
 fn the_wait_follows_the_target() {
     let at =

@@ -4,8 +4,8 @@ mod support;
 use support::{flows, record};
 
 /// One transfer of 40 segments, with ten segments in the first flight. Arrivals at the bottleneck:
-/// number 1 is the SYN, number 2 the ACK of the handshake, and number `n + 3` the n-th segment; on
-/// the way back, number 1 is the SYN-ACK, and number `n + 2` the n-th ACK.
+/// number 1 is the SYN, number 2 the ACK of the handshake, and number `n + 3` the n-th segment; in
+/// the reverse direction, number 1 is the SYN-ACK, and number `n + 2` the n-th ACK.
 fn counts(lost: &str, lost_acks: &str) -> [u128; 5] {
     let faults = |key: &str, list: &str| {
         if list.is_empty() { String::new() } else { format!("{key} = {{ drop = [{list}] }}") }

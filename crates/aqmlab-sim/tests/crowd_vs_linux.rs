@@ -2,10 +2,11 @@
 //! time: the same flows (the round-trip time and start time of each, by seed), and the same
 //! queue. `vectors/linux-crowd` contains the results of the kernel.
 //!
-//! Limits for the differences of the means: goodput within 1 %, mean queue within 3 %, drops and
-//! marks within 8 %, timeouts within a factor of 1.5, and no flow below a tenth of the mean unless
-//! the kernel has one, too. Cases in `differences.csv` are exempt; the file states which figure
-//! differs, and why.
+//! The means must agree within these limits: goodput within 1 %, mean queue within 3 %, drops and
+//! marks within 8 %, and timeouts within a factor of 1.5. No flow may get less than a tenth of the
+//! mean goodput unless a flow of the kernel does so, too. `differences.csv` lists the cases that
+//! exceed these limits, with the figures that differ and the reason. The test also fails if that
+//! list is no longer accurate.
 mod support;
 
 use std::collections::BTreeMap;
@@ -42,10 +43,10 @@ const TIMEOUTS: usize = 4;
 const LEAST: usize = 5;
 type Figures = [f64; 6];
 
-/// How many of our runs there are for each run of the kernel: the same flows, but other draws.
+/// Number of our runs for each run of the kernel. They have the same flows, but different draws.
 const RUNS: usize = 4;
-/// The cases of the fast lane: one flow, deep and shallow queues, with and without ECN, both
-/// congestion controls.
+/// The cases of the fast lane. They cover one flow, deep and shallow queues, runs with and without
+/// ECN, and both congestion controls.
 const FEW: [&str; 5] =
     ["reno_red_1_10", "reno_red_ecn_16_10", "reno_red_16_5", "cubic_red_ecn_16_10", "cubic_pfifo_4_20"];
 
@@ -54,9 +55,9 @@ fn theirs(case: &str) -> Vec<Figures> {
     rows.iter().filter(|row| row["case"] == case).map(|row| FIGURES.map(|name| number(row, name))).collect()
 }
 
-/// A scenario with the flows of this seed. `again` distinguishes runs of one seed if the queue
-/// makes no random draws: each flow then starts later by `again` times the sum of 0.7 ms and its
-/// number in microseconds.
+/// A scenario with the flows of this seed. `again` numbers the runs of one seed. Each flow starts
+/// later by `again` times the sum of 0.7 ms and its number in microseconds, so that the runs differ
+/// even if the queue makes no random draws.
 fn scenario(case: &Row, scenes: &[Row], seed: usize, again: usize) -> String {
     let count = number(case, "flows") as usize;
     let mine = scenes.iter().filter(|row| number(row, "seed") as usize == seed).take(count);
@@ -64,7 +65,8 @@ fn scenario(case: &Row, scenes: &[Row], seed: usize, again: usize) -> String {
         let values = mine.clone().enumerate().map(|(n, row)| number(row, column) + later(n));
         values.map(|s| format!("\"{:.0}us\"", s * 1e6)).collect::<Vec<_>>().join(", ")
     };
-    // In the kernel's runs, a packet arrives when its transmission begins.
+    // In the kernel's runs, a packet arrives when its transmission begins, not when it ends, so our
+    // round-trip times are shorter by one transmission time.
     let transmission = 1500.0 * 8.0 / number(case, "rate_kbit") / 1e3;
     let rtt = list("rtt_s", &|_| -transmission);
     let start = list("start_s", &|n| again as f64 * (0.7e-3 + n as f64 * 1e-6));
@@ -150,7 +152,7 @@ fn mean(runs: &[Figures], figure: usize) -> f64 {
     runs.iter().map(|run| run[figure]).sum::<f64>() / runs.len() as f64
 }
 
-/// The figures whose means differ by more than the limits allow.
+/// Returns the names of the figures whose means differ by more than the limits allow.
 fn apart(ours: &[Figures], theirs: &[Figures]) -> Vec<&'static str> {
     let inside = |figure: usize| {
         let (a, b) = (mean(ours, figure), mean(theirs, figure));

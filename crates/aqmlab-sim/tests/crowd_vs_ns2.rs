@@ -1,12 +1,12 @@
 //! A crowd of flows on a dumbbell, compared with ns-2.35: the same flows (the base RTT and start
-//! time of each, by seed), the same queue, and 100 seconds measured. `vectors/ns2-crowd` contains
-//! the results of ns-2.
+//! time of each, by seed), the same queue, and 100 seconds of measurement. `vectors/ns2-crowd`
+//! contains the results of ns-2.
 //!
-//! The criterion for DropTail and RED (gentle) with 10 and 50 NewReno flows: the 90 % interval
-//! for the ratio of our value to ns-2's lies within 0.97 to 1.03 for goodput, and within 0.85 to
-//! 1.15 for drop percentage and mean queue. Jain's index and the timeouts per flow are printed
-//! next to ns-2's. For 50 NewReno flows with ECN next to 50 SACK flows without ECN, and the other
-//! way round, the interval for the share of each half lies within 0.9 to 1.1.
+//! For DropTail and RED (gentle) with 10 and 50 NewReno flows, the 90 % interval for the ratio of
+//! our value to ns-2's must lie within 0.97 to 1.03 for goodput, and within 0.85 to 1.15 for drop
+//! percentage and mean queue. Jain's index and the timeouts per flow are printed next to ns-2's.
+//! For 50 NewReno flows with ECN that compete with 50 SACK flows without ECN, and the other way
+//! round, the interval for the share of each half must lie within 0.9 to 1.1.
 mod support;
 
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use support::{flows, plan, summary};
 
 const MEASURED_S: f64 = 100.0;
 
-/// How many of ns-2's seeds to run: `few`, or `AQMLAB_CROWD_SEEDS`, and at most as many as ns-2 has run.
+/// The largest number of ns-2's seeds to run: `AQMLAB_CROWD_SEEDS` if it is set, otherwise `few`.
 fn seeds(few: usize) -> usize {
     std::env::var("AQMLAB_CROWD_SEEDS").map_or(few, |n| n.parse().expect("AQMLAB_CROWD_SEEDS is a number"))
 }
@@ -101,7 +101,7 @@ struct Crowd {
     queue: &'static str,
     /// By class: `recovery` and ECN.
     classes: &'static [(&'static str, bool)],
-    /// The senders'.
+    /// The largest delay that a sender adds before it sends a packet.
     jitter: &'static str,
 }
 
@@ -177,7 +177,7 @@ fn ratio(pairs: &[(f64, f64)]) -> (f64, f64, f64) {
     let n = pairs.len() as f64;
     let (a, b) = pairs.iter().fold((0.0, 0.0), |(a, b), p| (a + p.0 / n, b + p.1 / n));
     let ratio = a / b;
-    // The residuals a_i - ratio b_i have the variance of the ratio's numerator.
+    // The variance of the ratio follows from that of the residuals a_i - ratio b_i (delta method).
     let variance = pairs.iter().map(|p| (p.0 - ratio * p.1).powi(2)).sum::<f64>() / (n - 1.0);
     let half = t_90(n) * (variance / n).sqrt() / b;
     (ratio, ratio - half, ratio + half)
@@ -203,7 +203,7 @@ const GETTERS: [(&str, Getter); 7] = [
 ];
 
 impl Crowd {
-    /// Runs this many of ns-2's seeds on two threads, and compares the results.
+    /// Runs at most `most` of ns-2's seeds, on two threads, and compares the results.
     fn compare(&self, most: usize) -> Vec<Ratio> {
         let mut theirs = theirs(self.case, self.count);
         theirs.truncate(most);
@@ -266,8 +266,8 @@ impl Crowd {
 
 // ns-2's drop-tail with `limit_ 100` keeps 99 packets waiting in addition to the packet in transmission.
 const DROPTAIL: &str = r#"{ kind = "droptail", limit = "99p" }"#;
-// ns-2 ran with a queue that counts packets. If the queue counted bytes, RED would not spare a queue
-// of one packet.
+// ns-2 ran with a queue that counts packets. If it counted bytes, RED could drop a packet that
+// finds only one packet in the queue.
 const RED: &str = r#"{ kind = "red", preset = "ns2", measure = "packets", byte_mode = "off", limit = "200p", min_th = "15p", max_th = "45p", max_p = 0.1, w_q = 0.002, gentle = true, mean_packet = "1040B" }"#;
 // RED marks over the whole gentle range, as with `use_mark_p_ false`; the average does not reach
 // the end of that range.

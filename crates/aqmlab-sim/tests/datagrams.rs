@@ -1,5 +1,5 @@
-//! Datagrams: sent by a schedule, with an ECN field, and with random gaps. Checks the times at
-//! which datagrams leave, and their fates.
+//! Datagrams that are sent according to a schedule, with an ECN field, or with random gaps: the
+//! times at which they leave, and their fates.
 mod support;
 
 use aqmlab_recording::Recording;
@@ -47,7 +47,8 @@ fn packets(r: &Recording, event: &str) -> Vec<(u128, u128)> {
 
 #[test]
 fn packets_leave_when_the_schedule_says_so_and_as_it_says() {
-    // Two flows, rows in any order; two packets due at the same instant leave in the order of the file.
+    // There are two flows, and the rows are not sorted. Two packets that are due at the same
+    // instant leave in the order of the file.
     let r = scheduled(
         "flow,size_bytes,time_s,ecn\n1,100,2,\n0,1250,0.5,ect0\n0,28,0.5,not-ect\n0,500,9.75,ce\n1,200,1,ect1\n",
     );
@@ -82,7 +83,7 @@ fn marks(r: &Recording) -> u128 {
     of("early") + of("forced")
 }
 
-/// 12 Mbit/s enter a link of 10 Mbit/s through a RED queue that marks packets.
+/// Sends 12 Mbit/s into a link of 10 Mbit/s through a RED queue that marks packets.
 fn flood(ecn: &str) -> Recording {
     let text = format!(
         r#"
@@ -133,9 +134,10 @@ fn an_accident_marks_a_chosen_datagram() {
 
 #[test]
 fn random_gaps_are_those_of_ns_2() {
-    // In ns-2 2.35, 400 kbit/s in packets of 500 bytes with `random_ 1` for 99.5 s give: the first
-    // packet at once, 9943 packets, gaps from 5.002 ms to 15.000 ms with a mean of 10.008 ms and a
-    // standard deviation of 0.2893 of the constant gap, and a serial correlation of 0.001.
+    // In ns-2.35, a source of 400 kbit/s with packets of 500 bytes and `random_ 1` sends its first
+    // packet immediately, and 9943 packets in 99.5 s. The gaps range from 5.002 ms to 15.000 ms;
+    // they have a mean of 10.008 ms, a standard deviation of 0.2893 times the constant gap, and a
+    // serial correlation of 0.001.
     let text = |random: &str| {
         format!("[[traffic]]\nname = \"x\"\nkind = \"cbr\"\nrate = \"400kbit\"\nsize = \"500B\"\n{random}")
     };
@@ -145,7 +147,7 @@ fn random_gaps_are_those_of_ns_2() {
     let gaps: Vec<f64> = at.windows(2).map(|w| (w[1] - w[0]) as f64 / 1e7).collect();
     assert!(gaps.iter().all(|gap| (0.5..=1.5).contains(gap)));
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-    // The tolerance is four standard errors of a thousand uniform gaps.
+    // The tolerance is four standard errors of the mean of a thousand uniform gaps.
     assert!((mean - 1.0).abs() < 4.0 * 0.2887 / 1000f64.sqrt(), "{mean}");
     let even = sent(&text("random_ = 0"), "").unwrap_or_else(|e| panic!("{e}"));
     let at: Vec<u128> = packets(&even, "send").into_iter().map(|(at, _)| at).collect();

@@ -91,8 +91,8 @@ fn queues_see_packets_behind_an_entry_and_before_an_exit() {
         let r = record(&scenario(traffic, &format!("[[delay]]\ndelay = \"2s\"\nat = \"{at}\"\n")), 1);
         (summary(&r, "bottleneck", "*", "arrivals_packets"), flows(&r, "x", "delivered_bytes")[0])
     };
-    // 1000 packets per second are sent for 10 seconds; those of the last 2.01 s have not arrived,
-    // because of the stage (2 s) and the path (10 ms).
+    // 1000 packets per second are sent for 10 seconds; those of the last 2.01 s do not arrive
+    // before the end, because of the stage (2 s) and the path (10 ms).
     assert_eq!(arrivals("entry"), (8000, 7_990_000));
     assert_eq!(arrivals("exit"), (10_000, 7_990_000));
 }
@@ -107,8 +107,8 @@ fn losses_of_a_stage_are_counted_apart_from_those_of_queues() {
         let traffic = "kind = \"cbr\"\nrate = \"8Mbit\"\nsize = \"1000B\"\ncount = 2\nstop = \"9s\"";
         let r = record(&scenario(traffic, &format!("[[delay]]\nloss = 0.1\nat = \"{at}\"\n")), 1);
         let (sent, gone) = (flows(&r, "x", "sent_segments").iter().sum::<u128>(), lost(&r, "packets"));
-        // Each of the two flows sends 1000 packets per second for 9 seconds. Binomial(18000, 0.1):
-        // a deviation of 40.
+        // Each of the two flows sends 1000 packets per second for 9 seconds. Binomial(18000, 0.1)
+        // has a standard deviation of 40.
         assert_eq!(sent, 18_002);
         assert!(gone.abs_diff(1800) < 5 * 40, "{at}: {gone}");
         assert_eq!(lost(&r, "bytes"), gone * 1000);
@@ -188,8 +188,8 @@ fn a_delay_difference_costs_a_class_its_share() {
 
 // --- in routers ------------------------------------------------------------------------------------------------------
 
-/// Three links in series, each with a delay of 1 ms. One class goes from end to end, another over
-/// the middle link, and `more` contains further sections.
+/// Three links in series, each with a delay of 1 ms. One class crosses all three links, and another
+/// only the middle one; `more` contains further sections of the scenario.
 fn row(more: &str) -> Recording {
     let text = format!(
         r#"
@@ -244,7 +244,8 @@ fn a_stage_in_a_router_delays_whoever_passes_it() {
     }
 }
 
-/// Stages at each of two routers and at an edge all apply; at each place, only the first matching rule does.
+/// Stages at two routers and at an edge all apply; at each of these places, only the first matching
+/// rule applies.
 #[test]
 fn stages_on_one_path_add_up() {
     let stages = "[[delay]]\nat = \"r1\"\ndelay = \"20ms\"\n[[delay]]\nat = \"r2\"\nclass = \"far\"\ndelay = \"5ms\"\n\
@@ -266,14 +267,14 @@ fn what_lies_behind_a_router_sees_its_delay_and_losses() {
         let lost = flows(&r, "back", "lost_outside_queues_packets")[0];
         (["hop3-reverse", "hop2-reverse", "hop1-reverse"].map(at), lost, lost_in(&r))
     };
-    // One packet is sent per millisecond, starting at 0 s, the last at the end; a hop takes 1.08
-    // ms.
+    // One packet is sent per millisecond, the first at 0 s and the last at the end of the run; a
+    // hop takes 1.08 ms.
     assert_eq!(arrivals(""), ([10_001, 9_999, 9_998], 0, 0));
     let late = "[[delay]]\nclass = \"back\"\nat = \"r2\"\ndelay = \"2s\"\n";
     assert_eq!(arrivals(late), ([10_001, 7_999, 7_998], 0, 0));
     let ([first, second, third], lost, in_all) =
         arrivals("[[delay]]\nclass = \"back\"\nat = \"r1\"\nloss = 0.1\n");
-    // Binomial(9998, 0.1): a deviation of 30.
+    // Binomial(9998, 0.1) has a standard deviation of 30.
     assert!(lost.abs_diff(1000) < 150 && lost == in_all, "{lost} {in_all}");
     assert_eq!((first, second), (10_001, 9_999));
     assert!((9_998 - lost..=9_999 - lost).contains(&third), "{third}");
@@ -284,9 +285,10 @@ fn lost_in(r: &Recording) -> u128 {
     lost(r, "packets")
 }
 
-// --- without links of their own --------------------------------------------------------------------------------------
+// --- hosts without links of their own --------------------------------------------------------------------------------
 
-/// The completion time of one small transfer, and its base round-trip time, if hosts are at the routers.
+/// Returns the completion time and the base round-trip time of one small transfer between hosts
+/// that are at the routers themselves.
 fn transfer_at_the_routers(delays: &str) -> (u128, u128) {
     let r = record(&scenario("kind = \"bulk\"\nbytes = \"1kB\"\naccess_rate = \"none\"", delays), 1);
     (flows(&r, "x", "end_ns")[0], flows(&r, "x", "base_rtt_ns")[0])
@@ -314,12 +316,13 @@ fn a_stage_without_a_link_loses_and_paces() {
     let r = record(&scenario(traffic, "[[delay]]\nloss = 0.25\n[[delay]]\nloss = 0.25\nat = \"exit\"\n"), 1);
     let (sent, delivered) = (flows(&r, "x", "sent_segments")[0], flows(&r, "x", "delivered_bytes")[0] / 1000);
     assert_eq!(sent, 10_001);
-    // A share of (3/4)^2 arrives: 5625 of 10 000 packets, with a standard deviation of 50.
+    // A share of (3/4)^2 of the 10 000 packets arrives: 5625, with a standard deviation of 50.
     assert!((5425..=5825).contains(&delivered), "{delivered}");
     assert_eq!(lost(&r, "packets"), flows(&r, "x", "lost_outside_queues_packets")[0]);
     let r = record(&scenario(traffic, "[[delay]]\nrate = \"4Mbit\"\n"), 1);
-    // Within the ten seconds, half of the packets arrive, except for those of the last 12 ms: 10 ms
-    // for the delay of the path, and 2 ms for the transmission of the first packet.
+    // In ten seconds, the stage passes half of the packets, 5000. Those of the last 12 ms do not
+    // arrive before the end: the delay of the path is 10 ms, and the transmission of the first
+    // packet takes 2 ms.
     let delivered = flows(&r, "x", "delivered_bytes")[0] / 1000;
     assert!((4990..=4995).contains(&delivered), "{delivered}");
 }

@@ -1,5 +1,5 @@
-//! Goodput is the data that reaches receivers for the first time in the measured interval. It is at
-//! most what the queue carries.
+//! Goodput is the data that reaches receivers for the first time in the measured interval. It
+//! cannot exceed what the bottleneck's queue passes on.
 mod support;
 
 use aqmlab_recording::Recording;

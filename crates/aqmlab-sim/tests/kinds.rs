@@ -23,8 +23,8 @@ fn of_one(counts: &[(&str, u128)]) -> Counts {
     counts.iter().map(|(kind, count)| (("one".to_owned(), (*kind).to_owned()), *count)).collect()
 }
 
-/// A client that sends 2920 bytes, which are two segments, and closes. Packets with these numbers
-/// are lost at the two links.
+/// Runs a client that sends 2920 bytes, which are two segments, and then closes the connection. The
+/// packets with the given numbers are lost at the two links.
 fn connection(lost: &[u64], lost_on_the_way_back: &[u64]) -> Recording {
     let faults = |key: &str, lost: &[u64]| match lost {
         [] => String::new(),
@@ -64,16 +64,16 @@ fn assert_link(recording: &Recording, link: &str, (arrive, lost): Expected<'_>) 
     assert_eq!(found, of_one(arrive), "{link}: arrivals");
     assert_eq!(by_kind(recording, link, "dropped_injected_packets"), of_one(lost), "{link}: drops");
     for (column, expected) in [("arrivals_bytes", arrive), ("dropped_injected_bytes", lost)] {
-        // Headers have 40 bytes, and each segment with payload has 1460 bytes of it (RFC 9293,
-        // section 3.1; no options).
+        // Headers have 40 bytes, and each payload has 1460 bytes (RFC 9293, section 3.1; no
+        // options).
         let bytes = expected.iter().map(|(kind, n)| (*kind, n * if *kind == "data" { 1500 } else { 40 }));
         assert_eq!(by_kind(recording, link, column), of_one(&bytes.collect::<Vec<_>>()), "{link}: {column}");
     }
     assert!(by_kind(recording, link, "marked_injected_packets").is_empty());
 }
 
-/// According to RFC 9293, there are: SYN, SYN-ACK and ACK; two segments, the second with FIN; one
-/// ACK for both (RFC 5681, section 4.2), the server's FIN, and its ACK.
+/// According to RFC 9293, the packets of the connection are: SYN, SYN-ACK and ACK; two segments,
+/// the second with FIN; one ACK for both (RFC 5681, section 4.2), the server's FIN, and its ACK.
 #[test]
 fn a_short_connection_has_so_many_packets_of_each_kind() {
     let r = connection(&[], &[]);
@@ -104,8 +104,8 @@ fn a_lost_packet_is_a_drop_of_its_kind() {
     assert_link(&r, "reverse", (&[("syn", 1), ("ack", 1), ("fin", 2)], &[("fin", 1)]));
 }
 
-/// The kind of a recorded packet. The first of RST, SYN, payload and FIN that the packet has
-/// determines its kind.
+/// Returns the kind of a recorded packet. RST, SYN, payload and FIN are examined in this order; the
+/// first one that is present determines the kind.
 fn kind_of(flags: &str, payload: Option<u64>) -> &'static str {
     let has = |letter| flags.contains(letter);
     match payload {
@@ -189,9 +189,9 @@ fn summed(books: &Books) -> Books {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Connections that close, users with requests, and datagrams, through queues that drop and
-    /// mark: the rows equal those computed packet by packet, and their sums equal the rows of the
-    /// classes.
+    /// For connections that close, users with requests, and datagrams, all of which pass queues
+    /// that drop and mark, the rows equal those computed packet by packet, and their sums equal the
+    /// rows of the classes.
     #[test]
     fn rows_are_the_packets_and_sums_the_classes(
         queue in prop::sample::select(vec![

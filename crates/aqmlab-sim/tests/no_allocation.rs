@@ -75,7 +75,7 @@ fn allocated(text: &str, seconds: u64) -> (AllocationInfo, Recording) {
     (counted, recording.expect("it has run"))
 }
 
-/// The number of allocations, and the number of links that packets have passed.
+/// Returns the number of allocations, and the number of hops that all packets have made in total.
 fn allocations(text: &str, seconds: u64) -> (u64, u128) {
     let (counted, recording) = allocated(text, seconds);
     let run = recording.table("run").expect("every recording has a run");
@@ -106,7 +106,7 @@ fn nor_do_they_under_marks() {
     assert_steady(&scenario(red, "newreno"), 20);
 }
 
-/// Losses do not allocate either, once each endpoint has had its largest number of holes: SACK
+/// Losses cause no allocations either, once each endpoint has had its largest number of holes: SACK
 /// options, scoreboards and data beyond a hole reuse the same memory.
 #[test]
 #[cfg_attr(
@@ -123,7 +123,7 @@ fn nor_do_requests() {
     assert_steady(&users(""), 40);
 }
 
-/// Pages that have been fetched leave their memory to new pages. (That holds only after some time,
+/// New pages reuse the memory of pages that have been fetched. (That holds only after some time,
 /// because a recording has a row for each bin of its page-time histograms.)
 #[test]
 fn nor_do_pages_of_browsers() {

@@ -13,7 +13,7 @@ use support::{flows, integers, plan, record};
 const RATE: f64 = 50.0;
 const SEED: u64 = 3;
 
-/// 9 ms in each direction; the transmission time is negligible.
+/// A path with a delay of 4.5 ms in each direction; the transmission time is negligible.
 fn scenario(traffic: &str) -> String {
     format!(
         r#"
@@ -66,8 +66,8 @@ fn connections_open_and_ask_as_the_model_says() {
     check_connections("");
 }
 
-/// Delay stages, in routers or at the edges, stand for both clients and servers, or for only one of
-/// these.
+/// Delay stages, in routers or at the edges, apply the delays of the clients, of the servers, or of
+/// both.
 #[test]
 fn delays_of_hosts_may_lie_on_delay_stages() {
     let stage = |place: &str, end: &str| format!("[[delay]]\n{place}\ndelay = \"{end}\"\n");
@@ -97,8 +97,8 @@ fn check_connections(traffic: &str) {
         if number[i] == 0 {
             assert_eq!(start[i], of.opens.as_ns());
         }
-        // An exchange takes one round trip, another one if it opens the connection, and the
-        // server's time, provided that request and response fit in one segment each.
+        // An exchange takes one round trip (two if it opens the connection) plus the server's
+        // delay, provided that request and response fit in one segment each.
         if request[i] <= 1460 && response[i] <= 1460 {
             let trips = if number[i] == 0 { 2 } else { 1 };
             let expected = (of.base_rtt * trips + exchange.server_delay).as_ns();

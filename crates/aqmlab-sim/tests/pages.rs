@@ -9,7 +9,7 @@ use aqmlab_recording::Recording;
 use support::{integers, record};
 
 const RTT_MS: u128 = 40;
-/// The total transmission time at 100 Gbit/s, over all waves of a page.
+/// Tolerance that covers the total transmission time of a page at 100 Gbit/s, over all its waves.
 const TOLERANCE_NS: u128 = 40_000;
 
 fn scenario(traffic: &str) -> String {
@@ -58,7 +58,8 @@ fn total(recording: &Recording, table: &str, name: &str) -> u128 {
 struct Fetched {
     time: u128,
     objects: usize,
-    /// The instants at which objects were requested and connections were opened.
+    /// Number of distinct instants at which objects were requested, and at which connections were
+    /// opened.
     waves: u128,
     openings: u128,
 }
@@ -180,7 +181,7 @@ fn pages_of_the_tables_add_up_with_their_requests() {
     assert_eq!(completed, pages as u128);
     let weighed = total(&recording, "page_summary", "page_bytes");
     let answered = total(&recording, "request_summary", "response_bytes");
-    // Pages in progress at the end have some objects that have arrived.
+    // Some objects of pages that are in progress at the end have arrived as well.
     assert!(answered >= weighed, "{answered} {weighed}");
     assert!(column(&recording, "page_sample", "objects").iter().sum::<u128>() <= objects as u128);
     let under_way = total(&recording, "page_summary", "censored");
@@ -208,8 +209,8 @@ fn a_page_fails_with_its_connection() {
     let text = format!("{text}\n[[delay]]\nfrom = \"left\"\nloss = 1.0\nat = \"exit\"\n");
     let recording = record(&text, 1);
     let [completed, failed] = ["completed", "failed"].map(|how| total(&recording, "page_summary", how));
-    // There is a SYN, and another one after 100 ms; the user gives up after a further 200 ms and
-    // thinks for a second.
+    // The client sends a SYN, and another one 100 ms later; the user gives up after a further
+    // 200 ms and thinks for a second.
     assert_eq!(completed, 0);
     assert!((130..=140).contains(&failed), "{failed} pages of three users");
 }

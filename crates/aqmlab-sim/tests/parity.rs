@@ -1,7 +1,7 @@
 //! The simulator and the router make the same decisions. One recorded trace of arrivals passes
 //! through the port inside the simulator, and through a port that is driven as in a live router: by
 //! a loop that wakes late and irregularly, reads arrivals in batches with their time stamps, and
-//! calls the port with ideal instants.
+//! passes the ideal instants to the port.
 mod support;
 
 use std::collections::VecDeque;

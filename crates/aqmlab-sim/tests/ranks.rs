@@ -105,11 +105,11 @@ fn samplers_last() {
     assert!(series[1..].iter().all(|&n| n == 1), "{series:?}");
 }
 
-/// An update of a law that is due at t comes before a packet at t. Adaptive RED's first update of
-/// max_p is due at 0.5 s, when a packet arrives as well. The average is the queue that the last
-/// arrival found (w_q is 1). Just before 0.5 s, at the end of a burst, the average is 8 packets,
-/// which is below the band (8.6 to 10.4); once the packet of 0.5 s has arrived, the average is 9,
-/// within the band. Therefore, max_p falls only if the update comes first.
+/// A law's update that is due at t comes before a packet at t. Adaptive RED's first update of max_p
+/// is due at 0.5 s, when a packet arrives as well. The average is the queue that the last arrival
+/// found (w_q is 1). Just before 0.5 s, at the end of a burst, the average is 8 packets, which is
+/// below the band (8.6 to 10.4); once the packet of 0.5 s has arrived, the average is 9, within the
+/// band. Therefore, max_p falls only if the update comes first.
 #[test]
 fn law_updates_before_everything() {
     let r = record(

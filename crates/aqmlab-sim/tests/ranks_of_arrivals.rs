@@ -15,8 +15,8 @@ fn a_departure_makes_room_for_the_arrival_of_its_instant() {
     let r = record(&graph("1s", &links, &streams), 1);
     assert_eq!(summary(&r, "b-c", "one-more", "arrivals_packets"), 1);
     assert_eq!(summary(&r, "b-c", "*", "dropped_overflow_packets"), 0);
-    // From the arrival of the extra packet on, one packet always waits: for 0.9 s, minus the time
-    // that the earlier packets took.
+    // From the arrival of the extra packet at 100.1 ms to the end of the run at 1 s, one packet
+    // always waits.
     let waited = summary(&r, "b-c", "*", "backlog_packets_integral_ns");
     assert!((899_000_000..=900_000_000).contains(&waited), "{waited}");
 }

@@ -52,8 +52,8 @@ fn users_get_as_many_exchanges_done_as_their_cycle_allows() {
 
 #[test]
 fn persistent_connections_spare_the_set_up() {
-    // There are 10 exchanges per connection: a set-up of one round trip, then ten exchanges of one
-    // round trip each, with pauses of 60 ms.
+    // Each connection has a set-up of one round trip, then ten exchanges of one round trip each,
+    // with pauses of 60 ms.
     let users = scenario(
         r#"
         users = 1
@@ -98,7 +98,7 @@ fn nothing_opens_after_the_stop() {
 
 #[test]
 fn a_user_whose_connection_fails_tries_again() {
-    // Nothing gets through, and every connection attempt is given up after some retransmissions of
+    // Nothing gets through, and every connection attempt is given up after one retransmission of
     // its SYN.
     let text = scenario(
         r#"
@@ -112,7 +112,7 @@ fn a_user_whose_connection_fails_tries_again() {
     let text = format!("{text}\n[[delay]]\nfrom = \"left\"\nloss = 1.0\nat = \"exit\"\n");
     let run = record(&text, 1);
     let sent = integers(run.table("run").expect("there is one"), "sent_packets")[0];
-    // There is a SYN, and another one after 100 ms; the user gives up after a further 200 ms and
-    // thinks for a second: 1.3 s.
+    // The client sends a SYN, and another one 100 ms later; the user gives up after a further
+    // 200 ms and thinks for a second: the cycle takes 1.3 s.
     assert!((26..=36).contains(&sent), "{sent} SYNs in 21 s");
 }

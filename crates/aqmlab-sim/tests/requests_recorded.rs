@@ -62,8 +62,8 @@ fn response_times_of_a_quiet_path_are_those_worked_out_by_hand() {
     let opens = numbers(&recording, "request_sample", "opens_connection");
     let times = numbers(&recording, "request_sample", "response_time_ns");
     assert_eq!((opens.len(), &opens[..4]), (times.len(), &[1, 0, 1, 0][..]));
-    // Headers have 40 octets. The packets are the SYN, the SYN-ACK, the ACK, followed at once by
-    // the request, and two segments of response.
+    // Headers have 40 octets. The packets are the SYN, the SYN-ACK, the ACK with the request
+    // immediately behind it, and two segments of response.
     let set_up = 20_000 + 40 + 20_000 + 40;
     let request = 20_000 + 140;
     let response = 7_000 + 1040 + 540 + 20_000;

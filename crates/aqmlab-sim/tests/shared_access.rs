@@ -10,7 +10,7 @@ use support::{flows, integers, plan, record, summary};
 const US: u128 = 1_000;
 
 /// Two hosts at each end of three routers. Links to hosts have a rate of 4 Mbit/s, links between
-/// routers one of 10 Mbit/s, and each link has a delay of 1 ms.
+/// routers have a rate of 10 Mbit/s, and each link has a delay of 1 ms.
 fn lot(times: &str, traffic: &str) -> String {
     let nodes = ["R0", "R1", "R2", "a", "b", "x", "y"].map(|name| format!("[[node]]\nname = \"{name}\"\n"));
     let link = |from: &str, to: &str, rate: &str| {
@@ -48,8 +48,8 @@ fn an_exchange_over_idle_links_takes_what_arithmetic_says() {
     assert_eq!(flows(&r, "web", "base_rtt_ns"), [(8 + 2 * 18) * 1000 * US]);
     let sample = r.table("request_sample").expect("there are requests");
     // The packets are SYN, SYN-ACK, request and response. Each has 40 bytes of headers, and each
-    // passes both stages. The client's first ACK leaves before its request, and takes 80 us at 4
-    // Mbit/s.
+    // passes through both delay stages. The client's first ACK leaves before its request, and takes
+    // 80 us at 4 Mbit/s.
     let expected = 2 * crossing(40) + 80 * US + crossing(400) + crossing(1000) + (5 + 4 * 18) * 1000 * US;
     assert_eq!(integers(sample, "response_time_ns"), [expected]);
 }
@@ -71,8 +71,8 @@ fn flows_of_one_host_share_its_link_in_their_order() {
     assert_eq!([shared[1] - shared[0], shared[2] - shared[1]], [2_080 * US; 2]);
 }
 
-/// Web users end to end and over one hop, in both directions, and long flows; the model's delays
-/// are in the routers.
+/// Web users in both directions, and long flows, all of which cross the three routers. The delays
+/// of the PackMime model are at delay stages in the routers.
 fn web(requests: u32) -> String {
     let class = |name: &str, from: &str, to: &str, kind: &str| {
         format!("[[traffic]]\nname = \"{name}\"\nfrom = \"{from}\"\nto = \"{to}\"\n{kind}\n")

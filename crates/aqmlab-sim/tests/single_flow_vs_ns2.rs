@@ -13,7 +13,7 @@ use aqmlab_sim::{Control, Toward, run_with};
 use support::plan;
 use support::tap::{Act, Log, tapped};
 
-/// One row of `cases.csv`, by column.
+/// One row of `cases.csv`, as pairs of a column's name and its value.
 struct Case(Vec<(String, String)>);
 
 impl Case {
@@ -21,8 +21,8 @@ impl Case {
         &self.0.iter().find(|(name, _)| name == column).unwrap_or_else(|| panic!("no column {column}")).1
     }
 
-    /// The line of a scenario that causes the faults in a column, empty if the column has none.
-    /// ns-2 numbers packets from 0, and a scenario from 1.
+    /// Returns the line of a scenario that causes the faults listed in a column; the line is empty
+    /// if the column lists none. ns-2 numbers packets from 0; a scenario numbers them from 1.
     fn faults(&self, key: &str, what: &str, column: &str) -> String {
         let numbers = self.get(column).split_whitespace().map(|n| n.parse::<u64>().expect("a number") + 1);
         let list = numbers.map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
@@ -131,9 +131,9 @@ fn every_send_time_and_sequence_number_agrees() {
     let mut compared = 0;
     for case in cases() {
         let name = case.get("case");
-        // Cases in which the application pauses have no scenario, because bulk flows offer all data
-        // at once. Delays of the sender are ns-2's own draws in the vectors, and our own draws
-        // here.
+        // Two kinds of cases are skipped: those in which the application pauses, because a bulk
+        // flow offers all of its data immediately, and those in which the sender adds random
+        // delays, because the simulator's draws differ from ns-2's.
         if !case.get("writes").ends_with(":inf") || !case.get("jitter_us").is_empty() {
             continue;
         }

@@ -3,8 +3,8 @@ mod support;
 
 use support::{T_95_9, flows, interval, record, summary};
 
-/// Throughput = (SMSS / RTT) sqrt(1.5 / p) for random losses between 0.1 and 1 %, with one ACK per
-/// segment and hardly any timeouts (Mathis, Semke, Mahdavi, Ott 1997). Within 15 %.
+/// The throughput is (SMSS / RTT) sqrt(1.5 / p), within 15 %, for random losses between 0.1 % and 1
+/// %, with one ACK per segment and hardly any timeouts (Mathis, Semke, Mahdavi, Ott 1997).
 #[test]
 fn square_root_law() {
     const SECONDS: f64 = 600.0;
@@ -50,7 +50,7 @@ fn square_root_law() {
 
 /// N flows share a link under an AQM. The notification probability settles where the square-root
 /// law fills the link: p = 1.5 (N / (R C))^2, where R is the round-trip time including the queue.
-/// Within 25 %.
+/// The two sides agree within 25 %.
 #[test]
 fn aqm_equilibrium() {
     const FLOWS: f64 = 30.0;

@@ -31,7 +31,7 @@ fn queue(size: &str, load: f64) -> String {
     )
 }
 
-/// The mean wait and the mean number waiting, each as a 99 % interval over 20 seeds.
+/// The mean wait and the mean number of packets waiting, each as a 99 % interval over 20 seeds.
 fn measure(size: &str, load: f64) -> [(f64, f64); 2] {
     let (mut waits, mut waiting) = (Vec::new(), Vec::new());
     for seed in 1..=20 {
@@ -115,9 +115,9 @@ struct Sawtooth {
     /// C RTT, with the packet in transmission included.
     pipe: f64,
     threshold: f64,
-    /// The number of round trips, after each reduction, in which windows do not grow. The paper has
-    /// no such round trips. According to RFC 3168, 6.1.2, and RFC 8257, acknowledgments with an
-    /// echo do not open the window, and each packet of the previous round trip has been marked.
+    /// The number of round trips, after each reduction, in which windows do not grow. The paper
+    /// assumes none. According to RFC 3168, 6.1.2, and RFC 8257, acknowledgments with an echo do
+    /// not open the window, and each packet of the previous round trip has been marked.
     silent: f64,
 }
 
@@ -236,11 +236,12 @@ fn theory(count: u32, threshold: u32, silent: f64) -> Sawtooth {
     Sawtooth { flows, pipe: ROUND_TRIP / PACKET, threshold, silent }
 }
 
-/// The form that includes the round trip without window growth must hold, except for two effects
-/// that it leaves out. First, a window is a whole number of segments, so each flow's window is off
-/// by up to one (which changes the queue by one per flow, the share of marks by one part in W*, and
-/// the period by half a round trip). Second, alpha changes by g in each round trip of the period.
-/// The paper's own form must hold, except for the one round trip per period that it leaves out.
+/// The closed form that includes the round trip without window growth must agree with the run,
+/// apart from two effects that it leaves out. First, a window is a whole number of segments, so
+/// each flow's window may be off by up to one (which changes the queue by one per flow, the share
+/// of marks by one part in W*, and the period by half a round trip). Second, alpha changes by g in
+/// each round trip of the period. The paper's own form must agree with the run, apart from the one
+/// round trip per period that it leaves out.
 #[test]
 fn dctcp_swings_as_its_authors_say() {
     for count in [1, 2, 4] {

@@ -57,8 +57,8 @@ fn every_ready_made_scenario() {
         let experiment = parse(&text, &name).unwrap_or_else(|e| panic!("{e}"));
         for plan in &experiment.arms {
             let mut plan = plan.clone();
-            // The plain engine is slow, but 20 seconds are enough, after a warm-up of at most the
-            // same length.
+            // The plain engine is slow, so the run is limited to 20 seconds after a warm-up of at
+            // most 20 seconds; this is long enough.
             plan.warmup = plan.warmup.min(aqmlab_units::Span::s(20));
             plan.stop.at = plan.stop.at.min(plan.warmup + aqmlab_units::Span::s(20));
             assert_twins(&plan, experiment.seeds[0], &format!("{name}, {}", plan.arm));
@@ -179,7 +179,7 @@ fn small() -> impl Strategy<Value = Small> {
         1 => Just("on = { exponential = \"300ms\" }\noff = { pareto = \"200ms\", shape = 1.5 }\nbegin = \"stationary\""),
         1 => Just("burst = { pareto = \"12kB\", shape = 1.2 }\noff = { uniform = [\"0ms\", \"100ms\"] }\nbegin = \"off\""),
     ];
-    // Hosts are served ahead of time, but not beyond the next interval between samples.
+    // Hosts are served ahead of time, but not beyond the sample after the next one.
     let sampled = prop_oneof![1 => Just("20ms"), 1 => Just("100ms"), 2 => Just("700ms"), 2 => Just("0s")];
     let hosts = (
         prop_oneof![3 => Just("1s"), 1 => Just("0s")],
@@ -198,7 +198,7 @@ fn small() -> impl Strategy<Value = Small> {
         prop_oneof![2 => Just("{ uniform = [\"0s\", \"1s\"] }"), 1 => Just("\"0s\"")],
         // The applications stop at the same instant as other events, or at an instant between them.
         prop_oneof![3 => Just(""), 1 => Just("stop = \"1001ms\""), 1 => Just("stop = \"2345678us\"")],
-        // Data crosses the path of the acknowledgments.
+        // These classes send data along the path of the acknowledgments.
         prop_oneof![
             1 => Just("kind = \"packmime\"\nrate = \"20/s\"\nallow_overload = true\naccess_rate = \"20Mbit\"\ntcp = { ecn = true }"),
             1 => Just(""),
@@ -260,7 +260,8 @@ fn small() -> impl Strategy<Value = Small> {
             (pause, sampled, (warmup, profile, endpoint, start, until, back), (datagrams, access_at)),
         )| {
             let bytes = if pause.is_empty() { bytes } else { None };
-            // The path itself takes two delays per hop, and the base RTT must be at least that.
+            // Every hop adds its delay in each direction, and the base RTT must be at least the sum
+            // of these delays.
             let least = 2 * u64::from(hops) * delay_us / 1000 + rtt.0;
             Small {
                 rate_kbit,
@@ -441,8 +442,8 @@ fn what_is_re_marked_at_one_link_is_seen_so_at_the_next() {
     assert_twins(&plan, 1, "re-marked at the first link");
     let fast = run(&plan, 1, &Control::default()).unwrap();
     let arrivals = |queue| support::summary(&fast, queue, "*", "arrivals_packets");
-    // 4 Mbit/s for 5 s are 2500 packets. Of these, 1 Mbit/s plus 10 kB, which are 635 packets, keep
-    // their code point.
+    // At 4 Mbit/s, 2500 packets arrive in 5 s. Of these, 635 keep their code point:
+    // 1 Mbit/s for 5 s, plus a burst of 10 kB.
     assert!((630..=640).contains(&arrivals("sorted/rest")), "{}", arrivals("sorted/rest"));
     assert!((1855..=1870).contains(&arrivals("sorted/out")), "{}", arrivals("sorted/out"));
 }
@@ -561,8 +562,8 @@ fn row(queue: &str, queues: &str, flows: &str, stop: &str) -> Plan {
     ))
 }
 
-/// As soon as their arrival time is known, packets enter a queue that only one link feeds, but
-/// never ahead of an observation of queues that comes before that time.
+/// A queue that only one link feeds takes in each packet as soon as its arrival time is known, but
+/// not before any observation of queues that is due earlier than that time.
 #[test]
 fn queues_that_one_link_feeds() {
     for queue in [
@@ -602,9 +603,9 @@ fn runs_that_end_with_what_completes() {
     }
 }
 
-/// Short flows end at nearly the same time, when far hosts have already been served ahead of
-/// time. That run is discarded, and the recording is that of a repetition without service ahead
-/// of time.
+/// Short flows end at nearly the same time, when far hosts have already been served ahead of time.
+/// That run is discarded and repeated without serving hosts ahead of time; the recording is that of
+/// the repetition.
 #[test]
 fn a_run_that_ends_before_what_it_has_done_ahead() {
     let plan = support::plan(

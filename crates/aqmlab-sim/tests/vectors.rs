@@ -109,7 +109,7 @@ fn of_users_the_recording_has_the_starts_and_the_draws_the_rest() {
     let text = scenario(USERS);
     let plan = plan(&text);
     let refused = plan.classes[0].vectors(SEED, Instant::ZERO + Span::s(40)).expect_err("users wait");
-    assert!(refused.contains("depends on the network"), "{refused}");
+    assert!(refused.contains("depend on the network"), "{refused}");
     let found = recorded(&record(&text, SEED));
     let opened: Vec<_> = found
         .iter()
@@ -137,7 +137,7 @@ fn what_carries_no_exchanges_has_no_vectors() {
     assert!(refused.contains("carry no exchanges"), "{refused}");
 }
 
-/// The only file next to the scenario.
+/// A stand-in for the scenario's folder: reading any path returns this content.
 struct Beside(Vec<u8>);
 
 impl Files for Beside {
@@ -239,7 +239,7 @@ fn both_formats_of_tmix_say_the_same() {
     // The round trip takes 40 ms, so one way takes 20 ms, and half of that is at each end.
     assert_eq!((both[0].start, both[0].delays), (Instant::ZERO + ms(100), Some([ms(10); 2])));
     assert_eq!((both[1].delays, both[1].exchanges[0].response), (Some([ms(0); 2]), 1));
-    // If there are no delays in the file, the scenario defines them.
+    // If the file gives no round-trip time, the scenario defines the delays.
     assert_eq!(read(&alternate.replace("r 40000", "r 0"))[0].delays, None);
 }
 

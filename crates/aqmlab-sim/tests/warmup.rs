@@ -5,8 +5,9 @@ mod support;
 use aqmlab_recording::Recording;
 use support::{flows, record, summary};
 
-/// `head` gives the duration and the warm-up. Endless transfers, short transfers that end before 4
-/// s, and datagrams, through a queue that marks and drops.
+/// Runs a scenario whose `head` gives the duration and the warm-up. The traffic consists of endless
+/// transfers, short transfers that end before 4 s, and datagrams, through a queue that marks and
+/// drops.
 fn run(head: &str) -> Recording {
     let text = format!(
         r#"

@@ -122,7 +122,7 @@ fn the_packets_of_all_flows_are_the_books_of_the_network() {
     assert!(total("lose") > 5, "{} packets lost on access links", total("lose"));
 }
 
-/// A separate tap on the discipline sees the same events as are recorded, at the same instants.
+/// A separate tap on the discipline sees exactly the recorded events, at the same instants.
 #[test]
 fn times_and_sequence_numbers_are_those_of_the_packets() {
     let only = r#"packets = { links = ["bottleneck"] }"#;
@@ -198,7 +198,8 @@ fn the_trace_tells_every_timeout_retransmission_and_reduction() {
     assert_eq!(opened, 12);
 }
 
-/// This holds whether packets are recorded or not, and whether one class is traced or both.
+/// The rows of a trace are the same whether packets are recorded or not, and whether one class is
+/// traced or both.
 #[test]
 fn a_trace_does_not_depend_on_what_else_is_recorded() {
     let both = record(&scenario(ALL), 3);

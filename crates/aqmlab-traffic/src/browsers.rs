@@ -51,9 +51,9 @@ impl BrowserPlan {
     /// The version of this part, incremented whenever a change to it changes a result.
     pub const VERSION: u32 = 1;
 
-    /// Draws page number `page` of the user whose family of draws is `draws`. Writes to `connections` the
-    /// number of objects on each of the page's connections, in the order in which these open, and returns how
-    /// many of them may be open at the same time.
+    /// Draws page number `page` of the user whose family of draws is `draws`. Writes to
+    /// `connections` the number of objects on each of the page's connections, in the order in which
+    /// the connections open, and returns how many of them may be open at the same time.
     ///
     /// The connections to one server are consecutive. The document is the first object of the first
     /// server.
@@ -84,11 +84,11 @@ impl BrowserPlan {
     }
 }
 
-/// Users who fetch one page after another and think in between. The document comes first, alone. Then the
-/// page's connections open in parallel. With `n` connections in parallel, connection `i` opens when
-/// the last response on connection `i - n` has arrived or that connection has failed. The page ends
-/// with its last object, and counts as failed if one of its connections has failed; if the document
-/// does not arrive, the page ends at once.
+/// Users who fetch one page after another and think in between. The document comes first, alone.
+/// Then the page's connections open in parallel. With `n` connections in parallel, connection `i`
+/// opens when the last response on connection `i - n` has arrived or that connection has failed.
+/// The page ends with its last object, and counts as failed if one of its connections has failed;
+/// if the document does not arrive, the page ends immediately.
 ///
 /// Once the document has arrived, what happens on one of the parallel connections never depends on the
 /// others. A host may therefore report the events of a user's connections in any order without affecting the
@@ -107,7 +107,8 @@ pub struct Browsers {
     spare: Vec<Box<UnderWay>>,
 }
 
-/// Kept to sixteen bytes while the user is idle, because there may be many users.
+/// The state of one user, kept to sixteen bytes while the user is idle, because there may be many
+/// users.
 #[derive(Clone, Default, Debug)]
 struct User {
     /// Number of connections of all pages begun so far, whether opened or not.
@@ -140,15 +141,16 @@ struct UnderWay {
     failed: bool,
 }
 
-/// One of a page's parallel connections, and in turn the connections that replace it.
+/// A place for one of a page's parallel connections. When the connection ends, another connection
+/// of the page may open in the same place.
 #[derive(Clone, Copy, Debug)]
 struct Lane {
     /// The number, within the page, of the connection that is open or opens next; a number beyond that of the
     /// last connection means that there is none.
     connection: usize,
-    /// When it opens; `None` once it has opened.
+    /// When the connection is to open; `None` once it has opened.
     opens: Option<Instant>,
-    /// Number of objects that have arrived on it.
+    /// Number of objects that have arrived on this connection.
     arrived: u32,
 }
 
@@ -200,7 +202,8 @@ impl Browsers {
         let Some(page) = user.page.as_mut() else { return Reaction::default() };
         let connection = of.serial.wrapping_sub(page.first) as usize;
         let lanes = page.lanes.len();
-        // A connection whose exchanges are over still reports that both ends have closed.
+        // A connection whose exchanges are over still reports that both ends have closed; such a
+        // report is ignored.
         let lane = connection % lanes;
         if page.lanes[lane].connection != connection || page.lanes[lane].opens.is_some() {
             return Reaction::default();
@@ -249,7 +252,7 @@ impl Browsers {
         Reaction { wake: Some(wake), page: Some(ended) }
     }
 
-    /// Ends the pages in progress, at `now`.
+    /// Ends, at `now`, all pages that are in progress, and returns their outcomes.
     pub(crate) fn give_up(&mut self, now: Instant) -> Vec<PageEnded> {
         let ended = self.users.iter_mut().enumerate().filter_map(|(index, user)| {
             let page = user.page.take()?;

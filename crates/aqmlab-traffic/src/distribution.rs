@@ -22,9 +22,9 @@ pub enum Distribution<T = Span> {
     },
     /// Evenly spread, without a draw: flow i of n has `low + i (high - low) / (n - 1)`.
     Spread {
-        /// the first flow's
+        /// the first flow's value
         low: T,
-        /// the last flow's
+        /// the last flow's value
         high: T,
     },
     /// Exponential with this mean, shifted by `offset`.
@@ -75,7 +75,7 @@ impl<T: Quantity> Distribution<T> {
         match self {
             Distribution::Uniform { low, high } => {
                 let width = high.units().saturating_sub(low.units());
-                // Both ends are included. If the width is `u64::MAX`, the number of values would
+                // Both limits are included. If the width is `u64::MAX`, the number of values would
                 // overflow, so one value is left out.
                 T::of_units(low.units() + stream.below(width.saturating_add(1)))
             }
@@ -100,9 +100,9 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// Returns, using one draw, the residual life of a period at a random instant, if the lengths of periods
-    /// have this distribution and the process has run forever. Returns `None` for a distribution without an
-    /// implemented formula.
+    /// Draws the residual life of a period at a random instant, for a process that has run forever
+    /// and whose periods have lengths of this distribution; this takes one draw from `stream`.
+    /// Returns `None` for a distribution without an implemented formula.
     pub fn residual(&self, stream: &mut Stream) -> Option<T> {
         let u = stream.unit();
         match self {

@@ -4,15 +4,15 @@
 //! same code. There are two layers above the byte streams of TCP. A [`Population`] decides when the
 //! connections of a class open, and is notified of their outcome. A [`Session`] decides what the
 //! applications at both ends of one connection write, and when. A [`PacketSource`] decides when its
-//! next packet leaves, and its size. A [`Distribution`] spreads starts and round-trip times over
-//! the flows of a class, and provides the lengths of periods ([`OnOff`]), thinking times and sizes.
-//! The crate uses no clock, no threads and no global state.
+//! next packet leaves and how large that packet is. A [`Distribution`] spreads starts and
+//! round-trip times over the flows of a class, and provides the lengths of periods ([`OnOff`]),
+//! thinking times and sizes. The crate uses no clock, no threads and no global state.
 #![no_std]
 extern crate alloc;
 
-/// The version of distributions and of the parts that populations and sessions share; each kind of population
-/// and session has its own version. This version is incremented whenever a change to these
-/// distributions and parts changes a result.
+/// The version of the distributions and of the parts that populations and sessions share; each kind
+/// of population and session has its own version. This version is incremented whenever a change to
+/// these distributions and parts changes a result.
 pub const VERSION: u32 = 1;
 
 mod browsers;

@@ -35,7 +35,7 @@ impl OnOff {
     /// The version of this part, incremented whenever a change to it changes a result.
     pub const VERSION: u32 = 1;
 
-    /// Returns the share of time for which a source is on in the long run.
+    /// Returns the share of the time that a source is on, in the long run.
     pub fn duty(&self) -> f64 {
         let (on, off) = (self.on.mean().as_secs_f64(), self.off.mean().as_secs_f64());
         on / (on + off)

@@ -106,7 +106,7 @@ pub struct Opening {
     /// The values that the connection gets from its cloud, if a cloud opens it; otherwise its
     /// identity determines its draws.
     pub carried: Option<Box<Carried>>,
-    /// The objects that it requests at once, if it is opened to fetch a page; otherwise empty.
+    /// The objects that it requests immediately, if it is opened to fetch a page; otherwise empty.
     pub objects: Vec<PageObject>,
     /// Number of exchanges that it carries, if its user determines that number; otherwise the
     /// number is drawn separately.

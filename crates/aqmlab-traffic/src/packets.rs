@@ -55,7 +55,7 @@ pub struct PacketSource {
     bursts: Option<Box<Bursts>>,
 }
 
-/// On and off periods, where each on period is a whole number of packets.
+/// On and off periods; each on period lasts for a whole number of packets.
 #[derive(Clone, Debug)]
 struct Bursts {
     periods: Periods,
@@ -99,7 +99,7 @@ impl PacketSource {
         source
     }
 
-    /// Creates a source that sends packets of `size` at `rate` while it is on. Its first period
+    /// Creates a source that sends packets of `size` at `rate` during on periods. Its first period
     /// begins at `start`.
     ///
     /// In an on period, the source sends the whole number of packets, at least one, whose transmission time
@@ -187,7 +187,7 @@ impl Bursts {
         off
     }
 
-    /// Begins an on period of packets that are `gap_s` apart.
+    /// Begins an on period in which packets are `gap_s` seconds apart.
     fn begin(&mut self, gap_s: f64) {
         self.left = packets_of(self.periods.next_on(), gap_s);
     }

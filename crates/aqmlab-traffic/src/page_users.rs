@@ -182,7 +182,7 @@ impl PageUsers {
         Reaction { wake: Some(wake), page: Some(ended) }
     }
 
-    /// Ends, at `now`, all pages that are in progress.
+    /// Ends, at `now`, all pages that are in progress, and returns their outcomes.
     pub(crate) fn give_up(&mut self, now: Instant) -> Vec<PageEnded> {
         let ended = self.users.iter_mut().enumerate().filter_map(|(index, user)| {
             let page = user.page.take().filter(|page| page.closing.is_none())?;

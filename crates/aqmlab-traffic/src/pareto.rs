@@ -1,11 +1,11 @@
 //! The Pareto distribution, given its mean and shape.
 
-/// `P(X > x) = (least / x)^shape` for `x >= least`: heavy-tailed, with infinite variance for shapes
-/// up to 2.
+/// The distribution with `P(X > x) = (least / x)^shape` for `x >= least`. It is heavy-tailed, with
+/// infinite variance for shapes up to 2.
 ///
-/// Shapes are above 1, where the mean is finite: `least * shape / (shape - 1)`. With an upper bound,
-/// the distribution is conditional on values not exceeding it (a truncated Pareto), and its mean is below
-/// that of the distribution without the bound.
+/// The shape must be above 1, so that the mean is finite: `least * shape / (shape - 1)`. With an
+/// upper bound, the distribution is conditional on values not exceeding the bound (a truncated
+/// Pareto), and its mean is below that of the distribution without the bound.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Pareto {
     shape: f64,

@@ -88,8 +88,8 @@ impl Population {
         }
     }
 
-    /// Handles the end, at `now`, of the run or of the time in which the class sends. Returns the pages in
-    /// progress, all of which end at `now`.
+    /// Ends, at `now`, all pages that are in progress, because the run ends or the class stops
+    /// sending. Returns the outcomes of these pages.
     pub fn give_up_pages(&mut self, now: Instant) -> Vec<PageEnded> {
         match self {
             Population::Pages(users) => users.give_up(now),
@@ -111,7 +111,8 @@ impl Population {
     }
 }
 
-/// See [`Population::Arrivals`]. It counts as one user, who never waits for a response.
+/// See [`Population::Arrivals`]. The arrival process counts as one user, who never waits for a
+/// response.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     gaps: Gaps,
@@ -162,7 +163,7 @@ impl Arrivals {
     }
 }
 
-/// See [`Population::Cloud`]. It counts as one user, as in [`Arrivals`].
+/// See [`Population::Cloud`]. A cloud counts as one user, as [`Arrivals`] does.
 #[derive(Clone, Debug)]
 pub struct Cloud {
     model: PackMime,
@@ -173,7 +174,8 @@ pub struct Cloud {
 }
 
 impl Cloud {
-    /// Upper bound on the memory, in bytes, for the model's past: coefficients, spectra and values.
+    /// Upper bound, in bytes, on the memory that the model's history occupies: coefficients,
+    /// spectra and values.
     const MEMORY_BYTES: usize = 1 << 20;
 
     /// Creates a cloud that begins at `start`; the first connection opens one gap later.
@@ -208,7 +210,7 @@ pub struct Users {
     users: Vec<User>,
 }
 
-/// Kept to eight bytes because there may be many users.
+/// The state of one user, kept to eight bytes because there may be many users.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct User {
     /// Number of connections opened so far.

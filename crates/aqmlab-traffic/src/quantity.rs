@@ -4,8 +4,8 @@ use core::fmt;
 
 use aqmlab_units::{Bytes, Rate, Span};
 
-/// Largest draw in units: 146 years in nanoseconds, so that a draw can be added to any instant of a
-/// run.
+/// Largest draw, in units; for a quantity in nanoseconds, this is 146 years, so a draw can be added
+/// to any instant of a run.
 const MOST_UNITS: f64 = (1u64 << 62) as f64;
 
 /// A quantity that can be drawn.

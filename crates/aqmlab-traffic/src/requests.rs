@@ -62,7 +62,7 @@ pub struct Requests {
     /// Total number of bytes that the client will have received when the whole response has arrived.
     answered: u64,
     number: u32,
-    /// Whether no other exchange follows.
+    /// Whether this exchange is the connection's last one.
     last: bool,
     stage: Stage,
 }

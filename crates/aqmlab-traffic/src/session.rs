@@ -1,4 +1,4 @@
-//! The applications at both ends of a connection: write, pause, respond, close.
+//! The applications at both ends of a connection, which write, pause, respond and close.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -20,7 +20,7 @@ use crate::step::{Act, End, ExchangeDone, PlannedExchange, Step, StreamPosition}
 /// each end and in which causes precede effects.
 #[derive(Clone, Debug)]
 pub enum Session {
-    /// The client always has data to send while it is on; data that is unsent when an off period
+    /// The client always has data to send during on periods; data still unsent when an off period
     /// begins is withdrawn.
     Greedy(Greedy),
     /// Bursts of bytes; after each burst has been acknowledged, an off period follows.
@@ -123,7 +123,7 @@ impl Session {
         }
     }
 
-    /// Handles a request for more objects by the client's user.
+    /// Handles the request of the client's user for more objects.
     ///
     /// # Panics
     /// If the session is not multiplexed.

@@ -3,13 +3,13 @@
 
 use aqmlab_units::{Bytes, Instant, Span};
 
-/// One of the two ends of a flow; they are also the two ends of the path of the flow's class.
+/// One of the two ends of a flow. A flow's ends are also the ends of the path of its class.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum End {
-    /// The end that opens connections and sends: the beginning of the class's path.
+    /// The end that opens connections and sends, where the class's path begins.
     Client = 0,
-    /// The end that accepts and receives: the end of the path.
+    /// The end that accepts connections and receives, where the path ends.
     Server = 1,
 }
 
@@ -60,7 +60,7 @@ pub struct Step {
     /// The exchange that has just been completed.
     pub done: Option<ExchangeDone>,
     /// Whether another exchange has also been completed; if so, the host must call the session
-    /// again at once.
+    /// again immediately.
     pub more: bool,
 }
 
@@ -76,11 +76,12 @@ pub struct PlannedExchange {
     pub server_delay: Span,
     /// Bytes of the response, at least one.
     pub response: u64,
-    /// Whether no other exchange follows on the connection.
+    /// Whether this is the last exchange on the connection.
     pub last: bool,
 }
 
-/// A request and its response, whose last byte has arrived. Its duration is the time since `began`.
+/// A completed exchange: the last byte of the response has arrived. The duration of the exchange
+/// is the time since `began`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExchangeDone {
     /// Its number on its connection, from 0. The duration of exchange 0 includes the connection
@@ -94,7 +95,7 @@ pub struct ExchangeDone {
     pub began: Instant,
     /// Whether this exchange opened the connection.
     pub opened_connection: bool,
-    /// Whether no other exchange follows on the connection.
+    /// Whether this is the last exchange on the connection.
     pub last: bool,
 }
 

@@ -79,7 +79,7 @@ fn objects_on_shared_connections_are_those_of_the_theory() {
     let n = drawn.len() as f64;
     let sum = |of: &dyn Fn(&[u32]) -> f64| drawn.iter().map(|(page, _)| of(page)).sum::<f64>() / n;
     let shared_of = |page: &[u32]| f64::from(page.iter().filter(|&&n| n > 1).sum::<u32>());
-    // Within five standard errors, estimated from the variation between pages.
+    // The tolerance is five standard errors, estimated from the variation between pages.
     let close = |of: &dyn Fn(&[u32]) -> f64, expected: f64| {
         let (mean, square) = (sum(of), sum(&|page| of(page) * of(page)));
         let error = ((square - mean * mean) / n).sqrt();

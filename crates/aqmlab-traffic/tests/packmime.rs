@@ -38,7 +38,8 @@ impl Sample {
         self.0.iter().sum::<f64>() / self.0.len() as f64
     }
 
-    /// Checks that each quantile is within a given share of its expected value.
+    /// Checks that no quantile deviates from its expected value by more than a given share of that
+    /// value.
     fn check(&self, what: &str, quantiles: &[(f64, f64, f64)]) {
         for &(p, expected, within) in quantiles {
             let found = self.quantile(p);
@@ -97,8 +98,8 @@ fn sizes_and_delays_have_the_quantiles_of_the_source() {
         &[(0.0, 0.2475, 0.002), (0.5, 28.98, 0.03), (0.9, 57.0, 0.04), (0.99, 335.0, 0.06)],
     );
     assert!((server.mean() / 40.5 - 1.0).abs() < 0.05, "{}", server.mean());
-    // Mean, median and minimum of the round trip if the network itself takes 18 ms; they are 123,
-    // 84 and 19 ms in the source's own runs.
+    // Mean, median and minimum of the round-trip time if the network itself accounts for 18 ms;
+    // they are 123, 84 and 19 ms in the source's own runs.
     let rtt = Sample::new(
         opened.iter().map(|c| 18.0 + 2e3 * (c.carried.client_delay + c.carried.server_delay).as_secs_f64()),
     );

@@ -39,8 +39,8 @@ fn weight(page: &Page) -> u64 {
     page.objects.iter().map(|object| object.response).sum()
 }
 
-/// How far the number of `values` below each quantile deviates from the expected number, in
-/// standard deviations of a binomial variable.
+/// For each quantile, compares the number of `values` below it with the expected number. Returns
+/// the differences, in standard deviations of a binomial variable.
 fn deviations(values: &[u64], quantiles: [u64; 5]) -> [f64; 5] {
     let n = values.len() as f64;
     let mut result = [0.0; 5];

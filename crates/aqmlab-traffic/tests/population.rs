@@ -92,8 +92,8 @@ fn poisson_arrivals_have_exponential_gaps_of_the_mean_and_serials_without_end() 
         wake = turn.wake.expect("a process continues");
     }
     let (mean, square) = (sum / f64::from(n), squares / f64::from(n));
-    // Within four standard errors; the square of an exponential gap with mean m has mean 2 m^2 and
-    // standard deviation sqrt(20) m^2.
+    // The tolerance is four standard errors; the square of an exponential gap with mean m has mean
+    // 2 m^2 and standard deviation sqrt(20) m^2.
     let error = 4.0 / f64::from(n).sqrt();
     assert!((mean / 0.01 - 1.0).abs() < error, "{mean}");
     assert!((square / 2e-4 - 1.0).abs() < error * 20f64.sqrt() / 2.0, "{square}");

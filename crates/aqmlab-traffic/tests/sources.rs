@@ -94,8 +94,8 @@ fn the_mean_rate_is_the_duty_cycle_of_the_rate() {
     }
 }
 
-/// Sources that start in the middle of a period are on just as often at time zero, and at any later
-/// time, as in the long run; sources that start with a whole period are not.
+/// Sources that start in the middle of a period are as likely to be on at time zero, and at any
+/// later time, as they are in the long run; sources that start with a whole period are not.
 #[test]
 fn a_stationary_beginning_has_no_transient() {
     let pareto = |ms| Distribution::Pareto { mean: Span::ms(ms), shape: 1.5, max: None };

@@ -1,8 +1,9 @@
-//! Measures the cost of processing a segment in the endpoints. Two endpoints are connected directly, without
-//! a network: the sender's window is full, each segment that arrives is acknowledged, and each acknowledgment
-//! releases the next segment. Prints only one JSON line, so that a profiler can count instructions. The cost
-//! of one segment is the difference in cost between a long and a short run, divided by the difference between
-//! their numbers of segments.
+//! Measures the cost of processing a segment in the endpoints. Two endpoints are connected
+//! directly, without a network: the sender's window is full, each segment that arrives is
+//! acknowledged, and each acknowledgment releases the next segment. The program prints only one
+//! JSON line, so that a profiler can count instructions. The cost of one segment is the difference
+//! in cost between a long and a short run, divided by the difference between their numbers of
+//! segments.
 //!
 //! cargo build --release -p aqmlab-transport --example endpoint_bench
 //! perf stat -e instructions:u target/release/examples/endpoint_bench plain 2000000
@@ -28,7 +29,7 @@ use aqmlab_units::{Instant, Span};
 const SEGMENT_TIME: Span = Span::us(120);
 /// Segments in flight.
 const WINDOW: u64 = 40;
-/// One segment in this many is lost or marked, if the mode asks for it.
+/// One segment in this many is lost or marked, if the mode calls for it.
 const SELDOM: u64 = 200;
 
 /// The settings of a sender that tracks each segment individually, with everything that requires
@@ -47,9 +48,9 @@ const CUBIC: (&str, Value) = ("congestion", Value::Choice("cubic"));
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [name, segments] = args.as_slice() else {
-        panic!("usage: endpoint_bench MODE <segments>; its source lists the modes")
+        panic!("usage: endpoint_bench MODE SEGMENTS; the source file lists the modes")
     };
-    let segments: u64 = segments.parse().expect("the number of segments is a whole number");
+    let segments: u64 = segments.parse().expect("the number of segments must be a whole number");
     let run = |fault, settings: &[(&'static str, Value)]| through_endpoints(segments, "rfc", fault, settings);
     let retransmitted = match name.as_str() {
         "plain" => run(Fault::Nothing, &[]),
@@ -63,7 +64,7 @@ fn main() {
         "linux" => through_endpoints(segments, "linux", Fault::Nothing, &[]),
         "linux_lossy" => through_endpoints(segments, "linux", Fault::Loss, &[]),
         "nothing" => through_nothing(segments),
-        other => panic!("no mode is called `{other}`"),
+        other => panic!("no mode is called `{other}`; the source file lists the modes"),
     };
     let bytes = size_of::<Endpoint>();
     println!(
@@ -107,7 +108,7 @@ fn through_nothing(segments: u64) -> u32 {
     0
 }
 
-/// The calls that a host makes.
+/// One end of the connection, with the methods that a host calls.
 trait End {
     fn on_segment(&mut self, now: Instant, segment: &Segment, ce: bool, profile: &Profile);
     fn on_segment_with_sack(&mut self, now: Instant, segment: &Segment, sack: &Sack, profile: &Profile);

@@ -9,9 +9,9 @@ pub struct Counters {
     pub bytes_sent: u64,
     /// Payload bytes retransmitted.
     pub bytes_retransmitted: u64,
-    /// Segments of any kind sent.
+    /// Segments sent, of any kind.
     pub segments_sent: u32,
-    /// Segments with payload sent.
+    /// Segments sent with payload.
     pub data_segments_sent: u32,
     /// Retransmitted segments with payload or FIN.
     pub retransmitted: u32,
@@ -21,16 +21,17 @@ pub struct Counters {
     pub fast_retransmits: u32,
     /// Reductions of the window because of an ECN echo.
     pub ecn_reductions: u32,
-    /// ECN echoes that arrived at a window of one segment and stopped the sender until its timer fired.
+    /// ECN echoes that arrived while the window was one segment, and stopped the sender until its
+    /// timer fired.
     pub ecn_waits: u32,
     /// Duplicate acknowledgments received.
     pub duplicate_acks: u32,
     /// Segments received with CE.
     pub ce_received: u32,
-    /// Segments sent without payload, SYN, FIN or RST: pure acknowledgments.
+    /// Pure acknowledgments sent: segments without payload, SYN, FIN or RST.
     pub acks_sent: u32,
     /// Received segments with payload or FIN that contained nothing new: the other side's spurious
-    /// retransmissions, as far as they have arrived here.
+    /// retransmissions, except those that were lost.
     pub duplicates_received: u32,
     /// Windows of data with two or more retransmitted segments. Here, a window is the data
     /// outstanding when a segment that belongs to no earlier window is first retransmitted. A
@@ -43,7 +44,7 @@ pub struct Counters {
 /// Counts of frequent events, kept in the endpoint itself.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Tally {
-    /// Segments with payload sent.
+    /// Segments sent with payload.
     pub data_segments: u32,
     /// Pure acknowledgments sent.
     pub acks: u32,
@@ -66,8 +67,8 @@ pub(crate) struct Incidents {
     pub duplicates_received: u32,
     pub multiple_loss_windows: u32,
     pub syn_retransmissions: u32,
-    /// RST segments, and segments without payload at the end of the stream, except for the first
-    /// FIN.
+    /// RST segments sent, and segments sent without payload at the end of the stream; the first FIN
+    /// does not count.
     pub control_segments: u32,
     /// Bytes that had arrived beyond a hole when the connection ended.
     pub bytes_discarded: u32,

@@ -57,13 +57,13 @@ impl Pending {
     #[inline]
     pub(crate) fn delivered(&mut self, bytes: u32) {
         self.delivered =
-            self.delivered.checked_add(bytes).expect("a host fetches events before an amount reaches 4 GiB");
+            self.delivered.checked_add(bytes).expect("a host must fetch an amount before it reaches 4 GiB");
     }
 
     #[inline]
     pub(crate) fn acked(&mut self, bytes: u32) {
         self.acked =
-            self.acked.checked_add(bytes).expect("a host fetches events before an amount reaches 4 GiB");
+            self.acked.checked_add(bytes).expect("a host must fetch an amount before it reaches 4 GiB");
     }
 
     pub(crate) fn peer_closed(&mut self) {
@@ -85,7 +85,7 @@ impl Pending {
         if self.once.any(ANY_ONCE) { self.next_of_all() } else { self.next_amount() }
     }
 
-    /// Returns the next event that is not an amount of data; those amounts are discarded.
+    /// Discards the amounts of data, and returns the next event of any other kind.
     #[inline]
     pub(crate) fn next_change(&mut self) -> Option<StreamEvent> {
         (self.delivered, self.acked) = (0, 0);

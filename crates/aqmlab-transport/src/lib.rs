@@ -17,10 +17,10 @@
 //! [`deadline`](Endpoint::deadline), which is an absolute instant. Call `on_timer` at that instant
 //! or as soon as possible afterwards; an early call does nothing.
 //!
-//! The blocks of a SACK option are separate from their segment, because most segments have none. If a segment
-//! that `poll_transmit` returned has a [`sack_len`](Segment::sack_len), fetch its blocks with
-//! [`sack`](Endpoint::sack) at once, and deliver them together with the segment through
-//! [`on_segment_with_sack`](Endpoint::on_segment_with_sack).
+//! The blocks of a SACK option are separate from their segment, because most segments have none. If
+//! a segment that `poll_transmit` returned has a nonzero [`sack_len`](Segment::sack_len),
+//! immediately fetch its blocks with [`sack`](Endpoint::sack), and deliver them together with the
+//! segment through [`on_segment_with_sack`](Endpoint::on_segment_with_sack).
 //!
 //! # Parameters
 //! A [`Profile`] holds all settings. The caller passes it to each call, and always passes the same
@@ -29,10 +29,10 @@
 //! `modern`.
 //!
 //! # What is not here
-//! The Timestamps option (although its effect on round-trip times and on the detection of spurious
-//! retransmissions is here); path MTU discovery; urgent data; a zero window and its probes (the
-//! application reads at once); and payload, checksums, ports and addresses, for which the host is
-//! responsible.
+//! This crate does not implement the Timestamps option (but it does model that option's effect on
+//! round-trip times and on the detection of spurious retransmissions), path MTU discovery, urgent
+//! data, or a zero window and its probes (the application reads all data immediately). The host is
+//! responsible for payload, checksums, ports and addresses.
 #![no_std]
 extern crate alloc;
 #[cfg(test)]

@@ -4,7 +4,7 @@
 /// retransmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LossWindow {
-    /// Offset of its first segment that was retransmitted.
+    /// Offset of the first segment to be retransmitted in this window.
     first: u64,
     /// Number of bytes from there to the end of the window.
     len: u32,
@@ -39,7 +39,7 @@ mod tests {
     #[test]
     fn a_window_counts_once_when_a_second_segment_of_it_is_sent_again() {
         let mut window = LossWindow::none();
-        // (retransmitted, sent so far, counts)
+        // (offset retransmitted, one past the highest offset sent, whether the window counts)
         let table = [
             (1, 501, false),
             (1, 501, false), // the retransmission was lost

@@ -1,6 +1,6 @@
-//! State of a receiver whose acknowledgments do not depend on a count of segments alone (`quick_acks_again`,
-//! `delayed_ack_adapts`): how many segments it acknowledges individually, and how long it delays the other
-//! acknowledgments.
+//! State of a receiver whose acknowledgments depend on more than a count of segments
+//! (`quick_acks_again`, `delayed_ack_adapts`): how many segments it acknowledges individually, and
+//! how long it delays the other acknowledgments.
 
 use aqmlab_units::{Instant, Span};
 
@@ -15,7 +15,7 @@ const SHORT_GAP: Span = Span::ms(20);
 pub(crate) struct Quick {
     /// Number of further segments to be acknowledged individually.
     left: u32,
-    /// Number of segments that have let the receive window grow.
+    /// Number of segments counted so far towards `quick_acks_growing`.
     grown: u32,
     /// Time at which new data last arrived.
     heard: Option<Instant>,
@@ -119,9 +119,10 @@ impl Quick {
         self.heard = Some(last_tick(now, profile.timer_tick));
     }
 
-    /// Lets the receive window grow because of new data, as long as `quick_acks_growing` permits
-    /// it. If the number of segments still to be acknowledged individually is even, adds one to it,
-    /// so that the acknowledgment for this data leaves that number unchanged.
+    /// Counts a segment that would let the receive window of a Linux host grow, until
+    /// `quick_acks_growing` segments are counted. If the number of segments still to be
+    /// acknowledged individually is even, adds one to it, so that the acknowledgment for this data
+    /// leaves that number unchanged.
     pub(crate) fn grows(&mut self, profile: &Profile) {
         if self.grown < profile.quick_acks_growing {
             self.grown += 1;
@@ -129,7 +130,7 @@ impl Quick {
         }
     }
 
-    /// Returns whether the data that has arrived is acknowledged at once.
+    /// Returns whether the data that has arrived is acknowledged immediately.
     pub(crate) fn take(&mut self, profile: &Profile) -> bool {
         match self.left {
             0 => return false,

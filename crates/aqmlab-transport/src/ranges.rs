@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Ranges {
     runs: Vec<(u64, u64)>,
-    /// How many numbers all runs together contain.
+    /// Count of the numbers in all runs.
     covered: u64,
 }
 
@@ -78,7 +78,7 @@ impl Ranges {
         self.runs.is_empty()
     }
 
-    /// Returns how many numbers all runs together contain.
+    /// Returns the count of the numbers in all runs.
     pub(crate) fn covered(&self) -> u64 {
         self.covered
     }
@@ -92,7 +92,7 @@ impl Ranges {
     #[inline]
     pub(crate) fn run_of(&self, number: u64) -> Option<(u64, u64)> {
         match self.runs.last() {
-            // Usually the number is near the last run.
+            // Usually the number lies in the last run or above it.
             Some(last) if last.0 <= number => (number < last.1).then_some(*last),
             _ => self.lower_run_of(number),
         }
@@ -107,14 +107,14 @@ impl Ranges {
 
     /// Returns the lowest number not below `from` that is in no run.
     pub(crate) fn gap_from(&self, from: u64) -> u64 {
-        // Usually the number is near the last run.
+        // Usually the number lies in the last run or above it.
         match self.runs.last() {
             Some(last) if last.0 <= from => from.max(last.1),
             _ => self.run_of(from).map_or(from, |run| run.1),
         }
     }
 
-    /// Returns the beginning of the first run above `number`; no run may contain `number`.
+    /// Returns the beginning of the first run above `number`, which must not lie in a run.
     pub(crate) fn end_of_gap(&self, number: u64) -> Option<u64> {
         if self.end().is_none_or(|end| end <= number) {
             return None;

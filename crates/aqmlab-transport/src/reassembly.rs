@@ -62,7 +62,7 @@ impl Beyond {
         self.ranges.run_of(from).is_some_and(|run| to <= run.1)
     }
 
-    /// Whether nothing waits.
+    /// Returns whether nothing waits.
     pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
@@ -121,8 +121,8 @@ impl Beyond {
     }
 }
 
-/// One number from each of the most recently changed runs, as many as an option can hold, starting
-/// with the latest run.
+/// One number from each of the most recently changed runs, starting with the latest; there are at
+/// most as many as an option can hold.
 #[derive(Clone, PartialEq, Default, Debug)]
 struct Recent {
     numbers: [u64; MAX_BLOCKS],
@@ -133,7 +133,7 @@ impl Recent {
     /// Notes that the run that contains `number` has changed: it is now the latest run, and may
     /// have merged with others. At most [`MAX_BLOCKS`] are `remembered`.
     fn put_first(&mut self, number: u64, ranges: &Ranges, remembered: usize) {
-        let (from, to) = ranges.run_of(number).expect("it has been added");
+        let (from, to) = ranges.run_of(number).expect("`number` has just been added to a run");
         self.retain(|n| !(from..to).contains(&n));
         let kept = usize::from(self.count).min(remembered - 1);
         self.numbers.copy_within(..kept, 1);

@@ -1,4 +1,4 @@
-//! The receiving half: reassembly, and the decision when to acknowledge (RFC 5681, section 4.2).
+//! The receiving half: reassembly, and the decision of when to acknowledge (RFC 5681, section 4.2).
 
 use aqmlab_units::{Instant, Span};
 
@@ -11,7 +11,7 @@ use crate::sequence::to_wire;
 use crate::ticks::fires_at;
 use crate::trouble::Troubles;
 
-/// What has changed with the arrival of one segment.
+/// What the arrival of one segment has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Arrival {
     /// Number of bytes that can now be delivered in order.
@@ -24,9 +24,9 @@ pub(crate) struct Arrival {
 
 /// The sequence space that has been received, and the acknowledgments owed for it.
 ///
-/// The application reads at once, so the window is always the whole buffer counted from the next
-/// byte, and neither zero windows nor window probes occur. Data beyond a hole is stored in the
-/// endpoint's [`Troubles`], so that a flow without losses allocates nothing.
+/// The application reads all data immediately, so the window is always the whole buffer counted
+/// from the next byte, and neither zero windows nor window probes occur. Data beyond a hole is
+/// stored in the endpoint's [`Troubles`], so that a flow without losses allocates nothing.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Receiver {
     /// Next offset expected.
@@ -38,7 +38,7 @@ pub(crate) struct Receiver {
     /// Number of in-order segments, or bytes, not yet acknowledged; [`ACK_NOW`] if an
     /// acknowledgment is due.
     unacked: u16,
-    /// [`HOLES`] and [`TWICE`].
+    /// The flags [`HOLES`] and [`TWICE`].
     notes: Bits,
     /// `next` includes the FIN.
     finished: bool,
@@ -70,12 +70,12 @@ impl Receiver {
         self.next = 1;
     }
 
-    /// The other side's first sequence number.
+    /// Returns the other side's first sequence number.
     pub(crate) fn initial(&self) -> u32 {
         self.initial
     }
 
-    /// Next offset expected.
+    /// Returns the next offset expected.
     #[inline]
     pub(crate) fn next(&self) -> u64 {
         self.next
@@ -108,8 +108,8 @@ impl Receiver {
         troubles.note().beyond.get_or_insert_default().arrived_twice(from, to);
     }
 
-    /// Processes `len` bytes at `next` while nothing waits beyond them, for a receiver that decides
-    /// by a count alone when to acknowledge.
+    /// Processes `len` bytes at `next` while nothing waits beyond them, for a receiver whose
+    /// acknowledgments depend on a count alone.
     #[inline]
     pub(crate) fn on_next_segment(&mut self, now: Instant, len: u32, profile: &Profile) {
         self.next += u64::from(len);
@@ -157,7 +157,7 @@ impl Receiver {
                 fin,
                 profile.remembered_blocks(),
             );
-            self.ack_now(); // RFC 5681, 4.2: at once when out of order
+            self.ack_now(); // RFC 5681, 4.2: immediately when out of order
             return Arrival { duplicate, ..Arrival::default() };
         }
         let start = self.next;
@@ -168,7 +168,7 @@ impl Receiver {
         self.next += u64::from(finished);
         self.finished |= finished;
         if filled || finished {
-            self.ack_now(); // RFC 5681, 4.2: at once when a hole is filled, in whole or in part
+            self.ack_now(); // RFC 5681, 4.2: immediately when a hole is filled, in whole or in part
         } else {
             self.delay_ack(now, delivered, troubles, profile);
         }
@@ -183,8 +183,8 @@ impl Receiver {
         !self.finished && end > self.next && from < self.next + u64::from(profile.receive_window)
     }
 
-    /// RFC 5681, 4.2: acknowledges every second segment at once, and any other after the delay at
-    /// the latest. `len` bytes are new.
+    /// RFC 5681, 4.2: acknowledges every second segment immediately, and any other segment within
+    /// the delay. `len` bytes are new.
     fn delay_ack(&mut self, now: Instant, len: u32, troubles: &Troubles, profile: &Profile) {
         if profile.ack_rules {
             self.delay_ack_by_rules(now, len, troubles, profile);
@@ -202,8 +202,9 @@ impl Receiver {
         }
     }
 
-    /// Returns whether the count of unacknowledged segments requires that the next segment be acknowledged at
-    /// once; always false for a receiver whose acknowledgments do not depend on a count alone.
+    /// Returns whether the count of unacknowledged segments requires that the next segment be
+    /// acknowledged immediately; always false for a receiver whose acknowledgments do not depend on
+    /// a count alone.
     #[inline]
     pub(crate) fn is_at_count(&self, profile: &Profile) -> bool {
         u32::from(self.unacked) + 1 >= profile.ack_at
@@ -239,7 +240,7 @@ impl Receiver {
         self.owe(more as u16, now, delay); // `more` is below the limit, so it fits
     }
 
-    /// Makes the receiver acknowledge the next in-order segment at once.
+    /// Makes the receiver acknowledge the next in-order segment immediately.
     pub(crate) fn quicken(&mut self, profile: &Profile) {
         self.unacked = self.unacked.max(profile.ack_every as u16 - 1);
     }
@@ -303,7 +304,7 @@ impl Receiver {
         }
     }
 
-    /// Acknowledge at once.
+    /// Makes an acknowledgment due immediately.
     #[inline]
     pub(crate) fn ack_now(&mut self) {
         self.unacked = ACK_NOW;
@@ -322,7 +323,7 @@ impl Receiver {
         self.ack_deadline = self.ack_deadline.min(at);
     }
 
-    /// Returns whether data has arrived whose acknowledgment is being delayed.
+    /// Returns whether the acknowledgment of some data is being delayed.
     pub(crate) fn delays_ack(&self) -> bool {
         0 < self.unacked && self.unacked < ACK_NOW
     }
@@ -340,7 +341,7 @@ impl Receiver {
         self.ack_deadline = Instant::FAR_FUTURE;
     }
 
-    /// When a delayed acknowledgment is due; [`Instant::FAR_FUTURE`] if none is.
+    /// Returns when a delayed acknowledgment is due; [`Instant::FAR_FUTURE`] if none is.
     #[inline]
     pub(crate) fn deadline(&self) -> Instant {
         self.ack_deadline
@@ -415,8 +416,8 @@ mod tests {
         assert_eq!((r.received(&troubles), r.delivered()), (200, 0));
     }
 
-    /// The times at which the timer of ns-2's `interval_` fires: at 300 ms, for example, data is
-    /// acknowledged that arrived after 200 ms.
+    /// Checks when the timer of ns-2's `interval_` fires: at 300 ms, for example, it acknowledges
+    /// data that arrived after 200 ms.
     #[test]
     fn a_periodic_timer_beats_at_whole_multiples_of_its_period() {
         let period = Span::ms(100);

@@ -10,7 +10,8 @@ const NEVER: Instant = Instant::FAR_FUTURE;
 /// After this many doublings, the timeout exceeds every bound.
 const MAX_DOUBLINGS: u8 = 62;
 
-/// The deviations in Linux's arithmetic, in nanoseconds; each is stored multiplied by four.
+/// The deviations of the round-trip time, as Linux computes them, in nanoseconds; each is stored
+/// multiplied by four.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Deviation {
     smoothed: u64,
@@ -21,14 +22,15 @@ pub(crate) struct Deviation {
 }
 
 impl Deviation {
-    /// Creates the state; `rtt` is the first measurement, taken when everything up to `sent` had
-    /// left.
+    /// Creates the state; `rtt` is the first measurement, taken when the data up to `sent` had been
+    /// sent.
     pub(crate) fn new(rtt: Option<Span>, sent: u64, profile: &Profile) -> Self {
         let smoothed = 2 * rtt.unwrap_or(Span::ZERO).as_ns();
         Deviation { smoothed, largest: smoothed.max(profile.min_rto.as_ns()), round: sent }
     }
 
-    /// Processes a round-trip time of `r`. Returns four times RTTVAR; `rttvar4` was its previous value.
+    /// Processes a round-trip time of `r`. Returns the new value of four times RTTVAR; `rttvar4` is
+    /// the previous one.
     fn measured(&mut self, r: u64, srtt: u64, rttvar4: u64) -> u64 {
         let (error, before) = (r.abs_diff(srtt), self.smoothed / 4);
         self.smoothed = match error.checked_sub(before) {
@@ -59,7 +61,7 @@ pub(crate) struct RtoTimer {
     /// 4 * RTTVAR in nanoseconds; with ns-2's arithmetic, it is a whole number of ticks.
     rttvar4: u64,
     deadline: Instant,
-    /// The time at which the timed segment left; [`NEVER`] if none is timed.
+    /// The time at which the timed segment was sent; [`NEVER`] if none is timed.
     timed_at: Instant,
     /// The acknowledgment that ends the current measurement; its lower 32 bits are enough because
     /// it lies within the window.
@@ -124,7 +126,7 @@ impl RtoTimer {
         self.deadline = NEVER;
     }
 
-    /// Returns when the timer fires; [`Instant::FAR_FUTURE`] while it is stopped.
+    /// Returns the time at which the timer fires; [`Instant::FAR_FUTURE`] while it is stopped.
     #[inline]
     pub(crate) fn deadline(&self) -> Instant {
         self.deadline
@@ -153,7 +155,7 @@ impl RtoTimer {
         }
     }
 
-    /// Ends the back-off at an acknowledgment of new data after which ns-2's Sack1 agent is still in
+    /// Ends the back-off at an acknowledgment of new data that leaves ns-2's Sack1 agent in
     /// recovery.
     pub(crate) fn forget_backoff(&mut self) {
         self.fired = false;
@@ -184,8 +186,8 @@ impl RtoTimer {
         self.sample(sent, now - sent, profile);
     }
 
-    /// Takes a sample from an acknowledgment of a segment that left `r` ago, regardless of which
-    /// segment is being timed.
+    /// Takes a sample from an acknowledgment of a segment that was sent `r` ago, regardless of
+    /// which segment is being timed.
     #[inline(always)]
     pub(crate) fn measured_besides(&mut self, r: Span, profile: &Profile) {
         self.doublings = 0;
@@ -330,8 +332,9 @@ impl RtoTimer {
 mod tests {
     use super::*;
 
-    /// Computed by hand, in milliseconds: four times the smoothed deviation is 400, 300, 225 and then
-    /// 230.46875, because a round-trip time below SRTT raises it only an eighth as fast as one above it.
+    /// The expected values were computed by hand, in milliseconds: four times the smoothed
+    /// deviation is 400, 300, 225 and then 230.46875, because a round-trip time below SRTT raises
+    /// the deviation only an eighth as fast as one above SRTT.
     #[test]
     fn the_variance_of_linux_is_the_largest_deviation_and_comes_down_by_quarters() {
         let profile = Profile::named("linux").expect("built in");

@@ -7,7 +7,8 @@ pub(crate) const MAX_BLOCKS: usize = 4;
 /// Bytes of one block: two sequence numbers.
 pub(crate) const BLOCK_BYTES: u32 = 8;
 
-/// The blocks of a SACK option, which are separate from their segment because most segments have none.
+/// The blocks of a SACK option; they are stored separately from the segment because most segments
+/// have none.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Sack {
     blocks: [(u32, u32); MAX_BLOCKS],
@@ -29,8 +30,8 @@ impl Sack {
         &self.blocks[..usize::from(self.count)]
     }
 
-    /// Returns whether all blocks except the first also occur, in the same order, in an earlier
-    /// option, which either begins with them or has one block before them.
+    /// Returns whether the option `earlier` contains all blocks except the first, in the same
+    /// order, either at its beginning or after one other block.
     #[inline]
     pub(crate) fn repeats_all_but_first(&self, earlier: &Sack) -> bool {
         let others = self.blocks().get(1..).unwrap_or_default();

@@ -92,7 +92,7 @@ impl Segment {
         Bytes::new(header as u64 + self.sack_len as u64 + self.len as u64)
     }
 
-    /// Returns whether the segment has an option whose contents a host must carry separately.
+    /// Returns whether the segment has an option whose contents a host must transfer separately.
     #[inline]
     pub const fn has_options(&self) -> bool {
         self.sack_len > 0 || self.sack_permitted

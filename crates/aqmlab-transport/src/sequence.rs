@@ -1,8 +1,9 @@
 //! 32-bit sequence numbers on the wire, and the 64-bit offsets used internally.
 //!
-//! Offset 0 is the SYN, and offset 1 is the first byte of the stream; offsets never wrap around. Of the
-//! offsets that a wire number may stand for, the one nearest to a known offset is meant (RFC 9293, section
-//! 3.4, which compares modulo 2^32); this is unambiguous as long as windows are below 2 GiB.
+//! Offset 0 is the SYN, and offset 1 is the first byte of the stream; offsets never wrap around. A
+//! wire number can stand for many offsets; it is taken to mean the one that is nearest to a known
+//! offset (RFC 9293, section 3.4, which compares modulo 2^32). This is unambiguous as long as
+//! windows are below 2 GiB.
 
 /// Returns the wire number of `offset` in the direction whose first sequence number was `initial`.
 #[inline]

@@ -18,9 +18,11 @@ pub(crate) struct Trouble {
     /// With SACK, the data that the other side has received beyond a hole; also reused for later
     /// holes.
     pub board: Option<Box<Scoreboard>>,
-    /// The tracking state, which holds all outstanding segments, if this sender tracks segments individually.
+    /// The tracking state, which holds all outstanding segments; `None` unless this sender tracks
+    /// segments individually.
     pub tracking: Option<Box<Tracking>>,
-    /// The state that decides when in-order data is acknowledged, unless a count of segments decides alone.
+    /// The state that decides when in-order data is acknowledged; `None` while a count of segments
+    /// alone decides this.
     pub quick: Option<Box<Quick>>,
     /// The memory of the congestion control.
     pub control: Memory,
@@ -29,12 +31,13 @@ pub(crate) struct Trouble {
     /// Number of timeouts in a row, without new data acknowledged in between; valid while
     /// [`RtoTimer::has_fired`](crate::rto::RtoTimer::has_fired).
     pub timeouts_in_a_row: u32,
-    /// Which duplicate ACK in the series (1 for the first) makes limited transmit due.
+    /// The position of the duplicate ACK that makes limited transmit due, counted from 1 within its
+    /// series of duplicates.
     pub limited: u8,
 }
 
 const _: () =
-    assert!(size_of::<Trouble>() <= 152, "the state kept after losses has grown for every flow with losses");
+    assert!(size_of::<Trouble>() <= 152, "`Trouble` exceeds 152 bytes; every flow with losses keeps one");
 
 impl Trouble {
     const fn none() -> Self {
@@ -53,7 +56,7 @@ impl Trouble {
     }
 }
 
-/// The state that an endpoint has as long as it has seen no losses.
+/// The state of an endpoint that has not seen any losses.
 static NONE: Trouble = Trouble::none();
 
 /// An endpoint's [`Trouble`], created at the first loss, mark or timeout, so most short flows never
@@ -78,8 +81,8 @@ impl Troubles {
         self.0.as_deref_mut()
     }
 
-    /// Returns the tracking state, which holds all outstanding segments, if this sender tracks segments
-    /// individually.
+    /// Returns the tracking state, which holds all outstanding segments; `None` unless this sender
+    /// tracks segments individually.
     #[inline]
     pub(crate) fn tracking(&self) -> Option<&Tracking> {
         self.0.as_deref()?.tracking.as_deref()

@@ -1,4 +1,4 @@
-//! Which acknowledgments are acceptable, checked to the exact byte (RFC 9293, section 3.10.7.4,
+//! Checks, to the exact byte, which acknowledgments are acceptable (RFC 9293, section 3.10.7.4,
 //! fifth).
 
 use aqmlab_transport::{ENDLESS, Endpoint, Flags, Profile, Role, Segment};

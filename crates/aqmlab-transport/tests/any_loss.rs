@@ -18,7 +18,7 @@ struct Life {
     draw: Stream,
 }
 
-/// Returns a profile whose variants are drawn at random, and with which endpoints never give up.
+/// Returns a profile whose variants are drawn at random; endpoints with this profile never give up.
 fn any_profile(draw: &mut Stream) -> Profile {
     let name = profiles()[draw.below(profiles().len() as u64) as usize].name;
     let mut settings = profile_settings(name).expect("listed");
@@ -156,8 +156,8 @@ impl Life {
         assert_eq!(counters.duplicates_received, self.duplicates(side), "brought nothing new");
     }
 
-    /// Counts the segments without new data that arrived at an open connection, by looking at every
-    /// byte.
+    /// Counts, byte by byte, the segments that arrived at an open connection and contained no new
+    /// data.
     fn duplicates(&self, side: usize) -> u32 {
         let first = self.net.profile.initial_sequence;
         // The bytes of the stream, and its FIN, which also takes a sequence number.

@@ -68,18 +68,18 @@ fn the_last_data_waits_for_nothing() {
     assert_eq!((sent.iter().sum::<usize>(), sent.last()), (63, Some(&3)), "{sent:?}");
 }
 
-/// After n acknowledgments in slow start, the window is 20 + n segments, and each acknowledgment makes room
-/// for two more. A third of the window (rounded down) is free after 4 acknowledgments (8 of 24 segments),
-/// after 5 more (10 of 29, where 9 suffice) and after 6 more (12 of 35, where 11 suffice). The last ten
-/// segments are the remaining data.
+/// After n acknowledgments in slow start, the window is 20 + n segments, and each acknowledgment
+/// makes room for two more. A third of the window (rounded down) is free after 4 acknowledgments (8
+/// of 24 segments), after 5 more (10 of 29, where 9 suffice) and after 6 more (12 of 35, where 11
+/// suffice). The last burst consists of the remaining ten segments.
 #[test]
 fn no_burst_waits_for_more_than_a_third_of_the_window() {
     assert_eq!(bursts(&burst(64, Span::ZERO), 60), [20, 8, 10, 12, 10]);
 }
 
-/// The handshake measures 80 ms. Twenty segments per 80 ms, doubled in slow start, make half a segment per
-/// millisecond, so the minimum of two segments per burst applies. In 12 ms, six segments leave at the pacing
-/// rate, and more as the window grows.
+/// The handshake measures a round-trip time of 80 ms. Twenty segments per 80 ms, doubled in slow
+/// start, make half a segment per millisecond, so the minimum of two segments per burst applies. In
+/// 12 ms, six segments leave at the pacing rate, and more as the window grows.
 #[test]
 fn a_burst_is_what_the_paced_rate_sends_in_its_time() {
     let least = bursts(&burst(44, Span::ms(1)), 60);
@@ -89,7 +89,8 @@ fn a_burst_is_what_the_paced_rate_sends_in_its_time() {
     assert!(timed.len() < least.len() / 2, "{timed:?}");
 }
 
-/// A window grows in congestion avoidance even though part of it is unused because a burst waits.
+/// The part of the window that is unused because a burst is waiting counts as used, so in
+/// congestion avoidance the window still grows.
 #[test]
 fn what_waits_counts_as_used() {
     for control in ["reno", "cubic"] {

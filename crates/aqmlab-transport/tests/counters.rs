@@ -35,15 +35,15 @@ fn transfer(lost: &'static [u64], lost_acks: &'static [u64], marked: &'static [u
 
 #[test]
 fn losses_are_told_apart_by_window() {
-    // Lost packets; then the numbers of fast retransmits, timeouts, retransmissions, spurious
-    // retransmissions, and windows with several lost segments.
+    // Each row has the lost packets, and then the numbers of fast retransmits, timeouts,
+    // retransmissions, spurious retransmissions, and windows with several lost segments.
     let table: [(&str, &'static [u64], [u32; 5]); 7] = [
         ("nothing", &[], [0, 0, 0, 0, 0]),
         ("one segment", &[2], [1, 0, 1, 0, 0]),
         ("two of a window", &[2, 5], [1, 0, 2, 0, 1]),
         ("three of a window", &[2, 4, 6], [1, 0, 3, 0, 1]),
         ("one in each of two windows", &[2, 30], [2, 0, 2, 0, 0]),
-        // Packet 41 is the last, whose loss no duplicate ACK reveals.
+        // Packet 41 is the last one, so no duplicate ACK reveals its loss.
         ("the last segment", &[41], [0, 1, 1, 0, 0]),
         ("the last but one and the last", &[40, 41], [0, 1, 2, 0, 1]),
     ];
@@ -71,7 +71,7 @@ fn a_retransmission_that_was_not_needed_is_seen_by_the_receiver() {
 
 #[test]
 fn marks_are_counted_where_they_arrive_and_where_they_are_heard() {
-    // Two segments of the first flight, and one of a later flight.
+    // Two segments of the first flight and one of a later flight are marked.
     let [sender, receiver] = transfer(&[], &[], &[2, 5, 30]);
     assert_eq!((receiver.ce_received, sender.ecn_reductions), (3, 2));
     assert_eq!((sender.retransmitted, sender.fast_retransmits), (0, 0));

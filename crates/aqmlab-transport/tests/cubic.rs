@@ -46,8 +46,8 @@ fn between_losses_the_window_is_the_cubic_function() {
         let once: Faults = Box::new(move |n, seg| {
             if seg.len > 0 && n > 20 && !std::mem::replace(&mut lost, true) { Fate::Drop } else { Fate::Pass }
         });
-        // A hundred segments take two thirds of a round trip, so the acknowledgments arrive spread
-        // out over time.
+        // Sending a hundred segments takes two thirds of a round trip, so the acknowledgments
+        // arrive spread out over time.
         let rate = Rate::bps(100 * 1500 * 8 * 1000 * 3 / 2 / rtt);
         let mut net = transfer(profile(&given), Span::ms(rtt), rate, once);
         let mut peak: f64 = 0.0;
@@ -109,8 +109,8 @@ fn the_mean_window_is_that_of_the_response_function() {
     for (rtt, c, every, expected) in table {
         let cycles = 60_000 / every + 60;
         let mean = mean_window(&[("cubic_c", Value::Number(c))], rtt, every, cycles);
-        // The model differs from this simulation: there, recovery takes no time; here, windows are
-        // whole segments.
+        // The model differs from this simulation: in the model, recovery takes no time; in the
+        // simulation, windows are whole segments.
         let ratio = mean / expected;
         assert!((0.85..1.05).contains(&ratio), "{rtt} ms, C {c}, 1/{every}: {mean:.1}, not {expected}");
     }

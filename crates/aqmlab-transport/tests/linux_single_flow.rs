@@ -2,7 +2,7 @@
 //! `vectors/linux-single-flow` records the segments that the kernel's sender sends over two links
 //! with chosen losses and marks. The order and lengths of segments must be equal, and their times,
 //! including those set by timers, must agree within [`CLOCK`]. The exceptions are the cases in
-//! `differences.csv`, a table of where each of them diverges and why.
+//! `differences.csv`, which lists where and why each of them diverges.
 
 mod support;
 
@@ -15,9 +15,9 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 use support::{A, Fate, Faults, Link, Pair, Path, ms};
 
-/// The limit on the difference between two times. It allows for the clock of the vectors, which is accurate
-/// to 5 us, for the phase of our clock, which is one of those that [`STEPS`] generates, and for a kernel's
-/// SYN, which is longer than ours.
+/// The limit on the difference between two times. It allows for the clock of the vectors, which is
+/// accurate to 5 us, for the phase of our clock, which takes only the values that [`STEPS`]
+/// generates, and for the kernel's SYN, which is longer than ours.
 const CLOCK: Span = Span::us(50);
 
 type Row = BTreeMap<String, String>;
@@ -67,8 +67,8 @@ fn profile(case: &Row) -> Profile {
     set("dsack", Value::Flag(on("dsack")));
     set("eifel", Value::Flag(on("timestamps")));
     set("sack_delay_most", Value::Integer(number(&case["ack_compression"])));
-    // With DCTCP, Linux sets ECT on each packet (as the vectors show in the column `ecn` of
-    // retransmitted segments).
+    // With DCTCP, Linux sets ECT on each packet, including retransmitted segments (see the column
+    // `ecn` of the vectors).
     set("ect_on_retransmission", Value::Flag(case["congestion"] == "dctcp"));
     // The receive window grows from nearly 64 KiB to half of the buffer, by two segments for each
     // segment that arrives.

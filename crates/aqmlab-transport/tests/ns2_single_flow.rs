@@ -1,11 +1,11 @@
 //! One flow with chosen faults, compared with ns-2.35 segment by segment.
 //!
-//! The vectors in `vectors/ns2-single-flow` were written by ns-2 itself; its README has the settings. Here
-//! two endpoints with the profile `ns2` use the same links with the same faults. Each send time
-//! must agree to within 1 us, the resolution of ns-2's trace, and each sequence number must agree
-//! exactly. If ns-2 is installed, the second test runs it again, so that the vectors cannot become
-//! outdated, and the third test runs it with random faults: `AQMLAB_NS2_RANDOM_CASES=1000 cargo
-//! test -p aqmlab-transport --test ns2_single_flow random`.
+//! The vectors in `vectors/ns2-single-flow` were written by ns-2 itself; the README there lists the
+//! settings. Here two endpoints with the profile `ns2` use the same links with the same faults.
+//! Each send time must agree to within 1 us, the resolution of ns-2's trace, and each sequence
+//! number must agree exactly. If ns-2 is installed, the second test runs it again, so that the
+//! vectors cannot become outdated, and the third test runs it with random faults:
+//! `AQMLAB_NS2_RANDOM_CASES=1000 cargo test -p aqmlab-transport --test ns2_single_flow random`.
 
 mod support;
 
@@ -35,14 +35,14 @@ struct Case {
     /// The time of each write, and its number of segments; a write without a number has [`ENDLESS`] bytes.
     writes: Vec<(Instant, Option<u64>)>,
     end: Instant,
-    /// The sender's.
+    /// The sender's jitter.
     jitter: Span,
 }
 
 /// A vector: the phase of ns-2's clock, the delays that it drew, and the segments with their send times.
 struct Vector {
     tick_phase: Span,
-    /// The sender's delays, in order.
+    /// The delay before each transmission of data, in order.
     delays: VecDeque<Span>,
     sends: Vec<(u64, u64)>,
 }
@@ -263,7 +263,7 @@ fn random_case(number: u64) -> String {
     }
     let (drop_ack, mark) = (list(10, 0, 120), list(16, 1, 120));
     if recovery == "sack" {
-        // More holes at once than an option has blocks, with some retransmissions lost.
+        // More simultaneous holes than an option has blocks, with some retransmissions lost.
         drop.extend(list(24, 40, 50));
         drop.sort_unstable();
         drop.dedup();

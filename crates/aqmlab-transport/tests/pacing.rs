@@ -1,5 +1,5 @@
 //! Paced segments leave in bursts, at the rate that the window and the round-trip time determine;
-//! without pacing, the whole flight leaves at once.
+//! without pacing, the whole flight leaves at the same time.
 
 mod support;
 
@@ -39,8 +39,8 @@ fn first_flight(given: &[(&'static str, Value)]) -> Vec<Span> {
     sent.iter().map(|(at, ..)| *at - sent[0].0).collect()
 }
 
-/// The handshake measures 200 ms. At two windows of ten segments per round trip, segments are 10 ms
-/// apart.
+/// The handshake measures a round-trip time of 200 ms. At two windows of ten segments per round
+/// trip, segments are 10 ms apart.
 #[test]
 fn a_first_flight_takes_half_a_round_trip_in_bursts() {
     for (burst, expected) in

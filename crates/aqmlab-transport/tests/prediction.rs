@@ -55,8 +55,8 @@ impl Talk {
         while endpoint.poll_event().is_some() {}
     }
 
-    /// Takes one random step: writes data, or lets the network deliver (possibly changed), lose or
-    /// delay a segment, or advances time to a timer if nothing is in flight.
+    /// Takes one random step: writes data; lets the network deliver (and possibly change), lose or
+    /// delay a segment; or, if nothing is in flight, advances the time to that of a timer.
     fn step(&mut self) {
         self.now += Span::us(self.draw.below(3000));
         let side = self.draw.below(2) as usize;

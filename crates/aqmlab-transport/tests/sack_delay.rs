@@ -13,8 +13,7 @@ fn reports(delay: Span, most: u64, gap: Span) -> Vec<Span> {
     reports_of(2, delay, most, gap)
 }
 
-/// Does the same as `reports`, for a receiver that acknowledges every `ack_every` in-order segments with one
-/// ACK.
+/// Does the same as `reports`, for a receiver that sends one ACK per `ack_every` in-order segments.
 fn reports_of(ack_every: u64, delay: Span, most: u64, gap: Span) -> Vec<Span> {
     let mut settings = profile_settings("modern").expect("built in");
     let given = [
@@ -46,8 +45,8 @@ fn reports_of(ack_every: u64, delay: Span, most: u64, gap: Span) -> Vec<Span> {
     times.iter().map(|at| *at - times[0]).collect()
 }
 
-/// Ten segments arrive per millisecond. After three reports, each report leaves 1.1 ms after its
-/// segment and includes the segments that have arrived by then.
+/// Ten segments arrive per millisecond. After three reports, each report leaves 1.1 ms after the
+/// segment that caused it and includes the segments that have arrived by then.
 #[test]
 fn from_the_fourth_on_they_wait_for_more() {
     let gap = Span::us(100);
@@ -61,7 +60,7 @@ fn from_the_fourth_on_they_wait_for_more() {
     assert_eq!(waiting.len(), 6, "{waiting:?}");
 }
 
-/// At most `sack_delay_most` reports wait; the next one leaves at once and includes them.
+/// At most `sack_delay_most` reports wait; the next one leaves immediately and includes them.
 #[test]
 fn as_many_wait_as_may() {
     let few = reports(Span::ms(1), 4, Span::us(100));

@@ -109,7 +109,7 @@ impl LinkClock {
     /// Creates a clock at `rate`.
     ///
     /// # Panics
-    /// As [`Serialiser::new`].
+    /// Under the same conditions as [`Serialiser::new`].
     pub const fn new(rate: Rate) -> Self {
         LinkClock { serialiser: Serialiser::new(rate), remainder: 0 }
     }

@@ -68,7 +68,7 @@ impl Rate {
 }
 
 impl Bytes {
-    /// Returns this many bytes in units of 10^-9 bit, as [`Rate::nanobits_in`] does.
+    /// Returns this amount in units of 10^-9 bit, the unit of [`Rate::nanobits_in`].
     pub const fn nanobits(self) -> u128 {
         self.bits() * NS_PER_S
     }

@@ -1,10 +1,11 @@
 //! The text form of quantities, which is the same everywhere: `"10Mbit"`, `"40ms"`, `"36p"`, `"123kB"`,
 //! `"1.5bdp"`.
 //!
-//! Parsing is exact: `"0.1ms"` is 100 000 ns, not the float nearest to it. A value that is finer than the
-//! unit of its type (`"0.3ns"`, `"1.5p"`) is an error, never rounded. Numbers may have an exponent, as
-//! programs print them (`"9.6e-05s"` is 96 us). Printed numbers have no exponent, and printing round-trips:
-//! the printed form of a value parses to the same value.
+//! Parsing is exact: `"0.1ms"` is 100 000 ns, not the float nearest to it. A value that is finer
+//! than the unit of its type (`"0.3ns"`, `"1.5p"`) is an error and is never rounded. Numbers may
+//! have an exponent, as in the output of many programs (`"9.6e-05s"` is 96 us). Printed numbers
+//! have no exponent, and printing round-trips: the printed form of a value parses to the same
+//! value.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -26,11 +27,12 @@ pub enum Size {
     Time(Span),
 }
 
-/// The reason why a string is not the requested quantity. It prints as a sentence without a full stop.
+/// The reason why a string cannot be parsed as the requested quantity. It prints as a sentence
+/// without a full stop.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ParseError {
-    /// It does not begin with a decimal number.
+    /// The text does not begin with a decimal number.
     NotANumber {
         /// the text
         text: String,
@@ -200,7 +202,7 @@ fn exponent_len(rest: &str) -> usize {
     if digits == 0 { 0 } else { rest.len() - signed.len() + digits }
 }
 
-/// Returns the value of `plain` in the smallest unit, exactly. Messages quote `text`.
+/// Returns the exact value of `plain` in the smallest unit. Error messages quote `text`.
 fn scaled(
     text: &str,
     plain: &str,
@@ -245,7 +247,7 @@ fn scaled(
     u64::try_from(numerator / denominator).map_err(|_| too_large())
 }
 
-/// Returns the same error with the user's text in place of its normal form.
+/// Returns the same error, but quoting the user's text instead of its normalised form.
 fn requote(error: ParseError, original: &str) -> ParseError {
     let text = original.to_string();
     match error {

@@ -77,7 +77,7 @@ impl Span {
     /// years.
     pub fn try_from_secs_f64(seconds: f64) -> Option<Self> {
         let ns = seconds * NS_PER_S as f64;
-        // 2^64 is exact as a float, so this is the true upper end of u64.
+        // 2^64 is exact as a float, so this is the true upper limit of u64.
         (0.0..18_446_744_073_709_551_616.0).contains(&ns).then_some(Span((ns + 0.5) as u64))
     }
 

@@ -1,4 +1,4 @@
-"""Checking a bundle: every file against its SHA-256, a repeated seed against the digests of its tables."""
+"""Checking a bundle: each file against its SHA-256, and a repeated seed against the digests of its tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Repeated:
     differ
         Names of the tables whose contents differ.
     parts
-        Parts of the program that have another version here than in the bundle, with both versions:
+        Parts of the program whose version here differs from the one in the bundle, with both versions:
         ``qdisc.red 1, here 2``.
     """
 
@@ -89,7 +89,7 @@ def check_bundle(file: Path | str, *, rerun: bool = False, seed: int | None = No
     Raises
     ------
     DamageError
-        If a file is missing, changed or added.
+        If a file is missing, has changed, or was added.
     RecordingError
         If there is no bundle, or its format is too new.
     UsageError
@@ -154,7 +154,8 @@ def _index(file: Path, index: Path) -> Mapping[str, Any]:
     version = about.get("format_version")
     if not isinstance(version, int) or version > FORMAT_VERSION:
         raise RecordingError(
-            f"`{file}` has the format version `{version}`; this aqmlab reads up to {FORMAT_VERSION}"
+            f"`{file}` has format version `{version}`; this version of aqmlab reads format versions up to"
+            f" {FORMAT_VERSION}"
         )
     if not (isinstance(about.get("files"), dict) and isinstance(about.get("directory"), str)):
         raise DamageError([f"`{file}`: `{INDEX}` has no list of files"])

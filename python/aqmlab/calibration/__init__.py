@@ -2,7 +2,7 @@
 
 ===============  ======================================================================
 ``calibrating``  the request, and its result
-``result``       the answer as a table, in words, for programs: :class:`Calibration`
+``result``       the result as a table, in words and as data: :class:`Calibration`
 ``search``       from a first guess to the value
 ``places``       where the load is measured, and its target
 ``population``   classes whose load follows from one number

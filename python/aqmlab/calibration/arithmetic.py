@@ -75,7 +75,7 @@ def _bytes_sent(population: Population) -> tuple[float, float, float] | None:
 
 
 def _cycle_s(population: Population, exchanges: float) -> float:
-    """Return the time from one connection of a user to the next."""
+    """Return the mean time from the start of a user's connection to the start of the next one."""
     workload, access = population.of.workload, population.of.access
     rtt_ns = mean_of(access.rtt_ns) if access else 0.0
     waits_ns = exchanges * (mean_of(workload["server_delay_ns"]) + 2 * rtt_ns)

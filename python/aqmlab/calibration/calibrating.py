@@ -23,7 +23,10 @@ from aqmlab.scenario import DICT_NAME, Scenario, read
 
 RUNS = 10
 _ROUNDING = 0.01
-"""Largest difference from the target, due to rounding to whole users, that needs no remark."""
+"""Largest relative difference from the target that needs no remark.
+
+Rounding to whole users causes such differences.
+"""
 FASTER = 10.0
 
 
@@ -62,10 +65,10 @@ def calibrate(  # noqa: PLR0913 (keyword arguments)
     target
         Their total load: a share of the link's rate (``"35 %"``), or a rate (``"3.5Mbit"``).
     on
-        The link on which it is measured, in either direction.
+        The link on which the load is measured, in either direction.
     direction
-        ``"responses"``, the direction of the classes' responses, ``"requests"``, or ``"named"``:
-        just the link that ``on`` names.
+        ``"responses"`` or ``"requests"``: the direction of the classes' responses or of their requests;
+        or ``"named"``: the direction of exactly the link that ``on`` names.
     count
         ``"wire"``: bytes with headers, acknowledgments and the link's overhead; or ``"payload"``.
     faster
@@ -76,7 +79,7 @@ def calibrate(  # noqa: PLR0913 (keyword arguments)
     others
         Classes that also send but whose load does not count; all others are left out.
     runs, seed
-        Number of seeds per value, at least two, and the first of them; by default the scenario's.
+        Number of seeds per value, at least two; the first seed, by default the scenario's.
     duration, warmup
         The times at which the run ends and at which measurement begins, such as ``"300s"``; as in
         the scenario if not given.
@@ -85,8 +88,8 @@ def calibrate(  # noqa: PLR0913 (keyword arguments)
     allow_overload
         Whether the target may exceed the link's capacity.
     write
-        The file for a copy of the scenario with the value; the scenario's own file is changed in
-        place.
+        The file to which a copy of the scenario with the value is written; if it is the scenario's
+        own file, that file is changed in place.
     store, jobs
         As in :func:`aqmlab.sweep`: an interrupted calibration is resumed.
     progress
@@ -172,7 +175,9 @@ def _interval(case: Case, warmup: str | None, duration: str | None) -> tuple[int
 def _check_links(network: Uncongested, case: Case, asked: Load) -> None:
     """Check that links can be made this fast, and that the load is a small enough share of their rates."""
     if not (math.isfinite(network.faster) and network.faster >= 1):
-        raise UsageError(f"a factor of `{network.faster:g}` does not make links faster; give 1 or more")
+        raise UsageError(
+            f"links cannot be made `{network.faster:g}` times as fast; give a finite factor of at least 1"
+        )
     for pattern in network.keep:
         if not any(fnmatchcase(each.name, pattern) for each in case.plan.links):
             raise unknown("link", pattern, [each.name for each in case.plan.links])
@@ -186,8 +191,8 @@ def _check_links(network: Uncongested, case: Case, asked: Load) -> None:
     elif asked.bps > MOST_BUSY * rate_bps:
         least = math.ceil(asked.bps / MOST_BUSY / link.rate_bps)
         raise UsageError(
-            f"the target is {number(100 * asked.bps / rate_bps, 3)} % of `{link.name}`, even if that is"
-            f" {network.faster:g} times as fast; a link counts as uncongested up to"
+            f"the target is {number(100 * asked.bps / rate_bps, 3)} % of the rate of `{link.name}`, even"
+            f" if the link is {network.faster:g} times as fast; a link counts as uncongested up to"
             f" {100 * MOST_BUSY:.0f} % load;"
             f" give `--faster {least}` or more"
         )

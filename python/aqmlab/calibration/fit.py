@@ -13,9 +13,9 @@ from aqmlab.stats.quantiles import interpolated
 SHARES = (0.01, 0.03)
 """Accuracies of the mean load for which the number of runs required is computed."""
 NOTICEABLE = 0.02
-"""Largest relative change of the load per unit of the value that needs no remark."""
+"""The load per unit of the value may change by this share without a remark."""
 _NEARLY_NORMAL = 1000
-"""Degrees of freedom above which Student's t equals the normal distribution to one part in a thousand."""
+"""Degrees of freedom above which Student's t and the normal distribution agree to one part in a thousand."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Fit:
     slope
         Mean over the seeds of the load per unit, in bit/s.
     value, low, high
-        The value at which the line reaches the target, and the ends of its interval; ``None`` if
-        the slope's interval reaches zero.
+        The value at which the line reaches the target, and the limits of its interval; ``high`` is
+        ``None`` if the slope's interval reaches zero.
     least, most
         The smallest and the largest value that the fit includes.
     change
@@ -117,7 +117,7 @@ class Needed:
     share
         Half-width of the mean load's interval, relative to the mean.
     seeds
-        Number of runs of the present length.
+        Number of runs of the present length that this accuracy takes.
     seconds
         Measured time that a single run would need instead.
     """
@@ -150,7 +150,7 @@ def needed(share: float, spread: Spread, interval_s: float, tail: float | None) 
     """
     times = t_quantile(CONFIDENCE, _NEARLY_NORMAL) * spread.variation / share
     exponent = narrowing(tail)
-    # The answer is never shorter than a present run.
+    # The answer is never shorter than one of the present runs.
     return Needed(share, _seeds(share, spread.variation), interval_s * max(times, 1.0) ** (1 / exponent))
 
 

@@ -18,11 +18,11 @@ from aqmlab.plan import Link, Plan, quantity_text
 from aqmlab.scenario import resolve
 
 QUEUE = {"kind": "droptail", "limit": "10s"}
-"""The queue that replaces every link's own; it holds as much as the link sends in ten seconds."""
+"""The queue that replaces every link's own queue; it holds as much as the link sends in ten seconds."""
 
 _LEFT_OUT = ("sweep", "claim", "arm", "stop", "metrics", "live", "question", "runs", "seed")
 _NOT_FOLLOWED = ("record", "stop", "live", "duration", "warmup", "question")
-"""Keys whose changes by arms are ignored, because a calibration sets them itself."""
+"""Keys that are ignored in an arm's changes, because a calibration sets them itself."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Case:
 
 
 def cases(text: str, name: str, arm: str | None, where: Mapping[str, str]) -> Iterator[Case]:
-    """Return the cases of a scenario that have the given labels, under one arm or all.
+    """Return the cases of a scenario that have the given labels, under one arm or all arms.
 
     Raises
     ------
@@ -141,7 +141,7 @@ class Uncongested:
         return frozenset({one.name for one in self.populations} | set(self.others))
 
     def scenario(self, case: Case) -> dict[str, Any]:
-        """Return the scenario of a case, for one arm and without a sweep; the numbers of populations stay."""
+        """Return a case's scenario for one arm, without a sweep; the populations' numbers are unchanged."""
         content = {key: value for key, value in case.content.items() if key not in _LEFT_OUT}
         title = str(content.get("title", "scenario"))
         content |= {
@@ -226,7 +226,7 @@ class Uncongested:
             links = [link for link in case.plan.links if self.is_kept(link.name) == kept]
             if links:
                 said.append(f"{what}: {listed(list(self._with_rates(links)))}")
-        said.append(f"every queue a drop-tail queue of {QUEUE['limit']} at its link's rate, without faults")
+        said.append(f"every queue is drop-tail and holds {QUEUE['limit']} at its link's rate; no faults")
         absent = [f"`{one.name}`" for one in case.plan.classes if one.name not in self.senders]
         if absent:
             said.append(f"left out: {listed(absent)}")

@@ -34,7 +34,7 @@ class Load:
     count
         ``"wire"``: bytes with headers and the link's overhead; or ``"payload"``.
     responses
-        Whether it consists mainly of responses, not requests.
+        Whether the load consists mainly of responses, not requests.
     """
 
     bps: float
@@ -81,7 +81,7 @@ def measured_link(plan: Plan, name: str, direction: str, classes: Sequence[Traff
     if len({each.name for each in found.values()}) > 1:
         ways = listed([f"those of `{one}` cross `{each.name}`" for one, each in found.items()])
         raise UsageError(
-            f"{direction} take different routes: {ways}; name the one to measure and add"
+            f"{direction} take different routes: {ways}; name the link to measure and add"
             f" `--direction {NAMED}`"
         )
     return next(iter(found.values()))
@@ -118,7 +118,7 @@ def target_bps(text: str, link: Link, *, allow_overload: bool = False) -> float:
     """
     wanted = _share(text) * link.rate_bps if text.rstrip().endswith("%") else _rate(text)
     if wanted <= 0:
-        raise UsageError(f"the target `{text}` is not a load; write more than zero")
+        raise UsageError(f"the target `{text}` is not a positive load; give one above zero")
     if wanted > link.rate_bps and not allow_overload:
         raise UsageError(
             f"the target `{text}` is {number(100 * wanted / link.rate_bps)} % of the rate of `{link.name}`"

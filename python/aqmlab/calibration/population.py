@@ -60,7 +60,7 @@ class Population:
         return MOST_USERS if self.closed else MOST_A_SECOND
 
     def rounded(self, value: float) -> float:
-        """Return the nearest number that a scenario accepts: whole users, or a rate with four digits."""
+        """Return the nearest accepted number: whole users, or a rate with four significant digits."""
         if self.closed:
             return float(max(round(value), 1))
         value = max(value, LEAST_A_SECOND)

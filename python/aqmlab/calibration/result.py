@@ -27,7 +27,7 @@ class Calibration:
     values
         Their numbers, by name, as a scenario accepts them: ``{"web": 43.2}``.
     asked
-        The target load, the place of its measurement, and the bytes that count.
+        The target load, where it is measured, and which bytes are counted.
     fit
         The line through the loads around the value of the first class, and where it reaches the
         target.
@@ -133,9 +133,9 @@ class Calibration:
         narrower = number(100 * 10 ** -narrowing(self.tail), 2)
         return (
             f"{now}; {takes}. Sizes have a Pareto tail of index {self.tail:.3g} and infinite variance: a run"
-            f" ten times as long narrows its interval only to {narrower} %, longer runs offer more load"
-            " because larger transfers fit into them, and intervals over few seeds cover the mean less often"
-            " than their confidence."
+            f" ten times as long narrows its interval only to {narrower} % of its width, longer runs offer"
+            " more load because larger transfers fit into them, and intervals over few seeds cover the mean"
+            " less often than their confidence level states."
         )
 
     def write(self, text: str, arm: str | None, file: Path) -> None:

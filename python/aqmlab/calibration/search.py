@@ -23,7 +23,9 @@ one is used.
 """
 _MOST_ROUNDS = 8
 _CLOSE = 0.01
-"""A fit that moves the value by less than this, or by less than half of its own interval, is the last one."""
+"""The search ends with a fit that moves the value by at most this share of the value, or by at most half of
+the half-width of the fit's interval.
+"""
 _FOLLOWS = 0.25
 """The load follows the value if its relative growth exceeds this share of the value's relative growth."""
 
@@ -111,7 +113,7 @@ def _pilot(trials: Trials, value: float) -> float:
         factor = target_bps / load if load else _GREATEST_STEP
         value *= min(max(factor, 1 / _GREATEST_STEP), _GREATEST_STEP)
     raise UsageError(
-        f"no load of {trials.asked} was found in {_MOST_PILOTS} attempts; the next would be"
+        f"no value with a load of {trials.asked} was found in {_MOST_PILOTS} attempts; the next would be"
         f" {trials.first.text(value)}; run longer (`--duration`), to have more connections"
     )
 

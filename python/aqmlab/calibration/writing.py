@@ -41,7 +41,7 @@ def check_destination(text: str, source: Path | None, destination: Path) -> None
 def write_values(text: str, values: Values, arm: str | None, destination: Path) -> None:
     """Write a scenario with other values to a file, with everything else unchanged.
 
-    A value replaces the one that the arm sets, if any, or else the one of the class.
+    A value replaces the value that the arm sets, if any, or else the value of the class.
 
     Raises
     ------
@@ -78,7 +78,7 @@ def arms_with_their_own(text: str, paths: Sequence[str], arm: str | None) -> str
     return f"These arms set {what} themselves and keep it: {listed(own)}." if own else ""
 
 
-def _place(table: Any, path: str) -> tuple[Any, str] | None:  # noqa: ANN401 (any type of tomlkit)
+def _place(table: Any, path: str) -> tuple[Any, str] | None:  # noqa: ANN401 (any tomlkit type)
     """Return the table, and the key in it, to which a dotted path in any notation refers.
 
     If the only match has a star, which stands for several names, the key returned is the path
@@ -98,7 +98,7 @@ def _place(table: Any, path: str) -> tuple[Any, str] | None:  # noqa: ANN401 (an
     return starred
 
 
-def _class(document: Any, name: str) -> Any:  # noqa: ANN401 (any type of tomlkit)
+def _class(document: Any, name: str) -> Any:  # noqa: ANN401 (any tomlkit type)
     for i, entry in enumerate(document["traffic"]):
         if entry.get("name", f"traffic{i + 1}") == name:
             return entry

@@ -28,7 +28,7 @@ class Operand:
     node
         The expression as a tree; ``None`` for a condition.
     at
-        Its bindings: short name of the axis, and label.
+        Its bindings, as pairs of an axis's short name and a label.
     """
 
     text: str
@@ -52,7 +52,7 @@ class ClaimComparison:
     text
         The comparison.
     at
-        The bindings of ``for``, ``over`` and ``where``: short name of the axis, and label.
+        The bindings of ``for``, ``over`` and ``where``, as pairs of an axis's short name and a label.
     left, right
         The sides; ``right`` is ``None`` for a range.
     found

@@ -189,7 +189,10 @@ class Decider:
         )
 
     def _measure(self, left: Located, right: Located | None, *, plain: bool = False) -> Measure:
-        """Return a measure of the difference or, for standard deviations unless ``plain``, of the ratio."""
+        """Return a measure of the ratio of standard deviations, or of the difference of other quantities.
+
+        If ``plain`` is true, standard deviations are also compared by their difference.
+        """
         return Measure(self._leaves, self._names, left, right, plain=plain)
 
     # --- labels and courses

@@ -66,9 +66,9 @@ _ALL = (
         "curves",
         2,
         2,
-        "the share of requests or pages that take longer than the time at which the first of two distribution"
-        " functions falls behind the second, which is where the lead of the first, integrated over the"
-        " logarithm of time, is largest",
+        "the share of requests or pages that take longer than the crossing time: the time at which the first"
+        " of two distribution functions falls behind the second, and at which the lead of the first,"
+        " integrated over the logarithm of time, is largest",
     ),
     Function("min", "axis", 1, 1, "the smallest value over the labels"),
     Function("max", "axis", 1, 1, "the largest value over the labels"),

@@ -162,7 +162,7 @@ class Measure:
         middle = points[0] - points[1] if len(points) > 1 else points[0]
         method = "intervals of figures" if len(self._seen.figures) > 1 else "interval of a figure"
         if math.isnan(found.low) or math.isnan(middle):
-            reason = ends.reason or "it is undefined in part of its interval"
+            reason = ends.reason or "the compared quantity is undefined in part of its interval"
             known = None if math.isnan(middle) else middle
             return Interval(known, None, None, n, confidence, method, reason)
         return Interval(middle, found.low, found.high, n, confidence, method)
@@ -185,7 +185,7 @@ class Measure:
         return np.flatnonzero(~self._seen.missing)
 
     def _undefined(self) -> Interval | None:
-        """Return an interval without ends, with the reason, if some seed or every seed has no value."""
+        """Return an interval without endpoints, with the reason, if no seed was run or one has no value."""
         present = len(self._chosen)
         lacking = sorted(i for i in self._seen.lacking if not self._seen.missing[i])
         if present and not lacking:

@@ -39,15 +39,15 @@ class MetricQuery:
     Attributes
     ----------
     metric
-        Name of the metric.
+        The metric.
     arm
-        ``None`` where there is only one.
+        Name of the arm; ``None`` where there is only one.
     labels
         Labels by the full name of the axis.
     queue, class_name, kind, router, window
         As in :meth:`aqmlab.Results.values`.
     parameters
-        In the metric's own units.
+        Values of the metric's parameters by name, in the metric's own units.
     """
 
     metric: Metric
@@ -99,7 +99,7 @@ def setting_key(setting: Matcher, metric: Metric, names: Names) -> str:
 
 
 def parameter_value(metric: Metric, setting: Matcher) -> float:
-    """Return the parameter of a metric, in its own unit; a number without a unit is in that unit."""
+    """Return a metric's parameter in its own unit; a number without a unit is taken to be in that unit."""
     parameter = placed(setting, lambda: metric.parameter(setting.key.text))
     factor, unit = unit_of_metric(parameter.unit)
     found = quantity(setting.value.text)

@@ -115,7 +115,7 @@ class Names:
         left_out = {text for pick in choice.picks for text in self._picked(key, pick)}
         rest = tuple(text for text in every if text not in left_out)
         if not rest:
-            raise MisplacedError(choice.at, f"no label of `{choice.axis.text}` is left")
+            raise MisplacedError(choice.at, f"no label of `{choice.axis.text}` remains after `except`")
         return rest
 
     def resolve(self, key: str, given: Label, bound: Bindings | None = None) -> str:
@@ -213,10 +213,10 @@ def _window(given: Label) -> Window:
 
 
 def _every(pick: Every) -> tuple[str, ...]:
-    step = seconds(pick.step, "a step")
-    first, last = seconds(pick.first, "a begin"), seconds(pick.last, "an end")
+    step = seconds(pick.step, "the step")
+    first, last = seconds(pick.first, "the beginning"), seconds(pick.last, "the end")
     # Rounding the times must not lose a window.
     count = math.floor((last - first) / step + 1e-9) if step > 0 else 0
     if not 1 <= count <= MOST_WINDOWS:
-        raise MisplacedError(pick.at, f"`{pick}` makes {count} windows; 1 to {MOST_WINDOWS} are possible")
+        raise MisplacedError(pick.at, f"`{pick}` makes {count} windows; it must make 1 to {MOST_WINDOWS}")
     return tuple(window_label(Window(first + i * step, first + (i + 1) * step)) for i in range(count))

@@ -163,9 +163,9 @@ class _Parser:
             self._s.expect(")")
             return BestIs(value.at, value, tuple(labels))
         self._s.expect("[", ": `in` is followed by a range, `[2 %, 5 %]`")
-        low = self._expression("a range has two ends")
+        low = self._expression("a range has two endpoints")
         self._s.expect(",")
-        high = self._expression("a range has two ends")
+        high = self._expression("a range has two endpoints")
         self._s.expect("]")
         return Between(value.at, value, low, high)
 
@@ -315,7 +315,7 @@ class _Parser:
 
     def _as_condition(self, node: Either, at: int, why: str) -> Condition:
         if not isinstance(node, Condition):
-            raise self._s.wrong(at, f"{why}, and this is a value; compare it: `... > 5 %`")
+            raise self._s.wrong(at, f"{why}, but this is a value; compare it: `... > 5 %`")
         return node
 
     def _as_expression(self, node: Either, at: int, why: str) -> Expression:

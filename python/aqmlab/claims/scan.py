@@ -200,7 +200,7 @@ class Scanner:
             return Token("number", number[0], at, end)
         if unit[0] in LITERALS:
             return Token("number", number[0], at, unit.end(), unit[0])
-        # `5ms/x` is a quotient, `5foo` is a typing error, `5 foo` is left to the parser.
+        # `5ms/x` is a quotient, `5foo` is a typo, and `5 foo` is left to the parser.
         plain = unit[0].split("/")[0]
         if plain in LITERALS:
             return Token("number", number[0], at, unit.start() + len(plain), plain)

@@ -25,7 +25,7 @@ from aqmlab.stats.verdict import FAILS, HOLDS, UNDECIDED, Verdict, undecided
 
 FORMAT_VERSION = 1
 _SCENARIO = "scenario.toml"
-"""The name of the file with the scored claims in a recording's directory."""
+"""The name of the scenario's file in a recording's directory; the claims to be scored are in it."""
 STATUSES = (HOLDS, FAILS, UNDECIDED)
 
 
@@ -71,7 +71,7 @@ class Scored:
         return self.claim.strength == "firm" and self.status == FAILS
 
     def deciding(self) -> tuple[ClaimComparison, ...]:
-        """Return the decisive parts, most decisive first: those with the verdict's status, or else all."""
+        """Return the parts with the verdict's status, or else all parts, with the most decisive first."""
         same = tuple(part for part in self.parts if part.verdict.status == self.status)
         return foremost(same or self.parts, self.status)
 
@@ -100,7 +100,8 @@ def score(
         By default, the claims of the scenario. A given claim is undecided if the existing runs cannot score
         it because an arm was left out.
     names
-        The names that the claims may use; by default with the queues and classes of the existing runs.
+        The names that the claims may use; by default those of ``results``, with the queues and classes
+        of the existing runs.
 
     Raises
     ------

@@ -4,9 +4,9 @@ There are three methods, depending on the comparison:
 
 * for a value per seed, or a difference of such values: Student's t over the seeds;
 * for smooth functions of means and standard deviations, such as a ratio of two means: the jackknife over the
-  seeds (Miller, Biometrika 61, 1974), which for a single mean is Student's t. A standard deviation and a
-  positive quantity are compared by their logarithms (Miller, Annals of Mathematical Statistics 39, 1968)
-  because the spread of small samples is skewed;
+  seeds (Miller, Biometrika 61, 1974), which for a single mean is Student's t. If a side contains a standard
+  deviation and both sides are positive, their logarithms are compared (Miller, Annals of Mathematical
+  Statistics 39, 1968), because the standard deviation of a small sample has a skewed distribution;
 * for anything else: each figure has its own interval (order statistics for medians and quantiles,
   Clopper-Pearson for shares). Functions of several figures use interval arithmetic, each
   interval at ``1 - (1 - confidence) / k`` for k figures (Bonferroni). The coverage is at least the
@@ -39,7 +39,10 @@ from aqmlab.stats.quantiles import interpolated, quantile
 SMOOTH = ("mean", "std")
 """Functions over the seeds whose value changes little when one seed is left out."""
 CORNERED = ("min", "max", "range", "largest_step", "median", "quantile", "share", "default")
-"""Functions that are not smooth: they have a corner where their arguments are equal, or they count."""
+"""Functions that are not smooth.
+
+They have a kink where their arguments are equal, or their value depends on a count and therefore jumps.
+"""
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
 
@@ -51,7 +54,7 @@ class Seen:
     missing: npt.NDArray[np.bool_]
     """Seeds without a finished run in some cell of the comparison."""
     suspects: dict[int, str] = field(default_factory=dict)
-    """By seed index, a metric undefined for that seed; this need not matter, as in ``default(x, 0)``."""
+    """A metric that is undefined for a seed, by seed index; this need not matter, as in ``default(x, 0)``."""
     lacking: set[int] = field(default_factory=set)
     """Indices of the seeds for which the comparison itself is undefined."""
     figures: set[Key] = field(default_factory=set)
@@ -202,7 +205,7 @@ class Point(_OverSeeds):
     """The figure itself."""
 
     def figure(self, function: str, values: Floats, q: float) -> Value:
-        """Compute the figure from the counted seeds."""
+        """Compute the figure from the chosen seeds."""
         return figure(function, values[self.chosen], q)
 
 
@@ -210,7 +213,7 @@ class Jackknife(_OverSeeds):
     """The figure, followed by its values with each seed left out in turn."""
 
     def figure(self, function: str, values: Floats, q: float) -> Value:
-        """Return the figure of the counted seeds, then the figure without each of them."""
+        """Return the figure of the chosen seeds, then the figure with each of them left out in turn."""
         kept = values[self.chosen]
         without = [figure(function, np.delete(kept, i), q) for i in range(len(kept))]
         return np.array([figure(function, kept, q), *without], dtype=np.float64)
@@ -256,7 +259,7 @@ def figure(function: str, values: Floats, q: float) -> float:
 
 
 def spread(values: Floats, confidence: float) -> Interval:
-    """Return the standard deviation over the seeds; its interval is from the jackknife of its logarithm."""
+    """Return the standard deviation over the seeds; its interval comes from a jackknife of the logarithm."""
     whole = figure("std", values, 0.5)
     if whole == 0:
         return Interval(0.0, 0.0, 0.0, len(values), confidence, "no spread at all")
@@ -274,8 +277,8 @@ def jackknife(replicates: Floats, confidence: float, *, logarithmic: bool = Fals
     confidence
         Approximate coverage.
     logarithmic
-        Whether the logarithm is assumed to be approximately normal; there is no interval then unless all
-        values are positive.
+        Whether the logarithm is assumed to be approximately normally distributed; if so, there is an
+        interval only if all values are positive.
     """
     n = len(replicates) - 1
     method = "jackknife of the logarithm" if logarithmic else "jackknife"

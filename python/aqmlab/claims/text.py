@@ -12,7 +12,7 @@ from aqmlab.figures import counted, number
 from aqmlab.stats import Interval
 
 MOST_SHOWN = 4
-"""Largest number of comparisons of a claim that are shown at once."""
+"""Largest number of comparisons of a claim that are shown."""
 
 
 def sentence(part: ClaimComparison) -> str:
@@ -23,7 +23,7 @@ def sentence(part: ClaimComparison) -> str:
 
 
 def result_text(part: ClaimComparison) -> tuple[str, ...]:
-    """Return how the sentence ends: with the difference or ratio of the two sides and the number of seeds."""
+    """Return the end of the sentence: the difference or ratio of the two sides, and the number of seeds."""
     effect = () if part.effect == "value" else (f"{part.effect} {effect_text(part)}",)
     return (*effect, f"n = {counted(part.found.n, 'seed' if part.effect == 'value' else 'pair')}")
 
@@ -82,7 +82,7 @@ def _shown(part: ClaimComparison, *, difference: bool) -> _Shown:
 
 
 def _interval_text(found: Interval, shown: _Shown) -> str:
-    """An estimate with its ends: ``−0.8 Mbit/s (−1.0 to −0.6)``."""
+    """An estimate with the endpoints of its interval: ``−0.8 Mbit/s (−1.0 to −0.6)``."""
     if found.estimate is None:
         return "–"
     if found.low is None or found.high is None:
@@ -93,7 +93,7 @@ def _interval_text(found: Interval, shown: _Shown) -> str:
 
 
 def _places(found: Interval, shown: _Shown) -> int:
-    """The number of decimal places that shows two digits of half the interval's width."""
+    """The number of decimal places that shows two digits of the interval's half-width."""
     assert found.estimate is not None
     half = _half(found, shown)
     if not half > 0:

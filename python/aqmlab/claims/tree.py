@@ -1,7 +1,7 @@
 """Claims as trees, and their conversion back to text.
 
-Nodes know their position (``at``: characters from the beginning of the text), which comparisons of nodes
-ignore. A claim is never evaluated as Python.
+Nodes know their position (``at``: characters from the beginning of the text), which is ignored when nodes
+are compared. A claim is never evaluated as Python.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PLAIN = re.compile(r"[^\s,(){}\[\]=<>\"':]+")
 
 @dataclass(frozen=True)
 class Node:
-    """A place in the text of a claim."""
+    """A part of a claim, with its position in the text."""
 
     at: int = field(compare=False, repr=False)
 
@@ -95,7 +95,7 @@ class Expression(Node):
 
 
 class Condition(Node):
-    """A part of a claim; the part is true or false."""
+    """A part of a claim that is true or false."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class Compare(Condition):
 
 @dataclass(frozen=True)
 class Between(Condition):
-    """``a in [low, high]``, both ends included."""
+    """``a in [low, high]``, both endpoints included."""
 
     value: Expression
     low: Expression

@@ -1,8 +1,8 @@
 """Units in claims: valid sums and comparisons, and their display.
 
 Values are kept in base units: seconds, bits, packets. A percentage is kept as a share: 5 % is 0.05 and has no
-dimension, so it can be compared with a share of seeds. Whether a share was *written* in percent is recorded,
-for its display and so that a comparison with a bare ``5`` is refused.
+dimension, so it can be compared with a share of seeds. Whether a share was *written* in percent is
+recorded: if it was, it is displayed in percent, and a comparison with a bare ``5`` is refused.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def unit_of_metric(text: str) -> tuple[float, Unit]:
 
 
 def in_base(value: float, factor: float) -> float:
-    """Return a value times a factor; if the factor's inverse is whole, divide by it, to round only once."""
+    """Return a value times a factor; divides by the inverse if that is whole, so as to round only once."""
     inverse = 1.0 / factor
     return value / round(inverse) if factor < 1 and abs(inverse - round(inverse)) < 1e-3 else value * factor
 
@@ -171,7 +171,10 @@ def quantity(text: str) -> tuple[float, Unit] | None:
 
 
 def numbers_of(labels: tuple[str, ...]) -> tuple[tuple[float, ...], Unit] | None:
-    """Return labels as numbers, and their unit; ``None`` if this fails, units differ, or all are equal."""
+    """Return labels as numbers, with their unit.
+
+    Returns ``None`` if a label is not a number, if units differ, or if all numbers are equal.
+    """
     known = [each for each in map(quantity, labels) if each is not None]
     units = {each[1] for each in known}
     if len(known) < len(labels) or len(units) != 1 or len({each[0] for each in known}) < 2:

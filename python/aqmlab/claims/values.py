@@ -128,7 +128,7 @@ class Evaluator:
         return over_labels(node.function, values, labels)
 
     def _correlation(self, node: Call, values: Sequence[Value], bound: Bindings) -> Floats:
-        """Correlate the values with the second argument's or, without one, with the order of the labels."""
+        """Correlate the values with the second argument, or with the order of the labels if there is none."""
         columns = np.stack([_floats(value) for value in values])
         if len(node.arguments) > 1:
             second = node.arguments[1]
@@ -184,7 +184,7 @@ class Evaluator:
         if node.best.function == "argmin":
             values = -values
         others = [i for i in range(len(options)) if i not in wanted]
-        # A tie with a label outside the choice does not count as best.
+        # A listed label that ties with one that is not listed does not count as best.
         so = values[wanted].max(axis=0) > values[others].max(axis=0)
         return np.where(np.isnan(values).any(axis=0), np.nan, so)
 

@@ -140,7 +140,7 @@ class _Wording:
 
 
 def _is_phrase(node: Expression | Condition) -> bool:
-    """Whether an expression is worded as a phrase without an end of its own: ``mean of RED``."""
+    """Return whether an expression is worded as a phrase whose end is not marked, such as ``mean of RED``."""
     return (
         isinstance(node, Call)
         and node.function != "abs"

@@ -23,5 +23,5 @@ def main() -> None:
 
         raise SystemExit(execute())
     except KeyboardInterrupt:
-        # No command has begun yet; a command that has begun reports by itself which files it leaves.
+        # No command has begun yet. Once it has begun, a command itself reports which files it leaves.
         raise SystemExit(_INTERRUPTED) from None

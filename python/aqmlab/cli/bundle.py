@@ -81,7 +81,7 @@ def _check(file: Path, *, seed: int | None, rerun: bool, as_json: bool) -> None:
         for run in found.repeated:
             verdict = "differs" if run.differ else "same"
             of = ", ".join(run.differ) or f"all {run.tables} tables"
-            versions = f" (made by other versions: {'; '.join(run.parts)})" if run.parts else ""
+            versions = f" (versions differ: {'; '.join(run.parts)})" if run.parts else ""
             print(f"{verdict:<9} {run.arm}, seed {run.seed}: {of}{versions}")
     if not found.same:
         raise typer.Exit(Exit.CHECK_FAILED)

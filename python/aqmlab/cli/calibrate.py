@@ -99,7 +99,7 @@ def calibrate(
     ] = False,
     write: Annotated[
         Path | None,
-        typer.Option("--write", metavar="FILE", help="Write a copy of the scenario with the value."),
+        typer.Option("--write", metavar="FILE", help="Write a copy of the scenario with the value to FILE."),
     ] = None,
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Write the value into the scenario itself.")

@@ -121,7 +121,10 @@ def _hanging(text: str, indent: str, width: int | None) -> list[str]:
 
 
 def _said(scored: Scored, width: int | None) -> list[str]:
-    """Return the decisive comparisons, after the reason if the verdict is undecided; the JSON has all."""
+    """Return the decisive comparisons as lines, preceded by the reason if the verdict is undecided.
+
+    Only the first few comparisons are included; the JSON output lists them all.
+    """
     from aqmlab.claims.text import MOST_SHOWN, placed_sentence
 
     parts = scored.deciding()

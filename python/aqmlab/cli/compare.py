@@ -72,7 +72,7 @@ def _remarks(found: Comparison) -> Iterator[str]:
         yield f"runs are not paired by seed: {'; '.join(found.unpaired)}"
     else:
         yield "runs are paired by seed: both sides carry the same traffic for each seed"
-    # A metric that one side never has excludes no seed: there is nothing to compare.
+    # A metric that one side lacks for every seed does not exclude any seed: there is nothing to compare.
     left_out = sorted({s for one in found.compared if one.found.estimate for s in one.found.alone})
     if left_out:
         yield f"left out because only one side has them: seeds {', '.join(map(str, left_out))}"

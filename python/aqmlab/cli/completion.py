@@ -28,7 +28,7 @@ class _Escaped(str):
     __slots__ = ()
 
     def startswith(self, *_: object) -> bool:
-        """Always true: Typer would compare the name with typed text that has lost its escapes."""
+        """Return true: Typer would otherwise compare the name with typed text that has lost its escapes."""
         return True
 
 

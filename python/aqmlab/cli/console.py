@@ -65,7 +65,7 @@ def with_notes(text: str, error: BaseException) -> str:
 
 
 class _Ended(KeyboardInterrupt):
-    """A signal other than Ctrl-C's has asked the program to end; partial results are cleaned up."""
+    """Raised if a signal other than Ctrl-C's asks the program to end; partial results are cleaned up."""
 
     def __init__(self, number: int) -> None:
         super().__init__()
@@ -77,7 +77,7 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 
 def refuse_damage(*of: Results) -> None:
-    """Exit with 4 if unreadable recordings were left out; called after the others' answer is printed."""
+    """Exit with 4 if unreadable recordings were left out; to be called after the answer is printed."""
     for results in of:
         damage = results.damage()
         if damage is not None:
@@ -88,8 +88,8 @@ def refuse_damage(*of: Results) -> None:
 def interruptible() -> Iterator[None]:
     """Exit with 130 on Ctrl-C, after printing the notes of the interrupt, which Typer would swallow.
 
-    Other requests to end (SIGTERM, or SIGHUP, unless it is ignored because of ``nohup``) are handled in the
-    same way, with the exit code 128 plus the signal's number.
+    Other signals that ask the program to end (SIGTERM, and SIGHUP unless ``nohup`` makes the program ignore
+    it) are handled in the same way, with the exit code 128 plus the signal's number.
     """
     import typer
 
@@ -164,7 +164,7 @@ def guarded(app: Callable[..., object]) -> int:  # noqa: PLR0911 (one exit per o
         complain(str(error)) if show is None else show(file=sys.stderr)
         return Exit.USAGE
     except MemoryError:
-        complain("this machine does not have enough memory for that")
+        complain("this machine does not have enough memory for this command")
         return Exit.MACHINE
     except RuntimeError as error:
         # The error that DuckDB raises on Ctrl-C during a query.

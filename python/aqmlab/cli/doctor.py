@@ -85,13 +85,14 @@ def _print_selftest(found: SelfTest) -> None:
     there_us, most_us = (ping[f"{quantile}_ns"] / 1e3 for quantile in ("p50", "p99"))
     rate = f"{found.content['rate_bps'] / 1e6:.0f} Mbit/s"
     lines = [
-        f"two flows through RED at {rate}; `up to` is the highest rate at which p99 is at most half of a"
-        " full packet's transmission time and the router takes at most 70 % of a processor",
+        f"two flows through RED at {rate}; p50 to max: lateness of packets; `faithful up to`: the highest"
+        " rate at which the p99 of lateness is at most half of a full packet's transmission time and the"
+        " router takes at most 70 % of a processor",
         "virtual time: work takes no time, so any number of packets is carried on time"
         if found.virtual_time
         else f"carries {capacity['limit_packets_per_s']:.0f} packets per second, including acknowledgments",
         f"ping between hosts without a router: p50 {there_us:.0f} us, p99 {most_us:.0f} us",
-        f"stolen by the hypervisor: {'not known' if stolen is None else f'{stolen:.1f} %'}",
+        f"processor time stolen by the hypervisor: {'not known' if stolen is None else f'{stolen:.1f} %'}",
     ]
     for line in lines:
         console.print(line, style="dim", markup=False)

@@ -98,10 +98,12 @@ def live(
 
 
 def _refuse_for_selftest(options: Mapping[str, object]) -> None:
-    """Check the options of the self-test, which has only one plan and keeps nothing."""
+    """Refuse options that the self-test does not have: it has only one plan and keeps no recordings."""
     given = [f"`{name}`" for name, value in options.items() if value not in (None, False)]
     if given:
-        raise UsageError(f"the self-test takes no {', '.join(given)}; it takes `--json` and `--quiet`")
+        raise UsageError(
+            f"the self-test does not accept {', '.join(given)}; it accepts `--json` and `--quiet`"
+        )
 
 
 def both(
@@ -133,7 +135,7 @@ def both(
 
 def tell_stopping() -> None:
     """Notify a user who has interrupted a live run."""
-    say("stopping: packets in flight are still forwarded; Ctrl-C again ends the run at once")
+    say("stopping: packets in flight are still forwarded; press Ctrl-C again to end the run now")
 
 
 __all__ = ["both", "live", "tell_stopping"]

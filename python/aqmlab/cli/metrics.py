@@ -26,7 +26,7 @@ def metrics(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the metrics, one per line: name, unit, better direction, scope, parameters, definition.
+    """List the metrics, one per line: name, unit, which direction is better, scope, parameters, definition.
 
     With a name, also shows the formula and the recorded table from which it is computed.
 
@@ -49,7 +49,7 @@ def _print_list(entries: Sequence[Mapping[str, Any]]) -> None:
     from aqmlab.cli.tables import answer_console, print_grid
     from aqmlab.grid import Column, Grid
 
-    prose = (Column(head, prose=True) for head in ("asked of", "parameters", "definition"))
+    prose = (Column(head, prose=True) for head in ("scope", "parameters", "definition"))
     table = Grid("name", "unit", "better", *prose)
     for entry in entries:
         table.add(*_row(entry))

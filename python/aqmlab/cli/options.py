@@ -92,7 +92,7 @@ Pcap = Annotated[
     typer.Option(
         "--pcap",
         metavar="PORT[,PORT]",
-        help="Capture packets at these ports, or at `all`, into packets.pcapng of each recording.",
+        help="Capture packets at these ports (`all`: every port) into packets.pcapng of each recording.",
     ),
 ]
 PcapBytes = Annotated[
@@ -147,7 +147,7 @@ def _chosen_executor(
         Path | None, typer.Option("--tls-cert", metavar="FILE", help="Certificate of this client (PEM).")
     ] = None,
     tls_key: Annotated[
-        Path | None, typer.Option("--tls-key", metavar="FILE", help="Its private key (PEM).")
+        Path | None, typer.Option("--tls-key", metavar="FILE", help="Private key of this client (PEM).")
     ] = None,
 ) -> Where:
     """Return the executor selected by the options.

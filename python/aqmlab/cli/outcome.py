@@ -125,7 +125,7 @@ def print_sides(found: Both) -> None:
 
 
 def print_verdict(found: Sequence[Faithfulness]) -> None:
-    """Print the verdict first; nothing for simulated runs."""
+    """Print the verdict on live runs; print nothing for simulated runs."""
     if not found:
         return
     from aqmlab.faithfulness import combined
@@ -137,9 +137,9 @@ def print_verdict(found: Sequence[Faithfulness]) -> None:
 
 
 def print_lateness(results: Results) -> None:
-    """Print the lateness of packets and the other grounds for the verdict; nothing for simulated runs.
+    """Print the lateness of packets and the other grounds for the verdict; print nothing for simulated runs.
 
-    A row per run or, for a sweep, a row per cell with the worst of its runs.
+    There is one row per run; for a sweep, there is one row per cell, with the worst values of its runs.
     """
     from aqmlab.faithfulness import verdicts
     from aqmlab.figures import counted, shown
@@ -191,7 +191,7 @@ def complain_of_lost_packets(found: Sequence[Faithfulness]) -> None:
     """Warn of runs whose captured packets could not be kept; everything else of such a run is complete."""
     for verdict in found:
         if verdict.capture_failure:
-            complain(f"{verdict.arm}, seed {verdict.seed}: {verdict.capture_failure}; all else is recorded")
+            complain(f"{verdict.arm}, seed {verdict.seed}: {verdict.capture_failure}; the rest is recorded")
 
 
 def end_unless_faithful(found: Sequence[Faithfulness]) -> None:

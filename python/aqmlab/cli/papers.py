@@ -99,7 +99,10 @@ def reproduce(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Run a small version, as a smoke test.")] = False,
     multiverse: Annotated[
-        bool, typer.Option("--multiverse", help="Score every reading of the paper, not only the fixed one.")
+        bool,
+        typer.Option(
+            "--multiverse", help="Score every reading of the paper, not only the one that its folder fixes."
+        ),
     ] = False,
     causes: Annotated[
         bool,
@@ -226,7 +229,7 @@ def _progress(*, quiet: bool) -> Iterator[Watcher]:
 def _say_needed(parts: Mapping[str, RequiredCells]) -> None:
     for file, part in parts.items():
         if part.cells is not None:
-            say(f"cells      {part.count} of {part.of} of {file}: those that are scored or shown")
+            say(f"cells      {part.count} of the {part.of} in {file}: those that are scored or shown")
 
 
 def _is_unexplained(done: Reproduction, place: int) -> bool:
@@ -332,7 +335,7 @@ def _check_options(
     if minutes is not None and not infer:
         raise UsageError("`--minutes` is the budget of `--infer`; add `--infer`, or leave it out")
     if minutes is not None and not 0 < minutes < math.inf:
-        raise UsageError(f"`--minutes {minutes:g}` is not a budget; give a number above 0")
+        raise UsageError(f"`--minutes {minutes:g}` is not a valid budget; give a number above 0")
     if infer and (quick or multiverse or not wanted.everything):
         raise UsageError(
             "`--infer` uses what [infer] in paper.toml names; leave out --table, --figure, --finding,"

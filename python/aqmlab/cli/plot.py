@@ -69,14 +69,14 @@ def plot_recording(
         typer.Option(
             "-o",
             "--output",
-            help="The file: .pdf, .svg or .png; for most kinds also .csv (the numbers);"
+            help="The file to write: .pdf, .svg or .png; for most kinds also .csv (the numbers);"
             " PATH/figures/KIND.pdf if not given.",
         ),
     ] = None,
     queue: Queue = None,
     flow: Annotated[
         list[str] | None,
-        typer.Option("--flow", metavar="NAME", help="A flow, `ftp 3`, or a class; may be repeated."),
+        typer.Option("--flow", metavar="NAME", help="A flow, such as `ftp 3`, or a class; may be repeated."),
     ] = None,
     arm: Annotated[
         list[str] | None,
@@ -99,7 +99,12 @@ def plot_recording(
             "--from", metavar="TIME", help="Show flows, or response and page times, starting at this time."
         ),
     ] = None,
-    until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Until then.")] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            "--until", metavar="TIME", help="Show flows, or response and page times, up to this time."
+        ),
+    ] = None,
     metric: Metrics = None,
     x: Annotated[
         str | None, typer.Option("--x", metavar="AXIS", help="For a sweep: the horizontal axis of each plot.")
@@ -119,7 +124,11 @@ def plot_recording(
         ),
     ] = None,
     over: Annotated[
-        str, typer.Option("--over", help="Draw boxes and bars over seeds, or over flows.")
+        str,
+        typer.Option(
+            "--over",
+            help="What boxes and bars show: seeds (one value per seed) or flows (the goodput of each flow).",
+        ),
     ] = "seeds",
     width: Width = None,
     height: Height = None,
@@ -128,7 +137,7 @@ def plot_recording(
     style: Style = None,
     quiet: Quiet = False,
 ) -> None:
-    """Draw a recording or a sweep: PATH KIND is enough."""
+    """Draw a recording or a sweep; only PATH and KIND are required."""
     from aqmlab.api import plot as draw
 
     set_quiet(quiet)
@@ -170,7 +179,7 @@ def plot_law(
     ],
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A parameter: max_p=0.1; may be repeated."),
+        typer.Option("--set", metavar="KEY=VALUE", help="A parameter, such as max_p=0.1; may be repeated."),
     ] = None,
     presets: Annotated[bool, typer.Option("--presets", help="Draw one line per preset.")] = False,
     output: Annotated[
@@ -194,7 +203,7 @@ def plot_law(
         typer.Option(
             "--duration",
             metavar="TIME",
-            help="The duration; the step lasts from a sixth to two thirds of it.",
+            help="The duration; the step begins after a sixth of it and ends after two thirds of it.",
         ),
     ] = "60s",
     seed: Annotated[int, typer.Option("--seed", help="The seed of the discipline's draws.")] = 1,
@@ -207,8 +216,8 @@ def plot_law(
 ) -> None:
     """Draw a law: probability against average queue, or over time after a step in load.
 
-    Against average queue for red, ared and scred, with their initial parameters; over time for pi, rem and
-    blue, without TCP.
+    The laws of red, ared and scred are drawn against average queue, with their initial parameters; those of
+    pi, rem and blue are drawn over time, without TCP.
     """
     from aqmlab.api import plot_law as draw
     from aqmlab.laws import Bench, law_warnings, parse_settings

@@ -16,7 +16,7 @@ _PATH_CHECKS = ("exists", "resolve_path", "allow_dash", "writable", "path_type")
 """Options of a path parameter that demand more than a readable file."""
 
 
-def read_quickly(command: Any) -> Any:  # noqa: ANN401 (Typer keeps the type of its commands to itself)
+def read_quickly(command: Any) -> Any:  # noqa: ANN401 (Typer's type of commands is private)
     """Make a command and its subcommands convert simple parameters here, and leave the others to Typer."""
     # Parameters are changed only when Typer asks for them, because the help option does not exist until then.
     command.get_params = partial(_parameters, command.get_params)
@@ -67,7 +67,7 @@ def _typed(kind: Any, value: Any) -> Any:  # noqa: ANN401
 
 
 def _is_readable(info: Any, word: str) -> bool:  # noqa: ANN401
-    """Whether Typer would accept a path; it does not check paths that do not exist yet."""
+    """Whether Typer would accept a path. Typer does not check paths that do not exist yet."""
     if any(getattr(info, check) for check in _PATH_CHECKS) or not (info.file_okay and info.dir_okay):
         return False
-    return not os.path.exists(word) or os.access(word, os.R_OK)  # noqa: PTH110 (before there is a Path)
+    return not os.path.exists(word) or os.access(word, os.R_OK)  # noqa: PTH110 (there is no Path yet)

@@ -72,7 +72,7 @@ def report(
 
 
 def _scored(results: Results) -> tuple[Scored, ...]:
-    """Return the scenario's claims; nothing is written, because the recording may be read-only."""
+    """Return the scenario's claims with their verdicts; write nothing, as the recording may be read-only."""
     if not results.claims:
         return ()
     from aqmlab.claims import score

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def print_scenario(answer: Mapping[str, Any], arms: Sequence[str]) -> None:
-    """Print every value with origin and source; for later arms, only what differs from the ones before."""
+    """Print every value with its origin and source; for later arms, only values that earlier arms lack."""
     from aqmlab.errors import unknown
 
     console = answer_console()

@@ -212,7 +212,7 @@ def _verdicts(under_way: Sweep) -> tuple[Faithfulness, ...]:
     return verdicts(under_way.results.runs)
 
 
-def _forecast(scenario: Path, as_json: bool, **asked: Any) -> None:  # noqa: ANN401 (of the options)
+def _forecast(scenario: Path, as_json: bool, **asked: Any) -> None:  # noqa: ANN401 (the types of the options)
     from aqmlab.sweeps.forecast import forecast
 
     found = forecast(scenario, **asked)
@@ -309,7 +309,7 @@ class _Events:
         )
 
     def _overhead_ms(self, now: Progress, workers: int) -> float | None:
-        """Return, per run, the wall time of all workers minus the processor time of the runs."""
+        """Return the overhead per run in ms: the wall time of all workers minus the runs' processor time."""
         if not now.runs_done:
             return None
         wall_s = time.monotonic() - self._begun
@@ -332,7 +332,7 @@ def merge(
 ) -> None:
     """Merge the runs of several stores into one and write the tables of their sweeps.
 
-    Exits with 1 if a firm claim of one of them fails.
+    Exits with 1 if a firm claim of any of these sweeps fails.
     """
     from aqmlab.figures import counted
     from aqmlab.sweeps.merge import merge as bring_together

@@ -97,7 +97,7 @@ def print_answer(found: Answer) -> None:
 
 
 def _conclusion(found: Answer) -> str:
-    """Describe an answer in words; the text is empty if the results must not be used."""
+    """Describe an answer in words; empty if a live run is not faithful or a necessary metric is missing."""
     from aqmlab.faithfulness import verdicts
     from aqmlab.reports.answer import in_words
 

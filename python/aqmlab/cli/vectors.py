@@ -30,20 +30,22 @@ def vectors(
         str | None,
         typer.Option(
             "--arm",
-            help="The arm; may be omitted if all have the same traffic.",
+            help="The arm; may be omitted if all arms have the same traffic.",
             autocompletion=completion.arms,
         ),
     ] = None,
     format_name: Annotated[
         str | None,
-        typer.Option("--format", help="csv, parquet or tmix; by default the format of the file's extension."),
+        typer.Option(
+            "--format", help="csv, parquet or tmix; by default, the format that the file's extension implies."
+        ),
     ] = None,
     duration: Annotated[
         str | None,
         typer.Option(
             "--duration",
             metavar="TIME",
-            help="The time until which connections open; the end of the run by default.",
+            help="Write the connections that open up to this time; by default, up to the end of the run.",
         ),
     ] = None,
     recording: Annotated[
@@ -56,11 +58,12 @@ def vectors(
         ),
     ] = None,
 ) -> None:
-    """Write the connections of a scenario, exchange by exchange: start, sizes, think times, delays.
+    """Write a scenario's connections, exchange by exchange, with starts, sizes, think times and delays.
 
     Classes of kind packmime, requests and trace have such connections. The connections are the same as in a
-    run with this seed, and no run is needed to draw them, except for users (`--recording`). A class of
-    `kind = "trace"` can read the file, and so can ns-2's Tmix.
+    run with this seed. No run is needed to generate them, with one exception: the times of users' connections
+    are read from a recorded run (`--recording`). A class of `kind = "trace"` can read the file, and so can
+    ns-2's Tmix.
     """
     from aqmlab.vectors import write_vectors
 

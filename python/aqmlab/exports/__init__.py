@@ -27,7 +27,7 @@ OF_A_RUN: Mapping[str, tuple[str, Callable[[Results, Chosen], bytes]]] = Mapping
         "qlog": (".qlog", qlog_file),
     }
 )
-"""The formats with a file per run: extension, and function."""
+"""The extension and the function of each format that writes a file per run."""
 FORMATS = ("csv", *OF_A_RUN, *TEXTS)
 
 
@@ -52,8 +52,9 @@ def export(  # noqa: PLR0913 (keyword arguments)
         ``"csv"``: a file per recorded table. ``"flent"``, ``"ns2"``, ``"qlog"``: a file per run.
         ``"markdown"``, ``"latex"``: the table of the answer, with intervals.
     output
-        The file or directory to create: a file for ``"markdown"`` and ``"latex"``, else a directory.
-        ``exports/<format>`` in ``path`` if not given, with ``.md`` or ``.tex`` for a file.
+        The file or directory to create: a file for ``"markdown"`` and ``"latex"``, else a directory. By
+        default, ``exports/answer.md``, ``exports/answer.tex`` or the directory ``exports/<format>`` in
+        ``path``.
     arms, seed
         Only these arms, and only this seed; all if not given. The table of an answer always
         contains all arms and seeds.
@@ -65,12 +66,12 @@ def export(  # noqa: PLR0913 (keyword arguments)
     Returns
     -------
     tuple of Path
-        The files.
+        The files that were written.
 
     Raises
     ------
     UsageError
-        For an unknown format, arm, seed, table, metric or queue, if the output exists, or where the
+        For an unknown format, arm, seed, table, metric or queue, if the output exists, or if the
         runs did not record what the format needs. Nothing is then written.
     RecordingError
         If a recording cannot be read.

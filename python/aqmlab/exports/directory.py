@@ -1,4 +1,4 @@
-"""Files of an export: all of them, or none."""
+"""Writing the files of an export: either all of them are written, or none."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def ns2_file(results: Results, chosen: Chosen) -> bytes:
     Raises
     ------
     UsageError
-        If the packets at links were not recorded, or not all three kinds of events were.
+        If the packets at links, or any of their three kinds of events, were not recorded.
     """
     run = chosen.run
     packets = run.plan.packets

@@ -20,7 +20,7 @@ _LATEX = {
     "±": r"$\pm$",
     "−": "$-$",
     "–": "--",
-    **{sign: f"${sign}$" for sign in "|<>"},  # in text mode, LaTeX's default fonts show other signs for these
+    **{sign: f"${sign}$" for sign in "|<>"},  # in text mode, LaTeX's default fonts render these wrongly
     **{sign: f"\\{sign}" for sign in "&%$#_{}"},
 }
 

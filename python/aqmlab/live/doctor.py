@@ -18,7 +18,7 @@ class Diagnostic:
     Attributes
     ----------
     name
-        Name of the property: ``"user namespaces"``.
+        Name of the property, such as ``"user namespaces"``.
     severity
         ``"ok"``; ``"warning"``: live runs work but may not be faithful; ``"fail"``: no live run works.
     finding

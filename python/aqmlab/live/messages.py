@@ -1,7 +1,7 @@
 """Messages between the process of a live run and its supervisor: JSON, one message per line.
 
 The supervisor writes one *job* to standard input, which stays open. The process answers on
-standard output with any number of *progress* lines and finally one of *done* or *error*::
+standard output with any number of *progress* lines, followed by one *done* or *error* line::
 
     {"event": "progress", "phase": "run", "done_s": 3.2, "total_s": 20.0, ...}
     {"event": "done", "answer": {...}}

@@ -16,7 +16,7 @@ MOST_DUTY_PERCENT = 70.0
 """The largest share of a processor that the router may take in a faithful run."""
 
 LEAST_RATE_BPS = 10e6
-"""A machine that is not faithful at this rate, where a full packet takes 1.2 ms, is unfit for live runs."""
+"""A machine that is not faithful at this rate is unfit for live runs; a full packet then takes 1.2 ms."""
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,12 @@ class Trial:
     run: Mapping[str, Any]
 
     def lateness_s(self, quantile: str) -> float:
-        """Return the lateness of packets: ``"p50"``, ``"p99"``, ``"p999"`` or ``"max"``, in seconds."""
+        """Return a quantile of the lateness of packets [s]: ``"p50"``, ``"p99"``, ``"p999"`` or ``"max"``."""
         return int(self.run["lateness"][f"{quantile}_ns"]) / 1e9
 
     @property
     def timely_bps(self) -> float:
-        """The highest rate at which packets are timely: a full packet then takes twice the p99 lateness."""
+        """The highest rate at which packets are on time: sending a full one takes twice the p99 lateness."""
         return 0.5 * PACKET_BITS / max(self.lateness_s("p99"), 1e-9)
 
 
@@ -77,7 +77,11 @@ class SelfTest:
         return float(self.content["rate_bps"]) * MOST_DUTY_PERCENT / max(duty, 0.1)
 
     def faithful_up_to_bps(self, trial: Trial) -> float:
-        """Return the approximate bottleneck rate at which packets are on time and the processor suffices."""
+        """Return the approximate highest bottleneck rate at which runs are faithful.
+
+        Up to this rate, packets are on time and the router's thread needs no more than its permitted
+        share of a processor.
+        """
         return min(trial.timely_bps, self.carried_bps)
 
     @property

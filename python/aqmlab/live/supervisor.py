@@ -112,7 +112,7 @@ def _heard(
             if interrupted is not None:
                 interrupted()
         except RunError:
-            # If the process was asked to end, the request may have killed it; that is no error of the run.
+            # If the process was asked to end, the request may have killed it, which is not the run's error.
             if stopping is not None:
                 raise stopping from None
             raise
@@ -180,7 +180,7 @@ class _Process:
             if not ready:
                 if left_s > _LOOK_S:
                     continue
-                raise RunError(f"the live router has sent no message for {patience_s:.0f} s; it was ended")
+                raise RunError(f"the live router has sent no message for {patience_s:.0f} s and was killed")
             piece = os.read(descriptor, 1 << 16)
             if not piece:
                 raise RunError(self._obituary())

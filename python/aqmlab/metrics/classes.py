@@ -77,7 +77,7 @@ def rtt_mean(run: Measured, _queue: str, class_name: str) -> float | None:
 
 
 def _waiting_s(run: Measured, entry: TrafficClass) -> float | None:
-    """Return a class's queueing delay per round trip; ``None`` if a queue forwarded no packet of it."""
+    """Return a class's queueing delay per round trip; ``None`` if a queue forwarded none of its packets."""
     total = 0.0
     for queue in (*entry.path, *entry.return_path):
         wait_s = queueing_delay_mean(run, queue, entry.name)

@@ -46,8 +46,8 @@ def backlog_error(run: Measured, queue: str, _class_name: str) -> float | None:
     "backlog_reach_s",
     label="q_ref reached after",
     unit="s",
-    definition="time from the start of the run at which the mean backlog of the preceding 10 s is first"
-    " within 20 % of q_ref",
+    definition="time from the start of the run until the mean backlog of the preceding 10 s is first within"
+    " 20 % of q_ref",
     source="rise time of a controller; window and band are ours",
     better="less",
     from_samples=True,
@@ -63,8 +63,8 @@ def backlog_reach(run: Measured, queue: str, _class_name: str) -> float | None:
     "backlog_settling_s",
     label="q_ref held after",
     unit="s",
-    definition="time from the start of the run after which the mean backlog of the preceding 10 s stays"
-    " within 20 % of q_ref until the end; not defined if this holds for less than the last 60 s",
+    definition="time from the start of the run until the mean backlog of the preceding 10 s comes within 20 %"
+    " of q_ref and then stays there until the end; not defined if it stays there for less than the last 60 s",
     source="settling time of a controller; window and band are ours",
     better="less",
     from_samples=True,

@@ -29,8 +29,8 @@ def goodputs(run: Measured, flows: Flows, window: Window, *, in_order: bool = Fa
     run, flows, window
         The run, its flows, and the part of the run.
     in_order
-        Count bytes when they are delivered in order to the application, not when they reach the
-        receiver.
+        Whether to count bytes when they are delivered to the application, in order, rather than when
+        they reach the receiver.
     """
     column = "delivered_bytes" if in_order else "received_bytes"
     if window == run.window:
@@ -53,7 +53,7 @@ def jain_index(values: Sequence[float]) -> float:
         If there are no values.
     """
     if not values:
-        raise ValueError("the fairness of no flows is not defined")
+        raise ValueError("Jain's index is not defined without flows")
     squares = math.fsum(x * x for x in values)
     return math.fsum(values) ** 2 / (len(values) * squares) if squares else 1.0
 
@@ -86,7 +86,7 @@ def goodput(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     "in_order_goodput_bps",
     label="in-order goodput",
     unit="bit/s",
-    definition="bytes delivered in order to the applications per second of the measured interval; it can"
+    definition="in-order bytes delivered to the applications, per second of the measured interval; it can"
     " exceed the link's rate, because it includes bytes that waited behind a hole at the"
     " beginning of the interval",
     source="as counted by ns-2's sinks; RFC 7928, section 2.5",
@@ -134,7 +134,7 @@ def fairness(run: Measured, _queue: str, class_name: str, window: Window) -> flo
 
 
 def _counted(name: str, label: str, definition: str, source: str, better: str = "") -> None:
-    """Define the sum of a count over the flows of a class."""
+    """Define a metric that is the sum of a count over the flows of a class."""
 
     @metric(name, label=label, unit="", definition=definition, source=source, better=better)
     def compute(run: Measured, _queue: str, class_name: str) -> float | None:

@@ -45,7 +45,7 @@ _ELSEWHERE = {
 """Fields without a column of the same name. Before results version 5, only in-order bytes were counted."""
 _FRAME_NAMES = {"class_name": "class"}
 FLOW_COLUMNS = ", ".join(_ELSEWHERE.get(name, name) for name in FlowTotals._fields)
-"""The SQL selection from ``flows`` for :class:`Flows`."""
+"""The SQL select list that reads the rows of :class:`Flows` from the table ``flows``."""
 
 
 class Flows(Framed, Sequence[FlowTotals]):

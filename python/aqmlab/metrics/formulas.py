@@ -16,7 +16,7 @@ class Formula(NamedTuple):
     """The formula of a metric in terms of a recording."""
 
     over: str
-    """The recorded table; several where more than one is read."""
+    """The recorded table, or several tables if the formula needs them."""
     text: str
 
 
@@ -116,7 +116,7 @@ _IN_WORDS = {
 
 
 def _of_waits(many: str, table: str, time: str) -> dict[str, Formula]:
-    """Return the formulas for requests or pages, given their names, tables, and the name of their time."""
+    """Return the formulas for requests or pages, given the prefixes that name counts, tables and times."""
     summary, histograms = f"{table}_summary", f"{table}_histograms"
     ended = {f"{many}_{how}": f"sum({how})" for how in ("completed", "failed", "censored")}
     percentiles = {"median": 50, "p90": 90, "p95": 95, "p99": 99}
@@ -144,4 +144,4 @@ FORMULAS: Mapping[str, Formula] = MappingProxyType(
     | _of_waits("requests", "request", "response_time")
     | _of_waits("pages", "page", "page_time")
 )
-"""The formulas by the metric's name."""
+"""The formula of each metric, by the metric's name."""

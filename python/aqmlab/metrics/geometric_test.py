@@ -66,7 +66,10 @@ def chi_square_beyond(statistic: float, degrees: int) -> float:
 
 
 def _class_ends(p: float, number: int) -> list[int]:
-    """Upper ends of classes of gaps; at least :data:`LEAST_EXPECTED` are expected in each and in the tail."""
+    """Upper limits of the classes of gaps.
+
+    The expected number of gaps is at least :data:`LEAST_EXPECTED` in each class and in the tail.
+    """
     ends: list[int] = []
     tail, end = 1.0, 0
     while True:

@@ -63,7 +63,7 @@ class Histogram:
         """Smallest value such that at least the share ``p`` of the weight is at or below it.
 
         Within a bin, the weight is taken to be spread evenly, so the error is below the bin's
-        width, 1 % of the value. ``None`` where the histogram is empty.
+        width, 1 % of the value. ``None`` if the histogram is empty.
         """
         cumulative = self._cumulative
         if not cumulative or cumulative[-1] == 0:
@@ -117,9 +117,10 @@ class Histograms:
     Attributes
     ----------
     sums
-        By run, names of the block and names of the histogram: the sum of the weights, and the
-        weighted sum of the low and high ends of the bins, which is twice the numerator of the mean.
-        They are read when the object is created, so that a damaged file is detected then.
+        Two sums for each histogram: the sum of the weights, and the weighted sum of the low and high ends of
+        the bins, which is twice the numerator of the mean. The key consists of the path of the run and the
+        names of the block and of the histogram. The sums are read when the object is created, so that a
+        damaged file is detected then.
     """
 
     def __init__(self, tables: Tables, table: str, block: Sequence[str], within: Sequence[str] = ()) -> None:
@@ -137,7 +138,7 @@ class Histograms:
         self.sums = {(self._runs[run].path, *own): (weight, ends) for run, *own, weight, ends in found}
 
     def of(self, run: Run, *names: Any) -> Histogram:  # noqa: ANN401 (values of any column)
-        """Return a run's histogram, given its own name and its block's; an empty one if there is none."""
+        """Return a run's histogram, given its block's names and then its own; empty if there is none."""
         block, within = names[: len(self._block)], names[len(self._block) :]
         if block not in self._kept:
             self._read(block)

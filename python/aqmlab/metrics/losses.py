@@ -57,7 +57,7 @@ def _loss(
         label=label,
         unit="%",
         definition=f"packets of the class dropped at any queue of {which}, divided by those that arrived at"
-        " the first queue of each path; for all classes whose data cross the queue if no class is named",
+        " the first queue of each path; if no class is named, for all classes whose data cross the queue",
         source=f"loss of a class over several congested links, as in Table I of {_WEIGLE}",
         better="less",
         by_kind=True,

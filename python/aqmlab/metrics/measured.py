@@ -160,7 +160,7 @@ class Samples:
 
         A sample covers the time up to it, so adjacent windows share no sample.
         """
-        # Times are whole nanoseconds divided by 1e9, so half a nanosecond must not matter.
+        # Times are whole nanoseconds divided by 1e9, so rounding errors below half a nanosecond are ignored.
         chosen = (self.t_s > window.from_s + 5e-10) & (self.t_s <= window.until_s + 5e-10)
         return Samples(self.t_s[chosen], self.values[chosen])
 
@@ -252,7 +252,7 @@ class Measured:
     def towards(self, router: str) -> Measured | None:
         """Return the run restricted to the flows with data for hosts at a router, and to that data.
 
-        ``None`` where the bytes received by each end of a flow are not known.
+        ``None`` if it is not known how many bytes each endpoint of a flow received.
         """
         flows = []
         ends = {entry.name: entry for entry in self.run.plan.classes}
@@ -306,7 +306,7 @@ class Measured:
         ]
 
     def at_queue(self, queue: str, class_name: str) -> QueueTotals | None:
-        """Return the counts of a class or of several at a queue; for queue ``*``, over the whole path."""
+        """Return the counts of one or more classes at a queue; for queue ``*``, over the whole path."""
         if queue == EVERY_QUEUE:
             return self.on_the_way(class_name)
         if "," not in class_name:
@@ -367,14 +367,14 @@ class Measured:
         return Samples(np.asarray(found["t_s"]), np.asarray(found["value"]))
 
     def flow_samples(self, column: str) -> dict[int, Samples]:
-        """Return samples of ``flow_series`` over the whole run by the flow's number, for flows that have any.
+        """Return, by flow number, the samples of ``flow_series`` over the whole run, for flows that have any.
 
         Parameters
         ----------
         column
             ``"cwnd_segments"``, ``"acked_bytes"``, ``"received_bytes"``, ... If
             ``"received_bytes"`` were not sampled (in live runs, and before results version 5), the
-            bytes in order, ``"delivered_bytes"``, replace them.
+            bytes delivered in order, ``"delivered_bytes"``, are returned instead.
         """
         import numpy as np
 
@@ -414,7 +414,7 @@ class Measured:
         return np.asarray(found["t_s"]), np.asarray(found["flow"], dtype=np.int64)
 
     def marks_of_arrivals(self, queue: str, window: Window) -> npt.NDArray[np.bool_] | None:
-        """Return, in order, whether each packet that a queue admitted in a part of the run was marked.
+        """Return, in order, whether each of the packets admitted to a queue in a part of the run was marked.
 
         ``None`` if the packets of the queue were not recorded, or if some of their arrivals or
         fates were not.
@@ -539,7 +539,7 @@ def _summary(tables: Tables) -> tuple[list[str], list[Any]]:
 
 
 def _waits(tables: Tables, what: str, size: str) -> dict[Path, list[RequestTotals]]:
-    """Return the totals by each run's folder; ``what`` is the prefix of the tables of requests or pages."""
+    """Return the totals by run folder; ``what`` is the prefix of the tables of requests or pages."""
     runs = [run for run in tables.runs if f"{what}_summary" in run.manifest.tables]
     if not runs:
         return {}

@@ -44,7 +44,7 @@ def loss_bins(
     label="seconds with an idle link",
     unit="%",
     definition="share of the bins (1 s each by default) in which the link sends less than its rate allows,"
-    " by at least two packets of mean size; not defined where the link adds bytes of its own",
+    " by at least two packets of mean size; not defined if the link layer adds bytes to packets",
     source=f"oscillation between loss and underutilisation: {_BLUE}; bins are ours",
     better="less",
     windowed=True,
@@ -54,7 +54,7 @@ def loss_bins(
 def idle_bins(
     run: Measured, queue: str, _class_name: str, window: Window, *, bin: float | None
 ) -> float | None:
-    """Share of the bins during part of which the link is idle."""
+    """Share of the bins in which the link is idle for part of the time."""
     from aqmlab.metrics.queue_samples import adds_bytes, by_bins
 
     bin_s = bin or 1.0

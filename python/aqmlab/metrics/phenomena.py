@@ -129,7 +129,7 @@ def window_correlation(run: Measured, _queue: str, class_name: str, window: Wind
     better="less",
 )
 def rtt_bias(run: Measured, _queue: str, class_name: str) -> float | None:
-    """Cost of a longer path."""
+    """How strongly goodput falls as the RTT grows."""
     from aqmlab.metrics.synchronization import power_law_exponent
 
     flows = long_lived(run, class_name)

@@ -147,7 +147,7 @@ def mark_percentage(run: Measured, queue: str, class_name: str) -> float | None:
     windowed=True,
 )
 def backlog_mean(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
-    """Time-weighted mean of the backlog; in a part of the run, the mean of its samples."""
+    """Time-weighted mean of the backlog; for a part of the run, the mean of the backlog samples."""
     if window != run.window:
         return run.samples("queues", "backlog_packets", queue).within(window).mean()
     totals = run.at_queue(queue, EVERY_CLASS)
@@ -164,15 +164,15 @@ def backlog_mean(run: Measured, queue: str, _class_name: str, window: Window) ->
     windowed=True,
 )
 def backlog_sd(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
-    """Time-weighted standard deviation of the backlog; in a part of the run, that of its samples."""
+    """Time-weighted standard deviation of the backlog; for a part of the run, that of the backlog samples."""
     if window != run.window:
         return run.samples("queues", "backlog_packets", queue).within(window).sd()
     totals = run.at_queue(queue, EVERY_CLASS)
     if totals is None:
         return None
     span = run.interval_ns
-    # Whole numbers until the last step, because the difference of the two terms would lose digits
-    # in floats.
+    # We use whole numbers until the last step, because the difference of the two terms would lose
+    # digits in floats.
     variance_by_span_sq = (
         totals["backlog_packets_sq_integral_ns"] * span - totals["backlog_packets_integral_ns"] ** 2
     )

@@ -10,7 +10,7 @@ from aqmlab.metrics.measured import Measured, Window
 Floats = npt.NDArray[np.float64]
 
 DROPPED = ("dropped_by_law_packets", "dropped_not_by_law_packets")
-"""The columns of ``queues`` that count drops; each drop counts in one of the two."""
+"""The columns of ``queues`` that count drops; each drop is counted in one of the two."""
 EDGE = 1e-6
 """Times are whole nanoseconds divided by 1e9, so differences below this fraction of a bin are ignored."""
 
@@ -21,7 +21,7 @@ def adds_bytes(run: Measured, queue: str) -> bool:
 
 
 def counted(run: Measured, queue: str, window: Window, *columns: str) -> float | None:
-    """Sum of counters of ``queues`` over a part of the run; ``None`` without a sample in it.
+    """Sum of counters of ``queues`` over a part of the run; ``None`` if that part contains no sample.
 
     A counter's sample is the increase since the previous one. The sum is therefore exact if both edges are
     sampling instants, and otherwise off by at most the counts of two intervals.
@@ -40,7 +40,7 @@ def by_bins(run: Measured, queue: str, window: Window, bin_s: float, *columns: s
     count = int(window.length_s / bin_s + EDGE)
     if not count or len(times) < 2 or float(times[1] - times[0]) > bin_s * (1 + EDGE):
         return np.zeros(0)
-    # A sample at the end of a bin covers the time up to there.
+    # A sample at the end of a bin covers the time up to that instant.
     bins = np.ceil((times - window.from_s) / bin_s - EDGE).astype(np.int64) - 1
     values = np.sum([each.values for each in samples], axis=0)
     sums: Floats = np.bincount(bins, weights=values, minlength=count)[:count].astype(np.float64)

@@ -1,7 +1,7 @@
 """The list of metrics: each is defined once, with its unit and its source.
 
-A metric declares its options beyond run, queue and class: a part of the run (``windowed``), and
-thresholds that may replace its own (``parameters``)::
+A metric declares what it accepts in addition to run, queue and class: a part of the run
+(``windowed``), and numbers such as thresholds that replace its defaults (``parameters``)::
 
     @metric("avg_in_band_percent", ..., windowed=True,
             parameters=(Parameter("low", "packets", "...", 5.0),))
@@ -28,15 +28,17 @@ if TYPE_CHECKING:
     from aqmlab.metrics.response_times import CdfUntil
 
 Definition = Callable[..., float | None]
-"""Maps ``(run, queue, class)``, or for a windowed metric ``(run, queue, class, window)``, to the value in the
-metric's unit, ``None`` where it is not defined; parameters come as keywords."""
+"""Returns the value in the metric's unit, or ``None`` where it is not defined.
+
+The arguments are ``(run, queue, class)`` or, for a windowed metric, ``(run, queue, class, window)``;
+parameters are passed as keywords."""
 
 F = TypeVar("F", bound=Definition)
 
 NO_PARAMETERS: Mapping[str, float | None] = MappingProxyType({})
 EVERY_ROUTER = "*"
 EDGE_S = 1e-6
-"""Tolerance in comparisons of a window's edges with those of the run, because of rounding."""
+"""Tolerance for rounding when a window's edges are compared with those of the run."""
 
 
 @dataclass(frozen=True)
@@ -50,10 +52,9 @@ class Parameter:
     unit
         As for a metric.
     definition
-        Its meaning, and the value used if it is not given and ``default`` is ``None``.
+        Its meaning; if ``default`` is ``None``, also what is used if no value is given.
     default
-        The value used if it is not given; if that is ``None``, the metric takes one from the run's
-        plan.
+        The value used if none is given; ``None`` if ``definition`` states what is used instead.
     """
 
     name: str
@@ -69,7 +70,7 @@ class Metric:
     Attributes
     ----------
     name
-        Ends in the unit unless it is a pure number: ``queueing_delay_p99_s``.
+        ``queueing_delay_p99_s``; ends in the unit unless the value is a pure number.
     label
         Name in tables and on axes: "queueing delay p99".
     unit
@@ -83,22 +84,23 @@ class Metric:
     code
         The definition as code; called by :meth:`compute`.
     windowed
-        Whether it accepts a part of the run. Such a metric is computed from samples, except over the measured
-        interval, where it is exact.
+        Whether it can be computed over a part of the run. It is then computed from samples; over the measured
+        interval, it is exact.
     parameters
         Its parameters.
     from_samples
-        Whether it is computed from samples rather than counts: that requires a query per run, and takes
-        longer than all metrics from counts together.
+        Whether it is computed from samples rather than counts. Such a metric needs a query per run and takes
+        longer than all metrics that come from counts together.
     on_the_way
-        Whether it can count packets over their whole path (queue ``*``). Metrics of flows always do.
+        Whether it can count packets over their whole path (queue ``*``). Metrics of flows always can.
     by_kind
         Whether it can be restricted to one kind of packet, in the measured interval.
     by_router
         Whether it can be restricted to data that reach the hosts at one router, in the measured interval.
     cdf
-        For a metric that is a value of a distribution function: returns the function up to that
-        point, given ``(run, class)``, and parameters as keywords, the first of which is the point.
+        For a metric that is the value of a distribution function at some point: returns the function up to
+        that point. The arguments are ``(run, class)`` and the parameters as keywords; the first keyword is
+        the point.
     """
 
     name: str
@@ -116,7 +118,7 @@ class Metric:
     by_router: bool = False
     cdf: Callable[..., CdfUntil] | None = None
 
-    def compute(  # noqa: PLR0913 (its subject, each part with a default)
+    def compute(  # noqa: PLR0913 (the subject of the metric, and options)
         self,
         run: Measured,
         queue: str,
@@ -132,15 +134,15 @@ class Metric:
         Parameters
         ----------
         run, queue, class_name
-            What is measured; class ``*`` means all traffic. Only flows whose data cross the queue
-            count. Queue ``*`` means the whole network, for which metrics of single queues are
+            What is measured; class ``*`` means all traffic. Flows whose data do not cross the queue are
+            ignored. Queue ``*`` means the whole network, for which metrics of single queues are
             undefined.
         window
             The part of the run; by default the measured interval. If its start or end is infinite, the
             start or end of the measured interval is used instead. No metric is defined in a window
             that ends after the run.
         parameters
-            Values by name, in their units; others have their defaults.
+            Values by name, in their units; parameters that are not given have their defaults.
         kind
             The kind of packets: one of :data:`KINDS`.
         router
@@ -160,7 +162,8 @@ class Metric:
             window.from_s < window.until_s and (window.from_s >= 0 or window.from_s == -math.inf)
         ):
             raise UsageError(
-                f"from {time_text(window.from_s)} until {time_text(window.until_s)} is not a window of a run"
+                f"from {time_text(window.from_s)} until {time_text(window.until_s)} is not a window of a run:"
+                " it must not begin before 0 s, and must end after its beginning"
             )
         # If a stop condition ended the run at its beginning, nothing was measured, so no metric is defined.
         if not run.interval_ns:
@@ -209,7 +212,7 @@ class Metric:
 
     @property
     def of_flows(self) -> bool:
-        """Whether the queue only determines which flows count; the parameter is then named ``_queue``."""
+        """Whether the queue serves only to select flows; the code's parameter is then named ``_queue``."""
         return "_queue" in signature(self.code).parameters
 
     @property

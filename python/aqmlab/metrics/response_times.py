@@ -40,7 +40,7 @@ class ResponseTimes:
 
     @staticmethod
     def of(parts: Iterable[RequestTotals]) -> ResponseTimes:
-        """Return the times of several classes and size bands together."""
+        """Return the times of several classes and size bands, combined."""
         parts = tuple(parts)
         return ResponseTimes(
             Histogram.merged([totals.response_time for totals in parts]),
@@ -49,7 +49,7 @@ class ResponseTimes:
         )
 
     def share_within(self, t_ns: float) -> float | None:
-        """F(t); ``None`` if it is not known for any request."""
+        """F(t); ``None`` if there is no request whose state at t is known."""
         waiting = self.waited.total - self.waited.up_to(t_ns)
         known = self.completed.total + self.failed + waiting
         return self.completed.up_to(t_ns) / known if known else None
@@ -65,7 +65,7 @@ class ResponseTimes:
         return sum((end - begin) * (a + b) / 2 for (begin, end), (a, b) in steps) / until_ns
 
     def gap(self, other: ResponseTimes, until_ns: float) -> float | None:
-        """The largest distance between two such functions up to a time (the Kolmogorov-Smirnov statistic)."""
+        """The largest distance between F and the other F, up to a time (the Kolmogorov-Smirnov statistic)."""
         times = sorted({*self.turns(until_ns), *other.turns(until_ns)})
         found = 0.0
         for t_ns in times:
@@ -79,8 +79,8 @@ class ResponseTimes:
         """The share of requests that take longer than the time at which F falls behind the other function.
 
         This is the time up to which the lead of F, integrated over the logarithm of time, is largest, so
-        short-lived leads do not affect it. The share is the mean of the two functions' shares at that time,
-        and 1 if F never leads; ``None`` if the two functions are the same.
+        short-lived leads do not affect it. The result is the mean of the two shares of requests that take
+        longer, one per function; it is 1 if F never leads, and ``None`` if the two functions are the same.
         """
         lead = greatest = 0.0
         crossing = 1.0
@@ -99,7 +99,7 @@ class ResponseTimes:
         return None if same else crossing
 
     def time_of(self, share: float) -> float | None:
-        """The shortest time in ns within which at least this share completed; ``None`` if there is none."""
+        """The shortest time [ns] in which at least this share was completed; ``None`` if there is none."""
         times = sorted({0.0, *self._ends})
         after = bisect_left(times, share, key=lambda t_ns: self.share_within(t_ns) or 0.0)
         if not 0 < share <= 1 or after == len(times):
@@ -125,7 +125,7 @@ class ResponseTimes:
 
 
 class CdfUntil(NamedTuple):
-    """The distribution function of response times, considered up to a given time."""
+    """The distribution function of response times up to a given time."""
 
     times: ResponseTimes
     until_ns: float

@@ -6,9 +6,10 @@ a variance that falls as 1/m where counts depend on each other only over short t
 section 3.2).
 
 Scales run from 1/400 to 1/20 of the measured interval, so that at least 20 means go into each
-variance. For heavy-tailed input, the estimate is too low by about 0.03 at H = 0.75 because the mean
-of only a few block means, which depend on each other, moves with them. The estimate is too high if
-the smallest scale is not far above the sources' own periods.
+variance. For heavy-tailed input, the estimate is too low by about 0.03 at H = 0.75: there are only a
+few block means, and they depend on each other, so their mean, about which the variance is taken,
+moves with them. The estimate is too high if the smallest scale is not far above the sources' own
+periods.
 """
 
 from __future__ import annotations

@@ -12,12 +12,12 @@ WINDOW_S = 10.0
 BAND = 0.2
 """Distance from the target, as a share of the target, up to which the moving mean counts as near it."""
 HOLD_S = 60.0
-"""Time for which the moving mean must stay near the target at the end.
+"""How long the moving mean must stay near the target at the end of the samples.
 
 It is six windows long, so that staying there is not a coincidence.
 """
 BIN_S = 1.0
-"""Length of a bin of the probability."""
+"""Length of the bins over which the probability is averaged."""
 
 
 def moving_mean(samples: Samples, window_s: float = WINDOW_S) -> Samples:
@@ -33,7 +33,7 @@ def moving_mean(samples: Samples, window_s: float = WINDOW_S) -> Samples:
 
 
 def reach_time(samples: Samples, target: float, band: float = BAND) -> float | None:
-    """Return when the moving mean is first within ``band`` of the target, or ``None`` if it never is."""
+    """Return when the moving mean first comes within ``band`` of the target; ``None`` if it never does."""
     means = moving_mean(samples)
     inside = np.flatnonzero(_is_inside(means, target, band))
     return float(means.t_s[inside[0]]) if len(inside) else None

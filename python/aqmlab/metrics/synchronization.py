@@ -1,4 +1,4 @@
-"""Joint behaviour of flows: bytes per window, losses in one event, windows that move together."""
+"""Joint behaviour of flows: bytes per time window, common losses, congestion windows that move together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 WINDOW_S = 10.0
 """Length of a window in which every flow should receive something: forty round-trip times of 250 ms."""
 JAIN_OF_LOCKOUT = 0.7
-"""Jain's index below which a few flows have nearly everything; 0.7 if seven flows of ten share equally."""
+"""Jain's index below which a few flows have nearly everything; 0.7 if seven of ten share all equally."""
 STARVED = 0.1
 """Share of the mean below which a flow counts as shut out."""
 
@@ -23,10 +23,10 @@ STARVED = 0.1
 def amounts_between(
     run: Measured, flows: Sequence[FlowTotals], column: str, edges: Sequence[float]
 ) -> Floats:
-    """Return a column's growth in ``flow_series`` between edges [s]: a row per interval, a column per flow.
+    """Return a column's growth in ``flow_series`` from edge to edge: a row per interval, a column per flow.
 
-    Between samples, a flow is assumed to progress evenly. Empty if flows were not sampled, or if an edge lies
-    beyond the samples by more than their interval.
+    Edges are in seconds. Between samples, a flow is assumed to progress evenly. The result is empty if flows
+    were not sampled, or if an edge lies beyond the samples by more than their interval.
     """
     of_flow = run.flow_samples(column)
     columns = []
@@ -74,8 +74,8 @@ def synchronisation_ratio(
     Parameters
     ----------
     t_s, flows
-        Times of losses, ascending, with their flows. Losses of flows other than ``of`` do not
-        count.
+        Times of losses, ascending, with their flows. Losses of flows that are not in ``of`` do
+        not count.
     of
         The flows that could have a loss.
     rtt_s
@@ -98,7 +98,7 @@ def synchronisation_ratio(
 
 
 def common_samples(run: Measured, flows: Sequence[FlowTotals], column: str, part: Window) -> list[Floats]:
-    """Samples of each flow in a part of the run; empty unless all flows have equal numbers, at least two."""
+    """Samples of each flow in a part of the run; empty unless they all have the same number, at least two."""
     of_flow = run.flow_samples(column)
     series = []
     for flow in flows:

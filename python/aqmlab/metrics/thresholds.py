@@ -13,7 +13,7 @@ from aqmlab.metrics.measured import EVERY_CLASS, Measured, Samples, Window
 from aqmlab.metrics.registry import Parameter, metric
 
 HOLD_S = 10.0
-"""Time for which the average must stay between the thresholds to have converged: forty RTTs of 250 ms."""
+"""Time between the thresholds after which the average counts as converged: forty RTTs of 250 ms."""
 
 _MISKOVIC = (
     "Miskovic, Petrovic, Trajkovic, Implementation and performance analysis of AQM mechanisms, section VII"
@@ -116,7 +116,7 @@ def average_in_band(
     low: float | None,
     high: float | None,
 ) -> float | None:
-    """Share of the time with the average in the range that the law controls."""
+    """Share of the time for which the average is in the range that the law controls."""
     of_law, samples = thresholds(run, queue), _within(run, queue, window)
     if of_law is None or samples is None or not len(samples.values):
         return None
@@ -131,7 +131,7 @@ def average_in_band(
     unit="s",
     definition="longest time during which all samples of the law's average queue are between min_th and"
     " max_th, both excluded; 0 if no sample is",
-    source=f"average brought within the thresholds: {_MISKOVIC}; that it must stay there is ours",
+    source=f"average brought within the thresholds: {_MISKOVIC}; the requirement that it stay there is ours",
     better="more",
     windowed=True,
     from_samples=True,
@@ -152,8 +152,9 @@ def average_longest_stay(run: Measured, queue: str, _class_name: str, window: Wi
     "average_converged_s",
     label="RED's average converged after",
     unit="s",
-    definition="time from the start of the run after which the samples of the law's average queue are first"
-    " between min_th and max_th, both excluded, for 10 s without interruption; not defined if they never are",
+    definition="time from the start of the run to the beginning of the first 10 s interval in which all"
+    " samples of the law's average queue are between min_th and max_th, both excluded; not defined if there"
+    " is no such interval",
     source=f"convergence of Adaptive RED: {_MISKOVIC}-C; the 10 s are ours",
     better="less",
     parameters=(Parameter("hold", "s", "required time without interruption", HOLD_S),),
@@ -180,7 +181,7 @@ def _backlog_share(run: Measured, queue: str, *, above: bool) -> float | None:
         return None
     backlog = totals.backlog
     bins = zip(backlog.low, backlog.high, backlog.weight, strict=True)
-    # A bin of several values with a threshold inside counts as a whole, so the error is below its width, 1 %.
+    # A bin that contains a threshold is not counted, so the error is below the width of that bin, 1 %.
     outside = sum(w for low, high, w in bins if (low > of_law.max_th if above else high < of_law.min_th))
     return 100.0 * outside / backlog.total if backlog.total else None
 

@@ -192,9 +192,9 @@ def _ended(waits: Waits, how: str, better: str, definition: str, sizes: _Sizes) 
     "response_rate_within_percent",
     label="responses at these rates",
     unit="%",
-    definition="share of the completed requests of the sample for which response size divided by response"
-    " time is between two rates: in a scatter plot of response times against sizes, such requests lie between"
-    " two lines through the origin, in a triangle if sizes are bounded",
+    definition="share of requests whose response size divided by response time is between two rates, among"
+    " the completed requests of the sample; in a scatter plot of response times against sizes, such requests"
+    " lie between two lines through the origin, in a triangle if sizes are bounded",
     source="ours: the dense triangle in figures 25 and 26 of L. Le, J. Aikat, K. Jeffay, F. D. Smith,"
     " SIGCOMM 2003",
     parameters=(
@@ -215,7 +215,7 @@ def response_rate_within(  # noqa: PLR0913 (two ranges)
     at_least: Size,
     below: Size,
 ) -> float | None:
-    """Use individual requests, because size bands do not state sizes precisely enough."""
+    """Share of the requests between two rates; size bands are too coarse, so individual requests are used."""
     if run.tables is None or not run.requests_of(class_name):
         return None
     names = ", ".join(dict.fromkeys(totals.class_name for totals in run.requests_of(class_name)))
@@ -242,7 +242,7 @@ _define(
 _define(
     PAGES,
     timed="from the opening of a page's first connection or, if connections are kept open, from the request"
-    " for its document, to the last byte of its last object, including parse delays between its waves",
+    " for its document, to the last byte of its last object, including parse delays between the page's waves",
     of_sizes="weight of a page",
     source="ours: page load time without rendering",
     ended={

@@ -79,7 +79,7 @@ class Waits:
 
     @property
     def key(self) -> str:
-        """The prefix of the names of the columns, figures and metrics of these waits."""
+        """The prefix in the names of columns, figures and metrics about these waits."""
         return self.time.split()[0]
 
     def metric(self, what: str) -> str:
@@ -89,7 +89,7 @@ class Waits:
     def of_sizes(
         self, run: Measured, class_name: str, at_least: Size = None, below: Size = None
     ) -> list[RequestTotals]:
-        """Return the totals of a class by size band, between two sizes; none if either is within a band."""
+        """Return a class's totals per size band between two sizes; empty if either size is inside a band."""
         bands = self.totals(run, class_name)
         begins = {float(band.response_low_bytes) for band in bands}
         if not {size for size in (at_least, below) if size} <= begins:
@@ -108,7 +108,7 @@ class Waits:
         return ResponseTimes.of(self.of_sizes(run, class_name, at_least, below))
 
     def sample(self, tables: Tables, run: Run, class_name: str) -> Sample:
-        """The completed requests or pages of the given classes, as far as they are recorded one by one."""
+        """The completed requests or pages of the given classes that were recorded individually."""
         import numpy as np
 
         named = ", ".join(map(quoted, named_classes(class_name)))

@@ -1,4 +1,4 @@
-"""Reproductions: a published paper as a folder of data, run, scored and drawn.
+"""Reproductions: a published paper is a folder of data that is run, scored and redrawn.
 
 ``papers/README.md`` describes the folders.
 """

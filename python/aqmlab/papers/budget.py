@@ -1,6 +1,6 @@
 """The budget of a search.
 
-It counts the times recorded for evaluations, so a repeated search ends where the first one did.
+Evaluations are charged at their recorded durations, so a repeated search ends where the first one did.
 """
 
 from __future__ import annotations
@@ -52,6 +52,6 @@ class Budget:
             raise OverBudgetError
 
     def spend(self, seconds: float, seeds: int) -> None:
-        """Charge the budget for the time that this many seeds took."""
+        """Record that evaluating this many seeds took ``seconds``."""
         self.spent_s += seconds
         self._seeds += seeds

@@ -23,8 +23,8 @@ FILE = "causes.json"
 def score_causes(finding: Finding, runner: Runner) -> Iterator[ScoredFinding]:
     """Score a finding under each reading named as its cause.
 
-    These verdicts are not part of the score. They use the seeds of the finding, or else those of the paper's
-    multiverse.
+    These verdicts are not part of the score. The finding's ``cause_seeds`` determines the number of seeds; if
+    it has none, that of the paper's multiverse does.
     """
     paper = runner.paper
     thinned = paper.multiverse.for_causes(finding)

@@ -24,9 +24,8 @@ def problems(paper: Paper) -> list[str]:
     """Describe the errors in a paper's folder; the result is empty if there are none.
 
     Every candidate except the chosen ones must change a plan and be runnable; the chosen ones must
-    change none.
-    Findings, tables, figures and the small versions must refer to existing parts of their
-    experiments.
+    change none. Findings, tables, figures and the small versions must refer to existing parts of
+    their experiments.
     """
     found = [*_settings(replace(paper, settings=(*paper.settings, *length_settings(paper.inference))))]
     for experiment in paper.experiments:
@@ -115,7 +114,7 @@ def _settings(paper: Paper) -> Iterator[str]:
 
 
 def _arms(paper: Paper, setting: Setting) -> Iterator[str]:
-    """Return the arms that the setting names although none of its experiments has them."""
+    """Describe each arm that the setting names but that none of its experiments has."""
     files = [e for e in paper.experiments if not setting.experiments or e.file in setting.experiments]
     known = {arm for experiment in files for arm in names_of(paper, experiment).arms}
     for label in setting.candidates:
@@ -125,7 +124,7 @@ def _arms(paper: Paper, setting: Setting) -> Iterator[str]:
 
 
 def _digests(paper: Paper, experiment: PaperExperiment, reading: Reading) -> list[str]:
-    """Return the plans of the first and the last case, because a candidate must change both."""
+    """Return digests of the plans of the first and the last case; a candidate must change at least one."""
     expanded = swept(paper, experiment, reading)
     count = int(json.loads(expanded.about())["cases"])
     cases = [json.loads(expanded.case(i)) for i in {0, count - 1}]

@@ -40,7 +40,7 @@ def cite(key: str | None = None) -> str:
 
 
 def bibtex(paper: Paper) -> str:
-    """Return the entry of a paper from its folder, by its key."""
+    """Return the BibTeX entry of a paper read from its folder; the entry is named by the paper's key."""
     fields = dict(paper.citation)
     kind = fields.pop("type", "misc")
     if not paper.citation:
@@ -49,7 +49,7 @@ def bibtex(paper: Paper) -> str:
 
 
 def venue(paper: Paper) -> str:
-    """Return where a paper was published, without what the folder adds after the first semicolon."""
+    """Return the place of publication, without the notes that the folder adds after the first semicolon."""
     return paper.published.partition(";")[0]
 
 

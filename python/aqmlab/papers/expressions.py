@@ -1,4 +1,4 @@
-"""Expressions of claims as numbers, for the cells of tables and the classification of seeds."""
+"""Evaluates expressions of claims as numbers, for the cells of tables and the classification of seeds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aqmlab.errors import ScenarioError
 def of_each_seed(
     expression: str, where: Mapping[str, str], what: str, names: Names
 ) -> tuple[Expression, dict[str, str]]:
-    """Return an expression that has a value for each seed, and the labels in ``where`` by full names of axes.
+    """Return an expression that has a value for each seed, and ``where`` with the full names of its axes.
 
     Raises
     ------
@@ -43,7 +43,7 @@ class ExpressionValues:
     results
         Results of the experiment, or its measured values.
     names
-        The names that the experiment has.
+        The names that expressions about the experiment may use.
     """
 
     def __init__(self, results: MetricValues, names: Names) -> None:
@@ -52,7 +52,7 @@ class ExpressionValues:
         self._evaluator = Evaluator(self._names, SeedLeaves(results, self._names))
 
     def values(self, expression: str, where: Mapping[str, str], what: str) -> dict[int, float | None]:
-        """The value of an expression for each seed, in the unit of metrics; ``None`` where it is not defined.
+        """The value of an expression for each seed, in the unit used in files; ``None`` where undefined.
 
         Parameters
         ----------

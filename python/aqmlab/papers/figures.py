@@ -1,4 +1,4 @@
-"""The figures of a paper, drawn again from our runs."""
+"""The figures of a paper, redrawn from our runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLUMN = Appearance(COLUMN, 3.6, font_size=7)
-"""A figure that is drawn for a page has the width of a column."""
+"""The look of a figure drawn for a page: it is as wide as a column."""
 
 
 def draw_figure(figure: PaperFigure, results: Results | None, folder: Path, version: str) -> Path:
@@ -105,7 +105,7 @@ def _unit(figure: PaperFigure, results: Results) -> str:
 
 
 def places(figure: PaperFigure, of: Results | Names) -> Iterator[tuple[str, dict[str, dict[str, str]]]]:
-    """Return the name of each curve, with its bindings at each label of the axis."""
+    """Yield the name of each curve and, for each label of the axis, the arm and the labels of its cell."""
     content = figure.content
     axis = axis_named(of.axes, text_of(figure, "x"))
     arms = [str(arm) for arm in content.get("arms", of.arms)]
@@ -164,7 +164,8 @@ def _run(figure: PaperFigure, results: Results, arm: str, where: Mapping[str, st
     for run in runs:
         if wanted is None or run.seed == int(wanted):
             return Run(run.path, replace(run.manifest, arm=arm))
-    raise UsageError(f"figure {figure.name}: `{arm}` has no finished run with seed {wanted or 'any'}")
+    seed = "" if wanted is None else f" with seed {wanted}"
+    raise UsageError(f"figure {figure.name}: `{arm}` has no finished run{seed}")
 
 
 def _cumulative_figure(experiment: Results) -> Figure:

@@ -92,7 +92,7 @@ def read_paper(path: Path) -> Paper:
     Raises
     ------
     ScenarioError
-        If something is missing, of a wrong kind, or refers to something unknown.
+        If something is missing, has the wrong kind, or refers to something unknown.
     """
     about, expected = read_toml(path / "paper.toml"), read_toml(path / "expected.toml")
     about.only(
@@ -188,7 +188,7 @@ def _setting(entry: TomlTable, files: list[str]) -> Setting:
 
 
 def _candidate(entry: TomlTable, label: str, keys: Mapping[str, Any], files: list[str]) -> None:
-    """Raise an error unless a candidate is a table of scenario keys, for a scenario file or for an arm."""
+    """Raise an error unless a candidate's entries for scenario files and arms are tables of scenario keys."""
     for key, value in keys.items():
         if key.endswith(SCENARIO_ENDING):
             _known_file(entry, key, files)
@@ -212,7 +212,7 @@ def _finding(
     )
     mark = entry.choice("mark", MARKS, "given")
     if mark not in SCORED_MARKS:
-        raise entry.error("what is only recalled, or unknown, is never scored")
+        raise entry.error("a finding that is only recalled, or unknown, is never scored; leave it out")
     stated = entry.get("part", list, [])
     if bool(stated) == entry.has("expect"):
         raise entry.error("write either `expect` with its `experiment`, or [[finding.part]]s")
@@ -236,7 +236,7 @@ _STATED = " or ".join(f'"{basis}: ..."' for basis in THRESHOLD_BASES)
 
 
 def _threshold(entry: TomlTable, mark: str) -> Threshold:
-    """Read a threshold such as ``ours: 95 %``; if there is none, the paper's own words apply."""
+    """Read a threshold such as ``ours: 95 %``; if there is none, the finding's mark is its basis."""
     if not entry.has("threshold"):
         return Threshold(mark)
     text = entry.need("threshold", str)
@@ -256,7 +256,7 @@ def _part(entry: TomlTable, expected: TomlTable, name: str, files: list[str], *,
 
 
 def _causes(entry: TomlTable, settings: tuple[Setting, ...]) -> tuple[dict[str, str], ...]:
-    """Read the readings of a cause: one is written as a table, several as a list of tables."""
+    """Read the readings named as causes: one is written as a table, several as a list of tables."""
     stated = entry.content.get("cause", [])
     tables = stated if isinstance(stated, list) else [stated]
     if not all(isinstance(table, dict) for table in tables):
@@ -324,7 +324,11 @@ _FIGURE_KEYS = {
     SCATTER: ("arms", "where", "curves", "class", "until", "below"),
     "law": ("law", "settings", "presets"),
 }
-"""Kinds of figures: metric against axis; one run per arm over time; cumulative ACKs; response times; law."""
+"""The keys that each kind of figure accepts.
+
+In this order, the kinds show: a metric against an axis; one run per arm over time; cumulative ACKs; response
+times as curves; response times as dots; a law.
+"""
 
 
 def _figure(entry: TomlTable, files: list[str]) -> PaperFigure:

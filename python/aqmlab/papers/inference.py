@@ -69,7 +69,7 @@ class HeldAgainst:
 
 @dataclass(frozen=True)
 class InferredReading:
-    """The result.
+    """The result of an inference.
 
     Attributes
     ----------
@@ -78,9 +78,9 @@ class InferredReading:
     untouched
         Settings in the search that affect no fitted cell or finding.
     found
-        The search.
+        The result of the search.
     failures
-        Why readings could not be run.
+        The reason for each reading that could not be run.
     fit, test
         The cells or findings of the fitted part, and those of the part that the search did not use.
     final_seeds
@@ -98,7 +98,7 @@ class InferredReading:
 
     @property
     def reading(self) -> Reading:
-        """By setting, the inferred candidate, where it is not the chosen one."""
+        """The inferred candidates that differ from the chosen ones, by setting."""
         return reading_of(self.searched, self.found.inferred)
 
     def error(self, part: Sequence[HeldAgainst], which: str) -> Estimate:
@@ -117,7 +117,7 @@ class InferredReading:
 
 
 def reading_of(searched: Sequence[SearchedSetting], row: Row) -> dict[str, str]:
-    """Return the candidates of a row other than the chosen ones."""
+    """Return the candidates of a row that differ from the chosen ones, by setting."""
     pairs = zip(searched, row, strict=True)
     return {setting.name: setting.candidates[level] for setting, level in pairs if level}
 
@@ -145,7 +145,7 @@ class _Looker:
         return {target: self.targets.ours(target, measured) for target in self.parts[part]}, seconds
 
     def errors(self, row: Row, begin: int, end: int) -> Measured:
-        """Return the mean error of the fit for each seed, or ``None`` for it if the reading cannot run."""
+        """Return the mean error of the fit for each seed, or ``None`` if the reading cannot be run."""
         reading = reading_of(self.searched, row)
         if self.paper.inference.shorter:
             reading |= SHORTER
@@ -161,7 +161,7 @@ class _Looker:
 
 
 def _reason(error: AqmlabError) -> str:
-    """Return the first line of an error, without a place in the reading's scenario, which is not kept."""
+    """Return the first line of an error, without a line number in the scenario, which is not kept."""
     if isinstance(error, ScenarioError) and error.errors:
         first = error.errors[0]
         return f"{first['path']}: {first['message']}"
@@ -187,8 +187,8 @@ def infer(  # noqa: PLR0913 (keyword arguments)
         A paper from :func:`aqmlab.papers.find_paper`.
     minutes, seeds
         The budget, and the number of seeds per reading; as in the paper's folder if not given. The search
-        ends before the first reading that would exceed the budget. Earlier measurements count with the time
-        recorded for them.
+        ends before the first reading that would exceed the budget. Measurements made earlier count against
+        the budget with the time recorded for them.
     store
         Where measured values are kept, from which an interrupted search is resumed.
     jobs, executor
@@ -255,7 +255,7 @@ def _looker(
 
 
 def _searched(looker: _Looker) -> tuple[tuple[SearchedSetting, ...], tuple[str, ...]]:
-    """Return settings with their candidates that change a fitted run, and the settings that have none."""
+    """Return the settings with the candidates that change a fitted run, and the settings without any."""
     searched, untouched = [], []
     for setting in looker.paper.settings:
         if setting.name not in looker.paper.inference.settings:
@@ -281,7 +281,7 @@ def _touches(looker: _Looker, setting: Setting, label: str) -> bool:
         try:
             other = looker.measurer.digests(asked[0], {setting.name: label}, asked[1], 1)
         except (ScenarioError, UsageError):
-            return True  # when the candidate is evaluated, it is listed with the reason
+            return True  # the search fails to evaluate the candidate, too, and lists it with the reason
         if other != looker.measurer.digests(asked[0], {}, asked[1], 1):
             return True
     return False

@@ -21,7 +21,7 @@ from aqmlab.stats.screening import Effect
 FILE = "inference.json"
 FORMAT_VERSION = 1
 FOR, AGAINST, NOTHING, NOT_ASKED, UNTOUCHED = "for", "against", "nothing", "not asked", "untouched"
-"""The kinds of evidence about a setting: for one candidate, against some, none, not examined, not varied."""
+"""Kinds of evidence about a setting: for one candidate, against some, neither, not examined, not varied."""
 
 
 def inference_json(found: InferredReading, made: Mapping[str, str]) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def read_inference(folder: Path) -> dict[str, Any] | None:
     Raises
     ------
     RecordingError
-        If the file has been changed or cannot be read.
+        If the file cannot be read, is damaged, or has another format version.
     """
     file = folder / FILE
     try:
@@ -96,7 +96,7 @@ def read_inference(folder: Path) -> dict[str, Any] | None:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RecordingError(f"`{file}` cannot be read: {error}; `--infer` makes a new one") from error
     if version != FORMAT_VERSION:
-        raise RecordingError(f"`{file}` has the format version `{version}`; `--infer` makes a new one")
+        raise RecordingError(f"`{file}` has format version `{version}`; `--infer` makes a new one")
     return content
 
 
@@ -159,7 +159,7 @@ def _untouched(paper: Paper, name: str) -> dict[str, Any]:
 
 
 def _says(beside: Beside, own: Beside) -> str:
-    """Return ``worse`` or ``better`` for a difference beyond the noise, else ``alike`` or ``not asked``."""
+    """Return ``worse`` or ``better`` (beyond the noise), ``alike`` (within it) or ``not asked`` (unknown)."""
     difference = _difference(beside, own)
     if difference is None or beside.half_width is None:
         return NOT_ASKED

@@ -54,7 +54,7 @@ def inference_markdown(content: Content) -> str:
 
 
 def inference_section(content: Content, *, stale: bool) -> list[str]:
-    """Return the section of the scorecard."""
+    """Return the scorecard's section on the inference."""
     head = ["## The inferred reading", ""]
     if stale:
         return [*head, stale_text(content)]
@@ -82,7 +82,7 @@ def how_it_was_done(content: Content) -> str:
     """Describe how the parts were chosen, and the limits of the search."""
     design = content["design"]
     said = [
-        f"How the two parts were chosen: {content['rule'] or 'not said'}.",
+        f"How the two parts were chosen: {content['rule'] or 'not stated'}.",
         f"{content['readings']} readings were evaluated with {content['seeds']} seeds each, the better ones"
         f" and the fixed one with up to {content['final_seeds']}; the budget was {content['minutes']:g} min.",
     ]
@@ -142,7 +142,7 @@ def _error_words(content: Content) -> str:
 
 
 def errors_rows(content: Content) -> list[list[str]]:
-    """Return the errors of both readings on both parts, with headers."""
+    """Return the errors of both readings on both parts, the header row first."""
     parts = content["parts"]
     one = content["of"].removesuffix("s")
     heads = [f"error, {words} ({counted(len(parts[p]['items']), one)})" for p, words in _PARTS.items()]
@@ -160,7 +160,7 @@ def _error_text(content: Content, found: Content, which: str) -> str:
 
 
 def settings_rows(content: Content) -> list[list[str]]:
-    """Return each setting with its two candidates and the evidence, with headers."""
+    """Return each setting with its two candidates and the evidence, the header row first."""
     rows = [["setting", "fixed", "inferred", "what the data say"]]
     for of in content["settings"]:
         inferred = of["inferred"] if of["inferred"] != of["fixed"] else "the same"

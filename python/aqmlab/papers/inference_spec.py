@@ -9,7 +9,10 @@ from aqmlab.errors import unknown
 from aqmlab.papers.paper import DISTANCES, SCORED_MARKS, Finding, Inference, PublishedTable, Setting, Target
 from aqmlab.papers.toml_tables import TomlTable
 
-HALVES = "the findings in the order of expected.toml: the first, third, fifth ... fitted, the others not seen"
+HALVES = (
+    "the findings in the order of expected.toml: the first, third, fifth and so on are fitted, the others are"
+    " not seen"
+)
 LEAST_SEEDS = 2
 """With fewer than two seeds, there is no estimate of the noise."""
 _PARTS = ("fit", "test")
@@ -29,8 +32,8 @@ def read_inference(
     Raises
     ------
     ScenarioError
-        If it names something unknown, if the two parts overlap or are of different kinds, or if a cell
-        has no distance.
+        If it names something unknown, if the two parts overlap or are of different kinds, or if the
+        distance of a cell is undefined.
     """
     entry.only(*_PARTS, "rule", "settings", "distance", "seeds", "final_seeds", "minutes", "seed", "shorter")
     named = any(entry.has(key) for key in _PARTS)
@@ -64,7 +67,7 @@ def length_settings(spec: Inference) -> tuple[Setting, ...]:
 
 
 def target_name(target: Target, tables: Sequence[PublishedTable]) -> str:
-    """``table I, f1, DropTail``; of a finding its number."""
+    """``table I, f1, DropTail``; for a finding, its number."""
     if target.finding:
         return target.finding
     table = table_of(target, tables)

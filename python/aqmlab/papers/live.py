@@ -33,13 +33,13 @@ class LiveRuns:
     Attributes
     ----------
     faithful, total
-        Runs that count, and all runs.
+        Numbers of runs that count, and of all runs.
     refused
-        Runs that did not count because they were not faithful, including those that were repeated.
+        Number of runs that did not count because they were not faithful, including those that were repeated.
     twin
         The findings as scored from the simulated runs, in the order of the live findings.
     compared
-        How live results compare with simulated ones, by file of the experiment.
+        How live results compare with simulated ones, by the experiment's file.
     """
 
     faithful: int
@@ -55,7 +55,7 @@ class LiveRuns:
         return f"{self.faithful} of {counted(self.total, 'live run')} are faithful and count; {refused}."
 
     def to_json(self) -> dict[str, Any]:
-        """Return the counts and comparisons as plain data; simulated findings are listed with live ones."""
+        """Return the counts and comparisons as plain data, without the findings."""
         return {
             "faithful": self.faithful,
             "total": self.total,
@@ -107,7 +107,7 @@ class Refused:
             save(self._file, json.dumps(sorted(self._runs), indent=1) + "\n")
 
     def of(self, results: Results) -> int:
-        """Return how many attempts to make the runs in these results did not count."""
+        """Return the number of attempts at the runs in these results that did not count."""
         names = {run.path.name for run in results.finished.values()}
         return sum(made.partition(" ")[0] in names for made in self._runs)
 

@@ -32,11 +32,11 @@ Value = float | None
 
 
 Queries = Mapping[Cell, tuple[Asked, ...]]
-"""For each cell of an experiment, its queries."""
+"""The queries for each cell of an experiment."""
 
 
 class ValueFile:
-    """Values by run, with the times of the runs, in one append-only file.
+    """An append-only file with the values of each run and the duration of each request.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class ValueFile:
             try:
                 yield json.loads(line)
             except ValueError:
-                continue  # incomplete: the writer was killed, and the missing values are measured again
+                continue  # incomplete, as the writer was killed; the missing values are measured again
 
     def lacks(self, run: str, keys: Sequence[str]) -> bool:
         """Return whether some value of a run is missing."""
@@ -123,7 +123,7 @@ class _ValuesOnly:
 
 @dataclass(frozen=True)
 class MeasuredValues(_ValuesOnly):
-    """Values of one experiment under one reading, which answer the queries of :class:`aqmlab.Results`."""
+    """Values of one experiment under one reading; they are queried like :class:`aqmlab.Results`."""
 
     axes: tuple[Axis, ...]
     arms: tuple[str, ...]
@@ -143,7 +143,7 @@ class AskedValues(_ValuesOnly):
     Parameters
     ----------
     names
-        Names of the experiment.
+        The names that the experiment defines.
     """
 
     def __init__(self, names: Names) -> None:
@@ -214,7 +214,7 @@ class Measurer:
         names: Names,
         which: range,
     ) -> tuple[MeasuredValues, float]:
-        """Return values for some of the scenario's seeds, by number, and the seconds that the runs took.
+        """Return values for the scenario's seeds at positions ``which``, and the seconds that the runs took.
 
         Raises
         ------
@@ -273,7 +273,9 @@ class Measurer:
             yield replace(self.runner, store=directory, _done={})
         except KeyboardInterrupt as stop:
             # The runs of this reading are not kept, whatever the sweep reports about its store.
-            stop.__notes__ = [f"measured values are kept in `{self._known.file}`; the same command continues"]
+            stop.__notes__ = [
+                f"measured values are kept in `{self._known.file}`; run the same command again to continue"
+            ]
             raise
         finally:
             shutil.rmtree(directory, ignore_errors=True)

@@ -85,7 +85,7 @@ class MultiverseTable:
         )
 
     def best(self) -> Universe:
-        """Return the reading under which the most firm findings hold, or the first of several."""
+        """Return the reading with the largest number of firm findings that hold, or the first of several."""
         return max((u for u in self.universes if not u.failure), key=self.held)
 
 

@@ -32,7 +32,7 @@ def multiverse_json(table: MultiverseTable) -> dict[str, Any]:
 
 
 def multiverse_markdown(table: MultiverseTable, made: Mapping[str, str]) -> str:
-    """Return ``multiverse.md``: in which share of readings each finding holds, and a table of readings."""
+    """Return ``multiverse.md``: the share of readings in which each finding holds; a table of readings."""
     paper = table.paper
     ran = [u for u in table.universes if not u.failure]
     best = table.best()
@@ -85,5 +85,5 @@ def _universe_row(table: MultiverseTable, universe: Universe, firm: int) -> str:
 
 
 def _marks(paper: Paper, universe: Universe) -> str:
-    """Return how well the settings changed by a reading are known."""
+    """Return the marks of the settings that a reading changes, which say how well each is known."""
     return ", ".join(dict.fromkeys(s.mark for s in paper.settings if s.name in universe.reading))

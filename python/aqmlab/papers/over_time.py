@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 COLUMN = 3.5
 """Width of a column of a two-column paper, in inches."""
 LETTERS = 50
-"""Number of letters of a title that fit above such a column in one line."""
+"""Largest number of letters in a one-line title above such a column."""
 _LEAST = 2.4
 _ROW = 1.2
 _MARGINS = 1.0
@@ -82,7 +82,7 @@ ROWS: dict[str, Row] = {
 
 
 class Shown(NamedTuple):
-    """What a figure of kind ``series`` requests: names of rows, variables of the law, and the time."""
+    """What a figure of kind ``series`` requests: names of rows, variables of the law, and the interval."""
 
     rows: Sequence[str]
     laws: Sequence[str]
@@ -140,7 +140,7 @@ def over_time(experiment: Results, queue: str, what: Shown) -> Figure:
     Raises
     ------
     UsageError
-        If nothing lies between beginning and end.
+        If the interval shown is empty.
     """
     rows, laws, view = what
     end_s = max(run.t1_ns for run in experiment.runs) / 1e9

@@ -25,7 +25,7 @@ SCATTER = "response_scatter"
 RESPONSES = ("response_cdf", "response_ccdf", SCATTER)
 """Kinds of figures: distributions of response times, their tails, and individual times by size."""
 ARM = "arm"
-"""The key under which a candidate has the changes for one arm alone."""
+"""The key under which a candidate has changes for individual arms."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class PaperExperiment:
     title
         Title for headings.
     figures, tables
-        The numbers, in the paper, of the figures and tables that it reproduces.
+        Numbers of those figures and tables of the paper that it reproduces.
     quick
         The smaller version for ``--quick``.
     live
@@ -98,8 +98,9 @@ class Setting:
     chosen
         The candidate in the scenario files.
     candidates
-        By label: scenario keys and values, as in ``[[arm]]``; those under the name of a scenario
-        file are for that experiment, those under ``arm`` and the name of an arm for that arm alone.
+        The scenario keys and values of each candidate, by its label, written as in ``[[arm]]``. Those
+        under the name of a scenario file apply to that experiment only, and those under ``arm`` and
+        the name of an arm to that arm only.
     test
         Whether the paper contradicts the other candidates. They are then run only where one of them
         is a cause, and are not readings of the multiverse.
@@ -142,7 +143,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Threshold:
-    """The basis of the numbers with which the statements of a finding compare.
+    """The basis of the thresholds in a finding's statements.
 
     Attributes
     ----------
@@ -172,20 +173,21 @@ class Finding:
     mark
         How well it is known, one of :data:`SCORED_MARKS`.
     strength
-        ``"firm"``: stated as a result; ``"soft"``: an explanation, a single run, something read off a figure.
+        ``"firm"``: stated as a result; ``"soft"``: an explanation, a single run, or something read off a
+        figure.
     source
         Its place in the paper.
     threshold
-        The basis of the numbers with which the statements compare.
+        The basis of the thresholds in the statements.
     parts
         Statements that must all hold.
     causes
         For a failing finding: readings with which it holds, as candidates by setting. Such a reading explains
         the failure.
     cause_seeds
-        The number of seeds of its causes, one of :data:`CAUSE_SEEDS`; empty: as in the multiverse.
+        The number of seeds for its causes, one of :data:`CAUSE_SEEDS`; if empty, the multiverse decides.
     note
-        Notes on the score: why it fails, what was tried.
+        Notes on the score, such as why the finding fails and what was tried.
     """
 
     name: str
@@ -207,7 +209,7 @@ class PublishedTable:
     Attributes
     ----------
     name, title, source
-        The paper's number and title.
+        Its number, its title, and its place in the paper.
     experiment
         The scenario file.
     mark
@@ -261,7 +263,7 @@ class PaperFigure:
 
 @dataclass(frozen=True)
 class Multiverse:
-    """The design of the multiverse of a paper's readings.
+    """How the findings of a paper are scored under its alternative readings (the multiverse).
 
     Attributes
     ----------
@@ -270,8 +272,8 @@ class Multiverse:
     thinned
         A smaller version of each experiment.
     cause_seeds
-        The number of seeds of readings that are causes of failures: that of the multiverse, or that of the
-        scored reading if close findings need it.
+        The number of seeds for readings named as causes, one of :data:`CAUSE_SEEDS`: that of the multiverse
+        or, if close findings need it, that of the scored reading.
     """
 
     design: str = "one_at_a_time"
@@ -279,7 +281,7 @@ class Multiverse:
     cause_seeds: str = "multiverse"
 
     def for_causes(self, finding: Finding) -> Thinned:
-        """Return the version of an experiment that runs under a cause's reading, for the relevant cells."""
+        """Return the version of an experiment that runs under the readings named as the finding's causes."""
         which = finding.cause_seeds or self.cause_seeds
         return Thinned(self.thinned.runs if which == "multiverse" else 0)
 

@@ -1,4 +1,4 @@
-"""Running a paper: each experiment as a sweep, each finding as a claim, each table against our values."""
+"""Runs a paper's experiments as sweeps, scores its findings as claims, and fills its tables."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Reproduction:
     wall_s, runs
         The duration of the reproduction, and the number of runs made in that time.
     whole
-        For the small version: the names of each whole experiment, by file.
+        For the small version: the names that each whole experiment defines, by file.
     live
         For live experiments: the counts of their runs, and the same runs simulated.
     """
@@ -94,7 +94,7 @@ class Reproduction:
     live: LiveRuns | None = None
 
     def counts(self, strength: str) -> dict[str, int]:
-        """Return how many findings hold, fail and are undecided."""
+        """Return how many findings of this strength hold, fail and are undecided."""
         statuses = [f.status for f in self.findings if f.finding.strength == strength]
         return {status: statuses.count(status) for status in ("holds", "fails", "undecided")}
 
@@ -114,7 +114,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     interrupted: Callable[[], object] | None = None,
     told: Callable[[Mapping[str, RequiredCells]], object] | None = None,
 ) -> Reproduction:
-    """Run a paper's experiments, score its findings, fill its tables.
+    """Run a paper's experiments, score its findings, and fill its tables.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     store
         The store of runs, from which an interrupted reproduction is resumed.
     jobs
-        Runs in parallel; one per processor by default.
+        Number of runs in parallel; one per processor by default.
     executor
         As in :func:`aqmlab.sweep`; a cluster returns whole recordings, unless set otherwise.
     live
@@ -167,7 +167,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     check_findings(findings, whole)
     names = {e.file: names_of(paper, e, thin[e.file]) for e in chosen} if quick else whole
     parts = {}
-    # In the whole small version, a table is filled as far as it goes, although it asks for cells left out.
+    # The whole small version runs all its cells; tables are filled as far as these cells permit.
     for file in () if quick and wanted.everything else thin:
         asked: list[Question] = [
             *claims_of(findings, file),
@@ -293,7 +293,7 @@ def _is_part_of(name: str, whole: str) -> bool:
 
 
 def _explained(scored: ScoredFinding, runner: Runner) -> ScoredFinding:
-    """Score a failing finding again, under the readings named as its cause."""
+    """Score a finding again under the readings named as its causes, unless it holds."""
     if scored.status == "holds":
         return scored
     others = score_causes(scored.finding, runner)

@@ -40,7 +40,7 @@ class RequiredCells:
 
 
 Question = Claim | PublishedTable | PaperFigure
-"""Something that an experiment is asked: a statement, a table or a figure."""
+"""Something that needs an experiment's results: a statement, a table or a figure."""
 
 
 def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool = False) -> RequiredCells:
@@ -52,17 +52,17 @@ def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool
     Parameters
     ----------
     names
-        Names of the experiment.
+        The names that the experiment defines.
     questions
-        The questions.
+        The statements, tables and figures.
     smaller
-        Whether the experiment was made smaller. It may then lack what a question refers to; such a question
-        needs no cells.
+        Whether the experiment was made smaller. It may then lack what a statement, table or figure refers
+        to; such an item needs no cells.
 
     Raises
     ------
     ScenarioError, UsageError
-        If the experiment cannot answer a question.
+        If a statement, table or figure refers to something that the experiment lacks.
     """
     every = frozenset(_selected(names, names.arms, {}))
     cells: set[Cell] = set()
@@ -78,7 +78,7 @@ def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool
 
 
 def _cells(question: Question, names: Names) -> Set[Cell] | None:
-    """Return the cells of one question, or ``None`` if they cannot be determined."""
+    """Return the cells that one statement, table or figure needs; ``None`` if they cannot be determined."""
     if isinstance(question, PaperFigure) and question.kind in RESPONSES:
         unnamed = "class" not in question.content
         of_curves = {curve.cell for curve in cell_curves(question, names)}
@@ -135,7 +135,7 @@ def _of_curves(figure: PaperFigure, names: Names) -> Iterator[MetricQuery]:
 
 
 def _of_runs(figure: PaperFigure, names: Names) -> Iterator[Cell]:
-    """Return the cells of which a figure shows one run each."""
+    """Return the cells from each of which a figure shows one run."""
     arms = [str(arm) for arm in figure.content.get("arms", names.arms)]
     where = {
         axis_named(names.axes, str(axis)).name: str(label)

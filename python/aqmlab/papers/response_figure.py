@@ -1,6 +1,6 @@
 """Response times as a paper shows them: as distributions, and individually by response size.
 
-Distributions have one curve per cell and a reference behind the curves; scatters have one plot per cell.
+Distributions have one curve per cell and a reference behind the curves; scatter plots have one plot per cell.
 """
 
 from __future__ import annotations
@@ -105,12 +105,12 @@ def _cell(of: Names, labels: Mapping[str, Any]) -> Cell:
             fixed[axis.name] = str(label)
     still = [axis.short for axis in of.axes if axis.name not in fixed and len(axis.labels) > 1]
     if still:
-        raise UsageError(f"a curve of `{arm}` covers several cells: name a label of {', '.join(still)}")
+        raise UsageError(f"a curve of `{arm}` shows one cell, but several match: also set {', '.join(still)}")
     return Cell(tuple((axis.name, fixed.get(axis.name, axis.labels[0])) for axis in of.axes), arm)
 
 
 def view_of(figure: PaperFigure) -> View:
-    """Return the class whose response times are shown, and the end of the axis."""
+    """Return the class whose response times are shown, and the end of the time axis."""
     class_name = str(figure.content.get("class", EVERY_CLASS))
     return View(class_name=class_name, until_s=time_of(figure, "until"))
 
@@ -146,7 +146,7 @@ def response_figure(figure: PaperFigure, title: str, lines: Sequence[WaitLine]) 
 
 
 class Dots(NamedTuple):
-    """What one plot of a scatter shows: its title, and the sample of requests of the cell's first run."""
+    """What one scatter plot shows: its title, and the sample of requests of the cell's first run."""
 
     title: str
     number: int
@@ -159,7 +159,7 @@ def response_dots(figure: PaperFigure, results: Results) -> list[Dots]:
     Raises
     ------
     ScenarioError
-        If a cell has no finished run, or the run recorded no sample of requests.
+        If a cell has no finished run, or its first run has no sampled request within the axes.
     """
     view, below = view_of(figure), _below(figure)
     found = []
@@ -200,7 +200,7 @@ def scatter_figure(figure: PaperFigure, title: str, dots: Sequence[Dots]) -> Fig
 
 
 def dot_rows(dots: Sequence[Dots]) -> Iterator[tuple[Any, ...]]:
-    """The dots of a scatter."""
+    """Yield the dots of scatter plots as rows of a table, the header first."""
     yield ("curve", "response_bytes", "response_time_s")
     for title, _, (sizes, times) in dots:
         for size, time in zip(sizes, times, strict=True):

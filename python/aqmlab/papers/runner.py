@@ -45,7 +45,7 @@ class Runner:
     repeats
         Largest number of repetitions of a live run that is not faithful; only faithful runs count.
     runs, refused
-        Runs made, and live runs that did not count.
+        Numbers of runs made, and of live runs that did not count.
     """
 
     paper: Paper
@@ -124,7 +124,7 @@ class Runner:
 
     @cached_property
     def _where(self) -> str | Cluster:
-        """The executor. It keeps whole recordings: findings and figures may need time series."""
+        """The executor. It returns whole recordings, because findings and figures may need time series."""
         return cluster_of(self.executor, self.jobs, RECORDINGS) or LOCAL
 
     def _file(self, experiment: PaperExperiment, text: str, name: str) -> Path:
@@ -132,7 +132,7 @@ class Runner:
         own = self.paper.path / experiment.file
         if text == own.read_text(encoding="utf-8"):
             return own
-        # A directory that contains a file but is not yet a store would be considered foreign.
+        # The store is made before the file: a directory that has files but is not a store is rejected.
         store = Store.made(self.store)
         file = store.path / "papers" / self.paper.key / f"{Path(experiment.file).stem}-{name}.toml"
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -84,7 +84,7 @@ def _thresholds(done: Reproduction) -> str:
     counts = {basis: bases.count(basis) for basis in THRESHOLD_BASES}
     said = [f"{count} {'is' if count == 1 else 'are'} {basis}" for basis, count in counts.items() if count]
     return (
-        f" A threshold is given by the paper, inferred from what it gives, or ours: {', '.join(said)}."
+        f" Each threshold is given by the paper, inferred from it, or our own: {', '.join(said)}."
         if said
         else ""
     )
@@ -158,7 +158,7 @@ def as_markdown(done: Reproduction, folder: Path, made: Mapping[str, str]) -> st
 
 
 def _beside(done: Reproduction) -> Iterator[tuple[str, list[tuple[str, ...]]]]:
-    """Compare live and simulated values: a title and a table's rows, per metric of an experiment."""
+    """Yield a title, and a table of live and simulated values, for each metric of each experiment."""
     if done.live is None:
         return
     for file, comparison in done.live.compared.items():

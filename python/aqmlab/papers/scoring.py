@@ -30,7 +30,7 @@ class ScoredFinding:
     parts
         Each statement with its comparisons.
     explained
-        For a failing or undecided finding: the finding as scored under each reading named as the cause.
+        For a failing or undecided finding: its verdict under each reading named as its cause.
     """
 
     finding: Finding
@@ -46,14 +46,14 @@ class ScoredFinding:
 
 @dataclass(frozen=True)
 class Smaller:
-    """The fact that experiments were made smaller: a finding about an omitted part is undecided, not wrong.
+    """How experiments were made smaller; a finding about an omitted part is then undecided, not false.
 
     Attributes
     ----------
     by
         What made them smaller: ``"--quick"``.
     whole
-        The names of each whole experiment, by file, as far as known.
+        The names that each whole experiment defines, by file, where they are known.
     """
 
     by: str
@@ -73,11 +73,11 @@ def score_finding(
     finding
         A finding of the paper.
     results
-        The results, by file of the experiment.
+        The results, by the experiment's file.
     names
-        The names of each experiment; by default those of its runs.
+        The names that each experiment defines; by default those in its runs.
     smaller
-        Whether experiments were made smaller.
+        How experiments were made smaller; ``None`` if they were not.
     """
     parts: list[Scored] = []
     for part in finding.parts:
@@ -126,7 +126,7 @@ def _labels_of(where: Mapping[str, str]) -> list[tuple[Label, Label]]:
 
 
 def _named(node: Node) -> Iterator[tuple[Label, Label]]:
-    """Return the word before each label, such as an axis, and the label."""
+    """Yield each label together with the word before it, such as an axis; the word comes first."""
     match node:
         case Matcher():
             yield node.key, node.value

@@ -1,4 +1,4 @@
-"""The search for the best reading, independent of papers: it sees rows of candidates and their errors.
+"""The search for the best reading, independent of papers: it sees only rows of candidates and errors.
 
 Screening comes first; then the settings that matter are searched, one at a time; then the better readings get
 more seeds (successive halving: Karnin, Koren and Somekh, ICML 2013); finally, every candidate of every
@@ -30,7 +30,7 @@ _SCREENING, _SEARCH, _HALVING, _PROFILE = 0.4, 0.7, 0.8, 1.0
 
 
 class Measured(NamedTuple):
-    """The result of an evaluation: an error per seed, or nothing if the reading cannot be run."""
+    """The result of an evaluation: an error per seed, or ``None`` if the reading cannot be run."""
 
     errors: tuple[float, ...] | None
     seconds: float
@@ -66,7 +66,7 @@ class Found:
     inferred
         The reading.
     design
-        Number of readings screened, and whether the design was folded over; ``None`` without
+        Number of readings screened, and whether the design was folded over; ``(0, False)`` without
         screening.
     effects
         Effect of each candidate except the first of each setting, averaged over the other settings;
@@ -97,13 +97,13 @@ class Search:
     Attributes
     ----------
     levels
-        Number of candidates of each setting; the first is that of the fixed reading.
+        Number of candidates of each setting; the first candidate is that of the fixed reading.
     measure
         Evaluates a reading and returns its errors.
     budget
         Its budget.
     seeds, final_seeds
-        Numbers of seeds for each reading, and for the readings compared last.
+        Number of seeds for each reading, and for the readings compared last.
     seed
         Seed of the design.
     told
@@ -185,8 +185,8 @@ class Search:
     def _reach(self, begin: int, end: int) -> float:
         """Return the difference that noise may cause between the means of two readings.
 
-        The noise is that of the better half of the readings tried, because readings far off are noisier. The
-        level is corrected for the number of comparisons (Bonferroni).
+        The noise is estimated from the better half of the readings tried, because readings with large errors
+        are noisier. The level is corrected for the number of comparisons (Bonferroni).
         """
         rows = self._by_error(self._tried, 0, end)
         half = rows[: max(len(rows) // 2, 2)]
@@ -313,7 +313,7 @@ class Search:
         for j, _, row in self._neighbours():
             half = None
             if degrees and row in ran:
-                # Readings far off are noisier, so a larger variance of their own replaces the pooled one.
+                # Readings with large errors are noisier: their variance, if larger, replaces the pooled one.
                 both = variance + max(variance, float(ran[row].var(ddof=1)))
                 # One comparison per candidate other than the inferred one.
                 t = quantile(1.0 - (1.0 - CONFIDENCE) / (self.levels[j] - 1), degrees)

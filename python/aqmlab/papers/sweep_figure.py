@@ -25,7 +25,7 @@ SIZE = (COLUMN, 2.6)
 _LEGEND_ROW = 0.14
 _FLAT = 0.01
 _ROOM = 0.05
-"""A curve that varies by less than 1 % of its level counts as flat; the axis then covers 5 % of the level."""
+"""A curve that varies by less than 1 % of its level counts as flat; its axis covers 5 % of the level."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def _draw(
 
 
 def _ends(line: SweepLine) -> chain[float]:
-    """Return the means of a curve and the ends of their intervals."""
+    """Return the means of a curve and the limits of their intervals."""
     known = [e for _, e in line.points if e is not None]
     return chain.from_iterable([v for v in (e.low, e.mean, e.high) if v is not None] for e in known)
 
@@ -109,7 +109,7 @@ def _legend_shape(labels: Sequence[str]) -> tuple[int, int]:
 
 
 def fit_range(axes: Axes, values: Sequence[float], *, share: bool) -> None:
-    """Keep a flat curve flat, and keep an axis of percentages within 0 and 100.
+    """Keep a flat curve flat, and keep an axis of percentages between 0 and 100.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def fit_range(axes: Axes, values: Sequence[float], *, share: bool) -> None:
     values
         All values, in displayed units.
     share
-        Whether the values are percentages of a whole; only ends of their intervals can then exceed 100.
+        Whether the values are percentages of a whole; only the limits of their intervals can then exceed 100.
     """
     low, high = min(values), max(values)
     if share:
@@ -131,7 +131,8 @@ def fit_range(axes: Axes, values: Sequence[float], *, share: bool) -> None:
     margin = _ROOM * (high - low) or 1.0
     axes.set_ylim(low - margin, high + margin)
     if share:
-        # This leaves room for a line at either end, but no more.
+        # The margins leave room for a line at 0 or 100. No tick lies above 100 or, unless a value is
+        # negative, below 0.
         least = max(low - margin, 0.0) if min(values) >= 0.0 else low - margin
         inside = [tick for tick in axes.get_yticks() if least <= tick <= min(high + margin, 100.0)]
         axes.set_yticks(inside)
@@ -141,9 +142,10 @@ _UNITS = {"p": "packets"}
 
 
 def numbers(labels: Sequence[str]) -> tuple[list[float], str | None]:
-    """Return the positions of labels on an axis, which are their values if all share a unit, and this unit.
+    """Return the positions of labels on an axis, and their common unit.
 
-    If the unit is ``None``, the positions are evenly spaced.
+    If all labels are numbers with the same unit, these numbers are the positions; otherwise, the positions
+    are evenly spaced, and the unit is ``None``.
     """
     known = [each for each in map(written, labels) if each is not None]
     units = {unit for _, unit in known}

@@ -80,7 +80,7 @@ class FilledTable:
 def fill(table: PublishedTable, results: Results, *, lenient: bool = False) -> FilledTable:
     """Compute our numbers for a table.
 
-    ``lenient``: the experiment was made smaller; cells that refer to labels left out of it stay empty.
+    ``lenient`` means that the experiment was made smaller; cells that refer to omitted labels stay empty.
 
     Raises
     ------
@@ -125,7 +125,7 @@ def _branches(  # noqa: PLR0913, PLR0917 (a cell and the request)
     what: str,
 ) -> tuple[Branch, ...]:
     condition, _ = cell_expression(table.branches, row, column, what)
-    # Labels that are substituted into the value do not apply to the condition either.
+    # Labels that are substituted into the value or into the condition are not applied as filters.
     _, where = cell_expression(table.value + table.branches, row, column, what)
     truths = asking.truths(condition, where, what)
     known = [seed for seed, truth in truths.items() if truth is not None]
@@ -144,8 +144,8 @@ def cell_expression(
     """Return the query of a cell: the expression, and the labels that apply to the whole expression.
 
     Entries of row and column are substituted where the expression names them; the other entries, except
-    ``label``, apply as labels. In ``{row.{column.aqm}}``, the column names the entry of the row; entries of
-    such a row apply nowhere else.
+    ``label``, apply as labels. In ``{row.{column.aqm}}``, the entry ``aqm`` of the column is the name of an
+    entry of the row; no entry of such a row applies as a label.
 
     Raises
     ------

@@ -26,10 +26,10 @@ from aqmlab.papers.tables import cell_expression
 FARTHEST = {"log": math.log(10.0), "relative": 1.0}
 """Largest error of a cell, by distance: a factor of ten, or a difference as large as the published number."""
 _SO, _NOT, _UNKNOWN = 0.0, 1.0, 0.5
-"""The error of a finding for one seed: if it holds, if it does not, and if that is unknown."""
+"""The error of a finding for one seed if it holds, if it does not hold, and if that is unknown."""
 
 Measured = Mapping[str, MetricValues]
-"""Measured values, by file of the experiment."""
+"""Measured values, by the experiment's file."""
 
 
 class Targets:
@@ -38,9 +38,9 @@ class Targets:
     Parameters
     ----------
     paper
-        The paper, of which the tables, the findings and the distance of cells are used.
+        The paper; only its tables, its findings and its distance of cells are used.
     names
-        The names of each experiment, by file.
+        The names that each experiment defines, by file.
     """
 
     def __init__(self, paper: Paper, names: Mapping[str, Names]) -> None:
@@ -137,7 +137,7 @@ def cell_error(ours: float, published: float, distance: str, least: float = 0.0)
         ``"log"``: the absolute logarithm of the ratio of the two. ``"relative"``: their absolute difference
         divided by the published value.
     least
-        Values below this count as this value.
+        Smaller values count as this value.
     """
     farthest = FARTHEST[distance]
     if math.isnan(ours):

@@ -17,7 +17,7 @@ _KINDS = {str: "a string", list: "a list", dict: "a table", bool: "true or false
 
 
 class TomlTable:
-    """A table of a TOML file that knows its location.
+    """A TOML table that knows its location in the file.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class TomlTable:
         File, line and name of the table, for messages: ``papers/blue/paper.toml:12: setting
         `RTO```.
     text
-        Text of a whole file, from which the lines of its tables are known.
+        Text of the whole file, in which the line numbers of its tables are looked up.
     """
 
     def __init__(self, content: Mapping[str, Any], place: str, text: str = "") -> None:
@@ -71,7 +71,7 @@ class TomlTable:
         return word
 
     def only(self, *keys: str) -> None:
-        """Report any other key as an error."""
+        """Raise an error if the table has any key other than these."""
         for key in self.content:
             if key not in keys:
                 raise self.error(str(unknown("key", key, keys)))

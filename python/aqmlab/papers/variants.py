@@ -11,20 +11,21 @@ from aqmlab.errors import ScenarioError, UsageError, unknown
 from aqmlab.papers.paper import Change, Paper, PaperExperiment, Thinned
 
 Reading = Mapping[str, str]
-"""The label of a candidate for each setting, by name; settings left out keep the chosen candidate."""
+"""The label of a candidate, by name of the setting; settings left out keep the chosen candidate."""
 
 
 def variant(paper: Paper, experiment: PaperExperiment, reading: Reading, thinned: Thinned) -> str:
     """Return the scenario of an experiment under a reading, with the labels that ``thinned`` keeps.
 
-    Candidates change the same keys as arms do: their keys are added to every arm, after its own keys, or to
-    the file if it has no arms. A swept key is changed in its axis, one value per label; the labels stay. A
-    class of traffic that the file lacks is added. If nothing is changed, the text is the file's own.
+    Candidates change the same keys as arms do. A candidate's keys are added to every arm, after the arm's own
+    keys; a file without arms gets an arm that holds them. A swept key is changed in its axis, one value per
+    label; the labels stay. A class of traffic that the file lacks is added. If nothing is changed, the text
+    is the file's own.
 
     Raises
     ------
     ScenarioError
-        If the file cannot be read, or has no axis or label that ``thinned`` keeps.
+        If the file cannot be read, or lacks an axis or a label that ``thinned`` keeps.
     """
     import tomlkit
 
@@ -55,7 +56,7 @@ _COMMON = frozenset({"title", "question", "duration", "warmup", "seed", "runs", 
 """Keys that no arm may change; they are set at the top level of the file."""
 
 
-def _put(document: Any, change: Change) -> None:  # noqa: ANN401 (any type of tomlkit)
+def _put(document: Any, change: Change) -> None:  # noqa: ANN401 (any tomlkit type)
     first = change.key.split(".", 1)[0]
     arms = document.get("arm")
     if first in _COMMON:
@@ -67,7 +68,7 @@ def _put(document: Any, change: Change) -> None:  # noqa: ANN401 (any type of to
     else:
         import tomlkit
 
-        # A file without arms describes one arm; written out under a name, it has a table that can hold the
+        # A file without arms describes one arm. Once this arm has a name, it has a table that can hold the
         # change.
         only = tomlkit.table()
         only["name"] = "main"
@@ -76,7 +77,7 @@ def _put(document: Any, change: Change) -> None:  # noqa: ANN401 (any type of to
         document["arm"].append(only)
 
 
-def _swept(document: Any, change: Change, text: str, file: Path) -> bool:  # noqa: ANN401 (any type of tomlkit)
+def _swept(document: Any, change: Change, text: str, file: Path) -> bool:  # noqa: ANN401 (any tomlkit type)
     """If an axis sets the key, change the axis's values; its labels stay those of the file."""
     for axis in document.get("sweep", {}).get("zip", ()):
         if change.key in axis:
@@ -87,7 +88,7 @@ def _swept(document: Any, change: Change, text: str, file: Path) -> bool:  # noq
     return False
 
 
-def _added(document: Any, change: Change) -> bool:  # noqa: ANN401 (any type of tomlkit)
+def _added(document: Any, change: Change) -> bool:  # noqa: ANN401 (any tomlkit type)
     """Add a class of traffic, if the key names a whole class that does not exist yet."""
     import tomlkit
 
@@ -114,7 +115,7 @@ def _axes(text: str, file: Path) -> list[dict[str, Any]]:
 
 
 def _thin(
-    document: Any,  # noqa: ANN401 (any type of tomlkit)
+    document: Any,  # noqa: ANN401 (any tomlkit type)
     keep: Mapping[str, tuple[str, ...]],
     axes: list[dict[str, Any]],
     file: Path,
@@ -132,7 +133,7 @@ def _thin(
         _leave(document["sweep"], axis["name"], places)
 
 
-def _leave(sweep: Any, name: str, places: list[int]) -> None:  # noqa: ANN401 (any type of tomlkit)
+def _leave(sweep: Any, name: str, places: list[int]) -> None:  # noqa: ANN401 (any tomlkit type)
     if name in sweep:
         sweep[name] = [sweep[name][i] for i in places]
         return

@@ -1,4 +1,4 @@
-"""Figures for papers: PDF, SVG or PNG, the same bytes for the same recording."""
+"""Figures for papers, as PDF, SVG or PNG; the same recording always gives the same bytes."""
 
 from __future__ import annotations
 

@@ -139,11 +139,12 @@ class Appearance:
         for name, value in (("width", self.width), ("height", self.height)):
             if value is not None and not _SIZES[0] <= value <= _SIZES[1]:
                 raise UsageError(
-                    f"a {name} of {value:g} in: write one from {_SIZES[0]:g} in to {_SIZES[1]:g} in"
+                    f"a {name} of {value:g} in is out of range; write {_SIZES[0]:g} in to {_SIZES[1]:g} in"
                 )
         if self.font_size is not None and not _LETTERS[0] <= self.font_size <= _LETTERS[1]:
             raise UsageError(
-                f"a font size of {self.font_size:g} pt: write one from {_LETTERS[0]:g} to {_LETTERS[1]:g}"
+                f"a font size of {self.font_size:g} pt is out of range; write {_LETTERS[0]:g} to"
+                f" {_LETTERS[1]:g}"
             )
 
 
@@ -274,7 +275,7 @@ def _lines(text: str, size: float, room: float) -> list[str]:
 
 
 def points_of(setting: str) -> float:
-    """Return a font size in points, even if matplotlib has a name for it."""
+    """Return a font size in points, even if it is set by a name, such as ``medium``."""
     import matplotlib as mpl
     from matplotlib.font_manager import FontProperties
 
@@ -335,7 +336,7 @@ def arm_mark(arm: int) -> str:
 
 
 def warmup(axes: Any, until_s: float, from_s: float = 0.0) -> None:  # noqa: ANN401 (one plot or many)
-    """Shade the unmeasured time, if it is visible in plots that begin at ``from_s``."""
+    """Shade the warm-up, which is not measured, if it is visible in plots that begin at ``from_s``."""
     import numpy as np
 
     if until_s > from_s:

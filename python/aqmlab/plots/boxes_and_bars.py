@@ -1,4 +1,4 @@
-"""Boxes and bars: arms side by side over the seeds, or the flows of each arm."""
+"""Box plots and bar charts that compare arms over the seeds, or the flows of each arm."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _GROUP = 0.8
 
 
 class Group(NamedTuple):
-    """A group of boxes or bars: their label, and the values of each arm."""
+    """A group of boxes or bars: its label, and the values of each arm."""
 
     label: str
     values: Mapping[str, Sequence[float]]
@@ -70,7 +70,7 @@ def flow_goodputs(runs: Sequence[Measured]) -> dict[tuple[str, int], list[float]
 
 
 def _flow_groups(grid: PanelGrid, panel: Panel, *, each: bool) -> list[Group]:
-    """The goodput of each class (its flows' means over seeds), or of ``each`` flow (a value per seed)."""
+    """Groups of goodputs: the mean of each flow, by class; with ``each``, the value of each seed, by flow."""
     of_arms = {}
     for arm in grid.arms:
         cell = grid.cell(arm, panel, "")
@@ -97,9 +97,9 @@ def _flow_groups(grid: PanelGrid, panel: Panel, *, each: bool) -> list[Group]:
 def _compared(
     results: Results, view: View, queue: str | None, *, each: bool
 ) -> tuple[PanelGrid, Callable[[Panel], list[Group]]]:
-    """Return the values of boxes or bars."""
+    """Return a grid of plots, and a function that gives the boxes or bars of a plot."""
     if view.over not in (SEEDS, FLOWS):
-        raise UsageError(f"boxes and bars cannot be over `{view.over}`; choose `{SEEDS}` or `{FLOWS}`")
+        raise UsageError(f"boxes and bars cannot be drawn over `{view.over}`; choose `{SEEDS}` or `{FLOWS}`")
     if view.over == SEEDS:
         several = (DELAY, GOODPUT)
         grid = panel_grid(results, view, queue, metrics=several)
@@ -166,7 +166,7 @@ _One = Callable[["Axes", Place, int, str, Sequence[float]], None]
 
 
 def _grouped(axes: Axes, grid: PanelGrid, groups: Sequence[Group], draw: _One) -> None:
-    """The boxes or bars of a plot; arms are side by side in a group, or along the axis without groups."""
+    """Draw a plot's boxes or bars; arms are side by side in a group, or along the axis without groups."""
     axes.grid(visible=False, axis="x")
     arms = list(grid.arms.items())
     alone = len(groups) == 1 and groups[0].label == ""

@@ -48,7 +48,7 @@ class Field:
 
     @property
     def width_bytes(self) -> Floats:
-        """At each time, the largest minus the smallest of the flows' numbers of acknowledged bytes."""
+        """The difference between the largest and the smallest number of acknowledged bytes, at each time."""
         width: Floats = np.ptp(np.stack(list(self.acked_bytes.values())), axis=0)
         return width
 
@@ -70,7 +70,7 @@ def field_of(run: Measured, view: View) -> Field:
         if flow.flow in samples and flow.class_name in run.responsive:
             names.append(FlowName(flow.flow, flow.class_name, index))
     if not names:
-        raise UsageError(f"`{run.run.path}` has no samples of flows: give `flows` of [record] an interval")
+        raise UsageError(f"`{run.run.path}` has no samples of flows: set `flows` in [record] to an interval")
     names = chosen(names, view.flows, len(names))
     t_s = np.unique(np.concatenate([samples[name.flow].t_s for name in names]))
     lines = {

@@ -1,4 +1,4 @@
-"""From a recording to a file with one figure."""
+"""Draws one figure of a recording, and writes it to a file."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def figure_of(
 
 
 def kind_of(results: Results, kind: str) -> FigureKind:
-    """Return the kind of figure with a given name for these results; sweeps have different kinds.
+    """Return the named kind of figure for these results; experiments and sweeps have different kinds.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def kind_of(results: Results, kind: str) -> FigureKind:
 
 
 def _asked(results: Results, kind: str, view: View) -> tuple[FigureKind, View]:
-    """Return the kind of figure with a given name, and the view, by default with the usual reference."""
+    """Return the named kind of figure, and the view, which gets the usual reference for requests or pages."""
     found = kind_of(results, kind)
     given = view.chosen()
     of_flows = [option for option in given if option in ("`--flow`", "`--from`", "`--until`")]
@@ -152,7 +152,7 @@ def _asked(results: Results, kind: str, view: View) -> tuple[FigureKind, View]:
 
 
 def check_format(file: Path, others: Sequence[str] = ()) -> None:
-    """Check that the format of a file can be written, as a figure or as one of ``others``.
+    """Check that a file has one of the formats of figures or of ``others``.
 
     Raises
     ------
@@ -161,7 +161,7 @@ def check_format(file: Path, others: Sequence[str] = ()) -> None:
     """
     formats = (*_FORMATS, *others)
     if file.suffix.lower() not in formats:
-        raise UsageError(f"no format for `{file}`; end its name with {', '.join(formats)}")
+        raise UsageError(f"no format for `{file}`; its name must end with one of {', '.join(formats)}")
 
 
 def save(

@@ -1,4 +1,7 @@
-"""The figures. Sizes are in inches, for text 7 inches wide."""
+"""The figure of one run per arm over time, and parts of other figures.
+
+Sizes are in inches, for a text width of 7 inches.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ _LAW: dict[str, dict[str, Any]] = {
 
 
 def series(results: Results, queue: str) -> Figure:
-    """Draw backlog, average, probability and congestion windows over time; one column per arm, first seed."""
+    """Draw backlog, average, probability and windows over time: a column for the first run of each arm."""
     firsts = [results.runs_of(arm)[0] for arm in results.finished_arms]
     of_arms = run_series(results.tables, firsts, queue)
     figure = new_figure(max(_WIDTH, 2.2 * len(of_arms)), 5.2, 3)
@@ -77,7 +80,7 @@ def _series_column(axes: np.ndarray[tuple[int], np.dtype[np.object_]], of_run: R
 
 
 def cloud(axes: Axes, arm: int, x: Sequence[float], y: Sequence[float], label: str | None) -> None:
-    """Draw the runs of an arm, their median, and their ellipse."""
+    """Draw the runs of an arm, their median, and the ellipse around them."""
     from matplotlib.patches import Ellipse
 
     shown: dict[str, Any] = {"marker": arm_mark(arm), "linestyle": "none"}

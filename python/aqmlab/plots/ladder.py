@@ -1,4 +1,4 @@
-"""The ladder diagram: one connection as two time lines, each packet an arrow from one to the other."""
+"""The ladder diagram: a connection as two time lines, with each packet as an arrow between them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LOST_AT = 0.55
 """All losses are drawn at this position, because neither host knows where a loss occurred."""
 
 
-# Also distinguishable in grey.
+# The strokes can also be distinguished in grey.
 _STROKES: dict[str, dict[str, Any]] = {
     "segment": {"linewidth": 0.7},
     "again": {"linewidth": 1.6},
@@ -40,7 +40,7 @@ _STROKES: dict[str, dict[str, Any]] = {
 
 
 def ladder(results: Results, view: View, _queue: str) -> Figure:
-    """Segments, acknowledgments, marks and losses of one connection in the first arm chosen."""
+    """Segments, acknowledgments, marks and losses of one connection in the first of the chosen arms."""
     arm, flow, packets = _chosen(results, view)
     height = min(max(_INCHES_A_PACKET * len(packets), 3.0), 9.0)
     figure = new_figure(WIDTH * 0.7, height + 0.9)

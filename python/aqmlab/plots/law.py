@@ -43,7 +43,7 @@ def draw_law(  # noqa: PLR0913 (keyword arguments)
     if name in RESPONSES:
         responses = law_responses(name, settings, presets=presets, seed=seed, bench=bench)
         rows = [("line", "t_s", "p", "backlog_packets"), *_response_rows(responses)]
-        figure = lambda: _response_figure(title, responses, bench, heading)  # noqa: E731 (save() calls it, in its style)
+        figure = lambda: _response_figure(title, responses, bench, heading)  # noqa: E731 (called by save())
     else:
         curves = law_curves(name, settings, presets=presets, bench=bench)
         rows = [("line", "unit", "avg", "p"), *_curve_rows(curves)]
@@ -70,7 +70,7 @@ def _response_rows(responses: Sequence[Response]) -> Iterable[tuple[Any, ...]]:
 
 
 def _curve_figure(title: str, curves: Sequence[Curve], heading: str | None) -> Figure:
-    """Draw one axis for each unit of the averages."""
+    """Draw the curves, with one plot for each unit of the averages."""
     units = list(dict.fromkeys(c.unit for c in curves))
     figure, axes = single(heading or f"{title}: probability by average queue")
     if len(units) > 1:

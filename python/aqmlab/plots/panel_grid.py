@@ -113,8 +113,8 @@ def panel_grid(  # noqa: PLR0913 (keyword arguments)
 ) -> PanelGrid:
     """Return the grid of a view, which shows at most two axes and fixes the others.
 
-    With ``along``, one axis is the horizontal axis of each plot. Another is the vertical axis of each plot
-    (``down``) or has one plot per label.
+    With ``along``, one axis of the sweep is the horizontal axis of each plot. With ``down``, another
+    one is the vertical axis of each plot; otherwise, there is one plot for each of its labels.
 
     ``more`` are metrics that are needed but have no plot of their own.
 
@@ -137,7 +137,9 @@ def panel_grid(  # noqa: PLR0913 (keyword arguments)
     free.sort(key=lambda axis: -len(axis.labels))
     x = results.axis(view.x) if view.x is not None else (free.pop(0) if along and free else None)
     if view.x is not None and not along:
-        raise UsageError("this figure has no horizontal axis from the sweep; choose plots with `by`")
+        raise UsageError(
+            "the horizontal axis of this figure is not an axis of the sweep; use `by` for a plot per label"
+        )
     other = results.axis(view.by) if view.by is not None else (free.pop(0) if free else None)
     y, by = (other, None) if down else (None, other)
     held = {**where, **{axis.name: axis.labels[0] for axis in free}}
@@ -150,7 +152,11 @@ def panel_grid(  # noqa: PLR0913 (keyword arguments)
 def _panels(
     metrics: Sequence[Metric], by: Axis | None, held: Mapping[str, str]
 ) -> tuple[tuple[Panel, ...], ...]:
-    """Return plots in rows: one per metric if several metrics and ``by`` are given, else as many as fit."""
+    """Return the plots in rows.
+
+    There is a row per metric if several metrics and ``by`` are given; otherwise, rows hold as
+    many plots as fit.
+    """
     rows = [
         [
             Panel("" if by is None else f"{by.short} {label}", {**held, **fixed}, metric)
@@ -167,7 +173,7 @@ def _panels(
 
 
 def columns_of(plots: int) -> int:
-    """Return the number of columns for this many plots, which fill their rows as far as space permits."""
+    """Return the number of columns for this many plots: as few rows as space permits, evenly filled."""
     most = min(max(int(width_asked(7.6) / 1.75), 1), 4)
     return math.ceil(plots / math.ceil(plots / most))
 
@@ -222,7 +228,7 @@ def label_x(grid: PanelGrid, plots: Sequence[tuple[Panel, Axes]]) -> None:
 def label_y(grid: PanelGrid, plots: Sequence[tuple[Panel, Axes]], unit: str | None = None) -> None:
     """Label the vertical axis with the metric and its unit, unless the plot to the left has the same label.
 
-    The default is the usual unit.
+    By default, the unit is the usual one of the metric.
     """
     firsts = {id(row[0]) for row in grid.rows}
     several = len({panel.metric for panel in grid.panels}) > 1

@@ -20,7 +20,7 @@ _MARGIN = 0.05
 def panels(
     title: str, columns: Sequence[str], rows: Sequence[str], label: str, *, height: float = 1.7
 ) -> tuple[Figure, np.ndarray[Any, np.dtype[np.object_]]]:
-    """A grid of plots over time, columns and rows named at the margins; a row is ``height`` inches high."""
+    """A grid of plots over time, with named columns and rows; a row is ``height`` inches high."""
     figure = new_figure(max(WIDTH, _LEAST_COLUMN * len(columns)), 1.0 + height * len(rows), len(rows))
     axes = figure.subplots(len(rows), len(columns), sharex=True, sharey="row", squeeze=False)
     for column, name in enumerate(columns):
@@ -39,7 +39,7 @@ def fit(
     bottom: float | None = None,
     ignoring: Sequence[str] = (),
 ) -> None:
-    """Set the time axis, and the vertical axis of each row to the range of its visible lines.
+    """Set the limits of the time axis, and fit the vertical axis of each row to its visible lines.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def fit(
     bottom
         Lower end of the vertical axes, if not the smallest value.
     ignoring
-        Labels of lines that may leave the plot.
+        Labels of lines that may extend beyond the plot.
     """
     import numpy as np
 

@@ -1,4 +1,4 @@
-"""Distributions of response times and page times: up to a given time, or their tails on logarithmic axes."""
+"""Distributions of response and page times: the part up to a given time, or the tail on logarithmic axes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class WaitLine:
     label
         Name in the legend.
     number
-        Index of its look; ``None`` for the reference, which is grey.
+        Index that selects its colour, dashes and marks; ``None`` for the reference, which is grey.
     curve
         The distribution.
     """
@@ -78,7 +78,7 @@ def curve_rows(results: Results, view: View, queue: str | None, *, waits: Waits)
 
 
 def point_rows(line: WaitLine) -> Iterator[tuple[Any, ...]]:
-    """For each point of a curve, the curve's label, the time, share, interval ends and number of seeds."""
+    """Rows of a curve's points: the curve's label, time, share, interval limits and number of seeds."""
     curve = line.curve
     for point in zip(curve.time_s, curve.share, curve.low, curve.high, strict=True):
         yield (line.label, *(f"{value:.9g}" for value in point), curve.n)
@@ -198,7 +198,7 @@ def draw_lines(axes: Axes, lines: Sequence[WaitLine], limits: Limits, *, tail: b
 
 
 def limits_of(lines: Sequence[WaitLine], view: View, waits: Waits, *, tail: bool) -> Limits:
-    """The axes of curves: up to the requested time, or, for tails, up to the last request."""
+    """Return the ranges of the axes: up to the requested time or, for tails, up to the last request."""
     if not tail:
         return Limits(*view.limits(0.0, waits.until_s), 0.0)
     times = [s for line in lines for s in line.curve.time_s if s > 0]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 MOST_FLOWS = 2
-"""Default number of rows of panels, which fit on a page of text."""
+"""Default number of flows, each in a row of panels; such a figure fits on a page with text."""
 
 # The name, symbol and colour of each event; the symbol is drawn at the height of the window just before
 # the event.

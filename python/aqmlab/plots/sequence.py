@@ -59,7 +59,7 @@ def packets_of(results: Results, run: Run, view: View, most: int) -> list[tuple[
 
 
 def sequence_points(packets: Sequence[Journey]) -> SequencePoints:
-    """The points of one flow's diagram; positions are counted in segments as long as the longest one."""
+    """The points of one flow's diagram; positions are in multiples of the longest segment."""
     data = [p for p in packets if p.toward == "receiver" and p.seq is not None and p.payload]
     origin = min((p.seq or 0 for p in data), default=0)
     length = max((p.payload or 0 for p in data), default=1)

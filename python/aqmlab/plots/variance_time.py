@@ -35,8 +35,7 @@ def variance_time(results: Results, queue: str) -> Figure:
         found = [plot for plot in plots if plot is not None]
         if not found:
             continue
-        # Runs that a condition ended may differ in length, so the mean is only over runs with the same
-        # scales.
+        # Runs that end on a condition may differ in length, so only runs with the same scales are averaged.
         found = [plot for plot in found if np.array_equal(plot.scale_s, found[0].scale_s)]
         for plot in found:
             axes.plot(plot.scale_s, plot.variance, color=arm_color(i), alpha=FAINT, linewidth=0.6)
@@ -50,7 +49,9 @@ def variance_time(results: Results, queue: str) -> Figure:
         )
         all_plots += found
     if not all_plots:
-        raise UsageError("a variance-time plot needs 400 samples of the queue; write `queues` in [record]")
+        raise UsageError(
+            "a variance-time plot needs 400 samples of the queue; set a short `queues` interval in [record]"
+        )
     scale = all_plots[0].scale_s
     start = max(float(plot.variance[0]) for plot in all_plots)
     axes.plot(scale, start * scale[0] / scale, color="black", linestyle=":", linewidth=0.8, label="slope -1")

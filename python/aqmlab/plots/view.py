@@ -80,7 +80,7 @@ class View:
         return [runs[0] for runs in map(results.runs_of, chosen) if runs]
 
     def limits(self, first_s: float, last_s: float) -> tuple[float, float]:
-        """The time axis for a recording with data from ``first_s`` to ``last_s``.
+        """The limits of the time axis for a recording with data from ``first_s`` to ``last_s``.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Puts the answer into a sentence or two, from its figures alone, and finds the best arms of a column."""
+"""Puts the answer into a sentence or two, using only its figures, and finds the best arms of a column."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def _of_one_case(table: Answer) -> str:
     if len(equals) == len(delays) - 1 and len(table.results.finished_seeds) > 1:
         return (
             "The arms do not differ significantly in queueing delay: 95 % of the packets wait at most"
-            f" {_text(delays[best], 's')} with {best}, the shortest time, and {_text(delays[worst], 's')}"
-            f" with {worst}."
+            f" {_text(delays[best], 's')} with {best}, the shortest delay, and"
+            f" {_text(delays[worst], 's')} with {worst}, the longest."
         )
     first = (
         f"{best} has the shortest queueing delay: 95 % of its packets wait at most"
@@ -77,7 +77,7 @@ def _of_one_case(table: Answer) -> str:
 
 
 def best_arm(table: Answer) -> str:
-    """Return the arm with the shortest queueing delay; the first if there are many cases or no delays."""
+    """Return the arm with the shortest queueing delay; the first arm if there are many cases or no delays."""
     delays = {} if table.results.axes else _present(table, DELAY)
     return min(delays, key=lambda arm: delays[arm].mean) if delays else table.compared[0]
 

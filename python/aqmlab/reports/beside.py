@@ -69,7 +69,7 @@ def _missing(one: Compared) -> str:
 
 
 def sides_chart(sides: Sequence[Results], arms: Sequence[str]) -> PlainChart:
-    """Distributions of queueing delay: one colour per arm, simulated runs are solid, live runs dashed."""
+    """Distributions of queueing delay: one colour per arm, solid for simulated and dashed for live runs."""
     of_arms = [
         (i, arm, name, dash, delay_cdf(side, cell))
         for i, arm in enumerate(arms)

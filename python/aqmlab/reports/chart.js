@@ -92,9 +92,9 @@ window.aqmlab = (function () {
 
   // One chart: axes, a group to draw into, and marks with text.
   class Chart {
-    // `height` is that of the whole chart; `tall`, if given instead, that of the plot alone. `legend` has
-    // entries { text, color, dash, mark }; `across` and `up` are the names of the axes. With `upright`, the
-    // pointer selects the mark that is nearest along x.
+    // `height` is the height of the whole chart; `tall`, which may be given instead, is the height of the plot
+    // alone. `legend` has entries { text, color, dash, mark }; `across` and `up` are the names of the axes. With
+    // `upright`, the pointer selects the mark that is nearest along x.
     constructor({ width, height, tall, title, label, x, y, left, legend = [], across = "", up = "", upright = false }) {
       this.x = x(left, width - 10);
       // Labels wider than their space are rotated.
@@ -148,8 +148,8 @@ window.aqmlab = (function () {
       this.plot.setAttribute("clip-path", `url(#${id})`);
     }
 
-    // Dragging over the plot selects an interval of the x axis; a double click selects all of it (null). On a
-    // touch screen, a finger still scrolls the page.
+    // Dragging over the plot selects an interval of the x axis; a double click selects the whole axis (null).
+    // On a touch screen, a finger still scrolls the page.
     zooms(chosen) {
       const { left, right, top, bottom } = this.box;
       const at = (event) => Math.min(right, Math.max(left, event.clientX - this.svg.getBoundingClientRect().left));
@@ -176,7 +176,7 @@ window.aqmlab = (function () {
       this.svg.classList.add("zooms");
     }
 
-    // A position with text, which the pointer and the keys can reach.
+    // Adds a mark: a position with text, which the pointer and the keys can reach.
     mark(x, y, text) {
       this.marks.push({ x, y, text });
     }

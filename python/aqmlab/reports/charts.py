@@ -49,7 +49,7 @@ class PlainChart:
         dash: Sequence[int] = (),
         band: tuple[Sequence[float], Sequence[float]] | None = None,
     ) -> None:
-        """Add a line in the colour of an arm, perhaps with a band from low to high."""
+        """Add a line in the colour of an arm, optionally with a band from low to high."""
         edges = {} if band is None else {"low": _short(band[0]), "high": _short(band[1])}
         self.series.append({**_points(arm, name, x, y), "dash": list(dash), **edges})
 

@@ -19,7 +19,7 @@
 
   const known = new Map(runs.map((run) => [run.cell, run]));
 
-  // The lines of a chart for which a run has data, each as [line, the tables that it is drawn from].
+  // Those lines of a chart that have data in a run, each as [line, the tables that it is drawn from].
   function linesOf(chart, run) {
     const found = chart.lines.map((line) => [line, run.tables[line.of].filter((table) => table[line.y]?.some(Number.isFinite))]);
     return found.filter(([, tables]) => tables.length > 0);
@@ -60,7 +60,7 @@
     });
   }
 
-  // Shows an interval within the run that is at least a thousandth of the run long.
+  // Shows an interval of the run, which is made no shorter than a thousandth of the run.
   function choose(figure, chosen, used) {
     const [low, high] = chosen ?? [0, end];
     const span = Math.min(end, Math.max(high - low, end / 1000));

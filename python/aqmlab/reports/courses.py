@@ -1,4 +1,4 @@
-"""Time series: the lines of a run's charts, and the numbers of each run, packed."""
+"""Time series: the lines that each chart shows, and the numbers of each run in packed form."""
 
 from __future__ import annotations
 
@@ -80,9 +80,9 @@ def courses_context(answer: Answer, first_arm: str) -> dict[str, Any]:
     Parameters
     ----------
     answer
-        The answer, whose cells are shown.
+        The answer whose cells are shown.
     first_arm
-        The arm that is shown first, in the first case.
+        The arm that the charts show first; of its cells, they show the first one that is drawn.
     """
     results = answer.results
     firsts = {i: its[0] for i, row in enumerate(answer.rows) if (its := results.runs_of(row.cell))}

@@ -1,4 +1,4 @@
-// Rows of numbers and strings as CSV (RFC 4180), and as a file to save.
+// Formats rows of numbers and strings as CSV (RFC 4180), and saves them as a file.
 const csvFile = (function () {
   "use strict";
 

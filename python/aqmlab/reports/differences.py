@@ -24,8 +24,9 @@ class Contrast:
     found
         The difference, paired by seed.
     stands
-        Whether it differs significantly from zero after correction for the number of comparisons of this
-        metric that one heat map shows (Holm): the cases of two arms, or all pairs of arms of the only case.
+        Whether it differs significantly from zero after Holm's correction. The correction covers all
+        comparisons in this metric that one heat map shows: all cases for one pair of arms or, if there is
+        only one case, all pairs of arms.
     """
 
     cell: Cell

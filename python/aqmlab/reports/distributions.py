@@ -28,9 +28,9 @@ class DelayCdf:
     Attributes
     ----------
     delay_ms
-        Ends of bins common to all seeds.
+        Upper limits of the bins, which are the same for all seeds.
     share
-        The share of packets that wait no longer than that, as a mean over the seeds.
+        The share of packets that wait no longer than the upper limit of the bin, as a mean over the seeds.
     low, high
         Pointwise 95 % Student t interval of that mean, within 0 and 1; the curve itself for a single seed.
     n
@@ -48,7 +48,7 @@ class DelayCdf:
 
 
 def delay_cdf(results: Results, cell: Cell, queue: str | None = None) -> DelayCdf | None:
-    """The distribution of a cell at a queue, by default the cell's own; ``None`` if no packet left it."""
+    """The distribution at a queue, by default the cell's own; ``None`` if no packet left the queue."""
     measured = results.measured(cell)
     if not measured:
         return None
@@ -99,10 +99,10 @@ def wait_cdf(
     *,
     shares: Sequence[float] = SHARES,
 ) -> WaitCdf | None:
-    """Return the distribution of a class, or of all requests at the cell's queue; ``None`` if none completed.
+    """Return the distribution of a class, or of all requests at the cell's queue.
 
     The distribution has a point at each of the ``shares`` of completed requests, and further points in the
-    tail.
+    tail. The result is ``None`` if no request was completed.
     """
     measured = results.measured(cell)
     if not measured:
@@ -118,14 +118,14 @@ def wait_cdf(
 
 
 def _times(completed: Histogram, shares: Sequence[float]) -> list[float]:
-    """Return the times within which these shares of requests, and five per tail decade, were completed."""
+    """Return the times within which these shares, and five more per decade of the tail, were completed."""
     tails = (1 - 10 ** (-i / 5) for i in range(10, int(5 * log10(completed.total)) + 1))
     found = {completed.quantile(part) or 0.0 for part in (*shares, *tails)}
     return sorted({0.0, *found, float(completed.high[-1])})
 
 
 def _band(of_seeds: Sequence[Sequence[float]]) -> tuple[list[float], list[float], list[float]]:
-    """Return the means of shares over the seeds and the ends of their intervals, point by point."""
+    """Return, for each point, the mean share over the seeds and the endpoints of its interval."""
     columns = list(zip(*of_seeds, strict=True))
     means = [fsum(column) / len(column) for column in columns]
     halves = [_half_width(column, mean) for column, mean in zip(columns, means, strict=True)]
@@ -143,7 +143,7 @@ def _half_width(values: Sequence[float], mean: float) -> float:
 
 
 def _share_up_to(histogram: Histogram, ends_ns: Sequence[int]) -> list[float]:
-    """Return the share of the weight up to each of the bin ends; exact because all have the same bins."""
+    """Return the share of weight up to each bin limit; exact because all histograms have the same bins."""
     high, share = histogram.cdf()
     below = [0.0, *share]
     return [below[bisect_right(high, end)] for end in ends_ns]

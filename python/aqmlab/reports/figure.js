@@ -13,7 +13,7 @@
   const metric = (name) => data.metrics.find((entry) => entry.name === name);
   const titled = ({ label, unit }) => (unit ? `${label} [${unit}]` : label);
   const metrics = () => data.metrics.map((entry) => [entry.name, titled(entry)]);
-  // The cell of an arm with these labels, which are numbers by axis; undefined if there is none.
+  // The number of an arm's cell at these labels (one label number per axis); undefined if there is none.
   const cellAt = (at, arm) => places.get([...at, arm].join());
 
   function caseText(at) {
@@ -47,7 +47,7 @@
     }
 
     // Applies a choice and redraws. The selector that was used keeps the focus; a selector that already shows
-    // the chosen axis gets the axis that it replaces.
+    // the chosen axis gets the axis that was replaced.
     choose(key, value) {
       const other = ["x", "y", "by"].find((one) => one !== key && this.choice[one] === value);
       if (key === "x" && other !== undefined) this.choice[other] = this.choice[key];
@@ -59,7 +59,7 @@
       this.width = this.body.clientWidth;
       this.bar.replaceChildren(...this.controls(this).filter((control) => control !== null));
       const button = page.element("button", { type: "button", class: "csv" }, "CSV");
-      button.title = "The numbers of this figure as it is now";
+      button.title = "Save the numbers shown in this figure";
       button.addEventListener("click", () => csvFile.save(this.name, this.rows));
       this.bar.append(button);
       this.body.replaceChildren();
@@ -79,7 +79,8 @@
       return made;
     }
 
-    // An axis by its number, as in the selectors; a different axis if that one is in use.
+    // Makes a selector whose values are the numbers of axes. If another selector has taken the chosen axis,
+    // the first option is chosen.
     axisChooser(key, label, { taken = [], none = false } = {}) {
       const free = data.axes.map((axis, i) => [String(i), axis.short]).filter(([i]) => !taken.includes(i));
       const options = none ? [[NONE, "nothing"], ...free] : free;
@@ -88,7 +89,7 @@
       return this.chooser(key, label, options);
     }
 
-    // Selectors of the labels at which the other axes are fixed.
+    // Makes the selectors that fix the labels of the other axes.
     held(taken, { every = false } = {}) {
       return data.axes.flatMap((axis, i) => {
         if (taken.includes(String(i))) return [];
@@ -99,7 +100,7 @@
       });
     }
 
-    // All cases at the labels of `fixed` (by axis number); other axes have their selected labels.
+    // Returns all cases that have the labels in `fixed` (by axis number) and the selected labels on all other axes.
     cases(fixed) {
       let found = [[]];
       data.axes.forEach((axis, i) => {
@@ -110,7 +111,7 @@
       return found;
     }
 
-    // The panels of an axis: each label with its title; one panel without a title if there is no such axis.
+    // The panels of an axis: one per label, with a title; if there is no such axis, one panel without a title.
     panels(axis) {
       if (axis === NONE) return [{ label: null, title: "" }];
       const { short, labels } = data.axes[Number(axis)];

@@ -14,7 +14,7 @@
     return new Map(data.differences[name][pair].map(([cell, found, stands]) => [cell, { found, stands }]));
   }
 
-  // What can be shown: a pair of arms (`p0`), then single arms (`a0`).
+  // The views that can be selected: pairs of arms (`p0`, ...), then single arms (`a0`, ...).
   const views = [
     ...data.pairs.map(([arm, other], i) => [`p${i}`, `${data.arms[arm].name} − ${data.arms[other].name}`]),
     ...data.arms.map((arm, i) => [`a${i}`, arm.name]),
@@ -38,7 +38,7 @@
     draw,
   );
 
-  // Each arm against each of the arms before it.
+  // Draws the difference between each arm and each of the arms before it.
   function drawPairs(figure) {
     const shown = metric(figure.choice.metric);
     const names = data.arms.map(({ name }) => name);

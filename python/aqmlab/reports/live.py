@@ -71,17 +71,17 @@ def _stalls(verdicts: Sequence[Faithfulness]) -> list[str]:
 
 
 def _stalls_of(verdict: Faithfulness) -> list[str]:
-    """Return the stalls that are listed, and how many others there are."""
+    """Return a line for each listed stall, and one that counts the others."""
     name = _name(verdict)
     lines = [f"{name}: {s['length_ns'] / 1e6:.1f} ms at {s['at_ns'] / 1e9:.3f} s" for s in verdict.stalls]
     if more := (verdict.stall_count or 0) - len(lines):
         longest = shown(verdict.longest_stall_s, 1, 1e3)
-        lines.append(f"{name}: and {more} more, the longest of all {longest} ms")
+        lines.append(f"{name}: and {more} more; the longest of all took {longest} ms")
     return lines
 
 
 def _remarks(verdicts: Sequence[Faithfulness], arms: Sequence[str]) -> list[str]:
-    """Return each remark once; if it does not apply to all arms, with the arms to which it applies."""
+    """Return each remark once, preceded by the arms to which it applies unless it applies to all."""
     of: dict[str, dict[str, None]] = {}
     for verdict in verdicts:
         for remark in grouped(verdict.stack_remarks):
@@ -90,7 +90,7 @@ def _remarks(verdicts: Sequence[Faithfulness], arms: Sequence[str]) -> list[str]
 
 
 def _stack(verdicts: Sequence[Faithfulness]) -> list[tuple[str, str, str]]:
-    """Return the settings in the namespaces of each class as class, name and value, without repetition."""
+    """Return the settings of each class's namespaces as rows of class, name and value, without duplicates."""
     rows = dict.fromkeys(
         (str(name), str(key).replace("_", " ") if told == "routes" else str(key), str(value))
         for verdict in verdicts
@@ -113,7 +113,7 @@ def _fact(value: object) -> str:
 
 
 def lateness_chart(verdicts: Sequence[Faithfulness], arms: Sequence[str]) -> PlainChart:
-    """Draw the number of packets with at least a given lateness, per arm, with all seeds combined."""
+    """Draw the share of packets with at least a given lateness, per arm, with all seeds combined."""
     x, y = ChartAxis("lateness [us]", log=True), ChartAxis("share of packets", log=True)
     chart = PlainChart("Packets that left at least this late", x, y)
     for i, arm in enumerate(arms):

@@ -25,7 +25,7 @@ def color(arm: int) -> str:
 
 
 def dash_lengths(arm: int) -> tuple[int, ...]:
-    """The dashes of the arm's lines, in pixels drawn and skipped; none for a solid line.
+    """The lengths, in pixels, of the dashes and gaps in the arm's lines; empty for a solid line.
 
     The numbers of colours, dashes and marks are pairwise coprime, so any two of the first 56 arms share at
     most one of the three.
@@ -39,7 +39,7 @@ def marker(arm: int) -> str:
 
 
 def _polygon(corners: int, turn: float, inner: float = 1.0) -> str:
-    """A regular polygon; or a star, whose inner corners are nearer to its middle."""
+    """A regular polygon or, if ``inner`` is below 1, a star."""
     points = []
     for i in range(corners):
         angle = math.radians(turn) + 2 * math.pi * i / corners

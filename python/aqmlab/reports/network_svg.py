@@ -1,4 +1,4 @@
-"""A drawing of the network: its routers, its links with rate, delay and queue, and the traffic at its ends.
+"""A drawing of the network: its routers, its links with rate, delay and queue, its senders and receivers.
 
 A row of up to two links goes from left to right, with senders on the left and receivers on the right. A
 longer row goes from top to bottom, and each router has its senders on the left and its receivers on the
@@ -63,7 +63,7 @@ def network_svg(network: Plan, queue_labels: dict[str, str]) -> str:
     network
         Plan of one arm.
     queue_labels
-        Labels of queues by link name, where arms differ; by default the discipline's name.
+        The label of the queue at each link, by link name; by default, the name of the queue's discipline.
 
     Returns
     -------
@@ -89,9 +89,9 @@ def network_svg(network: Plan, queue_labels: dict[str, str]) -> str:
 
 
 def drawn_network(results: Results) -> dict[str, str] | None:
-    """Return the first case in words, and its network with the disciplines of all arms at each link.
+    """Return the first case in words, and a drawing of its network; ``None`` if no run has finished.
 
-    The result is ``None`` if no run has finished.
+    The label of each link names the disciplines of all arms.
     """
     runs = [results.runs_of(cell)[0] for cell in results.cells if results.runs_of(cell)]
     if not runs:
@@ -107,7 +107,7 @@ def drawn_network(results: Results) -> dict[str, str] | None:
 
 
 def _columns(network: Plan) -> dict[str, int]:
-    """Return the column of each node: the number of links on the longest path to it."""
+    """Return the column of each node, counted from the left; the longest path of a class is placed first."""
     columns = dict.fromkeys(network.nodes, 0)
     longest = max((c.path for c in network.classes), key=len, default=())
     steps = [link for link in map(network.link, longest or [link.name for link in network.links[:1]]) if link]
@@ -130,7 +130,7 @@ def _columns(network: Plan) -> dict[str, int]:
 
 
 def _grouped(network: Plan, *, first: bool) -> dict[str, list[_End]]:
-    """Return the boxes of classes by the node at which their flows begin, or end."""
+    """Return the boxes of classes by the node at which their flows begin (``first``) or end."""
     groups: defaultdict[str, list[_End]] = defaultdict(list)
     for traffic in network.classes:
         link = network.link(traffic.path[0 if first else -1]) if traffic.path else None
@@ -203,7 +203,7 @@ def _downward(canvas: Canvas, columns: dict[str, int], ends: _Ends) -> dict[str,
         x = -whole / 2
         for node in layer:
             left, right = reach[node]
-            # A router that is alone in its layer is placed on the common line, whatever its neighbours.
+            # A router that is alone in its layer is placed on the centre line, however wide its boxes are.
             at = (0.0 if len(layer) == 1 else x + left, y)
             places[node] = at
             x += left + right + 2 * _BETWEEN

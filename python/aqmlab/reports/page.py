@@ -36,7 +36,7 @@ def page(
     data
         The data for the page's scripts; a page without data has no script.
     styles
-        Names of our style sheets, in addition to the one that all pages have.
+        Names of this package's style sheets that the page needs in addition to the one that all pages have.
     """
     # Importing Jinja takes a long time, so only pages import it.
     from aqmlab.reports.templates import environment

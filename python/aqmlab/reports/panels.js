@@ -5,7 +5,7 @@
   const { AXES, FIRST, Figure, NONE, area, arms, caseText, cellAt, curve, data, marker, metric, metrics, settings, titled } =
     page.report;
 
-  // The numbers of the two axes with the most labels, as in the selectors.
+  // The numbers of the two axes with the most labels, as strings, because the selectors have string values.
   const bySize = data.axes.map((_, i) => i).sort((a, b) => data.axes[b].labels.length - data.axes[a].labels.length);
   const [longest, next] = [String(bySize[0] ?? NONE), bySize.length > 1 ? String(bySize[1]) : NONE];
 
@@ -146,7 +146,7 @@
     return rows;
   }
 
-  // The value of a curve between its points, and beyond the last of them.
+  // The value of a curve at any place: interpolated between its points, and constant beyond the last one.
   function valueAt(place, x, y) {
     const next = x.findIndex((value) => value >= place);
     if (next <= 0) return y.at(next);

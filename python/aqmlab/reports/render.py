@@ -1,4 +1,4 @@
-"""From results to the text of their report: one page, whose sections depend on what the results contain."""
+"""Renders the report of results: one page, whose sections depend on what the results contain."""
 
 from __future__ import annotations
 

@@ -135,8 +135,8 @@ class Canvas:
         lines
             The text.
         where
-            Places: ``x``, the top, and the part of the lines at that position: ``"from"``, ``"middle"``,
-            ``"to"``.
+            Positions: ``x``, the top, and which part of the lines is at ``x``: ``"from"`` (their beginning),
+            ``"middle"`` or ``"to"`` (their end).
         title
             The text shown on hovering.
 
@@ -171,7 +171,7 @@ class Canvas:
         return Area(min(lefts), min(tops), max(rights), max(bottoms))
 
     def svg(self, label: str) -> str:
-        """Return the drawing in full size."""
+        """Return the drawing at full size."""
         left, top, right, bottom = self.bounds
         x, y = math.floor(left - _MARGIN), math.floor(top - _MARGIN)
         width, height = math.ceil(right + _MARGIN) - x, math.ceil(bottom + _MARGIN) - y

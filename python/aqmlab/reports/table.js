@@ -52,7 +52,7 @@
     csvFile.save("cells", [names, ...lines]);
   });
 
-  // A label as it is; for an estimate, the mean, the half-width and the number of values.
+  // Returns a label as it is, and for an estimate its mean, its half-width and the number of values.
   function numbers(cell) {
     if (cell.dataset.n === undefined) return [cell.textContent.trim()];
     return [cell.dataset.value, cell.dataset.half, cell.dataset.n];

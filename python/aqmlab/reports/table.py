@@ -54,7 +54,7 @@ def _figure(answer: Answer, cell: Cell, metric: Metric, *, best: bool) -> dict[s
 
 
 def _numbers(est: Estimate | None, unit: str) -> tuple[str, str]:
-    """Return mean and half-width for sorting and for CSV, in the displayed unit; empty without a mean."""
+    """Return mean and half-width in the displayed unit, for sorting and CSV; empty texts without a mean."""
     if est is None:
         return "", ""
     mean, half = (display_value(x, unit) for x in (est.mean, est.half_width or 0.0))

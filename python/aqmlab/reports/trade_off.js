@@ -4,8 +4,8 @@
   if (page.report === undefined || page.report.data.tradeOff.length === 0) return;
   const { AXES, Figure, NONE, arms, caseText, cellAt, data, marker, settings } = page.report;
 
-  // How much goodput varies between the labels of an axis; the panels of the axis with the largest variation
-  // have separate scales.
+  // The range of mean goodput over the labels of an axis. By default, each label of the axis with the largest
+  // range has a panel with its own scales.
   function reach(axis) {
     const means = data.axes[axis].labels.map((_, label) => {
       const of = data.cells.flatMap(({ at }, i) => (at[axis] === label && data.tradeOff[i] ? data.tradeOff[i].runs : []));
@@ -84,8 +84,8 @@
     chart.mark(chart.x(x), chart.y(y), [`${name}, ${caseText(at)}`, ...means].join("\n"));
   }
 
-  // An ellipse in the units of the axes is also an ellipse in pixels, but with other axes, so it is drawn
-  // point by point.
+  // Scaled to pixels, an ellipse remains an ellipse, but its long and short axes turn, so it is drawn point
+  // by point.
   function outline(chart, [centreX, centreY, long, short, degrees], color) {
     const turn = (degrees * Math.PI) / 180;
     const points = Array.from({ length: 48 }, (_, i) => {

@@ -1,4 +1,4 @@
-// Distributions of response times and page times, one line per arm: up to a given time, or the tails, on
+// Distributions of response times and page times, one line per arm: the part up to a given time, or the tail on
 // logarithmic axes.
 (function (page) {
   "use strict";

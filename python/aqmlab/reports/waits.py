@@ -17,14 +17,16 @@ from aqmlab.stats import estimate
 
 ALL_SIZES = SizeBand(0)
 _TIMED = {
-    "request": "From the hand-over of a request to TCP to the last byte of its response.",
-    "page": "From the opening of a page's first connection, or the request for its document where connections"
-    " are kept open, to the last byte of its last object, including the time that the client takes to parse.",
+    "request": "A response time runs from the hand-over of a request to TCP to the last byte of its"
+    " response.",
+    "page": "A page time runs from the opening of a page's first connection or, if connections are kept open,"
+    " from the request for its document, to the last byte of its last object, including the time that the"
+    " client takes to parse.",
 }
 _ENDS_S = {"request": (0.5, 1, 2, 5, 10), "page": (2, 5, 10, 20, 50)}
-"""The times up to which a distribution can be shown."""
+"""The times, in s, at which a reader can choose to end the time axis of a distribution."""
 _LIKE_S = {"request": None, "page": 1.0}
-"""Pages take seconds, so their times are in seconds, whereas those of requests are in ms."""
+"""Pages take seconds, so their times are shown in seconds; the times of requests are shown in ms."""
 
 
 def metrics_of(waits: Waits) -> tuple[str, ...]:
@@ -39,7 +41,7 @@ def metrics_of(waits: Waits) -> tuple[str, ...]:
 
 
 def waiting_classes(results: Results, waits: Waits) -> list[str]:
-    """The classes that completed a request, or a page, in order."""
+    """The classes that completed at least one request, or page, in the order of the scenario."""
     asked = classes_of(results)
     made = {
         totals.class_name
@@ -90,7 +92,7 @@ def _section(results: Results, waits: Waits) -> dict[str, Any]:
 def _rows(
     results: Results, cell: Cell, class_name: str, waits: Waits, *, bands: bool
 ) -> Iterator[dict[str, Any]]:
-    """Return a row for the class, and one per size band where there are several."""
+    """Return a row for the class and, with ``bands``, one for each of its size bands if it has several."""
     labels = [*(label for _, label in cell.settings), cell.arm, class_name]
     found = sorted({band for run in results.measured(cell) for band in waits.bands(run, class_name)})
     for band in [ALL_SIZES, *(found if bands and len(found) > 1 else [])]:

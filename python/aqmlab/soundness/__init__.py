@@ -38,7 +38,7 @@ _LIVE_CHECKS = (live.kept_time, live.to_its_end, live.stack_as_asked, live.packe
 
 
 def examine(results: Results) -> tuple[Check, ...]:
-    """Make all checks of the results, and return them in a fixed order.
+    """Run all checks on the results, and return their outcomes in a fixed order.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Whether the counts agree with each other."""
+"""Checks that the counts agree with each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether packets wait in the queue under study, and whether its discipline has decisions to make."""
+"""Checks that packets wait in the queue under study, and that its discipline has decisions to make."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 BUSY_PERCENT = 90.0
-"""Links busy for less than this share of the time are reported: they limit no greedy flows (our choice)."""
+"""Links busy for less than this share of the time are reported, because they do not limit greedy flows.
+
+The threshold is our choice.
+"""
 
 
 @dataclass(frozen=True)

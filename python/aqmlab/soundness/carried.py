@@ -1,4 +1,4 @@
-"""Whether flows received no more than their queues carried."""
+"""Checks that flows received no more than their queues carried."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Account(NamedTuple):
 
 
 def no_more_than_carried(results: Results) -> Check:
-    """Check that goodput does not exceed what the queue carried; a larger one includes other data, too."""
+    """Check that goodput does not exceed what the queue carried; if it does, it includes other data."""
     kind, findings, highest = "carried", [], 0.0
     for cell in results.cells:
         accounts = [(run, account) for run in results.measured(cell) for account in _accounts(run)]
@@ -96,7 +96,7 @@ def _largest_packet(entry: TrafficClass) -> float | None:
 
 
 def _segment(entry: TrafficClass) -> tuple[int, int]:
-    """Bytes of a full segment: payload, and header as far as the plan states it."""
+    """Bytes of a full segment: its payload, and its header, which is 0 unless the plan states its size."""
     tcp = entry.tcp or {}
     return int(tcp["mss_bytes"]), int(tcp.get("header_bytes", 0))
 
@@ -112,7 +112,7 @@ def _got(run: Measured, entry: TrafficClass, flows: Sequence[FlowTotals]) -> flo
 
 
 def _slower_behind(run: Measured, entry: TrafficClass, rate_bps: int) -> bool:
-    """Whether packets may wait uncounted behind the queue, at slower access links or because of a rule."""
+    """Whether packets may wait uncounted after the queue: at a slower access link, or under a delay rule."""
     if entry.access and entry.access.rate_bps < rate_bps:
         return True
     rules = (rule for rule in run.run.plan.delays if rule.class_name in (None, entry.name))
@@ -135,8 +135,8 @@ def _before(
     rest = path[path.index(queue) :]
     propagation = sum(links[name].delay_ns for name in (*path, *entry.return_path))
     own = max((flow.base_rtt_ns - propagation for flow in flows), default=0)
-    # Of the round-trip time outside the links, a quarter is between the last router and the receiver, or up
-    # to all of it if the scenario has delay rules.
+    # A quarter of the round-trip time outside the links is spent between the last router and the receiver; if
+    # the scenario has delay rules, it may be all of it.
     behind = own if run.run.plan.delays else own / 4
     way_ns = sum(links[name].delay_ns for name in rest) + behind
     waiting = sum(run.queues[name, EVERY_CLASS]["initial_in_system_packets"] for name in rest[1:])

@@ -56,7 +56,7 @@ class Doubt:
 
 @dataclass(frozen=True)
 class Check:
-    """A question, and its findings.
+    """A question about the results, and what was found.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ FILLED = 0.85
 """A flow counts as limited by its window if at least this share of the window is in flight on average.
 
 The share is our choice. Delayed acknowledgments leave one or two segments of the limit unused; a window that
-is halved by losses is three quarters full on average.
+is halved at each loss averages three quarters of its maximum.
 """
 
 
@@ -48,7 +48,7 @@ def limited_by_windows(results: Results) -> Check:
 
 
 def _window_bytes(entry: TrafficClass) -> float:
-    """Return the maximum data in flight; senders send only whole segments (RFC 9293, 3.8.6.2.1)."""
+    """Return the most bytes that can be in flight; only whole segments are sent (RFC 9293, 3.8.6.2.1)."""
     tcp = entry.tcp or {}
     mss = int(tcp["mss_bytes"])
     return mss * min(int(tcp["max_window"]), max(1, int(tcp["receive_window_bytes"]) // mss))

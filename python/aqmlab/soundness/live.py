@@ -1,4 +1,4 @@
-"""Whether a live run shows the behaviour of the disciplines, and between which stacks."""
+"""Checks of live runs: lateness of packets, interruptions, TCP stacks and captures."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from aqmlab.soundness.doubt import CellDoubt, Check, counted, merged
 if TYPE_CHECKING:
     from aqmlab.results import Results
 
-_REMEDY = (
-    "do not use these figures; `aqmlab doctor` reports what this machine lacks, and docs/live.md explains it"
-)
-_SMALLER_CAPTURE = "make room, or capture fewer ports or fewer bytes of each packet"
+_REMEDY = "do not use these figures; `aqmlab doctor` reports what this machine lacks (see docs/live.md)"
+_SMALLER_CAPTURE = "free disk space, or capture fewer ports or fewer bytes of each packet"
 _OTHER_STACK = "compare with a simulation only where this difference does not matter"
 
 
 def any_live(results: Results) -> bool:
-    """Whether some of the runs were live; otherwise there is nothing to check."""
+    """Whether any of the runs was live; otherwise there is nothing to check."""
     return any(run.manifest.live is not None for run in results.runs)
 
 
@@ -63,7 +61,7 @@ def stack_as_asked(results: Results) -> Check:
         if remarks:
             sentence = "; ".join(remarks)
             findings.append(CellDoubt(cell, "note", sentence, _OTHER_STACK, len(remarks)))
-    finding = "the kernel's TCP follows the scenario as far as it can be configured"
+    finding = "the kernel's TCP follows the scenario to the extent that it can be configured"
     return Check(kind, "the TCP stacks match the scenario", finding, merged(kind, results, findings))
 
 

@@ -1,4 +1,4 @@
-"""Results in notebooks: an experiment with the evidence against it."""
+"""The display of results in notebooks: an experiment and the doubts about it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from aqmlab.soundness import doubts
 
 
 def results_html(results: Results) -> str:
-    """Title, axes, arms, seeds, directory, and the doubts, which take a long time to find in a sweep."""
+    """Return title, axes, arms, seeds, runs and directory as HTML; for a single case, also the doubts.
+
+    In a sweep, finding the doubts takes a long time.
+    """
     rows = [
         *((f"axis {axis.short}", ", ".join(axis.labels)) for axis in results.axes),
         ("arms", ", ".join(results.arms)),

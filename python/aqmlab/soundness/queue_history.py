@@ -27,7 +27,7 @@ class QueueHistory:
     Attributes
     ----------
     what
-        Name in sentences.
+        The name of the series, as used in sentences.
     metric
         The metric that is the mean of the series over the measured interval.
     values
@@ -62,7 +62,7 @@ def _paths(results: Results, cell: Cell) -> tuple[Path, ...]:
 
 
 def _read(results: Results, cells: Sequence[Cell]) -> dict[tuple[Path, ...], tuple[QueueHistory, ...]]:
-    """The histories of the given cells, by the paths of their runs, read by one query."""
+    """Return the histories of the given cells, keyed by the paths of their runs; one query reads them."""
     runs = [run for cell in cells for run in results.runs_of(cell)]
     of_run = [i for i, cell in enumerate(cells) for _ in results.runs_of(cell)]
     steps = [_step_ns(results.runs_of(cell)[0]) for cell in cells]

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from aqmlab.results import Results
 
 PLENTY = 10
-"""Number of seeds with which widths are compared: its t quantile is within a seventh of the normal one."""
+"""Number of seeds whose interval serves as the reference for widths.
+
+The t quantile at this number is within a seventh of the normal one.
+"""
 
 
 def finished(results: Results) -> Check:
@@ -83,7 +86,7 @@ def _by_batches(results: Results, cell: Cell) -> str:
 
 
 def _width(n: int) -> float:
-    """Width of a t interval divided by the spread of its values."""
+    """Half-width of a t interval over ``n`` values, divided by their standard deviation."""
     return quantile(0.95, n - 1) / math.sqrt(n)
 
 

@@ -1,4 +1,4 @@
-"""Whether the initial transient is over when measurement begins."""
+"""Checks that the initial transient is over when measurement begins."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SETTLING_RTTS = 10
 """Number of round trips that a flow should have completed before it is measured (our choice)."""
 LEAST_BIAS = 0.01
 BIAS_OF_ONE_RUN = 0.05
-"""A relative effect of the beginning on a mean is reported only if it exceeds these shares (our choice).
+"""The effect of the beginning of a run on a mean is reported only above this share of it (our choice).
 
 The second value applies to a single run, which has no interval for comparison.
 """
@@ -121,7 +121,7 @@ def _told(cell: Cell, beginning: _Beginning, course: QueueHistory, t0_s: float) 
 
 
 def _beginning(course: QueueHistory, t0_s: float) -> _Beginning | None:
-    """Return MSER-5's result for a series; ``None`` if it would begin no later than the warm-up ends."""
+    """Return MSER-5's result for a series; ``None`` if it would cut no more than the warm-up."""
     found = mser(course.values)
     if found is None or found.cut * course.step_s <= t0_s:
         return None

@@ -15,7 +15,7 @@ Every seed is one independent replication, and arms share their arrivals seed by
 ``ellipse``        two metrics together: the 1-sigma ellipse of their covariance
 =================  =====================================================================
 
-Tables of results need the names that are imported here; all others are imported from their modules.
+This package exports only the names that tables of results need; import all others from their modules.
 """
 
 from __future__ import annotations

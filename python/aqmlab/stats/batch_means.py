@@ -2,9 +2,10 @@
 
 The values of one run depend on each other, so their spread says little about the uncertainty of the mean.
 Means of long stretches are nearly independent and nearly normal, so Student's t applies to them. There are
-twenty batches: more would be shorter and more dependent, and beyond about ten the interval hardly narrows
-(Schmeiser, Operations Research 30, 1982). Their length is checked by von Neumann's ratio: the mean square of
-the steps from batch to batch, divided by the variance, is near two for independent batches.
+twenty batches: with more, each would be shorter and depend more on its neighbours, and beyond about ten the
+interval hardly narrows (Schmeiser, Operations Research 30, 1982). Von Neumann's ratio shows whether they are
+long enough. It is the mean square of the differences between successive batches, divided by the variance of
+the batches, and is close to two if the batches are independent.
 
 Several seeds are better where they are available, because they are certainly independent.
 
@@ -24,7 +25,7 @@ from aqmlab.stats.intervals import CONFIDENCE, Estimate, Interval, estimate
 BATCHES = 20
 LEAST_IN_A_BATCH = 5
 _Z_OF_LEVEL = 1.6448536269514722
-"""The normal 0.95 quantile, for a one-sided test at 5 % of whether successive batches are independent."""
+"""The 0.95 quantile of the normal distribution: batches are tested for independence, one-sided, at 5 %."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class BatchMeans:
 
     @property
     def interval(self) -> Interval:
-        """The interval if the batches are independent; otherwise one without ends, with the reason."""
+        """The interval; unless the batches are independent, it has no endpoints, and ``reason`` says why."""
         method = "batch means"
         if self.estimate is None:
             reason = f"{self.batches} batches need at least {self.batches * LEAST_IN_A_BATCH} values"

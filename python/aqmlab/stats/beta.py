@@ -1,6 +1,6 @@
 """The regularized incomplete beta function, which gives the tails of the binomial and of Student's t.
 
-SciPy has it too, but would be a third of the installation.
+SciPy has it too, but would make up a third of the installation.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 _STEPS = 100_000
-"""Largest number of terms; some ``sqrt(max(a, b))`` are enough."""
+"""Largest number of terms; about ``sqrt(max(a, b))`` terms are enough."""
 
 
 def share_below(x: float, a: float, b: float) -> float:
@@ -27,7 +27,7 @@ def share_below(x: float, a: float, b: float) -> float:
     """
     if not 0.0 < x < 1.0:
         return 0.0 if x <= 0.0 else 1.0
-    # The fraction converges quickly below the mean; above it, the other side is computed.
+    # The fraction converges quickly below the mean; above it, the other tail is computed.
     if x > (a + 1.0) / (a + b + 2.0):
         return 1.0 - _lower(1.0 - x, b, a)
     return _lower(x, a, b)

@@ -4,8 +4,8 @@ Arms share their arrivals seed by seed (common random numbers), so their differe
 values. The interval therefore belongs to the mean of the differences, not to the difference of two means.
 
 The size of an effect is given in the unit of the metric and as a **relative change**. A standardised
-difference (Cohen's d_z, Hedges' g_z) divides by the spread between seeds, which shrinks as runs get longer,
-so it would describe the length of the simulation, not the difference between the arms.
+difference (Cohen's d_z, Hedges' g_z) is divided by the spread between seeds, which shrinks as runs get
+longer, so it would describe the length of the simulation, not the difference between the arms.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ class Difference:
     Attributes
     ----------
     estimate
-        Mean of ``a - b`` with its t interval; ``None`` if no seed has both.
+        Mean of ``a - b`` with its t interval; ``None`` if no seed has both values.
     relative
         ``mean(a) / mean(b) - 1`` with Fieller's interval: -0.25 is a decrease of a quarter.
     p_value
-        P value of the paired t test that the mean difference is zero; ``None`` where there is no
-        interval.
+        P value of the paired t test of the hypothesis that the mean difference is zero; ``None`` where there
+        is no interval.
     alone
         Seeds for which only one of the arms has a value: they are left out.
     unpaired
@@ -107,7 +107,7 @@ def p_value(found: Estimate, degrees: float) -> float | None:
 
 
 def _relative(xs: Sequence[float], ys: Sequence[float], confidence: float) -> Interval:
-    """Return the relative change and its interval: all r for which the data allow a zero mean of ``x - r y``.
+    """Return the relative change and its interval: all r at which ``x - r y`` may have a zero mean.
 
     The method is that of Fieller, Journal of the Royal Statistical Society B 16 (1954), for pairs. It is
     exact for normal pairs, unlike the delta method, even if the denominator varies widely. The ratios are the

@@ -9,7 +9,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CovarianceEllipse:
-    """Axes along the eigenvectors of the sample covariance, half-lengths the roots of its eigenvalues.
+    """The 1-sigma ellipse of a centre and a covariance.
+
+    Its axes lie along the eigenvectors of the covariance; the half-axes are the square roots of the
+    eigenvalues.
 
     Attributes
     ----------
@@ -27,12 +30,14 @@ class CovarianceEllipse:
 
 
 def covariance_ellipse(x: Sequence[float], y: Sequence[float]) -> CovarianceEllipse | None:
-    """Return the ellipse that holds 39.3 % of a two-dimensional normal distribution with the points' moments.
+    """Return the 1-sigma ellipse of points.
+
+    It contains 39.3 % of the two-dimensional normal distribution that has the points' means and covariance.
 
     Returns
     -------
     CovarianceEllipse or None
-        ``None`` for fewer than three points, because two points have no spread across their line.
+        ``None`` for fewer than three points, because two points have no spread across the line through them.
     """
     if len(x) < 3:
         return None
@@ -44,7 +49,7 @@ def covariance_ellipse(x: Sequence[float], y: Sequence[float]) -> CovarianceElli
 
 
 def _covariance(x: Sequence[float], y: Sequence[float]) -> float:
-    """The covariance of deviations from their means."""
+    """The covariance of two series, given as deviations from their means."""
     return math.fsum(a * b for a, b in zip(x, y, strict=True)) / (len(x) - 1)
 
 

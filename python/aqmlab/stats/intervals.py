@@ -17,14 +17,14 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate with the two ends of its interval, which need not be symmetric about it.
+    """An estimate with the endpoints of its interval, which need not be symmetric about the estimate.
 
     Attributes
     ----------
     estimate
         The estimate, in the unit of the values; ``None`` without values.
     low, high
-        The ends; ``None`` if there is no interval.
+        The endpoints; ``None`` if there is no interval.
     n
         Number of values.
     confidence
@@ -77,16 +77,16 @@ class Estimate:
 
     @property
     def low(self) -> float | None:
-        """Lower end of the interval."""
+        """Lower endpoint of the interval."""
         return None if self.half_width is None else self.mean - self.half_width
 
     @property
     def high(self) -> float | None:
-        """Upper end of the interval."""
+        """Upper endpoint of the interval."""
         return None if self.half_width is None else self.mean + self.half_width
 
     def interval(self) -> Interval:
-        """The same estimate as an interval with two ends."""
+        """The same estimate as an :class:`Interval`."""
         reason = "" if self.half_width is not None else "one value has no interval"
         return Interval(self.mean, self.low, self.high, self.n, self.confidence, "Student t", reason)
 
@@ -126,7 +126,7 @@ def estimate(values: Iterable[float | None], confidence: float = CONFIDENCE) -> 
 
 
 def mean(values: Iterable[float | None], confidence: float = CONFIDENCE) -> Interval:
-    """Like :func:`estimate`, but as an interval with two ends; without an estimate if there is no value."""
+    """Like :func:`estimate`, but returns an :class:`Interval`; its estimate is ``None`` without values."""
     found = estimate(values, confidence)
     if found is None:
         return Interval(None, None, None, 0, confidence, "Student t", "no seed has a value")

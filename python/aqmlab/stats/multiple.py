@@ -1,4 +1,4 @@
-"""Several comparisons at once, of which about one in twenty finds a difference where none exists.
+"""Correction for several comparisons: without it, about one in twenty finds a difference where none exists.
 
 Source: Holm, Scandinavian Journal of Statistics 6 (1979).
 """
@@ -22,8 +22,8 @@ class MultipleComparisons:
     found
         Number of those that found a difference when each is taken alone.
     kept
-        Number that still find one under Holm's procedure, under which the probability of even one error
-        is at most ``1 - confidence``.
+        Number of those that still find a difference under Holm's procedure, which keeps the probability of
+        one or more errors at ``1 - confidence`` or less.
     confidence
         Confidence of each comparison taken alone, and of all together after Holm.
     """
@@ -78,7 +78,7 @@ def adjusted(p_values: Sequence[float | None]) -> tuple[float | None, ...]:
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
-    """Return the p values, in the order given, adjusted for their number, to be compared with one level.
+    """Return the p values, adjusted for their number, in the given order; one threshold then suits all.
 
     The smallest p is multiplied by the number of comparisons, the next by one less, and so on; no adjusted
     value is smaller than the one before it, or larger than 1.

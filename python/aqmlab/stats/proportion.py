@@ -25,8 +25,8 @@ def share(outcomes: Iterable[bool | None], confidence: float = CONFIDENCE) -> In
 def clopper_pearson(successes: int, n: int, confidence: float = CONFIDENCE) -> Interval:
     """Return the exact interval, which covers the true share with *at least* its confidence.
 
-    Each end is the share at which the binomial tail beyond the observation has probability ``(1 -
-    confidence) / 2``.
+    Each endpoint is the share at which the binomial tail beyond the observation has probability
+    ``(1 - confidence) / 2``.
 
     Source: Clopper and Pearson, Biometrika 26 (1934); computed from quantiles of the beta distribution.
     """

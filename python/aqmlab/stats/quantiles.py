@@ -35,7 +35,7 @@ def quantile(values: Iterable[float | None], q: float, confidence: float = CONFI
     Returns
     -------
     Interval
-        An interval; it has no ends if even the smallest and the largest value do not reach the coverage.
+        An interval; it has no endpoints if even the smallest and the largest value do not reach the coverage.
     """
     if not 0.0 < q < 1.0:
         raise ValueError(f"the quantile {q:g} is not between 0 and 1")
@@ -78,8 +78,7 @@ def covering_ranks(n: int, q: float, confidence: float) -> tuple[int, int, float
 def interpolated(ordered: list[float], q: float) -> float:
     """The quantile of sorted values, by linear interpolation between the two nearest ranks.
 
-    Definition 7 of Hyndman and Fan, The American Statistician 50 (1996); the default of NumPy and
-    R.
+    This is definition 7 of Hyndman and Fan, The American Statistician 50 (1996), the default of NumPy and R.
     """
     place = (len(ordered) - 1) * q
     below = math.floor(place)

@@ -5,7 +5,7 @@ Mathematics and Physics 12, 1933): every setting is at its first level in half o
 settings has all four combinations equally often. In a design that is *folded over* (each row is repeated with
 all levels changed: Box and Wilson, Journal of the Royal Statistical Society B 13, 1951), the effect of one
 setting is not confounded with the joint effect of two others. If a setting has more than two candidates, all
-but the first alternate over the rows in which the setting is not at its first level.
+but the first take turns in the rows in which the setting is not at its first level.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def hadamard(least: int) -> npt.NDArray[np.int64]:
 
 
 def _base(order: int) -> int:
-    """The order at which doubling begins: 1 + a prime of the form 4 k + 3, or 1; 0 if there is none."""
+    """The order that, repeatedly doubled, gives ``order``: 1, or 1 + a prime 4 k + 3; 0 if there is none."""
     while order >= 4:
         if order % 4 == 0 and _is_prime(order - 1):
             return order
@@ -72,8 +72,8 @@ def screening_rows(levels: Sequence[int], *, folded: bool, seed: int) -> tuple[R
     levels
         Number of candidates of each setting, at least two.
     folded
-        Whether every row is repeated with all levels changed, with enough rows to separate the
-        candidates of a setting. Otherwise, the design has at most half as many rows.
+        Whether every row is repeated with all levels changed; the design then has enough rows to separate
+        the candidates of a setting. Otherwise, it has at most half as many rows.
     seed
         Seed of the assignment of columns to settings, and of the order of candidates.
     """
@@ -118,7 +118,7 @@ def effects(
 ) -> tuple[tuple[Effect, ...], ...]:
     """Return, by least squares, the effect of each candidate except the first of each setting.
 
-    If there are too few rows to separate the candidates of a setting, one joint effect of these is returned.
+    If there are too few rows to separate the candidates of a setting, their joint effect is returned.
     The interval covers the variation over seeds and the interactions of settings: it uses the larger of the
     variances due to these two. Within a setting, the confidence applies to all candidates jointly
     (Bonferroni).
@@ -154,7 +154,11 @@ def effects(
 
 
 def _model(rows: Sequence[Row], levels: Sequence[int]) -> tuple[Floats, list[int]]:
-    """Return a column of ones, a column per candidate except the first, and the owner of each column."""
+    """Return the model matrix, and the setting to which each of its columns belongs.
+
+    The first column consists of ones, and its setting is given as -1. Each further column stands for one
+    candidate; the first candidate of a setting has no column.
+    """
     columns, owners = [np.ones(len(rows))], [-1]
     for j, count in enumerate(levels):
         for level in range(1, count):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def sentence(found: Difference, arm: str, other: str, metric: Metric) -> str:
-    """``PI lowers p99 queueing delay by 41 ms (95 % CI 36 to 46, n = 10 pairs)``.
+    """Return, for example, ``PI lowers p99 queueing delay by 41 ms (95 % CI 36 to 46, n = 10 pairs)``.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def sentence(found: Difference, arm: str, other: str, metric: Metric) -> str:
 
 
 def relative_sentence(found: Difference, other: str) -> str:
-    """``that is 38 % less than with RED (95 % CI 34 to 42)``; empty if there is no relative change."""
+    """Return, for example, ``that is 38 % less than with RED (95 % CI 34 to 42)``; empty if undefined."""
     relative = found.relative
     if relative.estimate is None:
         return ""
@@ -59,7 +59,7 @@ def relative_sentence(found: Difference, other: str) -> str:
 
 
 def spoken(label: str) -> str:
-    """Return a metric's label in spoken order: ``queueing delay, p99`` is the ``p99 queueing delay``."""
+    """Return a metric's label in spoken order: ``queueing delay, p99`` becomes ``p99 queueing delay``."""
     what, _, which = label.partition(", ")
     return f"{which} {what}" if which else what
 
@@ -88,7 +88,7 @@ def _amount(estimate: Estimate, metric: Metric) -> str:
 
 
 def _interval(estimate: Estimate, metric: Metric, counted: str) -> str:
-    """The interval, turned to suit the sentence: a decrease of 41 lies between decreases of 36 and 46."""
+    """Return the interval of the size of the change: a decrease of 41 lies between decreases of 36 and 46."""
     assert estimate.half_width is not None
     size = abs(display_value(estimate.mean, metric.unit))
     half = display_value(estimate.half_width, metric.unit)

@@ -44,9 +44,9 @@ class Verdict:
     estimate, low, high
         The quantity compared, with its interval; ``None`` if there is none.
     threshold
-        The reference: a number, or the two ends of a range.
+        The reference: a number, or the lower and upper limits of a range.
     n
-        Number of values (seeds, pairs) behind the interval.
+        Number of values (seeds, pairs) on which the interval is based.
     reason
         Why the statement is undecided, or which part decided a combination; empty if the figures suffice.
     """
@@ -121,7 +121,7 @@ def judge_range(found: Interval, first: float, last: float, *, least_n: int = LE
 
 
 def _ends(found: Interval, least_n: int) -> tuple[float, float] | Verdict:
-    """Return the ends of the interval, or the verdict if the estimate is too uncertain for any comparison."""
+    """Return the interval's endpoints, or a verdict if the estimate is too uncertain for any comparison."""
     bare = Verdict(UNDECIDED, found.estimate, found.low, found.high, n=found.n)
     if found.estimate is None:
         return replace(bare, reason=found.reason or "no seed has a value")
@@ -142,12 +142,12 @@ def _decided(found: Interval, threshold: float | tuple[float, float], *, holds: 
 
 
 def negated(verdict: Verdict) -> Verdict:
-    """Negate a verdict: holds becomes fails, fails becomes holds, undecided remains."""
+    """Negate a verdict: holds becomes fails, fails becomes holds, undecided stays undecided."""
     return replace(verdict, status=_OPPOSITE[verdict.status])
 
 
 def all_of(verdicts: Iterable[Verdict]) -> Verdict:
-    """Combine by "and": fails as soon as one part fails; holds only if every part holds."""
+    """Combine verdicts by "and": the result fails if any part fails, and holds only if every part holds."""
     parts = tuple(verdicts)
     return at_least(len(parts), parts)
 

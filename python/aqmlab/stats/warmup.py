@@ -1,11 +1,11 @@
 """The end of the initial transient of a series: MSER-5.
 
-The truncation rule of White (Simulation 69, 1997), applied to groups of five as in White, Cobb and Spratt
-(Winter Simulation Conference 2000): it selects the truncation point after which the mean is known best, that
-is, the point with the smallest sum of squares of the remaining values about their mean, divided by the square
-of their number. Points in the second half of the series are excluded because the statistic of few values can
-be small by chance. If the smallest value among the other points is that of the last one, in the middle of the
-series, the series is too short for a decision.
+This is the truncation rule of White (Simulation 69, 1997), applied to groups of five as in White, Cobb and
+Spratt (Winter Simulation Conference 2000). It selects the truncation point that gives the most precise mean
+of the remaining values. The statistic that it minimises is the sum of squares of these values about their
+mean, divided by the square of their number. Points in the second half of the series are excluded because the
+statistic of few values can be small by chance. If the statistic is smallest at the last of the other points,
+in the middle of the series, the series is too short for a decision.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A sweep both simulated and live: a third directory for the two together, next to their own."""
+"""A sweep that was both simulated and run live: a third directory, next to the other two, compares them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def beside(simulated: Results, live: Results, *, report: bool = True) -> Both:
         Results from ``aqmlab.sweep(scenario).wait()`` and ``aqmlab.sweep(scenario, host="live").wait()``,
         both with the same store.
     report
-        Whether to make ``report.html`` for the two together.
+        Whether to make one ``report.html`` that covers both.
 
     Returns
     -------

@@ -22,11 +22,11 @@ def has_packets(recording: Path, capture: Capture, ports: int) -> bool:
     Parameters
     ----------
     recording
-        Its directory.
+        The directory of the recording.
     capture
         The requested capture.
     ports
-        Number of ports of its network.
+        Number of ports of the run's network.
     """
     if not capture.ports:
         return True

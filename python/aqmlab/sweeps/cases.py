@@ -28,7 +28,7 @@ MOST_SEEDS = 100_000
 
 @dataclass(frozen=True)
 class Shard:
-    """One of several equal parts of a sweep; on any machine, a run's digest determines its part."""
+    """One of several equal parts of a sweep; each run's part follows from its digest, on every machine."""
 
     index: int
     count: int
@@ -65,7 +65,7 @@ class PlannedCell:
     labels
         The swept values, in the order of the axes.
     arm, slug
-        The arm's name, and that of its directory in an experiment.
+        The name of the arm, and the name of the arm's directory in an experiment.
     plan_digest
         Digest of everything that determines the result except the seed and the program.
     parts
@@ -75,7 +75,8 @@ class PlannedCell:
     end_ns
         Longest duration of each of its runs.
     weight
-        Bits that its links can carry in a run; the time that runs of a scenario take is proportional to this.
+        Bits that its links can carry in a run; the time that a run of a given scenario takes is proportional
+        to this.
     """
 
     case: int
@@ -105,7 +106,7 @@ class Cases:
     capture
         The packets to keep.
     instead
-        Advice for a scenario that has a sweep, if sweeps are refused.
+        If sweeps are not accepted: the advice given for a scenario that has one.
 
     Attributes
     ----------
@@ -181,7 +182,7 @@ class Cases:
             )
 
     def _check_claims(self, plans: Iterable[Mapping[str, Any]]) -> None:
-        """Report, before the runs, the claims that cannot be scored; claims may name parts of any case."""
+        """Report claims that could not be scored, before any run begins; they may name parts of any case."""
         if self.about["claims"]:
             from aqmlab.claims import Names, check_claims
 
@@ -202,14 +203,14 @@ class Cases:
         return self._digests[key]
 
     def __iter__(self) -> Iterator[tuple[PlannedCell, int, str]]:
-        """The cell, seed and digest of each run, by cell and then by seed unless the runs are live."""
+        """Iterate over the cell, seed and digest of each run, in the order of :meth:`runs`."""
         return self.runs()
 
     def runs(self, among: Container[Cell] | None = None) -> Iterator[tuple[PlannedCell, int, str]]:
         """Return the cell, seed and digest of every run in the cells ``among``; by default, in all cells.
 
-        For live runs, all cells of a seed come before the next seed, so that gradual changes in the machine
-        affect all cells alike.
+        The runs are ordered by cell and then by seed. For live runs, all cells of a seed come before the next
+        seed, so that gradual changes in the machine affect all cells alike.
         """
         cells = [cell for cell in self.cells if among is None or self.cell_of(cell) in among]
         if self.host == LIVE:

@@ -1,4 +1,4 @@
-"""The recordings of a store, a sweep or an experiment that can be queried, and their descriptions."""
+"""The recordings that can be queried in a store, a sweep or an experiment, and their descriptions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CataloguedRun:
     digest
         Digest of the run; for a run outside a store, the digest of its plan together with its seed.
     cell
-        The swept values and the arm, as in the first sweep to which the run belongs.
+        The swept values and the arm, as given by the first sweep that contains the run.
     seed
         The seed.
     manifest
@@ -55,8 +55,11 @@ class Catalogue:
     entries
         The recordings, each once.
     cells
-        The sweep, cell, seed and digest of every run in every sweep, whether present or not. skipped
-        Unreadable recordings, with the reasons. plans The plans of the recordings, by digest.
+        The sweep, cell, seed and digest of every run in every sweep, whether present or not.
+    skipped
+        Unreadable recordings, with the reasons.
+    plans
+        The plans of the recordings, by digest.
     """
 
     root: Path
@@ -167,7 +170,7 @@ def _add(found: Catalogue, path: Path, cell: Cell | None, digest: str) -> None:
 
 
 def labels(cell: Cell, axes: Mapping[str, str]) -> Iterator[str | None]:
-    """Return a cell's labels on all axes, including axes that its own sweep lacks."""
+    """Return a cell's label on each axis; ``None`` on axes that the cell's own sweep lacks."""
     own = dict(cell.settings)
     return (own.get(name) for name in axes)
 

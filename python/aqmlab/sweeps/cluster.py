@@ -1,4 +1,4 @@
-"""The executor of a Dask cluster: tasks go to its workers, outcomes and recordings come back.
+"""The executor of a Dask cluster: tasks go to its workers, and outcomes and recordings come back.
 
 Dask restarts a run whose worker dies. Tasks that Dask loses with its scheduler are resubmitted. Runs are
 named by their digests, so a run that two simultaneous sweeps need is executed only once.
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 _LOOK_S = 0.005
 """Interval between checks for returned results."""
 _SENT_TOGETHER = 64
-"""Number of tasks per message."""
+"""Largest number of tasks per message."""
 
 
 @dataclass
 class _Sent:
-    """A task, how often it was sent, its future, and which workers may execute it, if not all."""
+    """A task, how often it was sent, its future, and the workers that may execute it (``None`` for all)."""
 
     task: Task
     times: int = 0
@@ -49,7 +49,7 @@ class _Sent:
 
 @dataclass(frozen=True)
 class _Refusal:
-    """Why a worker executes no runs; with ``parts``, only runs that need other versions are excluded."""
+    """Why a worker executes no runs or, with ``parts``, no runs that need versions other than these."""
 
     reason: str
     parts: Mapping[str, int] | None = None
@@ -132,7 +132,7 @@ class DaskExecutor:
         return self._outcomes.popleft()
 
     def under_way(self) -> Mapping[str, UnderWay]:
-        """Return, by name, the progress of runs that began at least a given number of seconds ago."""
+        """Return, by name, the progress of the current runs on which a worker has reported."""
         return dict(self._under_way)
 
     def close(self, *, now: bool) -> None:
@@ -150,7 +150,7 @@ class DaskExecutor:
     def remarks(self) -> list[str]:
         """Return remarks to show at the end of the sweep."""
         found = [
-            f"worker {address} was given no more {'' if refusal.parts is None else 'such '}runs:"
+            f"worker {address} was given no more {'' if refusal.parts is None else 'incompatible '}runs:"
             f" {refusal.reason}"
             for address, refusal in self._refusals.items()
         ]
@@ -250,7 +250,7 @@ class DaskExecutor:
                 self._waiting.append(sent)
 
     def _hear(self, event: tuple[float, Mapping[str, Any]]) -> None:
-        """Receive a worker's progress on a run of any client; called in the thread of the connection."""
+        """Receive a worker's report on a run, perhaps another client's; called in the connection's thread."""
         sent = self._sent.get(event[1]["key"])
         if sent is not None:
             self._under_way[sent.task.name] = UnderWay(sent.task.arm, sent.task.seed, **event[1]["now"])
@@ -299,7 +299,7 @@ class DaskExecutor:
             wrong = str(error)
         if wrong:
             shutil.rmtree(staged, ignore_errors=True)
-            return f"it sent a recording other than the requested one: {wrong}"
+            return f"it sent a recording that cannot be used: {wrong}"
         self._place.put(staged, task.name, replace=task.replace or bool(self._request["replace"]))
         return ""
 

@@ -23,7 +23,7 @@ class Conclusion(NamedTuple):
     claims
         The scenario's claims, scored.
     report
-        The file, if one was made.
+        The file of the report, if one was made.
     """
 
     results: Results
@@ -39,9 +39,10 @@ def conclude(results: Results, *, judge: bool, report: bool) -> Conclusion:
     results
         Results of a sweep.
     judge
-        Whether to score the claims and make the report too; false while other shards are missing.
+        Whether to score the claims and make the report, as well as the tables; false while other shards are
+        missing.
     report
-        Whether to make the report.
+        Whether to make the report if ``judge`` is true.
 
     Raises
     ------

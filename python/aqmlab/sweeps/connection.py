@@ -52,7 +52,7 @@ class Cluster:
         For ``tls://``: the authority's certificate, and this client's certificate and key; by
         default as in Dask's configuration.
     security
-        Alternatively, a ``distributed.Security``, such as the ``security`` of a cluster object.
+        In place of these files, a ``distributed.Security``, such as the ``security`` of a cluster object.
     silence_s
         Time without progress after which a run is ended and tried again.
     patience_s
@@ -145,12 +145,12 @@ class Connection:
     cluster
         The cluster to connect to.
     heard
-        Callbacks by topic, called with each event that workers log on it.
+        Callbacks by topic; each is called with every event that workers log on its topic.
 
     Attributes
     ----------
     workers
-        The number of threads of each worker, by address, as far as is known.
+        The number of threads of each known worker, by address.
 
     Raises
     ------
@@ -183,7 +183,7 @@ class Connection:
         return "" if self.workers else "no workers yet"
 
     def look(self) -> bool:
-        """Ensure a connection. Returns ``False`` if tasks were lost with the previous connection.
+        """Check or try to restore the connection; return ``False`` if it has just been lost with its tasks.
 
         Raises
         ------
@@ -207,8 +207,8 @@ class Connection:
         except (OSError, ValueError) as error:
             if now - self._lost_s > self._cluster.patience_s:
                 raise HostError(
-                    f"{self._cluster} has been gone for {now - self._lost_s:.0f} s: {error}; the same command"
-                    " continues once it is back"
+                    f"{self._cluster} has been gone for {now - self._lost_s:.0f} s: {error}; run the same"
+                    " command again once it is back"
                 ) from error
         return True
 
@@ -242,7 +242,7 @@ class Connection:
         return futures
 
     def ended(self) -> Iterator[tuple[str, Any]]:
-        """Yield key and result of each ended task: an exception if it raised one, ``None`` if lost."""
+        """Yield key and result of each ended task: an exception if it raised one, ``None`` if it was lost."""
         if self._client is None:
             return
         for future, result in self._ended.next_batch(block=False):

@@ -1,7 +1,8 @@
-"""The directory of a sweep without its runs: ``sweeps/<name>/`` of a store.
+"""The directory of a sweep, ``sweeps/<name>/`` in a store; the runs are elsewhere in the store.
 
-``scenario.toml`` as given, and ``sweep.json``: the cells, and the digest of each of their runs.
-Both exist before the first run. No file depends on when, where or in how many steps the runs were executed.
+It contains ``scenario.toml`` as given, and ``sweep.json``, which lists the cells and the digests of their
+runs. Both exist before the first run. No file depends on when, where or in how many steps the runs were
+executed.
 """
 
 from __future__ import annotations
@@ -102,16 +103,17 @@ class Directory(Protocol):
         """Return the recordings of the runs, which are not opened yet."""
 
     def conclude(self, recordings: Recordings, *, judge: bool, report: bool) -> Conclusion:
-        """Write the conclusions from the runs.
+        """Write the conclusions drawn from the runs.
 
         Parameters
         ----------
         recordings
             The result of :meth:`recordings`; some of the recordings may be open by now.
         judge
-            Whether to score the claims and make the report too; false while other shards are to come.
+            Whether to score the claims and make the report, as well as the tables; false while other shards
+            are missing.
         report
-            Whether to make the report.
+            Whether to make the report if the claims are scored.
         """
 
 
@@ -121,7 +123,7 @@ class SweepDirectory:
     Parameters
     ----------
     store
-        Its path.
+        The store.
     cases
         The request.
     """
@@ -131,14 +133,14 @@ class SweepDirectory:
         self._store, self._cases = store, cases
 
     def update(self, tried: Container[str], failed: Mapping[str, str]) -> None:
-        """Write both files, and keep the failures that other processes have found."""
+        """Write both files; failures that other processes have recorded are kept."""
         with self._store.writing():
             self.path.mkdir(parents=True, exist_ok=True)
             with alone_in(self.path):
                 self._update(tried, failed)
 
     def recordings(self) -> Recordings:
-        """Return the recordings that the file requests, which are not opened yet."""
+        """Return the recordings of the runs in ``sweep.json``, which are not opened yet."""
         return Recordings(self._store, SweepFile(self.path))
 
     def conclude(self, recordings: Recordings, *, judge: bool, report: bool) -> Conclusion:
@@ -173,7 +175,7 @@ def store_of(directory: Path) -> Store:
     try:
         return Store(directory.resolve().parent.parent)
     except RecordingError as error:
-        raise RecordingError(f"the sweep `{directory}` has lost its runs: {error}") from error
+        raise RecordingError(f"cannot open the store of the sweep `{directory}`: {error}") from error
 
 
 def load_sweep(path: Path | str) -> Results:

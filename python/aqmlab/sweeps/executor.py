@@ -36,9 +36,9 @@ class Outcome:
         ``finished``; ``present``, if another process has executed it in the meantime; ``failed``;
         ``machine``, if this machine cannot execute it, and the next run would fail for the same reason.
     cause, reason
-        For a failure: a word under which failures are counted, and a sentence; the word is :data:`SKIPPED` if
-        the run cannot be executed on this machine although others can. For an error that ends all runs,
-        ``cause`` is the error's name.
+        For a failure: the word under which it is counted, and a sentence that explains it. The word is
+        :data:`SKIPPED` if the run cannot be executed on this machine although others can. For an error that
+        ends all runs, ``cause`` is the error's name.
     wall_s, cpu_s
         Time of the run itself, including its recording.
     events
@@ -66,23 +66,23 @@ class Executor(Protocol):
 
     @property
     def remarks(self) -> Sequence[str]:
-        """Return remarks to show at the end, besides the outcomes."""
+        """Return remarks to show at the end, in addition to the outcomes."""
 
     def submit(self, task: Task) -> None:
-        """Accept a task; it need not start at once."""
+        """Accept a task, which need not start immediately."""
 
     def outcome(self, timeout_s: float) -> Outcome | None:
         """The next outcome; ``None`` if there is none within the given time."""
 
     def under_way(self) -> Mapping[str, UnderWay]:
-        """Return the progress of current runs by name, as far as it is known."""
+        """Return, by name, the progress of those current runs for which it is known."""
 
     def close(self, *, now: bool) -> None:
-        """End at once or when all tasks are done, and wait until nothing is left running."""
+        """End immediately (``now``) or when all tasks are done, and wait until nothing is left running."""
 
 
 class QueueExecutor:
-    """A base class for executors whose threads take tasks from a queue and put outcomes into another.
+    """A base class for executors whose threads take tasks from one queue and put outcomes into another.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ class ExperimentDirectory(Place):
 
     @cached_property
     def _asked(self) -> dict[str, tuple[Any, ...]]:
-        """By the name of each run: its arm, its seed, its plan's digest and the versions of its parts."""
+        """The arm, seed, plan digest and versions of the parts of each requested run, by the run's name."""
         about = read_json(self.path / EXPERIMENT_FILE)
         try:
             early = {PROGRAM: about.get("results_version", 0)}
@@ -96,7 +96,7 @@ class ExperimentDirectory(Place):
         """Describe what an interrupt leaves behind, and how to continue from there."""
         if not any(self.path.glob("*/seed-*/manifest.json")):
             return ""
-        return f"finished runs are kept in `{self.path}`; `--resume -o {self.path}` continues"
+        return f"finished runs are kept in `{self.path}`; resume with `--resume -o {self.path}`"
 
     def sweep_out(self) -> int:
         """Remove unfinished files of dead processes, and their directory once it is empty."""
@@ -152,7 +152,7 @@ class AskedExperiment:
         return experiment_recordings(self.path)
 
     def conclude(self, recordings: Recordings, **_wishes: bool) -> Conclusion:
-        """Open the existing recordings in the same way as for a caller that names the directory."""
+        """Open the recordings that exist, just as if the caller had named the directory."""
         from aqmlab.sweeps.conclusion import Conclusion
 
         return Conclusion(recordings.whole())
@@ -254,7 +254,8 @@ class _TakenError(UsageError):
 def begin_directory(output: Path | str | None, cases: Cases, files: Mapping[str, str]) -> Path:
     """Make a directory with these files; by default, its name is generated.
 
-    A further directory with the same name gets a number, even if two processes create them at once.
+    If the generated name is taken, a number is appended; this also works if two processes choose the same
+    name at the same time.
 
     Raises
     ------

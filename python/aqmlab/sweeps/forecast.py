@@ -27,13 +27,13 @@ class Forecast:
     Attributes
     ----------
     cases, arms, seeds
-        Their product is the number of runs of the sweep.
+        Numbers of cases, arms and seeds; their product is the number of runs of the sweep.
     host
         The host of the runs: ``"sim"`` or ``"live"``.
     runs
-        Runs of this shard.
+        Number of runs of this shard.
     present
-        Runs that are in the store already.
+        Number of these runs that are in the store already.
     wall_s
         Time for the other runs, with the requested number in parallel; ``None`` if nothing is known.
     bytes
@@ -71,7 +71,7 @@ class _Trial:
 
 
 class _EnoughError(Exception):
-    """Raised when the time of a trial is over."""
+    """Raised when the time allowed for a trial has run out."""
 
 
 def forecast(  # noqa: PLR0913 (keyword arguments)

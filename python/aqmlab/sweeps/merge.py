@@ -37,9 +37,9 @@ class Merged:
     added, present
         Numbers of runs that were added, and of runs that were present already.
     sweeps
-        The sweeps of the sources, with their present runs.
+        A conclusion for each sweep of the sources, drawn from the runs that are now in the destination.
     damaged
-        A sentence for each changed file of the sources; its run is left out.
+        A sentence for each file of the sources that has changed since it was written; its run is left out.
     """
 
     store: Store
@@ -52,7 +52,7 @@ class Merged:
 def merge(sources: Sequence[Path | str], store: Path | str | None = None, *, report: bool = True) -> Merged:
     """Copy complete runs and sweeps of several stores into one, and rebuild the tables of these sweeps.
 
-    Files are linked where that is possible, else copied; the sources remain unchanged.
+    Files are linked where possible and otherwise copied; the sources remain unchanged.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def merge(sources: Sequence[Path | str], store: Path | str | None = None, *, rep
     UsageError
         If there are no sources, or the destination is one of them.
     RecordingError
-        If there is no store, or two stores have different results for a run with the same digest.
+        If a source is not a store, or two stores have different results for a run with the same digest.
     HostError
         If the destination cannot be written.
     """
@@ -141,7 +141,8 @@ def _check_equal(source: Store, into: Store, digest: str) -> None:
                 tables[i] |= _digests_by_present_names(home, tables[i])
     if tables[0] != tables[1]:
         raise RecordingError(
-            f"`{source.path_of(digest)}` and `{into.path_of(digest)}` contain the same run, but differ"
+            f"`{source.path_of(digest)}` and `{into.path_of(digest)}` contain the same run with different"
+            " results"
         )
 
 

@@ -21,7 +21,7 @@ _MAY_NAME = re.compile(r"\bfile\b")
 
 @lru_cache(maxsize=4)
 def named_files(toml: str, file_name: str, goes: str = "sent to a cluster") -> Mapping[str, bytes]:
-    """Return the content of the files that a scenario names, by the names in the scenario.
+    """Return the contents of the files that a scenario names, keyed by their names in the scenario.
 
     Parameters
     ----------
@@ -30,12 +30,12 @@ def named_files(toml: str, file_name: str, goes: str = "sent to a cluster") -> M
     file_name
         The scenario's file; the named files are next to it.
     goes
-        What happens to the files, for messages: ``sent to a cluster``.
+        What happens to the files, as messages express it: ``sent to a cluster``.
 
     Raises
     ------
     UsageError
-        If a file would not be next to the scenario on another machine, or the files are too large to be sent.
+        If the path of a file is absolute or contains ``..``, or the files are too large to be sent.
     HostError
         If a file cannot be read.
     """
@@ -50,7 +50,7 @@ def named_files(toml: str, file_name: str, goes: str = "sent to a cluster") -> M
         if path.is_absolute() or ".." in path.parts:
             raise UsageError(
                 f"`{file_name}` names the file `{name}`, which cannot be {goes}: put it in the"
-                " scenario's folder and name it relative to that"
+                " scenario's folder and give its path relative to that folder"
             )
         try:
             found[name] = (Path(file_name).parent / name).read_bytes()
@@ -59,8 +59,8 @@ def named_files(toml: str, file_name: str, goes: str = "sent to a cluster") -> M
     size = sum(map(len, found.values()))
     if size > MOST_BYTES:
         raise UsageError(
-            f"`{file_name}` names files of {size / 1e6:.3g} MB; at most {MOST_BYTES / 1e6:.3g} MB are {goes}:"
-            " make them smaller, or use them in place"
+            f"`{file_name}` names files of {size / 1e6:.3g} MB; at most {MOST_BYTES / 1e6:.3g} MB can be"
+            f" {goes}: make them smaller, or use them in place"
         )
     return found
 

@@ -182,7 +182,7 @@ class Place(ABC):
 
     @contextmanager
     def staging(self) -> Iterator[Path]:
-        """A directory of this process for incomplete recordings; removed at the end."""
+        """A directory of this process for incomplete recordings; removed when the block ends."""
         with self.writing():
             self._unfinished.mkdir(exist_ok=True)
             lock, directory = _own_directory(self._unfinished)
@@ -210,7 +210,7 @@ class Place(ABC):
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """Turn a write error of the operating system into a message about the place."""
+        """Turn a write error of the operating system into an error that names this place."""
         try:
             yield
         except OSError as error:

@@ -30,7 +30,7 @@ ALIVE = "alive"
 """The key that distinguishes a progress line from an answer."""
 
 _LAST_WORDS = 2000
-"""Bytes of a dead process's stderr that are reported."""
+"""Number of bytes read from the end of a dead process's stderr."""
 _PATIENCE_S = 5.0
 """Time allowed for an idle process to end by itself."""
 _READ_BYTES = 1 << 16
@@ -90,7 +90,7 @@ class WorkerProcess:
         return None
 
     def kill(self) -> None:
-        """End the process at once."""
+        """Kill the process."""
         self._process.kill()
 
     def died(self) -> str:
@@ -103,9 +103,9 @@ class WorkerProcess:
         words = self._stderr.read().decode(errors="replace").strip().splitlines()
         self._close()
         if self._silent:
-            how = f"made no progress for {self._silence_s:g} s and was ended"
+            how = f"made no progress for {self._silence_s:g} s and was killed"
         else:
-            how = f"was ended by {_signal_name(-code)}" if code < 0 else f"ended with {code}"
+            how = f"was killed by {_signal_name(-code)}" if code < 0 else f"ended with {code}"
         return f"the worker {how}{f': {words[-1]}' if words else ''}"
 
     def end(self) -> None:
@@ -149,7 +149,7 @@ class WorkerProcess:
 
 
 class Keeper:
-    """Keeps a worker process, and replaces it if it dies; this uses up one of the run's attempts.
+    """Keeps a worker process, and replaces it if it dies; each death uses up one of the run's attempts.
 
     Parameters
     ----------
@@ -184,7 +184,7 @@ class Keeper:
         return {"status": "failed", "cause": "crash", "reason": "; then ".join(dict.fromkeys(deaths))}
 
     def kill(self) -> None:
-        """End the process at once and do not replace it; called from a thread that executes no runs."""
+        """Kill the process and do not replace it; called from a thread that executes no runs."""
         with self._lock:
             self._killed = True
             if self._process is not None:

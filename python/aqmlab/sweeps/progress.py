@@ -13,8 +13,8 @@ from aqmlab.stats import estimate
 WATCHED = ("goodput_bps", "queueing_delay_mean_s", "queueing_delay_p95_s")
 """Metrics whose intervals are examined while a sweep grows.
 
-They are metrics that are well above zero if anything is sent, because an interval's width relative to a value
-near zero is meaningless.
+They are well above zero if anything is sent. The width of an interval relative to a value near zero would be
+meaningless.
 """
 
 
@@ -37,7 +37,7 @@ class Widest:
 
 @dataclass(frozen=True)
 class UnderWay:
-    """The progress of a current run.
+    """The progress of a run that is being executed.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class UnderWay:
     events
         Events that the simulator has processed.
     phase
-        The current phase of a live run; empty if simulated.
+        The current phase of a live run; empty for a simulated run.
     lateness_max_s
         The largest lateness of a packet of a live run.
     """
@@ -74,11 +74,11 @@ class Progress:
     Attributes
     ----------
     runs_total
-        Requested runs, in this shard.
+        Number of requested runs in this shard.
     runs_present
-        Runs that were in the store already.
+        Number of runs that were in the store already.
     runs_done
-        Runs that have ended since, including failed ones.
+        Number of runs that have ended since the start, including failed ones.
     failures
         Number of failed runs, by cause.
     elapsed_s
@@ -94,7 +94,7 @@ class Progress:
     widest
         The widest interval of any cell that has at least two runs.
     note
-        The current problems of the machines; empty if there are none.
+        The current problems with the machines; empty if there are none.
     """
 
     runs_total: int

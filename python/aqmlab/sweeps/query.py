@@ -42,7 +42,7 @@ class QueryResult(Framed):
     columns
         The names of the columns.
     rows
-        Numbers, strings, ``None``; lists and dicts of them.
+        The values of each row: numbers, strings and ``None``, or lists and dicts of these.
     skipped
         Files that cannot be read and are left out, with the reason.
     """
@@ -158,7 +158,7 @@ def _is_text(text: str) -> bool:
 
 
 def _check(sql: str) -> None:
-    """Accept one statement that only reads."""
+    """Check that the text is one statement that only reads."""
     import duckdb
 
     if not _is_text(sql):
@@ -307,7 +307,7 @@ def _damaged(connection: duckdb.DuckDBPyConnection, files: _Files) -> dict[str, 
 
 
 def _lacking(connection: duckdb.DuckDBPyConnection, files: _Files) -> dict[str, str]:
-    """Return the files that lack a column that has since been renamed, each with a sentence."""
+    """Return the files that lack a column that has since been renamed, each with a sentence that says so."""
     lacking: dict[str, str] = {}
     for table, found in files.items():
         lacking |= without_columns(connection, table, [file for file, _ in found])
@@ -321,7 +321,10 @@ def _without(reasons: Mapping[str, str], files: _Files, skipped: list[str]) -> _
 
 
 def _plain(value: object) -> object:
-    """Return the value for JSON, with exact integrals and counts of any size as integers."""
+    """Return the value in a form that JSON can represent.
+
+    A decimal without a fraction becomes an integer, however large it is.
+    """
     if isinstance(value, Decimal):
         return int(value) if value == value.to_integral_value() else float(value)
     if value is None or isinstance(value, (bool, int, float, str)):

@@ -1,4 +1,4 @@
-"""The work of a Dask worker: the one function that tasks name, and its answer.
+"""The work of a Dask worker: the only function that Dask's tasks call, and its answer.
 
 A request is JSON text. The run is executed in a separate process (:mod:`aqmlab.sweeps.process`), so that a
 crash, an endless run or excessive use of memory ends that process and not Dask's worker.
@@ -53,14 +53,14 @@ def release() -> str:
 
 
 def attempt(request: str, files: Mapping[str, bytes] | None = None) -> dict[str, Any]:
-    """Do a run.
+    """Execute a run.
 
     Parameters
     ----------
     request
         JSON: ``format``, ``release``, ``task``, ``place``, ``token``, ``bring``, ``replace``, ``silence_s``.
     files
-        The contents of the files that the scenario names, by these names.
+        The contents of the files that the scenario names, keyed by these names.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def _own_store(scratch: Path) -> Path:
 
 
 def _with_files(task: dict[str, Any], files: Mapping[str, bytes], scratch: Path) -> dict[str, Any]:
-    """Return the task, with its files written next to the path of its scenario."""
+    """Write the task's files into a folder; return the task with the path of its scenario in that folder."""
     if not files:
         return task
     digest = hashlib.sha256()

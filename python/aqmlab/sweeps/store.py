@@ -7,7 +7,7 @@
     sweeps/<name>/              definition and results of a sweep: scenario, cells, tables, report
     tmp/<process>/, <process>.lock   files that a living process is writing
 
-Any number of processes may write to it at once (:mod:`aqmlab.sweeps.place`).
+Any number of processes may write to it at the same time (:mod:`aqmlab.sweeps.place`).
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class Store(Place):
             raise RecordingError(f"`{self.path / STORE_FILE}` is corrupt: {error}") from error
         if not isinstance(version, int) or version > FORMAT_VERSION:
             raise RecordingError(
-                f"the store `{self.path}` has the format version `{version}`; this aqmlab reads up to"
-                f" {FORMAT_VERSION}"
+                f"the store `{self.path}` has format version `{version}`; this version of aqmlab reads format"
+                f" versions up to {FORMAT_VERSION}"
             )
 
     @staticmethod
@@ -105,7 +105,7 @@ class Store(Place):
         return run.manifest.run_digest in (None, name)
 
     def kept(self) -> str:
-        """Return a sentence on the state after an interrupt, and on how to continue."""
+        """Return a sentence that says what is kept after an interrupt, and how to continue."""
         return kept_in(self.path)
 
     @property
@@ -113,7 +113,7 @@ class Store(Place):
         return self.path / "tmp"
 
     def digests(self) -> list[str]:
-        """Return the existing runs, in the order of their digests."""
+        """Return the digests of the existing runs, in order."""
         return sorted(
             run.name
             for group in _directories(self.path / "runs")
@@ -122,7 +122,7 @@ class Store(Place):
         )
 
     def sweeps(self) -> list[Path]:
-        """The directories of the store's sweeps, by name."""
+        """The directories of the store's sweeps, in the order of their names."""
         return [path for path in _directories(self.path / "sweeps") if (path / SWEEP_FILE).is_file()]
 
     def sweep_directory(self, name: str) -> Path:
@@ -143,8 +143,8 @@ def store_path(path: Path | str | None) -> Path:
 
 
 def kept_in(store: Path) -> str:
-    """Return a sentence on a store's state after an interrupt, and on how to continue."""
-    return f"finished runs are kept in `{store}`; the same command continues"
+    """Return a sentence that says what a store keeps after an interrupt, and how to continue."""
+    return f"finished runs are kept in `{store}`; run the same command again to continue"
 
 
 def _directories(path: Path) -> list[Path]:

@@ -56,15 +56,15 @@ _TASKS_AHEAD = 256
 _READ_AHEAD = 100
 """Number of new runs above which it is worthwhile to read them while others run."""
 _LOOK_S = 5.0
-"""Shortest time in seconds between evaluations of the intervals ..."""
+"""Shortest time in seconds between two evaluations of the intervals."""
 _SHARE_OF_LOOKING = 0.05
-"""... and the largest share of the time that may be spent on them."""
+"""Largest share of the time that may be spent on evaluating the intervals."""
 
 
 class Sweep:
     """A sweep that is in progress or has ended; :func:`sweep` makes one.
 
-    Iterating over it gives each run as it ends (:class:`~aqmlab.sweeps.tally.Ended`). Used as a context
+    Iterating over it yields each run as it ends (:class:`~aqmlab.sweeps.tally.EndedRun`). Used as a context
     manager, it is cancelled when an exception leaves the block.
 
     Attributes
@@ -76,7 +76,7 @@ class Sweep:
     workers
         Number of runs in parallel.
     damaged
-        By name, the damage or the missing parts of existing runs; these runs are repeated.
+        The damage or the missing parts of existing runs, keyed by the run's name; these runs are repeated.
     """
 
     def __init__(  # noqa: PLR0913 (keyword arguments)
@@ -289,7 +289,7 @@ class Sweep:
         finally:
             self.remarks = tuple(executor.remarks)
             executor.close(now=waiting > 0)
-            # Workers that have been ended may have left partial files.
+            # Workers that were killed may have left partial files.
             self._place.sweep_out()
 
     def _look(self, *, last: bool) -> None:
@@ -343,7 +343,7 @@ class Sweep:
 
 
 def _to_bring(cases: Cases, cluster: Cluster | None) -> Bring | None:
-    """Return the part of the recordings that is required at the end; ``None`` if any will do."""
+    """Return the part of each recording that workers must send back; ``None`` without a cluster."""
     if cluster is None:
         return None
     asked = cluster.bring or SUMMARIES
@@ -405,8 +405,8 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
         Where runs are executed: ``"local"``, in processes on this machine, or on the workers of a Dask
         cluster, a :class:`aqmlab.Cluster`; ``"dask"`` stands for the cluster in Dask's configuration.
     host
-        ``"sim"``, or ``"live"`` for runs between this machine's TCP stacks, one at a time, which take as long
-        in real time as in the scenario (:attr:`Sweep.lasts_s`).
+        ``"sim"``, or ``"live"`` for runs between this machine's TCP stacks. Live runs are executed one at a
+        time, and each takes the scenario's duration in real time (:attr:`Sweep.lasts_s`).
     pcap, pcap_bytes
         As for :func:`aqmlab.run`. An existing run without these packets is repeated.
     shard
@@ -484,7 +484,7 @@ def cluster_of(
     jobs
         Number of runs in parallel, if given.
     bring
-        The part of recordings that comes back, unless the cluster specifies it.
+        The part of each recording that is sent back, unless the cluster specifies it.
 
     Raises
     ------
@@ -503,8 +503,8 @@ def cluster_of(
         executor = Cluster()
     if jobs is not None:
         raise UsageError(
-            f"`--jobs {jobs}` applies to this machine; a Dask cluster executes as many runs at once as its"
-            " workers have threads; leave it (or `AQMLAB_JOBS`) out"
+            f"`--jobs {jobs}` applies to this machine; a Dask cluster executes as many runs in parallel as"
+            " its workers have threads; leave out `--jobs` (or `AQMLAB_JOBS`)"
         )
     return replace(executor.checked(), bring=executor.bring or bring)
 

@@ -36,7 +36,7 @@ def columns(results: Results) -> tuple[Metric, ...]:
 
 
 def results_csv(found: Answer) -> str:
-    """One row per finished run: swept values, arm, seed and metrics; an undefined metric is left empty."""
+    """Return CSV with a row per finished run: swept values, arm, seed and metrics (empty if undefined)."""
     rows: list[list[str]] = [[*_axes(found.results), "arm", "seed", *(m.name for m in found.metrics)]]
     for row in found.rows:
         for run in found.results.runs_of(row.cell):
@@ -46,9 +46,10 @@ def results_csv(found: Answer) -> str:
 
 
 def answer_csv(found: Answer) -> str:
-    """One row per cell: swept values, arm, and, for each metric, mean, half-width of the interval, and n.
+    """Return CSV with a row per cell: swept values, arm, and the mean, half-width and n of each metric.
 
-    For an answer by class, one row per class of a cell, with the metrics for which some run has a value.
+    For an answer by class, there is a row per class of a cell, with the metrics for which some run has a
+    value.
     """
     metrics = found.shown if found.by_class else found.metrics
     head = [f"{m.name}{part}" for m in metrics for part in ("", "_half_width", "_n")]

@@ -50,7 +50,7 @@ class Tally:
     Parameters
     ----------
     cells
-        By name, the cell and the seed of each requested run.
+        The cell and the seed of each requested run, keyed by the run's name.
     todo
         The names of the runs to execute.
     """

@@ -15,7 +15,7 @@ MOST_PCAP_BYTES = 65_535
 
 SIMULATOR = "sim"
 LIVE = "live"
-"""The hosts, by their names in manifests."""
+"""The names of the hosts in manifests."""
 
 
 class Capture(NamedTuple):
@@ -48,7 +48,7 @@ NO_CAPTURE = Capture()
 
 
 def _pcap_bytes(count: int | None) -> int:
-    """Return how many bytes to keep of each captured packet, from an IP header to the largest packet."""
+    """Return how many bytes to keep of each captured packet: at least an IP header."""
     if count is None:
         return DEFAULT_PCAP_BYTES
     count = whole(count, "`pcap_bytes`")

@@ -1,4 +1,4 @@
-"""A worker: reads tasks, one JSON line each, executes them, and answers each with a line.
+"""A worker process: it reads tasks, one JSON line each, executes them, and answers each with a line.
 
 Started by :mod:`aqmlab.sweeps.process` as ``python -m aqmlab.sweeps.worker PLACE PARENT IDLE_S``. It ends
 when its standard input or its parent ends (whatever the cause), and after IDLE_S seconds without a request,
@@ -85,7 +85,7 @@ def _tell(answers: TextIO, answer: Mapping[str, Any]) -> None:
 
 
 def _signs(answers: TextIO, parent: int) -> Callable[[Mapping[str, float]], None]:
-    """The callback that a run calls ten times per second: it writes messages while there is progress."""
+    """Return a callback that writes progress messages; a run calls it ten times per second."""
     seen, told_s = 0.0, time.monotonic()
 
     def look(now: Mapping[str, float]) -> None:

@@ -14,12 +14,12 @@ Queue = Mapping[str, Any]
 
 
 def effective(queue: Queue, rate_bps: int) -> Mapping[str, Any]:
-    """A queue's effective parameters, each under its name with the unit: ``min_th_bytes``.
+    """Return a queue's effective parameters, keyed by name and unit, such as ``min_th_bytes``.
 
     Raises
     ------
     UsageError
-        If the discipline refuses one of them.
+        If the discipline refuses a parameter.
     """
     from aqmlab import _core
 

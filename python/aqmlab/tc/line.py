@@ -55,7 +55,7 @@ def tc_lines(scenario: Scenario) -> list[TcLine]:
     Raises
     ------
     ScenarioError
-        With all errors of the scenario.
+        If the scenario has errors; the exception lists all of them.
     """
     found: dict[tuple[Any, ...], list[str]] = {}
     for arm in resolve(scenario)["arms"]:
@@ -90,7 +90,7 @@ def _droptail(link: Link) -> tuple[str, list[str]]:
 def _codel(link: Link) -> tuple[str, list[str]]:
     settings = link.settings
     limit = settings.get("limit_packets") or max(1, settings["limit_bytes"] // link.mean_packet_bytes)
-    # tc truncates to microseconds.
+    # tc truncates times to whole microseconds.
     target, interval = (settings[f"{name}_ns"] // 1000 * 1000 for name in ("target", "interval"))
     words = f"codel limit {limit} target {_tc_time(target)} interval {_tc_time(interval)}"
     return words + (" ecn" if settings["ecn"] else ""), codel_units(target, interval)
@@ -132,7 +132,10 @@ def _slope(sizes: Mapping[str, int], probability: float) -> list[str]:
 
 
 def _burst(link: Link, sizes: Mapping[str, int]) -> int:
-    """A burst that makes tc pick the power of two nearest w_q; if possible, the scenario's or guideline's."""
+    """Return a burst for which tc picks the power of two nearest w_q.
+
+    This is the scenario's own burst or the guideline's, if one of these will do.
+    """
     settings = link.settings
     mean = int(settings["mean_packet_bytes"])
     wanted = min(31, max(1, round(-log2(settings["w_q"]))))
@@ -223,6 +226,6 @@ NONE_IN_LINUX = {
     "classes": "tc divides links with `prio` or `drr` and filters that choose the class, which takes more"
     " than one line",
 }
-"""Why there is no line for a discipline."""
+"""The reason why a discipline has no line, by discipline."""
 
 __all__ = ["NONE_IN_LINUX", "TcLine", "tc_lines"]

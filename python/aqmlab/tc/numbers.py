@@ -59,7 +59,7 @@ def count(text: str) -> int:
 
 
 def chance(text: str) -> float:
-    """A probability above 0, to 1."""
+    """A probability above 0 and at most 1."""
     value = float(text) if _FLOAT.fullmatch(text) else 0.0
     if not 0.0 < value <= 1.0:
         raise UsageError(f"`{text}` is not a probability; write one above 0 and at most 1: `0.02`")
@@ -80,7 +80,7 @@ def _number(text: str, units: Mapping[str, float], what: str, example: str) -> f
     number = _FLOAT.match(text)
     unit = units.get(text[number.end() :].lower()) if number else None
     if number is None or unit is None:
-        raise UsageError(f"`{text}` is not {what}; tc writes {example}")
+        raise UsageError(f"`{text}` is not {what}; write one as tc does: {example}")
     return float(number[0]) * unit
 
 

@@ -1,4 +1,4 @@
-"""From a discipline in tc's syntax to a queue of a scenario, which has the preset ``linux``."""
+"""From a discipline in tc's syntax to a scenario's queue with the preset ``linux``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aqmlab.tc import numbers
 from aqmlab.tc.effective import Queue, effective
 
 DEFAULT_RATE_BPS = 10_000_000
-"""RED's ``bandwidth`` where none is written (tc-red(8))."""
+"""RED's ``bandwidth`` if none is given (tc-red(8))."""
 CODEL_UNIT_NS = 1024
 """Linux's CoDel keeps times in units of 1024 ns."""
 
@@ -33,7 +33,7 @@ class TcQueue:
     rate_bps
         The link's rate if the words contain it; otherwise ``None``.
     remarks
-        Remarks on what the words mean that the queue does not express.
+        Remarks on those meanings of the words that the queue does not express.
     """
 
     spec: str
@@ -51,7 +51,7 @@ class TcQueue:
 
 
 def read_tc(text: str) -> TcQueue:
-    """A queue from ``red limit 400000 avpkt 1000 ecn``, or from a whole ``tc qdisc add ...``.
+    """Return the queue for ``red limit 400000 avpkt 1000 ecn``, or for a whole ``tc qdisc add ...`` command.
 
     Raises
     ------
@@ -157,7 +157,9 @@ def _codel(given: Given) -> tuple[Queue, int | None, Sequence[str]]:
 
 def _fifo(given: Given, unit: str) -> tuple[Queue, int | None, Sequence[str]]:
     if "limit" not in given:
-        raise UsageError(f"{unit[0]}fifo without `limit` takes the device's txqueuelen; write a limit")
+        raise UsageError(
+            f"{unit[0]}fifo without `limit` takes the device's txqueuelen as its limit; write a limit"
+        )
     queue = {"kind": "droptail", "limit": quantity_text(given["limit"], unit)}
     return queue, None, [HEADERS] if unit == "bytes" else []
 

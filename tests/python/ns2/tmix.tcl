@@ -2,7 +2,7 @@
 #
 #   ns tmix.tcl FILE SECONDS
 #
-# Tmix reports on stderr what each end sends and receives.
+# Tmix reports on stderr what each endpoint sends and receives.
 
 if {$argc != 2} {
     puts stderr "usage: ns tmix.tcl FILE SECONDS"

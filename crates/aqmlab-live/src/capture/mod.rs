@@ -21,8 +21,8 @@ use crate::router::{FrameAtPort, FrameBudget, Router};
 use ring::Sender;
 pub use writer::CaptureWriter;
 
-/// Size of the ring in bytes: with 128 bytes of each packet, it holds some 50,000 packets, which is half a
-/// second of traffic at a gigabit per second.
+/// Size of the ring in bytes: if 128 bytes of each packet are captured, it holds some 50,000
+/// packets, which is half a second of traffic at a gigabit per second.
 const RING: usize = 8 << 20;
 
 /// Observer that writes the events at a router's captured ports into the ring.
@@ -74,8 +74,8 @@ pub(crate) fn observe(
     Ok(writer)
 }
 
-/// Starts to capture the events of a router with this frame budget. The writing thread starts with ordinary
-/// priority; a data plane's priority is raised only afterwards.
+/// Starts to capture the events of a router with this frame budget. The writing thread starts with
+/// ordinary priority; the data plane's priority is raised only afterwards.
 ///
 /// # Errors
 /// If the system cannot provide a thread.

@@ -11,8 +11,9 @@ use aqmlab_units::Instant;
 
 use super::ring::{Missed, Received, Receiver};
 
-/// Time that the thread sleeps when there is nothing to write. The data plane does not wake it: that would
-/// take a system call per packet. The ring has space for a hundred times the arrivals in this time.
+/// Time that the thread sleeps when there is nothing to write. The data plane does not wake it:
+/// that would take a system call per packet. The ring can hold a hundred times as many packets as
+/// arrive in this time.
 const NAP: Duration = Duration::from_millis(2);
 
 /// A capture in progress.
@@ -37,8 +38,8 @@ impl CaptureWriter {
         self.missed.iter().map(|port| port.load(Ordering::Relaxed)).sum()
     }
 
-    /// Writes the rest of the ring, and ends the file at `end`. Packets handed over after this
-    /// call may be missing from the file.
+    /// Writes the packets that remain in the ring, and ends the file at `end`. Packets handed over
+    /// after this call may be missing from the file.
     ///
     /// # Errors
     /// If the file could not be written, now or earlier. In this case, the file has been deleted. A full disk

@@ -24,7 +24,7 @@ pub struct Write {
     pub to: usize,
     super_segment: SuperSegment,
     offload: bool,
-    /// Ideal departure times of its packets, and whether they are in the measured interval.
+    /// For each packet, its ideal departure time, and whether it leaves in the measured interval.
     pub due: Vec<(Instant, bool)>,
     /// The four octets that hold the ports of a TCP segment; they are equal for all packets of one
     /// connection.

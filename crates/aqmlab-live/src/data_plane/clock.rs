@@ -1,5 +1,5 @@
-//! The event loop's clock, which can also wait: the clock of this machine, or one that a test scripts. Time
-//! is that of CLOCK_MONOTONIC, counted from an origin.
+//! The event loop's clock, which can also wait: the clock of this machine, or one scripted by a
+//! test. Times are readings of CLOCK_MONOTONIC, counted from an origin.
 
 use std::hint::black_box;
 use std::io;
@@ -15,10 +15,10 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 /// by 0.05 % at most.)
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// Nanoseconds of CLOCK_MONOTONIC at the origin.
+    /// Reading of CLOCK_MONOTONIC at the origin, in nanoseconds.
     origin: u64,
-    /// Lead of CLOCK_BOOTTIME over CLOCK_MONOTONIC at the origin. CLOCK_BOOTTIME continues while the machine
-    /// is suspended.
+    /// CLOCK_BOOTTIME minus CLOCK_MONOTONIC at the origin, in nanoseconds. The difference grows
+    /// while the machine is suspended.
     boot_ahead: u64,
 }
 
@@ -29,7 +29,7 @@ impl Clock {
         Clock { origin, boot_ahead: boot_ahead() }
     }
 
-    /// Returns a clock whose [`Instant::ZERO`] is `span` from now; until then it stands still.
+    /// Returns a clock whose [`Instant::ZERO`] is `span` from now, and which shows zero until then.
     pub fn starting_in(span: Span) -> Self {
         let clock = Clock::start();
         Clock { origin: clock.origin + span.as_ns(), ..clock }
@@ -51,9 +51,10 @@ impl Clock {
         Span::ns(boot_ahead().saturating_sub(self.boot_ahead))
     }
 
-    /// Returns whether the clock stands still while this thread computes. In virtual time, a kernel's clock
-    /// does stand still: it jumps when all threads wait, and advances slightly at each reading. A clock that
-    /// advances only at ticks does not count as standing still.
+    /// Returns whether the clock stands still while this thread computes. The clock of a kernel
+    /// that runs in virtual time does stand still: it jumps when all threads wait, and otherwise
+    /// advances only slightly, at each reading. A clock that advances only at ticks does not count
+    /// as standing still.
     pub fn stands_still() -> bool {
         let clock = Clock::start();
         let mut word = 1u64;
@@ -69,8 +70,9 @@ impl Clock {
     }
 }
 
-/// Number of multiplications, each of which needs the result of the previous one. They take three cycles each
-/// on current processors, and no processor executes this many multiplications in [`FASTEST_WORK`].
+/// Number of multiplications in a chain, in which each needs the result of the previous one. Each
+/// takes three cycles on current processors, and no processor completes the chain within
+/// [`FASTEST_WORK`].
 const WORK: u32 = 2_000_000;
 /// Time in which a 20 GHz processor executes two million cycles.
 const FASTEST_WORK: Span = Span::us(100);
@@ -110,13 +112,13 @@ pub trait Poller {
     fn suspended(&self) -> Span;
 }
 
-/// This machine's clock, and its devices behind one epoll.
+/// This machine's clock, and one epoll instance for all devices.
 pub struct SystemPoller {
     clock: Clock,
     epoll: OwnedFd,
 }
 
-/// Maximum number of devices reported ready at once; the next call reports the others.
+/// Maximum number of devices that one call reports as ready; the next call reports the others.
 const AT_ONCE: usize = 32;
 
 impl SystemPoller {
@@ -133,7 +135,7 @@ impl SystemPoller {
         Ok(SystemPoller { clock, epoll })
     }
 
-    /// Polls the devices once, for at most `at_most`; returns whether any is ready.
+    /// Polls the devices once, waiting for at most `at_most`; returns whether any is ready.
     fn ask(&self, at_most: Span, ready: &mut [bool]) -> io::Result<bool> {
         let ns = at_most.as_ns();
         let timeout = Timeout { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as _ };
@@ -164,7 +166,7 @@ impl Poller for SystemPoller {
             return Ok(());
         }
         while self.now() < until {
-            // The thread does not sleep, but it serves frames that arrive in the meantime.
+            // The thread does not sleep; the wait ends if a frame arrives in the meantime.
             if self.ask(Span::ZERO, ready)? || spin.is_zero() {
                 break;
             }

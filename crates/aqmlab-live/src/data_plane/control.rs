@@ -38,7 +38,7 @@ impl Default for DataPlaneControl {
 impl DataPlaneControl {
     // --- for the watching threads -----------------------------------------------------------------------
 
-    /// Whether the data plane is running.
+    /// Whether the data plane has started to run.
     pub fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Acquire)
     }

@@ -13,8 +13,8 @@ pub trait Device {
     /// Any error from the operating system, except for "would block" and "interrupted".
     fn read(&mut self, frame: &mut [u8]) -> io::Result<Option<usize>>;
 
-    /// Writes one packet at once or not at all: a packet that cannot be accepted now causes an error, because
-    /// waiting would delay all other events.
+    /// Writes one packet immediately or not at all: a packet that cannot be accepted now causes an
+    /// error, because waiting would delay all other events.
     ///
     /// # Errors
     /// Any error from the operating system.
@@ -24,8 +24,8 @@ pub trait Device {
     fn fd(&self) -> BorrowedFd<'_>;
 }
 
-/// A device behind a non-blocking file descriptor that preserves packet boundaries: a TUN without packet
-/// information (`IFF_NO_PI`), or a datagram socket.
+/// A device behind a non-blocking file descriptor that preserves packet boundaries: a TUN device
+/// without packet information (`IFF_NO_PI`), or a datagram socket.
 #[derive(Debug)]
 pub struct FdDevice<F: AsFd>(pub F);
 

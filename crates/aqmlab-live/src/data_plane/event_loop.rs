@@ -1,4 +1,5 @@
-//! The event loop: it reads arrived frames, processes due events, and waits for the next instant.
+//! The event loop: it reads the frames that have arrived, processes due events, and waits for the
+//! next instant.
 
 use std::io;
 
@@ -16,8 +17,8 @@ use crate::faithfulness::LONGEST_SILENCE;
 use crate::frame::offload;
 use crate::router::{FrameSink, OutgoingFrame, Router};
 
-/// Maximum number of frames read from one device before the clock and the other devices are served, so that a
-/// sender that never pauses does not block the router's links.
+/// Maximum number of frames read from one device before the loop turns to the other devices and to
+/// its other work, so that a sender that never pauses does not block the router's links.
 const READS: usize = 8;
 /// Maximum time that a pass of the loop waits, so that requests are noticed soon; a much longer silence can
 /// then only be a stall.
@@ -25,15 +26,15 @@ const HEARTBEAT: Span = Span::ms(4);
 /// Length of the read buffer. It exceeds the length of any packet, so that a packet longer than its class
 /// allows is recognised.
 const SCRATCH: usize = offload::HEADER + (1 << 16);
-/// A machine counts as suspended if it slept for longer than this; a smaller difference may merely be the
-/// time between the readings of the two clocks.
+/// A machine counts as suspended if it appears to have slept for longer than this; a shorter sleep
+/// may merely be the time that passed between the readings of the two clocks.
 const ASLEEP: Span = Span::ms(100);
 
 /// The loop's state.
 pub struct EventLoop<D, P> {
     router: Router,
     poller: P,
-    /// Of these, the loop uses only `spin`, `gather` and `offload`.
+    /// The settings, of which the loop uses only `spin`, `gather` and `offload`.
     settings: DataPlaneSettings,
     /// Whether packets leave in such quick succession that the last write contained several; if so, the first
     /// packet of the next batch need not wake the thread.
@@ -48,14 +49,15 @@ pub struct EventLoop<D, P> {
     sink: DeviceSink<D>,
 }
 
-/// The devices at which frames leave, and the frames' lateness.
+/// The devices through which frames leave, and the frames' lateness.
 struct DeviceSink<D> {
     devices: Vec<D>,
     report: DataPlaneReport,
     /// Packets that wait to be written together.
     batch: Batch,
-    /// Whether packets wait for others, to be written together. Once this is so, it remains so until the end
-    /// of the run, because if packets no longer waited, the load that made waiting necessary would return.
+    /// Whether packets wait for others, to be written together. Once true, it remains true until
+    /// the end of the run, because if packets no longer waited, the load that made waiting
+    /// necessary would return.
     gathers: bool,
 }
 
@@ -196,8 +198,8 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         Ok(now)
     }
 
-    /// Reads a few frames from each device that has any. The clock is read before each device, and due
-    /// events are processed between devices.
+    /// Reads a few frames from each device that has any. The clock is read after each frame, and
+    /// the router processes earlier events before it accepts the frame.
     fn read_all(&mut self) -> Result<(), LiveError> {
         for number in 0..self.sink.devices.len() {
             let mut reads = 0;
@@ -274,8 +276,9 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         waited.map_err(|error| LiveError::io("wait for", "packets")(error))
     }
 
-    /// Returns the instant at which the waiting packets are to be written: when the first has waited for long
-    /// enough, or at once if no other packet leaves before then. `None` if no packet waits.
+    /// Returns the instant at which the waiting packets are to be written: when the first has
+    /// waited for long enough, or immediately if no other packet leaves before then. `None` if no
+    /// packet waits.
     fn batch_ends(&self) -> Option<Instant> {
         let first = self.sink.batch.oldest()?;
         let end = first + self.settings.gather;
@@ -288,8 +291,8 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
     /// time, and events that were due during it were late.
     fn look_for_a_stall(&mut self, now: Instant) {
         let length = now.saturating_since(self.last_pass);
-        // `self.measuring` may be out of date, because the interval may have begun during the gap, after it
-        // was last set.
+        // `self.measuring` may be out of date: it was last set before the gap, and the interval may
+        // have begun during the gap.
         let measuring = self.router.ended().is_none() && now >= self.router.measured_from();
         if length > LONGEST_SILENCE && measuring {
             self.sink.report.stalled(Stall { at: self.last_pass, length });
@@ -312,8 +315,8 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
         }
     }
 
-    /// Ends a window, every tenth of a second: records how busy the thread was, and fails if the machine has
-    /// been suspended.
+    /// Ends a window, which lasts about a tenth of a second: records how busy the thread was, and
+    /// fails if the machine has been suspended.
     fn end_window(&mut self, now: Instant) -> Result<(), LiveError> {
         let lost = self.poller.suspended();
         if lost > ASLEEP {
@@ -336,7 +339,7 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
 
 const KERNEL_QUEUE: &str = "the kernel's queue";
 
-/// Describes a device by its host, for messages, such as *the client of class 1*.
+/// Names a device by its host, for use in messages: for example, *the client of class 1*.
 fn host(number: usize) -> String {
     let HostId { class, side } = HostId::of_number(number);
     format!("the {} of class {}", side.name(), class + 1)

@@ -107,7 +107,7 @@ const WINDOW: Span = Span::ms(100);
 pub struct Duty {
     window: Reading,
     may_spin: bool,
-    /// Earliest time to spin again.
+    /// Earliest time at which the loop may spin again.
     again: Instant,
     measured: Option<Reading>,
 }

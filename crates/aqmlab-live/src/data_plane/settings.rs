@@ -13,7 +13,8 @@ pub struct DataPlaneSettings {
     /// Time that a packet may wait for others, so that they are written in the same pass. Packets wait once
     /// the thread has been too busy to spin, and always with `offload`.
     pub gather: Span,
-    /// Whether packets at devices have the header of [`crate::frame::offload`], and segments are joined.
+    /// Whether segments are joined, and each packet that is read from or written to a device is
+    /// preceded by the header of [`crate::frame::offload`].
     pub offload: bool,
     /// Whether the data plane requests real-time scheduling and locked memory. If these are refused, it runs
     /// without them.

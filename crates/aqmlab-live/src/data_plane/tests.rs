@@ -1,5 +1,5 @@
-//! Tests of the event loop on a scripted clock, between in-memory devices: punctual, late, stalled, flooded,
-//! suspended.
+//! Tests of the event loop between in-memory devices, on a scripted clock that imitates a machine
+//! that is punctual, late, stalled, flooded or suspended.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -31,9 +31,9 @@ struct Time {
     now: Cell<Instant>,
     /// Duration of one read.
     read_takes: Span,
-    /// Time by which each wait for an instant lasts too long.
+    /// How much longer than requested each wait for an instant lasts.
     oversleep: Span,
-    /// When, and for how long, everything stands still once.
+    /// The only stall: the time at which everything stops, and the length of the stop.
     stall: Cell<Option<(Instant, Span)>>,
     /// Share of the time during which the thread has a processor, in percent.
     busy: u64,
@@ -291,7 +291,7 @@ fn a_flood_keeps_no_link_waiting() {
     let flood = (0..150_000u32).map(|n| (Instant::ZERO, datagram((n % 4) as u16, 100))).collect();
     let devices = devices(&time, flood);
     let (router, devices, report) = event_loop(&plan, &time, devices).run(&time.control).unwrap();
-    assert!(time.now.get() < at(1201), "and it notices the request to end: {:?}", time.now.get());
+    assert!(time.now.get() < at(1201), "the request to end was noticed late: {:?}", time.now.get());
     assert!(report.lateness_max <= Span::us(10), "{}", report.lateness_max);
     // After about 13 ms, the link is never idle, because each packet of 100 octets takes 80 us at 10 Mbit/s.
     assert!(devices[1].written.len() > 14_500, "{}", devices[1].written.len());
@@ -333,7 +333,7 @@ fn a_thread_that_is_too_busy_does_not_spin() {
         let event_loop = event_loop(&plan, &time, devices);
         // Only after the first window is it known that the thread is busy.
         let (.., report) = event_loop.run(&time.control).unwrap();
-        assert!(time.spun.get(), "at first it may spin");
+        assert!(time.spun.get(), "at first, the loop may spin");
         assert_eq!(report.without_spin.is_zero(), spins, "{busy} %: {}", report.without_spin);
         assert!((report.duty - busy as f64 / 100.0).abs() < 0.01, "{}", report.duty);
     }
@@ -364,8 +364,8 @@ fn the_measured_interval_ends_when_somebody_wants_it() {
 }
 
 /// The loop allocates nothing from its first pass to its last, whatever the discipline does, with
-/// four flows or a thousand, and with a queue longer than those for which disciplines reserve memory on their
-/// own.
+/// four flows or a thousand, and even with a queue longer than those for which the disciplines
+/// themselves reserve memory.
 #[test]
 fn a_running_loop_allocates_nothing() {
     for (flows, gap_us, queue) in [
@@ -394,7 +394,7 @@ fn a_running_loop_allocates_nothing() {
         let left = devices[1].written.len() as u64;
         assert!(
             left > 5_000 && left < router.hosts()[0].read.packets - 50,
-            "{queue}: {left} packets have left, and the queue must have been full"
+            "{queue}: {left} packets have left; expected more than 5000, and at least 51 fewer than arrived"
         );
         router.finish().unwrap();
     }
@@ -433,7 +433,7 @@ fn connections_that_come_and_go_allocate_nothing() {
     assert!(record.flows.iter().all(|flow| flow.all[0].received_bytes > 100_000), "{:?}", record.flows);
 }
 
-/// Returns a class of three users with losses, round-trip times of their own, and access links.
+/// Returns a class of three users, each with losses, its own round-trip time, and access links.
 fn users() -> ClassPlan {
     let text = "duration = \"100s\"\ntopology = { kind = \"dumbbell\", rate = \"10Mbit\", delay = \"5ms\", queue = { kind = \"droptail\", limit = \"50p\" } }\n\
                 [[traffic]]\nname = \"x\"\nkind = \"requests\"\nusers = 3\nthink = \"1s\"\nrequest = \"100B\"\nresponse = \"1kB\"\nloss = 0.01\n\
@@ -458,8 +458,8 @@ fn segment(port: u32, n: u64, i: u64) -> Vec<u8> {
     octets
 }
 
-/// Sends segments of one connection over 1 Gbit/s, one every `gap`, through a loop that joins segments that
-/// leave within 100 us of each other.
+/// Sends segments of one connection over a link of 1 Gbit/s, one every `gap`, through a loop that
+/// joins segments that leave within 100 us of each other.
 fn joined(count: u64, gap: Span) -> Parts<Scripted> {
     let text = r#"
         duration = "100s"
@@ -488,7 +488,7 @@ fn joined(count: u64, gap: Span) -> Parts<Scripted> {
     parts
 }
 
-/// Returns the n-th segment, of 1210 bytes, of the client's connection.
+/// Returns the n-th segment of the client's connection, which carries 1210 bytes of data.
 fn data(n: u32) -> Vec<u8> {
     let mut octets = datagram(0, 1250);
     octets[4..6].copy_from_slice(&(n as u16).to_be_bytes());
@@ -523,7 +523,7 @@ fn a_segment_does_not_wait_for_one_that_leaves_much_later() {
 fn a_busy_router_writes_packets_together() {
     for busy in [50, 90] {
         let time = Rc::new(Time { busy, ..Time::new(at(3000)) });
-        // Every 200 us, a packet of 200 octets, which takes 160 us on the link.
+        // A packet of 200 octets, which takes 160 us on the link, arrives every 200 us.
         let arrivals =
             (0..10_000u64).map(|n| (Instant::ZERO + Span::us(200) * n, datagram(0, 200))).collect();
         let (plan, devices) = (plan(DROPTAIL), devices(&time, arrivals));

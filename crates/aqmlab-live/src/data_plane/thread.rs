@@ -1,4 +1,4 @@
-//! A data plane and the thread that it has to itself.
+//! A data plane and its dedicated thread.
 
 use std::num::NonZeroU64;
 
@@ -17,7 +17,7 @@ use crate::error::LiveError;
 use crate::priority;
 use crate::router::{Router, RouterRecord};
 
-/// A router between devices, on this machine's clock.
+/// A router between devices, driven by this machine's clock.
 pub struct DataPlane<D> {
     event_loop: EventLoop<D, SystemPoller>,
     realtime: bool,
@@ -28,7 +28,7 @@ pub struct DataPlane<D> {
 pub struct DataPlaneOutcome<D> {
     /// Tables and books of the network.
     pub router: RouterRecord,
-    /// Its punctuality on this machine.
+    /// The data plane's punctuality on this machine.
     pub report: DataPlaneReport,
     /// The devices.
     pub devices: Vec<D>,
@@ -46,7 +46,7 @@ impl<D: Device> DataPlane<D> {
         clock: Clock,
         settings: DataPlaneSettings,
     ) -> Result<Self, LiveError> {
-        assert_eq!(devices.len(), router.hosts().len(), "a device for each host");
+        assert_eq!(devices.len(), router.hosts().len(), "there must be one device for each host");
         let fds = devices.iter().map(Device::fd).chain(router.kernel_fds());
         let poller = SystemPoller::new(clock, fds).map_err(LiveError::io("wait for", "the devices"))?;
         let spin = match settings.wait {
@@ -59,7 +59,7 @@ impl<D: Device> DataPlane<D> {
         })
     }
 
-    /// Runs on the calling thread, which belongs to the data plane until [`DataPlaneControl::finish`].
+    /// Runs on the calling thread, which it occupies until [`DataPlaneControl::finish`] is called.
     ///
     /// # Errors
     /// If the machine was suspended, a device fails, or the books do not balance.

@@ -179,7 +179,7 @@ fn ipv6(bytes: &[u8]) -> Result<Headers, Malformed> {
     })
 }
 
-/// What follows the extension headers.
+/// The part of an IPv6 packet that follows its extension headers.
 struct Upper<'a> {
     protocol: u8,
     fragment: bool,

@@ -74,7 +74,8 @@ impl LiveFrame {
         HostId::of_number(usize::from(self.origin))
     }
 
-    /// Lets the frame enter a pipe, after which it continues to the next place on its path.
+    /// Records that the frame enters a pipe, after which the frame continues to the next place on
+    /// its path.
     pub(crate) fn enter(&mut self, pipe: u32) {
         self.pipe = pipe;
         self.place += 1;
@@ -176,7 +177,7 @@ pub struct FramePool {
     octets: Box<[u8]>,
     slot_len: usize,
     free: Vec<u32>,
-    /// Maximum number of slots taken at the same time.
+    /// Largest number of slots that have been taken at the same time.
     most_taken: usize,
     slots: usize,
 }
@@ -241,7 +242,7 @@ impl FramePool {
         self.slots - self.free.len()
     }
 
-    /// Returns the maximum number of slots taken at the same time.
+    /// Returns the largest number of slots that have been taken at the same time.
     pub const fn most_taken(&self) -> usize {
         self.most_taken
     }

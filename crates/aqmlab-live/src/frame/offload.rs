@@ -1,6 +1,6 @@
-//! Super-segments: several TCP segments of a connection that a host's kernel exchanges with the router as one
-//! packet, in the same way as with a network card that splits segments (TSO) and a driver that joins them
-//! (GRO).
+//! Super-segments: a host's kernel and the router exchange several TCP segments of one connection
+//! as one packet, as a kernel does with a network card that splits segments (TSO) and a driver that
+//! joins them (GRO).
 //!
 //! Each packet is preceded by the header that section 5.1.6 of the Virtual I/O Device specification, version
 //! 1.2, defines. Inside the router, segments look as they would on a wire: [`split`] completes headers and
@@ -19,11 +19,11 @@ pub const LONGEST: usize = 65_535;
 /// Maximum number of segments in a super-segment; the kernel counts them in 16 bits.
 pub const MOST_SEGMENTS: usize = 64;
 
-/// The checksum field still covers only the pseudo-header.
+/// Flag: the checksum field still covers only the pseudo-header.
 const NEEDS_CSUM: u8 = 1;
 const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
-/// The first segment has CWR.
+/// Flag: the first segment has CWR.
 const GSO_ECN: u8 = 0x80;
 
 /// Offsets in a TCP header (RFC 9293, section 3.1).
@@ -45,7 +45,7 @@ pub struct OffloadHeader {
     flags: u8,
     gso_type: u8,
     header_len: u16,
-    /// Payload of each segment except the last.
+    /// Number of payload octets in each segment except the last.
     gso_size: u16,
     checksum_from: u16,
     /// Offset of the checksum, counted from `checksum_from`.
@@ -148,9 +148,9 @@ impl Layout {
         if self.is_ipv6 { 0 } else { u16::from_be_bytes([packet[4], packet[5]]) }
     }
 
-    /// Returns whether a segment may be joined with others: it must have data, no IP options and no flag that
-    /// applies to it alone. Packets with CE stay alone because a kernel counts a super-segment from a device
-    /// as one packet with CE.
+    /// Returns whether a segment may be joined with others: it must have data, no IP options and no
+    /// flag that applies to it alone. Packets with CE are not joined, because a kernel counts a
+    /// super-segment from a device as one packet with CE.
     fn may_be_joined(self, packet: &[u8]) -> bool {
         let plain = packet[self.tcp + FLAGS] & !(PSH | ECE) == ACK;
         let without_options = self.is_ipv6 || self.tcp == 20;
@@ -253,7 +253,7 @@ pub struct SuperSegment {
 #[derive(Clone, Copy, Debug)]
 struct Open {
     layout: Layout,
-    /// Payload of each segment except the last.
+    /// Number of payload octets in each segment except the last.
     size: usize,
     next_seq: u32,
     next_id: u16,

@@ -1,4 +1,4 @@
-//! The kernel's counters for a namespace, since the namespace was created.
+//! The kernel's counters for a namespace, which start at zero when the namespace is created.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::error::LiveError;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counters(BTreeMap<String, u64>);
 
-/// Places where a host loses packets without any report.
+/// Names of the counters of packets that a host loses without any report.
 const HIDDEN_DROPS: &[&str] = &[
     "dev.tx_dropped",
     "dev.rx_dropped",

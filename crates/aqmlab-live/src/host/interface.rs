@@ -20,11 +20,12 @@ use crate::sys;
 /// This process's end of a host's interface.
 pub type Tun = FdDevice<OwnedFd>;
 
-/// The interface's name, in each namespace.
+/// The interface's name, which is the same in every namespace.
 pub const NAME: &str = "aqmlab0";
 
-/// Maximum number of packets that wait until this process reads them. The router reads at once, so packets
-/// hardly ever wait; whenever the router is late, a short queue would drop packets unnoticed.
+/// Maximum number of packets that wait until this process reads them. The router reads packets
+/// immediately, so they hardly ever wait; but whenever the router is late, a short queue would drop
+/// packets unnoticed.
 const QUEUE: u32 = 20_000;
 
 /// Index of the loopback interface, which is always the first in its namespace.
@@ -97,9 +98,9 @@ pub fn route_all(name: &str) -> Result<(), LiveError> {
     netlink.ask(&route).map_err(LiveError::io("route to", name))
 }
 
-/// Accepts the error of a kernel without traffic control (`CONFIG_NET_SCHED`), which does not support this
-/// request; the interfaces of such a kernel have a FIFO, `pfifo_fast`, of the length set here. After any
-/// other error, an unknown queue would remain at the interface.
+/// Ignores the error of a kernel without traffic control (`CONFIG_NET_SCHED`), which does not
+/// support this request; the interfaces of such a kernel have a FIFO, `pfifo_fast`, of the length
+/// set here. After any other error, an unknown queue would remain at the interface.
 fn unless_without_traffic_control(error: LiveError) -> Result<(), LiveError> {
     match error {
         LiveError::Io { source, .. } if source.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),

@@ -107,7 +107,7 @@ fn make(
     }
     tc(&class).and_then(|output| {
         accepted(&output).map_err(|words| {
-            LiveError::Unsupported(format!("tc has no shaper for `{}` at {}: {words}", plan.name, plan.rate))
+            LiveError::Unsupported(format!("tc cannot limit `{}` to {}: {words}", plan.name, plan.rate))
         })
     })?;
     let mut leaf = vec!["qdisc", "add", "dev", EXIT, "parent", "1:1", "handle", "2:"];
@@ -176,9 +176,10 @@ fn accepted(output: &Output) -> Result<(), String> {
     Err(if lines.is_empty() { output.status.to_string() } else { lines.join("; ") })
 }
 
-/// Returns the disciplines that the specifications name and this kernel lacks. The disciplines are tested in
-/// a separate namespace, in which the calling thread stays. Each specification must have all options that tc
-/// requires; otherwise tc refuses it before the kernel is asked.
+/// Returns those of the disciplines named in the specifications that this kernel lacks. The
+/// disciplines are tested in a separate namespace, in which the calling thread stays. Each
+/// specification must have all options that tc requires; otherwise, tc rejects it without
+/// consulting the kernel.
 ///
 /// # Errors
 /// If there is no tc, or if the interface for the test cannot be created.
@@ -238,7 +239,7 @@ impl KernelHost {
         let mut netlink = Netlink::open().map_err(LiveError::io("open", "a netlink socket"))?;
         let index = netlink.index_of(EXIT).map_err(LiveError::io("find", EXIT))?;
         let (waiting, dropped) =
-            netlink.queue_counts(index, CLASS).map_err(LiveError::io("ask for", "the kernel's queue"))?;
+            netlink.queue_counts(index, CLASS).map_err(LiveError::io("query", "the kernel's queue"))?;
         let counters = Counters::read(EXIT)?;
         Ok(KernelCounts { link: self.link, spec: self.spec, shown, dropped, waiting, counters })
     }

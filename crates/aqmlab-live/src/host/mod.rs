@@ -1,8 +1,9 @@
 //! The hosts at the ends of each class's path: network namespaces that contain only a TUN device, an address,
 //! a route, and the stack settings of the class.
 //!
-//! A namespace has no name. It lives as long as its descriptor and its sockets, so nothing of it remains
-//! after the process has ended, for whatever reason. The original namespace of the process is never changed.
+//! These namespaces have no names. Each lives as long as its descriptor and its sockets, so nothing
+//! of it remains after the process has ended, for whatever reason. The original namespace of the
+//! process is never changed.
 
 mod counters;
 mod interface;

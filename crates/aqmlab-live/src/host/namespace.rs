@@ -74,7 +74,7 @@ fn become_root_of_a_namespace() -> io::Result<()> {
 /// A setting and its value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sysctl {
-    /// Name below `/proc/sys/net`: `"ipv4/tcp_sack"`.
+    /// Name below `/proc/sys/net`, such as `"ipv4/tcp_sack"`.
     pub name: &'static str,
     /// The value to set.
     pub value: String,

@@ -55,8 +55,8 @@ impl Netlink {
 }
 
 impl Netlink {
-    /// Returns the number of packets that wait in the queue discipline at a class of an interface, and the
-    /// number that it has dropped.
+    /// Returns the number of packets that wait in the queue discipline attached to a class of an
+    /// interface, and the number that the discipline has dropped.
     ///
     /// # Errors
     /// The kernel's error, or `InvalidData` if the answer does not contain these counts.
@@ -73,8 +73,9 @@ impl Netlink {
     }
 }
 
-/// Reads the counts in the kernel's description of a discipline: `TCA_STATS_QUEUE` within `TCA_STATS2` is a
-/// struct gnet_stats_queue, which begins with the waiting packets, their bytes and the drops.
+/// Reads the counts in the kernel's description of a discipline: `TCA_STATS_QUEUE` within
+/// `TCA_STATS2` is a struct gnet_stats_queue, which begins with the number of waiting packets,
+/// their bytes, and the number of dropped packets.
 fn counts_of(answer: &[u8]) -> Option<(u32, u32)> {
     const TCA_STATS2: u16 = 7;
     const TCA_STATS_QUEUE: u16 = 3;
@@ -87,8 +88,8 @@ fn counts_of(answer: &[u8]) -> Option<(u32, u32)> {
     Some((word(0)?, word(8)?))
 }
 
-/// Returns the value of the first attribute of a kind; in a message, the two upper bits of the kind are
-/// flags.
+/// Returns the value of the first attribute of this kind. In a message, the upper two bits of the
+/// kind are flags.
 fn attribute(mut attributes: &[u8], kind: u16) -> Option<&[u8]> {
     loop {
         let length = usize::from(u16::from_ne_bytes(attributes.get(..2)?.try_into().ok()?));
@@ -120,7 +121,7 @@ pub struct Link {
     pub gso_segments: Option<u32>,
 }
 
-/// Metrics of a route; `None` means the kernel's default.
+/// Attributes of a route, which Linux calls metrics; `None` means the kernel's default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Metrics {
     /// Initial congestion window, in segments.
@@ -129,10 +130,10 @@ pub struct Metrics {
     pub initial_receive_window: Option<u32>,
     /// Largest receive window, in bytes.
     pub receive_window: Option<u32>,
-    /// Minimum retransmission timeout, in milliseconds; the metric is locked, because the kernel would
-    /// otherwise ignore it.
+    /// Minimum retransmission timeout, in milliseconds. The request locks this metric, because the
+    /// kernel would otherwise ignore it.
     pub min_rto_ms: Option<u32>,
-    /// Whether each segment is acknowledged at once.
+    /// Whether each segment is acknowledged immediately.
     pub quick_ack: bool,
 }
 
@@ -183,8 +184,8 @@ impl Request {
         request
     }
 
-    /// Returns a request for the queue discipline of a class, with its counts; the answer is one message that
-    /// describes it.
+    /// Returns a request for the description of a class's queue discipline and for its counts; the
+    /// answer is one message.
     pub fn queue_of(index: u32, class: u32) -> Self {
         let flags = (libc::NLM_F_REQUEST | libc::NLM_F_ECHO) as u16;
         let mut request = Request { kind: libc::RTM_GETQDISC, flags, body: Vec::new() };

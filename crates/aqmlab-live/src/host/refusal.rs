@@ -75,7 +75,7 @@ pub fn namespaces(error: &io::Error, policy: Policy) -> LiveError {
     machine(
         what,
         "in a container, start it with `--cap-add NET_ADMIN --cap-add SYS_ADMIN --security-opt seccomp=unconfined`; \
-         else run as root",
+         otherwise run as root",
     )
 }
 
@@ -103,7 +103,7 @@ pub fn no_tc() -> LiveError {
 pub fn tun_file(error: &io::Error) -> LiveError {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => machine(
-            format!("/dev/net/tun may not be opened ({error})"),
+            format!("it does not permit opening /dev/net/tun ({error})"),
             "allow it: `chmod 666 /dev/net/tun`; in a container, start it with `--device /dev/net/tun`",
         ),
         _ => machine(
@@ -121,18 +121,18 @@ pub fn tun_interface(error: &io::Error) -> LiveError {
             "wait until the previous run has ended",
         ),
         Some(libc::EPERM | libc::EACCES) => machine(
-            format!("no TUN interface may be created ({error})"),
+            format!("it does not permit creating a TUN interface ({error})"),
             "run as root; in a container, start it with `--cap-add NET_ADMIN`",
         ),
         _ => machine(format!("no TUN interface can be created ({error})"), "load the module: `modprobe tun`"),
     }
 }
 
-/// Returns the error for a setting of a namespace that cannot be written.
+/// Returns the error for a namespace's setting that cannot be written.
 pub fn sysctl(path: &str, error: io::Error) -> LiveError {
     match error.raw_os_error() {
         Some(libc::EROFS | libc::EACCES | libc::EPERM) => machine(
-            format!("{path} may not be written ({error})"),
+            format!("it does not permit writing to {path} ({error})"),
             "in a container, start it with `--security-opt systempaths=unconfined`; otherwise run as root",
         ),
         _ => LiveError::Io { operation: "write", object: path.to_owned(), source: error },

@@ -133,7 +133,7 @@ fn of_every_host(ip: IpVersion) -> Vec<Sysctl> {
         // late packets with a RST.
         Sysctl::new("ipv4/tcp_tw_reuse", 1),
         Sysctl::new("ipv4/tcp_max_tw_buckets", 1 << 20),
-        // A thousand flows may start at once.
+        // A thousand flows may start at the same time.
         Sysctl::new("core/somaxconn", 65_535),
         Sysctl::new("ipv4/tcp_max_syn_backlog", 65_535),
         Sysctl::new("ipv4/tcp_syncookies", 0),

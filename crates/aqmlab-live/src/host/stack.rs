@@ -25,7 +25,7 @@ pub struct Stack {
     pub mtu: u32,
     /// Settings of the hosts' namespaces, in addition to those that every host has.
     pub sysctls: Vec<Sysctl>,
-    /// Metrics of the routes.
+    /// The routes' attributes, which Linux calls metrics.
     pub metrics: Metrics,
     /// Settings of connections; `None` for datagrams.
     pub tcp: Option<TcpSockets>,
@@ -45,11 +45,11 @@ pub struct TcpSockets {
     pub receive_window: Option<u32>,
     /// Whether partial segments are sent without waiting for acknowledgments.
     pub no_delay: bool,
-    /// Code point of the connections' packets.
+    /// DSCP of the connections' packets.
     pub dscp: Dscp,
 }
 
-/// The parts of a datagram packet.
+/// Sizes of the packets of a class of datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagrams {
     /// Number of bytes of the IP and UDP headers.
@@ -59,8 +59,8 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// Returns the payload of a packet of `size`, limited so that the packet is neither smaller than its
-    /// headers nor larger than the MTU.
+    /// Returns the number of payload bytes in a packet of `size`, which is limited so that the
+    /// packet is neither smaller than its headers nor larger than the MTU.
     pub fn payload(&self, size: Bytes) -> usize {
         (size.get().clamp(self.header.into(), self.most.into()) - u64::from(self.header)) as usize
     }
@@ -70,10 +70,11 @@ impl Datagrams {
 const TCP_IPV4: u32 = 40;
 /// Length of TCP's Timestamps option, padding included (RFC 7323, appendix A).
 const TIMESTAMPS: u32 = 12;
-/// RFC 8200, 5: no link that carries IPv6 has a smaller MTU, and Linux does not run IPv6 over a link with a
-/// smaller one.
+/// Smallest MTU of a link that carries IPv6 (RFC 8200, section 5); Linux does not run IPv6 over
+/// other links.
 const LEAST_MTU_IPV6: u32 = 1280;
-/// RFC 791, 3.1: every link carries packets of this size, and Linux does not run IPv4 over other links.
+/// Size of the packets that every link with IPv4 carries (RFC 791, section 3.1); Linux does not run
+/// IPv4 over other links.
 const LEAST_MTU_IPV4: u32 = 68;
 /// The largest IPv4 packet.
 const MOST_MTU: u64 = 65_535;
@@ -195,7 +196,7 @@ impl Stack {
         Stack { mtu, sysctls, metrics, tcp: Some(tcp), remarks }
     }
 
-    /// Describes the packets of a class of datagrams.
+    /// Returns the sizes of the packets of a class of datagrams.
     pub fn datagrams(&self, ip: IpVersion) -> Datagrams {
         Datagrams { header: udp_header(ip), most: self.mtu }
     }
@@ -236,7 +237,8 @@ impl Translation<'_> {
             Sysctl::new("ipv4/tcp_max_reordering", tcp.dupthresh.max(1)),
             Sysctl::new("ipv4/tcp_syn_retries", tcp.syn_retries.clamp(1, 127)),
             Sysctl::new("ipv4/tcp_retries2", tcp.data_retries.clamp(1, 255)),
-            // A buffer that grows also increases the window, whatever the route's metric.
+            // With auto-tuning of receive buffers, the window grows with the buffer, even beyond
+            // the route's `window` metric.
             Sysctl::new("ipv4/tcp_moderate_rcvbuf", flag(window(tcp) >= ANY_RECEIVE_WINDOW)),
             Sysctl::wanted(
                 "ipv4/tcp_rmem",
@@ -248,7 +250,8 @@ impl Translation<'_> {
         self.variants(timestamps);
         let metrics = Metrics {
             initial_window: Some(tcp.initial_window as u32),
-            // Twice the initial window of the other side, so that this side never limits the other.
+            // Twice the sender's initial congestion window, so that the initial receive window
+            // never limits the sender.
             initial_receive_window: Some((2 * tcp.initial_window as u32).max(20)),
             receive_window: Some(window(tcp)).filter(|&bytes| bytes < ANY_RECEIVE_WINDOW),
             min_rto_ms: Some((tcp.min_rto.as_ns().div_ceil(1_000_000) as u32).max(1)),
@@ -257,8 +260,8 @@ impl Translation<'_> {
         (sysctls, metrics)
     }
 
-    /// Returns the setting of the maximum timeout, which since Linux 6.15 can be set to a value from 1 to 120
-    /// s.
+    /// Returns the setting of the maximum timeout, for which Linux 6.15 and later accept values
+    /// from 1 to 120 s.
     fn max_rto(&mut self) -> Option<Sysctl> {
         let ms = self.tcp.max_rto.as_ns().div_ceil(1_000_000);
         if ms > 120_000 {

@@ -8,13 +8,15 @@ use aqmlab_units::{Bytes, Instant, Packets, Rate};
 
 use crate::frame::LiveFrame;
 
-/// Number of different packet numbers, and therefore of packets that can be in the kernel at the same time.
+/// Number of distinct packet numbers, which is also the maximum number of packets in the kernel at
+/// the same time.
 const NUMBERS: usize = 1 << 16;
 
 /// The properties of a kernel discipline, which follow from its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Habits {
-    /// Whether all packets leave in order of arrival; otherwise, only packets of the same flow do.
+    /// Whether all packets leave in order of arrival; if not, packets keep their order only within
+    /// each flow.
     pub one_line: bool,
     /// Whether a packet can be dropped only when it arrives.
     pub at_arrival: bool,
@@ -58,7 +60,7 @@ pub(super) struct Held {
     /// The numbers of these packets, in order of arrival.
     order: VecDeque<u16>,
     backlog: Backlog,
-    /// Copies that have returned and whose packets have not left yet, in the order of their return.
+    /// Returned copies whose packets have not left yet, in the order of the copies' return.
     returned: VecDeque<Returned>,
     /// The number of the packet that arrives next, and whether the kernel has already dropped it.
     pub coming: Option<(u16, bool)>,
@@ -86,7 +88,7 @@ impl Held {
         }
     }
 
-    /// Returns a number that no packet has; `None` if all numbers are taken.
+    /// Returns a number that no packet in the kernel has; `None` if all numbers are taken.
     pub fn free_number(&mut self) -> Option<u16> {
         let mut number = self.last;
         for _ in 0..NUMBERS {
@@ -109,8 +111,8 @@ impl Held {
         known
     }
 
-    /// Returns the arrival time of the packet that leaves next: of those that have not left, the one whose
-    /// copy returned first.
+    /// Returns the arrival time of the packet that leaves next, which is the one whose copy
+    /// returned first among the packets that have not left.
     pub fn arrived(&self) -> Option<Instant> {
         let first = self.returned.front()?;
         self.packets[usize::from(first.number)].as_ref().map(|packet| packet.arrived)
@@ -134,8 +136,8 @@ impl Held {
         Some(packet)
     }
 
-    /// Returns the number of a packet that the kernel must have dropped, because `number` has overtaken it
-    /// although their order is fixed.
+    /// Returns the number of a packet that the kernel must have dropped, because packet `number`
+    /// has overtaken it although their order is fixed.
     fn overtaken(&self, number: u16) -> Option<u16> {
         let flow = |packet: &Stamped<LiveFrame>| packet.flow_hash(0);
         let own = flow(self.packets[usize::from(number)].as_ref()?);

@@ -27,7 +27,7 @@ pub trait KernelPath: Send {
     /// Any error from the operating system.
     fn take(&mut self, packet: &mut [u8]) -> io::Result<Option<usize>>;
 
-    /// Asks the discipline for its counts.
+    /// Reads the discipline's statistics.
     ///
     /// # Errors
     /// Any error from the operating system.

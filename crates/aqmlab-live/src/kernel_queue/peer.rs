@@ -30,8 +30,8 @@ pub struct KernelQueue {
     books: KernelQueueBooks,
 }
 
-/// The observations of a kernel queue in a run, in addition to its port's books, from the start of the run to
-/// the end of the drain.
+/// Observations of a kernel queue that supplement its port's books. They cover the time from the
+/// start of the run to the end of the drain.
 #[derive(Clone, PartialEq, Debug)]
 pub struct KernelQueueBooks {
     /// Packets handed to the kernel.
@@ -44,8 +44,8 @@ pub struct KernelQueueBooks {
     pub marked: u64,
     /// Packets that came out of the queue without having entered it.
     pub strays: u64,
-    /// The length of each period in which the link was idle although a packet waited, which is the lateness
-    /// of the kernel's shaper.
+    /// Lengths of the periods during which the link was idle although a packet was waiting. They
+    /// show how late the kernel's shaper was.
     pub lateness: Histogram,
 }
 
@@ -79,7 +79,7 @@ impl KernelQueue {
         self.path.as_ref().map(|path| path.fd())
     }
 
-    /// Passes on to the kernel a copy of the packet that is about to arrive at the port.
+    /// Hands the kernel a copy of the packet that is about to arrive at the port.
     ///
     /// # Errors
     /// Any error from the operating system.
@@ -123,8 +123,8 @@ impl KernelQueue {
         self.idle_since = now;
     }
 
-    /// Records the end of the link's idle time, because a packet is about to leave; `measured` says whether
-    /// the idle time counts.
+    /// Records that the link's idle time ends, because a packet is about to leave; `measured` says
+    /// whether the idle time counts.
     pub fn ends_idle_time(&mut self, now: Instant, measured: bool) {
         if let Some(arrived) = locked(&self.held).arrived()
             && measured

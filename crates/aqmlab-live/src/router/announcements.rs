@@ -38,8 +38,8 @@ pub struct Announcer {
 pub struct NoRoom;
 
 impl Announcer {
-    /// Announces that a connection of `class` that counts as `flow` is about to open from the client port
-    /// `row` over `path`.
+    /// Announces a connection of `class` that is about to open from the client port `row` over
+    /// `path`. Its packets are counted in the books of `flow`.
     ///
     /// # Errors
     /// [`NoRoom`] if the router has not yet read the earlier announcements. The connection must then not be

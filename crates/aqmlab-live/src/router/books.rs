@@ -87,8 +87,8 @@ pub struct FlowBooks {
     pub sent: Tally,
     /// Packets that left through the other host.
     pub delivered: Tally,
-    /// Bytes that a receiver counts as new: TCP payload the first time it leaves, in order or not,
-    /// and whole datagrams.
+    /// Bytes that a receiver counts as new: TCP payload when it leaves the network for the first
+    /// time, in order or not, and whole datagrams.
     pub received_bytes: u64,
     /// Delivered packets with CE.
     pub delivered_ce: u64,

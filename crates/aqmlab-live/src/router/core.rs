@@ -22,9 +22,9 @@ use crate::error::LiveError;
 use crate::frame::{FramePool, LiveFrame, parse, tcp_payload};
 use crate::kernel_queue::{Habits, KernelPath, KernelQueue};
 
-/// Number of holes, in the delivered data of a connection, for which memory is reserved from the start; a few
-/// dozen holes are common after slow start has filled a queue. A connection with more holes allocates memory
-/// for twice as many.
+/// Number of holes in a connection's delivered data for which memory is reserved from the start; a
+/// few dozen holes are common after slow start has filled a queue. A connection with more holes
+/// allocates memory for twice as many.
 const HOLES: usize = 64;
 
 /// A network of ports in virtual time.
@@ -46,8 +46,8 @@ pub struct Router {
     announced: Option<Consumer<Announcement>>,
     largest: Vec<usize>,
     condition: Option<QueueStop>,
-    /// Time by which events inside the router may be delayed: none of them makes a frame leave within that
-    /// time.
+    /// Maximum time by which events inside the router may be delayed: no frame leaves the network
+    /// within that time after such an event.
     slack: Span,
     least_round_trip: Span,
     now: Instant,
@@ -61,8 +61,8 @@ pub struct Router {
 pub(super) type Stage = DelayStage<LiveFrame, fn(&LiveFrame) -> usize>;
 
 impl Router {
-    /// Returns the network of `plan` at time zero, with the disciplines of `registry` and all draws from
-    /// `seed`.
+    /// Returns the network of `plan` at time zero, with the disciplines of `registry`, and with all
+    /// random values drawn from `seed`.
     ///
     /// # Errors
     /// If a discipline refuses its parameters, or the plan is too large.
@@ -170,8 +170,9 @@ impl Router {
         announcer
     }
 
-    /// Accepts a packet that a host has sent at `now`. Everything due earlier is done first. The router's
-    /// time never decreases: if it is already later than `now`, the packet counts as sent at that later time.
+    /// Accepts a packet that a host has sent at `now`. Events that are due earlier are executed
+    /// first. The router's time never decreases: if it is already later than `now`, the packet
+    /// counts as sent at that later time.
     ///
     /// # Errors
     /// The reason why the packet is refused, which is also recorded in the host's books.
@@ -224,7 +225,7 @@ impl Router {
         [self.next_event(), milestone].into_iter().flatten().min()
     }
 
-    /// Returns the earliest departure of the frames on the last part of their path.
+    /// Returns the earliest departure time of the frames in the last pipe of their path.
     pub fn next_leaving(&self) -> Option<Instant> {
         self.leaving.deadline()
     }
@@ -236,8 +237,8 @@ impl Router {
         self.next_inner_event().map(|at| at.saturating_add(self.slack))
     }
 
-    /// Ends the measured interval at `now`, if it has not ended yet, because a user has stopped the run or
-    /// enough flows have completed. Frames continue on their way.
+    /// Ends the measured interval at `now`, unless it has already ended. The reason `why` is that a
+    /// user has stopped the run, or that enough flows have completed. Frames continue on their way.
     pub fn end(&mut self, now: Instant, why: StoppedBy, out: &mut dyn FrameSink) {
         let now = now.max(self.now);
         self.advance(now, out);
@@ -287,8 +288,8 @@ impl Router {
         self.kernels.iter().flatten().filter_map(KernelQueue::fd)
     }
 
-    /// Collects the packets that have left the n-th kernel queue by `now`. Everything due earlier is done
-    /// first.
+    /// Collects the packets that have left the n-th kernel queue by `now`. Events that are due
+    /// earlier are executed first.
     ///
     /// # Errors
     /// Any error from the operating system.
@@ -408,8 +409,8 @@ impl Router {
         [ports, self.inside.deadline()].into_iter().flatten().min()
     }
 
-    /// Executes the events at `at`: first departures in the order of their links' numbers, then
-    /// arrivals in the order of their pipes' numbers.
+    /// Executes one of the events at `at`. Departures come first, in the order of their links'
+    /// numbers, and then arrivals, in the order of their pipes' numbers.
     fn happen(&mut self, at: Instant, out: &mut dyn FrameSink) {
         match self.ports.iter().position(|port| port.next_event() == Some(at)) {
             Some(link) => self.serve(at, link),
@@ -459,7 +460,7 @@ impl Router {
     fn reach(&mut self, at: Instant, milestone: Milestone) {
         match milestone {
             Milestone::SampleQueues => self.tables.sample(at, self.ports.iter()),
-            Milestone::SampleFlows => {} // taken by the traffic
+            Milestone::SampleFlows => {} // The traffic generator takes these samples.
             Milestone::WarmupEnd => {
                 self.tables.warmup_ended(self.ports.iter());
                 self.ports.iter_mut().for_each(|port| port.measure_from(at));

@@ -1,5 +1,5 @@
-//! The rows of each class. A row describes the connection that has a client port, and the connection's own
-//! pipes; frames are assigned to rows.
+//! The rows of each class. A row describes the connection that uses a client port, and the
+//! connection's own pipes; each frame belongs to a row.
 
 use aqmlab_network::{End, FlowPath, OwnPipe};
 use aqmlab_qdisc::Pipe;
@@ -12,21 +12,23 @@ use super::routes::Routes;
 use crate::addresses::{HostId, client_port};
 use crate::frame::{Headers, Owner};
 
-/// The rows of all classes. Each class has a row for each client port, and then one more, with the mean
-/// delay, for packets that belong to the class but to no connection (ICMP, fragments, other ports).
+/// The rows of all classes. Each class has a row for each client port. An additional row, whose
+/// pipes have the mean delay, is for packets that belong to the class but to no connection (ICMP,
+/// fragments, other ports).
 pub struct FlowTable {
     classes: Vec<ClassRows>,
 }
 
 struct ClassRows {
-    /// Number of client ports, which is also the number of the row for packets that belong to no connection.
+    /// Number of client ports, which is also the index of the row for packets that belong to no
+    /// connection.
     rows: u32,
     /// Port on which the class's server listens.
     server_port: u16,
-    /// Number of flows of the class, which is also the number of the books for packets that belong to no
-    /// flow.
+    /// Number of flows of the class, which is also the index of the books for packets that belong
+    /// to no flow.
     flows: u32,
-    /// The number, in the run, of the class's first flow.
+    /// The number that the class's first flow has in the run.
     first_number: u32,
     /// For each pipe of a row, its stage and its place among the row's pipes in that stage.
     pipes: Vec<(usize, u32)>,
@@ -52,11 +54,12 @@ pub const INSIDE: usize = 0;
 pub const LEAVING: usize = 1;
 
 impl FlowTable {
-    /// Returns the table for `plan`, with `rows` client ports per class, and the pipes of the two stages. In
-    /// each stage, the pipes of the links come first, with their propagation delays; those of the rows
-    /// follow, by class, row, and place on the path. The pipes of listed flows are drawn from the seed, as in
-    /// the simulator; those of other populations are drawn when their connections are announced. `None` if
-    /// there are 2^32 pipes or flows, or more.
+    /// Returns the table for `plan`, with `rows` client ports per class, and the pipes of the two
+    /// stages. In each stage, the pipes of the links come first, with their propagation delays; the
+    /// pipes of the rows follow, ordered by class, row, and place on the path. The pipes of listed
+    /// flows are drawn from the seed, as in the simulator; those of other populations are drawn
+    /// when their connections are announced. Returns `None` if there are 2^32 or more pipes or
+    /// flows.
     pub fn new(plan: &Plan, routes: &Routes, rows: &[u32], seed: u64) -> Option<(Self, [Vec<Pipe>; 2])> {
         let of_links: Vec<Pipe> = plan.links.iter().map(|link| Pipe::new(link.delay)).collect();
         let mut pipes = [of_links.clone(), of_links];
@@ -144,13 +147,13 @@ impl FlowTable {
         (0..=class.rows).map(delay).min().unwrap_or(Span::ZERO)
     }
 
-    /// Returns the flow whose books have the number `flow`; `None` for the books of packets that belong to no
-    /// flow.
+    /// Returns the flow whose books have the index `flow`; `None` for the books of packets that
+    /// belong to no flow.
     pub fn flow(&self, class: usize, flow: u32) -> Option<u32> {
         (flow < self.classes[class].flows).then_some(flow)
     }
 
-    /// Returns the number of a flow in the run.
+    /// Returns the number that a flow has in the run.
     pub fn number(&self, class: usize, index: u32) -> u32 {
         self.classes[class].first_number + index
     }

@@ -19,12 +19,12 @@ pub struct FrameBudget {
     pub largest: Vec<usize>,
 }
 
-/// Minimum and maximum number of slots for frames, as far as their size permits; the maximum takes 94 MiB
-/// with packets of 1500 octets.
+/// Minimum and maximum number of slots for frames, although there may be fewer slots for large
+/// frames. The maximum takes 94 MiB with packets of 1500 octets.
 const FRAMES: std::ops::RangeInclusive<u64> = 8_192..=65_536;
 
-/// Memory for frames that any machine can spare. A router touches and locks all of it, and uses more only if
-/// a plan needs it.
+/// Amount of memory that any machine can spare for frames. A router touches and locks all of it,
+/// and uses more only if a plan needs it.
 const AMPLE: u64 = 256 << 20;
 /// Upper limit on the memory for frames.
 const MOST: u64 = 1 << 30;
@@ -37,7 +37,7 @@ impl FrameBudget {
     /// budget was large enough.
     ///
     /// # Errors
-    /// If even that takes more than 1 GiB.
+    /// If even the smaller budget takes more than 1 GiB.
     pub fn of(plan: &Plan, largest: Vec<usize>) -> Result<Self, LiveError> {
         let slot = largest.iter().copied().max().unwrap_or(0) as u64;
         let (needed, wanted) = frames(plan);
@@ -166,9 +166,10 @@ fn inner_limit(value: &Value, mean_packet: Bytes) -> u64 {
 mod tests {
     use super::*;
 
-    /// A thousand data packets of 1500 bytes per second, and as many acknowledgments of 40 bytes back: 125 of
-    /// each are in flight, for the flow's 124 ms and the link's 1 ms. The forward queue holds `limit` packets
-    /// and the reverse queue 10.
+    /// Returns the budget of a plan with a thousand data packets of 1500 bytes per second, and as
+    /// many acknowledgments of 40 bytes in the reverse direction: 125 of each are in flight,
+    /// because the flow's round-trip time is 124 ms and the link's delay is 1 ms. The forward queue
+    /// holds `limit` packets and the reverse queue 10.
     fn room(limit: u64, largest: usize) -> Result<FrameBudget, LiveError> {
         room_with(limit, largest, "rtt = \"124ms\"")
     }
@@ -230,7 +231,7 @@ mod tests {
         // 256 MiB are 4096 frames of 65,535 octets.
         assert_eq!(frames(10, 65_535), 4_096);
         assert_eq!(frames(5_000, 65_535), 5_000 + 10 + 2 * 125);
-        // And 29,826 of 9000.
+        // 256 MiB are also 29,826 frames of 9000 octets.
         assert_eq!(
             (frames(70_000, 9000), frames(20_000, 9000), frames(29_500, 9000)),
             (65_536, 20_510, 29_826)

@@ -1,4 +1,5 @@
-//! Storage of frames and of the records about them: the pool, the books, and the observer of ports.
+//! The store of the router's frames and of the records about them: the frame pool, the books, and
+//! the observer of ports.
 
 use aqmlab_qdisc::{Cause, Ecn, Observer, Packet, Stamped};
 use aqmlab_recording::Fates;
@@ -41,7 +42,7 @@ pub struct FrameAtPort<'a> {
     pub link: usize,
     /// Time at which the frame arrived at the port.
     pub arrived: Instant,
-    /// The number of the frame's slot, which belongs to the frame from the first queue to the last.
+    /// The number of the frame's slot; the frame keeps this slot from its first queue to its last.
     pub slot: u32,
     /// The whole packet as it is now, marks included.
     pub octets: &'a [u8],
@@ -62,8 +63,8 @@ pub struct FrameStore {
     pub hosts: Vec<HostBooks>,
     /// The books of each class, by flow and direction.
     pub flows: Vec<Vec<[FlowBooks; 2]>>,
-    /// For each connection, the data that has left the network, by row and direction; empty for classes of
-    /// datagrams.
+    /// The data of each connection that has left the network, by class, row and direction; a class
+    /// of datagrams has no rows.
     pub streams: Vec<Vec<[UniqueBytes; 2]>>,
     /// The observer of frames at ports, if there is one.
     pub observer: Option<Box<dyn FrameObserver>>,

@@ -1,11 +1,12 @@
 //! The network of a plan in virtual time: frames in, frames out, each at its ideal instant. It needs neither
 //! sockets nor a clock.
 //!
-//! Frames enter at the host of their class's client or server ([`HostId`](crate::HostId)), and take the same
-//! path as the simulator's packets: over their flow's own link, through its delay stages, through the queues
-//! of the class's path, and out through the opposite host. Ports, pipes, draws and books are the simulator's.
-//! So is the order of simultaneous events: first departures, by the numbers of their links, then arrivals, by
-//! the numbers of their pipes, and finally samples.
+//! Frames enter at the host of their class's client or server ([`HostId`](crate::HostId)), and take
+//! the same path as the simulator's packets: over their flow's own link, through its delay stages,
+//! through the queues of the class's path, and out through the opposite host. Ports, pipes, draws
+//! and books are the same as in the simulator. So is the order of simultaneous events: first
+//! departures, by the numbers of their links, then arrivals, by the numbers of their pipes, and
+//! finally samples.
 //!
 //! DEVIATES from a router (RFC 1812, section 5.3.1): the time to live does not change. A plan's node is not a
 //! hop but a place where links meet, so hosts see no hops between them.

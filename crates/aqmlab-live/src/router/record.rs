@@ -52,7 +52,7 @@ pub struct FlowRecord {
 }
 
 impl Router {
-    /// Returns the present state.
+    /// Returns a copy of the books and counts as they are now.
     pub(super) fn as_it_is(&self) -> Frozen {
         Frozen {
             books: self.ports.iter().map(|port| port.books().clone()).collect(),
@@ -75,9 +75,9 @@ impl Router {
     /// Ends the run for good. If the measured interval has not ended, it ends now.
     ///
     /// # Errors
-    /// If any books do not balance: those of a port, of a host or of the pipes, or the end-to-end books (read
-    /// = refused + left + dropped + lost + held). The books are checked in packets and in bytes, both as of
-    /// the end of the measured interval and as of now.
+    /// If any books do not balance: those of a port, of a host or of the pipes, or the end-to-end
+    /// books (read = refused + left + dropped + lost + held). Packets and bytes are both checked,
+    /// first as they were at the end of the measured interval, then as they are now.
     pub fn finish(mut self) -> Result<RouterRecord, LiveError> {
         let now = self.now();
         if self.schedule.ended().is_none() {

@@ -9,7 +9,7 @@ use crate::addresses::HostId;
 /// Next step of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// Through a pipe of the frame's row: the n-th of its class's pipes.
+    /// Into a pipe of the frame's row; the number is the pipe's index among the pipes of the class.
     Own(u8),
     /// Into the queue of this link.
     Queue(u16),
@@ -82,9 +82,10 @@ impl Routes {
         self.passed[usize::from(place)]
     }
 
-    /// Returns the shortest time from any event inside the network (a frame comes out of a queue, or of a
-    /// pipe that is not its last) until that frame can leave. `own` returns the smallest delay of a class's
-    /// n-th pipe, and `link` returns the delay of a link.
+    /// Returns the shortest time that a frame still needs to leave the network after any event
+    /// inside it (when the frame comes out of a queue, or out of a pipe that is not its last).
+    /// `own` returns the smallest delay of a class's n-th pipe, and `link` returns the delay of a
+    /// link.
     pub fn least_ahead(&self, own: impl Fn(usize, u8) -> Span, link: impl Fn(usize) -> Span) -> Span {
         let mut least = Span::MAX;
         for (number, &begin) in self.begins.iter().enumerate() {
@@ -102,8 +103,8 @@ impl Routes {
         least
     }
 
-    /// Returns the shortest time that packets of any class take to the server and back, without queueing.
-    /// `own` and `link` have the same meaning as for [`Routes::least_ahead`].
+    /// Returns the shortest round-trip time between client and server, over all classes, without
+    /// queueing. `own` and `link` have the same meaning as for [`Routes::least_ahead`].
     pub fn least_round_trip(&self, own: impl Fn(usize, u8) -> Span, link: impl Fn(usize) -> Span) -> Span {
         let of_host = |number: usize| {
             let begin = usize::from(self.begins[number]);
@@ -127,7 +128,7 @@ impl Routes {
         place.is_some_and(|place| self.steps[begin + place + 1] == Step::Leave)
     }
 
-    /// Returns the pipes of every row in a class.
+    /// Returns the pipes that each row of a class has.
     pub fn pipes(&self, class: usize) -> &[OwnPipe] {
         &self.pipes[class]
     }

@@ -1,12 +1,13 @@
-//! Counts taken from sockets: the counts of a flow, as far as its kernel reports them (TCP_INFO, read at the
-//! offsets of the fields of `struct tcp_info` in linux/tcp.h), and the counts of errors.
+//! Counts taken from sockets: the counts of a flow that its kernel reports in TCP_INFO, and the
+//! counts of errors. The fields of TCP_INFO are read at the offsets that they have in
+//! `struct tcp_info` (linux/tcp.h).
 
 use aqmlab_network::FlowCounts;
 use aqmlab_units::{Bytes, Span};
 
 use crate::sys::TcpInfo;
 
-/// Cumulative counts of a flow, as far as kernels report them.
+/// Cumulative counts of a flow; a count that the kernel does not report is `None`.
 pub type KernelCounts = FlowCounts<Option<u64>>;
 
 /// Names of those counts of a connection that a kernel does not necessarily report.
@@ -16,7 +17,7 @@ pub const OPTIONAL: &[&str] =
 /// Errors on sockets, counted in flows or datagrams. No such error ends a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SocketErrors {
-    /// Connections that could not be opened within the number of attempts that the stack makes.
+    /// Connections that did not open within the stack's limit on attempts.
     pub timed_out: u64,
     /// Connections that no server accepted.
     pub refused: u64,
@@ -24,7 +25,7 @@ pub struct SocketErrors {
     pub reset: u64,
     /// Connections that ended with another error.
     pub failed: u64,
-    /// Datagrams that their host refused.
+    /// Datagrams that the sending host refused.
     pub unsent: u64,
     /// Connections and datagrams that reached a server but belong to no flow.
     pub strays: u64,
@@ -82,7 +83,7 @@ const HAS_SACK: u8 = 2;
 /// Value of a slow-start threshold that has not been set (net/tcp.h, TCP_INFINITE_SSTHRESH).
 const INFINITE: u32 = 0x7fff_ffff;
 
-/// The state of a sending end at an instant, in the terms of the table `flow_series`.
+/// The state of a connection's sending endpoint at an instant, as recorded in `flow_series`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sample {
     /// Congestion window, in segments.
@@ -98,7 +99,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Returns the sample in this answer; `None` if the kernel is older than Linux 4.1.
+    /// Returns the sample that `info` contains; `None` if the kernel is older than Linux 4.1.
     pub fn of(info: &TcpInfo) -> Option<Self> {
         let rtt = info.u32(RTT)?;
         let flight = u64::from(info.u32(UNACKED)?) * u64::from(info.u32(SND_MSS)?);
@@ -113,9 +114,10 @@ impl Sample {
     }
 }
 
-/// Returns what an end has sent, as far as this answer reports it. Counts that an older kernel, or a
-/// connection without SACK, does not report are unknown. So are the counts that no kernel reports, such as
-/// entries into fast recovery.
+/// Returns the counts of the data that an endpoint has sent, to the extent that `info` contains
+/// them. A count is unknown if the kernel is too old to report it, or if it requires SACK and the
+/// connection has none. The counts that no kernel reports, such as entries into fast recovery, are
+/// unknown too.
 pub fn sent_by(info: &TcpInfo) -> KernelCounts {
     let has_sack = info.u8(OPTIONS).is_some_and(|options| options & HAS_SACK != 0);
     KernelCounts {
@@ -131,7 +133,7 @@ pub fn sent_by(info: &TcpInfo) -> KernelCounts {
     }
 }
 
-/// The counts of an end that has sent nothing.
+/// The counts of an endpoint that has sent nothing.
 pub const NOTHING_SENT: KernelCounts = KernelCounts {
     timeouts: None,
     fast_retransmits: None,

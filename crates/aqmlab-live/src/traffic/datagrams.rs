@@ -86,7 +86,8 @@ impl Datagrams {
         self.stopped = true;
     }
 
-    /// Counts a datagram with this payload that has reached its receiver.
+    /// Counts a datagram that has reached its receiver; `payload` is the number of bytes that it
+    /// carries.
     pub fn delivered(&mut self, payload: usize) {
         self.delivered_bytes += payload as u64 + u64::from(self.sizes.header);
     }

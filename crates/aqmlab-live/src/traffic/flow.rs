@@ -28,8 +28,8 @@ pub struct FlowKey {
 pub struct Flow {
     /// Its own key.
     pub key: FlowKey,
-    /// The flow's number in the run, or its user's: classes are numbered in the plan's order, and flows in
-    /// the class's order.
+    /// The number that the flow, or its user, has in the run. Numbers follow the plan's order of
+    /// classes and, within a class, the order of its flows.
     pub number: u32,
     /// Its identity among the connections of its class.
     pub of: Identity,
@@ -39,7 +39,7 @@ pub struct Flow {
     pub base_rtt: Span,
     /// Time at which the flow's receiver had received all data.
     pub completed: Option<Instant>,
-    /// Its sender.
+    /// Its connection, or its stream of datagrams.
     pub body: Body,
     /// Its counts at the end of the warm-up.
     pub at_warmup: KernelCounts,
@@ -63,7 +63,7 @@ pub struct Connection {
     /// Actions of the server's application, delayed until the server's end exists.
     waiting: Vec<Act>,
     session: Option<Session>,
-    /// The end at which the last of the data arrives.
+    /// The endpoint that receives the last of the data.
     last: End,
 }
 
@@ -95,13 +95,13 @@ impl Connection {
         self.server = Some(server);
     }
 
-    /// Whether the server has accepted the connection.
+    /// Returns whether the server has accepted the connection.
     pub fn is_accepted(&self) -> bool {
         self.server.is_some()
     }
 
-    /// Handles an instant that the session has requested; returns the instant at which the session wants to
-    /// be woken again.
+    /// Wakes the session at an instant that it has requested; returns the instant at which the
+    /// session wants to be woken again.
     pub fn wake(&mut self, at: Instant) -> Option<Instant> {
         let step = self.session.as_mut()?.on_timer(at);
         self.act(&step)
@@ -118,8 +118,8 @@ impl Connection {
         }
     }
 
-    /// Lets the session read the progress of the streams at both ends. Returns the instant at which the
-    /// session wants to be woken, and the exchanges that have finished.
+    /// Informs the session of the progress of the streams at both ends. Returns the instant at
+    /// which the session wants to be woken, and the exchanges that have finished.
     pub fn look(&mut self, now: Instant) -> (Option<Instant>, Vec<ExchangeDone>) {
         let Some(session) = &mut self.session else { return (None, Vec::new()) };
         let acked = match session {
@@ -202,7 +202,7 @@ impl Connection {
         self.server.as_mut().map_or(Ok(()), Stream::write)
     }
 
-    /// Whether the last of the data has arrived.
+    /// Returns whether the last of the data has arrived.
     pub fn is_complete(&self) -> bool {
         match self.last {
             End::Client => self.client.peer_has_closed(),
@@ -210,7 +210,7 @@ impl Connection {
         }
     }
 
-    /// Whether both ends have closed.
+    /// Returns whether both ends have closed.
     pub fn is_over(&self) -> bool {
         self.client.is_done() && self.server.as_ref().is_some_and(Stream::is_done)
     }
@@ -238,7 +238,7 @@ impl Connection {
         }
     }
 
-    /// Ends the connection at once.
+    /// Ends the connection immediately.
     pub fn abort(self) {
         self.client.abort();
         if let Some(server) = self.server {

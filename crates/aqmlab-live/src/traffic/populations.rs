@@ -1,9 +1,9 @@
-//! The populations of a plan, without sockets: they decide which connection opens when and from
-//! which client port, and record the connections that have ended.
+//! The populations of a plan, without sockets: they decide which connections open, when, and from
+//! which client ports, and they record the connections that have ended.
 //!
-//! They are driven as in the simulator: they are woken at the instants that they request, and notified of
-//! each connection's events. A connection that has ended leaves only a row of `flows`, its own or its user's,
-//! and a free port.
+//! They are driven as in the simulator: they are woken at the instants that they request, and
+//! notified of each connection's events. All that remains of a connection that has ended is a row
+//! of `flows` (its own or its user's) and a free port.
 
 use aqmlab_network::{Completions, UserRows, ended_page, recorded_exchange, request_recorder};
 use aqmlab_recording::{Ending, RequestRecord, RequestRecorder};
@@ -34,7 +34,7 @@ struct ClassPopulation {
     population: Population,
     /// No connection opens at or after this instant.
     until: Instant,
-    /// The number, in the run, of the class's first flow.
+    /// The number that the class's first flow has in the run.
     first_number: u32,
     /// The pool of client ports; `None` if flow `i` has client port `i`.
     ports: Option<PortPool>,
@@ -106,8 +106,8 @@ impl Populations {
         }
     }
 
-    /// Notifies a class of a connection's event. Returns the instant at which the class then wants to be
-    /// woken.
+    /// Notifies a class of an event on one of its connections. Returns the instant at which the
+    /// class then wants to be woken.
     pub fn on_event(
         &mut self,
         class: usize,
@@ -129,7 +129,7 @@ impl Populations {
         }
     }
 
-    /// Returns the number, in the run, of a flow of a list or of a connection's user.
+    /// Returns the number that a flow of a list, or a connection's user, has in the run.
     pub fn number(&self, class: usize, of: Identity) -> u32 {
         self.classes[class].first_number + of.user
     }
@@ -352,8 +352,8 @@ mod tests {
             }
         }
         assert!(last.iter().all(Option::is_some), "all of them are used");
-        // Only the population decides which connection opens when: if it is driven in the same way, the
-        // simulator's population makes the same decisions.
+        // Only the population decides which connections open and when: if it is driven in the same
+        // way, the simulator's population makes the same decisions.
         let serials =
             |user| hosts.opened.iter().filter(move |(_, of, _)| of.user == user).map(|(_, of, _)| of.serial);
         for user in 0..5 {

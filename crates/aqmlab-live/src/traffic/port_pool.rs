@@ -1,13 +1,14 @@
-//! The free client ports of a class whose connections open and close, in the order in which they became free.
+//! The pool of free client ports for a class whose connections open and close during a run. The
+//! ports are in the order in which they became free.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use aqmlab_units::{Instant, Span};
 
-/// Minimum time that a port rests after its connection. Linux opens a connection from a port in TIME-WAIT no
-/// sooner than a second after the last segment (`tcp_tw_reuse`); until then, packets may still be in flight
-/// that belong to the earlier connection.
+/// Minimum time for which a port stays unused after its connection has ended. Linux opens a
+/// connection from a port in TIME-WAIT no sooner than a second after the last segment
+/// (`tcp_tw_reuse`); until then, packets of the earlier connection may still be in flight.
 pub const REST: Span = Span::s(2);
 
 /// See the module. Ports that have never been used come first.

@@ -1,4 +1,4 @@
-//! Sockets of hosts, each of which is opened in its host's namespace and never blocks.
+//! The hosts' sockets. Each socket is opened in its host's namespace and never blocks.
 
 use std::io;
 use std::net::SocketAddr;
@@ -95,8 +95,8 @@ pub fn datagram_server(host: &Host, at: SocketAddr) -> io::Result<OwnedFd> {
 /// # Errors
 /// Any error from the operating system.
 pub fn set_traffic_class(socket: &OwnedFd, ip: IpVersion, dscp: Dscp, ecn: Ecn) -> io::Result<()> {
-    // RFC 3168, section 5: in either version, the ECN field is the last two bits of the former type of
-    // service.
+    // RFC 3168, section 5: in both versions of IP, the ECN field is the last two bits of the octet
+    // that was called type of service (IPv4) or traffic class (IPv6).
     let class = dscp.0 << 2 | ecn as u8;
     match ip {
         IpVersion::V4 => sockopt::set_ip_tos(socket, class)?,

@@ -12,13 +12,14 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, sockopt};
 use super::counts::{KernelCounts, NOTHING_SENT, Sample, sent_by};
 use crate::sys;
 
-/// Payload of flows: zeros.
+/// The payload of flows, which consists of zeros.
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
 /// Maximum number of write or read calls before other sockets are served.
 const TURNS: usize = 4;
 
-/// Number of a connection's first reads after each of which the maximum receive window is set again.
+/// Number of reads at the beginning of a connection that are each followed by setting the maximum
+/// receive window again.
 const WINDOW_SAID: u32 = 16;
 
 /// Data that an application still has to write.
@@ -69,7 +70,7 @@ impl Stream {
         }
     }
 
-    /// Records that the connection is open; returns whether this is new.
+    /// Records that the connection is open; returns whether it was still opening until now.
     pub fn opened(&mut self) -> bool {
         std::mem::replace(&mut self.opening, false)
     }
@@ -87,7 +88,7 @@ impl Stream {
         }
     }
 
-    /// Closes the stream after the pending data. Endless data counts as written.
+    /// Closes the stream after the pending data; endless data is cut off.
     pub fn close(&mut self) {
         self.withdraw();
         self.closes = true;
@@ -171,8 +172,9 @@ impl Stream {
         Ok(())
     }
 
-    /// Sets the receive window clamp again, because, since version 6.6, Linux recomputes it whenever a
-    /// segment is longer than all earlier ones. This happens only for the first few segments.
+    /// Sets the receive window clamp again, because Linux 6.6 and later versions recompute it
+    /// whenever a segment is longer than all earlier ones. This happens only for the first few
+    /// segments.
     fn say_window(&mut self) {
         if let Some((bytes, times)) = &mut self.window {
             // A connection that ends at this moment needs no clamp.
@@ -210,23 +212,23 @@ impl Stream {
         self.read
     }
 
-    /// Whether the other side has closed, and everything has been read.
+    /// Returns whether the other side has closed and everything has been read.
     pub fn peer_has_closed(&self) -> bool {
         self.peer_closed
     }
 
-    /// Whether both sides have closed, as seen from this one.
+    /// Returns whether both sides have closed, as seen from this one.
     pub fn is_done(&self) -> bool {
         self.closed && self.peer_closed
     }
 
-    /// Whether the kernel watches this socket.
+    /// Returns whether the kernel watches this socket.
     pub fn is_watched(&self) -> bool {
         !self.interest.is_empty()
     }
 
-    /// Returns the events to wait for, if they differ from those that the kernel watches for. There
-    /// are none once both sides have closed.
+    /// Returns the events to wait for, if they differ from those that the kernel watches for. The
+    /// set is empty once both sides have closed.
     pub fn new_interest(&mut self) -> Option<EventFlags> {
         let mut wanted = EventFlags::empty();
         if !self.peer_closed {
@@ -246,7 +248,7 @@ impl Stream {
         sys::tcp_info(&self.socket).map_or(NOTHING_SENT, |info| sent_by(&info))
     }
 
-    /// Returns the end's present state; `None` if the kernel does not report it.
+    /// Returns the present state of this endpoint; `None` if the kernel does not report it.
     pub fn sample(&self) -> Option<Sample> {
         Sample::of(&sys::tcp_info(&self.socket).ok()?)
     }

@@ -48,7 +48,8 @@ impl Timers {
     }
 }
 
-/// The end of the measured interval, for the threads of a run; any of them may bring it forward.
+/// The end of the measured interval, which all threads of a run share; any of them may bring it
+/// forward.
 #[derive(Debug)]
 pub struct RunEnd {
     at_ns: AtomicU64,

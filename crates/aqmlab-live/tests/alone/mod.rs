@@ -1,8 +1,8 @@
 //! Cases that each need a separate process, because only a process with a single thread can create a user
 //! namespace.
 //!
-//! The test binary starts itself once for each case and user. On a machine that refuses namespaces, the cases
-//! are skipped and the reason is reported.
+//! The test binary starts itself once for each case and user. On a machine that does not permit
+//! namespaces, the cases are skipped and the reason is reported.
 
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
@@ -10,7 +10,7 @@ use std::process::{Command, ExitCode};
 
 use aqmlab_live::LiveError;
 
-/// A case, and its name.
+/// The name of a case, and the function that runs it.
 pub type Case = (&'static str, fn() -> Result<(), LiveError>);
 
 /// The exit code of a skipped test in automake.

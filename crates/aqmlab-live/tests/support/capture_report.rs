@@ -1,4 +1,4 @@
-//! Captures in memory, read by an independent reader.
+//! Reads captures in memory with an independent reader.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use aqmlab_recording::{ColumnData, Table};
 use pcap_parser::{Block, OptionCode, PcapBlockOwned, PcapNGSlice, traits::PcapNGPacketBlock};
 
-/// A sink with readable content.
+/// A sink whose content can be read.
 #[derive(Clone, Default)]
 pub struct Sink(pub Arc<Mutex<Vec<u8>>>);
 
@@ -30,17 +30,17 @@ pub struct Packet {
 }
 
 impl Packet {
-    /// Whether the comment contains these words.
+    /// Returns whether these words are one of the parts that commas separate in the comment.
     pub fn says(&self, words: &str) -> bool {
         self.comment.split(", ").any(|part| part == words)
     }
 
-    /// Whether the packet enters the link.
+    /// Returns whether the packet enters the link.
     pub fn leaves(&self) -> bool {
         !self.comment.contains("dropped")
     }
 
-    /// Returns for how many nanoseconds the packet has waited.
+    /// Returns how long the packet has waited, in nanoseconds.
     pub fn waited_ns(&self) -> u128 {
         let rest = self.comment.strip_prefix("queueing delay ").expect("the delay comes first");
         rest.split(' ').next().and_then(|n| n.parse().ok()).expect("a number")

@@ -100,7 +100,7 @@ pub fn flags_of(letters: &str) -> u8 {
         .sum()
 }
 
-/// Returns the same IPv4 packet with another code point.
+/// Returns the same IPv4 packet with the code point `dscp`.
 pub fn with_dscp(mut octets: Vec<u8>, dscp: Dscp) -> Vec<u8> {
     octets[1] = dscp.0 << 2 | octets[1] & 3;
     octets[10..12].fill(0);

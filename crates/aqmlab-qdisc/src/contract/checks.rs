@@ -55,7 +55,7 @@ impl Item {
         }
     }
 
-    /// Describes what the counts in [`Checks`] count for this item.
+    /// Describes what [`Checks`] counts for this item.
     pub const fn counts(self) -> &'static str {
         match self {
             Item::Conservation => {
@@ -67,7 +67,7 @@ impl Item {
             Item::CatchingUp => "law states and fates that additional calls during pauses did not change",
             Item::Bounded => "calls that accessed packets no more often than allowed",
             Item::Replay => {
-                "law states and fates repeated; marks only of ECN-capable packets; limits kept; one draw per decision"
+                "law states and fates that a second run repeated; packets marked only as allowed; limits kept; decisions with their own draw"
             }
         }
     }

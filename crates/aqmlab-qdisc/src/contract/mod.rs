@@ -82,7 +82,7 @@ pub const LINK: LinkContext = LinkContext {
 /// number of checks of each item.
 ///
 /// # Errors
-/// The first violation.
+/// Returns the first violation.
 pub fn check(subject: &Subject<'_>, script: &[Operation]) -> Result<Checks, Violation> {
     let (plain, mut checks) = run(subject, script, Disturbance::None)?;
     for (how, item, finding) in [
@@ -130,11 +130,11 @@ const FEW: usize = 24;
 
 /// Checks that each decision has a draw of its own (item 7). Runs `script` with many streams. In runs in
 /// which all packets so far have met the same fates, the law is in the same state, so a packet's fate depends
-/// only on its draw. If two consecutive packets are then notified in exactly the same runs, one draw decided
-/// both. Returns the number of pairs that could be compared.
+/// only on its draw. If the law then drops or marks two consecutive packets in exactly the same
+/// runs, one draw decided both. Returns the number of pairs that could be compared.
 ///
 /// # Errors
-/// The first pair of packets with a common draw.
+/// Returns the first pair of packets with a common draw.
 pub fn check_draws(subject: &Subject<'_>, script: &[Operation]) -> Result<u64, Violation> {
     let streams = (0..RUNS).map(|run| Stream::indexed(run, "contract/draws", subject.draws.at(0)));
     let mut runs = notified(subject, script, streams);
@@ -147,8 +147,8 @@ pub fn check_draws(subject: &Subject<'_>, script: &[Operation]) -> Result<u64, V
             pairs += 1;
             if runs.iter().all(|run| run[packet] == run[packet + 1]) {
                 let what = format!(
-                    "packets {packet} and {} have the same fate, notified or not, in each of {} runs with different \
-                     draws: one draw decides both",
+                    "the law drops or marks either both or neither of packets {packet} and {} in each of {} runs \
+                     with different draws: one draw decides both",
                     packet + 1,
                     runs.len()
                 );
@@ -188,7 +188,7 @@ pub fn check_work(
 /// determines. Returns the number of checks of each item.
 ///
 /// # Errors
-/// The first violation, on a shortened script; a wrong parameter is a violation of item 7.
+/// Returns the first violation, on a shortened script; a wrong parameter is a violation of item 7.
 pub fn check_entry(
     entry: &Entry<TestPacket>,
     given: &Settings,

@@ -14,8 +14,8 @@ use super::{Checks, Item, Operation, Subject, TestPacket, Violation};
 use crate::books::Tally;
 use crate::{Backlog, Cause, Ecn, LawSamples, Observer, Qdisc, Reason};
 
-/// Number of times that a call may access packets, and number of further accesses for each fate that it
-/// reports.
+/// Number of times that a call may access packets; `LOOKS_PER_FATE` further accesses are allowed
+/// for each fate that the call reports.
 const LOOKS_PER_CALL: usize = 64;
 const LOOKS_PER_FATE: usize = 16;
 /// Number of consecutive deadlines that a shaper may let pass without releasing a packet.
@@ -100,8 +100,9 @@ pub(super) fn notified(
     streams.map(of_run).collect()
 }
 
-/// Returns `script` with additional arrivals: in some of the pauses during which the law changes by itself,
-/// one at the instant of the change. An update that is due at t comes before a packet at t.
+/// Returns `script` with additional arrivals: in some of the pauses during which the law changes by
+/// itself, a packet arrives at the instant of the change. An update that is due at t precedes the
+/// arrival of a packet at t.
 pub(super) fn with_arrivals_at_updates(subject: &Subject<'_>, script: &[Operation]) -> Vec<Operation> {
     let mut run = Run::new(subject, Disturbance::None, subject.draws);
     let (mut whole, mut added) = (Vec::new(), 0);
@@ -233,7 +234,7 @@ impl<'a> Run<'a> {
         }
         self.now = end;
         if self.how == Disturbance::Poked {
-            // Catch up once more, so that an update that is due now has been made.
+            // Makes the law catch up once more, so that an update that is due now takes place.
             let rate = self.rate;
             self.call(|q, now, _| q.rate_changed(now, rate))?;
         }
@@ -241,7 +242,7 @@ impl<'a> Run<'a> {
     }
 
     /// Returns how long it takes until the law's values differ from the present ones, or `None` if they
-    /// differ at once or do not differ at the end of `span`.
+    /// differ after one nanosecond or do not differ at the end of `span`.
     fn next_change(&self, span: Span) -> Option<Span> {
         let at = |span| self.law_values_at(self.now + span);
         let now = at(Span::ZERO);
@@ -266,14 +267,14 @@ impl<'a> Run<'a> {
         self.witness.arriving = Some(pkt.number);
         let (at_once, before) = (self.qdisc.passes_at_once(size), self.witness.reports);
         if at_once && !self.qdisc.backlog().packets.is_zero() {
-            return Err((Item::Replay, "a packet is said to pass at once while others wait".into()));
+            return Err((Item::Replay, "passes_at_once returned true although packets wait".into()));
         }
         let outcome = self.call(|q, now, obs| q.enqueue(now, pkt, obs));
         self.witness.arriving = None;
         if at_once && self.witness.reports > before {
             return Err((
                 Item::Replay,
-                "a packet that was said to pass at once was dropped or marked".into(),
+                "passes_at_once returned true, but enqueue dropped or marked a packet".into(),
             ));
         }
         outcome
@@ -290,7 +291,8 @@ impl<'a> Run<'a> {
             let what = format!("dequeue returned no packet although {:?} waits", self.qdisc.backlog());
             return Err((Item::Replay, what));
         }
-        // A shaper: its deadlines must lead to a packet. Time passes as it does for a host.
+        // This is a shaper, so its deadlines must lead to a packet. As a host would, the test
+        // advances the time to each deadline.
         for _ in 0..EMPTY_DEADLINES {
             self.now = self.checked_deadline()?;
             self.witness.checks.count(Item::Deadline, 1);
@@ -398,7 +400,7 @@ impl Witness {
     fn went(&mut self, pkt: &TestPacket, fate: Fate) {
         match self.places.get_mut(pkt.number) {
             Some(place @ Place::Inside) => *place = Place::Outside,
-            _ => self.complain(Item::Conservation, format!("packet {} came out twice", pkt.number)),
+            _ => self.complain(Item::Conservation, format!("packet {} left twice", pkt.number)),
         }
         self.check_field(pkt);
         self.checks.law_drops += u64::from(fate.by_law());
@@ -417,7 +419,7 @@ impl Witness {
             self.complain(Item::Replay, what);
         }
         if self.settles && pkt.dscp != pkt.sent_with {
-            let what = format!("everything is settled at enqueue, but packet {} is re-marked", pkt.number);
+            let what = format!("settles_at_enqueue returned true, but packet {} was re-marked", pkt.number);
             self.complain(Item::Replay, what);
         }
     }
@@ -427,7 +429,7 @@ impl Witness {
     fn check_order(&mut self, number: usize) {
         if self.settles && self.last_left.is_some_and(|last| last > number) {
             let what =
-                format!("everything is settled at enqueue, but packet {number} left after a later one");
+                format!("settles_at_enqueue returned true, but packet {number} left after a later one");
             self.complain(Item::Replay, what);
         }
         self.last_left = Some(number);
@@ -438,7 +440,7 @@ impl Witness {
     fn check_settled(&mut self, number: usize) {
         if self.settles && self.arriving != Some(number) {
             let what =
-                format!("everything is settled at enqueue, but packet {number} is marked or lost later");
+                format!("settles_at_enqueue returned true, but packet {number} was marked or lost later");
             self.complain(Item::Replay, what);
         }
     }

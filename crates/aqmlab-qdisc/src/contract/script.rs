@@ -50,13 +50,14 @@ enum Phase {
     Balance,
     /// Departures, including polls of an empty queue.
     Drain,
-    /// Long silences with few packets.
+    /// Few packets, with long pauses between them.
     Silence,
 }
 
-/// Returns the script that `seed` determines: bursts, overload, balance, drains and silences of up to an
-/// hour, packets of 40 to 9000 bytes from eight flows with all values of the ECN field, and occasionally a
-/// new rate between 10 kbit/s and 400 Gbit/s.
+/// Returns the script that `seed` determines. Its sections are bursts, overload, balance, drains,
+/// and silences with pauses of up to an hour. The packets have 40 to 9000 bytes, come from eight
+/// flows and have all values of the ECN field. From time to time, the link gets a new rate between
+/// 10 kbit/s and 400 Gbit/s.
 pub fn script(seed: u64) -> Vec<Operation> {
     let mut draws = Stream::new(seed, "contract/script");
     // All, none or some of the packets in a script are ECN-capable.
@@ -89,7 +90,8 @@ fn stretch(phase: Phase, ecn_share: u64, draws: &mut Stream, out: &mut Vec<Opera
     for _ in 0..departures {
         out.push(Operation::Depart);
     }
-    // Equal instants are common: in a third of the cases, no time passes between two calls.
+    // Calls at the same instant are common: in a third of the cases, no time passes between two
+    // steps.
     if draws.below(3) > 0 {
         out.push(Operation::Pass(Span::ns(draws.below(longest.as_ns()))));
     }
@@ -112,8 +114,8 @@ fn any_rate(draws: &mut Stream) -> Rate {
     rates[draws.below(5) as usize]
 }
 
-/// Leaves out ever smaller parts of `script` as long as the rest still `fails`; returns the shortest script
-/// found.
+/// Tries to remove ever smaller parts of `script`, and keeps a removal only if `fails` is true for
+/// the rest. Returns the shortest script found.
 pub fn shrink(script: &[Operation], fails: impl Fn(&[Operation]) -> bool) -> Vec<Operation> {
     let mut best = script.to_vec();
     let mut part = best.len() / 2;

@@ -20,8 +20,9 @@ pub struct Variant {
     pub settings: Settings,
 }
 
-/// Returns a variant for every preset with and without ECN (or, if there are no presets, one for the
-/// defaults), based on the first of a discipline's samples, and a variant for each of the other samples.
+/// Returns the variants that test a discipline's presets and samples. On the basis of the first
+/// sample, there is one variant per preset with ECN and one without (or one variant for the
+/// defaults if there are no presets). Each other sample is a variant of its own.
 pub fn presets(info: &Info) -> Vec<Variant> {
     let mut samples = (info.samples)().into_iter();
     let Some((_, first)) = samples.next() else { return Vec::new() };
@@ -31,7 +32,7 @@ pub fn presets(info: &Info) -> Vec<Variant> {
     }
     variants.extend(samples.map(|(label, settings)| Variant { label: format!("sample {label}"), settings }));
     for preset in info.presets {
-        // Parameters that the preset sets, other than the limit, keep the preset's values.
+        // The sample does not override the values that the preset sets, except the limit.
         let mut base = Settings::default();
         let own = |name| name == "limit" || !preset.values.iter().any(|(set, _)| *set == name);
         first.iter().filter(|s| own(s.name)).for_each(|s| base.set(s.name, s.value.clone(), Origin::Given));
@@ -49,8 +50,8 @@ pub fn presets(info: &Info) -> Vec<Variant> {
     variants
 }
 
-/// Returns a variant for every word of every choice, with a limit in bytes if the discipline has a limit and
-/// the word allows one in bytes.
+/// Returns a variant for every word of every choice, with a limit in bytes if the discipline has a
+/// limit and accepts bytes together with that word.
 pub fn words(info: &Info) -> Vec<Variant> {
     let Some((_, base)) = (info.samples)().into_iter().next() else { return Vec::new() };
     let in_bytes = info.params.iter().any(|p| p.name == "limit");
@@ -95,9 +96,9 @@ fn marks(settings: &Settings) -> bool {
     settings.iter().any(|s| (s.name == "ecn" && s.value == Value::Flag(true)) || within(&s.value))
 }
 
-/// Returns `base` with `values` and, as far as the discipline accepts them, with `wishes`. As long as the
-/// discipline refuses the combination, the setting that the error names is removed or, if that setting is one
-/// of `values`, a wish is removed.
+/// Returns `base` with `values` and with those of the `wishes` that the discipline accepts. While
+/// the discipline refuses the combination, the function removes the setting that the error names
+/// or, if that setting is one of `values`, one of the wishes.
 fn accepted(
     info: &Info,
     base: &Settings,

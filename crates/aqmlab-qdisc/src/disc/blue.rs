@@ -18,7 +18,8 @@ use crate::{Backlog, LawSamples, Limit, LinkContext, Packet};
 /// BLUE.
 pub type Blue<P> = Early<P, BlueControl>;
 
-/// BLUE's law for a real queue, with the draws that it needs besides those for the arrivals' fates.
+/// BLUE's law for a real queue, with the draws that it needs in addition to those for the arrivals'
+/// fates.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BlueControl {
     law: BlueLaw,
@@ -34,8 +35,8 @@ pub struct BlueControl {
     victims: u64,
 }
 
-/// Number, in the queue's stream, of the first draw for freeze times and victims; the draws for arrivals
-/// never reach this number.
+/// Number of the first draw for freeze times in the queue's stream; `VICTIM_DRAWS` is the number of
+/// the first draw for victims. The draws for arrivals never reach these numbers.
 const FREEZE_DRAWS: u64 = 1 << 62;
 const VICTIM_DRAWS: u64 = 1 << 63;
 
@@ -202,7 +203,7 @@ static BLUE: &[Param] = &[
         default: Default::Auto("limit, which no backlog exceeds, so only losses count"),
         aliases: &[],
         source: "Feng et al. 2002, figure 2, variant with L; the value of L is not known",
-        help: "`L`: an arrival that finds more than this waiting counts as a loss",
+        help: "`L`: an arrival that finds a longer queue than this counts as a loss",
     },
     measure("ours", "unit in which the backlog is compared with threshold", &[]),
     MEAN_PACKET,
@@ -231,7 +232,7 @@ static BLUE: &[Param] = &[
         default: Default::Integer(0),
         aliases: &[],
         source: "ours; ALTQ: 2",
-        help: "arrivals that find fewer packets waiting are never chosen",
+        help: "arrivals that find a queue of fewer packets than this are never chosen",
     },
     Param {
         name: "steps",

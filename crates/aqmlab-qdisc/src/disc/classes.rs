@@ -58,7 +58,7 @@ struct Inner<Q> {
 pub struct Classes<P, Q> {
     classes: Vec<Inner<Q>>,
     classifier: Classifier,
-    /// The class of packets that the classifier does not know.
+    /// The class of packets that match none of the classifier's values.
     rest: u16,
     scheduler: Scheduler,
     /// The buffer that all classes share, in addition to their own limits.
@@ -77,9 +77,9 @@ pub struct Classes<P, Q> {
 pub const MOST_CLASSES: usize = 64;
 
 impl<P: Packet, Q: Qdisc<P>> Classes<P, Q> {
-    /// Creates empty queues. `rest` is the class of packets that the classifier does not know. An
-    /// arrival for which a shared `limit` has no room is refused before it reaches its class,
-    /// whichever class fills the buffer.
+    /// Creates empty queues. `rest` is the class of packets that match none of the classifier's
+    /// values. An arrival for which a shared `limit` has no room is refused before it reaches its
+    /// class, whichever class fills the buffer.
     ///
     /// # Panics
     /// If there are no classes, or more than [`MOST_CLASSES`].
@@ -135,7 +135,7 @@ impl Classifier {
 }
 
 impl<P: Arrived, Q: Qdisc<P>> Classes<P, Q> {
-    /// Makes `call` on a class's queue and updates the backlog of all classes.
+    /// Runs `call` on the queue of one class and updates the total backlog of all classes.
     fn with<T>(
         &mut self,
         index: usize,
@@ -165,7 +165,7 @@ impl<P: Arrived, Q: Qdisc<P>> Classes<P, Q> {
             idle &= idle - 1;
             self.busy &= !(1 << index);
             let none = self.with(index, obs, |queue, obs| queue.dequeue(now, obs));
-            debug_assert!(none.is_none(), "an empty queue gives nothing");
+            debug_assert!(none.is_none(), "an empty queue returns no packet");
         }
     }
 
@@ -252,7 +252,8 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Classes<P, Q> {
                 obs.left(now, &pkt, self.classes[index].number);
                 return Some(pkt);
             }
-            // The queue has lost all its packets and knows that the link found none.
+            // The queue lost all its packets in this call, which also told it that the link found
+            // none.
             self.busy &= !(1 << index);
         }
         None

@@ -28,7 +28,8 @@ pub(crate) type Find = fn(&str) -> Option<&'static Info>;
 /// Builds a discipline that is inside another one.
 pub(crate) type BuildInner<Q> = fn(&Effective, Stream) -> Result<Q, ParamError>;
 
-/// Returns the registry entry of the port with classes; `derive` supplies the lookup of other entries.
+/// Returns the registry entry of the port with classes; `derive` resolves its settings and looks up
+/// the disciplines of the inner queues.
 pub(crate) const fn classes_info(derive: Derive) -> Info {
     Info {
         name: "classes",
@@ -67,9 +68,9 @@ static CLASSES: &[Param] = &[
         default: Default::Choice(Order::Drr.word()),
         aliases: &[],
         source: "drr: Shreedhar and Varghese 1996; wrr: Katevenis, Sidiropoulos, Courcoubetis 1991",
-        help: "the order in which classes send: `strict` always the first class that has something to send; \
-               `wrr` each class in turn, as many packets as its weight; `drr` each class in turn, as many \
-               bytes as its weight times quantum",
+        help: "the order in which classes send: with `strict`, always the first class that has something to \
+               send; with `wrr`, each class in turn, as many packets as its weight; with `drr`, each class \
+               in turn, as many bytes as its weight times quantum",
     },
     Param {
         name: "quantum",
@@ -83,13 +84,13 @@ static CLASSES: &[Param] = &[
         "queue",
         Kind::Discipline,
         "each class has its own",
-        "the queue of every class that has none of its own",
+        "the queue for each class that has no `queue` of its own",
     ),
     optional(
         "thresholds",
         Kind::List(&Kind::Table(THRESHOLDS)),
         "those of `queue` apply to all",
-        "thresholds by class, in place of those of `queue`: weighted RED",
+        "thresholds for single classes, which replace those of `queue` (weighted RED)",
     ),
     Param {
         source: "ours",
@@ -251,7 +252,7 @@ pub(super) fn quick_red() -> Value {
     Value::Discipline { kind: "red", settings: resolve::given(&values) }
 }
 
-/// Returns the queue that `table` holds, resolved.
+/// Returns the resolved form of the queue that `table` contains.
 pub(super) fn own_queue(table: &Settings, link: &LinkContext, find: Find) -> Result<Value, ParamError> {
     let queue = table
         .discipline("queue")?
@@ -340,7 +341,7 @@ fn names(classes: &[Settings]) -> Result<Vec<String>, ParamError> {
         let wrong = |message: String| Err(ParamError::new("name", message).under("class", Some(i)));
         let Ok(name) = class.text("name") else { return wrong("`name` is missing; write a string".into()) };
         if name.is_empty() || name.contains(['/', '*']) {
-            return wrong(format!("`{name}` is not a name for a class; write a string without `/` and `*`"));
+            return wrong(format!("`{name}` is not a name for a class; write a string without `/` or `*`"));
         }
         if names.contains(&name) {
             return wrong(format!("two classes are called `{name}`"));
@@ -366,7 +367,7 @@ fn matches(classes: &[Settings], names: &[String]) -> Result<(), ParamError> {
             ([], _) => {
                 if let Some(other) = rest.replace(i) {
                     let message = format!(
-                        "classes `{}` and `{}` both take what no other class takes; give one of them its own packets",
+                        "classes `{}` and `{}` both take what no other class takes; write `traffic`, `dscp` or `port` for one of them",
                         names[other], names[i]
                     );
                     return wrong("name", message);
@@ -429,7 +430,7 @@ fn weights(mut classes: Vec<Settings>, names: &[String], order: Order) -> Result
                 return Err(ParamError::new("weight", message).under("class", Some(i)));
             }
             (Order::Wrr | Order::Drr, Some(Value::Auto)) => {
-                class.set("weight", Value::Integer(1), Origin::Derived("like any other class".into()));
+                class.set("weight", Value::Integer(1), Origin::Derived("1 unless given".into()));
             }
             (Order::Wrr | Order::Drr, _) => {}
         }
@@ -458,7 +459,7 @@ fn thresholds<'a>(
             return wrong(format!("there is no class `{name}`; the classes are {}", names.join(", ")));
         };
         if found.iter().any(|(other, _)| *other == class) {
-            return wrong(format!("class `{name}` already has thresholds"));
+            return wrong(format!("class `{name}` already has thresholds; write all of them in one table"));
         }
         if classes[class].is_given("queue") {
             return wrong(format!("class `{name}` has a `queue` of its own; write its thresholds there"));
@@ -468,7 +469,8 @@ fn thresholds<'a>(
     Ok(found)
 }
 
-/// Returns the settings of the common queue with the thresholds of a class.
+/// Returns a copy of the common queue's settings in which the thresholds of a class replace those
+/// of the queue.
 fn over(
     (kind, common): (&str, &Settings),
     thresholds: &Settings,
@@ -478,7 +480,10 @@ fn over(
     let params = find(kind).map_or(&[][..], |info| info.params);
     for s in thresholds.iter().filter(|s| s.name != "class" && s.value != Value::Nothing) {
         if !params.iter().any(|p| p.name == s.name) {
-            let message = format!("`{kind}`, the queue of all classes, has no `{}`", s.name);
+            let message = format!(
+                "`{kind}`, the port's common queue, has no `{}`; remove it from `thresholds`",
+                s.name
+            );
             return Err(ParamError::new("thresholds", message));
         }
         settings.set(s.name, s.value.clone(), s.origin.clone());
@@ -524,8 +529,8 @@ pub(crate) fn build_classes<P: Packet, Q: Qdisc<P>>(
     Ok(Classes::new(classes, classifier, scheduler, limit))
 }
 
-/// Returns the classifier, and the class of the packets that it does not know: the class that names no value
-/// or, if every class names one, the last.
+/// Returns the classifier, and the class of the packets that match none of its values: the class
+/// that names no value or, if every class names one, the last.
 fn classifier(tables: &[&Settings]) -> Result<(Classifier, u16), ParamError> {
     let last = tables.len() - 1;
     let names_none = |table: &Settings, by| table.get(by) == Some(&Value::Nothing);
@@ -547,7 +552,8 @@ fn classifier(tables: &[&Settings]) -> Result<(Classifier, u16), ParamError> {
     };
     let classifier = match by {
         Some("dscp") => Classifier::Dscp(direct(&pairs)),
-        // In a scenario's traffic, each class has one port, so the class determines the port.
+        // In a scenario, each traffic class uses one port, so classes that name ports are matched
+        // by traffic class: see the last arm.
         Some("port") if !tables.iter().any(|t| matches!(t.list("port"), Ok([Value::Port { .. }, ..]))) => {
             pairs.sort_unstable();
             Classifier::Port(pairs.into_iter().map(|(port, class)| (port as u16, class)).collect())

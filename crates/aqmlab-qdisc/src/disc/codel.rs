@@ -46,7 +46,7 @@ impl EarlyLaw for CodelControl {
         self.law.on_empty();
     }
 
-    /// Appends `dropping` (1 in the dropping state), `count`, `drop_next` (seconds since the
+    /// Appends `dropping` (1 in the dropping state), `count` and `drop_next` (seconds since the
     /// start).
     fn observe(&self, _now: Instant, _backlog: Backlog, out: &mut LawSamples) {
         let law = &self.law;
@@ -108,8 +108,8 @@ static CODEL: &[Param] = &[
         aliases: &[ns2_in("s", "interval_"), tc("interval"), ns3("Interval")],
         source: "RFC 8289, section 4.2: a large round-trip time",
         help: "period throughout which every packet must have waited for target or longer before the first \
-               one is chosen; each further one follows after interval divided by the square root of the \
-               count so far",
+               packet is chosen; the time to each further choice is interval divided by the square root of \
+               the count so far",
     },
     Param {
         name: "mtu",

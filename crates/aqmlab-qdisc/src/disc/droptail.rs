@@ -133,8 +133,9 @@ mod tests {
         assert_eq!(DROPTAIL_INFO.resolve(&effective, &LINK).unwrap(), effective, "resolution is idempotent");
     }
 
-    /// Offers 200 packets at the same instant, and compares the number delivered with that of
-    /// `ns peers/ns2/held.tcl`. The transmission of the first packet begins at once.
+    /// Offers 200 packets at the same instant, and compares the number delivered with the number
+    /// that `ns peers/ns2/held.tcl` delivers. The transmission of the first packet begins
+    /// immediately.
     #[test]
     fn with_below_as_many_packets_are_held_as_in_ns2() {
         for (limit, size, through) in [

@@ -1,5 +1,5 @@
-//! A FIFO of limited length that asks a law about each packet: the queue of RED, PI, REM, BLUE and
-//! related disciplines.
+//! A FIFO of limited length that consults a law about each packet: the queue of RED, PI, REM, BLUE
+//! and related disciplines.
 
 use aqmlab_random::{Numbered, Stream, unit_from_bits};
 use aqmlab_units::{Bytes, Instant, Rate, Span};
@@ -8,9 +8,8 @@ use crate::info::Decides;
 use crate::law::{Decision, Notice};
 use crate::{Arrived, Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
 
-/// A law that decides on individual packets. Every law *sees* all arrivals and departures. Whether it
-/// *decides* at arrivals, at departures or at both is independent of this; [`EarlyLaw::decides`] returns
-/// where.
+/// A law that decides on individual packets. Every law *sees* all arrivals and departures. It
+/// *decides* only at arrivals, only at departures, or at both, as [`EarlyLaw::decides`] returns.
 ///
 /// Whenever the queue is called, it first calls [`EarlyLaw::catch_up`], so the other methods see a
 /// law that is up to date. Each decision has its own draw, a number in [0, 1) that `draw` returns,
@@ -19,10 +18,12 @@ use crate::{Arrived, Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Pac
 /// A port may look ahead unless the law decides at departures or names victims. A port that looks ahead still
 /// reports each departure at the instant of that departure, so the law sees no difference.
 pub trait EarlyLaw {
-    /// Where laws of this type may decide, whatever their parameters.
+    /// The occasions (arrivals, departures or both) on which laws of this type may decide, whatever
+    /// their parameters.
     const DECIDES: Decides = Decides::Enqueue;
 
-    /// Returns where the law decides with its current parameters. The result never changes.
+    /// Returns the occasions on which this law decides, given its parameters. The result never
+    /// changes.
     #[inline(always)]
     fn decides(&self) -> Decides {
         Self::DECIDES
@@ -33,7 +34,8 @@ pub trait EarlyLaw {
     #[inline(always)]
     fn catch_up(&mut self, _now: Instant, _backlog: Backlog) {}
 
-    /// Records that a packet of `size` arrives and finds `backlog`, whether or not it fits.
+    /// Records that a packet of `size` arrives and finds `backlog` waiting, whether or not there is
+    /// room for the packet.
     #[inline(always)]
     fn on_arrival(&mut self, _now: Instant, _backlog: Backlog, _size: Bytes) {}
 
@@ -75,8 +77,9 @@ pub trait EarlyLaw {
     #[inline(always)]
     fn on_idle(&mut self, _now: Instant) {}
 
-    /// Decides on a packet that is about to leave. A packet that must be notified and cannot be marked is
-    /// dropped ([`EarlyLaw::on_early_drop`]), and the next one is judged at the same instant.
+    /// Decides on a packet that is about to leave. A packet that the law chooses but that cannot be
+    /// marked is dropped ([`EarlyLaw::on_early_drop`]), and the next one is judged at the same
+    /// instant.
     #[inline(always)]
     fn decide_at_departure(&mut self, _now: Instant, _pkt: Leaving, _draw: impl FnOnce() -> f64) -> Decision {
         Decision::Admit
@@ -125,7 +128,8 @@ pub struct Early<P, L> {
     queue: EarlyQueue,
     fifo: Fifo<P>,
     draws: Numbered,
-    /// Number of the next decision. Its draw has the same number, whether it is used or not.
+    /// Number of the next decision, which is also the number of its draw, whether or not the draw
+    /// is used.
     decisions: u64,
 }
 

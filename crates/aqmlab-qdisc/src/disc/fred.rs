@@ -38,7 +38,8 @@ pub struct Fred<P> {
     /// Salt of this queue's hashes.
     salt: u64,
     draws: Numbered,
-    /// Number of the next arrival. Its draw has the same number, whether it is used or not.
+    /// Number of the next arrival, which is also the number of its draw, whether or not the draw is
+    /// used.
     arrivals: u64,
 }
 
@@ -161,7 +162,7 @@ impl<P: Packet> Qdisc<P> for Fred<P> {
     }
 
     /// Appends `avg` and `avgcq` (packets), `p` (before spacing, of a flow that is not spared),
-    /// `flows` (with packets waiting), `count`.
+    /// `flows` (with packets waiting) and `count`.
     fn observe(&self, now: Instant, out: &mut LawSamples) {
         let avg = self.law.average().at(now);
         out.extend([
@@ -336,7 +337,7 @@ fn set(all: &mut Settings, name: &'static str, value: Value, rule: &'static str)
     all.set(name, value, Origin::Derived(rule.into()));
 }
 
-/// Returns the nearest whole number of packets, at least one.
+/// Returns a size in packets, rounded to the nearest whole number but at least one.
 fn size(packets: f64) -> Value {
     Value::Size(Size::Packets(Packets::new(whole(packets))))
 }

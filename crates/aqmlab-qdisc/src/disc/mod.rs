@@ -1,4 +1,4 @@
-//! The built-in disciplines: queues that hold packets and ask a [`crate::law`].
+//! The built-in disciplines: queues that hold packets and consult a [`crate::law`].
 
 mod blue;
 mod classes;

@@ -45,7 +45,7 @@ impl EarlyLaw for PiControl {
         self.law.on_arrival(size, draw)
     }
 
-    /// The gains were chosen for one rate and do not change.
+    /// Does nothing: the gains were chosen for one rate and do not change.
     fn rate_changed(&mut self, _now: Instant, _rate: Rate) {}
 
     /// Appends `p`.
@@ -60,7 +60,7 @@ impl EarlyLaw for PiControl {
 pub(crate) const PI_INFO: Info = Info {
     name: "pi",
     title: "PI",
-    summary: "proportional-integral controller: adjusts a drop or mark probability until the queue stands at q_ref",
+    summary: "proportional-integral controller: adjusts a drop or mark probability to hold the queue at q_ref",
     version: 1,
     applies: &[],
     maturity: Maturity::ReferenceChecked,

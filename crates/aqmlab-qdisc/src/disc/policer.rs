@@ -30,7 +30,7 @@ pub struct Policer<Q> {
     bucket: TokenBucket,
     exceed: Exceed,
     queue: Q,
-    /// Packets that exceeded the rate and burst.
+    /// Number of packets that exceeded the rate and burst.
     exceeded: u64,
 }
 
@@ -73,8 +73,8 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Policer<Q> {
         self.queue.next_len()
     }
 
-    /// False if the policer re-marks, because the host of a port that looks ahead keeps the packet as it
-    /// arrived.
+    /// Returns false if the policer re-marks packets, because the host of a port that looks ahead
+    /// keeps each packet as it arrived.
     fn settles_at_enqueue(&self) -> bool {
         self.exceed == Exceed::Drop && self.queue.settles_at_enqueue()
     }
@@ -137,7 +137,7 @@ static POLICER: &[Param] = &[
     optional(
         "dscp",
         Kind::Dscp,
-        "none because nothing is re-marked",
+        "none: with exceed `drop`, nothing is re-marked",
         "with exceed `remark`, the code point that excess packets get",
     ),
     required("queue", Kind::Discipline, "the queue behind it: any discipline"),

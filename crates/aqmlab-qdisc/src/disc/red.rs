@@ -86,7 +86,7 @@ impl EarlyLaw for RedControl {
     }
 
     /// Appends `avg` (in the unit of the thresholds), `p` (before spacing, after the low-pass
-    /// filter), `max_p`, `count`.
+    /// filter), `max_p` and `count`.
     fn observe(&self, now: Instant, _backlog: Backlog, out: &mut LawSamples) {
         let law = match &self.rule {
             RedRule::Fixed(law) => *law,

@@ -34,8 +34,8 @@ pub struct RedPd<P> {
     arrivals: u64,
 }
 
-/// Number, in the queue's stream, of the filter's first draw; each later arrival has the next number. RED's
-/// draws begin at 0, and the last draw gives the salt.
+/// Number of the filter's first draw in the queue's stream; each later arrival uses the next
+/// number. RED's draws begin at 0, and the last draw gives the salt.
 const FILTER_DRAWS: u64 = 1 << 63;
 const SALT_DRAW: u64 = u64::MAX;
 
@@ -65,8 +65,9 @@ impl<P: Arrived> RedPd<P> {
         self.arrivals += 1;
         let control = self.red.law();
         let law = control.law();
-        // As in ns-2.35, the average at the last packet that reached RED decides. The decay up to `now`
-        // changes nothing: the average decays only while no packet waits, and it is not needed then.
+        // As in ns-2.35, `above` depends on the average at the last packet that reached RED. The
+        // decay up to `now` makes no difference: the average decays only while no packet waits, and
+        // the filter does not use `above` then.
         let above = law.average().at(now) >= law.params().min_th;
         let waits = control.measure.of(self.red.backlog()) > 1.0;
         let draw = || unit_from_bits(self.draws.at(draw_number));
@@ -137,8 +138,8 @@ impl<P: Arrived> Qdisc<P> for RedPd<P> {
         self.filter.get_mut().reserve(flows);
     }
 
-    /// Appends RED's `avg`, `p`, `max_p`, `count`, then `drop_rate` (RED's, averaged), `monitored`
-    /// (flows), `filter_p` (the highest probability among them).
+    /// Appends RED's `avg`, `p`, `max_p` and `count`, then `drop_rate` (RED's, averaged),
+    /// `monitored` (number of monitored flows) and `filter_p` (the highest probability among them).
     fn observe(&self, now: Instant, out: &mut LawSamples) {
         self.red.observe(now, out);
         let mut filter = self.filter.borrow_mut();
@@ -225,7 +226,7 @@ static RED_PD: &[Param] = &[
         default: Default::Integer(3),
         aliases: &[ns2("XinRegular_")],
         source: "Mahajan and Floyd 2001, section 3: K; the authors' scripts in ns-2.35",
-        help: "a flow on this many lists is monitored",
+        help: "a flow on at least this many lists is monitored",
     },
     Param {
         name: "list_flows",
@@ -233,13 +234,13 @@ static RED_PD: &[Param] = &[
         default: Default::Integer(50),
         aliases: &[ns2("MaxDropList_")],
         source: SCRIPTS,
-        help: "largest number of flows per list; a list has the flows with the most dropped bytes",
+        help: "largest number of flows per list; a list contains the flows with the most dropped bytes",
     },
     interval(
         "min_interval",
         "2 target_rtt",
-        "shortest interval between identifications; a longer interval equals hits / lists times target_rtt \
-         / sqrt(1.5 p), the congestion epoch at the average drop rate p",
+        "shortest interval between identifications; a longer interval is the fraction hits / lists of the \
+         congestion epoch target_rtt / sqrt(1.5 p), where p is the average drop rate",
     ),
     interval(
         "max_interval",
@@ -268,8 +269,8 @@ static RED_PD: &[Param] = &[
         default: Default::Number(0.001),
         aliases: &[],
         source: SCRIPTS,
-        help: "drop rate that RED must exceed in an interval before flows are newly monitored or their \
-               probabilities raised",
+        help: "drop rate that RED must exceed in an interval before the filter monitors further flows or \
+               raises the probabilities of monitored ones",
     },
     Param {
         name: "min_change",
@@ -277,8 +278,9 @@ static RED_PD: &[Param] = &[
         default: Default::Span(Span::ms(400)),
         aliases: &[ns2_in("s", "minTimetoConsider_")],
         source: SCRIPTS,
-        help: "minimum time between two changes of a flow's probability, or the total length of the last 4 \
-               intervals (upwards), 3 (downwards) or 5 (downwards, unresponsive) if that is longer",
+        help: "minimum time between two changes of a flow's probability; if the last few intervals together \
+               are longer, their total length applies instead (4 intervals before an increase, 3 before a \
+               decrease, and 5 before a decrease for an unresponsive flow)",
     },
     Param {
         name: "max_reduction",
@@ -295,7 +297,8 @@ static RED_PD: &[Param] = &[
         default: Default::Number(0.005),
         aliases: &[],
         source: SCRIPTS,
-        help: "probability at or below which a flow is released instead of getting a lower one; for unresponsive flows, half this value",
+        help: "probability at or below which a flow is released rather than given a lower probability; for \
+               unresponsive flows, half this value applies",
     },
     Param {
         name: "unresponsive_test",
@@ -313,7 +316,7 @@ static RED_PD: &[Param] = &[
         default: Default::Flag(false),
         aliases: &[ns2_switch("noidle_")],
         source: "ns-2.35, queue/red-pd.cc",
-        help: "spare unresponsive flows too while at most one packet (or byte) waits",
+        help: "also spare unresponsive flows while at most one packet (or byte) waits",
     },
     Param {
         name: "marks_count",

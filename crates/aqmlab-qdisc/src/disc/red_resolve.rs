@@ -1,4 +1,4 @@
-//! Converts a scenario's RED settings to effective parameters, and these to a queue.
+//! Converts a scenario's RED settings to effective parameters, and builds queues from those.
 
 use alloc::format;
 use alloc::string::String;
@@ -132,7 +132,7 @@ impl<'a> Resolver<'a> {
         self.all.set(name, Value::Size(size), Origin::Derived(rule.into()));
     }
 
-    /// Resolves min_th, max_th, limit, in this order (papers, ns-2).
+    /// Resolves min_th, max_th and limit, in this order, as in the papers and ns-2.
     fn sizes(&mut self) -> Result<(), ParamError> {
         if self.all.is_auto("min_th") {
             self.automatic_min_th()?;
@@ -184,7 +184,7 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// Resolves limit, max_th, min_th, in this order, according to tc-red(8).
+    /// Resolves limit, max_th and min_th, in this order, according to tc-red(8).
     fn linux_sizes(&mut self) -> Result<(), ParamError> {
         if self.all.is_auto("limit") {
             let size = self.in_queue_unit(self.link.bdp_bytes("limit", 1.0)?);

@@ -37,7 +37,7 @@ pub(super) const MAX_TH: Param = Param {
     default: Default::Auto("3 min_th; Linux preset: limit / 4"),
     aliases: &[ns2_in("p", "maxthresh_"), tc_bytes("max"), Alias::new("ns-3", "MaxTh")],
     source: "Floyd 1997: three times min_th",
-    help: "average queue at which every packet is chosen (if gentle, at twice this)",
+    help: "average queue at and above which every packet is chosen; with `gentle`, twice this value applies",
 };
 
 pub(super) const MAX_P: Param = Param {
@@ -117,8 +117,9 @@ pub(super) const COUNTING: Param = Param {
     default: Default::Choice("paper"),
     aliases: &[],
     source: "Floyd and Jacobson 1993, figure 2; ns-2.35; Linux",
-    help: "counting of packets: `paper` between the thresholds; `ns2` always, sparing a queue of one and \
-           the first arrival above min_th; `linux` like `paper`, but restarts after a forced notice",
+    help: "when packets are counted: `paper` between the thresholds; `ns2` always, but it never chooses an \
+           arrival that finds at most one packet (or byte) waiting, or the first arrival above min_th; \
+           `linux` like `paper`, but the count restarts after a forced notice",
 };
 
 pub(super) const W_P: Param = Param {
@@ -127,7 +128,7 @@ pub(super) const W_P: Param = Param {
     default: Default::Number(1.0),
     aliases: &[],
     source: "mentioned as a possibility by Feng, Kandlur, Saha, Shin 1999; 1: Floyd and Jacobson 1993",
-    help: "weight of a new value in a low-pass filter on the probability, which gets one value per arrival; \
+    help: "weight of a new value in a low-pass filter on the probability, with one new value per arrival; \
            below 1, the filtered probability alone decides, without `counting` and without forced notices",
 };
 

@@ -75,7 +75,7 @@ impl EarlyLaw for RemControl {
         self.law.rate_changed(rate.packets_per_s(self.mean_packet));
     }
 
-    /// Appends `price`, `p`.
+    /// Appends `price` and `p`.
     fn observe(&self, now: Instant, backlog: Backlog, out: &mut LawSamples) {
         let mut copy = *self;
         copy.catch_up(now, backlog);

@@ -41,7 +41,7 @@ pub(super) static SCRED: &[Param] = &[
         kind: Kind::Choice(Start::WORDS),
         default: Default::Choice("below"),
         aliases: &[],
-        source: "below: ours, the link is idle at first; above: ns-2.35, ns-3",
+        source: "below: ours, because the link is idle at first; above: ns-2.35, ns-3",
         help: "side of the thresholds on which the average starts; if it starts `above`, the first arrival \
                divides max_p",
     },

@@ -9,7 +9,8 @@ pub(super) const fn ns2(name: &'static str) -> Alias {
     Alias::new("ns-2", name)
 }
 
-/// Returns an ns-2 name under which a number without a unit is in `unit`: packets, seconds or bytes.
+/// Returns a parameter's name in ns-2. A number that is given under this name without a unit is in
+/// `unit`: packets, seconds or bytes.
 pub(super) const fn ns2_in(unit: &'static str, name: &'static str) -> Alias {
     ns2(name).reads(Reading::In(unit))
 }
@@ -22,7 +23,8 @@ pub(super) const fn tc(name: &'static str) -> Alias {
     Alias::new("tc", name)
 }
 
-/// Returns a tc name under which a number without a unit is in bytes.
+/// Returns a parameter's name in tc. A number that is given under this name without a unit is in
+/// bytes.
 pub(super) const fn tc_bytes(name: &'static str) -> Alias {
     tc(name).reads(Reading::In("B"))
 }
@@ -36,11 +38,11 @@ pub(super) const MEAN_PACKET: Param = Param {
     default: Default::Auto("the link's mean packet size"),
     aliases: &[],
     source: "ours",
-    help: "mean packet size: conversion between sizes in packets and in bytes",
+    help: "mean packet size, for the conversion of sizes between packets and bytes",
 };
 
-/// Returns the parameter `max_packet`, the largest packet size, by which a discipline scales
-/// probabilities.
+/// Returns the parameter `max_packet`, the largest packet size, relative to which a discipline
+/// scales probabilities.
 pub(super) const fn max_packet(source: &'static str, help: &'static str) -> Param {
     Param {
         name: "max_packet",

@@ -15,7 +15,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// Returns the length of `backlog`.
+    /// Returns the length of `backlog` in this unit.
     #[inline]
     pub fn of(self, backlog: Backlog) -> f64 {
         match self {

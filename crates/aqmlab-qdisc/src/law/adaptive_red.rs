@@ -74,7 +74,7 @@ enum Zone {
 }
 
 impl Zone {
-    /// Returns the range of averages, ends included, that [`zone`] maps to this zone.
+    /// Returns the lowest and the highest average that [`zone`] maps to this zone.
     fn range(self, (low, high): (f64, f64)) -> (f64, f64) {
         match self {
             Zone::Below => (f64::NEG_INFINITY, low.next_down()),
@@ -90,11 +90,11 @@ pub struct AdaptiveRed {
     red: RedLaw,
     rule: Adaptation,
     band: (f64, f64),
-    /// Timer: when the next update is due. Arrivals: the instant after which the next arrival makes an
-    /// update.
+    /// Timer: when the next update is due. Arrivals: the instant after which the next arrival
+    /// triggers an update.
     next: Instant,
-    /// Crossings: the range of averages, ends included, around the last arrival's average in which
-    /// no threshold is crossed.
+    /// Crossings: the lowest and the highest value that the average can take without crossing a
+    /// threshold since the last arrival.
     stays: (f64, f64),
 }
 
@@ -112,7 +112,7 @@ impl AdaptiveRed {
         AdaptiveRed { red, rule, band: (min_th + margin, max_th - margin), next, stays }
     }
 
-    /// Decides on an arrival as [`RedLaw::on_arrival`] does. An update due at `now` comes before
+    /// Decides on an arrival as [`RedLaw::on_arrival`] does. An update due at `now` precedes
     /// the arrival.
     #[inline]
     pub fn on_arrival(
@@ -197,9 +197,10 @@ impl AdaptiveRed {
         }
     }
 
-    /// Between two calls the average can only fall (it decays on an idle link), so it passes through the
-    /// zones downwards once. This takes at most three searches, one per zone, and, above and below the band,
-    /// at most as many steps as it takes to move `max_p` from one end of its range to the other.
+    /// Performs the timer's updates up to and including `now`. Between two calls the average can
+    /// only fall (it decays on an idle link), so it passes down through the zones at most once. The
+    /// work is at most three searches, one per zone, and, above and below the band, at most as many
+    /// steps as it takes to move `max_p` from one end of its range to the other.
     #[cold]
     fn run_timer(&mut self, rule: AimdRule, now: Instant) {
         let due = (now - self.next).div_span(rule.interval) + 1;
@@ -244,8 +245,9 @@ impl AdaptiveRed {
         let zone = zone(avg, thresholds);
         self.stays = zone.range(thresholds);
         let max_p = match zone {
-            // DEVIATES from the paper and ns-2, which have no bounds: a probability is at most 1, and no
-            // factor raises it from 0 again; see docs/disciplines/self-configuring-red.md.
+            // DEVIATES from the paper and ns-2, which have no bounds: here a probability is at most
+            // 1 and never 0, because no factor could raise it again from 0; see
+            // docs/disciplines/self-configuring-red.md.
             Zone::Below => (self.red.max_p() / rule.alpha).max(f64::MIN_POSITIVE),
             Zone::Above => (self.red.max_p() * rule.beta).min(1.0),
             Zone::Inside => return,

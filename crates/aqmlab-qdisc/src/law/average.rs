@@ -51,7 +51,7 @@ impl Average {
         }
     }
 
-    /// Records an arrival that finds `queued` waiting and returns the new average.
+    /// Records an arrival that finds a queue of length `queued`, and returns the new average.
     #[inline]
     pub fn on_arrival(&mut self, now: Instant, queued: f64) -> f64 {
         match self.idle_since {
@@ -76,16 +76,16 @@ impl Average {
         }
     }
 
-    /// Returns when the last whole virtual packet of the idle period from `since` to `now` would have been
-    /// sent.
+    /// Returns the instant at which the link would have sent the last whole virtual packet of the
+    /// idle period from `since` to `now`.
     fn counted_to(&self, since: Instant, now: Instant) -> Instant {
         let sent = Span::try_from_secs_f64(self.virtual_packets(since, now) / self.packets_per_s);
         // The result is never later than now, whatever the rounding.
         sent.map_or(now, |sent| (since + sent).min(now))
     }
 
-    /// Records a departure that leaves `queued` waiting and returns the new average. (FRED samples
-    /// the queue at departures too; RED does not.)
+    /// Records a departure after which the queue has length `queued`, and returns the new average.
+    /// (FRED samples the queue at departures too; RED does not.)
     #[inline]
     pub fn on_departure(&mut self, queued: f64) -> f64 {
         self.step(queued);
@@ -113,7 +113,8 @@ impl Average {
         self.packets_per_s = packets_per_s;
     }
 
-    /// Returns the average at `now`: that of the last arrival, decayed if the link has been idle since then.
+    /// Returns the average at `now`: its value at the last arrival, decayed if the link has been
+    /// idle since then.
     pub fn at(&self, now: Instant) -> f64 {
         self.idle_since.map_or(self.value, |since| self.aged(since, now))
     }
@@ -136,7 +137,8 @@ impl Average {
         self.value * libm::pow(self.rest, self.virtual_packets(since, now))
     }
 
-    /// Returns the number of whole packets of mean size that could have been sent in this time.
+    /// Returns the number of whole packets of mean size that could have been sent from `since` to
+    /// `now`.
     fn virtual_packets(&self, since: Instant, now: Instant) -> f64 {
         libm::floor(now.saturating_since(since).as_secs_f64() * self.packets_per_s)
     }
@@ -145,12 +147,13 @@ impl Average {
 /// Returns the Linux approximation of (1 - w)^m, as iproute2's `tc_red_eval_idle_damping` and the kernel's
 /// `red_calc_qavg_from_idle_time` compute it.
 ///
-/// `tc` counts time in ticks of 64 ns and divides it into 256 cells of 2^c ticks. Each cell has a shift
-/// `floor(-ln(1 - w) t / t_packet)`, at most 31. The kernel looks the time up in microseconds as if they were
-/// ticks, so the average decays 15.625 times more slowly than the table intends. (The logarithm is natural
-/// although each shift by one halves the average.)
-// DEVIATES from Linux: real numbers instead of fixed point with `Wlog` fractional bits, in which
-// the average is up to a byte higher.
+/// `tc` counts time in ticks of 64 ns and divides it into 256 cells of 2^c ticks. Each cell has a
+/// shift `floor(-ln(1 - w) t / t_packet)`, at most 31. The kernel uses the time in microseconds to
+/// look up the shift, as if microseconds were ticks, so the average decays 15.625 times more slowly
+/// than the table intends. (The logarithm is natural although each shift by one halves the
+/// average.)
+// DEVIATES from Linux: this code uses real numbers; Linux uses fixed-point numbers with `Wlog`
+// fractional bits, which make the average up to a byte higher.
 fn linux_aged(avg: f64, weight: f64, packets_per_s: f64, idle_s: f64) -> f64 {
     const DEEPEST: f64 = 31.0;
     /// The length of a tick of `tc`, which the kernel takes for a microsecond.

@@ -29,9 +29,10 @@ pub struct BlueParams {
     pub early_drops_count: bool,
     /// Effect of an idle link.
     pub idle: BlueIdle,
-    /// An arrival that finds fewer packets than this waiting is never chosen.
+    /// An arrival that finds a queue of fewer packets than this is never chosen.
     pub min_backlog: f64,
-    /// The probability is rounded to a multiple of 1 over this number; `None` means no rounding.
+    /// The probability is rounded to a multiple of 1 divided by this number; `None` means no
+    /// rounding.
     pub steps: Option<f64>,
 }
 
@@ -44,8 +45,9 @@ pub enum BlueIdle {
     /// period contains.
     Periods,
     /// ALTQ: at the arrival that ends the idle period, one decrement if the period was longer than
-    /// `freeze_time`. If the clock's whole seconds at the two ends of an idle period differ by more than one,
-    /// the probability is set to the decrement. The beginning of an idle period counts as an update.
+    /// `freeze_time`. If the clock's whole seconds at the beginning and at the end of an idle
+    /// period differ by more than one, the probability is set to the decrement. The beginning of an
+    /// idle period counts as an update.
     Altq,
 }
 
@@ -73,8 +75,8 @@ impl BlueLaw {
         BlueLaw { params, p: 0.0, last_update, hold: params.freeze_time, idle_since }
     }
 
-    /// Records an arrival that finds `queued` waiting. Returns whether the probability was updated; this
-    /// happens before [`BlueLaw::decision`] decides on the packet.
+    /// Records an arrival that finds a queue of length `queued`. Returns whether the probability
+    /// was updated; this happens before [`BlueLaw::decision`] decides on the packet.
     #[inline]
     pub fn on_arrival(&mut self, now: Instant, queued: f64) -> bool {
         let by_idle = match self.idle_since.take() {
@@ -84,7 +86,8 @@ impl BlueLaw {
         by_idle | (queued > self.params.threshold && self.on_loss(now))
     }
 
-    /// Decides on an arrival that found this number of `packets` waiting. `draw` returns a number in [0, 1).
+    /// Decides on an arrival that found a queue of this number of `packets`. `draw` returns a
+    /// number in [0, 1).
     #[inline]
     pub fn decision(&self, packets: f64, draw: impl FnOnce() -> f64) -> Decision {
         if self.p > 0.0 && packets >= self.params.min_backlog && draw() < self.p {
@@ -142,8 +145,9 @@ impl BlueLaw {
         }
     }
 
-    // DEVIATES from the ns-3 port: the quotient is exact instead of in whole milliseconds, and an idle period
-    // shorter than freeze_time does not count as an update; in the port it does.
+    // DEVIATES from the ns-3 port: the quotient is computed from exact times, not from whole
+    // milliseconds, and an idle period shorter than freeze_time does not count as an update,
+    // although it does in the port.
     fn periods(&mut self, now: Instant, idle: Span) -> bool {
         let periods = if self.hold.is_zero() { 1 } else { idle.div_span(self.hold) };
         if periods > 0 {

@@ -23,7 +23,8 @@ const LINUX_UNIT_NS: u64 = 1024;
 pub struct CodelParams {
     /// The acceptable waiting time, `TARGET`.
     pub target: Span,
-    /// The time within which a queue that is not standing falls below the target, `INTERVAL`.
+    /// The time within which the waiting time falls below the target unless the queue is standing,
+    /// `INTERVAL`.
     pub interval: Span,
     /// Backlog behind the leaving packet up to which no packet is chosen, `maxpacket_`.
     pub mtu: Bytes,
@@ -40,9 +41,11 @@ pub struct CodelLaw {
     first_above: Option<Instant>,
     /// Whether the queue counts as standing.
     dropping: bool,
-    /// When the next packet is due to be chosen; outside the dropping state, when it would have been due.
+    /// The instant at which the next packet is due to be chosen; outside the dropping state, the
+    /// instant at which it would have been due.
     drop_next: Instant,
-    /// The count with which this dropping state began, plus the number of packets chosen after its first.
+    /// The count with which this dropping state began, plus the number of packets chosen after
+    /// the first.
     count: u64,
     /// `count` at the beginning of the dropping state.
     last_count: u64,
@@ -190,7 +193,8 @@ impl CodelLaw {
         true
     }
 
-    /// RFC 8289, `control_law`: in whole nanoseconds or Linux's units, rounded down.
+    /// RFC 8289, `control_law`: returns `from` plus the interval divided by the square root of the
+    /// count. The quotient is rounded down to whole nanoseconds or to Linux's unit.
     fn after_interval(&self, from: Instant) -> Instant {
         let interval = self.params.interval.as_ns();
         let ns = match self.params.arithmetic {
@@ -222,8 +226,8 @@ impl CodelLaw {
         self.count
     }
 
-    /// Returns when the next packet is due to be chosen; outside the dropping state, when it would have been
-    /// due.
+    /// Returns the instant at which the next packet is due to be chosen; outside the dropping
+    /// state, the instant at which it would have been due.
     pub const fn drop_next(&self) -> Instant {
         self.drop_next
     }
@@ -295,8 +299,8 @@ mod tests {
         }
     }
 
-    /// A dropping state that begins within 16 intervals of the end of the previous one starts from the
-    /// amount by which the count rose during that one.
+    /// A dropping state that begins within 16 intervals of the end of the previous one starts with
+    /// a count equal to the amount by which the count rose during the previous one.
     #[test]
     fn a_new_state_goes_on_from_the_rate_of_one_that_ended_not_long_ago() {
         for (pause_ms, count) in [(10, 4), (1400, 4), (1600, 1)] {

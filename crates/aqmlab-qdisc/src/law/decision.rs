@@ -9,12 +9,13 @@ use crate::{Ecn, Reason};
 pub struct Notice {
     /// [`Reason::Early`] or [`Reason::Forced`].
     pub reason: Reason,
-    /// Whether the notice may be a mark if ECN is on. Otherwise the packet is lost, ECN-capable or not.
+    /// Whether the notice may be given as a mark if ECN is on; if not, the packet is lost even if
+    /// it is ECN-capable.
     pub markable: bool,
 }
 
 impl Notice {
-    /// An early notice, given by a mark if possible.
+    /// An early notice, given as a mark if possible.
     pub const EARLY: Notice = Notice { reason: Reason::Early, markable: true };
 
     /// Returns whether a packet with this ECN field is marked instead of lost, in a queue with ECN
@@ -37,7 +38,8 @@ pub enum Decision {
 /// Decides without memory of earlier packets: notifies early with probability `p`, scaled by size.
 #[inline]
 pub(super) fn chosen(p: f64, byte_mode: ByteMode, size: Bytes, draw: impl FnOnce() -> f64) -> Decision {
-    // DEVIATES from ns-2: `u < p`, not `u <= p`, because with probability 0 no packet may be chosen.
+    // DEVIATES from ns-2: `u < p`, not `u <= p`, so that no packet is chosen when the probability
+    // is 0.
     if p > 0.0 && draw() < byte_mode.scaled(p, size) {
         Decision::Notify(Notice::EARLY)
     } else {
@@ -50,13 +52,15 @@ pub(super) fn chosen(p: f64, byte_mode: ByteMode, size: Bytes, draw: impl FnOnce
 pub enum ByteMode {
     /// No scaling (RFC 7141's advice).
     Off,
-    /// By size divided by the largest packet size, before spacing if there is any (RED's paper).
+    /// Multiplies the probability by the packet size divided by the largest packet size, before
+    /// spacing if there is any (RED's paper).
     Paper {
         /// the largest packet
         largest: Bytes,
     },
-    /// By size divided by mean size, after spacing if there is any (ns-2). RED's count is then in bytes
-    /// divided by mean size, rounded down.
+    /// Multiplies the probability by the packet size divided by the mean size, after spacing if
+    /// there is any (ns-2). RED's count is then the number of bytes divided by the mean size,
+    /// rounded down.
     Ns2 {
         /// the mean packet
         mean: Bytes,

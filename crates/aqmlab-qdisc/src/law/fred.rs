@@ -63,7 +63,8 @@ pub struct FredLaw {
     params: FredParams,
     average: Average,
     spacing: Spacing,
-    /// `avgcq`: the average divided by the number of flows, but at least one packet.
+    /// `avgcq`: the average queue length divided by the number of flows that have packets waiting,
+    /// but at least one packet.
     fair_share: f64,
 }
 
@@ -115,8 +116,8 @@ impl FredLaw {
         Decision::Admit
     }
 
-    /// Returns whether the flow exceeds its limit: the step "identify and manage non-adaptive flows" of the
-    /// figure.
+    /// Returns whether the flow exceeds its limit: the step "identify and manage non-adaptive
+    /// flows" in the paper's figure 6.
     #[inline]
     fn exceeds(&self, flow: &FredFlow, avg: f64, active: u64) -> bool {
         let FredParams { max_th, max_q, .. } = self.params;
@@ -167,8 +168,8 @@ impl FredLaw {
         self.average.rate_changed(now, packets_per_s);
     }
 
-    /// Returns the probability, before spacing, that a flow subject to random drops faces at the
-    /// average `avg`.
+    /// Returns the probability of a random drop, before spacing, at the average `avg`, for a flow
+    /// that is subject to random drops.
     #[inline]
     pub fn probability(&self, avg: f64) -> f64 {
         let FredParams { min_th, max_th, max_p, .. } = self.params;

@@ -12,9 +12,10 @@ pub struct PiParams {
     pub a: f64,
     /// Weight of the previous sample's distance from `q_ref`, per packet; less than `a`.
     pub b: f64,
-    /// The queue length to hold, in packets.
+    /// The target queue length, in packets.
     pub q_ref: f64,
-    /// The queue length that the first sample uses as the previous one, in packets.
+    /// The queue length, in packets, that serves as the previous sample when the first sample is
+    /// taken.
     pub q_old: f64,
     /// The size of a packet in the queue's unit: 1, or the mean packet size in bytes.
     pub unit: f64,
@@ -51,9 +52,9 @@ impl PiLaw {
         }
     }
 
-    /// The first sample due uses the queue at the last update as the previous sample. For all further
-    /// samples, the previous and the present one are equal, so their steps are equal too, and the work is
-    /// bounded however long the pause.
+    /// Takes the samples that are due. The first uses the queue at the last update as the previous
+    /// sample. For all later ones, the previous and the present sample are equal, so their steps
+    /// are equal too, and the work is bounded however long the pause.
     // DEVIATES from ns-2, whose p is a float: sums on a grid are the same in any grouping (see `Grid`).
     #[cold]
     fn update(&mut self, now: Instant, q: f64) {

@@ -30,9 +30,10 @@ impl TcpLoop {
         discrete(k, zero, frequency)
     }
 
-    /// Returns the phase margin in degrees for the gains `a` and `b` at `frequency` (Hz): the additional
-    /// phase lag at which the loop would begin to oscillate. A negative margin means that the loop
-    /// oscillates. Half a sampling period of the controller counts as delay.
+    /// Returns the phase margin in degrees for the gains `a` and `b` and the sampling frequency
+    /// `frequency` (Hz): the additional phase lag at which the loop would begin to oscillate. A
+    /// negative margin means that the loop oscillates. Half a sampling period of the controller
+    /// counts as delay.
     pub fn phase_margin(&self, a: f64, b: f64, frequency: f64) -> f64 {
         let (integral, proportional) = ((a - b) * frequency, (a + b) / 2.0);
         let w = self.crossover(integral, proportional);
@@ -43,7 +44,8 @@ impl TcpLoop {
         (core::f64::consts::PI - lag).to_degrees()
     }
 
-    /// Returns where the loop's gain, which falls with frequency, crosses 1, in rad/s.
+    /// Returns the frequency, in rad/s, at which the loop's gain crosses 1. The gain falls as the
+    /// frequency rises.
     fn crossover(&self, integral: f64, proportional: f64) -> f64 {
         let gain = |w: f64| {
             let controller = libm::hypot(integral / w, proportional);
@@ -53,7 +55,8 @@ impl TcpLoop {
                 / (libm::hypot(w, pole) * libm::hypot(w, r));
             controller * plant
         };
-        // Geometric bisection: from 1e-9 to 1e9, 64 halvings leave a ratio of 1 + 2e-18.
+        // Geometric bisection: the bounds start at 1e-9 and 1e9, and their ratio is 1 + 2e-18 after
+        // 64 halvings.
         let (mut low, mut high) = (1e-9, 1e9);
         for _ in 0..64 {
             let middle = libm::sqrt(low * high);
@@ -76,8 +79,8 @@ mod tests {
         assert!((is / expected - 1.0).abs() < digits, "{is} against {expected}");
     }
 
-    /// The table of coefficients in ns-2.35's tcl/ex/pi: the crossover is at the zero, and there are a
-    /// hundred samples per radian there.
+    /// The table of coefficients in ns-2.35's tcl/ex/pi: the crossover is at the zero, and the
+    /// sampling frequency in Hz is a hundred times that of the zero in rad/s.
     #[test]
     fn known_answer_coefficients_of_ns2() {
         for (bytes, a, b, frequency) in [

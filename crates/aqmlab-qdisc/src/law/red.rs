@@ -27,9 +27,9 @@ pub enum EcnRegion {
     /// Notices while the average is below `max_th`. Above `max_th`, packets are dropped, even in the gentle
     /// region (RFC 3168, section 7).
     BelowMaxTh,
-    /// Notices whose probability before spacing is below this (ns-2.35 `mark_p_`). With [`Counting::Ns2`],
-    /// no notice is forced in this mode: at averages at which every packet is chosen, notices are early and
-    /// have probability 1 (`use_mark_p_`).
+    /// Notices whose probability before spacing is below this value (ns-2.35 `mark_p_`). With
+    /// [`Counting::Ns2`], no notice is forced in this mode: at averages at which every packet is
+    /// chosen, notices are early and have probability 1 (`use_mark_p_`).
     BelowMarkP(f64),
     /// All notices: only an overflow drops ECN-capable packets (Feng 1999; Linux without
     /// `harddrop`).
@@ -41,7 +41,7 @@ pub enum EcnRegion {
 pub struct RedParams {
     /// Average below which no packet is chosen.
     pub min_th: f64,
-    /// Average at and above which every packet is chosen; if gentle, this happens at twice the value.
+    /// Average at and above which every packet is chosen; in gentle mode, twice this value applies.
     pub max_th: f64,
     /// Probability at `max_th`.
     pub max_p: f64,
@@ -77,8 +77,9 @@ pub struct RedLaw {
     max_p: f64,
     /// `max_p` at the foot of the gentle slope.
     gentle_foot: f64,
-    /// ns-2: whether a cycle has begun. Set by the first arrival above `min_th` without a forced notice, and
-    /// cleared by an arrival at which the average is below `min_th` or at most one unit waits.
+    /// ns-2: whether a cycle has begun. Set by the first arrival that finds the average at `min_th`
+    /// or above and gets no forced notice; cleared by an arrival that finds the average below
+    /// `min_th` or at most one unit waiting.
     was_above: bool,
 }
 
@@ -219,7 +220,7 @@ impl RedLaw {
         Decision::Notify(Notice { reason, markable })
     }
 
-    /// Records that an arrival that the law admitted found no room.
+    /// Records that the buffer had no room for an arrival that the law had admitted.
     pub fn on_overflow(&mut self) {
         if self.params.counting == Counting::Ns2 {
             self.spacing.notified();
@@ -416,8 +417,8 @@ pub(super) mod tests {
         }
     }
 
-    /// The weight of the average is 1 and that of the filter a half. With `off`, the draw is
-    /// compared with pb itself.
+    /// The weight of the average is 1 and that of the filter a half. With `SpacingRule::Off`, the
+    /// draw is compared with pb itself.
     #[test]
     fn a_low_pass_filter_decides_alone() {
         let params = RedParams { spacing: SpacingRule::Off, max_p: 0.5, ..PARAMS };

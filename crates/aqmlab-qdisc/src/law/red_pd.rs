@@ -1,9 +1,9 @@
 //! RED with Preferential Dropping (Mahajan and Floyd, ICNP 2001; ns-2.35 and its scripts).
 //!
-//! RED drops packets of each flow in proportion to the flow's rate. The flows with drops in most of the
-//! recent congestion epochs therefore send much more than a TCP connection with the target round-trip time
-//! would send at this drop rate. The law monitors such flows: a filter ahead of the queue drops their packets
-//! until they lose no more in the queue than other flows do.
+//! RED drops packets of each flow in proportion to the flow's rate. The flows with drops in most of
+//! the recent congestion epochs therefore send much more than a TCP connection with the target
+//! round-trip time would send at the same drop rate. The law monitors such flows: a filter ahead of
+//! the queue drops some of their packets until they lose no more in the queue than other flows do.
 
 use alloc::vec::Vec;
 
@@ -17,7 +17,8 @@ use crate::flow_table::FlowTable;
 const REMEMBERED: usize = 8;
 /// ns-2: time from each identification to the lowering of probabilities.
 const LOWERING_DELAY: Span = Span::ms(1);
-/// ns-2: largest initial probability of a monitored flow; it is also at most twice the drop rate.
+/// ns-2: largest initial probability of a monitored flow, which is also limited to twice the drop
+/// rate.
 const FIRST_AT_MOST: f64 = 0.5;
 /// Largest number of flows for which room is reserved in advance. If more flows than this lose packets, the
 /// room doubles.
@@ -36,7 +37,7 @@ pub struct RedPdLaw {
     drop_rate: Option<f64>,
     /// Lengths of the last intervals, the newest first.
     intervals: [Span; REMEMBERED],
-    /// Number of the next list.
+    /// Index of the next list, modulo the number of lists.
     list: usize,
     identified: Instant,
     identify_at: Instant,
@@ -121,7 +122,8 @@ impl RedPdLaw {
         state.lost += size;
     }
 
-    /// Makes all identifications and reductions that were due up to and including `now`.
+    /// Performs all identifications and reductions of probabilities that are due up to and
+    /// including `now`.
     #[inline]
     pub fn catch_up(&mut self, now: Instant) {
         if now >= self.lower_at.unwrap_or(self.identify_at) {
@@ -129,8 +131,9 @@ impl RedPdLaw {
         }
     }
 
-    /// During a silence, no flow is on a list after `lists` intervals, and every probability falls. After a
-    /// few hundred intervals nothing can change any more, so the rest of the silence is handled in one step.
+    /// During a silence, no flow remains on a list after `lists` intervals, and every probability
+    /// falls. After a few hundred intervals nothing can change any more, so the rest of the silence
+    /// is handled in one step.
     #[cold]
     fn run_timer(&mut self, now: Instant) {
         loop {
@@ -295,7 +298,7 @@ impl RedPdLaw {
         sum.max(self.params.min_change)
     }
 
-    /// Returns the probability with which the filter drops the flow's packets, without spreading; 0
+    /// Returns the probability, before spreading, with which the filter drops the flow's packets; 0
     /// if the flow is not monitored.
     pub fn probability(&self, flow: u64) -> f64 {
         self.flows.get(flow).and_then(|state| state.monitored.as_ref()).map_or(0.0, |m| m.p)
@@ -381,7 +384,8 @@ pub(super) mod tests {
 
     #[test]
     fn the_first_probability_is_the_flows_share_of_the_drop_rate() {
-        // A flow that is alone on the lists is itself the mean, so its share is the drop rate itself, 0.1.
+        // The only flow on the lists has exactly the mean number of dropped bytes, so its share is
+        // the drop rate itself, 0.1.
         let mut law = RedPdLaw::new(PARAMS);
         for n in 0..1500u64 {
             assert!(!law.on_arrival(ms(n), 0, SIZE, true, true, || 0.999));

@@ -9,40 +9,42 @@ use super::{ByteMode, Spacing, SpacingRule};
 pub struct RedPdParams {
     /// R: round-trip time of the TCP connection whose rate a flow must exceed to be identified.
     pub target_rtt: Span,
-    /// M: lists in the drop history, at most eight.
+    /// M: number of lists in the drop history, at most eight.
     pub lists: usize,
     /// K: number of lists that a flow must be on to be identified.
     pub hits: usize,
-    /// Largest number of flows per list; a list has the flows with the most dropped bytes.
+    /// Largest number of flows per list; a list contains the flows with the most dropped bytes.
     pub list_flows: usize,
     /// Shortest interval between identifications.
     pub min_interval: Span,
-    /// Longest interval between identifications, even if nothing is dropped.
+    /// Longest interval between identifications, even when nothing is dropped.
     pub max_interval: Span,
     /// Time of the first identification.
     pub start: Span,
-    /// Weight of an interval's drop rate in the average.
+    /// Weight of an interval's drop rate in the average from which the next interval is computed.
     pub drop_rate_weight: f64,
-    /// Drop rate in RED up to which no flow's probability is raised.
+    /// Drop rate that RED must exceed in an interval before the filter monitors further flows or
+    /// raises the probabilities of monitored ones.
     pub min_drop_rate: f64,
     /// Minimum time between two changes of a flow's probability.
     pub min_change: Span,
     /// Largest reduction of a probability per step.
     pub max_reduction: f64,
-    /// Probability at or below which a flow is released instead of getting a lower one; for unresponsive
-    /// flows, half this value.
+    /// Probability at or below which a flow is released rather than given a lower probability; for
+    /// unresponsive flows, half this value applies.
     pub release: f64,
     /// Whether monitored flows are tested for their response to drops.
     pub unresponsive_test: bool,
-    /// Whether unresponsive flows are also spared while at most one unit waits (ns-2 `noidle_`).
+    /// Whether unresponsive flows, too, are spared while at most one packet (or byte) waits
+    /// (ns-2 `noidle_`).
     pub no_idle: bool,
 }
 
-/// The longest drop history, in lists.
+/// The maximum length of the drop history, as a number of lists.
 pub(super) const MOST_LISTS: usize = 8;
 /// Number of intervals of a monitored flow that the test for unresponsive flows examines (ns-2 `Hist_Max_`).
 const INTERVALS: usize = 5;
-/// The test ignores pairs of intervals in which one drop rate is less than a tenth of the other.
+/// The test ignores a pair of intervals if one drop rate is at most this fraction of the other.
 const COMPARABLE: f64 = 0.1;
 
 /// A flow that recently lost packets in RED, or that is monitored.
@@ -99,8 +101,9 @@ impl Monitored {
         Monitored { p, unresponsive: false, spacing, history: Default::default(), intervals: 0 }
     }
 
-    /// Returns whether this packet is dropped, which requires `may_drop`. Gaps are spread like RED's. ns-2.35
-    /// `RedPDQueue::enque`: the count increases after the decision.
+    /// Returns whether this packet is dropped, which it can be only if `may_drop`. Gaps between
+    /// drops are spread as in RED. As in ns-2.35 (`RedPDQueue::enque`), the count increases after
+    /// the decision.
     pub(super) fn drops(&mut self, may_drop: bool, size: Bytes, draw: impl FnOnce() -> f64) -> bool {
         let hit = may_drop && self.spacing.hit(self.p, size, draw);
         if !hit {
@@ -143,9 +146,10 @@ impl Monitored {
         self.intervals += 1;
     }
 
-    /// Returns whether the flow keeps its rate when its drop rate rises. The rate of a TCP connection is
-    /// inversely proportional to the square root of the drop rate; each pair of recorded intervals counts for
-    /// the flow if its rate fell at least that much, and against it otherwise.
+    /// Returns whether the flow keeps its rate when its drop rate rises. The rate of a TCP
+    /// connection is inversely proportional to the square root of its drop rate. A pair of recorded
+    /// intervals counts for the flow if its rate fell at least as far as this rule predicts, and
+    /// against it otherwise.
     pub(super) fn does_not_respond(&self) -> bool {
         let noted = &self.history[..self.intervals];
         let (mut good, mut bad) = (0, 0);
@@ -210,8 +214,8 @@ mod tests {
 
     #[test]
     fn drops_are_spread_as_reds_with_a_count_from_nought() {
-        // 1/p packets after a drop, the next drop is certain; the first packet after a drop is dropped with
-        // probability p.
+        // The first packet after a drop is dropped with probability p, and packet number 1/p with
+        // certainty if none before it was.
         let mut flow = Monitored::new(0.25);
         let size = Bytes::new(1000);
         for chance in [0.25, 1.0 / 3.0, 0.5, 1.0] {

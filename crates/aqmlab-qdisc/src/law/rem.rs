@@ -10,15 +10,17 @@ use super::{ByteMode, Decision, Sampling, chosen};
 pub struct RemParams {
     /// Step size of the price.
     pub gamma: f64,
-    /// Weight of the queue's distance from `q_ref` relative to the mismatch between input and capacity.
+    /// Weight of the queue's distance from `q_ref`, relative to that of the mismatch between input
+    /// and capacity.
     pub alpha: f64,
     /// Base of the exponential, above 1.
     pub phi: f64,
-    /// The queue length to hold, b*, in packets.
+    /// The target queue length, b*, in packets.
     pub q_ref: f64,
     /// Weight of one period's arrivals in the average over the periods, in (0, 1].
     pub inw: f64,
-    /// The size of a packet in the unit of queue and arrivals: 1, or the mean packet size in bytes.
+    /// The size of a packet in the unit of the queue length and the arrivals: 1, or the mean packet
+    /// size in bytes.
     pub unit: f64,
     /// When the price is updated.
     pub sampling: Sampling,
@@ -74,8 +76,9 @@ impl RemLaw {
         }
     }
 
-    /// If several periods are due, only the first had arrivals. The average then decays to zero in at most
-    /// 50 / inw steps. All further steps are equal and are made in one go.
+    /// Updates the price for every period that is due. Only the first of these periods had
+    /// arrivals. The average then decays to zero in at most 50 / inw steps. All further steps are
+    /// equal and are taken in one go.
     #[cold]
     fn update(&mut self, now: Instant, queued: f64) {
         let mut due = self.sampling.take(now);
@@ -91,14 +94,15 @@ impl RemLaw {
         self.probability = self.probability_at(self.price.value());
     }
 
-    /// Returns the average of the arrivals after a period with `arrivals`, as ns-2.35 computes it with
-    /// `inw_`; the paper's own rule is inw = 1.
+    /// Returns the average after a period with `arrivals`, in packets. ns-2.35 computes it in this
+    /// way with `inw_`; the paper's own rule is inw = 1.
     fn averaged(&self, arrivals: f64) -> f64 {
         let input = (1.0 - self.params.inw) * self.input + self.params.inw * arrivals;
         if input < NO_INPUT { 0.0 } else { input }
     }
 
-    /// Athuraliya et al., equation (1): price <- [price + gamma (alpha (b - b*) + x - c)]+.
+    /// Makes `count` equal steps by equation (1) of Athuraliya et al.:
+    /// price <- [price + gamma (alpha (b - b*) + x - c)]+.
     // DEVIATES from ns-2, whose price is a float: sums on a grid are the same in any grouping (see `Grid`).
     fn step(&mut self, queued: f64, count: u64) {
         let RemParams { gamma, alpha, q_ref, .. } = self.params;

@@ -59,7 +59,7 @@ impl RoundRobin {
         }
     }
 
-    /// Charges the queue whose turn it is for a packet of this cost.
+    /// Deducts the cost of a packet from the credit of the queue whose turn it is.
     pub fn charge(&mut self, queue: usize, cost: u64) {
         self.queues[queue].left -= cost as i64;
     }
@@ -96,7 +96,8 @@ mod tests {
         sent
     }
 
-    /// Whatever the sizes, no queue deviates from its share by more than one packet and one quantum.
+    /// Whatever the sizes, no queue deviates from its share by more than one packet plus one
+    /// quantum.
     #[test]
     fn shares_are_those_of_the_quanta_to_a_packet_and_a_quantum() {
         for (quanta, sizes) in [
@@ -118,8 +119,8 @@ mod tests {
     }
 
     /// The example of Shreedhar and Varghese 1995, figures 2 and 3, with a quantum of 500: the
-    /// first queue sends 200 and keeps 300. This is too little for its packet of 750, so it may
-    /// send 800 in the next round.
+    /// first queue sends 200 and keeps 300. This is too little for its next packet, of 750, which
+    /// must wait for the next round, in which the queue may send 800.
     #[test]
     fn a_packet_is_sent_only_if_the_deficit_covers_it() {
         let mut waiting: [&[u64]; 4] = [&[200, 750, 20], &[500, 500], &[100, 600, 200], &[180, 700, 50]];

@@ -1,5 +1,5 @@
-//! Catching up for laws with a sampling period: the instants of the samples, and sums that take many equal
-//! steps at once.
+//! Catching up for laws with a sampling period: the instants of the samples, and sums that take
+//! many equal steps in one operation.
 
 use aqmlab_units::{Instant, Span};
 
@@ -62,9 +62,10 @@ impl Sampling {
     }
 }
 
-/// A number on the grid `k 2^-60`. Sums of such numbers are exact, so `n` equal steps lead to the same
-/// number, to the last bit, whether they are made one by one or all at once. A law that catches up requires
-/// this. Near 1, the grid is as fine as an `f64`; rounding a step to the grid moves it by less than 5e-19.
+/// A number on the grid `k 2^-60`. Sums of such numbers are exact, so `n` equal steps lead to the
+/// same number, to the last bit, whether they are made one by one or all at once. A law that
+/// catches up requires this. Near 1, the grid is finer than that of an `f64`; rounding a step to
+/// the grid moves it by less than 5e-19.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Grid(i128);
 
@@ -84,11 +85,11 @@ impl Grid {
         Grid((libm::rint(x * UNIT) as i128).clamp(-FAR, FAR))
     }
 
-    /// Makes `count` equal steps at once; the result is clamped between `low` and `high` as if it had been
-    /// clamped after each step.
+    /// Makes `count` equal steps in one operation; the result is clamped between `low` and `high`
+    /// as if it had been clamped after each step.
     pub(super) fn stepped(self, step: Grid, count: u64, (low, high): (Grid, Grid)) -> Self {
-        // Equal steps all go in one direction, so a bound that was passed at any step is also passed by the
-        // last one.
+        // Equal steps all go in one direction, so a bound that is passed at any step is still
+        // passed after the last one.
         Grid(self.0.saturating_add(step.0.saturating_mul(i128::from(count))).clamp(low.0, high.0))
     }
 

@@ -7,9 +7,9 @@ use super::ByteMode;
 /// The rule that spreads the gaps between notifications.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SpacingRule {
-    /// The pseudo-code of Floyd and Jacobson 1993: `pb / (1 - count pb)`, with count incremented before use.
-    /// With constant pb, the gap is uniform on {1, ..., 1/pb - 1}. (The paper's analysis, which counts the
-    /// packets before this one, has {1, ..., 1/pb}.)
+    /// The pseudo-code of Floyd and Jacobson 1993: `pb / (1 - count pb)`, with count incremented
+    /// before use. With constant pb, the gap is uniform on {1, ..., 1/pb - 1}. (In the paper's
+    /// analysis, which counts the packets before this one, the gap is uniform on {1, ..., 1/pb}.)
     Paper,
     /// ns-2.35 with `wait_`, its default: no notification before `count pb` reaches 1; the gap is uniform on
     /// {1/pb, ..., 2/pb - 1}.
@@ -83,7 +83,8 @@ impl Spacing {
                 mode.after_spacing(self.spaced(pb, (self.bytes / mean.get()) as f64), size)
             }
         };
-        // DEVIATES from ns-2: `u < pa`, not `u <= pa`, because with probability 0 no packet may be chosen.
+        // DEVIATES from ns-2: `u < pa`, not `u <= pa`, so that no packet is chosen when the
+        // probability is 0.
         let hit = pa > 0.0 && draw() < pa;
         if hit {
             self.notified();
@@ -109,8 +110,8 @@ impl Spacing {
         }
     }
 
-    /// Follows `red_action` of the kernel: if a cycle does not follow a hit, its first packet only makes the
-    /// draw and is never a hit itself.
+    /// Follows `red_action` of the kernel: if a cycle does not follow a hit, its first packet only
+    /// triggers the draw and is never a hit itself.
     #[inline]
     fn linux_hit(&mut self, pb: f64, draw: impl FnOnce() -> f64) -> bool {
         let Some(goal) = self.goal else {
@@ -202,7 +203,7 @@ mod tests {
             }
             low
         };
-        // Paper: pb 0.05 * 500/1000 = 0.025, ten packets since: 0.025 / (1 - 0.25).
+        // Paper: pb is 0.05 * 500/1000 = 0.025 and the count is 10: 0.025 / (1 - 0.25).
         let paper = pa(ByteMode::Paper { largest: Bytes::new(1000) }, 10);
         assert!((paper - 0.025 / 0.75).abs() < 1e-9, "{paper}");
         // ns-2: 11 packets of 500 B count as 5 packets of mean size: 0.05 / (1 - 0.25) * 500/1000.

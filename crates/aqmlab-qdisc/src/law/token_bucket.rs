@@ -2,10 +2,10 @@
 
 use aqmlab_units::{Bytes, Instant, Rate};
 
-/// A meter with a single rate. It is the meter of RFC 2697 with an excess burst of zero, which is equivalent
-/// to the meter of RFC 1363 and to the (r, b) curve of network calculus. In every interval of length t, the
-/// conforming packets amount to at most `burst + rate t`, and a packet is refused only if this amount would
-/// otherwise be exceeded.
+/// A meter with a single rate. It is the meter of RFC 2697 with an excess burst of zero, which is
+/// equivalent to the meter of RFC 1363 and to the (r, b) curve of network calculus. In every
+/// interval of length t, the conforming packets amount to at most `burst + rate t`, and a packet
+/// fails to conform only if it would cause this amount to be exceeded.
 ///
 /// The meter is exact: the level is a whole number of 10^-9 bit, so no rounding error accumulates,
 /// whatever the spacing of packets.
@@ -96,8 +96,8 @@ mod tests {
         assert!(kept > 5_000 && refused > 5_000, "{kept} conform, {refused} do not");
     }
 
-    /// At 8 Mbit/s, 10 kB conform at once and then 1000 B each millisecond, so an eleventh packet conforms
-    /// only after a millisecond.
+    /// At 8 Mbit/s, 10 kB conform immediately and 1000 B per millisecond after that, so an eleventh
+    /// packet conforms only after a millisecond.
     #[test]
     fn a_full_bucket_lets_its_burst_through_at_once() {
         let mut bucket = TokenBucket::new(Rate::mbit(8), Bytes::new(10_000));

@@ -1,10 +1,10 @@
-# One slow Adaptive RED link of ns-2.35, its queue in bytes and byte mode on, under an open load of UDP datagrams of
-# 200 to 1000 bytes at Poisson instants.
+# One slow Adaptive RED link of ns-2.35, with its queue in bytes and byte mode on, under an open load of UDP
+# datagrams of 200 to 1000 bytes at Poisson instants.
 #
 #   ns adaptive_red.tcl LOAD WAIT SEED ARRIVALS FENG ON_S OFF_S
 #
-# FENG 1 selects Self-Configuring RED with the factors 3 and 2. The load is alternately on for ON_S and off for OFF_S
-# (OFF_S 0: always on).
+# FENG 1 selects Self-Configuring RED with the factors 3 and 2. The load alternates between ON_S seconds on
+# and OFF_S seconds off (OFF_S 0: always on).
 #
 # Prints one line per arrival, `A arrival_ns size waiting_bytes avg prob max_p fate`, then the generator's draws, `U value`.
 
@@ -20,7 +20,7 @@ if {$feng} {
 Queue/RED set wait_ [expr {$wait ? "true" : "false"}]
 Agent/UDP set packetSize_ 1000
 
-# A second generator with the seed of the default one, from which RED draws, gives the same sequence.
+# RED draws from the default generator. A second generator with the same seed gives the same sequence.
 $defaultRNG seed $seed
 set twin [new RNG]
 $twin seed $seed

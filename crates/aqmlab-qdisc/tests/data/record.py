@@ -3,8 +3,9 @@
 
     python3 record.py
 
-The column `u` is the draw that ns-2 made for an arrival. ns-2 makes one whenever the average is at least min_th and
-more than one byte waits, except at the first of successive such arrivals. The column is empty for other arrivals.
+The column `u` is the draw that ns-2 made for an arrival. ns-2 makes one whenever the average is at least
+min_th and more than one byte waits, except at the first of a series of such arrivals. The column is empty for
+other arrivals.
 """
 
 import subprocess
@@ -12,8 +13,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 MIN_TH_BYTES = 5000.0
-# name: arrival rate in multiples of 125 packets/s, wait_, seed, arrivals, whether Self-Configuring RED,
-# seconds on and off
+# name: arrival rate in multiples of 125 packets/s, wait_, seed, number of arrivals, 1 for
+# Self-Configuring RED, seconds on, seconds off
 TRACES = {
     "ared_rising": (2.2, 1, 13, 4000, 0, 1, 0),
     "ared_falling": (1.66, 0, 14, 4000, 0, 1, 0),

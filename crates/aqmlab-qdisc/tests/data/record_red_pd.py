@@ -3,14 +3,14 @@
 
     python3 record_red_pd.py SCRIPTS
 
-SCRIPTS is the folder tcl/ex/red-pd of the ns-2.35 sources, which the package leaves out. It holds the scripts of
-RED-PD's authors, which identify and release flows.
+SCRIPTS is the folder tcl/ex/red-pd of the ns-2.35 sources; the Debian package does not contain it. It holds
+the scripts of RED-PD's authors, which identify and release flows.
 
-Rows `A` are arrivals. `filter_u` is the draw that ns-2 made for a monitored flow. `u` is RED's draw, made whenever the
-average is at least min_th and more than one packet waits, except at the first of successive such arrivals. Each is
-empty if ns-2 made no such draw.
-Rows `R` follow each reduction of probabilities: the monitored flows with their probabilities and whether they
-count as unresponsive.
+Rows `A` are arrivals. `filter_u` is the draw that ns-2 made for a monitored flow. `u` is RED's draw, made
+whenever the average is at least min_th and more than one packet waits, except at the first of a series of
+such arrivals. Each of these two columns is empty where ns-2 made no such draw.
+A row `R` follows each reduction of probabilities. It lists the monitored flows with their probabilities and
+whether they count as unresponsive.
 """
 
 import subprocess

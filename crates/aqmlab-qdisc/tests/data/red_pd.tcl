@@ -3,9 +3,10 @@
 #
 #   ns red_pd.tcl SCRIPTS SEED ARRIVALS
 #
-# Prints one line per arrival, `A arrival_ns flow p avg fate` (p: the filter's probability for the flow before the
-# arrival, fate: admitted, filter, early or full); one after each lowering, `R time_ns`, followed by each flow's
-# probability and whether it counts as unresponsive; then the generator's draws, `U value`.
+# Prints one line per arrival, `A arrival_ns flow p avg fate` (p: the filter's probability for the flow before
+# the arrival, fate: admitted, filter, early or full); one line after each reduction of probabilities,
+# `R time_ns`, followed by each monitored flow with its probability and whether it counts as unresponsive;
+# then the generator's draws, `U value`.
 
 lassign $argv scripts seed arrivals
 set tcl_precision 17
@@ -18,12 +19,12 @@ foreach {name value} {bytes_ false queue_in_bytes_ false gentle_ true thresh_ 5 
                       mean_pktsize_ 1000 wait_ false} {
     Queue/RED set $name $value
 }
-# A packet that the filter drops on an idle link makes ns-2 forget how long RED has been idle, so the filter drops no
-# packets there.
+# A packet that the filter drops on an idle link makes ns-2 forget how long RED has been idle, so the filter is set
+# to drop no packets while the link is idle.
 Queue/RED/PD set noidle_ true
 Agent/UDP set packetSize_ 1000
 
-# A second generator with the seed of the default one, from which RED draws, gives the same sequence.
+# RED draws from the default generator. A second generator with the same seed gives the same sequence.
 $defaultRNG seed $seed
 set twin [new RNG]
 $twin seed $seed

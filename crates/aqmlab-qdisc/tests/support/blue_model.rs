@@ -7,17 +7,17 @@
 //! > Upon link idle event: if ((now - `last_update`) > `freeze_time`) then
 //! > `p_m` = `p_m` - d2; `last_update` = now.
 //!
-//! The model keeps no state that could become wrong. First it computes the whole history of the link from the
-//! list of arrivals, by the definition of a first-in first-out link. Then it reads the paper's events off
-//! that history and computes `p_m` from them, in integers. The packets that BLUE notifies at random are
-//! inputs because the text does not specify the draws.
+//! The model keeps no state that could become wrong. First it computes the whole history of the
+//! link from the list of arrivals, by the definition of a first-in first-out link. Then it reads
+//! the paper's events off that history and computes `p_m` from them, in integers. Which packets
+//! BLUE chooses at random is an input, because the text does not specify the draws.
 
-/// The fate that the random decision of the queue under test gave an arrival.
+/// The outcome of the random decision that the queue under test made for an arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Told {
-    /// No notification, or one that marks: the packet reaches the buffer.
+    /// The packet is not chosen, or is marked, and goes on to the buffer.
     Goes,
-    /// The notification is a drop.
+    /// The packet is chosen and dropped.
     Dropped,
 }
 
@@ -26,7 +26,7 @@ pub enum Told {
 pub enum Loss {
     /// The paper: a packet that finds the buffer full.
     Overflow,
-    /// ns-3: BLUE's own random drops too.
+    /// ns-3: in addition, BLUE's own random drops.
     OwnDropsToo,
 }
 
@@ -42,7 +42,7 @@ pub enum Idle {
 /// One queue. Times are in nanoseconds. Probabilities are integers, and `one` stands for probability 1.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// waiting packets, excluding the one in transmission
+    /// largest number of waiting packets, excluding the one in transmission
     pub limit: usize,
     /// L, in waiting packets
     pub threshold: Option<usize>,
@@ -57,7 +57,7 @@ pub struct Rules {
     pub idle: Idle,
 }
 
-/// An event that the paper, or a variant, names.
+/// An event that the paper or a variant of it names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum What {
     Overflow,
@@ -69,7 +69,8 @@ pub enum What {
     StillIdle,
 }
 
-/// An event, its time, its arrival (or the arrival before it), and `p_m` after it.
+/// An event: its time, the arrival that caused it (for `What::Idle`: the next arrival), and `p_m`
+/// after it.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
     pub at: u64,

@@ -14,7 +14,7 @@ use aqmlab_units::{Bytes, Instant, Packets};
 /// The default size of a packet.
 pub const SIZE: Bytes = Bytes::new(1000);
 
-/// A numbered packet. Outside a port, it stands for a packet that arrived at time zero.
+/// A numbered packet. Outside a port, it counts as having arrived at time zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pkt {
     pub number: u64,

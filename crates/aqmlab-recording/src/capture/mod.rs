@@ -1,11 +1,11 @@
 //! Records the packets at a port in a pcapng file for Wireshark, tshark and similar programs, in addition to
 //! the tables.
 //!
-//! A host reports each packet once per port, with its first bytes, either when its transmission begins or
-//! when it is dropped. [`Capture`] writes the packet at once, so a capture needs constant memory. Properties
-//! that are not visible in the bytes (the waiting time, the reason for a mark or drop) are in the packet's
-//! comment. If a capture cannot be written, its file is removed at once, so that the disk has room for the
-//! rest of the recording.
+//! A host reports each packet once per port, with its first bytes, either when its transmission
+//! begins or when it is dropped. [`Capture`] writes the packet immediately, so a capture needs
+//! constant memory. Properties that are not visible in the bytes (the waiting time, the reason for
+//! a mark or drop) are in the packet's comment. If writing a capture fails, its file is removed
+//! immediately, so that the disk has room for the rest of the recording.
 
 mod pcapng;
 
@@ -33,7 +33,7 @@ const BUFFER: usize = 1 << 18;
 /// A port that is captured.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CapturedPort {
-    /// Its name, which is that of the interface in the file.
+    /// Its name, which is also the name of the interface in the file.
     pub name: String,
     /// The rate of its link.
     pub rate: Rate,
@@ -162,7 +162,8 @@ pub struct Capture {
 }
 
 impl Capture {
-    /// Begins a file for the packets of `ports`, with `snap` bytes of each, in a recording in preparation.
+    /// Begins a file for the packets of `ports` in a recording in preparation. The file keeps at
+    /// most the first `snap` bytes of each packet.
     ///
     /// # Errors
     /// If the operating system refuses an operation.

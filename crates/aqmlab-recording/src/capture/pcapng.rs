@@ -1,9 +1,9 @@
 //! The blocks of a pcapng file that a capture needs: a section, its interfaces, packets, statistics
-//! (draft-ietf-opsawg-pcapng; the numbers in brackets below are its sections). They are little-endian on
-//! every machine, so that equal runs produce equal files.
+//! (draft-ietf-opsawg-pcapng; the numbers in brackets below are its section numbers). The blocks
+//! are little-endian on every machine, so that equal runs produce equal files.
 //!
-//! No crate is used: this module writes four kinds of blocks into one reused buffer, and reads
-//! none.
+//! This module uses no pcapng library, because it needs little of the format: it reads nothing, and
+//! writes four kinds of blocks, each assembled in the same buffer.
 
 use std::io::{self, Write};
 
@@ -17,7 +17,8 @@ const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 /// The length of the section is unspecified.
 const UNKNOWN_LENGTH: u64 = u64::MAX;
 
-// Options of all blocks [3.5], of sections [4.1], interfaces [4.2], packets [4.3] and statistics [4.6].
+// Codes of options: for all blocks [3.5], sections [4.1], interfaces [4.2], packets [4.3] and
+// statistics [4.6].
 const END_OF_OPTIONS: u16 = 0;
 const COMMENT: u16 = 1;
 const USER_APPLICATION: u16 = 4;
@@ -146,7 +147,7 @@ impl<W: Write> PcapngWriter<W> {
         &self.sink
     }
 
-    /// Returns the sink; nothing more can be written.
+    /// Consumes the writer and returns its sink.
     pub fn into_sink(self) -> W {
         self.sink
     }
@@ -162,7 +163,8 @@ impl<W: Write> PcapngWriter<W> {
         self.u32(0); // placeholder for the length, which is known at the end
     }
 
-    /// Ends the options and the block, which has its length at both ends [3.1].
+    /// Completes the options, enters the block's length near its beginning and at its end
+    /// [3.1], and writes the block to the sink.
     fn end(&mut self) -> io::Result<()> {
         self.u16(END_OF_OPTIONS);
         self.u16(0);
@@ -179,7 +181,7 @@ impl<W: Write> PcapngWriter<W> {
         self.padded(value);
     }
 
-    /// Pads fields to multiples of four octets.
+    /// Appends `bytes`, padded to a multiple of four octets.
     fn padded(&mut self, bytes: &[u8]) {
         self.block.extend_from_slice(bytes);
         self.block.resize(self.block.len().next_multiple_of(4), 0);

@@ -22,7 +22,7 @@ pub struct Exchange {
     pub response: Bytes,
 }
 
-/// The end of an exchange.
+/// How an exchange ended.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Ending {
     /// The last byte of the response has arrived.

@@ -1,10 +1,11 @@
 //! Requests: the waiting times of clients. This code is the same for every host.
 //!
-//! An exchange is a request and its response. Its response time lasts from the instant at which the client
-//! passes the request to TCP (including the set-up of the connection if the exchange opens it) to the arrival
-//! of the response's last byte. Exchanges are measured if they end within the measured interval `(t0, t1]`,
-//! regardless of when they began. An exchange that has not ended at `t1` is *censored*, and recorded with its
-//! waiting time so far. `docs/recording.md` describes the tables.
+//! An exchange is a request and its response. Its response time lasts from the instant at which the
+//! client passes the request to TCP (including the set-up of the connection if the exchange opens
+//! it) to the arrival of the response's last byte. Exchanges are measured if they end within the
+//! measured interval `(t0, t1]`, regardless of when they began. An exchange that has not ended by
+//! `t1` is *censored*: it is recorded with its waiting time so far. `docs/recording.md` describes
+//! the tables.
 //!
 //! Pages are recorded in the same way, in their own tables. A page counts as one exchange, from the opening
 //! of its first connection to the last byte of its last object. A page's band is determined by its size in
@@ -31,8 +32,8 @@ use crate::schema::{self, Schema};
 use crate::streamed::{StreamedTable, TableWriter};
 use crate::table::Table;
 
-/// Bands of sizes whose upper ends grow by a constant factor: below `first`, below `first` times the factor,
-/// and so on. The last band has no upper end.
+/// Bands of sizes whose upper limits grow by a constant factor: below `first`, below `first` times
+/// the factor, and so on. The last band has no upper limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SizeBands {
     /// The smallest size of each band except the first, ascending.
@@ -112,8 +113,8 @@ pub struct RequestRecord {
 
 struct Class {
     name: String,
-    /// The draws that select the sample, indexed by the stream of the connection and the number of the
-    /// exchange.
+    /// The draws that select the sample: each connection has its own stream, in which each exchange
+    /// has one draw.
     draws: Stream,
     bands: Vec<Band>,
     sample: Sample,
@@ -182,7 +183,8 @@ impl RequestRecorder {
         }
     }
 
-    /// Records that a page ended at `at`; see the module for its representation. Pages have no rows.
+    /// Records that a page ended at `at`; the module's documentation says how a page is represented
+    /// as an exchange. Pages have no rows.
     ///
     /// # Panics
     /// If its class fetches no pages.

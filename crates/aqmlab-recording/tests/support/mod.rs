@@ -1,4 +1,4 @@
-//! The plan that manifests in tests contain.
+//! The plan that is entered into the manifests of tests.
 
 use aqmlab_scenario::PlanJson;
 

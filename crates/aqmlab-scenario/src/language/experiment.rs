@@ -4,16 +4,16 @@ use aqmlab_params::{Default, Kind};
 
 use crate::field::{Field, Form, default, required, ruled};
 
-/// The keys of an `[[arm]]` besides the dotted paths.
+/// The keys of an `[[arm]]` in addition to the dotted paths.
 pub const ARM: &[Field] = &[required("name", Form::One(Kind::Text), "the arm's name in tables and plots")];
 
-/// The keys of a `[[sweep.zip]]` besides the dotted paths.
+/// The keys of a `[[sweep.zip]]` in addition to the dotted paths.
 pub const ZIP: &[Field] = &[
     required("name", Form::One(Kind::Text), "the axis' name"),
     ruled("labels", Form::Names("values"), "the values of the first path", "labels of the values"),
 ];
 
-/// The keys of a `[[sweep.case]]` besides the dotted paths.
+/// The keys of a `[[sweep.case]]` in addition to the dotted paths.
 pub const CASE: &[Field] = &[required("name", Form::One(Kind::Text), "the case's name")];
 
 /// The keys of a `[[claim]]`.
@@ -25,7 +25,7 @@ pub const CLAIM: &[Field] = &[
         "where",
         Form::Labels,
         "every axis is named in the expression",
-        "labels of axes, `arm`, `queue` or `class` that apply to the whole expression",
+        "labels that apply to the whole expression, each for an axis, `arm`, `queue` or `class`",
     ),
     default(
         "strength",

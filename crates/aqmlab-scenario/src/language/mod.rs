@@ -31,19 +31,19 @@ pub const FILE: &[Field] = &[
         "metrics",
         Form::Names("metrics"),
         "none",
-        "additional metrics in the table, besides those that every experiment has; `aqmlab metrics` lists all metrics",
+        "metrics in the table in addition to those that every experiment has; `aqmlab metrics` lists all metrics",
     ),
     ruled(
         "duration",
         Form::One(RUN_TIME),
         "`at` in [stop]",
-        "the latest end of a run; shorthand for `at` in [stop]",
+        "the latest time at which a run can end; shorthand for `at` in [stop]",
     ),
     default(
         "warmup",
         Form::One(MOMENT),
         Default::Span(Span::ZERO),
-        "measurement begins here; before it, the network warms up",
+        "measurement begins at this time; until then, the network warms up",
     ),
     default(
         "seed",

@@ -22,7 +22,7 @@ pub const TOPOLOGIES: &[Variant] = &[
     Variant {
         kind: "parking_lot",
         help: "routers `r0` to `rN` in a row, with the links `hop1` to `hopN` and `hop1-reverse` to `hopN-reverse`; \
-               a table `hop2` in the topology overrides keys of that hop",
+               a table such as `hop2` in the topology overrides the keys of that hop",
         fields: &[HOPS, ONE_LINK, BACK, ACCESS],
     },
     Variant { kind: "graph", help: "any graph, made of [[node]] and [[link]]", fields: &[ACCESS] },
@@ -92,7 +92,7 @@ pub const LINK: &[Field] = &[
         "name",
         Form::Name,
         "`from`-`to`",
-        "the name of the link and of its queue; the reverse link is called `to`-`from`, or this name with `-reverse`",
+        "the name of the link and of its queue; the reverse link has this name with `-reverse` or, without a name here, `to`-`from`",
     ),
     required("from", Form::Name, "the node at which the link begins"),
     required("to", Form::Name, "the node at which the link ends"),
@@ -114,8 +114,8 @@ pub const FAULTS: &[Field] = &[
     ruled("mark", Form::Arrivals, "none", "arrivals that are marked CE, if ECN-capable"),
 ];
 
-/// The keys of a `[[delay]]`. A packet meets the first rule that it matches at each of these
-/// places: where it enters the network, in each router, and where it leaves.
+/// The keys of a `[[delay]]`. At each place on a packet's path (where it enters the network, each
+/// router, and where it leaves), only the first rule that matches the packet applies.
 pub const DELAY_RULE: &[Field] = &[
     ruled("name", Form::Name, "`delay` and its number", "the rule's name"),
     ruled("class", Form::Name, "all", "only packets of flows of this class"),
@@ -132,7 +132,7 @@ pub const DELAY_RULE: &[Field] = &[
         Form::Name,
         "\"entry\"",
         "the stage's place: \"entry\", between the flow's own link and the first router; \"exit\", between the last router and \
-         the flow's own link; or a router on the flow's path, before its output queue",
+         the flow's own link; or the name of a router on the flow's path, with the stage before the router's output queue",
     ),
     default(
         "delay",
@@ -158,7 +158,7 @@ pub const DELAY_RULE: &[Field] = &[
         "rate",
         Form::Drawn(&RATES),
         "unlimited",
-        "rate at which the packets of a flow leave, behind an unlimited buffer; drawn once per flow and direction",
+        "rate at which the packets of a flow leave the stage's unlimited buffer; drawn once per flow and direction",
     ),
 ];
 

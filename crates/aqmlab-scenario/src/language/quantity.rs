@@ -104,5 +104,6 @@ pub(super) const RATES: Drawn = Drawn {
 /// 3.1), and access links use up part of its range.
 pub(crate) const MOST_LINKS_OF_A_PATH: usize = 250;
 
-/// Largest size of a buffer. Unused room costs nothing, but no sum of sizes may overflow.
+/// Largest size of a buffer. Unused room costs nothing; the limit keeps sums of sizes from
+/// overflowing.
 pub(crate) const MOST_PACKETS: Packets = Packets::new(1_000_000_000_000);

@@ -71,13 +71,13 @@ pub const RECORD: &[Field] = &[
         "queues",
         Form::One(INTERVAL),
         Default::Span(Span::ms(100)),
-        "interval between samples of queues and laws; \"0s\": none",
+        "interval between samples of queues and laws; \"0s\": no samples",
     ),
     default(
         "flows",
         Form::One(INTERVAL),
         Default::Span(Span::ms(500)),
-        "interval between samples of each flow; \"0s\": none",
+        "interval between samples of each flow; \"0s\": no samples",
     ),
     ruled(
         "trace",
@@ -126,19 +126,19 @@ pub const REQUEST_RECORD: &[Field] = &[
         "first_band",
         Form::One(TRANSFER),
         Default::Bytes(RequestPlan::DEFAULT.first_band.get()),
-        "upper end of the first size band of responses",
+        "upper limit of the first size band of responses",
     ),
     default(
         "band_factor",
         Form::One(Kind::Integer { min: 2, max: 1000 }),
         Default::Integer(RequestPlan::DEFAULT.band_factor),
-        "ratio of the upper ends of successive bands",
+        "ratio of the upper limits of successive bands",
     ),
     default(
         "bands",
         Form::One(Kind::Integer { min: 1, max: 64 }),
         Default::Integer(RequestPlan::DEFAULT.bands as u64),
-        "number of size bands; the last has no upper end",
+        "number of size bands; the last has no upper limit",
     ),
     default(
         "sample",
@@ -169,19 +169,19 @@ pub const LIVE: &[Field] = &[
         "wait",
         Form::One(Kind::Choice(WAITS)),
         Default::Choice("hybrid"),
-        "how the router waits for a departure: \"hybrid\" sleeps, then spins for the last `spin` before it; \"epoll\" sleeps until the departure",
+        "how the router waits for a departure: \"hybrid\" sleeps until `spin` before it, then spins; \"epoll\" sleeps until the departure",
     ),
     default(
         "spin",
         // Under SCHED_FIFO, a loop that never sleeps is stopped for 50 ms in each second.
         Form::One(Kind::Span { min: Span::ZERO, max: Span::ms(1) }),
         Default::Span(Span::us(30)),
-        "time before a departure at which a router with wait \"hybrid\" wakes up",
+        "how long before a departure a router with wait \"hybrid\" wakes up",
     ),
     default(
         "offload",
         Form::One(Kind::Flag),
         Default::Flag(false),
-        "whether hosts and router exchange several segments at once, as with a network card that splits (TSO) and joins (GRO) segments",
+        "whether hosts and router exchange several segments at a time, as with a network card that splits (TSO) and joins (GRO) segments",
     ),
 ];

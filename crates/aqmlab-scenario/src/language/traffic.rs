@@ -18,7 +18,7 @@ pub const TRAFFIC_KINDS: &[Variant] = &[
     },
     Variant {
         kind: "on_off_tcp",
-        help: "TCP connections that send while they are on, either greedily or one burst of bytes at a time, and stay open while they are off",
+        help: "TCP connections that send during on periods, either greedily or one burst of bytes per period, and stay open during off periods",
         fields: &[CLASS, MANY, ON_OFF_TCP],
     },
     Variant {
@@ -35,8 +35,8 @@ pub const TRAFFIC_KINDS: &[Variant] = &[
     },
     Variant {
         kind: "pages",
-        help: "TCP connections of users who fetch web pages from 2025: several connections per page, with many requests \
-               at a time on each",
+        help: "TCP connections of users who fetch web pages typical of 2025: several connections per page, with many \
+               requests at a time on each",
         fields: &[CLASS, PAGES],
     },
     Variant {
@@ -63,13 +63,13 @@ pub const TRAFFIC_KINDS: &[Variant] = &[
     },
     Variant {
         kind: "on_off_udp",
-        help: "UDP packets at a constant bit rate while on, none while off",
+        help: "UDP packets at a constant bit rate during on periods, none during off periods",
         fields: &[CLASS, MANY, ON_OFF_UDP, UDP],
     },
     Variant {
         kind: "schedule",
-        help: "UDP packets from a list, independent of the network: the departure time of each, its size, its ECN field \
-               and its flow",
+        help: "UDP packets from a list, sent whatever the state of the network: the list gives the departure time of \
+               each packet, its size, its ECN field and its flow",
         fields: &[CLASS, SCHEDULE],
     },
 ];
@@ -153,7 +153,8 @@ const UDP: &[Field] = &[default(
     "ecn",
     Form::One(Kind::Choice(ECN)),
     Default::Choice("not-ect"),
-    "the ECN field of each packet: queues mark packets with \"ect0\" or \"ect1\" instead of dropping them, and senders do not react",
+    "the ECN field of each packet: queues mark packets whose field is \"ect0\" or \"ect1\" instead of dropping them, and senders \
+     do not react",
 )];
 
 const SCHEDULE: &[Field] = &[required(
@@ -173,7 +174,7 @@ const OFF: &[Field] = &[
         "begin",
         Form::One(Kind::Choice(BEGINS)),
         Default::Choice("on"),
-        "the first period; \"stationary\": in the middle of a period, as after an infinite time",
+        "the first period; with \"stationary\", a flow starts in the middle of a period, as if it had always been running",
     ),
 ];
 
@@ -319,7 +320,8 @@ const PAGES: &[Field] = &[
         "scripts",
         SHARE,
         Default::Number(0.3),
-        "share of scripts among the objects other than the document; objects outside these four shares are data",
+        "share of scripts among the objects other than the document; objects that are not scripts, style sheets, \
+         fonts or images are data",
     ),
     default("styles", SHARE, Default::Number(0.11), "share of style sheets"),
     default("fonts", SHARE, Default::Number(0.05), "share of fonts"),
@@ -329,7 +331,7 @@ const PAGES: &[Field] = &[
         Form::One(Kind::Integer { min: 1, max: 3 }),
         Default::Integer(3),
         "depth of a page; 3: document, then scripts, style sheets and fonts, then images and data; 2: document, \
-         then everything else; 1: everything at once",
+         then everything else; 1: everything at the same time",
     ),
     default(
         "origins",
@@ -364,7 +366,7 @@ const BROWSERS: &[Field] = &[
     ruled(
         "model",
         Form::One(Kind::Text),
-        "the stand-in that comes with aqmlab",
+        "the stand-in model that comes with aqmlab",
         "a TOML file next to the scenario that gives the distributions of the class: it has `title`, `source` and \
          all the keys below except `server_delay` and `tcp`",
     ),
@@ -431,7 +433,7 @@ const TRACE: &[Field] = &[
 ];
 
 const ON_OFF_UDP: &[Field] = &[
-    required("rate", Form::One(RATE), "network-layer rate of each flow while it is on"),
+    required("rate", Form::One(RATE), "network-layer rate of each flow during on periods"),
     default("size", Form::One(PACKET), Default::Bytes(1000), "packet size, headers included"),
     required(
         "on",

@@ -90,7 +90,7 @@ impl Reader<'_, '_> {
         if !is_axis_name(&name) {
             let message = format!(
                 "{name:?} is not a name for an axis; such a name has 1 to 64 letters, digits, \"_\" or \"-\", begins with a letter, and is \
-                 none of {}",
+                 not one of {}",
                 listed(crate::names::RESERVED.iter().copied())
             );
             self.error(&name_at(item, table), "sweep.zip.name", message);

@@ -71,7 +71,7 @@ impl Sweep<'_> {
         for change in changes {
             apply(&mut tree, change).expect("the same change was made for the plan");
         }
-        let Tree::Table(root) = &tree.value else { unreachable!("a change leaves the file a table") };
+        let Tree::Table(root) = &tree.value else { unreachable!("the file is still a table after a change") };
         toml_text::document(root)
     }
 }

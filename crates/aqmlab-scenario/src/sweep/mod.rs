@@ -43,7 +43,7 @@ pub struct Sweep<'f> {
 /// One combination of labels.
 #[derive(Clone, Debug)]
 pub struct Case {
-    /// The number of the case; the label on the last axis changes fastest.
+    /// The number of the case, in the order in which the label on the last axis changes fastest.
     pub index: u64,
     /// The name of each axis, with the label that the case has on it.
     pub settings: Vec<(String, String)>,

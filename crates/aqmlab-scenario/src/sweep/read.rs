@@ -14,7 +14,7 @@ use crate::trace::{Beside, Files, Traces};
 use crate::tree::{self, At, Entry, Node, Table, Tree};
 use crate::warnings;
 
-/// Largest number of values, over all axes, that are checked before they are needed.
+/// Largest number of values, summed over all axes, that are checked when the scenario is read.
 const MOST_TRIED: usize = 1000;
 
 impl Sweep<'static> {
@@ -150,8 +150,8 @@ fn arms_keep_their_values(arms: &[Arm], axes: &[Values], report: &mut Report<'_>
     }
 }
 
-/// If an arm's change sets a key that a swept key would set again, returns the place where the change sets
-/// it, and that key.
+/// Returns the place at which an arm's change sets a key that the swept change would set again, and
+/// that key; `None` if there is no such key.
 fn replaced(own: &Change, swept: &Change) -> Option<(At, String)> {
     if meets(&swept.path, &own.path) {
         return Some((own.key_at.clone(), own.dotted()));
@@ -194,8 +194,8 @@ fn too_many(axes: &[Values], arms: u64, seeds: u64) -> Option<String> {
 }
 
 impl Sweep<'_> {
-    /// Returns the plans of the first case. Of the errors in other cases, reports those that a
-    /// single value of an axis reveals.
+    /// Returns the plans of the first case. Also reports those errors in other cases that occur
+    /// when a single axis departs from its first value.
     fn try_each(&self, report: &mut Report<'_>) -> Option<Vec<Plan>> {
         let firsts: Vec<usize> = vec![0; self.axes.len()];
         let plans = self.try_first(&firsts, report);
@@ -226,8 +226,8 @@ impl Sweep<'_> {
         report.absorb(own, "", |_, _| true);
     }
 
-    /// Returns the plans of the first case. Errors that occur without any swept value are reported
-    /// without the labels of the case.
+    /// Returns the plans of the first case. Errors that occur even without the swept values are
+    /// reported without the labels of the case.
     fn try_first(&self, firsts: &[usize], report: &mut Report<'_>) -> Option<Vec<Plan>> {
         let changes = self.changes(firsts);
         let mut own = Report::new(&self.text);
@@ -242,7 +242,8 @@ impl Sweep<'_> {
         plans
     }
 
-    /// Returns ` (rate = 5Mbit, count = 20)`: the labels of these axes, or nothing.
+    /// Returns the labels of these axes, such as ` (rate = 5Mbit, count = 20)`; the text is empty
+    /// if there are no axes.
     pub(super) fn note(&self, chosen: &[usize], axes: impl Fn(usize) -> bool) -> String {
         let labels = self.axes.iter().zip(chosen).enumerate().filter(|(i, _)| axes(*i));
         let all: Vec<String> =
@@ -255,7 +256,7 @@ impl Sweep<'_> {
         self.axes.iter().zip(chosen).flat_map(|(values, &label)| &values.changes[label]).collect()
     }
 
-    /// Returns the plans of all arms, with `changes` made in each arm. An error in a swept value
+    /// Returns the plans of all arms, with `changes` applied to each arm. An error in a swept value
     /// that affects only some arms is reported for the first of these.
     pub(super) fn plans(&self, changes: &[&Change], report: &mut Report<'_>) -> Option<Vec<Plan>> {
         let several = self.arms.len() > 1;

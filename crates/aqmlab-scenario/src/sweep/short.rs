@@ -40,7 +40,8 @@ fn ends_in(path: &str, tail: &str) -> bool {
     tails(path).any(|t| t == tail)
 }
 
-/// Iterates over `count`, `ftp.count`, `traffic.ftp.count`.
+/// Iterates over the suffixes of a path, shortest first, such as `count`, `ftp.count` and
+/// `traffic.ftp.count`.
 fn tails(path: &str) -> impl Iterator<Item = &str> {
     path.rmatch_indices('.').map(|(dot, _)| &path[dot + 1..]).chain(std::iter::once(path))
 }

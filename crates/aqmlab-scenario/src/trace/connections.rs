@@ -23,7 +23,7 @@ pub(super) struct TracedConnection {
 pub(super) struct Connections {
     pub(super) list: Vec<TracedConnection>,
     pub(super) exchanges: Vec<PlannedExchange>,
-    /// One entry per connection, or none at all.
+    /// The one-way delays of each connection; empty if connections have no delays of their own.
     pub(super) delays: Vec<[Span; 2]>,
 }
 

@@ -1,4 +1,4 @@
-//! Files that a scenario names: where they are, and how their rows are read in any format.
+//! Files that a scenario names: where they are, and how their rows are read, whatever the format.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -2,9 +2,9 @@
 //!
 //! Columns, in any order: `start_s` (seconds, decimals allowed) or `start_ns`, `request_bytes` from the
 //! client, `response_bytes` from the server, and `class` if a scenario selects rows by class. With the
-//! columns `connection` and `exchange`, each row is an exchange (`docs/vectors.md`). Messages name file and
-//! row; rows of a CSV file are identified by line number, the header being line 1. Lists of datagrams are in
-//! `schedule.rs`.
+//! columns `connection` and `exchange`, each row is an exchange (`docs/vectors.md`). Messages name
+//! the file and the row; in a CSV file, they give the row's line number, and the header is line 1.
+//! Lists of datagrams are in `schedule.rs`.
 
 mod connections;
 mod files;

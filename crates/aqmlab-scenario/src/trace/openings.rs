@@ -1,4 +1,4 @@
-//! When the connections of a class opened, from the table `requests` of a recording.
+//! Reads from the `requests` table of a recording when the connections of a class opened.
 
 use aqmlab_traffic::Identity;
 use aqmlab_units::{Instant, Span};
@@ -39,7 +39,7 @@ impl Columns {
 }
 
 /// Returns the connections of `class` that were opened, in the order of their starts. `parquet`
-/// holds the contents of `file`, which is a table `requests`.
+/// holds the contents of `file`, which is a `requests` table.
 ///
 /// # Errors
 /// If the contents are not such a table. The error is a sentence without a full stop.

@@ -169,7 +169,7 @@ pub(super) struct Columns {
     vector: Option<VectorColumns>,
 }
 
-/// The positions of the values that only rows of single exchanges have.
+/// The positions of the values that a row has only if each row is one exchange.
 struct VectorColumns {
     connection: usize,
     exchange: usize,

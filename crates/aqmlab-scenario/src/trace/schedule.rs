@@ -20,11 +20,11 @@ const ECN: &str = "ecn";
 const FLOW: &str = "flow";
 const NAMES: Names = Names { all: &["time_s", "time_ns", SIZE, ECN, FLOW], wanted: WANTED };
 
-/// From an IPv4 header and a UDP header alone to the largest IPv4 packet, as for every other datagram in a
-/// scenario.
+/// The smallest and the largest packet: an IPv4 header and a UDP header alone, and the largest IPv4
+/// packet. The same limits apply to every other datagram in a scenario.
 const SIZES: (u64, u64) = (28, 65_535);
-/// Largest flow number. Real hosts support far fewer flows per class, and a flow without packets is refused
-/// anyway.
+/// Largest flow number. In practice, other limits come first: hosts support far fewer flows per
+/// class, and every flow number up to the largest must have a packet.
 const MOST_FLOWS: u64 = u32::MAX as u64;
 
 /// The words for ECN fields, each at the index of its code point (RFC 3168, section 5).
@@ -158,7 +158,7 @@ impl Schedule {
     }
 
     /// Returns the mean rate of a flow over the time between the first and the last packet of the
-    /// whole schedule, or `None` if all packets leave at once.
+    /// whole schedule, or `None` if all packets leave at the same instant.
     pub fn mean_rate(&self) -> Option<Rate> {
         let (first, last) = (self.times.iter().min()?, self.times.iter().max()?);
         let bytes = Bytes::new(self.sizes().sum::<u64>() / self.flows() as u64);

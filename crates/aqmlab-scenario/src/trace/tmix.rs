@@ -41,14 +41,14 @@ pub(super) fn read(file: &str, content: &[u8]) -> Result<Connections, String> {
     if read.list.is_empty() {
         return Err(format!("the trace `{file}` has no connections; {WANTED}"));
     }
-    // If all delays are zero, the file counts as giving none, and the scenario defines them.
+    // If all delays are zero, the file is treated as giving none, and the scenario defines them.
     if read.delays.iter().flatten().all(|delay| delay.is_zero()) {
         read.delays.clear();
     }
     Ok(read)
 }
 
-/// The state since the last connection began.
+/// The state of the reader: the connection that is being read, if there is one.
 #[derive(Default)]
 struct Reader {
     connection: Option<Connection>,
@@ -79,8 +79,8 @@ impl Reader {
     fn line(&mut self, number: u64, words: &[&str], read: &mut Connections) -> Result<(), String> {
         match words[0] {
             "C" | "CONC" => Err(
-                "the two ends of a concurrent connection send without waiting for each other, but exchanges \
-                 alternate; leave the connection out"
+                "the two ends of a concurrent connection send without waiting for each other, but they must \
+                 take turns; leave the connection out"
                     .into(),
             ),
             "S" | "SEQ" => {
@@ -164,21 +164,25 @@ impl Connection {
             return self.exchange(end, Span::ZERO, 0);
         }
         if !after_sending.is_zero() {
-            return Err("exchanges alternate, so the sender cannot wait after its own last transmission; write 0 as the \
+            return Err("the ends take turns, so the sender cannot wait after its own last transmission; write 0 as the \
                         first time, and the wait after the arrival of the other end's data as the second"
                 .into());
         }
         if is_first != after_arrival.is_zero() {
             return Err(if is_first {
-                "the first sender waits for an arrival that never comes; write 0".into()
+                "the first sender would wait for an arrival that never comes; write 0 as the second \
+                 time"
+                    .into()
             } else {
-                "0 means that the sender does not wait for the other end; write at least 1 microsecond".into()
+                "the second time is 0, so the sender does not wait for the other end; write at least 1 \
+                 microsecond"
+                    .into()
             });
         }
         self.exchange(end, after_arrival, size)
     }
 
-    /// Adds `size` bytes that `end` sends, a time of `wait` after the previous event.
+    /// Adds `size` bytes that `end` sends once the time `wait` has passed since the previous event.
     fn exchange(&mut self, end: Sends, wait: Span, size: u64) -> Result<(), String> {
         if self.is_closed {
             return Err(
@@ -199,12 +203,12 @@ impl Connection {
                 self.exchanges.push(PlannedExchange { server_delay: wait, response: size, ..asked });
                 Ok(())
             }
-            (Sends::Initiator, Some(_)) => {
-                Err("the initiator sends again before the acceptor has answered, but exchanges alternate"
-                    .into())
-            }
+            (Sends::Initiator, Some(_)) => Err(
+                "the initiator sends again before the acceptor has answered, but the ends must take turns"
+                    .into(),
+            ),
             (Sends::Acceptor, None) => {
-                Err("the acceptor sends without a request, but exchanges alternate".into())
+                Err("the acceptor sends without a request, but the ends must take turns".into())
             }
         }
     }

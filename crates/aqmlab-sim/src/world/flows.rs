@@ -198,7 +198,7 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 
     /// Stops a class. Its flows stop in the order of their numbers, each by an event of its own.
-    /// Flows that start later stop at once.
+    /// Flows that start later stop immediately.
     pub(super) fn stop_class(&mut self, class: u32) {
         let living = self.in_transit.flows.living().filter(|(_, flow)| u32::from(flow.id.class) == class);
         let mut stopping: Vec<_> = living.map(|(at, flow)| (flow.id.number, at)).collect();
@@ -260,7 +260,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Releases the data that an end has held back.
+    /// Releases the data that an endpoint has held back.
     pub(super) fn send_delayed(&mut self, at: FlowRef, end: End) {
         let Some(flow) = self.in_transit.flows.get_mut(at) else { return };
         let class = usize::from(flow.id.class);

@@ -35,8 +35,8 @@ pub enum Ways {
     Plain,
     /// Ports that look ahead, and fused hops.
     Fused,
-    /// As [`Ways::Fused`], but everything that is not observed before it is due is done ahead of
-    /// time.
+    /// Like [`Ways::Fused`], but everything is done ahead of time unless it is observed before it
+    /// is due.
     Ahead,
 }
 
@@ -66,7 +66,7 @@ pub struct World<'a, Q: EventQueue> {
     pub watch: Option<Box<Watch>>,
     /// Packets that are about to enter their first queue, from flows without access links.
     outbox: Vec<SimPacket>,
-    /// Empty except while held packets are released: see [`Link::held`].
+    /// The held packets that are being released; empty at all other times: see [`Link::held`].
     releasing: VecDeque<Held>,
     /// Memory of ended connections, for reuse by the applications of later connections.
     #[expect(clippy::vec_box, reason = "the boxes themselves are reused")]
@@ -98,7 +98,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     /// Creates the network of `plan` at time zero.
     ///
     /// # Errors
-    /// If a discipline refuses its parameters.
+    /// If the plan does not permit this seed, if a discipline refuses its parameters, or if there
+    /// are too many places on the paths.
     pub fn new(
         plan: &'a Plan,
         seed: u64,
@@ -162,8 +163,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             let wake = opener.population.begin();
             opener.schedule(&mut self.scheduler, wake);
             if let Some(stop_at) = self.plan.classes[class].stop_at {
-                // This event has the key of the stop of the class's first flow, so it comes before
-                // all stops of flows.
+                // This event has the same key as the stop of the class's first flow, so it comes
+                // before the stops of all flows.
                 let (number, class) = (opener.first_number, class as u32);
                 let at = Instant::ZERO + stop_at;
                 self.scheduler.timer(at, number, FlowObject::Stop, Notice::StopClass { class });
@@ -355,8 +356,9 @@ impl<'a, Q: EventQueue> World<'a, Q> {
 
     // --- the end --------------------------------------------------------------------------------------
 
-    /// Returns the packets that are still in the network: on links, in access links, in queues and
-    /// in transmission. A packet at a port that looks ahead counts as on its way to the next place.
+    /// Counts the packets, and their bytes, that are still in the network: on links, in access
+    /// links, in queues and in transmission. A packet at a port that looks ahead counts as being on
+    /// its way to the next place.
     pub fn resident(&self) -> Tally {
         let mut tally = self.scheduler.packets();
         self.held().for_each(|packet| tally.count(packet.wire_len()));
@@ -379,7 +381,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     /// Checks that the table of options holds the options of all packets in the network, and no others.
     ///
     /// # Errors
-    /// The numbers of options held and found.
+    /// Returns the numbers of options held and found if they do not agree.
     pub fn check_options(&self) -> Result<(), OptionImbalance> {
         let plain = self.links.iter().filter(|l| !l.port.looks_ahead());
         let waiting = plain.map(|l| l.port.backlog().packets.get() + u64::from(l.port.is_sending()));

@@ -16,8 +16,8 @@ use crate::network::Held;
 use crate::packet::{FlowId, SimPacket};
 use crate::routes::{Next, Onward};
 
-/// Calls the port of a link that does not look ahead. The observer of the port's packets is the
-/// recorder if one is requested, otherwise the network itself.
+/// Calls the port of a link that does not look ahead. The port reports its events to the watch if
+/// the watch records this port, otherwise directly to the network.
 macro_rules! at_port {
     ($world:ident, $link:ident, ($port:ident, $observer:ident) => $call:expr) => {{
         let $port = &mut $world.links[$link as usize].port;
@@ -35,8 +35,8 @@ macro_rules! at_port {
 }
 
 impl<Q: EventQueue> World<'_, Q> {
-    /// Moves a packet that has arrived: into the next queue on its path, over the last access link, or to its
-    /// host.
+    /// Moves a packet that has arrived at a place on to its next step: into the next queue on its
+    /// path, over the last access link, or to its host.
     #[inline(always)]
     pub(super) fn forward(&mut self, packet: &mut SimPacket) {
         match self.in_transit.routes.next(packet.place()) {
@@ -234,7 +234,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
     }
 
-    /// Handles the instant at which a shaper asked to be called.
+    /// Wakes the port of a link at the deadline that a shaper has set.
     pub(super) fn link_deadline(&mut self, link: u32) {
         let l = &mut self.links[link as usize];
         if l.deadline != Some(self.now) {
@@ -245,8 +245,8 @@ impl<Q: EventQueue> World<'_, Q> {
         self.schedule_link(link, free_at);
     }
 
-    /// Schedules an event after each change of a port: the end of a transmission that has begun or,
-    /// if there is none, the deadline of a shaper.
+    /// Schedules the next event of a port after each change of the port: the end of a transmission
+    /// that has begun or, if there is none, the deadline of a shaper.
     #[inline]
     fn schedule_link(&mut self, link: u32, free_at: Option<Instant>) {
         if let Some(at) = free_at {

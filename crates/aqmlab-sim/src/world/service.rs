@@ -20,7 +20,7 @@ use crate::packet::{Begin, FlowId, SimPacket, Toward};
 use crate::scheduler::{FlowObject, Scheduler};
 use crate::watch::Watch;
 
-/// Splits off the parts of the world that processing needs besides the flow and its class.
+/// Splits off the parts of the world that processing needs in addition to the flow and its class.
 macro_rules! hosts {
     ($world:ident, $now:expr, $watch:expr) => {
         Hosts {
@@ -96,8 +96,8 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 
     /// Moves a packet onto its flow's own link to a sending host that keeps a list of its segments.
-    /// The packet enters the link at `at`. (This copy of the code spares other senders the handling
-    /// of the list.)
+    /// The packet enters the link at `at`. (This is a separate copy of the code, so that other
+    /// senders do not pay for handling the list.)
     #[inline(never)]
     pub(super) fn leave_for_listing_client(&mut self, at: Instant, packet: &mut SimPacket, passed: u8) {
         self.leave_for_host(at, packet, passed, AccessLink::ClientIn, Sending::FromList);
@@ -116,8 +116,8 @@ impl<Q: EventQueue> World<'_, Q> {
         self.leave_for_host(at, packet, passed, last, Sending::MayWait);
     }
 
-    /// Schedules the packet's arrival at its host. If nothing else can happen there before
-    /// then, processes the packet now instead, as of its arrival time.
+    /// Schedules the packet's arrival at its host or, if nothing else can happen there before then,
+    /// processes the packet now, with its arrival time as the current time.
     #[inline(always)]
     fn leave_for_host(
         &mut self,
@@ -207,9 +207,9 @@ impl<Q: EventQueue> World<'_, Q> {
         self.scheduler.arrival_from_own_link(due, last, turn, *packet);
     }
 
-    /// Returns whether a packet can be processed ahead of time after all: either the host's timers
-    /// that precede its arrival have now fired, or, before its arrival, nothing else changes at
-    /// the host and flows are not observed.
+    /// Returns whether a packet can be processed ahead of time after all: either because the host's
+    /// timers that precede its arrival have now been fired, or because nothing else changes at the
+    /// host, and flows are not observed, before its arrival.
     fn can_be_served_after_all(&mut self, packet: &SimPacket, due: Instant, reached: &Reached) -> bool {
         let (slot, end) = (packet.flow().slot, reached.end);
         let attended = reached.sending == Sending::MayWait;
@@ -238,8 +238,8 @@ impl<Q: EventQueue> World<'_, Q> {
         self.conclude(slot, outcome);
     }
 
-    /// Saves the state of an end before it is processed as of the instant `at`, if an observation
-    /// of the end is due earlier than `at`.
+    /// Saves the state of an endpoint that is about to be processed ahead of time, up to the
+    /// instant `at`, if an observation of the endpoint is due earlier than `at`.
     fn keep_for_looks(&mut self, slot: u32, end: End, at: Instant) {
         if at > self.next_snapshot {
             let looks = [Milestone::WarmupEnd, Milestone::SampleFlows].map(|next| self.schedule.at(next));
@@ -292,8 +292,9 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 }
 
-/// Saves the state of one end of a flow before it is processed as of `due`. That instant is
-/// after a pending snapshot: the end of the warm-up, or a sample if the flow is `sampled`.
+/// Saves the state of one endpoint of a flow that is about to be processed ahead of time, up to the
+/// instant `due`, which is after a pending snapshot: the end of the warm-up, or a sample if the
+/// flow is `sampled`.
 #[cold]
 fn keep_snapshots(
     flow: &mut Flow,
@@ -310,7 +311,7 @@ fn keep_snapshots(
     }
 }
 
-/// The parts of the world that processing needs besides the flow and its class.
+/// The parts of the world that processing needs in addition to the flow and its class.
 struct Hosts<'a, Q: EventQueue> {
     now: Instant,
     scheduler: &'a mut Scheduler<Q>,
@@ -318,17 +319,18 @@ struct Hosts<'a, Q: EventQueue> {
     options: &'a mut OptionTable,
     outbox: &'a mut Vec<SimPacket>,
     requests: &'a mut Option<Box<RequestRecorder>>,
-    /// `None`, which costs nothing, in the code for packets that reach hosts at which nothing is
-    /// recorded.
+    /// The watch. In the code for hosts at which nothing is recorded, this is always `None`, which
+    /// costs nothing.
     watch: Option<&'a mut Watch>,
 }
 
-/// How a processed endpoint sends.
+/// How an endpoint sends its data when it is processed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sending {
-    /// The endpoint sends everything that it may: it has no delay of its own, or its delay is over.
+    /// The endpoint sends everything that it may send: it has no delay of its own, or its delay is
+    /// over.
     AtOnce,
-    /// As [`Sending::AtOnce`], from a list of segments.
+    /// Like [`Sending::AtOnce`], but from a list of segments.
     FromList,
     /// If the endpoint has a delay of its own, it sends only the data that need not wait for it.
     MayWait,
@@ -350,7 +352,7 @@ struct Served {
     completed: bool,
     /// Number of responses that have just reached their client completely.
     answered: u32,
-    /// Whether both ends have closed.
+    /// Whether both endpoints have closed.
     over: bool,
     /// Whether the outbox contains packets.
     to_send: bool,
@@ -388,8 +390,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         flow.in_flight -= 1;
     }
 
-    /// Returns a copy to be passed by value to a function that is not inlined, so that the fields of
-    /// the original need not be in memory.
+    /// Returns a copy to be passed by value to a function that is not inlined, so that the compiler
+    /// need not keep the fields of the original in memory.
     #[inline(always)]
     fn reborrow(&mut self) -> Hosts<'_, Q> {
         Hosts {
@@ -512,8 +514,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         if waits {
             delay_sending(self.scheduler, self.now, connection, id.number, at, end, profile);
         }
-        // If the connection is one of many that a class opens, an end that is only waiting for late
-        // packets has no event at the end of that wait.
+        // If the connection is one of many that a class opens, an endpoint that is only waiting for
+        // late packets gets no event when that wait is over.
         if sending != Sending::MayWait || opener.is_list || !connection.lets_stragglers_pass(end) {
             self.see_to_timer(connection, id.number, at, end);
         }
@@ -683,7 +685,7 @@ struct SendContext<'a> {
     sent_out: bool,
 }
 
-/// Returns the direction in which packets from an end travel.
+/// Returns the direction of the packets that an endpoint sends.
 #[inline]
 const fn sends_toward(end: End) -> Toward {
     match end {

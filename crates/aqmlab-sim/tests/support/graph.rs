@@ -1,4 +1,4 @@
-//! Small graphs in which packets meet at chosen instants, as scenario texts.
+//! Scenario texts of small graphs in which packets meet at chosen instants.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -10,7 +10,8 @@ pub type Link<'a> = (&'a str, &'a str, &'a str, &'a str, Option<u32>);
 /// Packets of 1000 B at equal intervals: name, from, to, rate, and when the first packet is sent.
 pub type Stream<'a> = (&'a str, &'a str, &'a str, &'a str, &'a str);
 
-/// A graph without access links. Links and streams have the same order in the plan as here.
+/// Returns the scenario text of a graph without access links. Links and streams have the same order
+/// in the plan as here.
 pub fn graph(duration: &str, links: &[Link<'_>], streams: &[Stream<'_>]) -> String {
     let mut text = format!("duration = {duration:?}\n[topology]\nkind = \"graph\"\naccess_rate = \"none\"\n");
     let nodes: BTreeSet<&str> = links.iter().flat_map(|link| [link.0, link.1]).collect();

@@ -10,7 +10,7 @@ use aqmlab_random::Stream;
 use aqmlab_sim::{PortPacket, SimPacket};
 use aqmlab_units::{Instant, Rate};
 
-/// A call to a discipline and its decision.
+/// A packet that arrives at a discipline, or what the discipline does with a packet.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Act {
     /// a packet arrived
@@ -19,11 +19,11 @@ pub enum Act {
     Dropped(Instant, SimPacket, Reason),
     /// a packet was marked
     Marked(Instant, SimPacket, Reason),
-    /// a packet left for the link
+    /// a packet was passed to the link
     Left(Instant, SimPacket),
 }
 
-/// What a tap and its reader share.
+/// The list of recorded acts, which a tap and its reader share.
 pub type Log = Arc<Mutex<Vec<Act>>>;
 
 /// A discipline that records all calls to the discipline inside it.
@@ -82,7 +82,7 @@ impl Qdisc<PortPacket> for Tap {
 }
 
 /// Turns `queue` into a discipline called "tapped", which is the same discipline with a tap on it.
-/// The registry then knows that discipline.
+/// Returns a registry that can build this discipline.
 pub fn tapped(queue: &mut Effective, log: &Log) -> Registry<PortPacket> {
     let (mut registry, kind, log) = (Registry::builtin(), queue.kind(), log.clone());
     let info = registry::Info { name: "tapped", ..*registry::info(kind).unwrap() };

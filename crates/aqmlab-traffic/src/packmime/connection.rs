@@ -6,8 +6,8 @@ use aqmlab_units::Span;
 use super::variates::{gamma, normal, weibull};
 use crate::step::PlannedExchange;
 
-/// A response of at most this size, in bytes, is taken to be "not modified"; if the first response on a
-/// connection is that small, all have its size.
+/// A response of at most this size, in bytes, is taken to be "not modified"; if the first response
+/// on a connection is that small, all later responses on it have the same size.
 const NOT_MODIFIED: u64 = 275;
 
 /// Pauses of persistent connections. Their binary logarithms are normally distributed with mean
@@ -46,8 +46,8 @@ pub struct WebConnection {
     /// Bytes of each request: one draw for the whole connection.
     request: u64,
     first_response: u64,
-    /// Pauses between pages and within them; drawn when first needed, unless the cloud has drawn
-    /// them for all its connections.
+    /// Parameters of the pauses between pages and within them; they are drawn when first needed,
+    /// unless the cloud has drawn them for all its connections.
     pauses: Option<[Pauses; 2]>,
     structure: Stream,
     draws: Stream,
@@ -62,8 +62,8 @@ pub struct WebConnection {
 }
 
 impl WebConnection {
-    /// Creates a connection with these sizes; it carries more than one exchange only if it may be
-    /// `persistent`. `draws` is the connection's own stream.
+    /// Creates a connection with these sizes; it can carry more than one exchange only if
+    /// `persistent` is true. `draws` is the connection's own stream.
     pub fn new(
         request: u64,
         first_response: u64,

@@ -11,8 +11,9 @@ use super::variates::normal;
 /// autoregression.
 ///
 /// Value `t` is its best linear prediction from the `order` values before it, plus an innovation.
-/// The Levinson-Durbin recursion computes the coefficients from the partial autocorrelations `d / (t - d)`.
-/// Starting at value `order`, they are constant (Hosking, "Fractional differencing", Biometrika 68, 1981).
+/// The Levinson-Durbin recursion computes the coefficients from the partial autocorrelations
+/// `d / (t - d)`. From value `order` on, the coefficients are constant (Hosking, "Fractional
+/// differencing", Biometrika 68, 1981).
 #[derive(Clone, Debug)]
 pub struct Fractional {
     d: f64,
@@ -30,7 +31,8 @@ pub struct Fractional {
     /// Number of values at the end of the list that have been drawn in advance and not yet
     /// returned.
     ahead: usize,
-    /// Present once there are `order` coefficients.
+    /// The contribution of older values to the predictions, present once there are `order`
+    /// coefficients.
     old: Option<Old>,
 }
 

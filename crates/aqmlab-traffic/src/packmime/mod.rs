@@ -6,8 +6,8 @@
 //! Source: J. Cao, W. S. Cleveland, Y. Gao, K. Jeffay, F. D. Smith and M. C. Weigle, "Stochastic models for
 //! generating synthetic HTTP source traffic", INFOCOM 2004, as implemented in ns-2.35
 //! (`packmime/`). Versions up to ns-2.30 have the same parameters and tables, but their pauses on
-//! persistent connections are those of [`PausesOf::Connection`]; as of ns-2.31, they are those of
-//! [`PausesOf::Cloud`].
+//! persistent connections are those of [`PausesOf::Connection`]; since ns-2.31, they have been
+//! those of [`PausesOf::Cloud`].
 
 mod connection;
 mod convolution;
@@ -177,8 +177,8 @@ impl PackMime {
     }
 }
 
-/// The size of each connection's first response: runs of downloads alternate with runs of short responses for
-/// objects that are already cached, beginning with a run of downloads.
+/// The sizes of the first responses of successive connections: runs of downloads alternate with
+/// runs of short responses for objects that are already cached, beginning with a run of downloads.
 #[derive(Clone, Debug)]
 struct Responses {
     runs: Stream,
@@ -260,7 +260,7 @@ impl HostDelay {
     }
 }
 
-/// Returns `size` in whole bytes, at least one.
+/// Returns `size` truncated to whole bytes, but at least one byte.
 fn whole(size: f64) -> u64 {
     (size as u64).max(1)
 }

@@ -7,7 +7,7 @@
 //! text are left out.
 //!
 //! A KB has 1,024 bytes, as in the chapter's queries. A size that the chapter gives as 0 KB is
-//! taken as a quarter of a KB.
+//! taken to be a quarter of a KB.
 
 /// The kind of device for which the pages were crawled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

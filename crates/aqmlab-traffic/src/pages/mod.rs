@@ -40,7 +40,7 @@ pub struct PagePlan {
     /// The shares of scripts, style sheets, fonts and images, in this order, among the objects embedded in
     /// the document; the remaining objects are data.
     pub shares: [f64; 4],
-    /// Number of waves, from 1 (everything is requested at once) to 3.
+    /// Number of waves, from 1 (everything is requested at the same time) to 3.
     pub waves: u32,
     /// Number of origins that serve a page, from 1 to 255.
     pub origins: Distribution<Count>,
@@ -94,7 +94,7 @@ pub struct PageEnded {
     /// When its first connection was opened, or its document was requested on a connection that was
     /// already open.
     pub began: Instant,
-    /// When its last object arrived, or the last object still pending failed.
+    /// When the last of its objects arrived or failed.
     pub at: Instant,
     /// Bytes of its requests.
     pub request: Bytes,

@@ -51,7 +51,8 @@ struct Exchange {
 }
 
 impl Multiplexed {
-    /// Creates a connection whose client requests these objects when it opens.
+    /// Creates a connection on which the client requests these objects as soon as the connection
+    /// opens.
     pub(crate) fn new(first: Vec<PageObject>) -> Self {
         Multiplexed {
             first,

@@ -92,8 +92,9 @@ impl Stage {
         Stage { epoch, resumed: epoch, k, origin, w_est: cwnd, acked: 0, looked: None }
     }
 
-    /// Returns after how many acknowledged segments the window opens by one segment if it is to reach, within
-    /// a round trip, the value that the cubic function has at the end of this round trip.
+    /// Returns the number of acknowledged segments after which the window must open by one segment
+    /// to reach, within a round trip, the value that the cubic function has at the end of this
+    /// round trip.
     fn by_function(&self, now: Instant, cwnd: u32, ahead: Span, profile: &Profile) -> u32 {
         let ms = whole_ms(now) - self.epoch + ahead.as_ns().div_ceil(Span::ms(1).as_ns());
         let from_k = libm::floor(ms as f64 * STEPS / 1e3) - self.k;

@@ -35,7 +35,8 @@ struct Stage {
 }
 
 impl Stage {
-    /// Equation 2. If no W_max lies above the window, the stage begins at the plateau (4.8, 4.10).
+    /// Equation 2. If W_max is undefined or not above the window, the stage begins at the plateau
+    /// (4.8, 4.10).
     #[inline(always)]
     fn begin(now: Instant, cwnd: f64, w_max: f64, profile: &Profile) -> Self {
         let (w_max, k) =
@@ -85,8 +86,8 @@ impl Stage {
     }
 }
 
-/// Converts a time within a run to seconds. Such times are far below 2^63 ns, and signed numbers
-/// are converted in one instruction.
+/// Converts a time within a run to seconds. Such times are far below 2^63 ns, so they fit in a
+/// signed number, which is converted in one instruction.
 fn seconds(span: Span) -> f64 {
     span.as_ns() as i64 as f64 / Span::s(1).as_ns() as f64
 }

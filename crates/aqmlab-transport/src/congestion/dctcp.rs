@@ -76,13 +76,13 @@ impl Control for Dctcp {
         (self.acked, self.marked) = (0, 0);
     }
 
-    /// Section 3.4: as specified in RFC 5681.
+    /// Section 3.4: opens the window as specified in RFC 5681.
     fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         Reno.avoid(window, ack, profile);
     }
 
-    /// Section 3.3, step 9, at marks; section 3.5 at losses, which reduce the window as in
-    /// conventional TCP.
+    /// Follows section 3.3, step 9, for a mark. For a loss, follows section 3.5, which reduces the
+    /// window as in conventional TCP.
     fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut {
         if sign != Sign::Mark {
             return Reno.congestion(sign, window, profile);

@@ -79,7 +79,7 @@ impl HyStart {
     }
 
     /// Returns whether the train of acknowledgments is long enough to end slow start. Pacing
-    /// spreads the segments, and therefore the acknowledgments as well.
+    /// spreads the segments, and therefore their acknowledgments, so a longer train is required.
     fn train_is_long(&mut self, now: Instant, profile: &Profile) -> bool {
         if now - self.train > SPACING {
             return false;

@@ -7,9 +7,10 @@
 //! the profile names. No control knows which segment is missing, how much of the outstanding data has left
 //! the network, or how far the window is inflated for that data; [`crate::recovery`] keeps track of these.
 //!
-//! Adding a control takes a file next to [`reno`], a word in the profile and a variant of [`Kept`]. Any state
-//! besides the window is kept in [`Memory`], so that flows that do not use the control take no more memory. A
-//! control cannot set a pacing rate; that would require a further result from [`Control`].
+//! Adding a control takes a file next to [`reno`], a word in the profile and a variant of [`Kept`].
+//! Any state other than the window is kept in [`Memory`], so that flows that do not use the control
+//! take no more memory. A control cannot set a pacing rate; that would require a further result
+//! from [`Control`].
 
 mod counted;
 mod cubic;
@@ -34,7 +35,7 @@ use hystart::HyStart;
 use hystart_plus_plus::HyStartPlusPlus;
 use window::{Control, Cut};
 
-/// State of a control besides the window; none for Reno.
+/// State that a control keeps in addition to the window; Reno keeps none.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Memory(Option<Box<Remembered>>);
 
@@ -192,7 +193,8 @@ impl Control for Remembered {
 
     fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         match &mut self.now {
-            Kept::Cubic(cubic) => cubic.avoid(window, ack, profile), // the most frequent, so called directly
+            // CUBIC is the control used most often, so it is called directly.
+            Kept::Cubic(cubic) => cubic.avoid(window, ack, profile),
             other => other.control().avoid(window, ack, profile),
         }
     }

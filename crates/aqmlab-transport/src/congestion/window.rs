@@ -48,8 +48,8 @@ impl Ack {
         self.bytes.div_ceil(profile.mss)
     }
 
-    /// Returns whether the window had room for another segment, which means that not this window
-    /// but the application or the other side's window limited sending.
+    /// Returns whether the window had room for another segment, which means that sending was
+    /// limited not by this window but by the application or the other side's window.
     pub(crate) fn leaves_room(&self, window: &Window, profile: &Profile) -> bool {
         let usable = u64::from(window.cwnd() as u32) * u64::from(profile.mss);
         let held_back = u64::from(1 + profile.held_back(window.cwnd())) * u64::from(profile.mss);

@@ -1,4 +1,4 @@
-//! The classic ECN echo (RFC 3168, section 6.1), and that of DCTCP (RFC 8257, section 3.2).
+//! The classic ECN echo (RFC 3168, section 6.1), and the echo of DCTCP (RFC 8257, section 3.2).
 
 use super::Feedback;
 use crate::bits::Bits;
@@ -75,9 +75,9 @@ impl ClassicEcn {
         self.0.any(AGREED)
     }
 
-    /// Receiving half: processes a segment with payload. CWR ends the echo, unless CE came with it
-    /// or still waits to be reported: a delayed acknowledgment has ECE if any segment it covers has
-    /// CE (RFC 3168, 6.1.3).
+    /// Receiving half: processes a segment with payload. CWR ends the echo, unless this segment has
+    /// CE too, or an earlier CE has not been reported yet: a delayed acknowledgment has ECE if any
+    /// segment it covers has CE (RFC 3168, 6.1.3).
     #[inline]
     pub(crate) fn on_data(&mut self, flags: Flags, ce: bool) {
         if flags.has(Flags::CWR) {

@@ -16,8 +16,8 @@ use crate::sack::Sack;
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
 
-/// Number of segments that are acknowledged individually, starting with the first mark or with a
-/// segment that is not ECN-capable (`quick_acks_again`).
+/// Number of segments that are acknowledged individually, starting with a segment whose mark starts
+/// an echo, or with one that is not ECN-capable (`quick_acks_again`).
 const QUICK_AT_MARK: u32 = 2;
 
 impl Endpoint {
@@ -197,8 +197,8 @@ impl Endpoint {
         bytes
     }
 
-    /// Processes the acknowledgment of `acked` sequence numbers beyond `una`, including `bytes` of the
-    /// stream.
+    /// Processes the acknowledgment of `acked` sequence numbers, starting with `una`; `bytes` of
+    /// them are bytes of the stream.
     #[inline]
     pub(super) fn advance_by(&mut self, acked: u32, bytes: u32) {
         self.una += u64::from(acked);
@@ -422,7 +422,8 @@ impl Endpoint {
         }
     }
 
-    /// Does the same if the control has just begun, or is in slow start, or is seldom used.
+    /// Does the same as `open_window`, for the less frequent cases: slow start, the first
+    /// acknowledgment of a stage of CUBIC, and controls other than the CUBIC of RFC 9438.
     #[inline(never)]
     fn open_window_seldom(&mut self, now: Instant, bytes: u32, profile: &Profile) {
         let ack = self.ack(now, bytes);
@@ -437,8 +438,8 @@ impl Endpoint {
         Ack { now, bytes, flight: self.flight + bytes, srtt: self.rto.srtt(), after_timeout }
     }
 
-    /// RFC 6298, 5.2 and 5.3. If a mark has closed the window, the timer is needed although nothing is
-    /// outstanding.
+    /// RFC 6298, 5.2 and 5.3. If a mark has closed the window, the timer is needed even if nothing
+    /// is outstanding.
     #[inline]
     fn restart_timer(&mut self, now: Instant, profile: &Profile) {
         if self.unacked > 0 || self.window.is_shut() {
@@ -504,8 +505,8 @@ impl Endpoint {
         self.notes.set(RETRANSMISSION);
     }
 
-    /// Notes that payload, marked or not, has arrived at the offset `from`; it may have to be
-    /// acknowledged at once.
+    /// Notes that payload, marked or not, has arrived at the offset `from`, and requests an
+    /// immediate acknowledgment if one is needed.
     #[cold]
     fn note_arrival(&mut self, now: Instant, from: u64, seg: &Segment, marked: bool, profile: &Profile) {
         if profile.quick_acks_again == 0 {
@@ -543,8 +544,8 @@ impl Endpoint {
         }
     }
 
-    /// Processes the next in-order data, for a receiver whose acknowledgments do not depend on a count of
-    /// segments alone.
+    /// Processes the next in-order data, for a receiver whose acknowledgments depend on more than a
+    /// count of segments.
     #[cold]
     pub(super) fn on_next_by_rules(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
         if profile.exact_echo {
@@ -554,9 +555,10 @@ impl Endpoint {
         self.receiver.on_next_segment_by_rules(now, seg.len, &self.troubles, profile);
     }
 
-    /// Processes a segment with payload, marked or not. If its mark differs from the previous segment's,
-    /// any segments still unacknowledged are acknowledged at once, with their own echo, and this
-    /// segment is acknowledged separately (RFC 8257, 3.2, with two acknowledgments).
+    /// Processes a segment with payload, marked or not. If it is marked and the previous segment
+    /// was not, or vice versa, any segments still unacknowledged are acknowledged immediately, with
+    /// their own echo, and this segment is acknowledged separately (RFC 8257, 3.2, with two
+    /// acknowledgments).
     #[cold]
     fn echo_exactly(&mut self, marked: bool, profile: &Profile) {
         if !self.ecn.turns(marked) {
@@ -571,8 +573,8 @@ impl Endpoint {
         self.receiver.ack_now();
     }
 
-    /// Processes payload, marked or not, for a receiver whose acknowledgments do not depend on a count of
-    /// segments alone. Returns whether the payload must be acknowledged at once.
+    /// Processes payload, marked or not, for a receiver whose acknowledgments depend on more than a
+    /// count of segments. Returns whether the payload must be acknowledged immediately.
     #[cold]
     fn note_payload(
         &mut self,
@@ -596,15 +598,16 @@ impl Endpoint {
         if !profile.exact_echo {
             self.ecn.on_data(seg.flags, marked);
         }
-        // The sender of CWR is waiting for an answer, so this segment is acknowledged at once.
+        // The sender of CWR is waiting for an answer, so this segment is acknowledged immediately.
         profile.quick_acks_again > 0 && seg.flags.has(Flags::CWR)
     }
 
-    /// Handles data that arrived beyond a hole while the amount `unacked` was unacknowledged; the report
-    /// of this data may wait for further reports.
+    /// Handles data that arrived beyond a hole while the amount `unacked` was unacknowledged; the
+    /// report of this data may be delayed, to be combined with later reports.
     #[cold]
     fn hold_report(&mut self, now: Instant, unacked: u16, profile: &Profile) {
-        // Measured: a Linux host whose route asks for quick acknowledgments compresses no SACKs.
+        // Measured: a Linux host whose route requests quick acknowledgments does not compress
+        // SACKs.
         if profile.sack_delay.is_zero() || profile.ack_every == 1 || !self.uses_sack() {
             return;
         }
@@ -647,7 +650,7 @@ impl Endpoint {
             self.events.peer_closed();
             self.enter(now, self.state.peer_closed(), profile);
         } else if arrival.duplicate && self.state == State::TimeWait {
-            // RFC 9293, 3.10.7.4: a repeated FIN is acknowledged, and the wait starts again.
+            // RFC 9293, 3.10.7.4: a repeated FIN is acknowledged, and TIME-WAIT starts over.
             self.rto.arm_for(now, profile.time_wait);
         }
         if self.state == State::SynReceived {

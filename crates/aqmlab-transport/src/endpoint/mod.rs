@@ -1,9 +1,10 @@
-//! One end of a connection, composed of its parts.
+//! One endpoint of a connection, composed of its parts.
 //!
-//! [`input`] processes arriving segments, [`predicted`] processes the most frequent ones on a fast path, and
-//! [`output`] decides what leaves. [`selective`] contains the parts that differ with SACK, and
-//! [`by_segments`] those that differ for a sender that tracks each outstanding segment. [`paced`] decides
-//! when such a sender's segments may leave, and [`timers`] handles the expiry of timers.
+//! [`input`] processes arriving segments, [`predicted`] processes the most frequent ones on a fast
+//! path, and [`output`] decides what is sent. [`selective`] contains the parts that differ with
+//! SACK, and [`by_segments`] those that differ for a sender that tracks each outstanding segment.
+//! [`paced`] decides when such a sender's segments may leave, and [`timers`] handles the expiry of
+//! timers.
 
 mod by_segments;
 mod input;
@@ -30,7 +31,7 @@ use crate::trouble::Troubles;
 /// More bytes than will ever be sent, for an application that always has data to send.
 pub const ENDLESS: u64 = u64::MAX;
 
-/// Which side opens the connection.
+/// What a side does to open the connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// sends the SYN
@@ -42,12 +43,13 @@ pub enum Role {
 /// The value that means no limit on the number of segments that one call may release.
 const NO_BURST_LIMIT: u32 = u32::MAX;
 
-/// One end of a TCP connection.
+/// One endpoint of a TCP connection.
 ///
 /// Internally, sequence numbers are 64-bit offsets: 0 is the SYN, and 1 is the first byte.
 ///
-/// A simulation has many endpoints, so their size matters, and the fields used for the same segment are
-/// adjacent: first those that a receiving endpoint uses, then those that only a sending endpoint uses.
+/// A simulation has many endpoints, so their size matters, and the fields that are needed together
+/// to process a segment are adjacent: first come those that a receiving endpoint uses, then those
+/// that only a sending endpoint uses.
 #[derive(Clone, PartialEq, Debug)]
 #[repr(C)]
 pub struct Endpoint {
@@ -68,17 +70,18 @@ pub struct Endpoint {
     ecn: ClassicEcn,
     state: State,
     notes: Notes,
-    /// Duplicate ACKs or a timeout have occurred since the last ACK of new data, or fast recovery is in
-    /// progress, so `recovery` must process the next ACK of new data. With a list of segments: the list
-    /// is not [settled](crate::recovery::Tracking::is_settled).
+    /// True if duplicate ACKs or a timeout have occurred since the last ACK of new data, or if fast
+    /// recovery is in progress; `recovery` must then process the next ACK of new data. If there is
+    /// a list of segments, true unless the sender is
+    /// [settled](crate::recovery::Tracking::is_settled).
     unsettled: bool,
     /// One past the last byte that the application has written; once the application has closed,
     /// the offset of the FIN.
     stream_end: u64,
     rto: RtoTimer,
     window: Window,
-    /// When a segment with payload, SYN or FIN was last sent or, as in ns-2, when data was last
-    /// acknowledged.
+    /// When a segment with payload, SYN or FIN was last sent or, if `idle_restart` is `ns2`, when
+    /// data was last acknowledged.
     last_activity: Instant,
     troubles: Troubles,
 }
@@ -94,19 +97,19 @@ const RETRANSMISSION: u8 = 1;
 /// Due: one new segment beyond the window (limited transmit), if it fits within the window plus one
 /// segment per duplicate ACK.
 const LIMITED: u8 = 1 << 1;
-/// Due: a pure acknowledgment that leaves before any data: the last one of the handshake, or the one for
-/// the segments before a change of CE.
+/// Due: a pure acknowledgment that must leave before any data, such as the last one of the
+/// handshake or the one for the segments before a change of CE.
 const HANDSHAKE_ACK: u8 = 1 << 2;
 /// Due: a RST whose sequence number is that of the next offset to send.
 const RESET: u8 = 1 << 3;
 /// The next segment is chosen by the scoreboard or, if segments are tracked and there is data, by the list of
 /// segments.
 const SELECTIVE: u8 = 1 << 6;
-/// Everything that is due.
+/// All flags that may call for something other than ordinary data.
 const DUE: u8 = RETRANSMISSION | LIMITED | HANDSHAKE_ACK | RESET | SELECTIVE;
 /// The application has closed: a FIN follows the last byte.
 const CLOSING: u8 = 1 << 4;
-/// The FIN left in a segment without payload.
+/// The FIN was sent in a segment without payload.
 const LONE_FIN: u8 = 1 << 5;
 /// Both sides have permitted SACK (RFC 2018, section 2).
 const SACK_AGREED: u8 = 1 << 7;
@@ -117,7 +120,7 @@ impl Endpoint {
     /// # Panics
     /// If the profile names a congestion control that only kernels have.
     pub fn new(role: Role, profile: &Profile) -> Self {
-        assert!(profile.congestion.is_some(), "an endpoint has a congestion control that is known here");
+        assert!(profile.congestion.is_some(), "only kernels have the congestion control of this profile");
         Endpoint {
             receiver: Receiver::new(),
             una: 0,
@@ -160,8 +163,8 @@ impl Endpoint {
         }
     }
 
-    /// Withdraws the unsent part of an endless write ([`ENDLESS`]); the application may write again later.
-    /// Bytes written in finite amounts remain.
+    /// Withdraws the unsent part of an endless write ([`ENDLESS`]); the application may write again
+    /// later. Has no effect if only finite amounts were written.
     pub fn withdraw(&mut self) {
         if self.stream_end == ENDLESS {
             self.stream_end = self.sent().max(1);
@@ -302,7 +305,7 @@ impl Endpoint {
         tracked || self.troubles.get().recovery.is_recovering()
     }
 
-    /// Returns the blocks of the segment that [`Endpoint::poll_transmit`] has just returned,
+    /// Returns the SACK blocks of the segment that [`Endpoint::poll_transmit`] has just returned,
     /// provided that this segment has a nonzero [`Segment::sack_len`](crate::Segment::sack_len).
     pub fn sack(&self, profile: &Profile) -> Sack {
         self.receiver.sack(&self.troubles, profile)
@@ -337,8 +340,8 @@ impl Endpoint {
         (window, Algorithm::of(profile, || troubles.control()))
     }
 
-    /// Returns the outstanding data for a reaction to a congestion signal; the window counts `flight` bytes
-    /// of it.
+    /// Returns the outstanding data on which the reaction to a congestion signal is based; `flight`
+    /// is the number of bytes that the window counts.
     fn outstanding(&self, flight: u32) -> Outstanding {
         Outstanding { flight, inflation: self.troubles.get().recovery.inflation() }
     }

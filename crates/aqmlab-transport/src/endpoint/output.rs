@@ -95,8 +95,8 @@ impl Endpoint {
         if let Some(segment) = self.transmit_urgent(now, profile) {
             return Some(segment);
         }
-        // As in ns-2, the first data answers the SYN-ACK, even while that data is still being
-        // delayed.
+        // As in ns-2, the first data acknowledges the SYN-ACK; no pure acknowledgment leaves while
+        // that data is being delayed.
         let answers = profile.handshake_ack == HandshakeAck::Piggyback && self.sent() == 1 && self.has_data();
         if answers && self.receiver.next() == 1 { None } else { self.owed_ack(profile) }
     }
@@ -309,9 +309,9 @@ impl Endpoint {
         segment
     }
 
-    /// Does the same as [`Endpoint::new_data`] for a full segment behind all data sent so far, while data
-    /// is outstanding. Returns `None`, and changes nothing, if the next segment is not of this kind,
-    /// or may be the last, or does not fit.
+    /// Does the same as [`Endpoint::new_data`] for a full segment beyond all data sent so far,
+    /// while data is outstanding. Returns `None`, and changes nothing, if the next segment is not
+    /// of this kind, may be the last one, or does not fit.
     #[inline(always)]
     pub(super) fn new_full_data(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         let (from, end) = (self.next(), self.flight + profile.mss);
@@ -381,7 +381,7 @@ impl Endpoint {
         closing && (!apart || self.unacked == 0 || self.sent() > self.stream_end)
     }
 
-    /// Counts `len` bytes at `from`, some or all of which have been sent before.
+    /// Counts a segment with `len` bytes at `from`, some or all of which have been sent before.
     #[cold]
     fn count_again(&mut self, from: u64, len: u32) {
         let sent = self.sent().min(self.stream_end);
@@ -453,8 +453,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns the length, in bytes, of the SACK option for data beyond the first hole, if the
-    /// other side permits SACK.
+    /// Returns the length, in bytes, of the next segment's SACK option; 0 if there is nothing to
+    /// report, or if SACK is not in use.
     ///
     /// DEVIATES from RFC 6691, section 2: in a segment with payload, the option makes the segment larger and
     /// leaves the payload as it is. Otherwise, a host that both sends and receives, with losses in both
@@ -483,8 +483,9 @@ impl Endpoint {
         self.control(Flags::ACK, self.sent(), profile)
     }
 
-    /// Returns the acknowledgment that must precede any data. If that acknowledgment is for the segments
-    /// before a change of CE, another one, for the segment with the change, remains due (RFC 8257, 3.2).
+    /// Returns the acknowledgment that must precede any data. If that acknowledgment is for the
+    /// segments before a change of CE, the acknowledgment of the segment with the change is still
+    /// due (RFC 8257, 3.2).
     #[cold]
     fn urgent_ack(&mut self, profile: &Profile) -> Segment {
         let mut segment = self.pure_ack(profile);

@@ -20,8 +20,8 @@ impl Endpoint {
         true
     }
 
-    /// Restores the timer to its setting from before a segment had to wait, unless the timer has been set
-    /// again since then. Returns true if it was restored.
+    /// Restores the setting that the timer had before a segment had to wait, unless the timer has
+    /// been set again since then. Returns true if it was restored.
     pub(super) fn release_timer(&mut self, now: Instant) -> bool {
         let deadline = self.rto.deadline();
         let Some(pace) = &mut self.tracking_mut().pace else { return false };

@@ -14,7 +14,7 @@ use crate::sack::Sack;
 use crate::segment::{Flags, Segment};
 use crate::sequence::{from_wire, to_wire};
 
-/// A segment of an expected kind.
+/// The kinds of segment that are expected.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Predicted {
     /// The next in-order data, while no data waits beyond a hole.
@@ -42,7 +42,7 @@ impl Endpoint {
 
     #[inline(always)]
     fn on_segment_as(&mut self, now: Instant, seg: &Segment, ce: bool, listing: bool, profile: &Profile) {
-        debug_assert!(seg.sack_len == 0, "a SACK option comes with its blocks");
+        debug_assert!(seg.sack_len == 0, "a SACK option must come with its blocks");
         let Some(predicted) = self.prediction(seg, ce, profile) else {
             self.on_any_segment(now, seg, &Sack::NONE, ce, profile);
             return;
@@ -59,7 +59,7 @@ impl Endpoint {
             }
             _ => self.on_predicted(now, seg, predicted, profile),
         }
-        debug_assert_eq!(Some(&*self), twin.as_ref(), "the fast path and the full one agree");
+        debug_assert_eq!(Some(&*self), twin.as_ref(), "the fast and the full path must agree");
     }
 
     /// Processes a segment with these SACK blocks; `ce` is true if it arrived with Congestion
@@ -81,7 +81,7 @@ impl Endpoint {
             self.on_any_segment(now, seg, sack, ce, profile);
             return;
         }
-        debug_assert_eq!(Some(&*self), twin.as_ref(), "the fast path and the full one agree");
+        debug_assert_eq!(Some(&*self), twin.as_ref(), "the fast and the full path must agree");
     }
 
     /// Returns whether the segment has no data and acknowledges nothing new, and the sender tracks each
@@ -96,8 +96,8 @@ impl Endpoint {
             && seg.seq == self.receiver.next_on_wire()
     }
 
-    /// Returns which expected kind the segment is of, if any. A segment with an ECN echo or with CE is
-    /// of no expected kind.
+    /// Returns the expected kind to which the segment belongs, or `None` if it belongs to none of
+    /// them. A segment with an ECN echo or with CE is never an expected one.
     #[inline(always)]
     fn prediction(&self, seg: &Segment, ce: bool, profile: &Profile) -> Option<Predicted> {
         let ordinary = self.state == State::Established && seg.flags == Flags::ACK && !ce;
@@ -155,8 +155,9 @@ impl Endpoint {
         self.go_on(now, bytes, true, profile);
     }
 
-    /// Processes a predicted acknowledgment for a control with a memory, or for a sender that tracks each
-    /// segment; this is a separate function to keep the hot path short.
+    /// Processes a predicted acknowledgment for a congestion control that keeps state beyond the
+    /// window, or for a sender that tracks each segment; this is a separate function to keep the
+    /// hot path short.
     #[inline(never)]
     fn on_predicted_ack_apart(&mut self, now: Instant, bytes: u32, profile: &Profile) {
         if self.tracks(profile) {

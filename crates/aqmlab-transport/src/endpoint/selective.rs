@@ -1,5 +1,5 @@
-//! Processing with SACK: acknowledgments update the scoreboard, which decides what leaves as long as it has
-//! any entry (RFC 6675, section 5).
+//! Processing with SACK: acknowledgments update the scoreboard, which decides what is sent as long
+//! as it has any entry (RFC 6675, section 5).
 
 use aqmlab_units::Instant;
 
@@ -10,7 +10,7 @@ use crate::sack::Sack;
 use crate::segment::Segment;
 use crate::sequence::from_wire;
 
-/// The next data to send while the scoreboard decides what leaves.
+/// The next data to send, chosen by the scoreboard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Choice {
     /// The start of a hole.
@@ -77,8 +77,8 @@ impl Endpoint {
         news > 0 && (!ns2 || ack == una)
     }
 
-    /// Notes, after an acknowledgment, whether the scoreboard decides what leaves and must therefore
-    /// see the next acknowledgment.
+    /// Notes, after an acknowledgment, whether the scoreboard decides what is sent and must
+    /// therefore see the next acknowledgment.
     pub(super) fn note_scoreboard(&mut self, profile: &Profile) {
         let trouble = self.troubles.get();
         let told =
@@ -98,7 +98,7 @@ impl Endpoint {
     pub(super) fn begin_selective_recovery(&mut self, profile: &Profile) {
         let outstanding = i64::from(self.unacked / profile.mss);
         let board =
-            self.troubles.note().board.as_mut().expect("new reports have already made the scoreboard");
+            self.troubles.note().board.as_mut().expect("new reports have already created the scoreboard");
         board.begin();
         board.counter = outstanding - i64::from(profile.dupthresh);
         self.notes.set(SELECTIVE);
@@ -121,9 +121,9 @@ impl Endpoint {
         }
     }
 
-    /// Returns whether an acknowledgment of nothing new ends recovery. ns-2's Sack1 agent ends it at any
-    /// acknowledgment that covers its `recover_`, which does not change if a mark has already reduced the
-    /// window.
+    /// Returns whether an acknowledgment that covers no new data ends recovery. ns-2's Sack1 agent
+    /// ends it at any acknowledgment that covers its `recover_`, which does not change if a mark
+    /// has already reduced the window.
     pub(super) fn ends_by_repetition(&self, ack: u64, profile: &Profile) -> bool {
         let recovery = &self.troubles.get().recovery;
         ack == self.una
@@ -132,8 +132,8 @@ impl Endpoint {
             && ack >= recovery.recover()
     }
 
-    /// Handles an acknowledgment of new data outside recovery, at which ns-2's Sack1 agent forgets
-    /// the scoreboard.
+    /// Handles an acknowledgment of new data outside recovery: if the sender follows ns-2's Sack1
+    /// agent, it forgets the scoreboard.
     pub(super) fn forget_scoreboard_in_ns2(&mut self, profile: &Profile) {
         let told = self.troubles.get().board.as_ref().is_some_and(|board| !board.is_empty());
         if told && profile.sack_pipe == SackPipe::Ns2 {
@@ -206,8 +206,8 @@ impl Endpoint {
         hole.map(Choice::Hole).or_else(|| board.rescue(sent, profile.mss).map(Choice::Rescue))
     }
 
-    /// ns-2's Sack1 agent: if its counter is below the window, returns any hole below a SACKed segment,
-    /// or else new data.
+    /// ns-2's Sack1 agent: if its counter is below the window, returns the next hole below a SACKed
+    /// segment or, if there is no such hole, new data.
     fn next_seg_in_ns2(&self, profile: &Profile) -> Option<Choice> {
         if !self.has_room_in_ns2(profile) {
             return None;
@@ -244,7 +244,8 @@ impl Endpoint {
         }
     }
 
-    /// Returns a segment that starts at the beginning of a hole, and the offset of the hole's end.
+    /// Returns a segment that starts at the beginning of a hole, and the offset up to which it
+    /// fills the hole.
     fn send_hole(&mut self, now: Instant, hole: Hole, profile: &Profile) -> (Segment, u64) {
         let most = (hole.to - hole.from).min(u64::from(u32::MAX)) as u32;
         let again = hole.from < self.sent();
@@ -258,8 +259,8 @@ impl Endpoint {
 
     /// Outside recovery, returns the segment at the current sending position, after skipping SACKed
     /// data. The window counts only data in the network, without SACKed data. Limited transmit thus
-    /// sends according to pipe and cwnd (RFC 6675, section 5, step 3), and after a timeout, the "filling
-    /// in" of 5.1 goes from hole to hole.
+    /// sends according to pipe and cwnd (RFC 6675, section 5, step 3), and after a timeout, the
+    /// "filling in" of section 5.1 goes from hole to hole.
     fn transmit_past_sacked(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if !self.fits_past_sacked(profile) {
             return None;
@@ -293,10 +294,10 @@ impl Endpoint {
     }
 
     fn board(&self) -> &Scoreboard {
-        self.troubles.get().board.as_deref().expect("the scoreboard decides what leaves")
+        self.troubles.get().board.as_deref().expect("the scoreboard decides what is sent")
     }
 
     fn board_mut(&mut self) -> &mut Scoreboard {
-        self.troubles.note().board.as_deref_mut().expect("the scoreboard decides what leaves")
+        self.troubles.note().board.as_deref_mut().expect("the scoreboard decides what is sent")
     }
 }

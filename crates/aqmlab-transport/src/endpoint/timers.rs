@@ -103,8 +103,9 @@ impl Endpoint {
         self.flight = 0;
     }
 
-    /// Returns the number of bytes on which the reduction at a timeout is based. Bytes that have left the
-    /// network according to SACK count only if the base of reductions is not [`ReductionBase::Flight`].
+    /// Returns the number of bytes on which the reduction at a timeout is based. Bytes that have
+    /// left the network according to SACK do not count if reductions are based on
+    /// [`ReductionBase::Flight`].
     fn flight_of_timeout(&self, profile: &Profile) -> u32 {
         let board = self.troubles.get().board.as_ref();
         let sacked = match profile.reduction_base {
@@ -114,8 +115,8 @@ impl Endpoint {
         self.flight - sacked as u32
     }
 
-    /// Does what ns-2's timer does when nothing is outstanding: the window becomes one segment, as after
-    /// a timeout.
+    /// Does what ns-2 does when its timer fires while nothing is outstanding: the window becomes
+    /// one segment, as after a timeout.
     pub(super) fn pause_in_ns2(&mut self, profile: &Profile) {
         self.window.restart(1.0);
         let sent = self.sent();

@@ -1,8 +1,8 @@
-//! The named bundles, given by their differences from the table's defaults, which are the profile
-//! `rfc`.
+//! The named bundles, each given by its differences from the table's defaults; the defaults
+//! themselves are the profile `rfc`.
 //!
 //! Every value names its source. "Recalled" values come from the memory of people who know the
-//! stack, without an available document; "inferred" values follow from a paper's measurements.
+//! stack, because no document is available; "inferred" values follow from a paper's measurements.
 //! Values of these two kinds may be wrong; all others can be verified.
 
 use aqmlab_params::Default::{self as Given, Bytes, Choice, Flag, Integer, Span as Time, Unlimited};
@@ -121,7 +121,7 @@ static NS2: &[ProfileValue] = &[
     value("ack_every", Integer(1), "Agent/TCPSink acknowledges each segment"),
     value("delayed_ack", Time(Span::ms(100)), "ns-default.tcl, Agent/TCPSink/DelAck interval_; without effect at `ack_every` 1"),
     value("delay_repeated_ack", Flag(true), "tcp-sink.cc, DelAckSink"),
-    value("handshake_ack", Choice("piggyback"), "one-way agents: data answers the ACK of the first packet"),
+    value("handshake_ack", Choice("piggyback"), "one-way agents send no handshake ACK: data follows the ACK of the first packet"),
     value("idle_restart", Choice("ns2"), "ns-default.tcl, slow_start_restart_"),
     value("ecn_at_one", Choice("ns2"), "tcp.cc, slowdown() below a window of one"),
     value("echo_outside_window", Flag(true), "tcp-sink.cc, add_to_ack(): CE of each packet"),
@@ -197,10 +197,10 @@ static FREEBSD4: &[ProfileValue] = &[
 static LINUX: &[ProfileValue] = &[
     value("mss", Bytes(1448), "Ethernet less 12 B of timestamps (net.ipv4.tcp_timestamps)"),
     value("header", Bytes(52), "with 12 B of timestamps"),
-    value("receive_window", Bytes(6_291_456), "net.ipv4.tcp_rmem, its largest value; here the window does not grow towards it"),
+    value("receive_window", Bytes(6_291_456), "the largest value in net.ipv4.tcp_rmem; here, the window has this size from the start"),
     value("initial_window", Integer(10), "TCP_INIT_CWND; RFC 6928"),
     value("increase", Choice("byte_counting"), "tcp_cong.c, tcp_reno_cong_avoid(): by segments acknowledged"),
-    value("cubic_growth", Choice("linux"), "measured; Ha, Rhee, Xu 2008, figure 2: whole segments, counts, the minimum round-trip time"),
+    value("cubic_growth", Choice("linux"), "measured; Ha, Rhee, Xu 2008, figure 2: the window grows by whole segments, each after a count of acknowledged segments that follows from the minimum round-trip time"),
     value("reduction_base", Choice("congestion_window"), "measured: of 40 segments, 20 remain after a reduction; at least two always remain"),
     value("abc_limit", Unlimited, "measured: an acknowledgment of 20 segments opens the window by 20"),
     value("recovery", Choice("sack"), "net.ipv4.tcp_sack"),
@@ -226,7 +226,7 @@ static LINUX: &[ProfileValue] = &[
     value("delayed_ack", Time(Span::ms(40)), "TCP_DELACK_MIN"),
     value("sack_delay", Time(Span::ms(1)), "net.ipv4.tcp_comp_sack_delay_ns"),
     value("sack_delay_slack", Time(Span::us(100)), "net.ipv4.tcp_comp_sack_slack_ns; measured: the timer uses the full slack"),
-    value("delayed_ack_adapts", Flag(true), "TCP_ATO_MIN; measured: at 30 ms between segments the delay exceeds 40 ms"),
+    value("delayed_ack_adapts", Flag(true), "TCP_ATO_MIN; measured: with 30 ms between segments, the delay exceeds 40 ms"),
     value("quick_acks", Integer(16), "TCP_MAX_QUICKACKS, at the start of a connection"),
     value("prompt_ack", Choice("apart"), "tcp_input.c, tcp_ack_snd_check(): before the application runs; measured"),
     value("quick_acks_again", Integer(16), "measured: after a timeout of the sender, at CE and CWR, and at retransmitted data where ECN is in use"),

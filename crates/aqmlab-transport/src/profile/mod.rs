@@ -38,7 +38,7 @@ pub struct Profile {
     pub initial_window: f64,
     pub initial_ssthresh: InitialSsthresh,
     /// `None` stands for a control that only kernels have; its name is in the settings, and no
-    /// [`Endpoint`](crate::Endpoint) can be created.
+    /// [`Endpoint`](crate::Endpoint) can be created with such a profile.
     pub congestion: Option<Congestion>,
     pub increase: Increase,
     /// segments; `u32::MAX` means no limit
@@ -108,7 +108,7 @@ pub struct Profile {
     pub quick_acks_again: u32,
     pub quick_acks_growing: u32,
     pub handshake_ack: HandshakeAck,
-    /// Whether the application's answer carries an acknowledgment that is due at once.
+    /// Whether the application's answer carries an acknowledgment that is due immediately.
     pub prompt_ack: PromptAck,
     pub nagle: bool,
     pub nagle_rule: NagleRule,
@@ -127,21 +127,21 @@ pub struct Profile {
     pub syn_ack_timer: bool,
     pub data_retries: u32,
     pub time_wait: Span,
-    /// The number of segments after which an acknowledgment is sent at once; so large that it is
-    /// never reached if `ack_rules` is true.
+    /// The number of segments after which an acknowledgment is sent immediately; if `ack_rules` is
+    /// true, a number that is too large to be reached.
     pub(crate) ack_at: u32,
     /// Whether delayed acknowledgments follow more rules than `ack_every` and `delayed_ack`.
     pub(crate) ack_rules: bool,
-    /// [`REMEMBERS`] and [`BY_SEGMENTS`]. If either is set, an acknowledgment of new data does more
-    /// than open Reno's window.
+    /// The flags [`REMEMBERS`] and [`BY_SEGMENTS`]. If either is set, an acknowledgment of new data
+    /// does more than open Reno's window.
     pub(crate) more_than_reno: Bits,
     /// Whether the congestion control is called for each acknowledgment.
     pub(crate) hears: bool,
-    /// Whether each change of CE is acknowledged at once (RFC 8257, 3.2).
+    /// Whether each change of CE is acknowledged immediately (RFC 8257, 3.2).
     pub(crate) exact_echo: bool,
     /// The alpha with which AIMD(alpha, `cubic_beta`) has the same mean window as Reno (RFC 9438, 4.3).
     pub(crate) cubic_alpha: f64,
-    /// The minimum time by which a timeout exceeds the round-trip time.
+    /// The minimum time by which a retransmission timeout exceeds the smoothed round-trip time.
     pub(crate) least_variance: Span,
 }
 
@@ -177,7 +177,7 @@ impl Profile {
     /// reads all values.
     ///
     /// # Errors
-    /// If a value is missing or of the wrong kind, or if two of them contradict each other.
+    /// If a value is missing or of the wrong kind, or if two values contradict each other.
     pub fn resolve(settings: &mut Settings) -> Result<Profile, ParamError> {
         for param in PARAMS {
             if let Default::Auto(rule) = param.default
@@ -452,13 +452,13 @@ pub(crate) fn third_of(window: u64) -> u32 {
 /// bits.
 const MOST_COUNTED: u32 = 65_535;
 
-/// Bytes of the largest IPv4 packet (RFC 791, 3.1: the total length has 16 bits).
+/// Size in bytes of the largest IPv4 packet (RFC 791, 3.1: the total length has 16 bits).
 const LARGEST_PACKET: u32 = 65_535;
 
 /// Returns the value of an automatic parameter, given the values of the others.
 fn automatic(name: &str, settings: &Settings) -> Result<Value, ParamError> {
     Ok(match name {
-        // RFC 5681, section 3.1 (which is RFC 3390 in segments).
+        // RFC 5681, section 3.1, which states the rule of RFC 3390 in segments.
         "initial_window" => Value::Integer(match bytes(settings, "mss")? {
             0..=1095 => 4,
             1096..=2190 => 3,
@@ -542,5 +542,5 @@ fn bytes(s: &Settings, name: &'static str) -> Result<u32, ParamError> {
 
 fn narrow(name: &'static str, value: u64) -> Result<u32, ParamError> {
     u32::try_from(value)
-        .map_err(|_| ParamError::new(name, format!("{name} `{value}` exceeds the greatest, {}", u32::MAX)))
+        .map_err(|_| ParamError::new(name, format!("{name} `{value}` exceeds the maximum, {}", u32::MAX)))
 }

@@ -1,4 +1,4 @@
-//! The named variants: words of a scenario file as types.
+//! Types for the choices that a scenario file names: each variant stands for one word.
 
 use aqmlab_params::words;
 
@@ -24,7 +24,7 @@ words! {
     }
 }
 words! {
-    /// What else ends slow start, besides `ssthresh`, losses and marks.
+    /// What ends slow start, in addition to `ssthresh`, losses and marks.
     pub enum SlowStartExit {
         /// Nothing.
         Nothing = "none",
@@ -42,10 +42,11 @@ words! {
         /// With each acknowledgment, towards the value that the cubic function will reach after one smoothed
         /// RTT (RFC 9438, sections 4.2 to 4.5).
         Rfc9438 = "rfc9438",
-        /// By whole segments, each after a certain number of acknowledged segments. This number follows from
-        /// the value that the cubic function will reach after one minimum RTT, and is set at most once every
-        /// 31 ms while the window is constant; C and beta are multiples of 10/1024 and 1/1024, and a timeout
-        /// resets the state (Ha, Rhee, Xu 2008; Linux).
+        /// By whole segments, each after a certain number of acknowledged segments. This number
+        /// follows from the value that the cubic function will reach after one minimum RTT, and is
+        /// set at most once every 31 ms while the window is constant; C is a multiple of 10/1024
+        /// and beta a multiple of 1/1024, and a timeout resets the state (Ha, Rhee, Xu 2008;
+        /// Linux).
         Linux = "linux",
     }
 }
@@ -113,8 +114,8 @@ words! {
 words! {
     /// Number of reported blocks that a receiver remembers.
     pub enum SackMemory {
-        /// As many as an option can hold, even if the option is set to report fewer: blocks that
-        /// have left the option return to it when other blocks merge.
+        /// As many as an option can hold, even if `sack_blocks` is smaller: blocks that have left
+        /// the option return to it when other blocks merge.
         Four = "four",
         /// As many as the option reports: a block that has left the option is forgotten (ns-2).
         SackBlocks = "sack_blocks",
@@ -209,8 +210,9 @@ words! {
     pub enum NagleRule {
         /// Any data that is outstanding (RFC 1122, section 4.2.3.4).
         Rfc1122 = "rfc1122",
-        /// Only a partial segment that is outstanding: the last part of a message leaves at once
-        /// after the message's full segments (Minshall, Saito, Mogul, Verghese 1999; Linux).
+        /// Only a partial segment that is outstanding: the last part of a message leaves
+        /// immediately after the message's full segments (Minshall, Saito, Mogul, Verghese 1999;
+        /// Linux).
         Minshall = "minshall",
     }
 }
@@ -236,12 +238,12 @@ words! {
 }
 words! {
     /// What happens to an acknowledgment that becomes due when data arrives, if the application
-    /// responds to that data at once.
+    /// responds to that data immediately.
     pub enum PromptAck {
         /// The answer carries the acknowledgment.
         WithAnswer = "with_answer",
         /// The acknowledgment leaves before the answer, because a kernel sends it before the
-        /// application runs; but data that was already waiting carries it.
+        /// application runs; if data was already waiting, however, that data carries it.
         Apart = "apart",
     }
 }
@@ -255,8 +257,8 @@ words! {
         /// (Feng, Kandlur, Saha, Shin, Blue: A New Class of Active Queue Management Algorithms, 1999, compare
         /// this with the RFC's rule).
         Keep = "keep",
-        /// The window is never reduced to one segment, but to ssthresh, which is at least two
-        /// (Linux, `tcp_end_cwnd_reduction()`).
+        /// The window is never reduced to one segment, only to ssthresh, which is at least two
+        /// segments (Linux, `tcp_end_cwnd_reduction()`).
         Ssthresh = "ssthresh",
         /// The window is halved to less than one segment, so that nothing leaves until an ACK
         /// without an echo opens it or the timer fires. Starting with the second such echo in a
@@ -265,14 +267,14 @@ words! {
     }
 }
 words! {
-    /// When an active side whose request for ECN is not answered stops requesting it.
+    /// When an active side stops requesting ECN because its requests have not been answered.
     pub enum EcnFallback {
         /// Never: each SYN requests ECN.
         Off = "off",
         /// After a timeout: retransmitted SYNs do not request ECN (RFC 3168, section 6.1.1.1).
         Timeout = "timeout",
-        /// As in `timeout`; in addition, if a SYN that requests ECN is answered with a RST, a SYN
-        /// follows that does not request it (the same section).
+        /// As in `timeout`; in addition, if a SYN that requests ECN is answered with a RST, the
+        /// next SYN does not request it (the same section).
         TimeoutOrReset = "timeout_or_reset",
     }
 }

@@ -85,7 +85,8 @@ impl Machine {
             // RFC 5681, 3.2, step 6: the next acknowledgment of new data ends recovery, whatever
             // else is missing.
             Recovery::Reno => false,
-            // A mark on data sent since the loss replaces `recover` with its own value.
+            // A mark on data sent since the loss replaces the value that the loss gave to
+            // `recover`.
             Recovery::NewReno => ack < self.recover && self.cause == Cause::Loss,
             // RFC 6675, section 5, step (A)
             Recovery::Sack => ack < self.recover,
@@ -166,8 +167,8 @@ impl Machine {
         self.phase = Phase::Recovery { partials: false };
     }
 
-    /// Returns whether duplicates are ignored, as ns-2's Sack1 agent does from a timeout until new
-    /// data is acknowledged.
+    /// Returns whether duplicates are to be ignored: ns-2's Sack1 agent ignores them from a timeout
+    /// until new data is acknowledged.
     pub(crate) fn is_deaf(&self) -> bool {
         self.timed_out
     }

@@ -1,5 +1,6 @@
-//! The scoreboard compared with a slow reference: one flag per octet, and the definitions of RFC 6675,
-//! section 4, word by word. The histories are random; a failure prints its seed.
+//! Compares the scoreboard with a slow reference, which has one flag per octet and follows the
+//! definitions of RFC 6675, section 4, word for word. The sequences of events are random; a failure
+//! prints its seed.
 
 use std::println;
 use std::vec::Vec;

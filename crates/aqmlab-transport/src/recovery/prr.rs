@@ -12,7 +12,7 @@ pub(crate) struct Prr {
     out: u32,
 }
 
-/// The contents of an acknowledgment during the reduction.
+/// What an acknowledgment reports during the reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Delivery {
     /// DeliveredData.

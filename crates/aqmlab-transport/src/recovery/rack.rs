@@ -10,7 +10,8 @@ use super::sent::{REPEATED, Sent};
 /// reordering seen so far.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Rack {
-    /// When that segment left, and its end: RACK.xmit_ts and RACK.end_seq. Zero until one has arrived.
+    /// When that segment left, and its end: RACK.xmit_ts and RACK.end_seq. Both are zero until a
+    /// segment has arrived.
     at: Instant,
     end: u64,
     /// The round-trip time of the segment that arrived last: RACK.rtt.
@@ -25,7 +26,7 @@ pub(super) struct Rack {
     allowance: Allowance,
 }
 
-/// Number of quarters of a round trip allowed for reordering (RFC 8985, section 6.2, step 4).
+/// The time allowed for reordering, in quarters of a round trip (RFC 8985, section 6.2, step 4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Allowance {
     /// RACK.reo_wnd_mult

@@ -1,10 +1,10 @@
 //! The sender's scoreboard: the data that the other side has received beyond the cumulative acknowledgment,
 //! the losses among the rest, and the amount in flight (RFC 6675, sections 3 and 4).
 //!
-//! The RFC's queries are about octets. Here, a run of octets is one entry, and every query is answered from
-//! the runs. All octets below a certain edge are lost, and none above it is, so IsLost is one comparison once
-//! the edge is known. The edge is found among the topmost DupThresh runs. The pipe is computed from stored
-//! sums.
+//! The RFC defines its functions octet by octet. Here, a run of octets is one entry, and every
+//! function is computed from the runs. All octets below a certain edge are lost, and none above it
+//! is, so IsLost is one comparison once the edge is known. The edge is found among the topmost
+//! DupThresh runs. The pipe is computed from stored sums.
 
 use crate::profile::Profile;
 use crate::ranges::Ranges;
@@ -23,7 +23,8 @@ pub(crate) struct Scoreboard {
     again: u64,
     /// One past RescueRxt.
     rescue: u64,
-    /// ns-2's own estimate of the segments in flight, `pipe_` of its Sack1 agent. May fall below zero.
+    /// ns-2's own estimate of the segments in flight, `pipe_` of its Sack1 agent. This estimate may
+    /// be negative.
     pub counter: i64,
 }
 
@@ -83,8 +84,9 @@ impl Scoreboard {
         (self.high_rxt, self.again) = (self.una, 0);
     }
 
-    /// Notes that the first segment of a recovery, which ends at `to`, is retransmitted; there is no rescue
-    /// retransmission until more than this segment is acknowledged (RFC 6675, section 5, step 4.3).
+    /// Notes that the first segment of a recovery is retransmitted, up to `to`; there is no rescue
+    /// retransmission until data beyond this segment is acknowledged (RFC 6675, section 5, step
+    /// 4.3).
     pub(crate) fn first_retransmitted(&mut self, to: u64) {
         self.retransmitted(self.una, to);
         self.rescue = to;
@@ -96,8 +98,8 @@ impl Scoreboard {
         self.high_rxt = to;
     }
 
-    /// Notes that the rescue retransmission of this recovery has been used (RFC 6675, section 4, rule 4):
-    /// RescueRxt is RecoveryPoint.
+    /// Notes that the rescue retransmission of this recovery has been used (RFC 6675, section 4,
+    /// rule 4): RescueRxt becomes RecoveryPoint.
     pub(crate) fn rescued(&mut self, recover: u64) {
         self.rescue = recover;
     }
@@ -156,8 +158,8 @@ impl Scoreboard {
         (to > floor).then(|| Hole { from: floor.max(to.saturating_sub(u64::from(mss))), to })
     }
 
-    /// Returns the first range of octets at or above `from` that are not SACKed; it extends to the next
-    /// SACKed octet, or without end if there is none.
+    /// Returns the first range of octets at or above `from` that are not SACKed; it extends to the
+    /// next SACKed octet, or indefinitely if there is none.
     pub(crate) fn gap_from(&self, from: u64) -> Hole {
         let from = self.sacked.gap_from(from);
         Hole { from, to: self.sacked.end_of_gap(from).unwrap_or(u64::MAX) }

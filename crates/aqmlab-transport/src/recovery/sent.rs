@@ -16,23 +16,23 @@ pub(super) struct Sent {
 /// Number of bits for the marks, which leaves enough bits for instants up to 36 years.
 const MARKS: u32 = 4;
 
-/// The other side has it.
+/// The other side has reported that it has the segment.
 pub(super) const SACKED: u8 = 1;
-/// It is considered lost; a retransmission does not clear this mark.
+/// The segment is considered lost; a retransmission does not clear this mark.
 pub(super) const LOST: u8 = 1 << 1;
-/// It was retransmitted, and the retransmitted copy is in flight.
+/// The segment was retransmitted, and the retransmitted copy is in flight.
 pub(super) const AGAIN: u8 = 1 << 2;
-/// It has been retransmitted: Segment.retransmitted.
+/// The segment has been retransmitted: Segment.retransmitted.
 pub(super) const REPEATED: u8 = 1 << 3;
 
 impl Sent {
     #[inline]
     pub(super) fn new(at: Instant, end: u64, marks: u8) -> Self {
-        debug_assert!(at.as_ns() >> (u64::BITS - MARKS) == 0, "a run is shorter than 36 years");
+        debug_assert!(at.as_ns() >> (u64::BITS - MARKS) == 0, "a run must be shorter than 36 years");
         Sent { end, left: at.as_ns() << MARKS | u64::from(marks) }
     }
 
-    /// Returns when it was last sent: Segment.xmit_ts.
+    /// Returns when the segment was last sent: Segment.xmit_ts.
     #[inline]
     pub(super) fn at(&self) -> Instant {
         Instant::from_ns(self.left >> MARKS)
@@ -51,8 +51,8 @@ impl Sent {
         self.marks() & marks != 0
     }
 
-    /// Returns whether it may still arrive: it is neither SACKed nor lost, or a copy of it is in
-    /// flight.
+    /// Returns whether the segment may still arrive: it is neither SACKed nor lost, or a copy of it
+    /// is in flight.
     pub(super) fn may_arrive(&self) -> bool {
         !self.has(SACKED) && self.marks() & (LOST | AGAIN) != LOST
     }

@@ -13,7 +13,7 @@ use crate::rto::Deviation;
 
 /// TLP.max_ack_delay (RFC 8985, section 7.2).
 const MAX_ACK_DELAY: Span = Span::ms(200);
-/// The probe timeout when no round-trip time has been measured (RFC 8985, section 7.2).
+/// The probe timeout while no round-trip time has been measured (RFC 8985, section 7.2).
 const FIRST_PROBE: Span = Span::s(1);
 
 /// Returns the longest time for which the other side is expected to delay an acknowledgment. Linux uses its
@@ -92,7 +92,7 @@ impl Undo {
         self.unreported = Some(self.unreported.unwrap_or(0) + 1);
     }
 
-    /// Notes a report that this number of segments, ending at `to`, has arrived twice.
+    /// Notes a report that `segments` segments, ending at `to`, have arrived twice.
     pub(crate) fn reported(&mut self, segments: u32, to: u64) {
         if self.begin.is_some_and(|begin| to > begin) {
             self.unreported = self.unreported.map(|left| left.saturating_sub(segments));

@@ -25,8 +25,8 @@ fn the_first_flight_and_its_timeout() {
         ("rfc", 3, Span::s(1)),
         ("ns2", 2, Span::ms(300)),
         ("freebsd4", 2, Span::s(1)),
-        // SRTT + max(200 ms, 4 RTTVAR) ends at 400 ms; timers that far ahead fire at the next
-        // multiple of eight ticks of 1 ms.
+        // The timeout, SRTT + max(200 ms, 4 RTTVAR), is 300 ms and would expire at 400 ms; timers
+        // that far ahead fire at the next multiple of eight ticks of 1 ms.
         ("linux", 10, Span::ms(308)),
     ] {
         let (mut b, sent) = sender(profile);
@@ -61,7 +61,7 @@ fn ends(sent: &[Segment]) -> Vec<(u32, bool)> {
     sent.iter().map(|s| (s.len, s.flags.has(Flags::FIN))).collect()
 }
 
-/// As in FullTcp: see `full_flow.tcl` in `tests/python/test_full_tcp.py`.
+/// FullTcp behaves in this way: see `full_flow.tcl` in `tests/python/test_full_tcp.py`.
 #[test]
 fn a_fin_apart_waits_until_nothing_is_outstanding() {
     let closed = |bytes: u32, fin| {
@@ -122,9 +122,9 @@ fn half_of_the_congestion_window_is_cut_to_whole_segments() {
     }
 }
 
-/// Sixteen segments are acknowledged individually after a pause; so are two segments starting with
-/// a first mark or with a segment that is not ECN-capable; a segment with CWR is acknowledged at
-/// once.
+/// After a pause, sixteen segments are acknowledged individually. Starting with the first marked
+/// segment, or with a segment that is not ECN-capable, two segments are acknowledged individually.
+/// A segment with CWR is acknowledged immediately.
 #[test]
 fn segments_are_acknowledged_each_after_a_pause_and_at_marks() {
     let given = [("quick_acks_again", Value::Integer(16)), ("ecn", Value::Flag(true))];
@@ -182,8 +182,8 @@ fn segments_are_acknowledged_each_from_a_repetition_on() {
 }
 
 /// Five segments let the window grow, and the next four are also acknowledged individually. If the
-/// first data is beyond a hole, only segments that let the window grow are acknowledged
-/// individually: that data is such a segment, and its acknowledgment ends the initial phase.
+/// first segment is beyond a hole, it also lets the window grow, but its acknowledgment ends the
+/// initial phase; after that, only segments that let the window grow are acknowledged individually.
 #[test]
 fn segments_that_let_the_window_grow_are_acknowledged_each() {
     let order = |growing, sack: bool, first: u32| -> Vec<usize> {
@@ -204,8 +204,8 @@ fn segments_that_let_the_window_grow_are_acknowledged_each() {
     assert_eq!(order(5, true, 1), singly(5));
 }
 
-/// The delay grows up to SRTT, which the handshake has measured as 100 ms; segments in quick succession
-/// reduce it again.
+/// The delay of acknowledgments grows, but not beyond SRTT, which the handshake has measured as
+/// 100 ms; segments in quick succession reduce it again.
 ///
 /// Rules: 5681 4.2 delayed ack
 #[test]

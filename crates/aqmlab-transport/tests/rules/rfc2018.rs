@@ -33,7 +33,7 @@ fn blocks_flow_only_if_both_sides_have_permitted_them() {
     assert_eq!(Recovery::WORDS, ["reno", "newreno", "sack"]);
 }
 
-/// Without the other side's permission, losses are repaired as with NewReno.
+/// If the other side does not permit SACK, losses are repaired as with NewReno.
 ///
 /// Rules: 2018 2 both sides
 #[test]

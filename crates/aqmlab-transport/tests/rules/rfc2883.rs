@@ -1,4 +1,4 @@
-//! Duplicate SACK (RFC 2883), and the undoing of reductions on the basis of its reports (RFC 3708).
+//! Duplicate SACK (RFC 2883), and how its reports undo window reductions (RFC 3708).
 
 use aqmlab_params::Value;
 
@@ -12,7 +12,7 @@ fn receiver(dsack: bool) -> Bench {
     b
 }
 
-/// Returns what is reported by the acknowledgment that a segment causes.
+/// Returns the acknowledgment number and the SACK blocks of the ACK that a segment causes.
 fn report(b: &mut Bench, seq: u32, len: u32) -> (u32, Vec<(u32, u32)>) {
     let ack = b.arrive(segment(seq, 1, len))[0];
     let blocks = if ack.sack_len > 0 { b.endpoint.sack(&b.profile).blocks().to_vec() } else { Vec::new() };
@@ -93,7 +93,8 @@ fn a_reduction_is_undone_when_the_first_copy_is_acknowledged() {
     }
 }
 
-/// After the first report, the allowance is two quarters of a round trip.
+/// After the first report, the allowance for reordering is two quarters of a round trip instead of
+/// one quarter.
 ///
 /// Rules: 8985 6.2 dsack
 #[test]

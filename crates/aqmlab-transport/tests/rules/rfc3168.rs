@@ -285,8 +285,8 @@ fn an_acknowledgment_with_an_echo_does_not_open_the_window() {
 /// Rules: 3168 6.1.2 window of one
 #[test]
 fn an_echo_at_a_window_of_one_by_variant() {
-    // Segments sent at once when the echo arrives; the window; segments sent when the timer fires,
-    // if it is running.
+    // Each row has the variant, the segments sent as soon as the echo arrives, the window and
+    // ssthresh.
     let table: [(_, &[u32], _, _); 4] = [
         ("wait_for_rto", &[], 1.0, f64::INFINITY),
         ("keep", &[1], 1.0, 2.0),

@@ -199,7 +199,8 @@ fn losses_in_two_successive_windows_reduce_twice() {
     (0..3).for_each(|_| drop(b.ack(17)));
     assert_eq!(b.endpoint.ssthresh(), outstanding as f64 / 2.0);
     assert_eq!(b.endpoint.counters().fast_retransmits, 2);
-    // The loss of a retransmission, which only the timer detects, also reduces the window twice.
+    // If a retransmission is lost, which only the timer detects, the window is also reduced a
+    // second time.
     let mut b = Bench::established(&[iw(16), ("limited_transmit", Value::Flag(false))]);
     (0..3).for_each(|_| drop(b.ack(0)));
     b.fire();
@@ -254,7 +255,8 @@ fn reno_halves_once_more_for_a_second_loss_in_the_window() {
     assert_eq!((b.endpoint.counters().fast_retransmits, b.endpoint.ssthresh()), (2, 3.0), "six were out");
 }
 
-/// The bytes of 66,100 segments of at most 65,000 bytes do not fit in 32 bits, but the threshold does.
+/// 66,100 times the segment size of 65,000 bytes does not fit in 32 bits, but the threshold, half
+/// of that, does.
 ///
 /// Rules: 5681 3.1 eq 4
 #[test]

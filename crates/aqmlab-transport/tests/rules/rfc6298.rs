@@ -113,7 +113,8 @@ fn one_segment_of_each_flight_is_timed() {
 #[test]
 fn the_bounds_of_the_timeout_are_the_given_ones() {
     let span = |name, ms| (name, Value::Span(Span::ms(ms)));
-    // Minimum and granularity; then the timeout on a path whose round trip is always 100 ms.
+    // Each row has the minimum timeout, the granularity, and the timeout on a path whose round trip
+    // is always 100 ms.
     for (least, granularity, expected) in [(1000, 1, 1000), (200, 1, 200), (0, 10, 110), (0, 100, 200)] {
         // Only one segment is sent per round trip, so each is timed.
         let one = ("max_window", Value::Integer(1));

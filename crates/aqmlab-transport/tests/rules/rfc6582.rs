@@ -62,7 +62,7 @@ fn duplicates_of_segments_sent_before_a_timeout_do_not_retransmit() {
         b.ack(1);
     }
     assert_eq!(b.endpoint.counters().fast_retransmits, 0);
-    // Exactly what was sent before the timeout is acknowledged, so there is still no fast
+    // These ACKs cover exactly the data that was sent before the timeout, so there is still no fast
     // retransmit.
     for _ in 0..4 {
         b.ack(6);

@@ -95,9 +95,9 @@ fn one_acknowledgment_that_proves_the_loss_is_enough() {
     }
 }
 
-/// Limited transmit according to pipe and cwnd: each segment that has arrived makes room for a new
-/// one, even if one acknowledgment reports two arrivals; and none of these new segments counts
-/// towards FlightSize.
+/// Limited transmit depends on pipe and cwnd: each segment that has arrived makes room for a new
+/// one, even if one acknowledgment reports two arrivals. None of these new segments counts towards
+/// FlightSize.
 ///
 /// Rules: 6675 5 step 3; 3042 2
 #[test]
@@ -133,8 +133,8 @@ fn the_pipe_decides_how_much_leaves() {
     assert!(!b.endpoint.is_recovering());
 }
 
-/// Lost octets are not in the pipe until they are retransmitted: with three holes in ten segments, five
-/// segments fit at once.
+/// Lost octets are not in the pipe until they are retransmitted: with three holes in ten segments,
+/// five segments may be sent immediately.
 ///
 /// Rules: 6675 4 SetPipe; 6675 4 NextSeg 1
 #[test]
@@ -149,7 +149,7 @@ fn lost_segments_are_sent_again_in_order_before_anything_new() {
     assert_eq!(numbers(&b.ack_with(2, &[(5, 11), (3, 4)])), [13]);
 }
 
-/// A hole may be narrower than a segment, with data beyond it that has already arrived.
+/// A hole may be narrower than a segment; the data beyond it has already arrived.
 ///
 /// Rules: 6675 4 NextSeg 1
 #[test]
@@ -224,7 +224,8 @@ fn after_a_timeout_holes_are_filled_and_no_recovery_begins() {
     // Segments that have arrived are reported again and are skipped; 4 and 7 are also lost.
     assert_eq!(numbers(&b.ack_with(4, &[(8, 10), (5, 7)])), [4, 7], "slow start: two segments");
     assert!(!b.endpoint.is_recovering(), "whatever IsLost says, before RecoveryPoint is acknowledged");
-    // Beyond RecoveryPoint, another phase begins because segment 10 is lost.
+    // Once RecoveryPoint has been acknowledged, the loss of segment 10 begins another recovery
+    // phase.
     assert_eq!(numbers(&b.ack(10)), [10, 11, 12]);
     assert_eq!(b.ack_with(10, &[(11, 12)]), []);
     assert_eq!(b.endpoint.counters().fast_retransmits, 1);

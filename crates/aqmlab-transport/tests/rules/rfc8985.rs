@@ -84,8 +84,8 @@ fn blocks_that_arrive_together_are_no_reordering() {
     assert_eq!(numbers(&b.ack_with(0, &[(6, 7), (3, 4), (1, 2)]))[..1], [0], "three are SACKed");
 }
 
-/// RACK.rtt is the round trip of the most recently delivered segment, which is longer than the
-/// round trip of RACK.segment if that segment was sent later.
+/// RACK.rtt is the round trip of the most recently delivered segment. If RACK.segment was sent
+/// later than that one, its own round trip is shorter.
 ///
 /// Rules: 8985 6.2 RACK.rtt
 #[test]
@@ -141,7 +141,7 @@ fn what_left_before_a_copy_that_has_arrived_is_judged_after_the_recovery() {
     assert_eq!(b.now, ms(303 + 100 + 2), "10 took 8 ms");
 }
 
-/// A timeout declares lost all segments that are not SACKed.
+/// After a timeout, all segments that are not SACKed count as lost.
 ///
 /// Rules: 6675 5.1 filling in
 #[test]
@@ -202,8 +202,8 @@ fn the_probe_of_a_lone_segment_waits_for_a_delayed_acknowledgment() {
     assert_eq!(b.now, ms(100 + 2 * 100 + 200));
 }
 
-/// Linux has no separate value for this; it uses the minimum timeout, and a probe leaves no later
-/// than the timeout would fire.
+/// Linux has no separate value for TLP.max_ack_delay; it uses the minimum timeout, and sends a
+/// probe no later than the retransmission timer would fire.
 ///
 /// Rules: 8985 7.2 delayed
 #[test]

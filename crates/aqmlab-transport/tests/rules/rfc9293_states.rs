@@ -26,7 +26,7 @@ fn fin(ack: u32) -> Segment {
     Segment { flags: Flags::FIN | Flags::ACK, ..segment(1, ack, 0) }
 }
 
-/// Returns an endpoint in this state, without data to send, whose events have all been fetched.
+/// Returns an endpoint in this state; it has no data to send, and all its events have been fetched.
 fn in_state(state: State) -> Bench {
     let role = if state == State::SynSent { Role::Active } else { Role::Passive };
     let mut b = Bench::new(role, &[]);
@@ -153,7 +153,7 @@ fn a_syn_in_each_state() {
         let flags = answer.iter().map(|s| s.flags).collect::<Vec<_>>();
         let expected = match state {
             State::Closed => vec![],
-            // In these states, the SYN is that of the connection, new or repeated.
+            // In these states, the SYN opens the connection or repeats the one that opened it.
             State::Listen | State::SynSent | State::SynReceived => vec![Flags::SYN | Flags::ACK],
             _ => vec![Flags::ACK], // a challenge
         };
@@ -222,14 +222,15 @@ fn data_and_fin_in_each_state() {
 #[test]
 fn what_is_acceptable_and_what_is_only_answered() {
     // The window is 1000 bytes, starting at 101. Each row has the sequence number and length of a
-    // segment, the number of its bytes that count, and whether all of them had already arrived.
+    // segment, the number of its bytes that are delivered, and whether all of them had already
+    // arrived.
     let table = [
         (101, 100, 100, false),
         (51, 100, 50, false),  // its first half is old
         (1, 100, 0, true),     // old
         (1, 0, 0, false),      // old and empty
         (1101, 100, 0, false), // just beyond the window
-        (1001, 100, 0, false), // its last 100 bytes, after a hole
+        (1001, 100, 0, false), // the window's last 100 bytes, after a hole
         (5000, 100, 0, false),
     ];
     for (seq, len, counts, repeats) in table {

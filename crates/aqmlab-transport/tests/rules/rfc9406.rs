@@ -24,8 +24,8 @@ impl Rounds {
         Rounds { b: Bench::established(&given), acked: 0, sent: first_flight as u32 }
     }
 
-    /// Acknowledges the outstanding segments `rtt` after their flight has left, with the spacing
-    /// `apart`.
+    /// Acknowledges the outstanding segments: the first of them `rtt` after their flight was sent,
+    /// and the others at intervals of `apart`.
     fn round(&mut self, rtt: Span, apart: Span) {
         let (left, end) = (self.b.now, self.sent);
         let mut at = left + rtt;

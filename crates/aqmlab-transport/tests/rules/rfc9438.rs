@@ -14,7 +14,8 @@ fn cubic() -> (&'static str, Value) {
     ("congestion", Value::Choice("cubic"))
 }
 
-/// A stage; it begins with the window `epoch`, which is below `w_max` (equation 2).
+/// A congestion avoidance stage; it begins with the window `epoch`, which is below `w_max`
+/// (equation 2).
 struct Stage {
     w_max: f64,
     k: f64,

@@ -105,8 +105,8 @@ fn without_it_half_a_window_passes_in_silence() {
     assert_eq!(numbers(&b.ack_with(0, &[(1, 14)])), [22], "9 of 22 and the copy are in flight");
 }
 
-/// At a mark, no data is lost, and the window decreases in the same way until data sent after the
-/// mark is acknowledged.
+/// At a mark, no data is lost, but the window decreases as it does after a loss, until data sent
+/// after the mark is acknowledged.
 ///
 /// Rules: 3168 6.1.2 once per window
 #[test]

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use aqmlab_transport::{Endpoint, Profile, Role, Sack, Segment, State, StreamEvent};
 use aqmlab_units::{Bytes, Instant, LinkClock, Rate, Span};
 
-/// The network's treatment of one packet.
+/// What the network does to one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     Pass,
@@ -43,7 +43,7 @@ pub struct Link {
     delay: Span,
     limit: usize,
     free_at: Instant,
-    /// When each waiting packet starts its transmission.
+    /// The times at which the transmissions of the waiting packets start.
     starts: VecDeque<Instant>,
 }
 
@@ -100,7 +100,7 @@ impl Path {
         }
         let size = seg.wire_len(header);
         // Only the first link feeds the second link, so arrivals there are in order and can be
-        // computed at once.
+        // computed immediately.
         let middle = self.links[0].carry(now, size)?;
         let end = self.links[1].carry(middle, size)?;
         match fate {
@@ -117,9 +117,10 @@ pub struct Side {
     /// Each segment that arrived, with the state of the endpoint at that time.
     pub received: Vec<(State, Segment)>,
     pub events: Vec<(Instant, StreamEvent)>,
-    /// The sender's delays, in order, if the profile has any.
+    /// The delay before each transmission of data, in order; used only if the profile has
+    /// `send_jitter`.
     pub delays: VecDeque<Span>,
-    /// When the current delay ends.
+    /// The time at which the current delay ends; `None` if there is none.
     send_at: Option<Instant>,
 }
 
@@ -140,7 +141,7 @@ impl Side {
         self.events.iter().map(|(_, e)| if let StreamEvent::Delivered(n) = e { *n } else { 0 }).sum()
     }
 
-    /// Returns the number of bytes acknowledged to this side's application, according to its
+    /// Returns the number of this side's bytes that have been acknowledged, according to its
     /// events.
     pub fn acked(&self) -> u64 {
         self.events.iter().map(|(_, e)| if let StreamEvent::Acked(n) = e { *n } else { 0 }).sum()
@@ -168,7 +169,7 @@ struct Packet {
     ce: bool,
 }
 
-/// Two endpoints, two paths, a clock.
+/// Two endpoints, the two paths between them, and a clock.
 pub struct Pair {
     pub now: Instant,
     pub profile: Profile,

@@ -1,6 +1,7 @@
 //! The generator: one thread that drives every socket of every host.
 //!
-//! Its loop is here; [`timer_events`] handles due instants, and [`socket_events`] handles events on sockets.
+//! Its loop is here; [`timer_events`] handles timed events, and [`socket_events`] handles events on
+//! sockets.
 
 mod socket_events;
 mod timer_events;
@@ -65,16 +66,16 @@ pub struct Generator<'a> {
     run_end: &'a RunEnd,
     epoll: OwnedFd,
     timers: Timers,
-    /// Samples of flows, the end of the warm-up, and the end of the run.
+    /// The times of flow samples, of the end of the warm-up, and of the end of the run.
     schedule: Schedule,
     populations: Populations,
-    /// By class: sockets that accept connections or receive datagrams.
+    /// For each class, the socket that accepts its connections or receives its datagrams.
     servers: Vec<OwnedFd>,
-    /// By class and client port: open flows.
+    /// For each class and client port, the open flow.
     flows: Vec<Vec<Option<Box<Flow>>>>,
     /// Number of flows opened so far.
     opened: u32,
-    /// By class: the connections on which users send request after request.
+    /// The connections on which users send request after request, by class and identity.
     asked_on: BTreeMap<(u16, Identity), FlowKey>,
     series: Table,
     socket_errors: SocketErrors,
@@ -89,8 +90,8 @@ const LONGEST_WAIT: Span = Span::ms(10);
 const PER_PASS: usize = 256;
 
 impl<'a> Generator<'a> {
-    /// Does everything that can be done before the run begins; the servers' sockets are open when this
-    /// returns.
+    /// Creates the generator and prepares everything that can be prepared before the run begins;
+    /// when this returns, the servers' sockets are open.
     ///
     /// # Errors
     /// If a socket cannot be opened.
@@ -248,8 +249,8 @@ enum EventSource {
 }
 
 impl EventSource {
-    /// Encodes the source. From the lowest bit, there are two bits for the kind, eight for the class, 24 for
-    /// the client port and 30 for the number of the flow.
+    /// Encodes the source. Starting from the lowest bit, the word has two bits for the kind, eight
+    /// for the class, 24 for the client port and 30 for the number of the flow.
     fn data(self) -> EventData {
         let word = |class: u16, kind: u64| u64::from(class) << 2 | kind;
         EventData::new_u64(match self {

@@ -179,7 +179,8 @@ impl Generator<'_> {
         }
     }
 
-    /// Notifies a connection's class of `event`, unless the connection's applications have been stopped.
+    /// Notifies the population of a connection's class of `event`, unless the connection's
+    /// applications have been stopped.
     fn notify_population(&mut self, key: FlowKey, now: Instant, event: ConnectionEvent) {
         let Some(Flow { body: Body::Tcp(connection), of, .. }) = self.flow(key) else { return };
         if connection.has_session() {

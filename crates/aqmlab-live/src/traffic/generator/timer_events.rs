@@ -19,8 +19,8 @@ use crate::traffic::sockets;
 use crate::traffic::stream::Stream;
 use crate::traffic::timers::TimerEvent;
 
-/// Number of client ports that are tried for a connection. A port may still be in TIME-WAIT if the client
-/// closed the port's previous connection first.
+/// Maximum number of client ports that are tried for a connection. A port may still be in TIME-WAIT
+/// if the client closed the port's previous connection first.
 const PORTS_TRIED: usize = 8;
 
 impl Generator<'_> {
@@ -190,7 +190,7 @@ impl Generator<'_> {
         }
         sockets::connect(&socket, to)?;
         if matches!(session, Some(Session::Bursts(_))) {
-            // Linux numbers the bytes of a connection only once it has begun to open.
+            // Linux numbers the bytes of a connection only once the connection has begun to open.
             sys::stamp_acknowledgments(&socket)?;
         }
         Ok(Body::Tcp(Box::new(Connection::new(Stream::new(socket, true, options.receive_window), session))))
@@ -253,7 +253,7 @@ impl Generator<'_> {
 
     fn reach(&mut self, at: Instant, milestone: Milestone) {
         match milestone {
-            Milestone::SampleQueues => {} // taken by the router
+            Milestone::SampleQueues => {} // The router takes these samples.
             Milestone::SampleFlows => self.sample(at),
             Milestone::WarmupEnd => self.end_warmup(),
             // The loop ends at the same instant.
@@ -279,7 +279,7 @@ impl Generator<'_> {
                     sample.srtt.map(Span::as_ns).into(),
                     sample.flight.get().into(),
                     sample.acked.get().into(),
-                    Cell::Null, // sockets report only data in order
+                    Cell::Null, // A socket reports only data that is in order.
                     connection.delivered().get().into(),
                 ]);
             }

@@ -1,8 +1,9 @@
-//! The sender that tracks each outstanding segment (`sack_pipe = "segments"`): loss detection by RFC 8985 or
-//! RFC 6675, gradual reductions by RFC 9937, probes by RFC 8985, and detection of spurious timeouts by RFC
-//! 5682; each of these is used only if the profile enables it. It replaces [`super::selective`] and most of
-//! the processing of acknowledgments in [`super::input`]. [`phases`] contains its reactions to congestion,
-//! [`timers`] its timers, and [`output`] the choice of what it sends.
+//! The sender that tracks each outstanding segment (`sack_pipe = "segments"`): loss detection as in
+//! RFC 8985 or RFC 6675, gradual reductions as in RFC 9937, probes as in RFC 8985, and detection of
+//! spurious timeouts as in RFC 5682; each of these is used only if the profile enables it. It
+//! replaces [`super::selective`] and most of the processing of acknowledgments in [`super::input`].
+//! [`phases`] contains its reactions to congestion, [`timers`] its timers, and [`output`] the
+//! choice of what it sends.
 
 mod output;
 mod phases;
@@ -37,7 +38,8 @@ impl Endpoint {
         profile.by_segments() && (self.uses_sack() || self.troubles.tracking().is_some())
     }
 
-    /// Starts listing segments, now that the connection is established.
+    /// Creates the list of outstanding segments, now that the connection is established, if this
+    /// sender tracks segments.
     #[inline(never)] // keeps the code path of other senders short
     pub(in crate::endpoint) fn begin_tracking(&mut self, profile: &Profile) {
         if profile.by_segments() && (self.uses_sack() || profile.count_duplicates) {
@@ -49,22 +51,22 @@ impl Endpoint {
 
     #[inline]
     pub(in crate::endpoint) fn tracking(&self) -> &Tracking {
-        self.troubles.tracking().expect("made with the connection")
+        self.troubles.tracking().expect("tracking has begun")
     }
 
     #[inline]
     pub(in crate::endpoint) fn tracking_mut(&mut self) -> &mut Tracking {
-        self.troubles.tracking_mut().expect("made with the connection")
+        self.troubles.tracking_mut().expect("tracking has begun")
     }
 
-    /// Processes an acknowledgment of `bytes` new bytes that reports nothing else, while the list
-    /// is settled.
+    /// Processes an acknowledgment that reports nothing but `bytes` new bytes, while the sender is
+    /// settled.
     #[inline(always)]
     pub(in crate::endpoint) fn on_calm_ack(&mut self, now: Instant, bytes: u32, profile: &Profile) {
         let (una, sent) = (self.una + u64::from(bytes), self.sent());
         let probes = profile.tail_loss_probe && self.uses_sack();
         let Endpoint { rto, troubles, unacked, .. } = self;
-        let tracking = troubles.tracking_mut().expect("made with the connection");
+        let tracking = troubles.tracking_mut().expect("tracking has begun");
         let Some(plain) = tracking.segments.acknowledge_plain(now, una) else {
             self.on_ack_by_segments(now, una, &Sack::NONE, Signs::default(), profile);
             return;
@@ -163,9 +165,9 @@ impl Endpoint {
         }
     }
 
-    /// Without SACK, derives from the number of duplicate ACKs how much has arrived (RFC 9937, section
-    /// 6). Must be called after the acknowledged segments have left the list but before SND.UNA
-    /// advances.
+    /// Without SACK, infers how much has arrived from the number of duplicate ACKs (RFC 9937,
+    /// section 6). Must be called after the acknowledged segments have left the list but before
+    /// SND.UNA advances.
     #[cold]
     fn take_duplicates(&mut self, ack: u64, repeated: bool, news: &mut News) {
         let sent = self.sent();
@@ -195,7 +197,8 @@ impl Endpoint {
         }
     }
 
-    /// Records in `news` which segments are newly delivered, and the round-trip time measured on them.
+    /// Updates the list of segments and the round-trip time, and records in `news` what the
+    /// acknowledgment reports for the first time.
     #[inline]
     fn take_news(&mut self, now: Instant, ack: u64, sack: &Sack, news: &mut News, profile: &Profile) {
         let (una, sent) = (self.una, self.sent());
@@ -213,8 +216,8 @@ impl Endpoint {
             segments.arrived_twice(ack, sent);
             undo.reported(((to - from) as u32).div_ceil(profile.mss), to);
         }
-        // "In ascending order" (RFC 8985, section 6.2, step 2): the option itself begins with the latest
-        // block (RFC 2018, section 4).
+        // The blocks are sorted, because RFC 8985, section 6.2, step 2, says "in ascending order",
+        // whereas the option itself begins with the latest block (RFC 2018, section 4).
         let mut ranges = [(0, 0); MAX_BLOCKS];
         let offsets = blocks.iter().filter_map(|(from, to)| Some((offset(*from)?, offset(*to)?)));
         let count = ranges.iter_mut().zip(offsets).map(|(place, range)| *place = range).count();
@@ -234,7 +237,7 @@ impl Endpoint {
 
     fn note_round_trip(&mut self, rtt: Span, reach: (u64, u64), profile: &Profile) {
         let Endpoint { rto, troubles, .. } = self;
-        measure(rto, troubles.tracking_mut().expect("made with the connection"), rtt, reach, profile);
+        measure(rto, troubles.tracking_mut().expect("tracking has begun"), rtt, reach, profile);
     }
 
     fn find_lost(&mut self, now: Instant, profile: &Profile) -> (Found, Option<Span>) {

@@ -62,7 +62,7 @@ impl Endpoint {
         Some(segment)
     }
 
-    /// Returns whether the next segment is new data that only the windows may hold back.
+    /// Returns whether the next segment is new data, and nothing but the windows can hold it back.
     #[inline(always)]
     pub(in crate::endpoint) fn sends_calmly(&self, profile: &Profile) -> bool {
         !self.unsettled && self.unacked > 0 && !profile.pacing && profile.burst == 1
@@ -95,7 +95,7 @@ impl Endpoint {
         };
         let (end, by_sack) = (self.sent(), self.uses_sack());
         let Endpoint { rto, troubles, .. } = self;
-        let tracking = troubles.tracking_mut().expect("made with the connection");
+        let tracking = troubles.tracking_mut().expect("tracking has begun");
         tracking.sent_new(now, segment.len, end, profile);
         if profile.tail_loss_probe && !probe_stands(rto, tracking, now, in_flight, profile) {
             rearm(rto, tracking, true, now, false, by_sack, profile);
@@ -117,8 +117,8 @@ impl Endpoint {
         self.new_data(now, profile)
     }
 
-    /// Returns whether [`Endpoint::transmit_by_segments`] would return a segment, unless the limit on
-    /// bursts forbids it.
+    /// Returns whether [`Endpoint::transmit_by_segments`] would return a segment, provided that the
+    /// limit on bursts permits it.
     pub(in crate::endpoint) fn wants_to_send_by_segments(&self, profile: &Profile) -> bool {
         let tracking = self.tracking();
         let room = u64::from(tracking.segments.in_flight()) < self.window.usable(0, profile);
@@ -173,8 +173,8 @@ impl Endpoint {
     #[inline(never)]
     fn transmit_probe(&mut self, now: Instant, profile: &Profile) -> Segment {
         let (len, reach) = (self.segment_len(self.next(), profile), self.reach(profile));
-        // The only limit on new data that applies to a probe is the receive window; Nagle's rule,
-        // for example, does not apply.
+        // In a probe, only the receive window limits new data; Nagle's rule, for example, does not
+        // apply.
         let new = if len > 0 { u64::from(self.flight + len) <= reach } else { self.fits(reach, profile) };
         let last = self.tracking().segments.last();
         let segment = match last.filter(|_| !new) {

@@ -22,8 +22,8 @@ impl Endpoint {
         false
     }
 
-    /// Reduces the window at once, because a loss that a probe has repaired is a sign of congestion
-    /// although no data is missing any longer.
+    /// Reduces the window immediately, because a loss that a probe has repaired is a sign of
+    /// congestion although no data is missing any longer.
     pub(super) fn reduce_at_once(&mut self, news: &News, profile: &Profile) {
         if matches!(self.tracking().phase, Phase::Open | Phase::Reduction) {
             self.begin_phase(Phase::Reduction, Some(Sign::Mark), news.delivered, profile);
@@ -129,8 +129,8 @@ impl Endpoint {
         }
     }
 
-    /// Begins fast recovery at a loss (after a timeout, only at the loss of a retransmission); at an
-    /// echo, begins only a reduction.
+    /// Begins fast recovery if segments are lost (after a timeout, only if a retransmission is
+    /// lost), or only a reduction if there is an ECN echo.
     pub(super) fn enter_phase(&mut self, found: Found, delivered: u32, echo: bool, profile: &Profile) {
         let tracking = self.tracking();
         let lost = tracking.segments.lost() > 0;
@@ -183,8 +183,8 @@ impl Endpoint {
         self.ecn.reduced();
     }
 
-    /// Processes a loss that occurs during a reduction for a mark, because such a reduction may be smaller
-    /// than a loss requires (RFC 8257, 3.5).
+    /// Lowers the window again when a loss occurs during a reduction for a mark, because that
+    /// reduction may be smaller than a loss requires (RFC 8257, 3.5).
     #[cold]
     fn halve_after_mark(&mut self, flight: u32, profile: &Profile) {
         let outstanding = Outstanding { flight: flight.saturating_mul(profile.mss), inflation: 0 };
@@ -195,7 +195,7 @@ impl Endpoint {
     /// Continues a reduction in progress, according to the number of segments that have arrived.
     pub(super) fn reduce_window(&mut self, delivered: u32, safe: bool, profile: &Profile) {
         let Endpoint { window, troubles, .. } = self;
-        let tracking = troubles.tracking_mut().expect("made with the connection");
+        let tracking = troubles.tracking_mut().expect("tracking has begun");
         reduce_window(window, tracking, delivered, safe, profile);
     }
 }

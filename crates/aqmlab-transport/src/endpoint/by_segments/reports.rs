@@ -1,6 +1,7 @@
-//! The most frequent acknowledgment while something is missing: it does not advance SND.UNA, and its option
-//! reports one more segment, which lies above all those reported before. Processing it takes only a small
-//! part of the work that [`Endpoint::on_ack_by_segments`] does for an arbitrary acknowledgment.
+//! Processing of the most frequent kind of acknowledgment while something is missing: one that does
+//! not advance SND.UNA, and whose option reports one more segment, above all those reported before.
+//! This takes only a small part of the work that [`Endpoint::on_ack_by_segments`] does for an
+//! arbitrary acknowledgment.
 
 use aqmlab_units::Instant;
 
@@ -54,7 +55,7 @@ impl Endpoint {
         }
         self.note_predicted(seg, profile);
         let Endpoint { rto, window, troubles, unacked, burst, .. } = self;
-        let tracking = troubles.tracking_mut().expect("made with the connection");
+        let tracking = troubles.tracking_mut().expect("tracking has begun");
         reduce_window(window, tracking, 1, false, profile);
         if let Some(wait) = wait {
             rto.arm_by_ticks(now, wait + profile.patience(), profile);

@@ -9,9 +9,10 @@ use crate::recovery::{Frto, Phase, Timer, Tracking};
 use crate::rto::RtoTimer;
 
 impl Endpoint {
-    /// Sets the timer for a probe or for a retransmission timeout. The retransmission timeout counts from now
-    /// if the timer is set for a probe with `anew`, or if it is set for a timeout and was already set for
-    /// one. Otherwise, it counts from the time at which the first outstanding segment was sent.
+    /// Sets the timer for a probe or for a retransmission timeout. The retransmission timeout
+    /// counts from now in two cases: if the timer is now set for a probe and `anew` is true, or if
+    /// it is now set for a timeout and was already set for one before. Otherwise, it counts from
+    /// the time at which the first outstanding segment was sent.
     pub(super) fn rearm(&mut self, now: Instant, anew: bool, profile: &Profile) {
         let tracking = self.tracking();
         let probes = self.uses_sack()
@@ -19,7 +20,7 @@ impl Endpoint {
             && matches!(tracking.phase, Phase::Open | Phase::Reduction)
             && tracking.segments.is_orderly();
         let Endpoint { rto, troubles, unacked, .. } = self;
-        let tracking = troubles.tracking_mut().expect("made with the connection");
+        let tracking = troubles.tracking_mut().expect("tracking has begun");
         rearm(rto, tracking, *unacked > 0, now, anew, probes && profile.tail_loss_probe, profile);
     }
 
@@ -52,8 +53,8 @@ impl Endpoint {
         true
     }
 
-    /// Handles a retransmission timeout; with `again`, nothing has been acknowledged since the previous
-    /// timeout.
+    /// Handles a retransmission timeout; `again` is true if nothing has been acknowledged since the
+    /// previous timeout.
     #[inline(never)] // keeps the code path of other senders short
     pub(in crate::endpoint) fn time_out_by_segments(&mut self, now: Instant, again: bool, profile: &Profile) {
         let (una, sent) = (self.una, self.sent());
@@ -95,9 +96,9 @@ pub(super) fn sacked_is_older_than_first(tracking: &Tracking, now: Instant, rtt:
     left.is_some_and(|left| rtt > now.saturating_since(left))
 }
 
-/// Returns whether the timer is already set as it would be for a new segment. This is so if the timer was set
-/// for a probe at this same instant, with more than one segment `outstanding`, and the retransmission timeout
-/// is later in any case.
+/// Returns whether the timer is already set as it would be for a new segment. This is so if the
+/// timer was set for a probe at this same instant, more than one segment is `outstanding`, and the
+/// retransmission timeout cannot be earlier than the probe.
 #[inline(always)]
 pub(super) fn probe_stands(
     rto: &RtoTimer,
@@ -113,7 +114,7 @@ pub(super) fn probe_stands(
         && timeout() >= Some(rto.deadline())
 }
 
-/// Sets the timer for a probe or for a timeout if data is `outstanding`.
+/// Sets the timer for a probe or for a timeout, or stops it if no data is `outstanding`.
 #[inline(always)]
 pub(super) fn rearm(
     rto: &mut RtoTimer,

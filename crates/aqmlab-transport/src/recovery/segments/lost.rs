@@ -48,7 +48,7 @@ impl Segments {
         if self.copies.front().is_some_and(|copy| self.rack.is_after(copy.0, copy.1)) {
             self.judge_copies(now, window, &mut judgment);
         }
-        debug_assert!(naive.is_none_or(|naive| naive == judgment), "the fast path and the full one agree");
+        debug_assert!(naive.is_none_or(|naive| naive == judgment), "the fast and the full path must agree");
         let Judgment { found, late_at } = judgment;
         (found, (late_at > now).then(|| late_at - now))
     }
@@ -206,7 +206,7 @@ impl Segments {
         }
     }
 
-    /// Moves the copy listed last to its place.
+    /// Moves the copy listed last to its place in the order of departure.
     #[cold]
     #[inline(never)]
     fn sort_latest_copy(&mut self) {

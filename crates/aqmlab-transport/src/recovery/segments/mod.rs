@@ -37,9 +37,9 @@ pub(crate) struct Found {
 
 /// All outstanding segments, oldest first.
 ///
-/// Processing an acknowledgment takes the same time regardless of their number. Segments that were sent only
-/// once are in the order of their departure, and so are the `copies` of the others. Segments that may be lost
-/// are therefore found at `judged` and at the front of `copies`.
+/// Processing an acknowledgment takes the same time regardless of their number. Segments that were
+/// sent only once are in the order of their departure, and so are the retransmitted `copies` of the
+/// others. Segments that may be lost are therefore found at `judged` and at the front of `copies`.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Segments {
     /// The segments, in order. Places in this list do not change when the first segment is

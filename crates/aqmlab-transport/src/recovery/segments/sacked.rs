@@ -67,7 +67,7 @@ impl Segments {
         if from >= to || to > sent {
             return to <= sent;
         }
-        // Data that has already been reported costs nothing.
+        // Data that has already been reported is skipped.
         loop {
             from = self.sacked_ranges.gap_from(from);
             if from >= to {
@@ -75,7 +75,7 @@ impl Segments {
             }
             let end = self.sacked_ranges.end_of_gap(from).map_or(to, |end| end.min(to));
             self.sacked_ranges.insert(from, end);
-            let run = self.sacked_ranges.run_of(from).expect("it has been added");
+            let run = self.sacked_ranges.run_of(from).expect("`from` has just been added to a run");
             self.sack_new(now, (from, end), run, una, news);
             from = end;
         }
