@@ -109,6 +109,7 @@ def test_a_bad_scenario_is_exit_2_with_its_place(aqmlab, tmp_path, text, words):
         (["run", "{small}", "-o", "/proc/aqmlab/out"], 3, "cannot make"),
         (["show", "{small}", "--arm", "BLUE"], 2, "there is no arm"),
         (["report", "{tmp}/none"], 4, "no such directory"),
+        (["claims", "{recording}", "{tmp}"], 2, "2 of the arguments are paths"),
         (["report", "{recording}", "--metric", "goodputt"], 2, "there is no metric `goodputt`"),
         (["report", "{recording}", "--queue", "x"], 2, "there is no queue `x`"),
         (["report", "{recording}", "--class", "x"], 2, "there is no class `x`"),

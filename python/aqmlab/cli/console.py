@@ -144,6 +144,13 @@ def _is_pipe(number: int) -> bool:
     return stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)
 
 
+def _hint_at_patterns(message: str) -> None:
+    """Say that a shell's pattern may have matched several paths, if an argument is one too many."""
+    paths = [word for word in sys.argv[1:] if not word.startswith("-") and Path(word).exists()]
+    if "extra argument" in message and len(paths) > 1:
+        say(f"{len(paths)} of the arguments are paths; if a pattern such as `*` matched them, name one")
+
+
 def guarded(app: Callable[..., object]) -> int:  # noqa: PLR0911 (one exit per outcome)
     """Run the application and return its exit code."""
     import typer
@@ -162,6 +169,7 @@ def guarded(app: Callable[..., object]) -> int:  # noqa: PLR0911 (one exit per o
     except typer.TyperException as error:
         show = getattr(error, "show", None)
         complain(str(error)) if show is None else show(file=sys.stderr)
+        _hint_at_patterns(str(error))
         return Exit.USAGE
     except MemoryError:
         complain("this machine does not have enough memory for this command")
