@@ -10,8 +10,10 @@ import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from aqmlab.errors import HostError
@@ -22,6 +24,9 @@ CLAIMS_FILE = "claims.json"
 """The file with the verdicts on claims, in the directory of an experiment or of a sweep."""
 
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
+_KERNEL = r"(?:(?P<kernel>[0-9a-f]{8})-)?"
+_FOREIGN_S = 24 * 3600
+"""How long files of another kernel are kept although their lock appears to be free."""
 
 
 def slug(title: str) -> str:
@@ -70,7 +75,7 @@ def write_whole(file: Path, content: str | bytes) -> None:
         with file.open("wb") as device:
             device.write(data)
         return
-    _remove_abandoned(file.parent, rf"\.{re.escape(file.name)}\.\d+-[0-9a-f]{{8}}")
+    _remove_abandoned(file.parent, rf"\.{re.escape(file.name)}\.{_KERNEL}\d+-[0-9a-f]{{8}}")
     temporary, out = _own_file(file)
     try:
         with os.fdopen(out, "wb") as to:
@@ -87,9 +92,9 @@ def write_whole(file: Path, content: str | bytes) -> None:
 def partial_directory(parent: Path, called: str) -> Iterator[Path]:
     """A temporary directory, removed at the end; if the process is killed, the next call removes it."""
     prefix = f".{called}.partial-"
-    _remove_abandoned(parent, rf"{re.escape(prefix)}\w{{8}}")
+    _remove_abandoned(parent, rf"{re.escape(prefix)}{_KERNEL}\w{{8}}")
     while True:
-        directory = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        directory = Path(tempfile.mkdtemp(prefix=f"{prefix}{_kernel()}-", dir=parent))
         try:
             lock = os.open(directory, os.O_RDONLY)
         except FileNotFoundError:
@@ -117,10 +122,35 @@ def locked(file: int) -> bool | None:
     return True
 
 
+@cache
+def _kernel() -> str:
+    """Eight digits of the running kernel's own number, which is new at each start."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
+    except OSError:
+        return "0" * 8
+
+
+def own_name() -> str:
+    """A new name for files of this process; it names the kernel, too."""
+    return f"{_kernel()}-{os.getpid()}-{os.urandom(4).hex()}"
+
+
+def may_be_in_use(path: Path, kernel: str | None) -> bool:
+    """Whether a path whose lock is free may still be in use, because its name names another ``kernel``.
+
+    A host does not see the locks of its guests. After a day without a change, the path counts as abandoned.
+    """
+    if kernel in (None, _kernel()):
+        return False
+    changed = max(entry.stat().st_mtime for entry in (path, *path.rglob("*")))
+    return time.time() - changed < _FOREIGN_S
+
+
 def _own_file(file: Path) -> tuple[Path, int]:
     """A new, open file next to another one, locked as long as it is open."""
     while True:
-        temporary = file.with_name(f".{file.name}.{os.getpid()}-{os.urandom(4).hex()}")
+        temporary = file.with_name(f".{file.name}.{own_name()}")
         out = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         if _is_ours(out):
             return temporary, out
@@ -135,14 +165,14 @@ def _is_ours(file: int) -> bool:
 def _remove_abandoned(folder: Path, pattern: str) -> None:
     """Remove temporary files and directories of killed processes: those whose lock is free."""
     try:
-        left = [path for path in folder.iterdir() if re.fullmatch(pattern, path.name)]
+        left = [(path, found) for path in folder.iterdir() if (found := re.fullmatch(pattern, path.name))]
     except OSError:
         return
-    for path in left:
+    for path, found in left:
         with suppress(OSError):
             lock = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)
             try:
-                if locked(lock):
+                if locked(lock) and not may_be_in_use(path, found["kernel"]):
                     _remove(path)
             finally:
                 os.close(lock)

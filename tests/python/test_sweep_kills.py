@@ -16,6 +16,7 @@ import pytest
 import tomli_w
 
 import aqmlab
+from aqmlab.files import write_whole
 from aqmlab.sweeps.store import Store
 from sweeping import RUNS, left_over, manifests, tables, tiny
 
@@ -240,6 +241,26 @@ def test_what_dead_processes_left_is_swept_out_and_what_is_in_use_stays(tmp_path
         assert store.sweep_out() == 1
         assert not directory.exists()
         assert own.exists()
+    assert left_over(store.path) == []
+
+
+def test_what_another_kernel_writes_stays_until_it_has_been_unchanged_for_a_day(tmp_path):
+    # A host does not see the locks of its guests.
+    store, guest = Store.made(tmp_path / "store"), "0123abcd-17-89abcdef"
+    with store.staging() as own:
+        assert own.name.split("-")[1] == str(os.getpid())
+        directory, lock = own.with_name(guest), own.with_name(f"{guest}.lock")
+    half, file = directory / "run" / "half", tmp_path / f".table.csv.{guest}"
+    half.parent.mkdir(parents=True)
+    for path in (half, lock, file):
+        path.write_text("x")
+    paths = (lock, directory, half.parent, half, file)
+    for days, stays in ((0.9, True), (1.1, False)):
+        for path in paths:
+            os.utime(path, times=(time.time() - days * 86400,) * 2)
+        assert store.sweep_out() == (0 if stays else 1)
+        write_whole(tmp_path / "table.csv", "y")
+        assert [path.exists() for path in (half, lock, file)] == [stays] * 3
     assert left_over(store.path) == []
 
 

@@ -3,7 +3,8 @@
 Each process writes its runs in a directory of its own and then renames them into the place; if a run is
 already there, the process discards its copy. While a process runs, it holds the lock of its directory;
 however it ends, the kernel releases the lock. The lock thus distinguishes files of dead processes from files
-in use, on any machine.
+in use, on any machine. The name of the directory distinguishes the files of a guest, whose locks its host
+does not see.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from aqmlab.errors import DamageError, HostError
-from aqmlab.files import locked
+from aqmlab.files import locked, may_be_in_use, own_name
 from aqmlab.stopping import raise_if_stopped
 from aqmlab.sweeps.captured import has_packets
 from aqmlab.sweeps.task import NO_CAPTURE, Capture
@@ -194,14 +195,21 @@ class Place(ABC):
             os.close(lock)
 
     def sweep_out(self) -> int:
-        """Remove unfinished files of dead processes; return the number of these processes."""
+        """Remove unfinished files of dead processes; return the number of these processes.
+
+        Files of another kernel (a guest, another machine, or this one before it was restarted) are removed
+        when they have been unchanged for a day.
+        """
         removed = 0
         for file in sorted(self._unfinished.glob("*.lock")):
             with suppress(OSError):
                 lock = os.open(file, os.O_RDWR)
                 try:
-                    if locked(lock) and os.fstat(lock).st_nlink:
-                        shutil.rmtree(file.with_suffix(""), ignore_errors=True)
+                    directory, kernel = file.with_suffix(""), file.name.split("-")[0]
+                    free = locked(lock) and os.fstat(lock).st_nlink
+                    written = [path for path in (file, directory) if path.exists()]
+                    if free and not any(may_be_in_use(path, kernel) for path in written):
+                        shutil.rmtree(directory, ignore_errors=True)
                         file.unlink()
                         removed += 1
                 finally:
@@ -236,7 +244,7 @@ def alone_in(directory: Path) -> Iterator[None]:
 def _own_directory(parent: Path) -> tuple[int, Path]:
     """Create a directory and the lock next to it, which is held as long as the process lives."""
     while True:
-        directory = parent / f"{os.getpid()}-{os.urandom(4).hex()}"
+        directory = parent / own_name()
         file = directory.with_suffix(".lock")
         lock = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
         # A process that cleans up may have found this file before we locked it; the file is then gone or soon
