@@ -102,10 +102,10 @@ def add_step(device: str, limit: int, threshold: int) -> None:
 
 
 def timeouts() -> int:
-    """Return the number of retransmission timeouts in this namespace so far."""
+    """Return the number of retransmission timeouts in this namespace so far, except those of SYNs."""
     with open("/proc/self/net/netstat") as file:
-        lines = [line.split() for line in file if line.startswith("TcpExt:")]
-    return int(lines[1][lines[0].index("TCPTimeouts")])
+        names, values = (line.split() for line in file if line.startswith("TcpExt:"))
+    return int(values[names.index("TCPTimeouts")]) - int(values[names.index("TCPSynRetrans")])
 
 
 class Run:

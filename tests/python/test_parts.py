@@ -85,6 +85,17 @@ def test_another_version_of_cubic_moves_no_run_of_reno():
     assert moved(cases({"congestion": "cubic"}).cells, "transport.reno") == []
 
 
+def test_only_simulated_runs_have_the_sender_that_tracks_segments():
+    (traffic,) = tiny()["traffic"]
+    scenario = tiny(traffic=[traffic | {"tcp": {"profile": "linux"}}], claim=[])
+    simulated, live = (Cases(scenario, runs=1, host=host).cells[0].parts for host in ("sim", "live"))
+    assert simulated.items() - live.items() == {
+        (part, _core.PARTS[part]) for part in ("sim", "transport.segments")
+    }
+    with pytest.raises(ValueError, match="no host `both`"):
+        _core.host_parts({}, "both")
+
+
 def test_a_manifest_has_the_parts_that_the_plan_names(tmp_path):
     experiment = aqmlab.run(one_case(), output=tmp_path / "out")
     (planned,) = {json.dumps(cell.parts) for cell in Cases(tiny(), runs=1).cells if cell.arm == "RED"}

@@ -2,7 +2,7 @@
 
 use aqmlab_recording::live::LiveReport;
 use aqmlab_recording::{Host, LinkInfo, Manifest, PortRecord, Recording, StoppedBy, Table};
-use aqmlab_scenario::{LinkPlan, Parts, Plan};
+use aqmlab_scenario::{LinkPlan, Parts, Plan, SEGMENTS};
 use aqmlab_units::Instant;
 
 /// A program that hosts disciplines (the simulator or the live router), with the version of its engine.
@@ -18,7 +18,14 @@ impl Engine {
     /// Returns the parts of the program that determine the recording of a run of `plan` on this host, each
     /// with its version.
     pub fn parts(self, plan: &Plan) -> Parts {
-        let mut parts = parts(plan);
+        self.complete(parts(plan))
+    }
+
+    /// Adds this host to the parts of a plan, and removes those that it does not use.
+    pub fn complete(self, mut parts: Parts) -> Parts {
+        if self.host == Host::Live {
+            parts.remove(SEGMENTS);
+        }
         parts.insert(self.host.name().to_owned(), self.version);
         parts
     }

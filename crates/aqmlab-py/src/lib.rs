@@ -38,7 +38,7 @@ mod _core {
     #[pymodule_export]
     use super::runs::run_one;
     #[pymodule_export]
-    use super::sweep::{Sweep, run_digest};
+    use super::sweep::{Sweep, host_parts, run_digest};
     #[pymodule_export]
     use super::vectors::vectors;
 
@@ -47,7 +47,6 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        let engines = [Some(aqmlab_sim::ENGINE), live::ENGINE];
-        module.add("PARTS", aqmlab_network::all_parts(engines.into_iter().flatten()))
+        module.add("PARTS", aqmlab_network::all_parts(sweep::engines()))
     }
 }

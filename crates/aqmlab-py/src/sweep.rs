@@ -1,7 +1,8 @@
 //! Sweeps from Python: the file is read once, and its cases are expanded one at a time.
 
+use aqmlab_network::Engine;
 use aqmlab_scenario::{Parts, Sweep as Cases};
-use pyo3::exceptions::PyIndexError;
+use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -81,6 +82,19 @@ impl Sweep {
             arms: arms(&case.experiment),
         }))
     }
+}
+
+/// Returns the hosts of this build.
+pub(crate) fn engines() -> impl Iterator<Item = Engine> {
+    [Some(aqmlab_sim::ENGINE), crate::live::ENGINE].into_iter().flatten()
+}
+
+/// Returns the parts that determine the result of a run on this host, given those of its plan.
+#[pyfunction]
+pub(crate) fn host_parts(parts: Parts, host: &str) -> PyResult<Parts> {
+    let engine = engines().find(|engine| engine.host.name() == host);
+    let unknown = || PyValueError::new_err(format!("this build has no host `{host}`"));
+    Ok(engine.ok_or_else(unknown)?.complete(parts))
 }
 
 /// Returns the name of a run: the SHA-256, in hexadecimal, of its plan's digest, its seed, and the parts that

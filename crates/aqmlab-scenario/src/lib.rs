@@ -62,7 +62,7 @@ pub use elaborate::Limits;
 pub use error::{Problem, ScenarioError};
 pub use field::{Absent, Drawn, Field, Form, Variant};
 pub use kernel_queue::{TC_QUEUE, spec_words};
-pub use parts::{Parts, all_parts};
+pub use parts::{Parts, SEGMENTS, all_parts};
 pub use plan::*;
 pub use plan_json::{PlanJson, plan_schema};
 pub use reference::reference;

@@ -22,6 +22,8 @@ use crate::trace::Schedule;
 /// The version of each part, by the part's name. A part is a crate or a piece of one, such as `qdisc.red`.
 pub type Parts = BTreeMap<String, u32>;
 
+/// The sender that tracks segments. Live runs do not use it, whatever their profile.
+pub const SEGMENTS: &str = "transport.segments";
 const ON_OFF: &str = "traffic.on_off";
 const BURSTS: &str = "traffic.bursts";
 const EXCHANGE: &str = "traffic.exchange";
@@ -42,6 +44,7 @@ pub fn all_parts() -> Parts {
         ("traffic", aqmlab_traffic::VERSION),
         ("scenario", draws::VERSION),
         ("transport", aqmlab_transport::VERSION),
+        (SEGMENTS, aqmlab_transport::SEGMENTS_VERSION),
         (ON_OFF, OnOff::VERSION),
         (BURSTS, Bursty::VERSION),
         (EXCHANGE, SingleExchange::VERSION),
@@ -82,6 +85,7 @@ impl Plan {
             );
             if let Some(tcp) = class.workload.tcp() {
                 names.insert("transport".to_owned());
+                names.extend(tcp.lists_segments().then(|| SEGMENTS.to_owned()));
                 // A congestion control that only kernels implement has no version here.
                 names.extend(tcp.congestion.map(control));
             }
@@ -233,6 +237,8 @@ mod tests {
         assert_eq!(of(TRAFFIC), (owned(&[]), owned(&["reno"])));
         assert_eq!(of(cubic), (owned(&[]), owned(&["cubic"])));
         assert_eq!(of(&format!("{TRAFFIC}{cubic}")).1, ["cubic", "reno"]);
+        let linux = TRAFFIC.replace("rtt =", "tcp = { profile = \"linux\" }\nrtt =");
+        assert_eq!(of(&linux).1, ["reno", "segments"]);
         let cbr =
             "[[traffic]]\nkind = \"cbr\"\ncount = 1\nrate = \"100kbit\"\nsize = \"500B\"\nrtt = \"30ms\"\n";
         assert_eq!(of(cbr), (owned(&["packets"]), owned(&[])));

@@ -38,9 +38,14 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-/// The version of everything except the congestion controls, which have [their own](Congestion::version).
-/// It is incremented whenever a change to anything but the congestion controls changes a result.
+/// The version of everything except the congestion controls, which have [their own](Congestion::version),
+/// and what [`SEGMENTS_VERSION`] covers. It is incremented whenever a change to anything else changes a
+/// result.
 pub const VERSION: u32 = 6;
+
+/// The version of the sender that [tracks segments](Profile::lists_segments). It is incremented whenever a
+/// change to what only this sender does changes a result.
+pub const SEGMENTS_VERSION: u32 = 1;
 
 mod bits;
 mod congestion;

@@ -301,7 +301,6 @@ def _cells(case: dict[str, Any], host: str) -> Iterable[PlannedCell]:
     from aqmlab import _core
 
     labels = tuple(str(label) for _, label in case["settings"])
-    engine = {host: _core.PARTS[host]}
     for arm in case["arms"]:
         rates = (link["rate_bps"] for link in arm["plan"]["links"])
         yield PlannedCell(
@@ -310,7 +309,7 @@ def _cells(case: dict[str, Any], host: str) -> Iterable[PlannedCell]:
             arm=str(arm["name"]),
             slug=str(arm["slug"]),
             plan_digest=str(arm["digest"]),
-            parts=arm["parts"] | engine,
+            parts=_core.host_parts(arm["parts"], host),
             memory_bytes=int(arm["memory_bytes"]),
             end_ns=int(arm["end_ns"]),
             weight=sum(rates) * int(arm["end_ns"]) / 1e9,

@@ -219,7 +219,6 @@ def describe_experiment(cases: Cases) -> dict[str, Any]:
 
     plan = json.loads(_core.plan(cases.text, cases.file_name))
     chosen = [arm for arm in plan["arms"] if arm["name"] in cases.about["arms"]]
-    engine = {cases.host: _core.PARTS[cases.host]}
     kept = ("name", "slug", "digest", "parameters")
     about = {
         "format_version": FORMAT_VERSION,
@@ -229,7 +228,10 @@ def describe_experiment(cases: Cases) -> dict[str, Any]:
         "metrics": plan["metrics"],
         "claims": plan["claims"],
         "scenario_file": cases.file_name,
-        "arms": [{key: arm[key] for key in kept} | {"parts": arm["parts"] | engine} for arm in chosen],
+        "arms": [
+            {key: arm[key] for key in kept} | {"parts": _core.host_parts(arm["parts"], cases.host)}
+            for arm in chosen
+        ],
         "all_arms": cases.all_arms,
         "seeds": cases.seeds,
         "warnings": plan["warnings"],

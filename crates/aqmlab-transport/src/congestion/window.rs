@@ -110,6 +110,11 @@ pub(crate) trait Control {
     #[inline]
     fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         slow_start(window, ack, profile);
+        if window.has_left_slow_start(profile) {
+            let bytes = (window.cwnd - window.ssthresh) * f64::from(profile.mss);
+            window.cwnd = window.ssthresh;
+            self.avoid(window, &Ack { bytes: bytes as u32, ..*ack }, profile);
+        }
     }
 
     /// Processes new data acknowledged in congestion avoidance.
@@ -180,7 +185,7 @@ impl Window {
 
     /// Returns whether the window is in slow start.
     #[inline]
-    pub(super) fn is_below_ssthresh(&self) -> bool {
+    pub(crate) fn is_below_ssthresh(&self) -> bool {
         self.cwnd < self.ssthresh
     }
 
@@ -199,6 +204,14 @@ impl Window {
         }
     }
 
+    /// Returns whether the window exceeds `ssthresh` after slow start, and what exceeds it counts for congestion
+    /// avoidance instead, as in Linux.
+    #[inline]
+    fn has_left_slow_start(&self, profile: &Profile) -> bool {
+        let as_linux = profile.reduction_base == ReductionBase::CongestionWindow && profile.by_segments();
+        as_linux && self.cwnd > self.ssthresh
+    }
+
     /// Opens the window by `segments` segments.
     #[inline]
     pub(crate) fn open(&mut self, segments: f64) {
@@ -211,8 +224,11 @@ impl Window {
         let credit = f64::from(self.credit) + f64::from(acked);
         let window = self.cwnd * f64::from(profile.mss);
         if credit >= window {
-            self.cwnd += 1.0;
-            self.credit = (credit - window).min(window) as u32;
+            let as_linux = profile.reduction_base == ReductionBase::CongestionWindow && profile.by_segments();
+            // In Linux, an acknowledgment of several windows opens the window by as many segments.
+            let segments = if as_linux { libm::floor(credit / window) } else { 1.0 };
+            self.cwnd += segments;
+            self.credit = (credit - segments * window).min(window) as u32;
         } else {
             self.credit = credit as u32;
         }
@@ -446,6 +462,21 @@ mod tests {
             let outstanding = Outstanding { flight: 70 * mss, inflation: 3 + 27 };
             window.timed_out(reno(), outstanding, false, false, &profile);
             assert_eq!((window.ssthresh, window.cwnd), (expected, 1.0), "{base}");
+        }
+    }
+
+    /// Measured on Linux 6.1 after timeouts, with a window of one segment: two segments that arrive open it to
+    /// `ssthresh`, two; with a third, congestion avoidance opens it to three.
+    #[test]
+    fn segments_beyond_ssthresh_open_the_window_as_in_congestion_avoidance() {
+        let mut settings = crate::profile_settings("linux").expect("built in");
+        let profile = Profile::resolve(&mut settings).expect("consistent");
+        for (segments, expected) in [(1, 2.0), (2, 2.0), (3, 3.0)] {
+            let mut window = Window { cwnd: 1.0, ssthresh: 2.0, credit: 0 };
+            let bytes = segments * profile.mss;
+            let ack = Ack { now: Instant::ZERO, bytes, flight: bytes, srtt: None, after_timeout: false };
+            window.acked(super::super::Reno, &ack, &profile);
+            assert_eq!(window.cwnd, expected, "{segments}");
         }
     }
 }

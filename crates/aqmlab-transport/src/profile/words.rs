@@ -289,7 +289,8 @@ words! {
         /// If nothing was sent for more than an RTO, the window is halved for each RTO of the
         /// pause, down to min(cwnd, initial window); `ssthresh` becomes at least three quarters of
         /// the former window (RFC 2861, section 3.2). DEVIATES from RFC 2861, as Linux does: the
-        /// lower bound of the RFC is one segment.
+        /// lower bound of the RFC is one segment. A sender that tracks segments opens the window
+        /// only if it was full or, in slow start, less than twice as large as the data sent.
         Rfc2861 = "rfc2861",
         /// If nothing is outstanding and an RTO has passed since the last ACK, the window becomes
         /// one segment (ns-2 `slow_start_restart_`).

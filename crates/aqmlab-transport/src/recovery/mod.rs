@@ -17,6 +17,7 @@ mod scoreboard;
 mod segments;
 mod sent;
 mod tracking;
+mod usage;
 
 pub(crate) use machine::Machine;
 pub(crate) use news::News;

@@ -25,6 +25,7 @@ pub(crate) struct News {
     pub echo: bool,
     /// A duplicate arrival is reported (RFC 2883).
     pub twice: bool,
-    /// The first copy of a retransmitted segment has arrived.
+    /// The first segment that is acknowledged cumulatively was retransmitted, and its first copy has arrived.
+    /// (This segment has filled the hole, so its timestamp is the one that is echoed.)
     pub first_copy: bool,
 }

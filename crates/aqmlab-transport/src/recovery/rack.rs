@@ -87,23 +87,35 @@ impl Rack {
         }
     }
 
-    /// Notes that a segment has arrived for the first time (RFC 8985, section 6.2, steps 1 to 3).
+    /// Notes that a segment has arrived for the first time (RFC 8985, section 6.2, steps 1 to 3). Returns
+    /// its round-trip time, or `None` if its first copy may have arrived.
     #[inline]
-    pub(super) fn arrived(&mut self, now: Instant, segment: &Sent, news: &mut News) {
+    pub(super) fn arrived(&mut self, now: Instant, segment: &Sent, news: &mut News) -> Option<Span> {
         news.delivered += 1;
         if !segment.has(REPEATED) {
             news.last_rtt = Some(self.originals_arrived(now, segment, segment));
             news.original = news.original.or(Some(segment.end));
-            return;
+            return news.last_rtt;
         }
         // Timestamps would distinguish the copies. DEVIATES from RFC 3522, 3.2: an acknowledgment that
         // arrives more than the minimum round-trip time after the latest copy left is attributed to that
         // copy, which is wrong if a queue has delayed the acknowledgment.
         let rtt = now - segment.at();
-        news.first_copy |= rtt < self.min_rtt;
-        if !self.is_too_soon(rtt) {
-            self.arrived_last(segment, rtt);
+        if self.is_too_soon(rtt) {
+            return None;
         }
+        self.arrived_last(segment, rtt);
+        Some(rtt)
+    }
+
+    /// Sets the round-trip time of the segment that arrived last.
+    pub(super) fn set_rtt(&mut self, rtt: Span) {
+        self.rtt = rtt;
+    }
+
+    /// Returns whether a round-trip time is below the minimum, so that it must have begun with an earlier copy.
+    pub(super) fn is_below_minimum(&self, rtt: Span) -> bool {
+        rtt < self.min_rtt
     }
 
     /// Returns whether a round-trip time is so far below the minimum that the acknowledgment must be for the

@@ -7,6 +7,7 @@ use aqmlab_units::{Instant, Span};
 use super::pace::Pace;
 use super::prr::Prr;
 use super::segments::{Found, Segments};
+use super::usage::Usage;
 use crate::congestion::Window;
 use crate::profile::{Profile, RttArithmetic};
 use crate::rto::Deviation;
@@ -127,6 +128,7 @@ pub(crate) struct Tracking {
     pub partial_end: u64,
     pub undo: Undo,
     pub deviation: Deviation,
+    pub usage: Usage,
     /// The departure times of paced segments and of bursts; `None` until they are first needed.
     pub pace: Option<Box<Pace>>,
 }
@@ -147,6 +149,7 @@ impl Tracking {
             partial_end: 0,
             undo: Undo::nothing(),
             deviation: Deviation::new(rtt, sent, profile),
+            usage: Usage::new(),
             pace: None,
         }
     }
@@ -203,6 +206,18 @@ impl Tracking {
         let Some(srtt) = srtt else { return FIRST_PROBE };
         let alone = self.segments.outstanding() == 1;
         srtt.saturating_mul(2) + if alone { longest_ack_delay(profile) } else { profile.patience() }
+    }
+
+    /// Returns whether a probe may be scheduled, given that the sender uses SACK: no other probe is
+    /// outstanding, no recovery is in progress, and nothing is SACKed (RFC 8985, section 7.2).
+    /// DEVIATES, as Linux does: during a reduction for a mark, segments may be SACKed.
+    pub(crate) fn may_probe(&self, profile: &Profile) -> bool {
+        let phase = match self.phase {
+            Phase::Open => self.segments.is_orderly(),
+            Phase::Reduction => profile.rtt_arithmetic == RttArithmetic::Linux || self.segments.is_orderly(),
+            Phase::Recovery | Phase::Loss => false,
+        };
+        phase && self.probe.is_none()
     }
 
     /// Returns whether the window is being reduced gradually.

@@ -16,7 +16,7 @@ use aqmlab_units::{Instant, Span};
 
 use super::{Endpoint, SELECTIVE};
 use crate::congestion::Heard;
-use crate::profile::{Profile, RttArithmetic};
+use crate::profile::{IdleRestart, Profile, ReductionBase, RttArithmetic};
 use crate::recovery::{Found, News, Phase, Timer, Tracking};
 use crate::rto::RtoTimer;
 use crate::sack::{MAX_BLOCKS, Sack};
@@ -79,8 +79,16 @@ impl Endpoint {
             let (segments, rtt) = (plain.segments, Some(plain.last));
             self.hear(&Heard { now, bytes, segments, marked: false, una, sent, rtt }, profile);
         }
-        self.open_window(now, bytes, profile);
+        self.open_used_window(now, bytes, profile);
         self.note_activity_on_ack(now, profile);
+    }
+
+    /// Opens the window unless the profile requires that it was full (RFC 2861) and it was not.
+    #[inline(always)]
+    fn open_used_window(&mut self, now: Instant, bytes: u32, profile: &Profile) {
+        if profile.idle_restart != IdleRestart::Rfc2861 || self.tracking().usage.opens(&self.window) {
+            self.open_window(now, bytes, profile);
+        }
     }
 
     /// Processes the acknowledgment field and the SACK blocks of a segment.
@@ -117,7 +125,7 @@ impl Endpoint {
                 self.end_burst_without_room(profile);
             }
         } else if news.acked > 0 {
-            self.open_window(now, bytes, profile);
+            self.open_used_window(now, bytes, profile);
             self.note_activity_on_ack(now, profile);
             self.rearm(now, true, profile);
             self.unsettled = !self.tracking().is_settled();
@@ -148,8 +156,11 @@ impl Endpoint {
         self.enter_phase(found, news.delivered, news.echo, profile);
         self.reduce_window(news.delivered, advances && found.segments == 0, profile);
         if advances {
-            if !news.echo && !self.tracking().reduces() {
-                self.open_window(now, news.opens, profile);
+            // DEVIATES from RFC 3168, section 6.1.2, as Linux does: after a timeout, an acknowledgment with an
+            // echo opens the window.
+            let echo = news.echo && profile.reduction_base != ReductionBase::CongestionWindow;
+            if !echo && !self.tracking().reduces() {
+                self.open_used_window(now, news.opens, profile);
             }
             self.note_activity_on_ack(now, profile);
         }
@@ -203,9 +214,7 @@ impl Endpoint {
     fn take_news(&mut self, now: Instant, ack: u64, sack: &Sack, news: &mut News, profile: &Profile) {
         let (una, sent) = (self.una, self.sent());
         let Tracking { segments, undo, .. } = self.tracking_mut();
-        if ack > una {
-            segments.acknowledge(now, ack, news);
-        }
+        let acked = if ack > una { segments.acknowledge(now, ack, news) } else { None };
         let offset = |number| from_wire(profile.initial_sequence, number, una);
         let mut blocks = sack.blocks();
         if profile.dsack
@@ -227,7 +236,12 @@ impl Endpoint {
             known &= segments.sack(now, from, to, ack, sent, news);
         }
         segments.remember(known.then_some(sack));
-        if let Some(rtt) = segments.round_trip(news, profile.timestamps) {
+        // DEVIATES from RFC 8985, section 6.2, step 2, as Linux does: SACKed segments precede those that
+        // are acknowledged cumulatively.
+        if let Some(rtt) = acked.filter(|_| profile.rtt_arithmetic == RttArithmetic::Linux) {
+            segments.set_latest_rtt(rtt);
+        }
+        if let Some(rtt) = segments.round_trip(now, news, profile) {
             self.note_round_trip(rtt, (ack, sent), profile);
         }
         if ack > una {

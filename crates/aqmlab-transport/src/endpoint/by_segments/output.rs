@@ -4,8 +4,8 @@ use aqmlab_units::Instant;
 
 use super::timers::{probe_stands, rearm};
 use crate::endpoint::Endpoint;
-use crate::profile::Profile;
-use crate::recovery::{Frto, Phase, Probe, Timer};
+use crate::profile::{Profile, ReductionBase};
+use crate::recovery::{Frto, Probe, Timer, Tracking};
 use crate::segment::Segment;
 
 impl Endpoint {
@@ -29,6 +29,10 @@ impl Endpoint {
         }
         let urgent = core::mem::take(&mut tracking.retransmission_due);
         if !urgent && u64::from(tracking.segments.in_flight()) >= usable {
+            if self.has_data() {
+                let sent = self.sent();
+                self.tracking_mut().usage.fills(sent);
+            }
             return None;
         }
         let lost = tracking.segments.next_lost().filter(|_| tracking.frto != Frto::Second);
@@ -48,7 +52,7 @@ impl Endpoint {
         let (segment, in_flight) = match lost {
             Some(place) => {
                 self.tracking_mut().undo.sent_again();
-                let segment = self.transmit_again(now, place, profile);
+                let segment = self.transmit_again(now, place, true, profile);
                 (segment, self.tracking().segments.in_flight())
             }
             None => self.transmit_new(now, profile),
@@ -59,7 +63,22 @@ impl Endpoint {
         // If there is no room left, the burst ends here: whatever opens the window starts a new
         // burst.
         self.burst = if u64::from(in_flight) < usable { self.burst - 1 } else { 0 };
+        if lost.is_none() {
+            self.note_usage(u64::from(in_flight) >= usable);
+        }
         Some(segment)
+    }
+
+    /// Notes that new data has left, and whether the window is full now.
+    #[inline(always)]
+    fn note_usage(&mut self, full: bool) {
+        let (una, sent) = (self.una, self.sent());
+        let Tracking { usage, segments, .. } = self.tracking_mut();
+        if full {
+            usage.fills(sent);
+        } else {
+            usage.leaves_room(una, sent, segments.outstanding());
+        }
     }
 
     /// Returns whether the next segment is new data, and nothing but the windows can hold it back.
@@ -93,14 +112,20 @@ impl Endpoint {
             Some(segment) => segment,
             None => self.transmit_any_new(now, profile)?,
         };
-        let (end, by_sack) = (self.sent(), self.uses_sack());
+        let (una, end, by_sack) = (self.una, self.sent(), self.uses_sack());
         let Endpoint { rto, troubles, .. } = self;
         let tracking = troubles.tracking_mut().expect("tracking has begun");
         tracking.sent_new(now, segment.len, end, profile);
-        if profile.tail_loss_probe && !probe_stands(rto, tracking, now, in_flight, profile) {
-            rearm(rto, tracking, true, now, false, by_sack, profile);
+        if profile.tail_loss_probe && by_sack && !probe_stands(rto, tracking, now, in_flight, profile) {
+            rearm(rto, tracking, true, now, false, true, profile);
         }
-        self.burst = if in_flight + 1 < usable { self.burst - 1 } else { 0 }; // as above
+        if in_flight + 1 < usable {
+            self.burst -= 1;
+            tracking.usage.leaves_room(una, end, in_flight as u32 + 1);
+        } else {
+            self.burst = 0; // as above
+            tracking.usage.fills(end);
+        }
         Some(segment)
     }
 
@@ -139,7 +164,9 @@ impl Endpoint {
         tracking.sent_new(now, segment.len, end, profile);
         tracking.prr.sent();
         let in_flight = tracking.segments.in_flight();
-        if profile.tail_loss_probe && tracking.timer != Timer::Reordering && tracking.phase == Phase::Open {
+        // A timer for a probe replaces any other (RFC 8985, section 8).
+        let arms = tracking.timer == Timer::Probe || tracking.may_probe(profile);
+        if profile.tail_loss_probe && self.uses_sack() && arms {
             self.rearm(now, false, profile);
         }
         (segment, in_flight)
@@ -151,14 +178,14 @@ impl Endpoint {
     }
 
     #[inline(never)]
-    fn transmit_again(&mut self, now: Instant, place: usize, profile: &Profile) -> Segment {
+    fn transmit_again(&mut self, now: Instant, place: usize, counts: bool, profile: &Profile) -> Segment {
         let (from, to) = self.tracking().segments.bounds(place, self.una);
         let most = (to - from) as u32;
         let (segment, end) = self.data(now, (from - self.una) as u32, most, profile);
         let end = self.una + u64::from(end);
         let tracking = self.tracking_mut();
         let first = tracking.segments.is_first(place);
-        tracking.segments.sent_again(now, place, end);
+        tracking.segments.sent_again(now, place, end, counts);
         tracking.prr.sent();
         if first && tracking.timer != Timer::Reordering && profile.fast_retransmit_restarts_timer {
             tracking.timer = Timer::Timeout;
@@ -178,11 +205,17 @@ impl Endpoint {
         let new = if len > 0 { u64::from(self.flight + len) <= reach } else { self.fits(reach, profile) };
         let last = self.tracking().segments.last();
         let segment = match last.filter(|_| !new) {
-            Some(place) => self.transmit_again(now, place, profile),
+            // In Linux, only the first copy counts as in flight (measured).
+            Some(place) => {
+                let known = self.tracking().segments.has_arrived(place);
+                let counts = !known && profile.reduction_base != ReductionBase::CongestionWindow;
+                self.transmit_again(now, place, counts, profile)
+            }
             None => {
                 let segment = self.new_data_apart(now, profile);
                 let end = self.sent();
                 self.tracking_mut().sent_new(now, segment.len, end, profile);
+                self.note_usage(self.tracking().fills(&self.window, profile));
                 segment
             }
         };

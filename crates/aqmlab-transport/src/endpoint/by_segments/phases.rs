@@ -2,7 +2,7 @@
 
 use crate::congestion::{Outstanding, Sign, Window};
 use crate::endpoint::Endpoint;
-use crate::profile::Profile;
+use crate::profile::{Profile, ReductionBase};
 use crate::recovery::{Delivery, Found, Frto, News, Phase, Tracking, Undo};
 
 impl Endpoint {
@@ -158,9 +158,10 @@ impl Endpoint {
         let flight = tracking.segments.outstanding() - tracking.segments.sacked() + delivered;
         let Some(sign) = sign else {
             tracking.phase = phase;
-            if by_sack {
+            // In Linux, the recovery ends where the reduction would have ended (measured).
+            if by_sack && profile.reduction_base != ReductionBase::CongestionWindow {
                 tracking.recover = sent;
-            } // without SACK, the phase ends where the reduction would have ended (measured on Linux)
+            }
             if profile.exact_echo {
                 self.halve_after_mark(flight, profile);
             }
@@ -171,8 +172,11 @@ impl Endpoint {
         } else {
             self.tracking_mut().undo.begin = None;
         }
+        let cwnd = self.window.cwnd() as u32;
         let tracking = self.tracking_mut();
-        tracking.begin(phase, sent, flight);
+        // Linux: the congestion window.
+        let base = if profile.reduction_base == ReductionBase::CongestionWindow { cwnd } else { flight };
+        tracking.begin(phase, sent, base);
         tracking.retransmission_due = phase == Phase::Recovery && !profile.prr;
         let outstanding = Outstanding { flight: flight.saturating_mul(profile.mss), inflation: 0 };
         let (window, algorithm) = self.congestion(profile);

@@ -15,10 +15,7 @@ impl Endpoint {
     /// the time at which the first outstanding segment was sent.
     pub(super) fn rearm(&mut self, now: Instant, anew: bool, profile: &Profile) {
         let tracking = self.tracking();
-        let probes = self.uses_sack()
-            && tracking.probe.is_none()
-            && matches!(tracking.phase, Phase::Open | Phase::Reduction)
-            && tracking.segments.is_orderly();
+        let probes = self.uses_sack() && tracking.may_probe(profile);
         let Endpoint { rto, troubles, unacked, .. } = self;
         let tracking = troubles.tracking_mut().expect("tracking has begun");
         rearm(rto, tracking, *unacked > 0, now, anew, probes && profile.tail_loss_probe, profile);
@@ -35,7 +32,7 @@ impl Endpoint {
             Timer::Reordering => {
                 let (found, wait) = self.find_lost(now, profile);
                 if found.segments > 0 && self.tracking().phase != Phase::Recovery {
-                    self.enter_phase(found, 1, false, profile);
+                    self.enter_phase(found, 0, false, profile);
                     self.reduce_window(1, false, profile);
                 }
                 self.tracking_mut().timer = Timer::Reordering;
@@ -71,7 +68,7 @@ impl Endpoint {
         if !by_sack {
             tracking.segments.forget_duplicates();
         }
-        tracking.segments.find_lost_at_timeout(now, profile.rack);
+        tracking.segments.find_lost_at_timeout(now, profile.rack && by_sack);
         tracking.phase = Phase::Loss;
         tracking.recover = sent;
         tracking.probe = None;
@@ -141,7 +138,10 @@ pub(super) fn rearm(
             tracking.probe_set = now;
             probe
         } else {
-            probe.min(timeout(rto.rto(profile)))
+            match timeout(rto.rto(profile)) {
+                Span::ZERO => probe, // as in Linux: the timeout has been due since before the probe was
+                timeout => probe.min(timeout),
+            }
         }
     } else {
         tracking.timer = Timer::Timeout;

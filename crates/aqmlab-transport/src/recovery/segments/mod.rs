@@ -185,8 +185,10 @@ impl Segments {
         Some(Plain { segments, first: now - first.at(), last: rtt })
     }
 
-    /// Processes the news that everything below `una` has arrived.
-    pub(crate) fn acknowledge(&mut self, now: Instant, una: u64, news: &mut News) {
+    /// Processes the news that everything below `una` has arrived. Returns the round-trip time of the last
+    /// segment that has thus arrived.
+    pub(crate) fn acknowledge(&mut self, now: Instant, una: u64, news: &mut News) -> Option<Span> {
+        let mut rtt = None;
         while let Some(segment) = self.front().copied().filter(|first| first.end <= una) {
             self.first += 1;
             if segment.marks() == SACKED {
@@ -200,12 +202,22 @@ impl Segments {
                     continue;
                 }
             }
-            news.first = news.first.or(Some((now - segment.at(), !segment.has(REPEATED))));
-            self.rack.arrived(now, &segment, news);
+            if news.first.is_none() {
+                let (first, once) = (now - segment.at(), !segment.has(REPEATED));
+                news.first = Some((first, once));
+                news.first_copy = !once && self.rack.is_below_minimum(first);
+            }
+            rtt = self.rack.arrived(now, &segment, news).or(rtt);
         }
         if !self.sacked_ranges.is_empty() {
             self.sacked_ranges.remove_below(una);
         }
+        rtt
+    }
+
+    /// Sets the round-trip time of the segment that arrived last.
+    pub(crate) fn set_latest_rtt(&mut self, rtt: Span) {
+        self.rack.set_rtt(rtt);
     }
 
     /// Subtracts this segment from the counts, because it leaves the list or its marks change.
@@ -238,8 +250,8 @@ impl Segments {
     }
 
     /// Notes that the segment at this position is retransmitted, up to `end`, which is lower than the
-    /// segment's previous end if segments have become smaller.
-    pub(crate) fn sent_again(&mut self, now: Instant, at: usize, end: u64) {
+    /// segment's previous end if segments have become smaller. The copy `counts` as in flight.
+    pub(crate) fn sent_again(&mut self, now: Instant, at: usize, end: u64, counts: bool) {
         let segment = self.list[at];
         if end < segment.end {
             self.list.insert(at + 1, segment);
@@ -255,8 +267,9 @@ impl Segments {
             self.judged = self.judged.min(at);
             self.repaired = self.repaired.min(at);
         }
-        self.again += u32::from(!segment.has(AGAIN));
-        self.list[at] = Sent::new(now, end, segment.marks() | AGAIN | REPEATED);
+        self.again += u32::from(counts && !segment.has(AGAIN));
+        let counted = if counts { AGAIN } else { 0 };
+        self.list[at] = Sent::new(now, end, segment.marks() | counted | REPEATED);
         self.repaired += usize::from(self.repaired == at);
         self.list_copy((now, end));
     }
@@ -266,8 +279,13 @@ impl Segments {
         at == self.first
     }
 
-    /// Returns the place of the last segment that is not SACKed.
+    /// Returns the place of the last segment.
     pub(crate) fn last(&self) -> Option<usize> {
-        self.places(0).rfind(|at| !self.list[*at].has(SACKED))
+        self.places(0).next_back()
+    }
+
+    /// Returns whether the segment at this place is SACKed.
+    pub(crate) fn has_arrived(&self, at: usize) -> bool {
+        self.list[at].has(SACKED)
     }
 }

@@ -3,6 +3,7 @@
 use aqmlab_units::{Instant, Span};
 
 use super::Segments;
+use crate::profile::{Profile, RttArithmetic};
 use crate::recovery::news::News;
 use crate::recovery::sent::{LOST, REPEATED, SACKED};
 use crate::sack::Sack;
@@ -126,12 +127,21 @@ impl Segments {
         self.first + self.list[self.first..].partition_point(|segment| segment.end <= number)
     }
 
-    /// Returns the round-trip time that an acknowledgment measures. With `stamped`, timestamps distinguish
-    /// the copies of a segment, and the latest copy is measured unless the acknowledgment has arrived too
-    /// soon to be for that copy.
-    pub(crate) fn round_trip(&self, news: &News, stamped: bool) -> Option<Span> {
+    /// Returns the round-trip time that an acknowledgment measures. Timestamps distinguish the copies of a
+    /// segment, and the latest copy is measured unless the acknowledgment has arrived too soon to be for that
+    /// copy.
+    pub(crate) fn round_trip(&self, now: Instant, news: &News, profile: &Profile) -> Option<Span> {
         let (first, once) = news.first.unzip();
-        let by_copy = || first.filter(|rtt| stamped && !self.rack.is_too_soon(*rtt));
+        let by_copy = || {
+            let rtt = first.filter(|rtt| profile.timestamps && !self.rack.is_too_soon(*rtt))?;
+            Some(if profile.rtt_arithmetic == RttArithmetic::Linux { by_stamps(now, rtt) } else { rtt })
+        };
         first.filter(|_| once == Some(true) && !news.repeated).or(news.first_sacked).or_else(by_copy)
     }
+}
+
+/// Returns a round-trip time that ends at `now` as Linux's timestamps, which count milliseconds, measure it.
+fn by_stamps(now: Instant, rtt: Span) -> Span {
+    let ms = Span::ms(1).as_ns();
+    Span::ms((now.as_ns() / ms - (now.as_ns() - rtt.as_ns()) / ms).max(1))
 }
