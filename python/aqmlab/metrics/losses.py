@@ -8,7 +8,7 @@ from aqmlab.metrics.measured import Measured
 from aqmlab.metrics.registry import metric
 from aqmlab.plan import TrafficClass
 
-_WEIGLE = "Weigle, Vembar, Du, Assessing the impact of multiple AQM routers"
+_WEIGLE = "Weigle, Vembar, Du, Assessing the Impact of Multiple Active Queue Management Routers"
 
 
 @metric(

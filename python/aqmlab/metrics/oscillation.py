@@ -10,7 +10,7 @@ from aqmlab.metrics.measured import EVERY_CLASS, Measured, Window
 from aqmlab.metrics.queue import backlog_mean, backlog_sd
 from aqmlab.metrics.registry import Parameter, metric
 
-_BLUE = "Feng, Kandlur, Saha, Shin, Blue: A New Class of Active Queue Management Algorithms, 1999"
+_BLUE = "Feng, Kandlur, Saha, Shin, BLUE: An Alternative Approach to Active Queue Management, 2001"
 _BIN = Parameter("bin", "s", "length of a bin; bins must be no finer than the samples", 1.0)
 SHORT_PACKETS = 2.0
 """Number of packets of mean size by which a link that is never idle may fall short of its rate in a bin.
