@@ -4,8 +4,9 @@ use aqmlab_params::{Alias, Default, Kind, Param, ParamError, Settings};
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Packets, Rate};
 
-use super::table::ns2_in;
-use crate::info::{Decides, Effective, Info, Maturity};
+use super::red_table::NS2_LIMIT;
+use super::table::{LINUX, NS2, NS2_TITLE, names, ns2_in, preset, word};
+use crate::info::{Decides, Effective, Info, Maturity, Preset};
 use crate::resolve;
 use crate::{Backlog, Cause, Fifo, LawSamples, Limit, LinkContext, Observer, Packet, Qdisc, Reason};
 
@@ -86,12 +87,19 @@ pub(crate) const DROPTAIL_INFO: Info = Info {
     maturity: Maturity::ReferenceChecked,
     decides: Decides::Enqueue,
     params: PARAMS,
-    presets: &[],
+    presets: PRESETS,
     derive,
     samples: || resolve::sample(&[]),
 };
 
+/// DropTail's presets.
+const PRESETS: &[Preset] = &[
+    Preset { name: LINUX, title: "Linux pfifo and bfifo", values: &[] },
+    Preset { name: NS2, title: NS2_TITLE, values: &[("limit", NS2_LIMIT), word("limit_rule", "below")] },
+];
+
 static PARAMS: &[Param] = &[
+    preset(const { &names::<2>(PRESETS) }),
     Param {
         name: "limit",
         kind: Kind::Size { min: Packets::new(1) },
@@ -112,8 +120,8 @@ fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
 #[cfg(test)]
 mod tests {
     use aqmlab_params::{Origin, Value};
+    use aqmlab_units::Span;
     use aqmlab_units::text::Size;
-    use aqmlab_units::{Bytes, Span};
 
     use super::*;
 
@@ -137,7 +145,7 @@ mod tests {
     /// that `ns peers/ns2/held.tcl` delivers. The transmission of the first packet begins
     /// immediately.
     #[test]
-    fn with_below_as_many_packets_are_held_as_in_ns2() {
+    fn the_preset_ns2_holds_as_many_packets_as_ns2() {
         for (limit, size, through) in [
             (Size::Packets(Packets::new(10)), 1000, 10),
             (Size::Packets(Packets::new(2)), 1000, 2),
@@ -149,7 +157,7 @@ mod tests {
         ] {
             let mut settings = Settings::default();
             settings.set("limit", Value::Size(limit), Origin::Given);
-            settings.set("limit_rule", Value::Choice("below"), Origin::Given);
+            settings.set("preset", Value::Choice("ns2"), Origin::Given);
             let limit = resolve::limit(&DROPTAIL_INFO.resolve(&settings, &LINK).unwrap()).unwrap();
             let mut held = Backlog::default();
             while limit.admits(held, Bytes::new(size)) {
