@@ -17,4 +17,4 @@ mod table;
 mod words;
 
 pub use settings::{Origin, ParamError, Place, Setting, Settings, Value};
-pub use table::{Alias, Default, Kind, Param, Reading};
+pub use table::{Alias, Automatic, Default, Kind, Param, Reading};

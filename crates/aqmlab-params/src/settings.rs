@@ -63,6 +63,8 @@ pub enum Value {
 }
 
 impl Value {
+    /// The word for [`Value::Auto`].
+    pub const AUTO: &'static str = "auto";
     /// The word for [`Value::Unlimited`].
     pub const UNLIMITED: &'static str = "unlimited";
     /// The word that stands for [`Value::Nothing`] where values are shown.

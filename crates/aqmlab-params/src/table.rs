@@ -26,7 +26,7 @@ pub struct Param {
 }
 
 /// Another tool's name for a parameter, accepted as input and listed in help.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Alias {
     /// The tool: `"ns-2"`, `"tc"`, `"paper"`.
     pub of: &'static str,
@@ -41,7 +41,7 @@ pub struct Alias {
 
 /// How another tool writes the values of a parameter. The notation used with the parameter's own name
 /// is accepted too.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Reading {
     /// The same notation as with the parameter's own name.
@@ -56,6 +56,31 @@ pub enum Reading {
     ZeroIsUnlimited,
     /// The value given is the reciprocal of the parameter's value.
     Inverse,
+    /// These numbers request an automatic value. Any other bare number is in the unit, if there is one.
+    Automatic {
+        /// as with [`Reading::In`]
+        unit: Option<&'static str>,
+        /// the numbers
+        at: &'static [Automatic],
+    },
+}
+
+/// A number with which another tool requests an automatic value.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Automatic {
+    /// The number.
+    pub written: i32,
+    /// Another parameter, and the value that it takes if the scenario gives it none: the rule by which that
+    /// tool computes the automatic value.
+    pub with: Option<(&'static str, &'static Value)>,
+}
+
+impl Reading {
+    /// Returns the request for an automatic value that the bare number `written` is, if it is one.
+    pub fn automatic(&self, written: f64) -> Option<&'static Automatic> {
+        let Reading::Automatic { at, .. } = self else { return None };
+        at.iter().find(|automatic| f64::from(automatic.written) == written)
+    }
 }
 
 impl Alias {
@@ -81,9 +106,11 @@ impl Alias {
     pub fn meaning(&self) -> Option<String> {
         let reading = match self.reading {
             Reading::Same => None,
-            Reading::In("s") => Some("a bare number is in seconds".to_string()),
-            Reading::In("p") => Some("a bare number is in packets".to_string()),
-            Reading::In(_) => Some("a bare number is in bytes".to_string()),
+            Reading::In(unit) => Some(in_unit(unit)),
+            Reading::Automatic { unit, at } => {
+                let numbers = unit.map(in_unit).into_iter();
+                Some(numbers.chain(at.iter().map(Automatic::meaning)).collect::<Vec<_>>().join("; "))
+            }
             Reading::Switch => Some("1 and 0 are true and false".to_string()),
             Reading::Words(yes, no) => Some(format!("true is `{yes}`, false is `{no}`")),
             Reading::ZeroIsUnlimited => Some("0 is unlimited".to_string()),
@@ -93,6 +120,23 @@ impl Alias {
         let both: Vec<String> = reading.into_iter().chain(implied).collect();
         (!both.is_empty()).then(|| both.join("; "))
     }
+}
+
+impl Automatic {
+    fn meaning(&self) -> String {
+        let with = self.with.map_or_else(String::new, |(name, value)| format!(", with `{name}` `{value}`"));
+        format!("{} is automatic{with}", self.written)
+    }
+}
+
+/// Returns what a bare number means that is in this unit.
+fn in_unit(unit: &str) -> String {
+    let unit = match unit {
+        "s" => "seconds",
+        "p" => "packets",
+        _ => "bytes",
+    };
+    format!("a bare number is in {unit}")
 }
 
 /// The kind of values of a parameter. Ranges are inclusive unless the name of the variant says otherwise.

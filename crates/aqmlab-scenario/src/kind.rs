@@ -1,6 +1,6 @@
 //! Reads one value by its kind: from a node of the tree to a checked [`Value`].
 
-use aqmlab_params::{Kind, Reading, Value};
+use aqmlab_params::{Automatic, Kind, Reading, Value};
 use aqmlab_qdisc::Dscp;
 use aqmlab_units::text::{self, BYTES_FORM, ParseError, RATE_FORM, SIZE_FORM, SPAN_FORM, Size};
 use aqmlab_units::{Bytes, Packets, Span};
@@ -75,8 +75,15 @@ pub(crate) fn as_ours(node: &Node, reading: Reading) -> Node {
         _ => None,
     };
     let value = match (reading, &node.value, on) {
-        (Reading::In(unit), Tree::Integer(n), _) => Tree::Text(format!("{n}{unit}")),
-        (Reading::In(unit), Tree::Float(x), _) => Tree::Text(format!("{x}{unit}")),
+        (Reading::Automatic { .. }, number, _) if is_automatic(number, reading).is_some() => {
+            Tree::Text(Value::AUTO.into())
+        }
+        (Reading::In(unit) | Reading::Automatic { unit: Some(unit), .. }, Tree::Integer(n), _) => {
+            Tree::Text(format!("{n}{unit}"))
+        }
+        (Reading::In(unit) | Reading::Automatic { unit: Some(unit), .. }, Tree::Float(x), _) => {
+            Tree::Text(format!("{x}{unit}"))
+        }
         (Reading::Switch, _, Some(on)) => Tree::Flag(on),
         (Reading::Words(yes, no), _, Some(on)) => Tree::Text(if on { yes } else { no }.into()),
         (Reading::ZeroIsUnlimited, Tree::Integer(0), _) => Tree::Text(Value::UNLIMITED.into()),
@@ -85,6 +92,16 @@ pub(crate) fn as_ours(node: &Node, reading: Reading) -> Node {
         _ => return node.clone(),
     };
     Node { at: node.at.clone(), value }
+}
+
+/// Returns the request for an automatic value that a bare number is under another tool's name for a
+/// parameter, if it is one.
+pub(crate) fn is_automatic(value: &Tree, reading: Reading) -> Option<&'static Automatic> {
+    match value {
+        Tree::Integer(n) => reading.automatic(*n as f64),
+        Tree::Float(x) => reading.automatic(*x),
+        _ => None,
+    }
 }
 
 /// Returns how values of a kind are written in a scenario, for messages and the reference.

@@ -19,6 +19,7 @@ mod distribution;
 mod drawn;
 mod draws;
 mod elaborate;
+mod elsewhere;
 mod error;
 pub mod estimate;
 mod faults;

@@ -7,6 +7,7 @@ use aqmlab_params::{Kind, Origin, Value};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Rate, Span};
 
+use crate::elsewhere;
 use crate::error::Report;
 use crate::field::{Absent, Field, Form, Key, OURS, Variant};
 use crate::kind;
@@ -165,6 +166,10 @@ impl Pass<'_, '_> {
         let names = keys.iter().map(|k| -> &str { k.name() }).chain(others.iter().copied());
         let aliases = keys.iter().flat_map(|k| k.aliases().iter().map(|a| a.name));
         let key = &entry.key;
+        if let Some(advice) = elsewhere::of_key(key, |known| names.clone().any(|name| name == known)) {
+            self.error(&entry.key_at, path, format!("unknown key {key:?}; {advice}"));
+            return;
+        }
         let message = match nearest(key, names.clone().chain(aliases)) {
             None => format!("unknown key {key:?}; the keys here are {}", listed(names)),
             Some(near) => {

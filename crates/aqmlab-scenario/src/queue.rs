@@ -10,6 +10,7 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Span};
 
 use crate::crossing::{Crossing, base_rtt};
+use crate::elsewhere;
 use crate::error::Problem;
 use crate::field::OURS;
 use crate::kernel_queue::{TC_INFO, TC_QUEUE};
@@ -214,7 +215,9 @@ impl Pass<'_, '_> {
             return Some((&TC_INFO, table));
         }
         let Some(info) = info(name) else {
-            self.error(&named.at, &kind_path, no_such("discipline", name, names()));
+            let known_elsewhere = elsewhere::of_discipline(name, of_link);
+            let message = known_elsewhere.unwrap_or_else(|| no_such("discipline", name, names()));
+            self.error(&named.at, &kind_path, message);
             return None;
         };
         Some((info, table))

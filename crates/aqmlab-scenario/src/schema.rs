@@ -215,7 +215,7 @@ fn params(params: &'static [Param]) -> Json {
 /// Returns the schema of a value under another tool's name, written either in our notation or in that tool's.
 fn alias_schema(alias: &Alias, ours: &Json) -> Json {
     let theirs = match alias.reading {
-        Reading::In(_) | Reading::Inverse => json!({ "type": "number" }),
+        Reading::In(_) | Reading::Inverse | Reading::Automatic { .. } => json!({ "type": "number" }),
         Reading::Switch | Reading::Words(..) => json!({ "enum": [true, false, 1, 0] }),
         Reading::ZeroIsUnlimited => json!({ "const": 0 }),
         _ => return ours.clone(),

@@ -1,6 +1,7 @@
 //! Routers and links: turns each of the three kinds of topology into a list of directed links.
 
 use aqmlab_params::Origin;
+use aqmlab_units::text::RATE_FORM;
 use aqmlab_units::{Bytes, Rate, Span};
 
 use crate::field::{Field, Form};
@@ -162,7 +163,7 @@ impl Pass<'_, '_> {
     ) -> [LinkDraft<'n>; 2] {
         let there = self.pace(at);
         let back = Pace {
-            rate: self.or_as(at, "reverse_rate", ("rate", there.rate), Self::rate),
+            rate: self.or_as(at, "reverse_rate", ("rate", there.rate), Self::link_rate),
             delay: self.or_as(at, "reverse_delay", ("delay", there.delay), Self::span),
             overhead: there.overhead,
         };
@@ -174,10 +175,24 @@ impl Pass<'_, '_> {
 
     fn pace(&mut self, at: &Place<'_, '_>) -> Pace {
         Pace {
-            rate: self.rate(&at.section_of("rate"), "rate"),
+            rate: self.link_rate(&at.section_of("rate"), "rate"),
             delay: self.span(&at.section_of("delay"), "delay"),
             overhead: self.bytes(&at.section_of("overhead"), "overhead").unwrap_or(Bytes::ZERO),
         }
+    }
+
+    /// Returns the rate of a link, which is constant.
+    fn link_rate(&mut self, section: &Section<'_>, key: &str) -> Option<Rate> {
+        if let Some(node) = section.node(key).filter(|n| matches!(n.value, Tree::List(_) | Tree::Table(_))) {
+            let message = format!(
+                "`{key}` is {}, but a link's rate is constant: rates that vary over time are not implemented yet; \
+                 write {RATE_FORM}",
+                node.value.what()
+            );
+            self.error(&node.at, &section.sub(key), message);
+            return None;
+        }
+        self.rate(section, key)
     }
 
     fn draft<'n>(

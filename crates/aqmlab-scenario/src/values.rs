@@ -14,7 +14,7 @@ use crate::pass::Pass;
 use crate::plan::Parameter;
 use crate::queue::DISCIPLINE_HELP;
 use crate::suggest::no_such;
-use crate::tree::{At, Node, Table, Tree};
+use crate::tree::{At, Entry, Node, Table, Tree};
 
 impl Pass<'_, '_> {
     /// Writes the values in `table` over those in `settings`. Returns false if something in the table is
@@ -35,13 +35,32 @@ impl Pass<'_, '_> {
             };
             let path = format!("{path}.{}", param.name);
             if seen.contains(&param.name) {
-                let message =
-                    format!("`{}` is another name for `{}`, which is given as well", entry.key, param.name);
+                let first = table.entries.iter().find(|e| param.answers_to(&e.key)).expect("it was seen");
+                let message = if entry.key == param.name || first.key == param.name {
+                    let other = if entry.key == param.name { &first.key } else { &entry.key };
+                    format!("`{other}` is another name for `{}`, which is given as well", param.name)
+                } else {
+                    format!(
+                        "`{}` and `{}` are both names for `{}`; write one of them",
+                        first.key, entry.key, param.name
+                    )
+                };
                 self.error(&entry.key_at, &path, message);
                 clean = false;
             }
             seen.push(param.name);
             let alias = param.alias(&entry.key);
+            if let Some(alias) = alias
+                && is_in_bytes_in_ns3(alias, entry, table)
+            {
+                let message = format!(
+                    "with `MaxSize` in bytes, ns-3 takes `{}` in bytes; write it with a unit",
+                    alias.name
+                );
+                self.error(&entry.node.at, &path, message);
+                clean = false;
+                continue;
+            }
             let node = &part::by_its_name(entry, param);
             let value = if part::is_part(node, param) {
                 self.part_of_buffer(table, params, node, &path, param)
@@ -53,11 +72,12 @@ impl Pass<'_, '_> {
                 Some((value, origin)) => settings.set(param.name, value, origin),
                 None => clean = false,
             }
-            if let Some((alias, (name, word))) = alias.and_then(|a| Some((a, a.implies?)))
-                && !table.entries.iter().any(|e| e.key == name)
+            if let Some((alias, (name, value))) = alias.and_then(|a| Some((a, implied(a, &entry.node)?)))
+                && let Some(implied) = params.iter().find(|p| p.name == name)
+                && !table.entries.iter().any(|e| implied.answers_to(&e.key))
             {
                 let rule = format!("as with `{}` in {}", alias.name, alias.of);
-                settings.set(name, Value::Choice(word), Origin::Derived(rule.into()));
+                settings.set(name, value, Origin::Derived(rule.into()));
             }
         }
         clean
@@ -68,7 +88,8 @@ impl Pass<'_, '_> {
     fn origin_of_alias(&self, alias: &Alias, written: &Node) -> Origin {
         let differs =
             matches!(alias.reading, Reading::Words(..) | Reading::Inverse | Reading::ZeroIsUnlimited)
-                && !matches!(written.value, Tree::Text(_));
+                && !matches!(written.value, Tree::Text(_))
+                || kind::is_automatic(&written.value, alias.reading).is_some();
         if !differs {
             return Origin::Given;
         }
@@ -78,7 +99,7 @@ impl Pass<'_, '_> {
     /// Returns a parameter's value; the word "auto" requests an automatic one.
     fn parameter(&mut self, node: &Node, path: &str, param: &Param, alias: Option<&Alias>) -> Option<Value> {
         let automatic = matches!(param.default, aqmlab_params::Default::Auto(_));
-        if automatic && matches!(&node.value, Tree::Text(word) if word == "auto") {
+        if automatic && matches!(&node.value, Tree::Text(word) if word == Value::AUTO) {
             return Some(Value::Auto);
         }
         if let Some(value) = self.nested_value(node, path, &param.kind) {
@@ -309,4 +330,24 @@ fn item_path(path: &str, index: usize, item: &Tree) -> String {
         Some(Tree::Text(name)) => format!("{path}.{name}"),
         _ => format!("{path}.{}", index + 1),
     }
+}
+
+/// Returns another parameter, and the value that it takes if the scenario gives it none, because a value is
+/// written under the name that another tool uses.
+fn implied(alias: &Alias, written: &Node) -> Option<(&'static str, Value)> {
+    let by_name = alias.implies.map(|(name, word)| (name, Value::Choice(word)));
+    by_name.or_else(|| {
+        let (name, value) = kind::is_automatic(&written.value, alias.reading)?.with?;
+        Some((name, value.clone()))
+    })
+}
+
+/// Returns whether a bare number that is read in packets would be in bytes in ns-3, whose queues count in
+/// the unit of their `MaxSize`.
+fn is_in_bytes_in_ns3(alias: &Alias, entry: &Entry, table: &Table) -> bool {
+    let bare = matches!(entry.node.value, Tree::Integer(_) | Tree::Float(_));
+    let in_packets = matches!(alias.reading, Reading::In("p") | Reading::Automatic { unit: Some("p"), .. });
+    let in_bytes = |size: &str| matches!(aqmlab_units::text::parse_size(size), Ok(Size::Bytes(_)));
+    let size = table.get("MaxSize").map(|node| &node.value);
+    alias.of == "ns-3" && bare && in_packets && matches!(size, Some(Tree::Text(size)) if in_bytes(size))
 }

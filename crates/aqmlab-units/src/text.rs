@@ -54,6 +54,9 @@ pub enum ParseError {
         unit: String,
         /// the accepted form
         expected: &'static str,
+        /// what was probably meant, if the unit is a known one in another spelling: the whole
+        /// quantity in quotation marks, or two of them if the unit is ambiguous
+        meant: Option<String>,
     },
     /// The value is below zero.
     Negative {
@@ -81,7 +84,10 @@ impl fmt::Display for ParseError {
                 write!(f, "`{text}` is not a number with a unit; write {expected}")
             }
             ParseError::MissingUnit { text, expected } => write!(f, "`{text}` has no unit; write {expected}"),
-            ParseError::WrongUnit { text, unit, expected } => {
+            ParseError::WrongUnit { text, unit, meant: Some(meant), .. } => {
+                write!(f, "`{text}` has the unknown unit `{unit}`; did you mean {meant}?")
+            }
+            ParseError::WrongUnit { text, unit, expected, meant: None } => {
                 write!(f, "`{text}` has the unit `{unit}`, which does not fit here; write {expected}")
             }
             ParseError::Negative { text } => write!(f, "`{text}` is negative; it must be zero or more"),
@@ -125,12 +131,109 @@ const BYTE_UNITS: &[(&str, u64)] = &[
 ];
 const PACKET_UNITS: &[(&str, u64)] = &[("p", 1)];
 
-/// Parses `"10Mbit"`; `"10Mbit/s"` and `"10Mbps"` mean the same.
+/// Units as other programs and people spell them, in lower case unless the case matters, with the unit that
+/// they stand for.
+const OTHER_SPELLINGS: &[(&str, &str)] = &[
+    ("M", "MB"),
+    ("G", "GB"),
+    ("bits", "bit"),
+    ("kbits", "kbit"),
+    ("mbits", "Mbit"),
+    ("gbits", "Gbit"),
+    ("tbits", "Tbit"),
+    ("sec", "s"),
+    ("secs", "s"),
+    ("second", "s"),
+    ("seconds", "s"),
+    ("msec", "ms"),
+    ("msecs", "ms"),
+    ("usec", "us"),
+    ("usecs", "us"),
+    ("\u{b5}s", "us"),
+    ("\u{3bc}s", "us"),
+    ("nsec", "ns"),
+    ("m", "min"),
+    ("mins", "min"),
+    ("minute", "min"),
+    ("minutes", "min"),
+    ("hour", "h"),
+    ("hours", "h"),
+    ("byte", "B"),
+    ("bytes", "B"),
+    ("kbyte", "kB"),
+    ("mbyte", "MB"),
+    ("k", "kB"),
+    ("pkt", "p"),
+    ("pkts", "p"),
+    ("packet", "p"),
+    ("packets", "p"),
+    ("bdps", "bdp"),
+];
+/// Further spellings of rates, which in sizes are bytes.
+const SHORT_RATES: &[(&str, &str)] = &[("k", "kbit"), ("m", "Mbit"), ("g", "Gbit"), ("t", "Tbit")];
+
+/// Parses `"10Mbit"`; `"10Mbit/s"` and `"10Mbps"` mean the same. In tc, `Mbps` is megabytes per second.
 pub fn parse_rate(text: &str) -> Result<Rate, ParseError> {
     let plain = text.strip_suffix("/s").unwrap_or(text);
     let plain =
         plain.strip_suffix("bps").map(|head| format!("{head}bit")).unwrap_or_else(|| plain.to_string());
-    scaled(text, &plain, RATE_UNITS, RATE_FORM, "1 bit/s").map(Rate::bps)
+    let parsed = scaled(text, &plain, RATE_UNITS, RATE_FORM, "1 bit/s").map(Rate::bps);
+    parsed.map_err(|error| match error {
+        ParseError::WrongUnit { text, expected, .. } => {
+            let (number, unit) = split(&text, expected).unwrap_or_default();
+            let (unit, meant) = (unit.to_string(), meant_rate(number, unit));
+            ParseError::WrongUnit { text, unit, expected, meant }
+        }
+        other => other,
+    })
+}
+
+/// Returns the rate that was probably meant by a number with this unit, in quotation marks.
+fn meant_rate(number: &str, unit: &str) -> Option<String> {
+    let bare = unit.strip_suffix("/s").unwrap_or(unit);
+    let in_bytes = |prefix: &str| {
+        let unit = format!("{prefix}B");
+        let (unit, _) = BYTE_UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(&unit))?;
+        let bytes = parse_bytes(&format!("{number}{unit}")).ok()?;
+        Some(Rate::bps(bytes.get().checked_mul(8)?))
+    };
+    // A capital B is a byte; without `/s`, the quantity may also be a size.
+    if let Some(prefix) = bare.strip_suffix('B') {
+        let rate = in_bytes(prefix).filter(|_| bare != unit)?;
+        return Some(format!("\"{rate}\", which is as many bits"));
+    }
+    let lower = bare.to_ascii_lowercase();
+    if let Some(prefix) = lower.strip_suffix("bps") {
+        let (unit, _) =
+            RATE_UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(&format!("{prefix}bit")))?;
+        let bytes = in_bytes(prefix)?;
+        return Some(format!("\"{number}{unit}\" or, with `{lower}` as in tc, \"{bytes}\""));
+    }
+    let stem = lower.strip_suffix('b').unwrap_or(&lower);
+    let short = SHORT_RATES.iter().find(|(spelling, _)| *spelling == stem).map(|(_, unit)| *unit);
+    let unit = short.or_else(|| other_spelling(bare, RATE_UNITS.iter().map(|(name, _)| *name)))?;
+    Some(format!("\"{number}{unit}\""))
+}
+
+/// Returns the unit among `units` that `unit` spells in another case or form.
+fn other_spelling<'u>(unit: &str, units: impl Iterator<Item = &'u str> + Clone) -> Option<&'u str> {
+    let lower = unit.to_lowercase();
+    let spelt = OTHER_SPELLINGS.iter().filter(|(spelling, _)| *spelling == unit || *spelling == lower);
+    let mut meant = spelt.filter_map(|(_, unit)| units.clone().find(|name| name == unit));
+    units.clone().find(|name| name.eq_ignore_ascii_case(unit)).or_else(|| meant.next())
+}
+
+/// Returns the quantity that was probably meant by a number with this unit, in quotation marks. The
+/// factor of `KB` is 1000 or 1024, depending on whom one asks.
+fn meant<'u>(number: &str, unit: &str, units: impl Iterator<Item = &'u str> + Clone) -> Option<String> {
+    let unit = other_spelling(unit, units.clone())?;
+    let binary = match unit {
+        "kB" => "KiB",
+        "MB" => "MiB",
+        "GB" => "GiB",
+        _ => return Some(format!("\"{number}{unit}\"")),
+    };
+    Some(format!("\"{number}{unit}\" or \"{number}{binary}\""))
 }
 
 /// Parses `"40ms"`.
@@ -169,7 +272,13 @@ pub fn parse_size(text: &str) -> Result<Size, ParseError> {
             }
         }
         _ if SPAN_UNITS.iter().any(|(name, _)| *name == unit) => parse_span(text).map(Size::Time),
-        _ => scaled(text, text, BYTE_UNITS, SIZE_FORM, "1 B").map(|n| Size::Bytes(Bytes::new(n))),
+        _ if BYTE_UNITS.iter().any(|(name, _)| *name == unit) => parse_bytes(text).map(Size::Bytes),
+        _ => {
+            let tables = [BYTE_UNITS, PACKET_UNITS, &[("bdp", 1)], SPAN_UNITS];
+            let units = tables.into_iter().flatten().map(|(name, _)| *name);
+            let (text, meant) = (text.to_string(), meant(number, unit, units));
+            Err(ParseError::WrongUnit { text, unit: unit.to_string(), expected: SIZE_FORM, meant })
+        }
     }
 }
 
@@ -212,7 +321,8 @@ fn scaled(
 ) -> Result<u64, ParseError> {
     let (number, unit) = split(plain, expected).map_err(|e| requote(e, text))?;
     let Some(&(_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
-        return Err(ParseError::WrongUnit { text: text.to_string(), unit: unit.to_string(), expected });
+        let (text, meant) = (text.to_string(), meant(number, unit, units.iter().map(|(name, _)| *name)));
+        return Err(ParseError::WrongUnit { text, unit: unit.to_string(), expected, meant });
     };
     let too_large = || ParseError::TooLarge { text: text.to_string() };
     let negative = number.starts_with('-');

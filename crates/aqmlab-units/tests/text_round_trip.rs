@@ -79,3 +79,66 @@ fn messages_say_what_would_be_right() {
         "`NaN` is not a number with a unit; write a rate such as \"10Mbit\" (bit, kbit, Mbit, Gbit, Tbit)"
     );
 }
+
+/// A known unit in another case or spelling is refused, and the message contains the right one.
+#[test]
+fn a_misspelt_unit_gets_the_right_one() {
+    let meant = |e: Option<ParseError>| match e {
+        Some(ParseError::WrongUnit { meant: Some(meant), .. }) => meant,
+        other => panic!("{other:?}"),
+    };
+    for (text, right) in [
+        ("10mbit", "\"10Mbit\""),
+        ("10MBIT", "\"10Mbit\""),
+        ("10 mbit/s", "\"10Mbit\""),
+        ("2.5gbit", "\"2.5Gbit\""),
+        ("10Mb", "\"10Mbit\""),
+        ("10M", "\"10Mbit\""),
+        ("64Kbits", "\"64kbit\""),
+        ("1e3KBIT", "\"1e3kbit\""),
+        ("10mbps", "\"10Mbit\" or, with `mbps` as in tc, \"80Mbit\""),
+        ("1.5MB/s", "\"12Mbit\", which is as many bits"),
+        ("100KiB/s", "\"819.2kbit\", which is as many bits"),
+    ] {
+        assert_eq!(meant(parse_rate(text).err()), right, "{text}");
+    }
+    for (text, right) in [
+        ("40MS", "\"40ms\""),
+        ("40msec", "\"40ms\""),
+        ("40\u{b5}s", "\"40us\""),
+        ("5S", "\"5s\""),
+        ("5sec", "\"5s\""),
+        ("2m", "\"2min\""),
+        ("2 hours", "\"2h\""),
+    ] {
+        assert_eq!(meant(parse_span(text).err()), right, "{text}");
+    }
+    for (text, right) in [
+        ("64KB", "\"64kB\" or \"64KiB\""),
+        ("64kb", "\"64kB\" or \"64KiB\""),
+        ("1mb", "\"1MB\" or \"1MiB\""),
+        ("1500b", "\"1500B\""),
+        ("64kib", "\"64KiB\""),
+        ("64K", "\"64kB\" or \"64KiB\""),
+    ] {
+        assert_eq!(meant(parse_bytes(text).err()), right, "{text}");
+        assert_eq!(meant(parse_size(text).err()), right, "{text}");
+    }
+    for (text, right) in [
+        ("36P", "\"36p\""),
+        ("36 packets", "\"36p\""),
+        ("1BDP", "\"1bdp\""),
+        ("20MS", "\"20ms\""),
+        ("1M", "\"1MB\" or \"1MiB\""),
+    ] {
+        assert_eq!(meant(parse_size(text).err()), right, "{text}");
+    }
+    // These units belong to another quantity.
+    for text in ["10MB", "10ms", "10p", "10KiB"] {
+        assert!(matches!(parse_rate(text), Err(ParseError::WrongUnit { meant: None, .. })), "{text}");
+    }
+    assert_eq!(
+        parse_rate("10mbit").unwrap_err().to_string(),
+        "`10mbit` has the unknown unit `mbit`; did you mean \"10Mbit\"?"
+    );
+}

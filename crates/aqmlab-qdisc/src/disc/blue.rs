@@ -7,7 +7,7 @@ use aqmlab_random::{Stream, unit_from_bits};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Span};
 
-use super::table::{MEAN_PACKET, PROBABILITY, ecn, measure, names, preset, word};
+use super::table::{MEAN_PACKET, PROBABILITY, ecn, measure, names, ns3, preset, word};
 use super::words::{Freeze, Gate, Loss, Precedence, Victim};
 use super::{Early, EarlyLaw, EarlyQueue, Measure};
 use crate::info::{Effective, Info, Maturity, Preset};
@@ -139,10 +139,6 @@ pub(crate) const BLUE_INFO: Info = Info {
         resolve::sample(&[("ecn", Value::Flag(true)), steps[0].clone(), steps[1].clone(), time])
     },
 };
-
-const fn ns3(name: &'static str) -> Alias {
-    Alias::new("ns-3", name)
-}
 
 static BLUE: &[Param] = &[
     preset(const { &names::<3>(PRESETS) }),

@@ -3,12 +3,12 @@
 
 use alloc::format;
 
-use aqmlab_params::{Alias, Default, Kind, Param, ParamError, Settings, Value};
+use aqmlab_params::{Default, Kind, Param, ParamError, Settings, Value};
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Span};
 
-use super::table::{ecn, names, ns2_in, preset, tc, word};
+use super::table::{ecn, names, ns2_in, ns3, preset, tc, word};
 use super::{Early, EarlyLaw, EarlyQueue, Leaving};
 use crate::info::{Decides, Effective, Info, Maturity, Preset};
 use crate::law::{Arithmetic, CodelLaw, CodelParams, Decision, Notice};
@@ -77,10 +77,6 @@ pub(crate) const CODEL_INFO: Info = Info {
 };
 
 const RFC: &str = "RFC 8289";
-
-const fn ns3(name: &'static str) -> Alias {
-    Alias::new("ns-3", name)
-}
 
 static CODEL: &[Param] = &[
     preset(const { &names::<2>(PRESETS) }),

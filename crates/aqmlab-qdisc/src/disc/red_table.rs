@@ -1,23 +1,42 @@
 //! The parameters of RED and Adaptive RED, and their presets.
 
-use aqmlab_params::{Alias, Default, Kind, Param, Reading, Value};
+use aqmlab_params::{Automatic, Default, Kind, Param, Reading, Value};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Span};
 
 use super::table::{
-    self, IN_BYTES, LINUX, NS2, NS2_TITLE, PROBABILITY, names, ns2, ns2_in, ns2_switch, preset, tc, tc_bytes,
-    word,
+    self, IN_BYTES, LINUX, NS2, NS2_TITLE, PROBABILITY, names, ns2, ns2_in, ns2_switch, ns3, preset, tc,
+    tc_bytes, word,
 };
 use super::words::{GentleLine, RedByteMode, Region, WeightRule};
 use crate::law::{Counting, IdleRule, SpacingRule, When};
 use crate::registry::Preset;
 use crate::resolve::LIMIT_RULE;
 
+/// A zero that stands for an automatic value.
+const AT_ZERO: Automatic = Automatic { written: 0, with: None };
+/// An automatic threshold in ns-2.35, with the default of its `targetdelay_`.
+const NS2_THRESH: &[Automatic] = &[Automatic { written: 0, with: Some(("target", NS2_TARGET)) }];
+const NS2_TARGET: &Value = &Value::Span(Span::ms(5));
+/// The weights that ns-2.35 and ns-3 compute from the link.
+const NS_WEIGHT: Reading = Reading::Automatic {
+    unit: None,
+    at: &[
+        Automatic { written: 0, with: Some(("w_rule", PAPER_WEIGHT)) },
+        Automatic { written: -1, with: Some(("w_rule", NS2_WEIGHT)) },
+        Automatic { written: -2, with: Some(("w_rule", NS2_FAST_WEIGHT)) },
+    ],
+};
+
+const PAPER_WEIGHT: &Value = &Value::Choice(WeightRule::Paper.word());
+const NS2_WEIGHT: &Value = &Value::Choice(WeightRule::Ns2.word());
+const NS2_FAST_WEIGHT: &Value = &Value::Choice(WeightRule::Ns2Fast.word());
+
 pub(super) const LIMIT: Param = Param {
     name: "limit",
     kind: Kind::Size { min: Packets::new(1) },
     default: Default::Auto("one bandwidth-delay product, but at least 4 max_th if that is given"),
-    aliases: &[ns2_in("p", "limit_"), tc("limit")],
+    aliases: &[ns2_in("p", "limit_"), tc("limit"), ns3("MaxSize")],
     source: "ours: room for the average to go through the gentle region; Linux preset: one bandwidth-delay product",
     help: "buffer size, excluding the packet in transmission",
 };
@@ -26,7 +45,11 @@ pub(super) const MIN_TH: Param = Param {
     name: "min_th",
     kind: Kind::Size { min: Packets::new(1) },
     default: Default::Auto("the larger of 5 packets and target * C / 2; Linux preset: max_th / 3"),
-    aliases: &[ns2_in("p", "thresh_"), tc_bytes("min"), Alias::new("ns-3", "MinTh")],
+    aliases: &[
+        ns2("thresh_").reads(Reading::Automatic { unit: Some("p"), at: NS2_THRESH }),
+        tc_bytes("min"),
+        ns3("MinTh").reads(Reading::In("p")),
+    ],
     source: "Floyd, \"RED: discussions of setting parameters\", 1997; Floyd, Gummadi, Shenker 2001, section 5",
     help: "average queue below which no packet is chosen",
 };
@@ -35,7 +58,11 @@ pub(super) const MAX_TH: Param = Param {
     name: "max_th",
     kind: Kind::Size { min: Packets::new(1) },
     default: Default::Auto("3 min_th; Linux preset: limit / 4"),
-    aliases: &[ns2_in("p", "maxthresh_"), tc_bytes("max"), Alias::new("ns-3", "MaxTh")],
+    aliases: &[
+        ns2("maxthresh_").reads(Reading::Automatic { unit: Some("p"), at: &[AT_ZERO] }),
+        tc_bytes("max"),
+        ns3("MaxTh").reads(Reading::Automatic { unit: Some("p"), at: &[AT_ZERO] }),
+    ],
     source: "Floyd 1997: three times min_th",
     help: "average queue at and above which every packet is chosen; with `gentle`, twice this value applies",
 };
@@ -44,7 +71,11 @@ pub(super) const MAX_P: Param = Param {
     name: "max_p",
     kind: PROBABILITY,
     default: Default::Number(0.1),
-    aliases: &[ns2("linterm_").reads(Reading::Inverse), tc("probability")],
+    aliases: &[
+        ns2("linterm_").reads(Reading::Inverse),
+        tc("probability"),
+        ns3("LInterm").reads(Reading::Inverse),
+    ],
     source: "Floyd 1997 (the 1993 paper has 1/50); ns-2 gives its inverse as linterm_",
     help: "probability at max_th; Adaptive RED starts from it",
 };
@@ -53,7 +84,7 @@ pub(super) const W_Q: Param = Param {
     name: "w_q",
     kind: PROBABILITY,
     default: Default::Auto("by w_rule"),
-    aliases: &[ns2("q_weight_"), Alias::new("ns-3", "QW")],
+    aliases: &[ns2("q_weight_").reads(NS_WEIGHT), ns3("QW").reads(NS_WEIGHT)],
     source: "Floyd and Jacobson 1993, section 6",
     help: "weight of a new sample in the average",
 };
@@ -76,7 +107,7 @@ pub(super) const fn gentle(default: bool) -> Param {
         name: "gentle",
         kind: Kind::Flag,
         default: Default::Flag(default),
-        aliases: const { &[ns2_switch("gentle_")] },
+        aliases: const { &[ns2_switch("gentle_"), ns3("Gentle")] },
         source: "Floyd, \"Recommendation on using the gentle variant of RED\", 2000",
         help: "let the probability rise from max_p at max_th to 1 at twice max_th instead of jumping to 1",
     }
@@ -95,7 +126,10 @@ pub(super) const SPACING: Param = Param {
     name: "uniformisation",
     kind: Kind::Choice(SpacingRule::WORDS),
     default: Default::Choice("paper"),
-    aliases: &[ns2("wait_").reads(Reading::Words("ns2_wait", "paper"))],
+    aliases: &[
+        ns2("wait_").reads(Reading::Words("ns2_wait", "paper")),
+        ns3("Wait").reads(Reading::Words("ns2_wait", "paper")),
+    ],
     source: "Floyd and Jacobson 1993, section 8; ns-2.35; Linux",
     help: "gaps between notices at constant pb: `paper` (its pseudo-code; ns-2 without wait) 1 .. 1/pb - 1, `ns2_wait` \
            1/pb .. 2/pb - 1, `linux` 1 .. 1/pb, `off` geometric",
@@ -135,14 +169,14 @@ pub(super) const W_P: Param = Param {
 pub(super) const ECN: Param = table::ecn(
     "RFC 3168",
     "mark ECN-capable packets instead of dropping them, where ecn_region allows",
-    &[ns2_switch("setbit_"), tc("ecn"), Alias::new("ns-3", "UseEcn")],
+    &[ns2_switch("setbit_"), tc("ecn"), ns3("UseEcn")],
 );
 
 pub(super) const MEASURE: Param =
     table::measure("Floyd and Jacobson 1993, section 3", "unit of the average queue", &[IN_BYTES]);
 
 pub(super) const MEAN_PACKET: Param = Param {
-    aliases: &[ns2_in("B", "mean_pktsize_"), tc_bytes("avpkt")],
+    aliases: &[ns2_in("B", "mean_pktsize_"), tc_bytes("avpkt"), ns3("MeanPktSize").reads(Reading::In("B"))],
     source: "Floyd and Jacobson 1993, section 11",
     help: "mean packet size, for C in packets/s and for the conversion of thresholds between packets and bytes",
     ..table::MEAN_PACKET
@@ -178,7 +212,7 @@ pub(super) const fn target(default: Default, help: &'static str) -> Param {
         name: "target",
         kind: Kind::Span { min: Span::ZERO, max: Span::s(10) },
         default,
-        aliases: const { &[ns2_in("s", "targetdelay_")] },
+        aliases: const { &[ns2_in("s", "targetdelay_"), ns3("TargetDelay")] },
         source: "Floyd, Gummadi, Shenker 2001, section 5.1",
         help,
     }
@@ -245,7 +279,7 @@ pub(super) static ARED: &[Param] = &[
         name: "interval",
         kind: Kind::Span { min: Span::ms(1), max: Span::s(3600) },
         default: Default::Span(Span::ms(500)),
-        aliases: &[ns2_in("s", "interval_")],
+        aliases: &[ns2_in("s", "interval_"), ns3("Interval")],
         source: "Floyd, Gummadi, Shenker 2001, figure 1",
         help: "time between updates of max_p",
     },
@@ -253,7 +287,7 @@ pub(super) static ARED: &[Param] = &[
         name: "alpha",
         kind: Kind::Number { min: 1e-4, max: 1.0 },
         default: Default::Number(0.01),
-        aliases: &[ns2("alpha_")],
+        aliases: &[ns2("alpha_"), ns3("Alpha")],
         source: "Floyd, Gummadi, Shenker 2001, figure 1",
         help: "largest increase of max_p per update; the increase is also at most a quarter of max_p",
     },
@@ -261,7 +295,7 @@ pub(super) static ARED: &[Param] = &[
         name: "beta",
         kind: Kind::Number { min: 0.1, max: 0.999 },
         default: Default::Number(0.9),
-        aliases: &[ns2("beta_")],
+        aliases: &[ns2("beta_"), ns3("Beta")],
         source: "Floyd, Gummadi, Shenker 2001, figure 1",
         help: "factor by which a decrease multiplies max_p",
     },
@@ -269,7 +303,7 @@ pub(super) static ARED: &[Param] = &[
         name: "top",
         kind: PROBABILITY,
         default: Default::Number(0.5),
-        aliases: &[ns2("top_")],
+        aliases: &[ns2("top_"), ns3("Top")],
         source: "Floyd, Gummadi, Shenker 2001, section 4",
         help: "value of max_p above which no update raises it",
     },
@@ -279,7 +313,7 @@ pub(super) static ARED: &[Param] = &[
         default: Default::Auto(
             "0.01; ns-2 preset: 80 000 bit/s divided by the link's rate, but at most 0.01",
         ),
-        aliases: &[ns2("bottom_")],
+        aliases: &[ns2("bottom_"), ns3("Bottom")],
         source: "Floyd, Gummadi, Shenker 2001, section 4; ns-2.35",
         help: "value of max_p below which no update lowers it",
     },

@@ -23,6 +23,10 @@ pub(super) const fn tc(name: &'static str) -> Alias {
     Alias::new("tc", name)
 }
 
+pub(super) const fn ns3(name: &'static str) -> Alias {
+    Alias::new("ns-3", name)
+}
+
 /// Returns a parameter's name in tc. A number that is given under this name without a unit is in
 /// bytes.
 pub(super) const fn tc_bytes(name: &'static str) -> Alias {
