@@ -142,6 +142,69 @@ def test_a_flent_file_is_as_its_documentation_says(recorded, exported):
         assert [entry["val"] for entry in values] == results[name]
 
 
+def flent_of(scenario, tmp_path, **options):
+    made = aqmlab.run(scenario, output=tmp_path / "run", report=False)
+    (file,) = aqmlab.export(made.path, "flent", tmp_path / "flent", **options)
+    return made, json.loads(gzip.decompress(file.read_bytes()))["results"]
+
+
+@pytest.mark.parametrize(("queue", "floor_ms"), [("hop1", 20), ("hop2", 400)])
+def test_a_ping_has_the_base_rtt_of_the_flows_that_cross_the_queue(tmp_path, queue, floor_ms):
+    link = {"rate": "10Mbit", "delay": "1ms", "queue": {"kind": "droptail", "limit": "50p"}}
+    flow = {"kind": "bulk", "count": 1}
+    scenario = {
+        "duration": "5s",
+        "warmup": "1s",
+        "runs": 1,
+        "topology": {"kind": "graph"},
+        "node": [{"name": "r0"}, {"name": "r1"}, {"name": "r2"}],
+        "link": [
+            {"name": "hop1", "from": "r0", "to": "r1", **link},
+            {"name": "hop2", "from": "r1", "to": "r2", **link},
+        ],
+        "traffic": [
+            {"name": "a", **flow, "rtt": "20ms", "from": "r0", "to": "r1"},
+            {"name": "b", **flow, "rtt": "400ms", "from": "r1", "to": "r2"},
+        ],
+        "record": {"queues": "10ms", "flows": "10ms"},
+    }
+    _, results = flent_of(scenario, tmp_path, queue=queue)
+    assert min(results["Ping (ms) ICMP"]) == pytest.approx(floor_ms, abs=1e-9)
+    assert {name for name in results if "::" in name} == {"TCP download::1"}
+
+
+def test_a_ping_waits_for_the_bytes_that_the_link_adds(small, tmp_path):
+    small |= {"runs": 1}
+    small["arm"] = small["arm"][:1]
+    small["topology"] |= {"overhead": "1kB"}
+    small["record"] |= {"queues": "10ms", "flows": "10ms"}
+    made, results = flent_of(small, tmp_path)
+    (cell,) = made.cells
+    base_ms = made.measured()[0].flows[0].base_rtt_ns / 1e6
+    waits_ms = np.array(results["Ping (ms) ICMP"]) - base_ms
+    # A full buffer takes longer than its packets alone, by the bytes that are added.
+    assert 30 * 1500 * 8e3 / 2e6 < waits_ms.max() <= 30 * 2500 * 8e3 / 2e6
+    p95_s = made.values("queueing_delay_p95_s", cell)[1]
+    assert np.quantile(waits_ms[-len(waits_ms) // 2 :], 0.95) == pytest.approx(1e3 * p95_s, rel=0.1)
+
+
+def test_nothing_that_nobody_received_is_shared_fairly(tmp_path):
+    scenario = {
+        "duration": "5s",
+        "warmup": "0s",
+        "runs": 1,
+        "topology": {"kind": "dumbbell", "rate": "10Mbit", "delay": "5ms", "queue": {"kind": "droptail"}},
+        "traffic": [{"name": "ftp", "kind": "bulk", "count": 2, "rtt": "2s"}],
+        "record": {"queues": "100ms", "flows": "100ms"},
+    }
+    _, results = flent_of(scenario, tmp_path)
+    fairness, total = results["TCP download fairness"], results["TCP download sum"]
+    # The first data arrive after one and a half round trips.
+    assert total[:25] == [0.0] * 25
+    assert [index is None for index in fairness] == [rate == 0 for rate in total]
+    assert max(total) > 0
+
+
 @pytest.mark.skipif(FLENT is None, reason="flent is not installed")
 def test_flent_itself_reads_it(exported):
     file = exported("flent", arms="DropTail")[f"{DROPTAIL}.flent.gz"]

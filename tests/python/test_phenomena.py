@@ -24,15 +24,17 @@ from aqmlab.metrics.synchronization import (
 
 def test_jains_index_of_each_window():
     # (1 + 1)^2 / (2 * 2) = 1; if one of two has everything, 1/2; for 4 and 2, 36 / 40. A window without any
-    # data counts as fair.
-    amounts = np.array([[1.0, 1.0], [3.0, 0.0], [4.0, 2.0], [0.0, 0.0]])
-    assert jain_by_window(amounts) == pytest.approx([1.0, 0.5, 0.9, 1.0])
+    # data has no index.
+    amounts = np.array([[1.0, 1.0], [3.0, 0.0], [0.0, 0.0], [4.0, 2.0]])
+    assert jain_by_window(amounts) == pytest.approx([1.0, 0.5, 0.9])
+    assert len(jain_by_window(amounts[2:3])) == 0
 
 
 def test_a_flow_below_a_tenth_of_the_mean_is_starved():
     # Both means are 10, so 1 is a tenth of that, and 0.9 is less.
-    amounts = np.array([[19.0, 1.0], [19.1, 0.9]])
+    amounts = np.array([[19.0, 1.0], [19.1, 0.9], [0.0, 0.0]])
     assert starved_share(amounts) == 1 / 4
+    assert starved_share(amounts[2:]) is None
 
 
 def test_losses_of_one_round_trip_are_one_event():

@@ -1,8 +1,8 @@
 """A run as a flent data file, which flent plots as its test ``tcp_ndown``: N TCP downloads and a ping.
 
 The file is in version 4 of flent's data format (doc/data-format.rst in flent). The ping is the round-trip
-time of a small packet sent at the instant of a sample: the mean base round-trip time of the flows, plus the
-backlog of the queue divided by the rate of its link.
+time of a small packet sent at the instant of a sample: the mean base round-trip time of the downloads, plus
+the time that the link needs for the backlog of the queue, including the bytes that it adds to each packet.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def flent_file(results: Results, chosen: Chosen) -> bytes:
     """
     times, rates = _goodputs(results, chosen)
     ping = _ping(results, chosen, times)
-    series: dict[str, Sequence[float]] = {
+    series: dict[str, Sequence[float | None]] = {
         f"{DOWNLOAD}::{i}": rate.tolist() for i, rate in enumerate(rates, start=1)
     }
     together = np.array(list(rates))
@@ -68,8 +68,8 @@ def _metadata(results: Results, chosen: Chosen, times: npt.NDArray[np.float64], 
     return {
         "NAME": TEST,
         "TITLE": f"{results.title}: {chosen.cell}, seed {run.seed}",
-        "NOTE": f"aqmlab {run.manifest.aqmlab_version}; the ping series is the base RTT plus the backlog of"
-        f" `{chosen.queue}` divided by its rate",
+        "NOTE": f"aqmlab {run.manifest.aqmlab_version}; the ping series is the mean base RTT of the downloads"
+        f" plus the time that the link of `{chosen.queue}` needs for its backlog",
         "TIME": _UNKNOWN_TIME,
         "T0": _UNKNOWN_TIME,
         "LENGTH": round(run.t1_ns / 1e9),
@@ -88,15 +88,15 @@ def _goodputs(
     results: Results, chosen: Chosen
 ) -> tuple[npt.NDArray[np.float64], list[npt.NDArray[np.float64]]]:
     """Return the times of samples in s, and the goodput of each TCP flow across the queue in Mbit/s."""
-    run, plan = chosen.run, chosen.run.plan
-    classes = sorted(plan.responsive - plan.elsewhere(chosen.queue))
+    run = chosen.run
+    classes = _downloading(chosen)
     if not classes or "flow_series" not in run.manifest.tables:
         raise lacks(run, f"samples of TCP flows across `{chosen.queue}`", 'flows = "100ms"')
     found = results.tables.arrays(
         "flow_series",
         "flow, t_ns, coalesce(received_bytes, delivered_bytes)::DOUBLE AS received",
         f"WHERE flow IN (SELECT flow FROM read_parquet({quoted(run.file('flows').path)})"
-        f" WHERE class IN ({', '.join(map(quoted, classes))})) ORDER BY flow, t_ns",
+        f" WHERE class IN ({classes})) ORDER BY flow, t_ns",
         [run],
     )
     instants = np.unique(np.asarray(found["t_ns"]))
@@ -118,24 +118,29 @@ def _ping(results: Results, chosen: Chosen, times: npt.NDArray[np.float64]) -> n
         raise lacks(run, "samples of queues", key)
     backlog = results.tables.arrays(
         "queues",
-        "t_ns / 1e9 AS t_s, backlog_bytes",
+        "t_ns / 1e9 AS t_s, backlog_packets, backlog_bytes",
         f"WHERE queue = {quoted(chosen.queue)} ORDER BY t_ns",
         [run],
     )
     if not len(backlog["t_s"]):
         raise lacks(run, f"samples of `{chosen.queue}`", key)
     ((base_ns,),) = results.tables.rows(
-        "flows", "avg(base_rtt_ns)::DOUBLE", f"WHERE class IN ({_responsive(run)})", [run]
+        "flows", "avg(base_rtt_ns)::DOUBLE", f"WHERE class IN ({_downloading(chosen)})", [run]
     )
     # The sample at a given time, or the last one before it.
     at = np.maximum(np.searchsorted(backlog["t_s"], times + 1e-9, side="right") - 1, 0)
-    waits_ms = np.asarray(backlog["backlog_bytes"])[at] * 8e3 / run.rate_bps(chosen.queue)
+    link = run.plan.link(chosen.queue)
+    added = 0 if link is None else link.overhead_bytes
+    sent_bytes = np.asarray(backlog["backlog_bytes"])[at] + added * np.asarray(backlog["backlog_packets"])[at]
+    waits_ms = sent_bytes * 8e3 / run.rate_bps(chosen.queue)
     ping: npt.NDArray[np.float64] = base_ns / 1e6 + waits_ms
     return ping
 
 
-def _responsive(run: Any) -> str:  # noqa: ANN401
-    return ", ".join(map(quoted, sorted(run.plan.responsive)))
+def _downloading(chosen: Chosen) -> str:
+    """Return the classes of TCP flows whose data cross the queue, as a list in SQL; it may be empty."""
+    plan = chosen.run.plan
+    return ", ".join(map(quoted, sorted(plan.responsive - plan.elsewhere(chosen.queue))))
 
 
 __all__ = ["DOWNLOAD", "FORMAT_VERSION", "PING", "TEST", "flent_file"]

@@ -42,10 +42,10 @@ def goodputs(run: Measured, flows: Flows, window: Window, *, in_order: bool = Fa
     return (8 * amounts[0] / window.length_s).tolist() if len(amounts) else None
 
 
-def jain_index(values: Sequence[float]) -> float:
+def jain_index(values: Sequence[float]) -> float | None:
     """Jain's fairness index, (sum x)^2 / (n sum x^2), from 1/n (one has all) to 1 (all equal).
 
-    If all are zero, the formula is undefined, and the index is reported as 1 because all are equal.
+    ``None`` if all are zero: the formula is undefined, and nothing was shared.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def jain_index(values: Sequence[float]) -> float:
     if not values:
         raise ValueError("Jain's index is not defined without flows")
     squares = math.fsum(x * x for x in values)
-    return math.fsum(values) ** 2 / (len(values) * squares) if squares else 1.0
+    return math.fsum(values) ** 2 / (len(values) * squares) if squares else None
 
 
 def _sum(flows: Flows, count: str) -> float | None:
@@ -119,7 +119,8 @@ def goodput_efficiency(run: Measured, queue: str, class_name: str, window: Windo
     "jain_index",
     label="Jain's index",
     unit="",
-    definition="(sum x)^2 / (n sum x^2) of the goodputs of the flows that react to congestion",
+    definition="(sum x)^2 / (n sum x^2) of the goodputs of the flows that react to congestion; not defined if"
+    " none of them received anything",
     source="Jain, Chiu, Hawe 1984, DEC-TR-301",
     better="more",
     windowed=True,

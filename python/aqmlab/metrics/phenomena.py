@@ -33,7 +33,8 @@ def long_lived(run: Measured, class_name: str, window: Window | None = None) -> 
     label="lockout",
     unit="%",
     definition="share of the 10 s windows of the measured interval in which Jain's index of the goodputs of"
-    " the long-lived responsive flows is below 0.7",
+    " the long-lived responsive flows is below 0.7; windows in which none of them receives anything do not"
+    " count",
     source="lockout: RFC 2309, section 2 (a few flows monopolize queue space); window and bound are ours",
     better="less",
     windowed=True,
@@ -44,10 +45,8 @@ def lockout(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     from aqmlab.metrics.synchronization import JAIN_OF_LOCKOUT, jain_by_window, shares_by_window
 
     flows = long_lived(run, class_name, window)
-    amounts = shares_by_window(run, flows, window)
-    if len(flows) < 2 or not len(amounts):
-        return None
-    return 100.0 * float((jain_by_window(amounts) < JAIN_OF_LOCKOUT).mean())
+    index = jain_by_window(shares_by_window(run, flows, window))
+    return 100.0 * float((index < JAIN_OF_LOCKOUT).mean()) if len(flows) > 1 and len(index) else None
 
 
 @metric(
@@ -56,7 +55,7 @@ def lockout(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     unit="%",
     definition="share of (flow, window) pairs in which the flow's goodput is less than a tenth of the mean"
     " goodput of all long-lived responsive flows in that window; the windows are the 10 s windows of the"
-    " measured interval",
+    " measured interval, without those in which none of these flows receives anything",
     source="lockout: RFC 2309, section 2 (others get no room in the queue); window and bound are ours",
     better="less",
     windowed=True,
@@ -67,8 +66,8 @@ def starved(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     from aqmlab.metrics.synchronization import shares_by_window, starved_share
 
     flows = long_lived(run, class_name, window)
-    amounts = shares_by_window(run, flows, window)
-    return 100.0 * starved_share(amounts) if len(flows) > 1 and len(amounts) else None
+    share = starved_share(shares_by_window(run, flows, window)) if len(flows) > 1 else None
+    return None if share is None else 100.0 * share
 
 
 @metric(

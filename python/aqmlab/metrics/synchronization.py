@@ -54,16 +54,19 @@ def shares_by_window(run: Measured, flows: Sequence[FlowTotals], part: Window) -
 
 
 def jain_by_window(amounts: Floats) -> Floats:
-    """Jain's index of each row; 1 where all are zero."""
-    squares = amounts.shape[1] * (amounts**2).sum(axis=1)
-    sums = amounts.sum(axis=1) ** 2
-    index: Floats = np.divide(sums, squares, out=np.ones_like(sums), where=squares > 0)
+    """Jain's index of each row, without the rows in which all are zero."""
+    some = amounts[amounts.any(axis=1)]
+    index: Floats = some.sum(axis=1) ** 2 / (some.shape[1] * (some**2).sum(axis=1))
     return index
 
 
-def starved_share(amounts: Floats) -> float:
-    """Share of the entries below a tenth of their row's mean."""
-    return float((amounts < STARVED * amounts.mean(axis=1, keepdims=True)).mean())
+def starved_share(amounts: Floats) -> float | None:
+    """Share of the entries below a tenth of their row's mean; ``None`` if all entries are zero.
+
+    Rows in which all are zero do not count: nothing was shared.
+    """
+    some = amounts[amounts.any(axis=1)]
+    return float((some < STARVED * some.mean(axis=1, keepdims=True)).mean()) if len(some) else None
 
 
 def synchronisation_ratio(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from aqmlab.metrics import EVERY_CLASS, flow_goodput
@@ -33,7 +34,7 @@ class _Account(NamedTuple):
     def share(self) -> float:
         """The goodput of flows as a share of its upper bound."""
         most = self.carried + self.before
-        return self.got / most if most else 0.0
+        return self.got / most if most else (inf if self.got else 0.0)
 
 
 def no_more_than_carried(results: Results) -> Check:
