@@ -18,6 +18,7 @@
 # notebook runs it with one seed and draws three seconds of both queues.
 
 # %%
+import sys
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -26,8 +27,12 @@ import numpy as np
 import aqmlab
 
 here = Path.cwd()
-root = next(folder for folder in (here, *here.parents) if (folder / "papers" / "blue").is_dir())
-results = aqmlab.run(root / "papers" / "blue" / "marks.toml", runs=1, report=False)
+papers = (folder / "papers" / "blue" for folder in (here, *here.parents))
+paper = next((folder for folder in papers if folder.is_dir()), None)
+if paper is None:
+    print("run this inside a clone of the repository: `papers/blue` is needed", file=sys.stderr)
+    raise SystemExit(2)
+results = aqmlab.run(paper / "marks.toml", runs=1, report=False)
 results
 
 # %% [markdown]

@@ -34,12 +34,14 @@ def slug(title: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:40].rstrip("-") or "experiment"
 
 
-def json_text(content: object, *, indent: int | None = None, compact: bool = False) -> str:
+def json_text(
+    content: object, *, indent: int | None = None, compact: bool = False, ascii_only: bool = False
+) -> str:
     """Return JSON that every reader accepts: NaN and infinite numbers become ``null``."""
     separators = (",", ":") if compact else None
 
     def text(of: object) -> str:
-        return json.dumps(of, indent=indent, separators=separators, ensure_ascii=False, allow_nan=False)
+        return json.dumps(of, indent=indent, separators=separators, ensure_ascii=ascii_only, allow_nan=False)
 
     try:
         return text(content)

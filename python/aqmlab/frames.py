@@ -8,6 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import HostError, UsageError, unknown
+from aqmlab.memory import database
 
 if TYPE_CHECKING:
     import duckdb
@@ -130,8 +131,6 @@ def _pandas(pandas: Any, columns: Columns) -> Any:  # noqa: ANN401 (as above)
 
 
 def _relation(columns: Columns) -> duckdb.DuckDBPyRelation:
-    import duckdb
-
     if not columns:
         raise UsageError("a data frame needs at least one column")
     names = list(columns)
@@ -140,7 +139,7 @@ def _relation(columns: Columns) -> duckdb.DuckDBPyRelation:
         for i, name in enumerate(names)
     )
     values = {f"c{i}": list(columns[name][1]) for i, name in enumerate(names)}
-    return duckdb.connect(":memory:").sql(f"SELECT {', '.join(parts)}", params=values)
+    return database().sql(f"SELECT {', '.join(parts)}", params=values)
 
 
 __all__ = ["REAL", "TEXT", "WHOLE", "YES_OR_NO", "Columns", "Framed", "column_names", "of_arrays"]

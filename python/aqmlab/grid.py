@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 _GAP = 3
@@ -108,6 +108,13 @@ class Grid:
                 lines = turned.lines(width)
                 folded = lines if folded is None or len(lines) < len(folded) else folded
         return self._records(width) if folded is None else folded
+
+    def spelled(self, spell: Callable[[str], str]) -> Grid:
+        """Return the table with all its texts replaced by those that ``spell`` returns."""
+        columns = (replace(column, head=spell(column.head)) for column in self.columns)
+        grid = Grid(*columns, keys=self.keys, turns=self.turns)
+        grid.rows = [tuple(replace(span, text=spell(span.text)) for span in row) for row in self.rows]
+        return grid
 
     def __str__(self) -> str:
         return text_of(self.lines(text_width()))

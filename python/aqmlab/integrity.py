@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.errors import DamageError, RecordingError
+from aqmlab.memory import database
 
 FORMAT_VERSION = 4
 """The ``format_version`` that this version writes; it also reads all earlier ones."""
@@ -143,9 +144,7 @@ def table_digest(path: Path, names: Mapping[str, str] | None = None) -> str:
     duckdb.Error
         If the table cannot be read.
     """
-    import duckdb
-
-    with duckdb.connect(":memory:") as connection:
+    with database() as connection:
         source = {"file": str(path)}
         described = connection.execute("DESCRIBE FROM read_parquet($file)", source).fetchall()
         schema = connection.execute(

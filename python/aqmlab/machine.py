@@ -7,6 +7,7 @@ from pathlib import Path
 
 from aqmlab.arguments import whole
 from aqmlab.errors import UsageError
+from aqmlab.memory import address_space
 
 SHARE_OF_MEMORY = 0.8
 
@@ -28,7 +29,16 @@ def job_count(jobs: int | None, called: str = "jobs") -> int:
 
 
 def memory_cap(jobs: int) -> int:
-    """Return how many bytes each of ``jobs`` runs may use (a fifth of free memory is kept); 0 if unknown."""
+    """Return how many bytes each of ``jobs`` runs may use (a fifth of free memory is kept); 0 if unknown.
+
+    A limit on the address space holds for each process separately.
+    """
+    caps = [cap for cap in (_free(jobs), address_space()) if cap]
+    return min(caps, default=0)
+
+
+def _free(jobs: int) -> int:
+    """Return the share of free memory for each run; 0 if unknown."""
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:

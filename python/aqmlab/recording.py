@@ -15,6 +15,7 @@ from aqmlab.columns import TableFile, has_early_names, parquet_source, without_c
 from aqmlab.errors import DamageError, RecordingError, unknown
 from aqmlab.integrity import damaged_tables
 from aqmlab.manifest import PROGRAM, LinkInfo, Manifest, read_manifest
+from aqmlab.memory import database
 from aqmlab.plan import Plan
 from aqmlab.stopping import answered
 
@@ -251,9 +252,7 @@ class Tables:
 @lru_cache(maxsize=1)
 def _database() -> duckdb.DuckDBPyConnection:
     """The engine that reads tables, created once: creating it takes longer than reading a small recording."""
-    import duckdb
-
-    return duckdb.connect(":memory:", config={"threads": "2"})
+    return database({"threads": "2"})
 
 
 def load_run(path: Path, plans: dict[str, Plan] | None = None) -> Run:

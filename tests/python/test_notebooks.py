@@ -40,6 +40,13 @@ def test_the_redrawn_figure_shows_the_difference_that_its_text_names(tmp_path):
     assert figure.stat().st_size > 10_000
 
 
+def test_outside_a_clone_the_redrawn_figure_says_what_it_needs(tmp_path):
+    words = [sys.executable, str(NOTEBOOKS / "redraw-a-figure.py")]
+    ended = subprocess.run(words, cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert ended.stderr == "run this inside a clone of the repository: `papers/blue` is needed\n"
+
+
 @pytest.mark.parametrize("name", sorted(file.name for file in NOTEBOOKS.iterdir()))
 def test_cells_are_those_of_the_percent_form(name):
     text = (NOTEBOOKS / name).read_text(encoding="utf-8")

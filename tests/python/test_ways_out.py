@@ -214,3 +214,63 @@ def test_a_report_tells_of_how_many_flows_it_draws_windows(small, experiment, tm
     few = aqmlab.report(experiment.path, tmp_path / "few.html").read_text()
     assert "windows are drawn" not in few
     assert "right-hand" not in few
+
+
+def _in_encoding(encoding, *words):
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "COLUMNS": "90"}
+    command = [sys.executable, "-m", "aqmlab", *map(str, words)]
+    return subprocess.run(command, check=False, capture_output=True, env=environment)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_an_encoding_that_lacks_characters_changes_neither_the_layout_nor_the_data(experiment, encoding):
+    whole, shown = (_in_encoding(each, "report", experiment.path) for each in ("utf-8", encoding))
+    assert (whole.returncode, shown.returncode, shown.stderr) == (0, 0, whole.stderr)
+    words = [text.decode(each).split() for text, each in ((whole.stdout, "utf-8"), (shown.stdout, encoding))]
+    assert len(words[0]) == len(words[1])
+    table = shown.stdout.decode(encoding).split("\n\n")[1].splitlines()
+    assert set(table[1]) == {"-"}
+    assert len({len(line) for line in table[1:-1]}) == 1
+    told = [_in_encoding(each, "report", experiment.path, "--json").stdout for each in ("utf-8", encoding)]
+    assert json.loads(told[0].decode("utf-8")) == json.loads(told[1].decode(encoding))
+
+
+def test_text_that_an_encoding_lacks_is_escaped(small, tmp_path):
+    odd = tmp_path / "ö.toml"
+    odd.write_text(tomli_w.dumps(small | {"title": "Schön − 漢"}), encoding="utf-8")
+    shown = _in_encoding("ascii", "show", odd)
+    assert (shown.returncode, b"Sch\\xf6n - \\u6f22" in shown.stdout) == (0, True)
+    assert json.loads(_in_encoding("ascii", "show", odd, "--json").stdout)["title"] == "Schön − 漢"
+
+
+@pytest.mark.parametrize("megabytes", [150, 900])
+@pytest.mark.parametrize("command", ["report", "plot", "query", "run"])
+def test_a_small_address_space_is_refused_with_a_reason(experiment, small_file, tmp_path, command, megabytes):
+    paths = {
+        "report": [experiment.path, "-o", tmp_path / "report.html"],
+        "plot": [experiment.path, "series", "-o", tmp_path / "series.svg"],
+        "query": ["SELECT 1", experiment.path],
+        "run": [small_file, "-o", tmp_path / "out"],
+    }
+    words = [sys.executable, "-m", "aqmlab", command, *map(str, paths[command])]
+    limit = megabytes * 1_000_000
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+    ended = subprocess.run(words, check=False, capture_output=True, text=True, preexec_fn=limited)
+    assert (ended.returncode, ended.stdout) == (3, "")
+    (line,) = ended.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert "(`ulimit -v`)" in line
+    assert list(tmp_path.glob("[!s]*")) == []
+
+
+@pytest.mark.parametrize("words", [("metrics",), ("run", "--help"), ("aqm", "show", "red")])
+def test_commands_that_read_no_recording_work_in_a_small_address_space(words):
+    def limited():
+        resource.setrlimit(resource.RLIMIT_AS, (300_000_000, 300_000_000))
+
+    command = [sys.executable, "-m", "aqmlab", *words]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True, preexec_fn=limited)
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -44,6 +45,7 @@ from aqmlab.cli.report import report
 from aqmlab.cli.sweep import merge, query, sweep
 from aqmlab.cli.vectors import vectors
 from aqmlab.cli.verify import verify
+from aqmlab.memory import check_address_space
 
 app = typer.Typer(
     name="aqmlab",
@@ -69,8 +71,13 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+_LIGHT = {"aqm", "cite", "doctor", "metrics", "new", "papers", "schema", "show", "verify"}
+"""The commands that read no tables of recordings and draw nothing, so a small address space suffices."""
+
+
 @app.callback()
 def root(
+    context: typer.Context,
     _version_wanted: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
@@ -84,6 +91,8 @@ def root(
     something (permission, disk, memory), 4 runs failed or a recording is corrupt, 5 a live run is not
     faithful, 130 interrupted.
     """
+    if context.invoked_subcommand not in _LIGHT and not {"-h", "--help"} & set(sys.argv):
+        check_address_space()
 
 
 @app.command()

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import os
 import signal
-import stat
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from aqmlab.cli.streams import can_show, prepare_streams
 from aqmlab.errors import AqmlabError
 from aqmlab.files import json_text
+from aqmlab.memory import no_memory, out_of_memory
 
 if TYPE_CHECKING:
     from aqmlab.results import Results
@@ -47,9 +47,12 @@ def say(text: str) -> None:
         print(text, file=sys.stderr)
 
 
-def tell_json(content: object) -> None:
-    """Print data for a program on stdout."""
-    sys.stdout.write(json_text(content, indent=2) + "\n")
+def tell_json(content: object, *, indent: int | None = 2) -> None:
+    """Print data for a program on stdout; characters that stdout cannot show are escaped."""
+    text = json_text(content, indent=indent)
+    if not can_show(sys.stdout, text):
+        text = json_text(content, indent=indent, ascii_only=True)
+    sys.stdout.write(text + "\n")
 
 
 def complain(text: str) -> None:
@@ -105,45 +108,6 @@ def interruptible() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _open_closed_streams() -> None:
-    """Replace standard streams that were closed from outside (``>&-``): in Python, these are ``None``."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 (open to the end)
-
-
-class _UnlessGone(io.FileIO):
-    """A stream whose reader may stop early, as `head` does: the work then continues without output."""
-
-    def write(self, content: Any, /) -> int:  # noqa: ANN401 (any buffer)
-        try:
-            return super().write(content)
-        except BrokenPipeError:
-            nowhere = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nowhere, self.fileno())
-            os.close(nowhere)
-            return len(content)
-
-
-def _outlive_readers() -> None:
-    """Ensure that a reader that stops early affects neither the report nor the exit code."""
-    for number, name in ((1, "stdout"), (2, "stderr")):
-        stream = getattr(sys, name)
-        if stream is not getattr(sys, f"__{name}__") or not _is_pipe(number):
-            continue
-        buffer = io.BufferedWriter(_UnlessGone(number, "w", closefd=False))
-        with_same = {"encoding": stream.encoding, "errors": stream.errors, "line_buffering": number == 2}
-        setattr(sys, name, io.TextIOWrapper(buffer, **with_same))
-
-
-def _is_pipe(number: int) -> bool:
-    try:
-        kind = os.fstat(number).st_mode
-    except OSError:
-        return False
-    return stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)
-
-
 def _hint_at_patterns(message: str) -> None:
     """Say that a shell's pattern may have matched several paths, if an argument is one too many."""
     paths = [word for word in sys.argv[1:] if not word.startswith("-") and Path(word).exists()]
@@ -156,8 +120,7 @@ def guarded(app: Callable[..., object]) -> int:  # noqa: PLR0911 (one exit per o
     import typer
 
     set_quiet(False)
-    _open_closed_streams()
-    _outlive_readers()
+    prepare_streams()
     try:
         code = app(standalone_mode=False)
         sys.stdout.flush()
@@ -171,15 +134,15 @@ def guarded(app: Callable[..., object]) -> int:  # noqa: PLR0911 (one exit per o
         complain(str(error)) if show is None else show(file=sys.stderr)
         _hint_at_patterns(str(error))
         return Exit.USAGE
-    except MemoryError:
-        complain("this machine does not have enough memory for this command")
-        return Exit.MACHINE
-    except RuntimeError as error:
-        # The error that DuckDB raises on Ctrl-C during a query.
-        if str(error) != "Query interrupted":
-            raise
-        return Exit.INTERRUPTED
     except OSError as error:
         complain(f"{error.strerror or error}{f': `{error.filename}`' if error.filename else ''}")
+        return Exit.MACHINE
+    except Exception as error:
+        # The error that DuckDB raises on Ctrl-C during a query.
+        if isinstance(error, RuntimeError) and str(error) == "Query interrupted":
+            return Exit.INTERRUPTED
+        if not out_of_memory(error):
+            raise
+        complain(str(no_memory()))
         return Exit.MACHINE
     return code if isinstance(code, int) else Exit.OK

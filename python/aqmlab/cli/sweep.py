@@ -42,7 +42,6 @@ from aqmlab.cli.outcome import (
 from aqmlab.cli.progress import ProgressLine
 from aqmlab.cli.tables import short_answer
 from aqmlab.errors import AqmlabError, DamageError, HostError, RecordingError, RunError, UsageError
-from aqmlab.files import json_text
 
 if TYPE_CHECKING:
     from aqmlab.faithfulness import Faithfulness
@@ -179,7 +178,7 @@ def _tell_beside(live: Sweep, simulated: Sweep, *, as_json: bool, report: bool) 
     found = beside(simulated.results, live.results, report=report)
     if as_json:
         scored = dict(zip(found.sides, (simulated.claims, live.claims), strict=True))
-        print(json_text({"event": "both", **both_json(found, scored)}))
+        tell_json({"event": "both", **both_json(found, scored)}, indent=None)
     else:
         print()
         print_sides(found)
@@ -317,9 +316,9 @@ class _Events:
 
     def _tell(self, event: str, content: Callable[[], dict[str, Any]]) -> None:
         if self._enabled:
-            text = json_text({"event": event, **content()})
+            told = {"event": event, **content()}
             with self._lock:
-                sys.stdout.write(text + "\n")
+                tell_json(told, indent=None)
                 sys.stdout.flush()
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from aqmlab.cli.console import tell_json
+from aqmlab.cli.streams import can_show, spelled
 from aqmlab.figures import counted
 from aqmlab.grid import Column, Grid, Span, text_width
 
@@ -22,6 +24,7 @@ MOST_ROWS = 60
 SHORT = ("goodput_bps", "queueing_delay_mean_s", "queueing_delay_p99_s", "drop_percent")
 """The default metrics of a sweep."""
 
+_RULE = "─"
 _ENDLESS = 1_000_000
 """Number of columns assumed for an output that has no width."""
 _SENTENCE_NEEDS = {"queueing_delay_p95_s", "goodput_bps", "drop_percent"}
@@ -110,7 +113,8 @@ def print_grid(console: Console, table: Grid) -> None:
     """Print a table as wide as the output permits."""
     from rich.text import Text
 
-    for line in table.lines(None if console.width == _ENDLESS else console.width):
+    shown = table if can_show(sys.stdout, _RULE) else table.spelled(partial(spelled, sys.stdout))
+    for line in shown.lines(None if console.width == _ENDLESS else console.width):
         text = Text.assemble(*((span.text, span.style) for span in line))
         console.print(text, no_wrap=True, overflow="ignore", crop=False)
 

@@ -18,6 +18,7 @@ from aqmlab.figures import counted, left_out
 from aqmlab.frames import REAL, TEXT, WHOLE, YES_OR_NO, Columns, Framed, column_names
 from aqmlab.grid import Grid
 from aqmlab.manifest import parts_text
+from aqmlab.memory import database
 from aqmlab.recording import damage
 from aqmlab.stopping import answered
 from aqmlab.sweeps.catalogue import Catalogue, catalogue, labels
@@ -114,7 +115,7 @@ def query(sql: str, path: Path | str | None = None) -> QueryResult:
 
     _check(sql)
     known = catalogue(store_path(path))
-    with duckdb.connect(":memory:", config=_SHUT) as connection:
+    with database(_SHUT) as connection:
         # The views are created from the files found here; after that, no other file may be read.
         connection.execute(f"SET allowed_directories = [{_text(f'{known.root}/')}]")
         connection.execute("SET enable_external_access = false")

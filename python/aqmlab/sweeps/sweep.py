@@ -24,6 +24,7 @@ from aqmlab.errors import (
 )
 from aqmlab.figures import counted
 from aqmlab.machine import job_count, memory_cap
+from aqmlab.memory import check_address_space
 from aqmlab.results import Results
 from aqmlab.scenario import Scenario
 from aqmlab.stopping import Stop, Stopped, raise_if_stopped, wait_heeding_signals
@@ -95,6 +96,7 @@ class Sweep:
         cluster: Cluster | None = None,
         executor: Callable[[], Executor] | None = None,
     ) -> None:
+        check_address_space()
         self.cases = cases
         self.path = directory.path
         self._place, self._directory = place, directory
