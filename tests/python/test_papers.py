@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from aqmlab import _core
 from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.papers.check import problems
 from aqmlab.papers.figures import draw_figure, one_of_each
@@ -17,6 +18,7 @@ from aqmlab.papers.multiverse_report import multiverse_markdown
 from aqmlab.papers.over_time import over_time, shown
 from aqmlab.papers.paper import PaperFigure, Part, Thinned
 from aqmlab.papers.reproduce import Wanted, reproduce
+from aqmlab.papers.runner import Runner
 from aqmlab.papers.scorecard import as_html, as_markdown, headline, making
 from aqmlab.papers.scoring import comparisons, evidence, score_finding
 from aqmlab.papers.sweep_figure import numbers
@@ -37,6 +39,26 @@ def test_a_folder_says_what_can_be_run(folder):
     assert problems(paper) == []
     assert paper.key == paper.path.name
     assert (paper.path / "README.md").is_file()
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_the_small_version_of_every_experiment_begins(folder, tmp_path):
+    """All cases and claims resolve, and the first and the last cell send traffic for their first moments."""
+
+    class EnoughError(Exception):
+        pass
+
+    def look(now):
+        if now["events"] > 100:
+            raise EnoughError
+
+    paper = read_paper(folder)
+    for experiment in paper.experiments:
+        cases = Runner(paper, tmp_path / "store").cases(experiment, {}, experiment.quick)
+        for cell in (cases.cells[0], cases.cells[-1]):
+            task = cases.task(cell, cases.seeds[0])
+            with pytest.raises(EnoughError):
+                _core.run_one(task.toml, task.file_name, task.arm, task.seed, tmp_path / "run", progress=look)
 
 
 @pytest.fixture(scope="module")

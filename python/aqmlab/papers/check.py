@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 
-from aqmlab.claims import Claim, Names
+from aqmlab.claims import Claim, Names, check_claims
 from aqmlab.errors import AqmlabError, unknown
 from aqmlab.papers.expressions import of_each_seed
 from aqmlab.papers.figures import places, text_of
@@ -14,10 +14,11 @@ from aqmlab.papers.inference_spec import length_settings
 from aqmlab.papers.names import names_of, swept
 from aqmlab.papers.over_time import shown
 from aqmlab.papers.paper import RESPONSES, Paper, PaperExperiment, PaperFigure, PublishedTable, Setting
+from aqmlab.papers.reproduce import claims_of
 from aqmlab.papers.response_figure import cell_curves
-from aqmlab.papers.scoring import claim_of
+from aqmlab.papers.scoring import claim_of, missing_labels
 from aqmlab.papers.tables import cell_expression
-from aqmlab.papers.variants import Reading, variant
+from aqmlab.papers.variants import Reading
 
 
 def problems(paper: Paper) -> list[str]:
@@ -28,9 +29,9 @@ def problems(paper: Paper) -> list[str]:
     their experiments.
     """
     found = [*_settings(replace(paper, settings=(*paper.settings, *length_settings(paper.inference))))]
-    for experiment in paper.experiments:
-        found += _thinned(paper, experiment)
     names = {experiment.file: names_of(paper, experiment) for experiment in paper.experiments}
+    for experiment in paper.experiments:
+        found += _thinned(paper, experiment, names[experiment.file])
     for finding in paper.findings:
         for part in finding.parts:
             found += _complaint(claim_of(finding, part), names[part.experiment])
@@ -131,9 +132,19 @@ def _digests(paper: Paper, experiment: PaperExperiment, reading: Reading) -> lis
     return [arm["digest"] for case in cases for arm in case["arms"]]
 
 
-def _thinned(paper: Paper, experiment: PaperExperiment) -> list[str]:
+def _thinned(paper: Paper, experiment: PaperExperiment, whole: Names) -> Iterator[str]:
+    """Check the small version, and that findings lack nothing in it but labels that it leaves out."""
+    if not experiment.quick.keep:
+        return
+    what = f"{experiment.file}: quick"
     try:
-        variant(paper, experiment, {}, experiment.quick)
+        claims = json.loads(swept(paper, experiment, {}, experiment.quick).about())["claims"]
+        small = names_of(paper, experiment, experiment.quick)
+        check_claims(claims, small)
     except AqmlabError as error:
-        return [f"{experiment.file}: quick: {error}"]
-    return []
+        yield f"{what}: {error}"
+        return
+    for finding in paper.findings:
+        for claim in claims_of([finding], experiment.file):
+            if not missing_labels(claim, whole, small):
+                yield from (f"{what}: {complaint}" for complaint in _complaint(claim, small))

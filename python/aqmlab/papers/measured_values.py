@@ -198,7 +198,7 @@ class Measurer:
             If the reading cannot be run.
         """
         with self._scratch() as runner:
-            cases = runner.cases(experiment, reading, runs)
+            cases = runner.cases(experiment, reading, Thinned(runs))
         planned = {cases.cell_of(cell): cell for cell in cases.cells}
         return {
             (cell, seed): digest

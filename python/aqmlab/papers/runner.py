@@ -107,11 +107,11 @@ class Runner:
                 self.runs += under_way.progress.runs_done
         return self._done[name, among]
 
-    def cases(self, experiment: PaperExperiment, reading: Reading, runs: int) -> Cases:
-        """Return all cases of an experiment under a reading, for some seeds, without running them."""
-        text = variant(self.paper, experiment, reading, Thinned())
+    def cases(self, experiment: PaperExperiment, reading: Reading, thinned: Thinned) -> Cases:
+        """Return all cases of an experiment, or of a smaller version, under a reading; nothing is run."""
+        text = variant(self.paper, experiment, reading, thinned)
         name = hashlib.sha256(f"{experiment.file}\n{text}".encode()).hexdigest()[:8]
-        return Cases(self._file(experiment, text, name), runs=runs)
+        return Cases(self._file(experiment, text, name), runs=thinned.runs or None)
 
     @cached_property
     def _refused(self) -> Refused:
