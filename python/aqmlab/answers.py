@@ -230,11 +230,7 @@ class Answer(Framed):
     def chance_note(self) -> str:
         """Return a sentence that names the arms of :meth:`without_chance`; empty if there are none."""
         fixed = self.without_chance()
-        return (
-            f"nothing is drawn at random in {', '.join(fixed)}: all seeds gave the same values"
-            if fixed
-            else ""
-        )
+        return f"all seeds gave the same values in {', '.join(fixed)}: there is no interval" if fixed else ""
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -385,8 +381,10 @@ def _is_there(of_seed: Mapping[int, float | None]) -> bool:
 
 
 def _all_the_same(of_metrics: Mapping[str, Mapping[int, float | None]]) -> bool:
+    """Whether each metric that has values has the same one for all seeds; false if none has values."""
     columns = [list(of_seed.values()) for of_seed in of_metrics.values()]
-    return bool(columns) and all(len(values) > 1 and len(set(values)) == 1 for values in columns)
+    known = [values for values in columns if any(value is not None for value in values)]
+    return bool(known) and all(len(values) > 1 and len(set(values)) == 1 for values in known)
 
 
 def answer(

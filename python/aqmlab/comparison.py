@@ -16,7 +16,7 @@ from aqmlab.answers import HEADLINE
 from aqmlab.arguments import names as given_names
 from aqmlab.cells import Cell
 from aqmlab.errors import RecordingError
-from aqmlab.figures import change_text, counted, estimate_text, with_unit
+from aqmlab.figures import change_text, counted, estimate_text, listed, with_unit
 from aqmlab.frames import REAL, TEXT, WHOLE, YES_OR_NO, Columns, Framed
 from aqmlab.grid import Column, Grid
 from aqmlab.manifest import PROGRAM, Manifest
@@ -238,10 +238,21 @@ def why_not_paired(results: Results, cell: Cell, others: Results, other: Cell) -
         return ""
     if not {run.seed for run in runs} & {run.seed for run in against}:
         return "they have no seeds in common"
-    drawn = [{*_drawing(run.manifest).items()} for run in (*runs, *against)]
-    if any(parts != drawn[0] for parts in drawn):
-        return "their runs used different versions of the program part that draws the traffic"
-    return _other_traffic(runs[0].plan, against[0].plan)
+    drawing = [_drawing(run.manifest) for run in (*runs, *against)]
+    versions: dict[str, set[int]] = {}
+    for parts in drawing:
+        for part, version in parts.items():
+            versions.setdefault(part, set()).add(version)
+    if several := [f"`{part}`" for part, found in versions.items() if len(found) > 1]:
+        return f"their runs used different versions of {listed(several)}, which draw the traffic"
+    # Other traffic uses other parts of the program, whatever their versions.
+    if other_traffic := _other_traffic(runs[0].plan, against[0].plan):
+        return other_traffic
+    if any(parts.keys() != drawing[0].keys() for parts in drawing):
+        return (
+            "their runs used different versions of the program, which draw the same traffic with other parts"
+        )
+    return ""
 
 
 def _drawing(manifest: Manifest) -> dict[str, int]:

@@ -51,7 +51,7 @@ def read_json(path: Path) -> dict[str, Any]:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise RecordingError(f"cannot read `{path}`: {error.strerror}") from error
+        raise RecordingError(f"cannot read `{path}`: {_cause(error)}") from error
     try:
         content = json.loads(data.decode())
     except ValueError as error:
@@ -122,11 +122,33 @@ def damaged_tables(
                     f"`{file}` is corrupt: it has changed since it was written (its SHA-256 is"
                     " not the manifest's)"
                 )
-        except FileNotFoundError:
-            found[name] = f"`{path}` is incomplete: `{name}.parquet` is missing"
         except OSError as error:
-            found[name] = f"cannot read `{file}`: {error.strerror}"
+            if isinstance(error, FileNotFoundError) and Path(path).is_dir():
+                found[name] = f"`{path}` is incomplete: `{name}.parquet` is missing"
+            else:
+                found[name] = f"cannot read `{file}`: {_cause(error)}"
     return found
+
+
+def unreadable(file: Path | str) -> str:
+    """Return why the bytes of a file cannot be read; empty if they can."""
+    try:
+        with Path(file).open("rb") as content:
+            while content.read(1 << 20):
+                pass
+    except OSError as error:
+        return f"cannot read `{file}`: {_cause(error)}"
+    return ""
+
+
+def _cause(error: OSError) -> str:
+    """Return the cause in the system's words, and whether the working directory is gone."""
+    said = error.strerror or str(error)
+    try:
+        Path.cwd()
+    except OSError:
+        return f"{said}; the working directory no longer exists"
+    return said
 
 
 def table_digest(path: Path, names: Mapping[str, str] | None = None) -> str:

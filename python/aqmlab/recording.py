@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab.columns import TableFile, has_early_names, parquet_source, without_columns
 from aqmlab.errors import DamageError, RecordingError, unknown
-from aqmlab.integrity import damaged_tables
+from aqmlab.integrity import damaged_tables, unreadable
 from aqmlab.manifest import PROGRAM, LinkInfo, Manifest, read_manifest
 from aqmlab.memory import database
 from aqmlab.plan import Plan
@@ -283,8 +283,9 @@ def _unreadable(
 ) -> RecordingError:
     """Name the damaged file, which a query over many files does not always identify."""
     for file in files:
-        reason = damage(connection, file.path)
-        if reason:
+        if why := unreadable(file.path):
+            return RecordingError(why)
+        if reason := damage(connection, file.path):
             return DamageError([reason])
     lacking = without_columns(connection, table, files)
     if lacking:
@@ -293,12 +294,20 @@ def _unreadable(
 
 
 def damage(connection: duckdb.DuckDBPyConnection, file: Path | str) -> str:
-    """Describe the damage to one Parquet file, which is read to its end; empty if there is none."""
+    """Describe why one Parquet file, which is read to its end, cannot be read; empty if it can.
+
+    A file is called corrupt only if its bytes can be read.
+    """
     import duckdb
+
+    if why := unreadable(file):
+        return why
 
     statement = "SELECT count(*), any_value(t) FROM read_parquet([$file]) AS t"
     try:
         answered(connection, lambda: connection.execute(statement, {"file": str(file)}))
+    except duckdb.OutOfMemoryException as cause:
+        return f"cannot read `{file}`: {_first_line(cause)}"
     except duckdb.Error as cause:
         return f"`{file}` is corrupt: {_first_line(cause)}"
     return ""

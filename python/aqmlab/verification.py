@@ -9,7 +9,7 @@ from typing import Any
 
 from aqmlab.errors import DamageError, RecordingError
 from aqmlab.files import SWEEP_FILE
-from aqmlab.integrity import read_json, table_digest
+from aqmlab.integrity import read_json, table_digest, unreadable
 from aqmlab.loading import SweepFile
 from aqmlab.recording import Run, load_run
 from aqmlab.stopping import raise_if_stopped
@@ -161,6 +161,9 @@ def _other_content(run: Run) -> Iterator[str]:
         if about.file_digest is not None:
             continue
         file = run.path / f"{name}.parquet"
+        if why := unreadable(file):
+            yield why
+            continue
         try:
             same = table_digest(file) == about.digest
         except (duckdb.Error, KeyError, TypeError, ValueError) as error:

@@ -13,7 +13,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from aqmlab.soundness import books, bottleneck, carried, flows, live, seeds, settled
+from aqmlab.soundness import (
+    books,
+    bottleneck,
+    carried,
+    compared,
+    disciplines,
+    flows,
+    live,
+    seeds,
+    settled,
+)
 from aqmlab.soundness.doubt import SEVERITIES, Check, Doubt, Severity
 
 if TYPE_CHECKING:
@@ -26,6 +36,11 @@ _CHECKS = (
     carried.no_more_than_carried,
     bottleneck.is_the_bottleneck,
     bottleneck.buffer_is_reached,
+    compared.buffers_are_equal,
+    compared.classes_differ_as_meant,
+    disciplines.marks_are_carried,
+    disciplines.dctcp_is_marked,
+    disciplines.packets_suit_codel,
     flows.limited_by_windows,
     settled.flows_have_started,
     settled.warm_up_is_long_enough,

@@ -57,11 +57,11 @@ def _doubted(
     busy = f"busy {queue.busy_percent:.1f} % of the time"
     idle = 100.0 - queue.busy_percent
     greedy = any(run.run.plan.greedy for run in runs)
-    if queue.most_waiting <= 1:
+    if queue.most_waiting <= 1 and queue.interventions == 0:
         sentence = f"`{name}` never had more than one packet waiting ({busy}): its discipline has no effect"
         return CellDoubt(cell, "serious", sentence, _elsewhere(name, queues), idle)
     if queue.interventions == 0:
-        sentence = f"`{name}` neither dropped nor marked a packet ({busy}): its discipline made no decision"
+        sentence = f"`{name}` neither dropped nor marked a packet ({busy})"
         return CellDoubt(cell, "warning" if greedy else "note", sentence, _elsewhere(name, queues), idle)
     if queue.busy_percent < BUSY_PERCENT and greedy:
         sentence = f"`{name}` was {busy}, although some flows always have data to send"

@@ -100,8 +100,11 @@ def differ(results: Results) -> Check:
         compared += 1
         copies = _copies(runs)
         if len(copies) == len(runs):
-            sentence = f"all {len(runs)} seeds gave identical results: nothing in the scenario is random"
-            remedy = "one run is enough; for intervals, draw the flows' `start` or `rtt` at random"
+            sentence = f"all {len(runs)} seeds gave identical counts for every queue and flow"
+            remedy = (
+                "one run is enough if the scenario draws nothing at random; for intervals, draw the flows'"
+                " `start` or `rtt`"
+            )
             findings.append(CellDoubt(cell, "warning", sentence, remedy, len(runs)))
         elif copies:
             sentence = f"seeds {' and '.join(map(str, copies))} gave identical results"

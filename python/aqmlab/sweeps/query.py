@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.columns import TableFile, parquet_source, without_columns
-from aqmlab.errors import UsageError
+from aqmlab.errors import HostError, UsageError
 from aqmlab.figures import counted, left_out
 from aqmlab.frames import REAL, TEXT, WHOLE, YES_OR_NO, Columns, Framed, column_names
 from aqmlab.grid import Grid
@@ -108,6 +108,8 @@ def query(sql: str, path: Path | str | None = None) -> QueryResult:
     ------
     UsageError
         If the statement is invalid, or does anything but read.
+    HostError
+        If the working directory no longer exists.
     RecordingError
         If there is nothing to query, or the recordings have a newer format than this program reads.
     """
@@ -118,7 +120,11 @@ def query(sql: str, path: Path | str | None = None) -> QueryResult:
     with database(_SHUT) as connection:
         # The views are created from the files found here; after that, no other file may be read.
         connection.execute(f"SET allowed_directories = [{_text(f'{known.root}/')}]")
-        connection.execute("SET enable_external_access = false")
+        try:
+            connection.execute("SET enable_external_access = false")
+        except duckdb.IOException as error:
+            # DuckDB resolves names against the working directory, which may no longer exist.
+            raise HostError(f"cannot query `{known.root}`: {str(error).splitlines()[0]}") from error
         connection.execute("SET lock_configuration = true")
         connection.execute(f"CREATE SCHEMA {_APART}")
         _make_runs(connection, known)

@@ -1,0 +1,157 @@
+"""Checks that disciplines suit their traffic: that marks can be carried, and packets are not too large."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from aqmlab.plan import quantity_text
+from aqmlab.soundness.doubt import CellDoubt, Check, merged
+
+if TYPE_CHECKING:
+    from aqmlab.plan import Link, Plan, TrafficClass
+    from aqmlab.results import Results
+
+_UNMARKED = frozenset({"droptail", "policer", "classes"})
+"""Disciplines that never mark packets themselves."""
+
+
+class _Queue(NamedTuple):
+    """A discipline at a link, which may be inside another one, and the classes whose data enter it."""
+
+    link: Link
+    kind: str
+    settings: Mapping[str, Any]
+    classes: Sequence[TrafficClass]
+
+    @property
+    def marks(self) -> bool | None:
+        """Whether the discipline marks packets; ``None`` if that is unknown."""
+        ecn = self.settings.get("ecn")
+        return False if ecn is None and self.kind in _UNMARKED else ecn
+
+
+def marks_are_carried(results: Results) -> Check:
+    """Check that a queue that marks has flows that are ECN-capable; it drops the packets of all others."""
+    kind, findings, marking = "ecn", [], False
+    for cell, plan in _plans(results):
+        for queue in _queues(plan):
+            if queue.marks is not True or not queue.classes:
+                continue
+            marking = True
+            if not any(_ecn_capable(entry) is not False for entry in queue.classes):
+                names = ", ".join(f"`{entry.name}`" for entry in queue.classes)
+                sentence = (
+                    f"`{queue.link.name}` has {queue.kind} with ECN, but the data of {names} is not"
+                    " ECN-capable: it can only be dropped"
+                )
+                remedy = "write `tcp = { ecn = true }` in the classes, or leave `ecn` of the queue out"
+                findings.append(CellDoubt(cell, "warning", sentence, remedy))
+    finding = "some of their flows are ECN-capable" if marking else "no queue marks"
+    return Check(
+        kind, "queues that mark have flows that can be marked", finding, merged(kind, results, findings)
+    )
+
+
+def dctcp_is_marked(results: Results) -> Check:
+    """Check that a queue on the path of each DCTCP flow marks; without marks, DCTCP is another Reno."""
+    kind, findings, count = "dctcp", [], 0
+    for cell, plan in _plans(results):
+        queues = list(_queues(plan))
+        for entry in plan.classes:
+            if (entry.tcp or {}).get("congestion") != "dctcp":
+                continue
+            count += 1
+            if all(queue.marks is False for queue in queues if entry in queue.classes):
+                sentence = (
+                    f"the flows of `{entry.name}` use DCTCP, but no queue that their data cross marks"
+                    " packets: they react to losses only, as Reno does"
+                )
+                remedy = "choose a queue that marks: `ecn = true`, with a threshold for DCTCP"
+                findings.append(CellDoubt(cell, "warning", sentence, remedy))
+    finding = "its packets can be marked" if count else "no flow uses DCTCP"
+    return Check(kind, "DCTCP has a queue that marks", finding, merged(kind, results, findings))
+
+
+def packets_suit_codel(results: Results) -> Check:
+    """Check the largest packet against CoDel's target, within which a link must send it, and its ``mtu``."""
+    kind, findings, found = "codel", [], 0
+    for cell, plan in _plans(results):
+        for queue in _queues(plan):
+            if queue.kind != "codel":
+                continue
+            found += 1
+            largest = max((_largest_data(entry) or 0 for entry in queue.classes), default=0)
+            target_ns, mtu = queue.settings["target_ns"], queue.settings["mtu_bytes"]
+            sending_ns = 8e9 * (largest + queue.link.overhead_bytes) / queue.link.rate_bps
+            name = queue.link.name
+            if sending_ns > target_ns:
+                sentence = (
+                    f"`{name}` sends a packet of {largest} B in {sending_ns / 1e6:.3g} ms, longer than"
+                    f" CoDel's target of {quantity_text(target_ns, 'ns')}: a packet that waits for just one"
+                    " other exceeds it"
+                )
+                remedy = "raise `target` to the time of a packet or more, and `interval` with it"
+                findings.append(CellDoubt(cell, "warning", sentence, remedy, sending_ns / target_ns))
+            if largest > mtu:
+                sentence = (
+                    f"packets at `{name}` have up to {largest} B, but CoDel's `mtu` is {mtu} B: it also"
+                    " drops while just one packet waits"
+                )
+                remedy = "set `mtu` to the size of the largest packet"
+                findings.append(CellDoubt(cell, "warning", sentence, remedy, largest / mtu))
+    finding = "the largest fits its `mtu` and is sent within its target" if found else "no queue is CoDel"
+    return Check(kind, "packets suit CoDel", finding, merged(kind, results, findings))
+
+
+def _plans(results: Results) -> Iterator[tuple[Any, Plan]]:
+    """Yield each cell that has runs, with its plan."""
+    for cell in results.cells:
+        for run in results.runs_of(cell)[:1]:
+            yield cell, run.plan
+
+
+def _queues(plan: Plan) -> Iterator[_Queue]:
+    """Yield the disciplines of all links, including those inside others."""
+    for link in plan.links:
+        across = [entry for entry in plan.classes if any(link.name in way for way in entry.ways)]
+        yield from _inside(_Queue(link, link.queue, link.settings, across))
+
+
+def _inside(queue: _Queue) -> Iterator[_Queue]:
+    yield queue
+    rest = list(queue.classes)
+    # A class of the discipline gets the traffic that it names, and one without names what is left.
+    for inner in queue.settings.get("class") or ():
+        by_mark = any(inner.get(key) is not None for key in ("dscp", "port"))
+        names = inner.get("traffic")
+        mine = [entry for entry in queue.classes if entry.name in names] if names is not None else rest
+        if not by_mark:
+            rest = [entry for entry in rest if entry not in mine]
+        if isinstance(within := inner.get("queue"), Mapping):
+            yield from _inside(_Queue(queue.link, within["kind"], within["settings"], mine))
+    if isinstance(within := queue.settings.get("queue"), Mapping):
+        yield from _inside(queue._replace(kind=within["kind"], settings=within["settings"]))
+
+
+def _ecn_capable(entry: TrafficClass) -> bool | None:
+    """Whether the data packets of a class can be marked; ``None`` if that is unknown."""
+    if entry.tcp is not None:
+        return bool(entry.tcp.get("ecn"))
+    if entry.kind == "schedule":
+        return None
+    return bool(entry.workload.get("ecn", "not-ect") != "not-ect")
+
+
+def _largest_data(entry: TrafficClass) -> int | None:
+    """Return the size of a class's largest data packets in bytes, headers included; ``None`` if unknown."""
+    if entry.tcp is not None:
+        return int(entry.tcp["mss_bytes"]) + int(entry.tcp.get("header_bytes", 0))
+    size = entry.workload.get("size_bytes")
+    if isinstance(size, Mapping):
+        listed = size.get("uniform") or size.get("list")
+        return int(max(listed)) if listed else None
+    return None if size is None else int(size)
+
+
+__all__ = ["dctcp_is_marked", "marks_are_carried", "packets_suit_codel"]
