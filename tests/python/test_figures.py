@@ -54,7 +54,7 @@ def page_of():
         ],
         "metrics": [],
         "cells": [{"at": [], "arm": i} for i in range(len(ARMS))],
-        **{"estimates": {}, "pairs": [], "differences": {}, "tradeOff": [], "cdf": []},
+        **{"estimates": {}, "pairs": [], "differences": {}, "tradeOff": None, "cdf": []},
         "charts": charts_json(one_of_each()),
         "courses": packed_courses(),
     }

@@ -101,8 +101,9 @@ def test_claims_of_an_experiment_stand_in_its_report(experiment, tmp_path):
 
 def test_checks_are_shown_with_what_they_found(grid_report):
     page = html.unescape(grid_report.read_text(encoding="utf-8"))
-    block = page.split('<h2 id="checks">')[1].split("</ul>")[0]
-    assert "packet counts balance" in block
+    block, folded = page.split('<h2 id="checks">')[1].split("</ul>")[:2]
+    assert "<details><summary>" in folded
+    assert "packet counts balance" in folded
     assert "in 2 of 24 cells, at worst in PI, rate 5Mbit, count 20: 2 of 10 runs are missing" in block
 
 
@@ -128,7 +129,7 @@ def test_a_sweep_without_a_finished_run_says_so(tmp_path):
     text = write_report(bare, tmp_path / "bare.html").read_text(encoding="utf-8")
     assert "Nothing was delivered" in text
     assert "0 of 8 runs are complete" in text
-    assert "data-figure" not in text.split("<script")[0]
+    assert "data-figure" not in text.split("</style>")[1].split("<script")[0]
 
 
 def test_the_commands_write_the_report_of_a_sweep(tmp_path, aqmlab_cli):

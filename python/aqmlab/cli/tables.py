@@ -27,7 +27,6 @@ SHORT = ("goodput_bps", "queueing_delay_mean_s", "queueing_delay_p99_s", "drop_p
 _RULE = "─"
 _ENDLESS = 1_000_000
 """Number of columns assumed for an output that has no width."""
-_SENTENCE_NEEDS = {"queueing_delay_p95_s", "goodput_bps", "drop_percent"}
 
 
 def short_answer(results: Results) -> Answer:
@@ -78,7 +77,7 @@ def print_doubts(checks: Sequence[Check]) -> None:
 
 
 def print_answer(found: Answer) -> None:
-    """Print title and question, the table, what it covers and, for a single case, a conclusion in words."""
+    """Print title and question, the table, what it covers, and the answer in words."""
     console, results = answer_console(), found.results
     console.print(results.title, style="bold", markup=False)
     if results.question:
@@ -94,19 +93,23 @@ def print_answer(found: Answer) -> None:
             from aqmlab.sweeps.tables import ANSWER_FILE
 
             console.print(f"{counted(left, 'more cell')} in {results.path / ANSWER_FILE}", markup=False)
-    elif said := _conclusion(found):
+    if not found.by_class and (said := _conclusion(found)):
         console.print()
         console.print(said, markup=False)
 
 
 def _conclusion(found: Answer) -> str:
-    """Describe an answer in words; empty if a live run is not faithful or a necessary metric is missing."""
+    """Answer the question in words; empty if a live run is not faithful or other metrics were named."""
     from aqmlab.faithfulness import verdicts
     from aqmlab.reports.answer import in_words
+    from aqmlab.reports.trade_off import TradeOff
 
-    asked = {metric.name for metric in found.metrics} >= _SENTENCE_NEEDS
-    faithful = all(verdict.faithful for verdict in verdicts(found.results.runs))
-    return in_words(found) if asked and faithful else ""
+    if not all(verdict.faithful for verdict in verdicts(found.results.runs)):
+        return ""
+    trade_off = TradeOff(found)
+    question, shown = trade_off.question, {metric.name for metric in found.metrics}
+    asked = {metric.name for metric in question.asked or (question.delay, question.price)}
+    return in_words(trade_off) if asked <= shown else ""
 
 
 def print_grid(console: Console, table: Grid) -> None:

@@ -147,7 +147,9 @@ def rtt_bias(run: Measured, _queue: str, class_name: str) -> float | None:
     on_the_way=True,
 )
 def goodput_share(run: Measured, queue: str, class_name: str, window: Window) -> float | None:
-    """A group's share of the total goodput."""
+    """A group's share of the total goodput; all traffic together has no share."""
+    if class_name == EVERY_CLASS:
+        return None
     own, total = goodput(run, queue, class_name, window), goodput(run, queue, EVERY_CLASS, window)
     return 100.0 * own / total if own is not None and total else None
 

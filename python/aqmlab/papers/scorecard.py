@@ -265,7 +265,7 @@ def as_html(done: Reproduction, folder: Path, made: Mapping[str, str]) -> str:
         "title": paper.title,
         "kicker": f"reproduction · {', '.join(paper.authors)} · {paper.published or paper.year}",
         "question": paper.summary,
-        "answer": headline(done),
+        "answer": [headline(done)],
         "warnings": [],
         "path": paper.key,
         "findings": [_finding_context(scored) for scored in done.findings],

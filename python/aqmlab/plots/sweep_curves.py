@@ -78,7 +78,7 @@ def trade_off(results: Results, view: View, queue: str | None) -> Figure:
             cell = grid.cell(arm, panel, "")
             if cell is None:
                 continue
-            points = trade_off_points(grid.answer, cell).values()
+            points = trade_off_points(grid.answer, cell, find(MEAN_DELAY), find(GOODPUT)).values()
             if points:
                 xs, ys = zip(*points, strict=True)
                 cloud(axes, number, xs, ys, arm)

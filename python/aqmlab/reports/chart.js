@@ -8,7 +8,10 @@ window.aqmlab = (function () {
   const [LEVEL, TURNED] = [24, 62];
   // Approximate height of a line of text, and width of its letters.
   const [LINE, LETTER] = [16, 6.3];
+  // Size of the names in a plot, as in the style sheet.
+  const NAME_SIZE = 12;
   let clips = 0;
+  let pen;
 
   // Makes elements; strings are inserted as text, never as markup.
   function element(name, attributes, ...children) {
@@ -181,6 +184,31 @@ window.aqmlab = (function () {
       this.marks.push({ x, y, text });
     }
 
+    // Writes names beside places of the plot, so that no name covers another one, and as few marks as possible.
+    // Each has `at`, a place in the units of the axes, or `pixel`, a text, and the mark of its arm; those that
+    // come first are placed first. A name for which there is no room is left out: its mark still shows it.
+    labels(wanted) {
+      const points = this.marks.map(({ x, y }) => [x, y]);
+      const placed = [];
+      for (const { at, pixel, text, color, mark, class: look } of wanted) {
+        const [x, y] = pixel ?? [this.x(at[0]), this.y(at[1])];
+        const spot = freeSpot(x, y, widthOf(text) + (mark ? 18 : 4), this.box, placed, points);
+        if (spot === null) continue;
+        placed.push(spot);
+        const [nearX, nearY] = [clamp(x, spot.left, spot.right), clamp(y, spot.top, spot.bottom)];
+        if (!pixel && Math.hypot(nearX - x, nearY - y) > 12) {
+          this.svg.append(svg("line", { x1: x, y1: y, x2: nearX, y2: nearY, stroke: color, class: "leader" }));
+        }
+        if (mark) {
+          const middle = `translate(${spot.left + 7} ${(spot.top + spot.bottom) / 2}) scale(4)`;
+          this.svg.append(svg("path", { d: mark, transform: middle, fill: color, class: "sign" }));
+        }
+        const begin = spot.left + (mark ? 15 : 2);
+        this.svg.append(svg("text", { x: begin, y: spot.bottom - 3.5, class: look }, text));
+      }
+      return placed;
+    }
+
     listen() {
       this.svg.addEventListener("pointermove", (event) => this.nearest(event));
       this.svg.addEventListener("pointerdown", (event) => this.nearest(event));
@@ -226,6 +254,38 @@ window.aqmlab = (function () {
       tip("");
     }
   }
+
+  const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+
+  // The width of a text in the font of the charts' names.
+  function widthOf(text) {
+    if (pen === undefined) {
+      pen = document.createElement("canvas").getContext("2d");
+      pen.font = `600 ${NAME_SIZE}px ${getComputedStyle(document.body).fontFamily}`;
+    }
+    return pen.measureText(text).width;
+  }
+
+  // The free rectangle nearest to a place: of those around it, the one that covers the fewest points.
+  function freeSpot(x, y, width, box, placed, points) {
+    let [best, least] = [null, Infinity];
+    for (const distance of [6, 12, 20, 30, 44, 62, 84, 110, 140]) {
+      for (let i = 0; i < 16; i++) {
+        const [across, down] = [Math.cos((i * Math.PI) / 8), Math.sin((i * Math.PI) / 8)];
+        const left = x + across * (distance + width / 2) - width / 2;
+        const top = y + down * (distance + LINE / 2) - LINE / 2;
+        const spot = { left, right: left + width, top, bottom: top + LINE };
+        if (left < box.left || spot.right > box.right || top < box.top || spot.bottom > box.bottom) continue;
+        if (placed.some((other) => overlap(spot, other))) continue;
+        const covered = points.filter(([px, py]) => px > left - 3 && px < spot.right + 3 && py > top - 3 && py < spot.bottom + 3);
+        const cost = distance + 5 * covered.length;
+        if (cost < least) [best, least] = [spot, cost];
+      }
+    }
+    return best;
+  }
+
+  const overlap = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
   // The entries of a legend, arranged in rows of a given width.
   function legendRows(legend, width) {

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from aqmlab.figures import counted
 from aqmlab.plan import Drawn, Link, Plan, TrafficClass, drawn_text, quantity_text
-from aqmlab.reports.answer import case_text
+from aqmlab.reports.answer_words import case_text
 from aqmlab.reports.svg_canvas import LINE, Area, Canvas, TextLine, around, wrapped
 from aqmlab.results import Results
 

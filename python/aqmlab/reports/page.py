@@ -15,7 +15,7 @@ from aqmlab.files import json_text
 
 SCRIPTS = (
     *("csv.js", "chart.js", "figure.js", "panels.js", "waits.js", "heat.js"),
-    *("trade_off.js", "plain.js", "courses.js", "table.js"),
+    *("trade_off.js", "plain.js", "courses.js", "multiples.js", "table.js"),
 )
 
 

@@ -7,19 +7,20 @@ from typing import Any
 
 from aqmlab.answers import Answer
 from aqmlab.cells import Cell
-from aqmlab.figures import display_unit, display_value, estimate_text
+from aqmlab.figures import display_unit, display_value, estimate_parts
 from aqmlab.metrics import Metric
 from aqmlab.reports.differences import Contrast, Differences
 from aqmlab.reports.distributions import DelayCdf, delay_cdf
 from aqmlab.reports.looks import MUTED, UNIT_MARKS, color, dash_lengths, marker
+from aqmlab.reports.trade_off import TradeOff
 from aqmlab.stats import Estimate
 from aqmlab.stats.ellipse import covariance_ellipse
-
-DELAY = "queueing_delay_mean_s"
-GOODPUT = "goodput_bps"
+from aqmlab.stats.sentence import spoken
 
 
-def payload(answer: Answer, compared: Sequence[Differences], **more: object) -> dict[str, Any]:
+def payload(
+    answer: Answer, compared: Sequence[Differences], trade_off: TradeOff, **more: object
+) -> dict[str, Any]:
     """Axes, arms, metrics and cells, and for each chart its numbers in the order of the cells.
 
     Parameters
@@ -28,6 +29,8 @@ def payload(answer: Answer, compared: Sequence[Differences], **more: object) -> 
         The answer with the cells.
     compared
         Differences between the arms, by metric.
+    trade_off
+        Queueing delay and its price in the same cells.
     more
         The data of further charts.
     """
@@ -66,7 +69,7 @@ def payload(answer: Answer, compared: Sequence[Differences], **more: object) -> 
             ]
             for entry in compared
         },
-        "tradeOff": _trade_off(answer),
+        "tradeOff": _trade_off(trade_off, cells),
         "cdf": [_curve(delay_cdf(answer.results, cell, answer.asked_queue)) for cell in cells],
         **more,
     }
@@ -77,8 +80,7 @@ def _estimate(est: Estimate | None, unit: str) -> list[Any] | None:
     if est is None:
         return None
     half = None if est.half_width is None else _short(display_value(est.half_width, unit))
-    text = f"{estimate_text(est, unit)} {display_unit(unit)}".rstrip()
-    return [_short(display_value(est.mean, unit)), half, est.n, text]
+    return [_short(display_value(est.mean, unit)), half, est.n, _mean_text(est, unit)]
 
 
 def _contrast(contrast: Contrast, metric: Metric, cells: Mapping[Cell, int]) -> list[Any]:
@@ -86,21 +88,56 @@ def _contrast(contrast: Contrast, metric: Metric, cells: Mapping[Cell, int]) -> 
     return [cells[contrast.cell], _estimate(contrast.found.estimate, metric.unit), contrast.stands]
 
 
-def trade_off_points(answer: Answer, cell: Cell) -> dict[int, tuple[float, float]]:
-    """By seed, the mean queueing delay (ms) and goodput (Mbit/s) of those runs in a cell that have both."""
-    delays, goodputs = (answer.by_seed(cell, name) for name in (DELAY, GOODPUT))
+def trade_off_points(
+    answer: Answer, cell: Cell, delay: Metric, price: Metric, like: float | None = None
+) -> dict[int, tuple[float, float]]:
+    """By seed, the values of two metrics, in displayed units, in those runs of a cell that have both.
+
+    ``like`` is the largest price that is shown (:func:`aqmlab.figures.display_unit`).
+    """
+    xs, ys = (answer.by_seed(cell, metric.name) for metric in (delay, price))
     return {
-        seed: (display_value(x, "s"), display_value(y, "bit/s"))
-        for seed, x in delays.items()
-        if x is not None and (y := goodputs.get(seed)) is not None
+        seed: (display_value(x, delay.unit), display_value(y, price.unit, like))
+        for seed, x in xs.items()
+        if x is not None and (y := ys.get(seed)) is not None
     }
 
 
-def _trade_off(answer: Answer) -> list[dict[str, Any] | None]:
-    """Return delay and goodput of each cell's runs by seed, and their 1-sigma ellipse (RFC 7928, 2.7)."""
-    if not {DELAY, GOODPUT} <= {metric.name for metric in answer.shown}:
-        return []
-    return [_cloud(trade_off_points(answer, row.cell)) for row in answer.rows]
+def _trade_off(found: TradeOff, cells: Mapping[Cell, int]) -> dict[str, Any] | None:
+    """Return the figure of delay and its price: runs by seed, 1-sigma ellipses (RFC 7928, 2.7), fronts."""
+    prices = [_price(found, price, cells) for price in found.prices]
+    if not prices or not found.defined(found.question.delay):
+        return None
+    return {
+        "delay": _titled(found.question.delay),
+        "prices": prices,
+        "starved": {
+            str(cells[cell]): [_short(one.used.mean), one.queue] for cell, one in found.starved.items()
+        },
+    }
+
+
+def _price(found: TradeOff, price: Metric, cells: Mapping[Cell, int]) -> dict[str, Any]:
+    delay = found.question.delay
+    means = [[found.mean(cell, metric) for metric in (delay, price)] for cell in cells]
+    like = max((y.mean for _, y in means if y is not None), default=None)
+    fronts = found.fronts(price)
+    return {
+        **_titled(price, like),
+        "better": price.better,
+        "clouds": [_cloud(trade_off_points(found.answer, cell, delay, price, like)) for cell in cells],
+        "means": [[_mean_text(x, delay.unit), _mean_text(y, price.unit, like)] for x, y in means],
+        "fronts": [[cells[cell] for cell in front.best] for front in fronts],
+    }
+
+
+def _titled(metric: Metric, like: float | None = None) -> dict[str, str]:
+    return {"name": metric.name, "label": spoken(metric.label), "unit": display_unit(metric.unit, like)}
+
+
+def _mean_text(est: Estimate | None, unit: str, like: float | None = None) -> str:
+    mean, half = estimate_parts(est, unit, like)
+    return f"{f'{mean} ± {half}' if half else mean} {display_unit(unit, like)}".rstrip()
 
 
 def _cloud(points: Mapping[int, tuple[float, float]]) -> dict[str, Any] | None:

@@ -13,7 +13,7 @@ from aqmlab.figures import counted, estimate_text, listed, time_text
 from aqmlab.manifest import parts_text
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, find
 from aqmlab.recording import Run
-from aqmlab.reports.answer import best_arm, in_words
+from aqmlab.reports.answer import best_arm, sentences
 from aqmlab.reports.beside import beside_context, sides_chart, two_arms
 from aqmlab.reports.by_class import by_class_context, rtt_chart, rtt_points
 from aqmlab.reports.by_kind import by_kind_context
@@ -28,6 +28,7 @@ from aqmlab.reports.page import page, unbroken
 from aqmlab.reports.payload import payload
 from aqmlab.reports.repeat import repeat_context
 from aqmlab.reports.table import table_context
+from aqmlab.reports.trade_off import TradeOff
 from aqmlab.reports.waits import waits_context, waits_data
 from aqmlab.results import Results
 from aqmlab.soundness import examine
@@ -65,22 +66,23 @@ def render(
     compared = [differences(answer, metric) for metric in answer.shown]
     runs = [run for row in answer.rows for run in results.runs_of(row.cell)]
     found = verdicts(runs)
-    courses = courses_context(answer, best_arm(answer) if runs else "")
+    trade_off = TradeOff(answer)
+    courses = courses_context(answer, best_arm(trade_off) if runs else "")
     charts = charts_json(_plain_charts(answer, found, both))
     waits = waits_data(answer)
     more = {"waits": waits} if waits else {}
-    data = payload(answer, compared, charts=charts, courses=courses.pop("data"), **more)
+    data = payload(answer, compared, trade_off, charts=charts, courses=courses.pop("data"), **more)
     context = {
         "version": results.version,
         "parts": parts_text(run.manifest for run in runs),
         "kicker": _kicker(answer, runs, both),
         "title": results.title,
         "question": results.question,
-        "answer": unbroken(both.summary if both is not None else in_words(answer, compared)),
+        "answer": [unbroken(text) for text in ([both.summary] if both is not None else sentences(trade_off))],
         "warnings": results.warnings,
         "beside": None if both is None else beside_context(both),
         "queues": answer.queues,
-        **table_context(answer),
+        **table_context(answer, compared),
         "interval_note": _interval_note(answer, runs),
         "other_queues": [] if results.axes else _other_queues(answer),
         **_claims(results, scored),
@@ -89,7 +91,8 @@ def render(
         "live": live_context(found, answer.arms),
         "charts": charts,
         "shares_delays": any(curve is not None for curve in data["cdf"]),
-        "trade_off": any(cloud is not None for cloud in data["tradeOff"]),
+        "trade_off": data["tradeOff"] is not None,
+        "one_panel": len(trade_off.groups) == 1,
         "arms": [
             {"name": arm, "swatch": swatch(i, reference=arm == results.reference)}
             for i, arm in enumerate(answer.arms)

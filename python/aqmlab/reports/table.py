@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from aqmlab.answers import Answer
 from aqmlab.cells import Cell
 from aqmlab.figures import display_unit, display_value, estimate_parts
 from aqmlab.metrics import Metric
-from aqmlab.reports.answer import best_arms
+from aqmlab.reports.differences import Differences
+from aqmlab.reports.looks import swatch
 from aqmlab.stats import Estimate
 
 
-def table_context(answer: Answer) -> dict[str, Any]:
-    """Return the template's context for showing every cell, filtering the rows and saving them as CSV."""
+def table_context(answer: Answer, compared: Sequence[Differences]) -> dict[str, Any]:
+    """Return the template's context for showing every cell, filtering the rows and saving them as CSV.
+
+    Parameters
+    ----------
+    answer
+        The answer.
+    compared
+        The differences between its arms, metric by metric.
+    """
     results = answer.results
     axes = [{"label": axis.short, "labels": axis.labels} for axis in results.axes]
     choosers = [*axes, {"label": "arm", "labels": answer.arms}]
     orders = [{label: i for i, label in enumerate(chooser["labels"])} for chooser in choosers]
-    best = {metric.name: _best_cells(answer, metric) for metric in answer.shown}
+    best = {of.metric.name: best_cells(answer, of) for of in compared}
     rows = []
     for cell, _ in answer.rows:
         texts = [*(label for _, label in cell.settings), cell.arm]
         labels = [{"text": text, "order": order[text]} for text, order in zip(texts, orders, strict=True)]
         figures = [_figure(answer, cell, metric, best=cell in best[metric.name]) for metric in answer.shown]
-        rows.append({"labels": labels, "runs": len(results.runs_of(cell)), "cells": figures})
+        chip = swatch(answer.arms.index(cell.arm), reference=cell.arm == results.reference)
+        rows.append({"labels": labels, "chip": chip, "runs": len(results.runs_of(cell)), "cells": figures})
     return {
         "choosers": choosers,
         "columns": [
@@ -70,16 +81,20 @@ def _csv_columns(answer: Answer) -> list[str]:
     return names
 
 
-def _best_cells(answer: Answer, metric: Metric) -> frozenset[Cell]:
-    """For each case, the cell with the best mean and the cells that do not differ significantly from it."""
-    chosen = []
+def best_cells(answer: Answer, compared: Differences) -> frozenset[Cell]:
+    """For each case, the cell with the best mean and the cells that do not differ significantly from it.
+
+    A case in which no cell differs has none, because a mark would then be meaningless.
+    """
+    metric = compared.metric
+    apart = {frozenset((c.cell, c.other)) for of in compared.contrasts for c in of if c.stands}
     there = {row.cell for row in answer.rows if row.cell.arm in answer.compared}
+    chosen: set[Cell] = set()
     for _, of_case in answer.cases:
-        by_arm = {cell.arm: cell for cell in of_case if cell in there}
-        means = {arm: est.mean for arm, cell in by_arm.items() if (est := answer.estimate(cell, metric.name))}
-
-        def difference(arm: str, other: str, of: dict[str, Cell] = by_arm) -> Estimate | None:
-            return answer.difference(of[arm], of[other], metric.name)
-
-        chosen += [by_arm[arm] for arm in best_arms(means, metric.better, difference)]
+        means = {c: est.mean for c in of_case if c in there and (est := answer.estimate(c, metric.name))}
+        if not metric.better or len(means) < 2:
+            continue
+        top = (min if metric.better == "less" else max)(means, key=lambda cell: means[cell])
+        best = {cell for cell in means if frozenset((cell, top)) not in apart}
+        chosen |= best if len(best) < len(means) else set()
     return frozenset(chosen)

@@ -31,7 +31,7 @@ pub const FILE: &[Field] = &[
         "metrics",
         Form::Names("metrics"),
         "none",
-        "metrics in the table in addition to those that every experiment has; `aqmlab metrics` lists all metrics",
+        "metrics that the question is about: the answer begins with them, and the table has them in addition to the usual ones; `aqmlab metrics` lists all metrics",
     ),
     ruled(
         "duration",
