@@ -4,10 +4,12 @@ data."""
 from __future__ import annotations
 
 import csv
+from itertools import combinations
 
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
 from scipy import stats as scipy_stats
 
 import aqmlab
@@ -19,6 +21,7 @@ from aqmlab.plots.draw import draw, figure_of
 from aqmlab.plots.sweep_kinds import SWEEP_KINDS, WAIT_KINDS
 from aqmlab.plots.view import View
 from aqmlab.reports.differences import differences
+from aqmlab.reports.trade_off import TradeOff
 from laid_out import nothing_is_covered
 from synthetic_sweep import COUNTS, DELAY, RATES, synthetic
 
@@ -121,6 +124,26 @@ def test_trade_off_and_distributions_have_a_plot_for_each_label(grid):
         for line in axes.lines:
             assert np.all(np.diff(line.get_ydata()) >= 0)
             assert line.get_ydata()[-1] == pytest.approx(1.0)
+
+
+def test_the_settings_of_a_queue_are_named_points_of_one_plot():
+    limits, fractions = ["50p", "100p", "200p", "400p"], ["1", "2", "3"]
+    axes = {"topology.queue.limit": limits, "topology.queue.weight": fractions}
+    results = synthetic(arms=["RED"], axes=axes, seeds=6)
+    figure = drawn(results, "goodput-delay")
+    (plot,) = figure.axes
+    names = {text.get_text(): text for text in plot.texts}
+    assert set(names) <= {f"{limit}, {fraction}" for limit in limits for fraction in fractions}
+    (front,) = TradeOff(answer(results)).front
+    assert {", ".join(label for _, label in cell.settings) for cell in front.best} <= set(names)
+    boxes = [Text.get_window_extent(text) for text in names.values()]  # without the leader lines
+    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
+    assert all(plot.bbox.padded(1).contains(*corner) for box in boxes for corner in (box.min, box.max))
+    # With a label fixed, the other axis remains; asked for by name, it has a plot per label.
+    (fixed,) = drawn(results, "goodput-delay", View(where={"weight": "2"})).axes
+    assert {text.get_text() for text in fixed.texts} <= {*limits}
+    assert len(drawn(results, "goodput-delay", View(by="limit")).axes) == len(limits)
+    assert words(figure)[1] == "not dominated"
 
 
 def test_boxes_are_quartiles_and_bars_intervals(experiment):

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import product
+from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
+from aqmlab.answers import answer
+from aqmlab.cells import Axis, Cell
 from aqmlab.errors import UsageError
+from aqmlab.figures import listed
 from aqmlab.metrics import find
 from aqmlab.plots.appearance import (
     arm_color,
@@ -18,6 +24,8 @@ from aqmlab.plots.kinds import cloud, cloud_notes
 from aqmlab.plots.panel_grid import (
     GOODPUT,
     MEAN_DELAY,
+    Panel,
+    PanelGrid,
     band_note,
     empty_plots,
     label_x,
@@ -26,9 +34,11 @@ from aqmlab.plots.panel_grid import (
     panel_grid,
     titled,
 )
+from aqmlab.plots.point_names import name_points
 from aqmlab.plots.view import View
 from aqmlab.reports.distributions import delay_cdf
 from aqmlab.reports.payload import trade_off_points
+from aqmlab.reports.trade_off import TradeOff
 from aqmlab.results import Results
 from aqmlab.stats import Estimate
 
@@ -68,26 +78,84 @@ def _line(axes: Axes, arm: int, label: str, points: Sequence[Estimate | None]) -
 
 
 def trade_off(results: Results, view: View, queue: str | None) -> Figure:
-    """Draw goodput against mean queueing delay: a mark per run, an outline per cell, a plot per label."""
+    """Draw goodput against mean queueing delay: a mark per run, an outline per cell, a plot per label.
+
+    Cells that differ in settings of a queue or of TCP are choices: they share a plot, with their labels
+    as names, unless the view fixes these settings or asks for a plot per label.
+    """
     if view.metrics:
         raise UsageError("`goodput-delay` shows goodput and mean queueing delay: leave out the metric")
-    grid = panel_grid(results, view, queue, along=False, metrics=(GOODPUT,), more=(MEAN_DELAY,))
-    figure, plots = empty_plots(grid, f"goodput and mean queueing delay{_at(queue)}", share=False)
-    for panel, axes in plots:
-        for arm, number in grid.arms.items():
-            cell = grid.cell(arm, panel, "")
-            if cell is None:
-                continue
-            points = trade_off_points(grid.answer, cell, find(MEAN_DELAY), find(GOODPUT)).values()
-            if points:
-                xs, ys = zip(*points, strict=True)
-                cloud(axes, number, xs, ys, arm)
+    found = TradeOff(answer(results, [MEAN_DELAY, GOODPUT], queue=queue))
+    asked = {results.axis(name).name for name in (*view.where, *([view.by] if view.by else []))}
+    inside = [axis for axis in found.chosen_axes if axis.name not in asked]
+    whole = {**view.where, **{axis.name: axis.labels[0] for axis in inside}}
+    grid = panel_grid(
+        results, replace(view, where=whole), queue, along=False, metrics=(GOODPUT,), more=(MEAN_DELAY,)
+    )
+    chosen = {axis.name for axis in inside}
+    grid = replace(grid, held={name: label for name, label in grid.held.items() if name not in chosen})
+    title = f"goodput and mean queueing delay{_at(queue)}"
+    if inside:
+        title += f" by {listed([axis.short for axis in inside])}"
+    figure, plots = empty_plots(grid, title, share=False)
+    clouds = {id(axes): _clouds(axes, grid, panel, inside) for panel, axes in plots}
+    best = {cell for front in found.fronts(find(GOODPUT)) for cell in front.best}
+    for _, axes in plots:
+        _front(axes, [points for cell, points in clouds[id(axes)].items() if cell in best])
         label, across = titled(find(MEAN_DELAY)), max(map(len, grid.rows))
         wide = text_width(label, points_of("axes.labelsize")) > 72.0 * (figure.get_figwidth() / across - 0.6)
         axes.set_xlabel(label.replace(", ", ",\n") if wide else label)
     label_y(grid, plots)
     legend_below(figure, [axes for _, axes in plots], cloud_notes())
+    if inside:
+        for _, axes in plots:
+            _name(axes, clouds[id(axes)], [axis.name for axis in inside], best)
     return figure
+
+
+Points = list[tuple[float, float]]
+
+
+def _clouds(axes: Axes, grid: PanelGrid, panel: Panel, inside: Sequence[Axis]) -> dict[Cell, Points]:
+    """Draw the cells of a plot, and return their runs."""
+    drawn: dict[Cell, Points] = {}
+    of_case = {(cell.arm, cell.settings): cell for cell in grid.answer.results.cells}
+    order = [axis.name for axis in grid.answer.results.axes]
+    for arm, number in grid.arms.items():
+        for labels in product(*(axis.labels for axis in inside)):
+            held = {**panel.held, **dict(zip([axis.name for axis in inside], labels, strict=True))}
+            cell = of_case.get((arm, tuple((name, held[name]) for name in order if name in held)))
+            points = (
+                {} if cell is None else trade_off_points(grid.answer, cell, find(MEAN_DELAY), find(GOODPUT))
+            )
+            if cell is not None and points:
+                label = None if any(other.arm == arm for other in drawn) else arm
+                drawn[cell] = list(points.values())
+                xs, ys = zip(*drawn[cell], strict=True)
+                cloud(axes, number, xs, ys, label)
+    return drawn
+
+
+def _front(axes: Axes, clouds: Sequence[Points]) -> None:
+    """Join the means of the undominated cells."""
+    if len(clouds) > 1:
+        means = sorted((fmean(x for x, _ in points), fmean(y for _, y in points)) for points in clouds)
+        look: dict[str, Any] = {"color": "0.35", "linestyle": ":", "linewidth": 1.0, "zorder": 1.5}
+        axes.plot(*zip(*means, strict=True), label="not dominated", **look)
+
+
+def _name(axes: Axes, clouds: Mapping[Cell, Points], inside: Sequence[str], best: Collection[Cell]) -> None:
+    """Write the labels of cells beside their medians, those of the undominated ones first."""
+    order = sorted(clouds, key=lambda cell: cell not in best)
+    names = [
+        (
+            ", ".join(dict(cell.settings)[name] for name in inside),
+            median(x for x, _ in clouds[cell]),
+            median(y for _, y in clouds[cell]),
+        )
+        for cell in order
+    ]
+    name_points(axes, names, [point for points in clouds.values() for point in points])
 
 
 def _at(queue: str | None) -> str:
