@@ -102,7 +102,7 @@ def test_rows_have_the_colours_of_their_arms(experiment):
     page = (experiment.path / "report.html").read_text(encoding="utf-8")
     table = re.search(r'<table id="cells".*?</table>', page, flags=re.S)[0]
     colors = [arm["color"] for arm in data_of(page)["arms"]]
-    assert re.findall(r'class="chip">.*?stroke="(#\w+)"', table) == colors
+    assert re.findall(r'class="chip".*?fill="(#\w+)"', table) == colors
 
 
 BACKLOGS = """(() => {

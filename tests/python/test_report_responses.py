@@ -159,7 +159,7 @@ def test_the_reference_is_compared_with_nobody(page, experiment):
     assert answer.startswith("<p>CoDel cuts mean queueing delay from")
     assert "Uncongested" not in answer
     table = re.search(r'<table id="cells".*?</table>', page, flags=re.S)[0]
-    rows = re.findall(r'<tr><th scope="row"[^>]*>.*?</span>([^<]*)</th>(.*?)</tr>', table, flags=re.S)
+    rows = re.findall(r'<tr><th scope="row"[^>]*><svg.*?</svg>([^<]*)</th>(.*?)</tr>', table, flags=re.S)
     shaded = {arm for arm, cells in rows if 'class="best"' in cells}
     assert "CoDel" in shaded
     assert "Uncongested" not in shaded

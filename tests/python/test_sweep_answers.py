@@ -22,9 +22,9 @@ from synthetic_sweep import DELAY, QUEUE, synthetic
 def test_the_answer_counts_the_cases(grid):
     cells = answer_of(grid)
     assert in_words(cells) == (
-        "Mean queueing delay is lower with PI than with RED in 8 of 12 cases (count 20 or 80), by 49 to 52 %;"
-        " in the other 4, the difference is not significant. Goodput is lower with PI than with RED in all 12"
-        " cases, by 0.5 to 0.6 %."
+        "Mean queueing delay is lower with PI than with RED in 8 of 12 cases (count 20 or 80), by 49 to 52 %"
+        " (in the other 4, the difference is not significant); goodput is lower with PI than with RED in all"
+        " 12 cases, by 0.49 to 0.57 %."
     )
 
 

@@ -297,7 +297,7 @@ def _alike(found: TradeOff, front: Front, cell: Cell) -> list[Cell]:
 
 
 def _named(found: TradeOff, front: Front) -> list[Cell]:
-    """Return the choices whose further metrics are listed: those named before, or all if they are asked for."""
+    """Return the choices whose further metrics are listed: those named, or all if they are asked for."""
     steps, rich = _steps(found, front)
     if rich is not None and steps:
         return [rich, *_few(found, rich, steps)]

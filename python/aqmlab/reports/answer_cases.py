@@ -24,20 +24,26 @@ from aqmlab.reports.answer_words import (
 from aqmlab.reports.trade_off import SHARE, Starved, TradeOff
 from aqmlab.stats.sentence import spoken
 
+_ONE_RUN = "In one run each (no interval), "
+
 
 def of_cases(found: TradeOff) -> list[str]:
     """Return the sentences about each metric of the question, starved links and dominated choices."""
     question = found.question
     metrics = [metric for metric in question.asked if metric.name != SHARE and metric.better]
-    if question.of_delay:
+    # A question about delay and its price has two halves, which one sentence answers.
+    halves = question.of_delay or not metrics
+    if halves:
         metrics = [question.delay, question.price, *(metric for metric in question.others if question.asked)]
     metrics = [metric for metric in dict.fromkeys(metrics) if found.defined(metric)]
-    say = _of_two if len(found.choices) == 2 else _of_many
-    return [
-        *(say(found, metric) for metric in metrics),
-        _starvation_in_cases(found),
-        _dominance_in_cases(found),
-    ]
+    if len(found.choices) == 2:
+        said = [_of_two(found, metric) for metric in metrics]
+        if halves and all(said[:2]):
+            second = said[1].removeprefix(_ONE_RUN)
+            said[:2] = [f"{said[0][:-1]}; {second[0].lower()}{second[1:]}"]
+    else:
+        said = [_of_many(found, metric) for metric in metrics]
+    return [*said, _starvation_in_cases(found), _dominance_in_cases(found)]
 
 
 def _of_two(found: TradeOff, metric: Metric) -> str:
@@ -54,7 +60,7 @@ def _of_two(found: TradeOff, metric: Metric) -> str:
     if len(found.results.finished_seeds) == 1:
         lower = sum(mean_of(found, cell, metric) < mean_of(found, other, metric) for cell, other in pairs)
         return (
-            f"In one run each (no interval), {spoken(metric.label)} {be(metric)} lower with {second} than"
+            f"{_ONE_RUN}{spoken(metric.label)} {be(metric)} lower with {second} than"
             f" with {first} in {lower} of {counted(len(pairs), 'case')}."
         )
     ahead = found.ahead(metric, pairs)
@@ -76,9 +82,8 @@ def _of_two(found: TradeOff, metric: Metric) -> str:
             f"{what} {does(metric)} not differ significantly between {first} and {second} in"
             f" {counted(open_, 'case')}."
         )
-    rest = (
-        f"; in the other {open_ if open_ > 1 else 'case'}, the difference is not significant" if open_ else ""
-    )
+    others = f"the other {open_}" if open_ > 1 else "the other"
+    rest = f" (in {others}, the difference is not significant)" if open_ else ""
     return f"{what} {be(metric)} {' and '.join(parts)}{rest}."
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from aqmlab.cells import Cell
-from aqmlab.figures import decimal_places, display_unit, estimate_parts, listed
+from aqmlab.figures import decimal_places, display_unit, estimate_parts, listed, number
 from aqmlab.metrics import Metric
 from aqmlab.reports.trade_off import TradeOff
 from aqmlab.stats import Difference, Estimate
@@ -82,9 +82,7 @@ def percent_range(changes: Sequence[float]) -> str:
     """Return the range of relative changes in per cent."""
     if not changes:
         return ""
-    ends = [100 * end for end in (min(changes), max(changes))]
-    places = decimal_places(ends[0] or ends[1])
-    texts = [f"{end:.{places}f}" for end in ends]
+    texts = [number(100 * end, 2) for end in (min(changes), max(changes))]
     return f"{texts[0]} %" if texts[0] == texts[1] else f"{texts[0]} to {texts[1]} %"
 
 

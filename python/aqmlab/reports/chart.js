@@ -65,7 +65,8 @@ window.aqmlab = (function () {
     for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) {
       ticks.push({ value: i * step, text: (i * step).toFixed(Math.min(places, 8)) });
     }
-    return ticks;
+    // A low chart may have room for two ticks only, and their step may exceed its range.
+    return ticks.length < 2 && high > low && most < 64 ? linearTicks(low, high, 2 * most) : ticks;
   }
 
   function logTicks(low, high) {

@@ -65,6 +65,17 @@ UNIT_MARKS: dict[str, str] = {
 MARKERS = tuple(UNIT_MARKS)
 
 
+def chip(arm: int, *, reference: bool = False) -> Markup:
+    """Return the mark of an arm alone, for the rows of a table; the reference is grey."""
+    from markupsafe import Markup
+
+    hue = MUTED if reference else color(arm)
+    return Markup(
+        f'<svg class="chip" width="12" height="12" aria-hidden="true"><path d="{UNIT_MARKS[marker(arm)]}"'
+        f' transform="translate(6 6) scale(5)" fill="{hue}"/></svg>'
+    )
+
+
 def swatch(arm: int, *, reference: bool = False) -> Markup:
     """Return the line and the mark of an arm; the reference is grey."""
     from markupsafe import Markup

@@ -11,7 +11,7 @@ from aqmlab.cells import Cell
 from aqmlab.figures import display_unit, display_value, estimate_parts
 from aqmlab.metrics import Metric
 from aqmlab.reports.differences import Differences
-from aqmlab.reports.looks import swatch
+from aqmlab.reports.looks import chip
 from aqmlab.stats import Estimate
 
 
@@ -35,8 +35,8 @@ def table_context(answer: Answer, compared: Sequence[Differences]) -> dict[str, 
         texts = [*(label for _, label in cell.settings), cell.arm]
         labels = [{"text": text, "order": order[text]} for text, order in zip(texts, orders, strict=True)]
         figures = [_figure(answer, cell, metric, best=cell in best[metric.name]) for metric in answer.shown]
-        chip = swatch(answer.arms.index(cell.arm), reference=cell.arm == results.reference)
-        rows.append({"labels": labels, "chip": chip, "runs": len(results.runs_of(cell)), "cells": figures})
+        mark = chip(answer.arms.index(cell.arm), reference=cell.arm == results.reference)
+        rows.append({"labels": labels, "chip": mark, "runs": len(results.runs_of(cell)), "cells": figures})
     return {
         "choosers": choosers,
         "columns": [
