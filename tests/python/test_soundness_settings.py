@@ -180,6 +180,24 @@ def test_a_limit_of_one_packet_has_an_effect(ask):
     assert "never had more than one packet waiting" not in doubt.sentence
 
 
+def test_a_buffer_that_other_parameters_follow_has_an_effect(tmp_path):
+    """RED's thresholds are shares of the buffer, so the buffer matters although no packet finds it full."""
+    scenario = copy.deepcopy(BASE) | {"sweep": {"topology.queue.limit": ["100p", "200p"]}}
+    red = {"kind": "red", "limit": "100p"}
+    for thresholds, words in (
+        (
+            {"min_th": "0.1buffer", "max_th": "0.3buffer"},
+            "matters only where other parameters of the queue follow",
+        ),
+        ({"min_th": "10p", "max_th": "30p"}, "its size has no effect"),
+    ):
+        scenario["topology"]["queue"] = red | thresholds
+        swept = aqmlab.sweep(scenario, store=tmp_path / words[:3])
+        list(swept)
+        checks = {check.kind: check for check in examine(load(swept.path))}
+        assert words in only(checks["buffer"]).sentence
+
+
 def test_equal_values_are_not_explained_by_what_was_not_checked(tmp_path):
     """Two seeds without requests: a metric without values says nothing about chance."""
     scenario = copy.deepcopy(BASE) | {"runs": 2}

@@ -95,19 +95,38 @@ def buffer_is_reached(results: Results) -> Check:
     kind, findings, question = "buffer", [], "where buffer sizes are compared, the buffer fills"
     if not _asks_for_the_buffer(results):
         return Check(kind, question, "buffer size is not compared")
+    settings = _settings_by_arm(results)
     for cell in _with_runs(results):
         name = results.queue_of(cell)
         runs = results.measured(cell)
         queue = _totals(runs, name)
         if queue is not None and queue.overflows == 0:
-            limit = _limit(runs[0], name)
-            sentence = (
-                f"no packet found the buffer of `{name}` full ({limit}, at most {queue.most_waiting} packets"
-                " waited): its size has no effect"
+            full = (
+                f"no packet found the buffer of `{name}` full ({_limit(runs[0], name)}, at most"
+                f" {queue.most_waiting} packets waited)"
             )
-            remedy = "a larger buffer changes nothing; compare smaller buffers or raise the load"
+            if len(settings[cell.arm]) == 1:
+                sentence = f"{full}: its size has no effect"
+                remedy = "a larger buffer changes nothing; compare smaller buffers or raise the load"
+            else:
+                sentence = f"{full}: its size matters only where other parameters of the queue follow from it"
+                remedy = "write these parameters, to compare buffers alone"
             findings.append(CellDoubt(cell, "note", sentence, remedy, -queue.most_waiting))
     return Check(kind, question, "it was full at times in every cell", merged(kind, results, findings))
+
+
+def _settings_by_arm(results: Results) -> dict[str, set[str]]:
+    """Return the settings of the queue under study, except its limit, that each arm has in its cells."""
+    found: dict[str, set[str]] = {}
+    for cell in _with_runs(results):
+        link = _link(results.measured(cell)[0], results.queue_of(cell))
+        found.setdefault(cell.arm, set()).add(_other_settings(link))
+    return found
+
+
+def _other_settings(link: Link) -> str:
+    rest = {name: value for name, value in link.settings.items() if not name.startswith("limit_")}
+    return f"{link.queue} {rest}"
 
 
 def _asks_for_the_buffer(results: Results) -> bool:
@@ -119,8 +138,7 @@ def _asks_for_the_buffer(results: Results) -> bool:
     limits: dict[str, set[str]] = {}
     for cell in _with_runs(results):
         link = _link(results.measured(cell)[0], results.queue_of(cell))
-        rest = {name: value for name, value in link.settings.items() if not name.startswith("limit_")}
-        limits.setdefault(f"{link.queue} {rest}", set()).add(link.limit or "")
+        limits.setdefault(_other_settings(link), set()).add(link.limit or "")
     return any(len(different) > 1 for different in limits.values())
 
 
