@@ -102,6 +102,15 @@ class Manifest:
             return None
         return _core.run_digest(self.plan_digest, self.seed, dict(self.parts))
 
+    def predates(self, part: str, version: int) -> bool:
+        """Whether the run was recorded before a version of a part of the program.
+
+        A manifest with a single version for the whole program is earlier than any version of a part.
+        """
+        if part in self.parts:
+            return self.parts[part] < version
+        return part != PROGRAM and PROGRAM in self.parts
+
     @property
     def file_digests(self) -> dict[str, str | None]:
         """The SHA-256 of each table's file, by the table's name; ``None`` where it is not known."""

@@ -319,9 +319,8 @@ def _added(table: str) -> list[str]:
 
 def _lacks(run: Run, table: str, column: str) -> bool:
     """Whether a recording predates a column."""
-    parts = run.manifest.parts
     part, since = next((part, since) for part, since, columns in _ADDED[table] if column in columns)
-    return parts[part] < since if part in parts else part != PROGRAM and PROGRAM in parts
+    return run.manifest.predates(part, since)
 
 
 def _first_line(error: Exception) -> str:

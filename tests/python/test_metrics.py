@@ -241,6 +241,39 @@ def test_nothing_has_no_fairness():
     assert jain_index((0, 0)) is None
 
 
+def test_where_nothing_happens_only_amounts_per_time_are_defined(tmp_path):
+    """No packet has reached the queue when the run ends: its sender's access link takes 25 s."""
+    scenario = {
+        "duration": "22s",
+        "warmup": "1s",
+        "runs": 1,
+        "topology": {"kind": "dumbbell", "rate": "10Mbit", "delay": "5ms", "queue": {"kind": "red"}},
+        "traffic": [
+            {"name": "ftp", "kind": "bulk", "count": 2, "rtt": {"list": ["100s", "150s"]}},
+            {
+                "name": "web",
+                "kind": "requests",
+                "rate": "1/s",
+                "rtt": "100s",
+                "request": "1kB",
+                "response": "1kB",
+            },
+        ],
+        "record": {"queues": "100ms", "flows": "100ms", "packets": {"links": ["bottleneck"]}},
+    }
+    (measured,) = aqmlab.run(scenario, output=tmp_path / "run", report=False).measured()
+    values = {metric.name: metric.compute(measured, "bottleneck", "*") for metric in all_metrics()}
+    shares = {name: value for name, value in values.items() if name.endswith(("_percent", "_index"))}
+    # These divide by time, by the capacity or by the number of samples. The requests have all begun, and
+    # within 2 s none can complete.
+    of_time = {"utilisation_percent", "goodput_efficiency_percent", "loss_bins_percent"}
+    of_time |= {"average_in_band_percent", "backlog_below_min_th_percent", "backlog_above_max_th_percent"}
+    of_time |= {"response_time_within_percent", "response_time_cdf_area_percent"}
+    assert {name for name, value in shares.items() if value is not None} == of_time
+    assert values["response_time_within_percent"] == 0.0
+    assert [values[f"response_time_{of}_s"] for of in ("median", "p99", "mean", "reached")] == [None] * 4
+
+
 @given(st.lists(st.floats(0.001, 1e9), min_size=1, max_size=30), st.floats(0.001, 1000))
 def test_jain_is_between_its_bounds_and_knows_no_unit(values, scale):
     index = jain_index(values)

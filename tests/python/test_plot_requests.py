@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import tomllib
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +16,8 @@ from aqmlab.errors import UsageError
 from aqmlab.metrics.waits import PAGES, REQUESTS
 from aqmlab.plots.draw import draw
 from aqmlab.plots.sweep_kinds import WAIT_KINDS
+from aqmlab.reports.render import render
+from aqmlab.reports.waits import waits_context
 from laid_out import nothing_is_covered
 from web_runs import ran, ran_one_web_at_a_time, ran_over_rates, ran_with_pages
 
@@ -179,6 +182,68 @@ def test_a_title_is_text_in_every_figure(paged, kind, tmp_path):
 def test_the_same_recording_gives_the_same_file(paged, kind, ending, tmp_path):
     files = [aqmlab.plot(paged.path, kind, tmp_path / f"{i}{ending}") for i in range(2)]
     assert files[0].read_bytes() == files[1].read_bytes()
+
+
+CUT_OFF = """
+duration = "6s"
+warmup = "2s"
+runs = 3
+[topology]
+kind = "dumbbell"
+rate = "100Mbit"
+delay = "1ms"
+queue = { kind = "droptail", limit = "1000p" }
+[[traffic]]
+name = "web"
+kind = "requests"
+rate = "50/s"
+request = "100B"
+response = "100B"
+server_delay = { list = ["100ms", "100ms", "20s"] }
+[[traffic]]
+name = "stuck"
+kind = "requests"
+rate = "5/s"
+request = "100B"
+response = "100B"
+server_delay = "1000s"
+"""
+
+
+@pytest.fixture(scope="module")
+def cut_off(tmp_path_factory):
+    """Requests of which none, or two in three, complete within the greatest age that is seen, 6 s."""
+    path = tmp_path_factory.mktemp("cut") / "run"
+    return aqmlab.run(tomllib.loads(CUT_OFF), output=path, report=False)
+
+
+def test_a_curve_ends_where_the_function_is_not_known(cut_off):
+    (line,) = aqmlab.figure(cut_off.path, "response-cdf", class_name="web", until_s=30.0).axes[0].lines
+    x, y = line.get_data()
+    assert 5 < x[-1] < 6
+    assert y[-1] == pytest.approx(2 / 3, abs=0.02)
+    (cell,) = cut_off.cells
+    assert within(cut_off, cell, x[-1] - 1e-6, "web").mean() == pytest.approx(y[-1], abs=1e-9)
+    past = cut_off.values("response_time_within_percent", cell, class_name="web", parameters={"within": 6.1})
+    assert set(past.values()) == {None}
+
+
+def test_percentiles_that_no_seed_reaches_are_left_out(cut_off):
+    axes = aqmlab.figure(cut_off.path, "response-quantiles", class_name="web").axes
+    drawn = [sum(len(line.get_xdata()) for line in each.lines) for each in axes]
+    # The median is that of the fast ones; plots of other percentiles would be empty.
+    assert drawn == [1]
+
+
+def test_a_class_without_a_completed_request_is_in_the_report(cut_off):
+    (section,) = waits_context(cut_off)["waits"]
+    (row,) = (row for row in section["rows"] if "stuck" in row["labels"])
+    heads = [column["label"] for column in section["columns"]]
+    cells = dict(zip(heads, row["cells"], strict=True))
+    assert cells["completed requests"]["mean"] == "0"
+    assert float(cells["censored requests"]["mean"]) == pytest.approx(30, abs=15)
+    assert cells["response time, median"]["mean"] == cells["response time, mean of completed"]["mean"]
+    assert "Response times" in render(cut_off)
 
 
 @pytest.mark.parametrize("kind", WAIT_KINDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 import shutil
 from dataclasses import replace
 
@@ -157,6 +158,24 @@ def test_the_buffer_is_asked_for_where_arms_differ_in_nothing_else(ask, tmp_path
     assert doubt.sentence.startswith("with 40p and 80p, at worst with ")
     assert "its size has no effect" in doubt.sentence
     assert ask(runs=1, arms=(0, 1))["buffer"].finding == "buffer size is not compared"
+
+
+def test_requests_that_the_end_of_the_run_cuts_off_are_told_and_the_rare_ones_are_not(ask):
+    web = {"name": "web", "kind": "requests", "rate": "10/s", "request": "100B", "response": "100B"}
+    half = {**web, "server_delay": {"list": ["10ms", "100s"]}}
+    checks = ask(runs=2, traffic=[half])
+    doubt = only(checks["unfinished"])
+    assert doubt.severity == "warning"
+    # Half of the requests of 25 s have not ended; of the other half, those of 20 s are measured: 5 of 9.
+    count, percent = map(int, re.match(r"(\d+) requests of `web` \((\d+) %", doubt.sentence).groups())
+    assert 200 < count < 300
+    assert 52 < percent < 60
+    assert "the mean response time" in doubt.sentence
+    assert "`duration`" in doubt.remedy
+    checks = ask(runs=2, traffic=[web])
+    assert checks["unfinished"].doubts == ()
+    assert "0.0 %" in checks["unfinished"].finding
+    assert ask(runs=2)["unfinished"].finding == "no class makes requests"
 
 
 def test_a_warm_up_that_ends_while_flows_start_is_too_short(ask):

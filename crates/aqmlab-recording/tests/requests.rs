@@ -94,11 +94,21 @@ fn what_ends_in_the_measured_interval_counts_whenever_it_began() {
     assert_eq!(most[..2], [Some(t1 - 500), None]);
     assert_eq!(
         texts(&histograms, "kind"),
-        ["response_time_ns", "response_time_ns", "waited_ns", "waited_ns"],
-        "two completed and one censored of the first band, one censored of the second"
+        [
+            ["response_time_ns", "response_time_ns", "waited_ns", "failed_ns", "entered_ns"].as_slice(),
+            &["waited_ns", "entered_ns"]
+        ]
+        .concat(),
+        "two completed, one censored and one failed of the first band, one censored of the second"
     );
     assert_eq!((numbers(&histograms, "low")[2], numbers(&histograms, "high")[2]), (70, 70));
-    assert_eq!(numbers(&histograms, "response_low_bytes"), [0, 0, 0, 1000]);
+    assert_eq!(numbers(&histograms, "response_low_bytes"), [0, 0, 0, 0, 0, 1000, 1000]);
+    // Three exchanges of the first band and one of the second began before t0, and were as old at t0.
+    assert_eq!(numbers(&histograms, "weight"), [1, 1, 1, 1, 3, 1, 1]);
+    let (lows, highs) = (numbers(&histograms, "low"), numbers(&histograms, "high"));
+    for (bin, age) in [(3, t0 + 1 - 500), (4, t0 - 500), (6, t0 - 500)] {
+        assert!((lows[bin]..=highs[bin]).contains(&age), "{age} in {}..={}", lows[bin], highs[bin]);
+    }
     assert_eq!(numbers(&sample, "user"), [1, 2], "a sample contains completed requests");
     assert_eq!(numbers(&sample, "response_time_ns"), [t0 + 1 - 500, t1 - 500]);
 }

@@ -120,13 +120,13 @@ def _of_waits(many: str, table: str, time: str) -> dict[str, Formula]:
     summary, histograms = f"{table}_summary", f"{table}_histograms"
     ended = {f"{many}_{how}": f"sum({how})" for how in ("completed", "failed", "censored")}
     percentiles = {"median": 50, "p90": 90, "p95": 95, "p99": 99}
-    quantile = "smallest t with at least {} % of the weight of `{}_ns` up to t"
-    share = "Kaplan and Meier's reduced sample: 100 * completed within t / those for which this is known"
+    quantile = "least t with {}_within_percent(t) >= {}"
+    share = "100 * sum over ages a <= t of completed / at_risk * product over b < a of (1 - ended / at_risk)"
     return {
         **{name: Formula(summary, text) for name, text in ended.items()},
         f"{time}_mean_s": Formula(summary, f"sum({time}_sum_ns) / sum(completed) / 1e9"),
         **{
-            f"{time}_{name}_s": Formula(histograms, quantile.format(percent, time))
+            f"{time}_{name}_s": Formula(histograms, quantile.format(time, percent))
             for name, percent in percentiles.items()
         },
         f"{time}_within_percent": Formula(histograms, share),

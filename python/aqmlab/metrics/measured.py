@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from aqmlab.errors import RecordingError
 from aqmlab.figures import counted
 from aqmlab.metrics.flow_totals import FLOW_COLUMNS, Flows
 from aqmlab.metrics.histograms import EMPTY_HISTOGRAM, Histogram, Histograms, quoted
@@ -114,7 +115,8 @@ class RequestTotals:
     response_time_sum_ns
         Sum of the response times of completed requests.
     distribution
-        Reads the row's distribution of a kind: ``"response_time_ns"`` or ``"page_time_ns"``, ``"waited_ns"``.
+        Reads the row's distribution of a kind: ``"response_time_ns"`` or ``"page_time_ns"``, ``"waited_ns"``,
+        ``"failed_ns"``, ``"entered_ns"``.
     what
         The kind of times: ``"response"`` or ``"page"``.
     """
@@ -138,6 +140,16 @@ class RequestTotals:
     def waited(self) -> Histogram:
         """Distribution of the times that censored requests had waited, in ns."""
         return self.distribution("waited_ns")
+
+    @property
+    def failed_after(self) -> Histogram:
+        """Distribution of the times after which requests failed, in ns."""
+        return self.distribution("failed_ns")
+
+    @property
+    def entered(self) -> Histogram:
+        """Distribution of the ages, at the beginning of the measured interval, of requests begun before."""
+        return self.distribution("entered_ns")
 
 
 @dataclass(frozen=True)
@@ -538,6 +550,19 @@ def _summary(tables: Tables) -> tuple[list[str], list[Any]]:
     return names, tables.rows("summary", f"run, queue, class, {', '.join(names)}")
 
 
+_AGES_SINCE = 3
+"""The first version of recordings with the ages at which requests failed, and with those before t0."""
+
+
+def _ages(histograms: Histograms, run: Run, class_name: str, low: int, kind: str) -> Histogram:
+    if run.manifest.predates("recording", _AGES_SINCE):
+        raise RecordingError(
+            f"`{run.path}` was recorded by an earlier version, without the ages of requests at the beginning"
+            " of the measured interval, which distributions of response times need; repeat the run"
+        )
+    return histograms.of(run, class_name, low, kind)
+
+
 def _waits(tables: Tables, what: str, size: str) -> dict[Path, list[RequestTotals]]:
     """Return the totals by run folder; ``what`` is the prefix of the tables of requests or pages."""
     runs = [run for run in tables.runs if f"{what}_summary" in run.manifest.tables]
@@ -550,7 +575,7 @@ def _waits(tables: Tables, what: str, size: str) -> dict[Path, list[RequestTotal
         f"{what}_summary", f"run, class, {columns}", f"ORDER BY run, class, {size}_low_bytes", runs
     ):
         run = runs[int(index)]
-        distribution = partial(histograms.of, run, class_name, low)
+        distribution = partial(_ages, histograms, run, class_name, low)
         totals = RequestTotals(
             class_name, low, high, completed, failed, censored, int(sum_ns), distribution, size
         )

@@ -1,8 +1,9 @@
 """Metrics of users' waiting times: times and numbers of responses and pages.
 
 They are undefined for a class without requests; the page metrics are undefined for a class that fetches no
-pages. Percentiles and shares come from histograms with bins up to 1 % wide. Each can be limited to some size
-bands: ``response_time_p90_s{below=10kB}``.
+pages. Percentiles and shares come from histograms with bins up to 1 % wide, and take failed and censored
+requests into account; the mean is that of the completed requests. Each can be limited to some size bands:
+``response_time_p90_s{below=10kB}``.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from math import inf
 
 from aqmlab.metrics.measured import Measured
 from aqmlab.metrics.registry import Parameter, metric
-from aqmlab.metrics.response_times import CdfUntil
+from aqmlab.metrics.response_times import UNKNOWN, CdfUntil
 from aqmlab.metrics.waits import AT_LEAST, BELOW, PAGES, REQUESTS, Size, Waits
 
 _QUANTILES = (
@@ -52,36 +53,39 @@ def _define(waits: Waits, *, timed: str, of_sizes: str, source: str, ended: dict
             " there is no limit",
         ),
     )
-    whose = (
-        f"of the {waits.many} completed in the measured interval, {timed}; censored {waits.many} do not count"
-    )
     for name, label, share, meaning in _QUANTILES:
-        _quantile(waits, name, label, share, f"{meaning.format(time=waits.time)} {whose}", source, sizes)
+        _quantile(waits, name, label, share, f"{meaning.format(time=waits.time)}, {timed}", sizes)
     _reached(waits, timed, sizes)
-    _mean(waits, f"mean {waits.time} {whose}", source, sizes)
+    _mean(waits, timed, source, sizes)
     _distribution(waits, timed, sizes)
     for how, better in (("completed", "more"), ("failed", "less"), ("censored", "less")):
         _ended(waits, how, better, ended[how], sizes)
 
 
 _Sizes = tuple[Parameter, ...]
+_ESTIMATE = (
+    "O. O. Aalen and S. Johansen, Scandinavian Journal of Statistics 5, 1978; without failures, E. L. Kaplan"
+    " and P. Meier, Journal of the American Statistical Association 53, 1958"
+)
 
 
 def _quantile(  # noqa: PLR0913, PLR0917 (a metric's parts)
-    waits: Waits, name: str, label: str, share: float, definition: str, source: str, sizes: _Sizes
+    waits: Waits, name: str, label: str, share: float, definition: str, sizes: _Sizes
 ) -> None:
+    within = waits.metric("within_percent")
+
     @metric(
         waits.metric(f"{name}_s"),
         label=f"{waits.time}, {label}",
         unit="s",
-        definition=definition,
-        source=source,
+        definition=f"{definition}: the time at which `{within}` reaches {100 * share:g} %, so failed and"
+        f" censored {waits.many} count as they do there; not defined if it does not reach that share",
+        source=_ESTIMATE,
         better="less",
         parameters=sizes,
     )
     def compute(run: Measured, _queue: str, class_name: str, *, at_least: Size, below: Size) -> float | None:
-        quantile_ns = waits.times(run, class_name, at_least, below).completed.quantile(share)
-        return None if quantile_ns is None else quantile_ns / 1e9
+        return _time_of(waits, run, class_name, share, (at_least, below))
 
 
 def _reached(waits: Waits, timed: str, sizes: _Sizes) -> None:
@@ -94,24 +98,31 @@ def _reached(waits: Waits, timed: str, sizes: _Sizes) -> None:
         definition=f"time within which a given share of the {waits.many} was completed ({timed}); it is the"
         f" inverse of `{waits.metric('within_percent')}`, so failed and censored {waits.many} count as they"
         " do there; not defined if that share is not reached",
-        source="E. L. Kaplan and P. Meier, Journal of the American Statistical Association 53, 1958,"
-        " section 1 (the reduced sample)",
+        source=_ESTIMATE,
         better="less",
         parameters=(Parameter("share", "%", f"the share of the {waits.many}", 50.0), *sizes),
     )
     def compute(
         run: Measured, _queue: str, class_name: str, *, share: float, at_least: Size, below: Size
     ) -> float | None:
-        reached_ns = waits.times(run, class_name, at_least, below).time_of(share / 100.0)
-        return None if reached_ns is None else reached_ns / 1e9
+        return _time_of(waits, run, class_name, share / 100.0, (at_least, below))
 
 
-def _mean(waits: Waits, definition: str, source: str, sizes: _Sizes) -> None:
+def _time_of(
+    waits: Waits, run: Measured, class_name: str, share: float, sizes: tuple[Size, Size]
+) -> float | None:
+    time_ns = waits.times(run, class_name, *sizes).time_of(share)
+    return None if time_ns is None else time_ns / 1e9
+
+
+def _mean(waits: Waits, timed: str, source: str, sizes: _Sizes) -> None:
     @metric(
         waits.metric("mean_s"),
-        label=f"{waits.time}, mean",
+        label=f"{waits.time}, mean of completed",
         unit="s",
-        definition=definition,
+        definition=f"mean {waits.time} of the {waits.many} completed in the measured interval, {timed};"
+        f" failed and censored {waits.many} do not count, so it is too low if there are many: the mean of all"
+        f" {waits.many} cannot be known while some have not ended",
         source=source,
         better="less",
         parameters=sizes,
@@ -134,12 +145,13 @@ def _distribution(waits: Waits, timed: str, sizes: _Sizes) -> None:
         waits.metric("within_percent"),
         label="completed in time" if waits is REQUESTS else f"{waits.many} completed in time",
         unit="%",
-        definition=f"share of the {waits.many} completed within a given time ({timed}), among those for"
-        f" which this is known: a failed {waits.one} never completes, and one that had not"
-        " ended at the end of the run counts only for times no longer than it had waited by then; as a"
-        f" function of that time, the share is the distribution function of the {waits.time}s",
-        source="E. L. Kaplan and P. Meier, Journal of the American Statistical Association 53, 1958,"
-        " section 1 (the reduced sample)",
+        definition=f"share of the {waits.many} completed within a given time ({timed}); a failed {waits.one}"
+        " never completes, one that had not ended at the end of the run counts until the age that it had by"
+        " then, and one that began before the measured interval from the age that it had at its beginning; as"
+        f" a function of that time, the share is the distribution function of the {waits.time}s; not defined"
+        f" beyond the ages at which {waits.many} were seen, if more than {100 * UNKNOWN:g} % of them take"
+        " longer",
+        source=_ESTIMATE,
         better="more",
         parameters=parameters,
         cdf=cdf,
@@ -156,7 +168,8 @@ def _distribution(waits: Waits, timed: str, sizes: _Sizes) -> None:
         unit="%",
         definition=f"area under the distribution function of the {waits.time}s"
         f" (`{waits.metric('within_percent')}`) from 0 to a time, divided by that time; it would be"
-        f" 100 % if every {waits.one} were completed immediately",
+        f" 100 % if every {waits.one} were completed immediately; not defined if the function is not defined"
+        " up to that time",
         source="ours: the mean of the distribution function over the times that a plot of it shows",
         better="more",
         parameters=parameters,
@@ -236,7 +249,8 @@ _define(
         "completed": "requests for which the last byte of the response arrived in the measured interval",
         "failed": "requests whose connection was reset or given up in the measured interval before the"
         " response was complete",
-        "censored": "requests that had begun but had not ended at the end of the run",
+        "censored": "requests that had begun but had not ended at the end of the run, or when their class"
+        " stopped sending",
     },
 )
 _define(
@@ -248,6 +262,7 @@ _define(
     ended={
         "completed": "pages whose last object arrived in the measured interval",
         "failed": "pages for which a connection was reset or given up before all objects had arrived",
-        "censored": "pages that had begun but had not ended at the end of the run",
+        "censored": "pages that had begun but had not ended at the end of the run, or when their class"
+        " stopped sending",
     },
 )

@@ -172,8 +172,9 @@ def _lines(grid: PanelGrid, panel: Panel, view: View, waits: Waits) -> list[Wait
 def draw_lines(axes: Axes, lines: Sequence[WaitLine], limits: Limits, *, tail: bool) -> None:
     """Draw curves or their complements, each with its band, and set the limits of the axes."""
     for line in lines:
-        # Beyond the last request, the function is constant.
-        x = np.append(line.curve.time_s, max(limits.end_s, line.curve.time_s[-1]))
+        # Beyond the last request, the function is constant, or not known.
+        last_s = line.curve.time_s[-1]
+        x = np.append(line.curve.time_s, max(limits.end_s, last_s) if line.curve.complete else last_s)
         low, mean, high = (
             np.append(of, of[-1]) for of in (line.curve.low, line.curve.share, line.curve.high)
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -130,8 +130,8 @@ def _dots(axes: Axes, sample: Sample, color: str, order: int) -> None:
 
 def quantiles_figure(results: Results, view: View, queue: str | None, *, waits: Waits) -> Figure:
     """Draw percentiles of the times by size band: one line per arm, with means and their intervals."""
-    grid = wait_grid(results, view, queue, waits, PERCENTILES)
     bands = _bands(results, view, waits)
+    grid = _of_known(wait_grid(results, view, queue, waits, PERCENTILES), bands, view, waits)
     figure, plots = empty_plots(grid, f"{named(results, view, waits, f'{waits.time}s')} by {waits.size}")
     names, across = list(map(str, bands)), max(map(len, grid.rows))
     means: dict[Metric, list[float]] = {}
@@ -186,6 +186,28 @@ def quantile_rows(
                     )
                     what = (panel.metric.name, panel.metric.unit)
                     yield (*labels, arm, band.at_least, band.below or "", *what, *numbers, found.n)
+
+
+def _of_known(grid: PanelGrid, bands: Sequence[SizeBand], view: View, waits: Waits) -> PanelGrid:
+    """Return the plots of percentiles that are reached, by any arm in any size band.
+
+    Raises
+    ------
+    UsageError
+        If there is none.
+    """
+
+    def known(panel: Panel) -> bool:
+        arms = [arm for arm, _ in _drawn(grid, view)]
+        return any(_estimate(grid, panel, arm, band, view) for arm in arms for band in bands)
+
+    rows = (tuple(filter(known, row)) for row in grid.rows)
+    found = replace(grid, rows=tuple(filter(None, rows)))
+    if not found.rows:
+        raise UsageError(
+            f"too many {waits.many} had not ended with the run: no percentile of their {waits.time}s is known"
+        )
+    return found
 
 
 def _drawn(grid: PanelGrid, view: View) -> list[tuple[str, int | None]]:

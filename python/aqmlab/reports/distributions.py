@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import fsum, log10, sqrt
+from math import fsum, inf, log10, sqrt
 
 from aqmlab.cells import Cell
 from aqmlab.metrics import EVERY_CLASS, Histogram
@@ -73,7 +73,8 @@ class WaitCdf:
     Attributes
     ----------
     time_s
-        The times, from 0 to the longest time of any seed.
+        The times, from 0 to the longest time of any seed, or to the last at which the function is known for
+        all seeds.
     share
         Mean over the seeds of the share of requests, or pages, that were completed within that
         time, as :mod:`aqmlab.metrics.response_times` defines it.
@@ -82,6 +83,9 @@ class WaitCdf:
         single seed.
     n
         Number of seeds.
+    complete
+        Whether the function is known after the last of these times, where it is constant. If not, requests
+        were still in progress at greater ages than any that was seen to complete.
     """
 
     time_s: Sequence[float]
@@ -89,6 +93,7 @@ class WaitCdf:
     low: Sequence[float]
     high: Sequence[float]
     n: int
+    complete: bool = True
 
 
 def wait_cdf(
@@ -102,26 +107,35 @@ def wait_cdf(
     """Return the distribution of a class, or of all requests at the cell's queue.
 
     The distribution has a point at each of the ``shares`` of completed requests, and further points in the
-    tail. The result is ``None`` if no request was completed.
+    tail. A seed without a request, or of whose requests nothing is known, is left out. The result is ``None``
+    if no request of the other seeds was completed.
     """
     measured = results.measured(cell)
     if not measured:
         return None
     queue = results.queue_of(cell, class_name)
     of_seeds = [waits.times(run.at(queue), class_name) for run in measured]
-    of_seeds = [times for times in of_seeds if times.completed.total]
-    if not of_seeds:
+    known = [times for times in of_seeds if times.curve is not None]
+    completed = Histogram.merged([times.completed for times in known])
+    if not completed.total:
         return None
-    times_ns = _times(Histogram.merged([times.completed for times in of_seeds]), shares)
-    means, lows, highs = _band([[times.share_within(ns) or 0.0 for ns in times_ns] for times in of_seeds])
-    return WaitCdf([ns / 1e9 for ns in times_ns], means, lows, highs, len(of_seeds))
+    known_to_ns = min(times.curve.known_to_ns for times in known if times.curve is not None)
+    times_ns = _times(completed, shares, known_to_ns)
+    of_known = [times.shares_within(times_ns) for times in known]
+    means, lows, highs = _band([found.tolist() for found in of_known if found is not None])
+    times_s = [ns / 1e9 for ns in times_ns]
+    return WaitCdf(times_s, means, lows, highs, len(known), complete=known_to_ns == inf)
 
 
-def _times(completed: Histogram, shares: Sequence[float]) -> list[float]:
-    """Return the times within which these shares, and five more per decade of the tail, were completed."""
+def _times(completed: Histogram, shares: Sequence[float], known_to_ns: float) -> list[float]:
+    """Return the times within which these shares, and five more per decade of the tail, were completed.
+
+    The last is the longest time, or the end of the known part if this is sooner.
+    """
     tails = (1 - 10 ** (-i / 5) for i in range(10, int(5 * log10(completed.total)) + 1))
     found = {completed.quantile(part) or 0.0 for part in (*shares, *tails)}
-    return sorted({0.0, *found, float(completed.high[-1])})
+    last = completed.high[-1] if known_to_ns == inf else known_to_ns
+    return sorted({0.0, *(time for time in found if time < last), float(last)})
 
 
 def _band(of_seeds: Sequence[Sequence[float]]) -> tuple[list[float], list[float], list[float]]:

@@ -69,10 +69,10 @@
     const { low = of.more, high = of.more } = of;
     const value = (share) => (tail ? share : 1 - share);
     const shown = [...of.t.keys()].filter((i) => !tail || (of.t[i] > 0 && of.more[i] > 0));
-    // Beyond the last request, the function is constant.
+    // Beyond the last request, the function is constant, or not known.
     const place = (shares) => {
       const points = shown.map((i) => [chart.x(of.t[i]), chart.y(Math.max(value(shares[i]), tail ? range.y[0] : 0))]);
-      return tail ? points : [...points, [Math.max(chart.x(range.x[1]), points.at(-1)[0]), points.at(-1)[1]]];
+      return tail || !of.complete ? points : [...points, [Math.max(chart.x(range.x[1]), points.at(-1)[0]), points.at(-1)[1]]];
     };
     const [band, line] = [area(arm, place(high), place(low)), curve(arm, place(of.more))];
     if (arm === reference) line.classList.add("reference");

@@ -41,19 +41,19 @@ def metrics_of(waits: Waits) -> tuple[str, ...]:
 
 
 def waiting_classes(results: Results, waits: Waits) -> list[str]:
-    """The classes that completed at least one request, or page, in the order of the scenario."""
+    """The classes with at least one request, or page, whether completed or not, in the scenario's order."""
     asked = classes_of(results)
     made = {
         totals.class_name
         for run in results.measured()
         for totals in waits.totals(run, EVERY_CLASS)
-        if totals.completed
+        if totals.completed + totals.failed + totals.censored
     }
     return [name for name in asked if name in made]
 
 
 def waits_context(results: Results) -> dict[str, Any]:
-    """Return the template's context for a section on requests and one on pages, if any was completed."""
+    """Return the template's context for a section on requests and one on pages, if there were any."""
     return {"waits": [_section(results, waits) for waits in ALL_WAITS if waiting_classes(results, waits)]}
 
 
@@ -143,6 +143,7 @@ def _curve(cdf: WaitCdf | None) -> dict[str, Any] | None:
         "t": _short(cdf.time_s),
         "more": _short([1 - share for share in cdf.share]),
         "n": cdf.n,
+        "complete": cdf.complete,
     }
     if cdf.n > 1:
         found |= {

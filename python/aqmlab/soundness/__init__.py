@@ -23,6 +23,7 @@ from aqmlab.soundness import (
     live,
     seeds,
     settled,
+    unfinished,
 )
 from aqmlab.soundness.doubt import SEVERITIES, Check, Doubt, Severity
 
@@ -44,6 +45,7 @@ _CHECKS = (
     flows.limited_by_windows,
     settled.flows_have_started,
     settled.warm_up_is_long_enough,
+    unfinished.waits_have_ended,
     seeds.differ,
     seeds.enough,
 )

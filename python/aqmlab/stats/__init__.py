@@ -1,6 +1,7 @@
 """Statistics over seeds: intervals, paired differences, verdicts.
 
-Every seed is one independent replication, and arms share their arrivals seed by seed.
+Every seed is one independent replication, and arms share their arrivals seed by seed. Within a run,
+``survival`` estimates distributions of durations that are known only in part.
 
 =================  =====================================================================
 ``intervals``      means: Student's t (``student``)

@@ -4,8 +4,9 @@
 //! client passes the request to TCP (including the set-up of the connection if the exchange opens
 //! it) to the arrival of the response's last byte. Exchanges are measured if they end within the
 //! measured interval `(t0, t1]`, regardless of when they began. An exchange that has not ended by
-//! `t1` is *censored*: it is recorded with its waiting time so far. `docs/recording.md` describes
-//! the tables.
+//! `t1` is *censored*: it is recorded with its waiting time so far. An exchange that began before `t0` is
+//! also recorded with its age at `t0`, because those that began as early and ended sooner are not recorded.
+//! `docs/recording.md` describes the tables.
 //!
 //! Pages are recorded in the same way, in their own tables. A page counts as one exchange, from the opening
 //! of its first connection to the last byte of its last object. A page's band is determined by its size in
@@ -134,6 +135,10 @@ struct Band {
     response_time_ns: Histogram,
     /// Waiting times of censored exchanges.
     waited_ns: Histogram,
+    /// Durations of failed exchanges.
+    failed_ns: Histogram,
+    /// Ages at `t0` of the exchanges, however they ended, that began before `t0`.
+    entered_ns: Histogram,
 }
 
 impl std::fmt::Debug for RequestRecorder {
@@ -177,7 +182,7 @@ impl RequestRecorder {
             return;
         }
         let class = self.classes[exchange.class as usize].as_mut().expect("its class makes requests");
-        class.ended(self.bands.of(exchange.response), exchange, how, at);
+        class.ended(self.bands.of(exchange.response), exchange, how, (self.t0, at));
         if let Some(log) = &mut self.log {
             log.note(exchange, how, at);
         }
@@ -191,7 +196,7 @@ impl RequestRecorder {
     pub fn page_ended(&mut self, page: &Exchange, how: Ending, at: Instant) {
         if at > self.t0 {
             let class = self.pages[page.class as usize].as_mut().expect("its class fetches pages");
-            class.ended(self.bands.of(page.response), page, how, at);
+            class.ended(self.bands.of(page.response), page, how, (self.t0, at));
         }
     }
 
@@ -212,8 +217,8 @@ impl RequestRecorder {
     /// Returns the recorder's memory use in bytes, estimated from the lengths of its lists.
     pub fn memory_bytes(&self) -> usize {
         let of_class = |class: &Class| {
-            let bins = |band: &Band| band.response_time_ns.memory_bytes() + band.waited_ns.memory_bytes();
-            class.sample.memory_bytes() + class.bands.iter().map(bins).sum::<usize>()
+            let bins = class.bands.iter().flat_map(Band::histograms).map(Histogram::memory_bytes);
+            class.sample.memory_bytes() + bins.sum::<usize>()
         };
         let classes: usize = self.classes.iter().chain(&self.pages).flatten().map(of_class).sum();
         classes + self.log.as_ref().map_or(0, Log::memory_bytes)
@@ -257,15 +262,22 @@ fn tables(
 }
 
 impl Class {
-    fn ended(&mut self, band: usize, exchange: &Exchange, how: Ending, at: Instant) {
+    /// Records that an exchange ended at `at`, after the beginning `t0` of the measured interval.
+    fn ended(&mut self, band: usize, exchange: &Exchange, how: Ending, (t0, at): (Instant, Instant)) {
         let took = at.saturating_since(exchange.start);
         let band = &mut self.bands[band];
+        if exchange.start < t0 {
+            band.entered_ns.add(t0.saturating_since(exchange.start).as_ns(), 1);
+        }
         match how {
             Ending::Completed => {
                 band.complete(exchange, took);
                 self.draw(exchange, took);
             }
-            Ending::Failed => band.failed += 1,
+            Ending::Failed => {
+                band.failed += 1;
+                band.failed_ns.add(took.as_ns(), 1);
+            }
             Ending::Censored => {
                 band.censored += 1;
                 band.waited_ns.add(took.as_ns(), 1);
@@ -281,6 +293,10 @@ impl Class {
 }
 
 impl Band {
+    const fn histograms(&self) -> [&Histogram; 4] {
+        [&self.response_time_ns, &self.waited_ns, &self.failed_ns, &self.entered_ns]
+    }
+
     fn complete(&mut self, exchange: &Exchange, took: Span) {
         self.completed += 1;
         self.request_bytes += exchange.request.get();
@@ -306,7 +322,8 @@ impl Band {
     }
 
     fn push_bins(&self, table: &mut Table, class: &str, low: Bytes, completed: &str) {
-        for (kind, histogram) in [(completed, &self.response_time_ns), ("waited_ns", &self.waited_ns)] {
+        let kinds = [completed, "waited_ns", "failed_ns", "entered_ns"];
+        for (kind, histogram) in kinds.into_iter().zip(self.histograms()) {
             for bin in histogram.bins() {
                 table.push([
                     class.into(),
