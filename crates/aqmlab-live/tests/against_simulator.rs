@@ -5,11 +5,13 @@
 mod support;
 
 use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
 
-use aqmlab_live::router::{FlowBooks, FlowRecord, Router, RouterRecord};
+use aqmlab_live::router::{FlowBooks, FlowRecord, FrameAtPort, Router, RouterRecord};
 use aqmlab_live::{End, HostId};
 use aqmlab_network::FlowPath;
-use aqmlab_qdisc::{Ecn, Registry, registry};
+use aqmlab_qdisc::{Cause, Ecn, Observer, Registry, registry};
+use aqmlab_recording::capture::packet_id;
 use aqmlab_recording::{ColumnData, Recording, Table};
 use aqmlab_scenario::{DatagramSource, FlowChoice, FlowSource, PacketChoice, PacketEvent, Plan};
 use aqmlab_sim::{Control, run};
@@ -414,7 +416,46 @@ fn arrivals(plan: &Plan, simulated: &Recording) -> Vec<(Instant, HostId, Vec<u8>
         };
         (Instant::from_ns(times[i]), host, octets)
     };
-    (0..packets.rows()).map(one).collect()
+    let events = names(packets, "event");
+    (0..packets.rows()).filter(|&i| events[i] == "enqueue").map(one).collect()
+}
+
+/// An event at a port: the time, the link, the word for the event, and the packet's identification.
+type Identified = (u64, String, &'static str, u64);
+
+/// Collects the packets that enter and leave the links of these names.
+struct Ports(Vec<String>, Arc<Mutex<Vec<Identified>>>);
+
+impl Ports {
+    fn note(&self, now: Instant, event: &'static str, frame: &FrameAtPort<'_>) {
+        self.1.lock().unwrap().push((now.as_ns(), self.0[frame.link].clone(), event, frame.id));
+    }
+}
+
+impl Observer<FrameAtPort<'_>> for Ports {
+    fn enqueued(&mut self, now: Instant, frame: &FrameAtPort<'_>) {
+        self.note(now, "enqueue", frame);
+    }
+    fn dequeued(&mut self, now: Instant, frame: &FrameAtPort<'_>) {
+        self.note(now, "dequeue", frame);
+    }
+    fn dropped(&mut self, now: Instant, frame: FrameAtPort<'_>, _at: Cause) {
+        self.note(now, "drop", &frame);
+    }
+    fn marked(&mut self, _now: Instant, _frame: &FrameAtPort<'_>, _at: Cause) {}
+}
+
+/// Returns the same events as the simulator has recorded them.
+fn identified(simulated: &Recording) -> Vec<Identified> {
+    let packets = simulated.table("packets").unwrap();
+    let [times, flows, counts] = ["t_ns", "flow", "number"].map(|column| numbers(packets, column));
+    let [events, places, ways] = ["event", "place", "toward"].map(|column| names(packets, column));
+    let one = |i: usize| {
+        let event = ["enqueue", "dequeue", "drop"].into_iter().find(|event| *event == events[i])?;
+        let id = packet_id(flows[i] as u32, ways[i] == "sender", counts[i]);
+        Some((times[i], places[i].clone(), event, id))
+    };
+    (0..packets.rows()).filter_map(one).collect()
 }
 
 #[test]
@@ -426,7 +467,7 @@ fn packets_of_ecn_connections_are_marked_and_dropped_alike() {
         plan.record.packets = Some(PacketChoice {
             links: (0..plan.links.len()).collect(),
             flows: None,
-            events: vec![PacketEvent::Enqueue],
+            events: vec![PacketEvent::Enqueue, PacketEvent::Dequeue, PacketEvent::Drop],
             from: Span::ZERO,
             until: None,
         });
@@ -437,13 +478,20 @@ fn packets_of_ecn_connections_are_marked_and_dropped_alike() {
         plan.classes.iter_mut().for_each(|class| class.access = None);
         let mut router =
             Router::new(&plan, seed, &Registry::builtin(), &frame_budget(&plan, 20_000)).unwrap();
-        let mut out = Counted::default();
+        let (mut out, observed) = (Counted::default(), Arc::default());
+        let links = plan.links.iter().map(|link| link.name.clone()).collect();
+        router.observe_ports(Box::new(Ports(links, Arc::clone(&observed))));
         for (at, host, octets) in &arrivals {
             router.accept(*at, *host, octets, &mut out).unwrap();
         }
         router.advance(Instant::ZERO + plan.stop.at, &mut out);
         let routed = router.finish().unwrap();
         compare_ports(&queue, &simulated, &routed);
+        // Each packet has the same identification in both hosts, at each event.
+        let (mut here, mut there) = (observed.lock().unwrap().clone(), identified(&simulated));
+        here.sort_unstable();
+        there.sort_unstable();
+        assert!(here == there, "{queue}: {} and {} events", here.len(), there.len());
         let marked: u64 = ["marked_early_packets", "marked_forced_packets"]
             .iter()
             .map(|column| numbers(&routed.ports.summary, column)[0])

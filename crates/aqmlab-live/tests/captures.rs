@@ -53,7 +53,7 @@ fn start(sink: Box<dyn Write + Send>, ring: usize) -> (CaptureObserver, CaptureW
 fn observe(observer: &mut CaptureObserver, (packet, octets): &(PacketAtPort, Vec<u8>), n: u64) {
     let arrived = Instant::from_ns(packet.at.as_ns() - packet.waited.as_ns());
     let (link, slot) = (LINKS[packet.port as usize], n as u32 % SLOTS);
-    let frame = FrameAtPort { link, arrived, slot, octets };
+    let frame = FrameAtPort { link, arrived, slot, id: packet.id, octets };
     observer.enqueued(arrived, &frame);
     for reason in packet.marked.iter() {
         observer.marked(packet.at, &frame, Cause::of(reason));
@@ -72,6 +72,7 @@ fn scripted(n: u64, len: usize) -> (PacketAtPort, Vec<u8>) {
     }
     let packet = PacketAtPort {
         port: (n % 2) as u32,
+        id: n << 33 | n,
         at: Instant::from_ns(n << 20 | 1 << 40),
         waited: Span::ns(n * 7),
         marked,
@@ -117,7 +118,7 @@ proptest! {
 fn what_happens_at_other_ports_is_not_captured() {
     let (mut observer, writer) = start(Box::new(io::sink()), 1000);
     for link in [0, 2, 4, 1000, 1] {
-        let frame = FrameAtPort { link, arrived: Instant::ZERO, slot: 0, octets: &[0x45] };
+        let frame = FrameAtPort { link, arrived: Instant::ZERO, slot: 0, id: 0, octets: &[0x45] };
         observer.dequeued(Instant::ZERO, &frame);
     }
     drop(observer);

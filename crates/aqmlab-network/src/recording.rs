@@ -35,6 +35,9 @@ impl Engine {
 pub fn parts(plan: &Plan) -> Parts {
     let mut parts = plan.parts();
     parts.extend(between());
+    if plan.record.packets.is_none() {
+        parts.remove(PACKETS);
+    }
     parts
 }
 
@@ -46,9 +49,13 @@ pub fn all_parts(hosts: impl Iterator<Item = Engine>) -> Parts {
     parts
 }
 
+/// The record of individual packets, which only some plans request.
+const PACKETS: &str = "recording.packets";
+
 /// Returns the parts that belong neither to a plan nor to a host.
 fn between() -> Parts {
-    [("network", crate::VERSION), ("recording", aqmlab_recording::VERSION)]
+    let recording = aqmlab_recording::VERSION;
+    [("network", crate::VERSION), ("recording", recording), (PACKETS, aqmlab_recording::PACKETS_VERSION)]
         .map(|(name, version)| (name.to_owned(), version))
         .into()
 }

@@ -41,6 +41,7 @@ pub use manifest::{FORMAT_VERSION, Host, LinkInfo, Manifest, StoppedBy, VERSION,
 pub use port_tables::{PortRecord, PortTables, samples_in};
 pub use recording::Recording;
 pub use requests::{Ending, Exchange, RequestRecord, RequestRecorder, RequestSettings, SizeBands};
+pub use schema::PACKETS_VERSION;
 pub use schema::Schema;
 pub use streamed::{StreamedTable, TableWriter};
 pub use table::Table;

@@ -201,6 +201,9 @@ pub const TRACE: Schema = Schema {
     ],
 };
 
+/// The version of the table of packets. Runs that record no packets do not depend on it.
+pub const PACKETS_VERSION: u32 = 1;
+
 /// Selected packets one by one; present only if requested.
 pub const PACKETS: Schema = Schema {
     name: "packets",
@@ -211,6 +214,7 @@ pub const PACKETS: Schema = Schema {
         ("reason", Str),
         ("flow", U64),
         ("toward", Str),
+        ("number", U64),
         ("wire_bytes", U64),
         ("ecn", Str),
         ("payload_bytes", NullableU64),

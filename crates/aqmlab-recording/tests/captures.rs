@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use aqmlab_qdisc::Reason;
 use aqmlab_recording::capture::{
-    Capture, CapturedPackets, CapturedPort, FILE_NAME, Frame, PacketAtPort, Reasons,
+    Capture, CapturedPackets, CapturedPort, FILE_NAME, Frame, PacketAtPort, Reasons, packet_id,
 };
 use aqmlab_recording::{Host, Manifest, Recording, RecordingError, Staged, StoppedBy, Table, schema};
 use aqmlab_units::{Bytes, Instant, Rate, Span};
@@ -34,6 +34,7 @@ fn ports() -> [CapturedPort; 1] {
 fn packet() -> PacketAtPort {
     PacketAtPort {
         port: 0,
+        id: packet_id(7, true, 9),
         at: Instant::from_ns(0x1_0000_0002),
         waited: Span::ns(7),
         marked: Reasons::NONE,
@@ -50,9 +51,10 @@ const BLOCKS: [&str; 4] = [
     "0a0d0d0a 30000000 4d3c2b1a 01000000 ffffffffffffffff 04000c00 61716d6c616220302e312e30 00000000 30000000",
     // Interface: raw IP, 5 bytes of a packet; name, speed 10^7 = 0x989680, resolution 10^-9.
     "01000000 34000000 65000000 05000000 02000100 71000000 08000800 8096980000000000 09000100 09000000 00000000 34000000",
-    // Packet: interface, upper and lower half of the time, 5 of 1500 bytes; inbound; "queueing delay 7 ns, dropped overflow".
-    "06000000 60000000 00000000 01000000 02000000 05000000 dc050000 450005dc09000000 02000400 01000000 \
-     01002500 7175657565696e672064656c61792037206e732c2064726f70706564206f766572666c6f77000000 00000000 60000000",
+    // Packet: interface, upper and lower half of the time, 5 of 1500 bytes; inbound; number 9 of flow
+    // 7 to the sender; "queueing delay 7 ns, dropped overflow".
+    "06000000 6c000000 00000000 01000000 02000000 05000000 dc050000 450005dc09000000 02000400 01000000 \
+     05000800 0900008007000000 01002500 7175657565696e672064656c61792037206e732c2064726f70706564206f766572666c6f77000000 00000000 6c000000",
     // Statistics at 2^32 + 9 ns: the capture ends at the same time, 4 packets arrived, and 3 of them are
     // missing.
     "05000000 40000000 00000000 01000000 09000000 03000800 0100000009000000 04000800 0400000000000000 \

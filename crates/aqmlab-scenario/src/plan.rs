@@ -658,6 +658,8 @@ pub enum PacketEvent {
     Enqueue,
     /// Its transmission begins.
     Dequeue,
+    /// The router at the end of the link receives it.
+    Receive,
     /// A queue drops it.
     Drop,
     /// A queue marks it.
@@ -668,17 +670,18 @@ pub enum PacketEvent {
 
 impl PacketEvent {
     /// All events.
-    pub const ALL: [PacketEvent; 7] = [
+    pub const ALL: [PacketEvent; 8] = [
         PacketEvent::Send,
         PacketEvent::Lose,
         PacketEvent::Enqueue,
         PacketEvent::Dequeue,
+        PacketEvent::Receive,
         PacketEvent::Drop,
         PacketEvent::Mark,
         PacketEvent::Arrive,
     ];
 
-    /// Returns whether the event happens at a host, not at a link's queue.
+    /// Returns whether the event happens at a host, not at a link.
     pub const fn is_at_a_host(self) -> bool {
         matches!(self, PacketEvent::Send | PacketEvent::Lose | PacketEvent::Arrive)
     }
@@ -690,6 +693,7 @@ impl PacketEvent {
             PacketEvent::Lose => "lose",
             PacketEvent::Enqueue => "enqueue",
             PacketEvent::Dequeue => "dequeue",
+            PacketEvent::Receive => "receive",
             PacketEvent::Drop => "drop",
             PacketEvent::Mark => "mark",
             PacketEvent::Arrive => "arrive",

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use aqmlab_qdisc::{Ecn, Packet, Reason};
 use aqmlab_recording::RecordingError;
-use aqmlab_recording::capture::{Capture, CapturedPort, Frame, PacketAtPort, Reasons};
+use aqmlab_recording::capture::{Capture, CapturedPort, Frame, PacketAtPort, Reasons, packet_id};
 use aqmlab_scenario::Plan;
 use aqmlab_units::Instant;
 
 use crate::headers;
 use crate::options::OptionTable;
-use crate::packet::PortPacket;
+use crate::packet::{PortPacket, Toward};
 
 /// Returns the links with these indices in the form that a capture file needs.
 pub fn captured_ports(plan: &Plan, links: &[usize]) -> Vec<CapturedPort> {
@@ -78,18 +78,19 @@ impl CaptureLog {
         let marked = self.take_marks(port, packet);
         let Some(file) = &mut self.file else { return };
         let (waited, packet) = (at.saturating_since(packet.arrived), &packet.packet);
+        let number = options.number_of(packet).expect("the packets of a captured run are numbered");
         let flow = packet.flow();
+        let id = packet_id(flow.number, packet.toward() == Toward::Sender, number);
         let index = flow.number - self.first_numbers[usize::from(flow.class)];
         let flow = (index, self.server_ports[usize::from(flow.class)]);
         let len = headers::write(&mut self.image, packet, options.of(packet), flow, file.snap()) as u32;
         let wire_len = packet.wire_len();
-        let event = PacketAtPort { port: port as u32, at, waited, marked, dropped, wire_len };
+        let event = PacketAtPort { port: port as u32, id, at, waited, marked, dropped, wire_len };
         file.note(&event, Frame { head: &self.image, len });
     }
 
-    /// Records that a packet waiting at a port is marked. The packet is identified by all its
-    /// fields and its arrival time; packets that agree in all of these may be mistaken for each
-    /// other.
+    /// Records that a packet waiting at a port is marked. Its fields, which include its number or the
+    /// place of its options, identify the packet.
     pub fn marked(&mut self, port: usize, packet: &PortPacket, reason: Reason) {
         let packet = as_marked(packet);
         let marked = &mut self.marked[port];

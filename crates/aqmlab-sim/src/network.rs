@@ -275,9 +275,3 @@ pub fn has_edges(plan: &Plan, number: usize) -> bool {
     plan.classes[number].access.is_some()
         || [0, 1].into_iter().any(|direction| stage(direction, Edge::Entry) || stage(direction, Edge::Exit))
 }
-
-/// Returns whether anything that happens at the hosts of a class is recorded.
-pub fn is_watched(plan: &Plan, class: usize) -> bool {
-    let packets = plan.record.packets.iter().flat_map(|p| p.flows.iter().flatten());
-    plan.record.trace.iter().chain(packets).any(|choice| choice.class == class)
-}

@@ -1,12 +1,12 @@
-//! TCP options of packets in flight. Few packets have any, so they are stored separately: a packet
-//! with options carries the number of its entry in the table, and the code that ends the packet's
-//! path frees the entry.
+//! TCP options and numbers of segments in flight. Few segments have options, and segments are numbered
+//! only where packets are recorded, so both are stored separately: a packet carries the place of its
+//! entry in the table, and the code that ends the packet's path frees the entry.
 
 use aqmlab_transport::{Sack, Segment};
 
 use crate::packet::SimPacket;
 
-/// For a packet with options, the data that the packet itself does not contain.
+/// For a packet with options or a number, the data that the packet itself does not contain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
     /// The blocks of the packet's SACK option, if it has one.
@@ -16,26 +16,28 @@ pub struct Options {
     window: u32,
     sack_len: u8,
     sack_permitted: bool,
+    /// The packet's number, if the packets of its class are numbered.
+    number: Option<u64>,
     /// Whether the entry belongs to a packet at present.
     held: bool,
 }
 
-/// The options of all packets in flight.
+/// The options and numbers of all packets in flight.
 #[derive(Debug, Default)]
 pub struct OptionTable {
     places: Vec<Options>,
     free: Vec<u32>,
 }
 
-/// Reports that the number of packets with options in the network differs from the number of
-/// entries that hold options.
+/// Reports that the number of packets with options or numbers in the network differs from the number
+/// of entries that hold them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OptionImbalance {
-    /// number of packets with options that are in flight
+    /// number of packets with an entry that are in flight
     pub found: u64,
-    /// number of packets in queues, which may or may not have options
+    /// number of packets in queues, which may or may not have an entry
     pub waiting: u64,
-    /// number of entries that hold options
+    /// number of entries that belong to a packet
     pub held: u64,
 }
 
@@ -44,8 +46,8 @@ impl std::fmt::Display for OptionImbalance {
         let OptionImbalance { found, waiting, held } = self;
         write!(
             f,
-            "options of {held} packets are kept, but {found} packets with options are in flight, and at most \
-             {waiting} more wait in queues"
+            "options or numbers of {held} packets are kept, but {found} packets that have some are in flight, \
+             and at most {waiting} more wait in queues"
         )
     }
 }
@@ -53,28 +55,52 @@ impl std::fmt::Display for OptionImbalance {
 impl OptionTable {
     /// Returns the options of a packet in flight, if it has any.
     pub fn of(&self, packet: &SimPacket) -> Option<&Options> {
-        self.places.get(packet.options()? as usize).filter(|options| options.held)
+        self.places.get(packet.entry()? as usize).filter(|options| options.held)
     }
 
-    /// Adds an entry for the packet that carries `segment`, which has options. Returns the number of the
-    /// entry, which the packet must contain.
+    /// Returns the number of a packet in flight, if its class numbers its packets.
+    pub fn number_of(&self, packet: &SimPacket) -> Option<u64> {
+        packet.datagram_number().or_else(|| self.of(packet)?.number)
+    }
+
+    /// Adds an entry for the packet that carries `segment`, which has options or a number. Returns
+    /// the place of the entry, which the packet must contain.
     #[cold]
-    pub fn put(&mut self, segment: &Segment, sack: &Sack) -> u32 {
+    pub fn put(&mut self, segment: &Segment, sack: &Sack, number: Option<u64>) -> u32 {
         let Some(place) = self.free.pop() else {
             self.add();
-            return self.put(segment, sack);
+            return self.put(segment, sack, number);
         };
         let Segment { window, sack_len, sack_permitted, .. } = *segment;
-        self.places[place as usize] = Options { sack: *sack, window, sack_len, sack_permitted, held: true };
+        self.places[place as usize] =
+            Options { sack: *sack, window, sack_len, sack_permitted, number, held: true };
         place
+    }
+
+    /// Returns a packet that has reached its host without its number: if the packet has no options,
+    /// its entry is freed.
+    pub fn take_number(&mut self, packet: SimPacket) -> SimPacket {
+        match (packet.entry(), self.of(&packet)) {
+            (Some(place), Some(&Options { window, sack_len: 0, sack_permitted: false, .. })) => {
+                self.take(place);
+                packet.without_entry(window)
+            }
+            _ => packet,
+        }
     }
 
     /// Makes room for one more packet.
     #[cold]
     #[inline(never)]
     fn add(&mut self) {
-        let nothing =
-            Options { sack: Sack::NONE, window: 0, sack_len: 0, sack_permitted: false, held: false };
+        let nothing = Options {
+            sack: Sack::NONE,
+            window: 0,
+            sack_len: 0,
+            sack_permitted: false,
+            number: None,
+            held: false,
+        };
         self.free.push(self.places.len() as u32);
         self.places.push(nothing);
     }
@@ -85,21 +111,21 @@ impl OptionTable {
     pub fn take(&mut self, place: u32) -> &Options {
         self.free.push(place);
         let options = &mut self.places[place as usize];
-        assert!(options.held, "a packet's options are removed once, when it leaves");
+        assert!(options.held, "a packet's entry is removed once, when it leaves");
         options.held = false;
         options
     }
 
-    /// Frees the entry of a lost packet if the packet has options.
+    /// Frees the entry of a lost packet if the packet has one.
     #[inline]
     pub fn forget(&mut self, packet: &SimPacket) {
-        if let Some(place) = packet.options() {
+        if let Some(place) = packet.entry() {
             self.take(place);
         }
     }
 
-    /// Checks that the table holds the options of the packets in the network, and no others.
-    /// `found` packets in flight have options; for `waiting` other packets, this is unknown.
+    /// Checks that the table has entries for the packets in the network, and for no others. `found`
+    /// packets in flight have an entry; for `waiting` other packets, this is unknown.
     ///
     /// # Errors
     /// Returns the numbers if they do not agree.
@@ -151,7 +177,7 @@ mod tests {
         if !segment.has_options() {
             return packet;
         }
-        packet.with_options(table.put(segment, &sack), segment.sack_len)
+        packet.with_entry(table.put(segment, &sack, None), segment.sack_len)
     }
 
     #[test]
@@ -164,14 +190,14 @@ mod tests {
             let packet = packet(&mut table, &sent, sack);
             assert_eq!((packet.wire_len().get(), packet.toward()), (52, Toward::Sender));
             assert!(table.check(1, 0).is_ok() && table.check(0, 1).is_ok() && table.check(0, 0).is_err());
-            let options = *table.take(packet.options().expect("it has some"));
+            let options = *table.take(packet.entry().expect("it has some"));
             let arrived = options.complete(packet.segment().expect("a segment"));
             assert_eq!((arrived, options.sack), (sent, sack));
             assert!(table.check(0, 0).is_ok() && table.check(1, 0).is_err());
         }
         assert_eq!(table.places.len(), 1);
         let plain = packet(&mut table, &segment(0), Sack::NONE);
-        assert_eq!((plain.segment(), plain.options()), (Some(segment(0)), None));
+        assert_eq!((plain.segment(), plain.entry()), (Some(segment(0)), None));
     }
 
     #[test]
@@ -181,5 +207,22 @@ mod tests {
         let packet = packet(&mut table, &segment(12), Sack::NONE);
         table.forget(&packet);
         table.forget(&packet);
+    }
+
+    #[test]
+    fn a_numbered_segment_reaches_its_host_as_it_was_sent() {
+        let mut table = OptionTable::default();
+        let sent = segment(0);
+        let plain = packet(&mut table, &sent, Sack::NONE);
+        let number = Some(u64::from(u32::MAX) + 7);
+        let numbered = plain.with_entry(table.put(&sent, &Sack::NONE, number), 0);
+        assert_eq!((table.number_of(&plain), table.number_of(&numbered)), (None, number));
+        assert_eq!(numbered.wire_len(), plain.wire_len());
+        assert!(table.take_number(numbered) == plain && table.check(0, 0).is_ok());
+        // A segment with options keeps its entry until its host takes it.
+        let mut sack = Sack::NONE;
+        sack.push(100, 200);
+        let with_options = packet(&mut table, &segment(12), sack);
+        assert!(table.take_number(with_options) == with_options && table.check(1, 0).is_ok());
     }
 }

@@ -52,11 +52,12 @@ pub struct FlowId {
 /// |---|---|---|
 /// | 0 | slot of its flow | number of its flow |
 /// | 1 | length at the network layer | payload (16), kind of a datagram (3), class (13) |
-/// | 2 | sequence number | acknowledgment |
+/// | 2 | sequence number, or the lower half of a datagram's number | acknowledgment, or the upper half |
 /// | 3 | window (31), direction (1) | TCP flags (8), place on its path (16), DSCP (6), ECN field (2) |
 ///
-/// If the packet has TCP options, the otherwise unused flag URG is set, and the window is replaced
-/// by the number of the options' entry (`options.rs`).
+/// If data about a segment is kept separately (`options.rs`: its TCP options or, where packets are
+/// recorded, its number), the otherwise unused flag URG is set, and the window is replaced by the
+/// number of the entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SimPacket([u64; 4]);
 
@@ -70,7 +71,7 @@ const ECN: u32 = 62;
 const TOWARD_SENDER: u64 = 1 << 31;
 const WINDOW: u32 = (1 << 31) - 1;
 /// The flag URG (RFC 9293, section 3.1).
-const OPTIONS: u8 = 0x20;
+const ENTRY: u8 = 0x20;
 
 /// The position of the class in the upper half of the second word. The bits below it hold the kind
 /// of a datagram; the kind of a segment follows from its flags and payload.
@@ -102,26 +103,38 @@ impl SimPacket {
         ])
     }
 
-    /// Adds options of `len` bytes, whose entry is at `place`, and returns the packet.
-    pub(crate) fn with_options(mut self, place: u32, len: u8) -> Self {
+    /// Adds an entry at `place`, with options of `len` bytes, and returns the packet.
+    pub(crate) fn with_entry(mut self, place: u32, len: u8) -> Self {
         debug_assert!(place <= WINDOW);
         self.0[1] += u64::from(len);
-        self.0[3] = self.0[3] & !u64::from(WINDOW) | u64::from(OPTIONS) << FLAGS | u64::from(place);
+        self.0[3] = self.0[3] & !u64::from(WINDOW) | u64::from(ENTRY) << FLAGS | u64::from(place);
         self
     }
 
-    /// Returns the number of the entry with the packet's options, if it has any.
-    #[inline]
-    pub(crate) fn options(&self) -> Option<u32> {
-        (self.octet(FLAGS) & OPTIONS != 0).then_some(self.low(3) & WINDOW)
+    /// Undoes [`SimPacket::with_entry`] for a packet without options, which has this window.
+    pub(crate) fn without_entry(mut self, window: u32) -> Self {
+        self.0[3] = self.0[3] & !(u64::from(WINDOW) | u64::from(ENTRY) << FLAGS) | u64::from(window);
+        self
     }
 
-    /// Creates a datagram from sender to receiver, at the beginning of its path.
-    pub fn datagram(flow: FlowId, begin: Begin, wire_len: Bytes, ecn: Ecn) -> Self {
+    /// Returns the place of the packet's entry, if it has one.
+    #[inline]
+    pub(crate) fn entry(&self) -> Option<u32> {
+        (self.octet(FLAGS) & ENTRY != 0).then_some(self.low(3) & WINDOW)
+    }
+
+    /// Creates a datagram from sender to receiver, at the beginning of its path. It is number `number` of
+    /// its flow.
+    pub fn datagram(flow: FlowId, begin: Begin, number: u64, wire_len: Bytes, ecn: Ecn) -> Self {
         let wire_len = wire_len.get() as u32;
         let bits = begin.0 | (ecn as u64) << ECN;
         let class = (PacketKind::Other as u32) << KIND | u32::from(flow.class) << CLASS;
-        SimPacket([word(flow.slot, flow.number), word(wire_len, class), 0, bits])
+        SimPacket([word(flow.slot, flow.number), word(wire_len, class), number, bits])
+    }
+
+    /// Returns the number of a datagram among those of its flow, from 0; `None` for a segment.
+    pub(crate) fn datagram_number(&self) -> Option<u64> {
+        self.segment().is_none().then_some(self.0[2])
     }
 
     #[inline]
@@ -152,11 +165,11 @@ impl SimPacket {
         if self.0[3] & TOWARD_SENDER == 0 { Toward::Receiver } else { Toward::Sender }
     }
 
-    /// Returns the TCP segment that the packet contains, except for the data that is stored with
-    /// its options, or `None` for a datagram (every TCP segment has a flag set).
+    /// Returns the TCP segment that the packet contains, except for the data that is stored in
+    /// its entry, or `None` for a datagram (every TCP segment has a flag set).
     #[inline]
     pub fn segment(&self) -> Option<Segment> {
-        let flags = Flags::from_bits(self.octet(FLAGS) & !OPTIONS);
+        let flags = Flags::from_bits(self.octet(FLAGS) & !ENTRY);
         (flags != Flags::NONE).then_some(Segment {
             seq: self.low(2),
             ack: self.high(2),

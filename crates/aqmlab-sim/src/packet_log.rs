@@ -45,14 +45,18 @@ impl PacketLog {
         PacketLog { filter, table: Table::new(&schema::PACKETS), limit, full_at: None }
     }
 
-    /// Records that `event` happens to `packet` at the queue or host called `at`.
+    /// Records that `event` happens to `packet`, which has this number, at the link or host called
+    /// `at`.
+    ///
+    /// # Panics
+    /// If the packet is recorded but has no number.
     pub fn note(
         &mut self,
         now: Instant,
         event: PacketEvent,
         at: &str,
         reason: Option<Reason>,
-        packet: &SimPacket,
+        (packet, number): (&SimPacket, Option<u64>),
     ) {
         let flow = packet.flow().number;
         if !self.filter.takes(now, event, flow) {
@@ -74,6 +78,7 @@ impl PacketLog {
             reason.map_or("", Reason::name).into(),
             u64::from(flow).into(),
             toward(packet).into(),
+            number.expect("the packets of recorded flows are numbered").into(),
             packet.wire_len().get().into(),
             ecn(packet.ecn()).into(),
             of_segment(|s| s.len),
@@ -81,6 +86,11 @@ impl PacketLog {
             of_segment(|s| s.ack),
             segment.map_or("", |s| flag_letters(s.flags, &mut letters)).into(),
         ]);
+    }
+
+    /// Returns which packets are recorded, and when.
+    pub const fn filter(&self) -> &Filter {
+        &self.filter
     }
 
     /// Returns when the number of rows first exceeded the limit, if it did.

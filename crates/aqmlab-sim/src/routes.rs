@@ -4,7 +4,7 @@ use aqmlab_network::{End, Hop, OwnPipe, hops};
 use aqmlab_scenario::{ClassPlan, DelayPlan, Edge, Plan, StagePlace, Workload};
 
 use crate::access::AccessLink;
-use crate::network::{has_edges, is_watched};
+use crate::network::has_edges;
 use crate::packet::Place;
 
 /// The next step of a packet on its path.
@@ -44,6 +44,17 @@ pub enum Next {
     /// Like [`Next::Host`], but for hosts at which individual events are recorded, or which delay
     /// what they send.
     WatchedHost(End, u8),
+    /// To the router at the end of this link, where the packet's reception is recorded.
+    FarEnd(u32),
+}
+
+/// What is recorded on the way of packets.
+pub struct Recorded<'a> {
+    /// Whether individual events are recorded at the hosts of the class with this number, or its
+    /// packets are numbered.
+    pub classes: &'a dyn Fn(usize) -> bool,
+    /// Whether the receptions of packets at the end of the link with this number are recorded.
+    pub links: &'a dyn Fn(u32) -> bool,
 }
 
 /// The next step of a packet that has left a queue and its link. It is stored with the queue's
@@ -103,10 +114,14 @@ impl Routes {
     /// enter the last links of their paths, delay stages, and those links that satisfy `joinable`
     /// and that only one other link feeds. Returns `None` if there are more places than a
     /// [`Place`] can represent.
-    pub fn new(plan: &Plan, fused: bool, joinable: impl Fn(u32) -> bool) -> Option<(Self, Vec<[Place; 2]>)> {
-        let mut paths: Vec<_> = (0..plan.classes.len())
-            .flat_map(|class| [0, 1].map(|direction| path(plan, class, direction, &arrival(plan, class))))
-            .collect();
+    pub fn new(
+        plan: &Plan,
+        fused: bool,
+        joinable: impl Fn(u32) -> bool,
+        recorded: &Recorded<'_>,
+    ) -> Option<(Self, Vec<[Place; 2]>)> {
+        let of_class = |class| [0, 1].map(|direction| path(plan, class, direction, recorded));
+        let mut paths: Vec<_> = (0..plan.classes.len()).flat_map(of_class).collect();
         if fused {
             let fed = fed_by_one_link(plan.links.len(), paths.iter().map(|(path, _)| &path[..]));
             let joined = |link: u32| fed[link as usize] && joinable(link);
@@ -154,11 +169,11 @@ struct LastPlaces {
     host: fn(End, u8) -> Next,
 }
 
-/// Returns how the packets of class number `class` reach their hosts.
-fn arrival(plan: &Plan, class: usize) -> LastPlaces {
-    let ClassPlan { workload, .. } = &plan.classes[class];
+/// Returns how the packets of a class reach their hosts, at which events may be `recorded`.
+fn arrival(class: &ClassPlan, recorded: bool) -> LastPlaces {
+    let ClassPlan { workload, .. } = class;
     let lists = workload.tcp().is_some_and(|tcp| tcp.lists_segments());
-    if is_watched(plan, class) || plan.classes[class].delays_sending() {
+    if recorded || class.delays_sending() {
         return LastPlaces { access: Next::Access, host: Next::WatchedHost };
     }
     match workload {
@@ -197,7 +212,8 @@ fn fed_by_one_link<'a>(links: usize, paths: impl Iterator<Item = &'a [Next]>) ->
 /// Returns the places on the path of class number `class` in a direction, and the number of links
 /// passed on arrival at each. If there are access links, or delay stages at the edges, the path
 /// begins with a link of the flow's own, and has another one in front of the host.
-fn path(plan: &Plan, class: usize, direction: usize, arrival: &LastPlaces) -> (Vec<Next>, Vec<u8>) {
+fn path(plan: &Plan, class: usize, direction: usize, recorded: &Recorded<'_>) -> (Vec<Next>, Vec<u8>) {
+    let arrival = arrival(&plan.classes[class], (recorded.classes)(class));
     let hops = hops(plan, class, direction);
     let links = hops.iter().map(|hop| hop.links()).sum();
     let loses = |place| plan.delay_stage(class, direction, place).is_some_and(DelayPlan::loses);
@@ -220,7 +236,13 @@ fn path(plan: &Plan, class: usize, direction: usize, arrival: &LastPlaces) -> (V
     let mut stages = 0;
     for hop in &hops {
         match *hop {
-            Hop::Queue(link) => add(Next::Queue { link: link as u32, onward: Onward::Arrive }, 1),
+            Hop::Queue(link) => {
+                let link = link as u32;
+                add(Next::Queue { link, onward: Onward::Arrive }, 1);
+                if (recorded.links)(link) {
+                    add(Next::FarEnd(link), 0);
+                }
+            }
             Hop::Own(OwnPipe::Stage(_, place @ StagePlace::Router(_))) => {
                 add(Next::Stage { number: stages, loses: loses(place) }, 0);
                 stages += 1;

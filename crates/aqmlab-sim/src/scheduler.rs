@@ -122,10 +122,10 @@ impl<Q: EventQueue> Scheduler<Q> {
         tally
     }
 
-    /// Returns how many of the packets in flight have TCP options.
-    pub fn packets_with_options(&self) -> u64 {
+    /// Returns how many of the packets in flight have an entry in the table of options.
+    pub fn packets_with_entries(&self) -> u64 {
         let mut count = 0;
-        self.queue.for_each_packet(&mut |packet| count += u64::from(packet.options().is_some()));
+        self.queue.for_each_packet(&mut |packet| count += u64::from(packet.entry().is_some()));
         count
     }
 }

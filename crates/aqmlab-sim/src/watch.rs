@@ -2,7 +2,12 @@
 //!
 //! A run that records none of this has no watch. Recorded ports do not look ahead, and have an observer of
 //! their own ([`WatchedPort`]), so packets at a port that looks ahead need no check for a watch. Packets of
-//! watched classes reach their hosts in a step of their own ([`crate::routes::Next::WatchedHost`]).
+//! watched classes reach their hosts in a step of their own ([`crate::routes::Next::WatchedHost`]), and packets
+//! on a recorded link reach its end in a step of their own ([`crate::routes::Next::FarEnd`]).
+//!
+//! If packets are recorded or captured, each has a number: among the packets that its host has sent for its
+//! flow, from the flow's start on. Datagrams carry it themselves; a segment's number is kept with its options
+//! ([`crate::options`]), so that it costs nothing in other runs.
 
 use aqmlab_network::End;
 use aqmlab_qdisc::{Cause, Observer, Reason};
@@ -16,7 +21,8 @@ use crate::capture::CaptureLog;
 use crate::flow::{Body, Flow};
 use crate::flow_trace::FlowTrace;
 use crate::in_transit::InTransit;
-use crate::packet::{PortPacket, SimPacket, Toward};
+use crate::options::OptionTable;
+use crate::packet::{FlowId, PortPacket, SimPacket, Toward};
 use crate::packet_log::{Filter, PacketLog};
 
 /// What is watched in a run.
@@ -26,6 +32,10 @@ pub struct Watch {
     capture: Option<CaptureLog>,
     /// What is recorded at each port, by the number of its link.
     ports: Vec<Port>,
+    /// Which classes number their packets.
+    numbered: Vec<bool>,
+    /// The number of segments that each living flow of these classes has sent, by slot and direction.
+    sent: Vec<[u64; 2]>,
     limit: u64,
 }
 
@@ -85,8 +95,42 @@ impl Watch {
             captured: captured.iter().position(|&captured| captured == number),
         };
         let ports = plan.links.iter().enumerate().map(port).collect();
+        let flows = record.packets.as_ref().map(|choice| choice.flows.as_deref());
+        let numbered = (0..plan.classes.len()).map(|class| {
+            let of_class = |flows: &[FlowChoice]| flows.iter().any(|choice| choice.class == class);
+            capture.is_some() || flows.is_some_and(|flows| flows.is_none_or(of_class))
+        });
+        let numbered = numbered.collect();
         let capture = capture.map(|capture| CaptureLog::new(plan, capture.file));
-        Some(Watch { packets, trace, capture, ports, limit: record.limit })
+        Some(Watch { packets, trace, capture, ports, numbered, sent: Vec::new(), limit: record.limit })
+    }
+
+    /// Returns whether the hosts of a class take part: their packets are numbered, or events there are
+    /// recorded.
+    pub fn attends(&self, class: usize) -> bool {
+        let traced = |traced: &Traced| traced.choices.iter().any(|choice| choice.class == class);
+        self.numbered[class] || self.trace.as_ref().is_some_and(traced)
+    }
+
+    /// Returns whether the receptions of packets at the end of a link are recorded.
+    pub fn records_receptions(&self, link: u32) -> bool {
+        let chosen = |packets: &Packets| packets.log.filter().events.contains(&PacketEvent::Receive);
+        self.ports[link as usize].logged && self.packets.as_ref().is_some_and(chosen)
+    }
+
+    /// Returns the number of the next segment that a flow sends in this direction, and counts the
+    /// segment; `None` if the class does not number its packets.
+    pub fn number(&mut self, flow: &FlowId, toward: Toward) -> Option<u64> {
+        if !self.numbered[usize::from(flow.class)] {
+            return None;
+        }
+        let slot = flow.slot as usize;
+        if slot >= self.sent.len() {
+            self.sent.resize(slot + 1, [0; 2]);
+        }
+        let sent = &mut self.sent[slot][toward as usize];
+        *sent += 1;
+        Some(*sent - 1)
     }
 
     /// Returns whether anything is recorded at the port of a link.
@@ -117,42 +161,57 @@ impl Watch {
         self.capture.as_mut().map_or(Ok(()), |capture| capture.finish(end))
     }
 
-    /// Records that a host has sent a packet; `lost` tells whether the host's own link lost it
-    /// immediately.
-    pub fn sent(&mut self, now: Instant, packet: &SimPacket, lost: bool) {
+    /// Records that a host has sent a packet, which has this number; `lost` tells whether the host's own
+    /// link lost it immediately.
+    pub fn sent(&mut self, now: Instant, packet: &SimPacket, number: Option<u64>, lost: bool) {
         let host = match packet.toward() {
             Toward::Receiver => "sender",
             Toward::Sender => "receiver",
         };
-        self.at_host(now, PacketEvent::Send, host, packet);
+        self.at_host(now, PacketEvent::Send, host, packet, number);
         if lost {
-            self.at_host(now, PacketEvent::Lose, host, packet);
+            self.at_host(now, PacketEvent::Lose, host, packet, number);
         }
     }
 
-    /// Records that a packet has been lost between the network and its host.
-    pub fn lost(&mut self, now: Instant, packet: &SimPacket) {
+    /// Records that a packet has been lost outside the queues.
+    pub fn lost(&mut self, now: Instant, packet: &SimPacket, options: &OptionTable) {
         let host = match packet.toward() {
             Toward::Receiver => "receiver",
             Toward::Sender => "sender",
         };
-        self.at_host(now, PacketEvent::Lose, host, packet);
+        self.at_host(now, PacketEvent::Lose, host, packet, options.number_of(packet));
+    }
+
+    /// Records that a packet has reached the router at the end of a link.
+    pub fn received(&mut self, now: Instant, link: u32, packet: &SimPacket, options: &OptionTable) {
+        if let Some(packets) = &mut self.packets {
+            let (name, number) = (&self.ports[link as usize].name, options.number_of(packet));
+            packets.log.note(now, PacketEvent::Receive, name, None, (packet, number));
+        }
     }
 
     /// Records that a packet has reached its host.
-    pub fn arrived(&mut self, now: Instant, packet: &SimPacket) {
+    pub fn arrived(&mut self, now: Instant, packet: &SimPacket, options: &OptionTable) {
         let host = match packet.toward() {
             Toward::Receiver => "receiver",
             Toward::Sender => "sender",
         };
-        self.at_host(now, PacketEvent::Arrive, host, packet);
+        self.at_host(now, PacketEvent::Arrive, host, packet, options.number_of(packet));
     }
 
-    fn at_host(&mut self, now: Instant, event: PacketEvent, host: &str, packet: &SimPacket) {
+    fn at_host(
+        &mut self,
+        now: Instant,
+        event: PacketEvent,
+        host: &str,
+        packet: &SimPacket,
+        number: Option<u64>,
+    ) {
         if let Some(packets) = &mut self.packets
             && packets.at_hosts
         {
-            packets.log.note(now, event, host, None, packet);
+            packets.log.note(now, event, host, None, (packet, number));
         }
     }
 
@@ -169,6 +228,9 @@ impl Watch {
 
     /// Records that a flow is over and that its last packet has left.
     pub fn flow_ended(&mut self, flow: &Flow) {
+        if let Some(sent) = self.sent.get_mut(flow.id.slot as usize) {
+            *sent = [0; 2];
+        }
         if let Some(Traced { trace, .. }) = &mut self.trace {
             trace.forget(flow.id.number);
         }
@@ -184,12 +246,12 @@ impl Watch {
         (rows > self.limit).then_some(TableFull { table: "trace", at: now })
     }
 
-    /// Estimates the memory that the recorded rows occupy, in bytes, from their number.
+    /// Estimates the memory that the recorded rows and the counts of segments occupy, in bytes.
     pub fn memory_bytes(&self) -> usize {
         let cells = |table: &Table| table.rows() * table.columns.len();
         let packets = self.packets.as_ref().map_or(0, |p| cells(p.log.table()));
         let trace = self.trace.as_ref().map_or(0, |t| cells(t.trace.table()));
-        (packets + trace) * size_of::<u64>()
+        (packets + trace) * size_of::<u64>() + self.sent.capacity() * size_of::<[u64; 2]>()
     }
 
     /// Iterates over the requested tables.
@@ -213,7 +275,8 @@ pub struct WatchedPort<'a> {
 impl WatchedPort<'_> {
     fn note(&mut self, now: Instant, event: PacketEvent, reason: Option<Reason>, pkt: &PortPacket) {
         if let Some(log) = &mut self.log {
-            log.note(now, event, self.name, reason, &pkt.packet);
+            let number = self.in_transit.options.number_of(&pkt.packet);
+            log.note(now, event, self.name, reason, (&pkt.packet, number));
         }
     }
 

@@ -490,7 +490,10 @@ mod tests {
     fn push(queue: &mut impl EventQueue, key: Key, n: u32, with_packet: bool) {
         if with_packet {
             let id = FlowId { slot: n, number: n, class: 0 };
-            queue.push_arrival(key, SimPacket::datagram(id, Begin::default(), Bytes::new(100), Ecn::NotEct));
+            queue.push_arrival(
+                key,
+                SimPacket::datagram(id, Begin::default(), 0, Bytes::new(100), Ecn::NotEct),
+            );
         } else {
             queue.push(key, Notice::Start { class: n, user: 0 });
         }

@@ -142,12 +142,15 @@ fn headers_tell_what_the_simulation_knows() {
     let [times, wire, payload, seq, ack, flow] =
         ["t_ns", "wire_bytes", "payload_bytes", "seq", "ack", "flow"].map(|column| integers(rows, column));
     let (ecn, flags) = (names(rows, "ecn"), names(rows, "flags"));
+    let (toward, number) = (names(rows, "toward"), integers(rows, "number"));
     let leaving: Vec<_> =
         (0..rows.rows()).filter(|&i| events[i] == "dequeue" || events[i] == "drop").collect();
     assert_eq!(leaving.len(), packets.len());
     for (&row, packet) in leaving.iter().zip(&packets) {
         assert_eq!(["bottleneck", "reverse"][packet.interface as usize], places[row]);
         assert_eq!((u128::from(packet.at_ns), u128::from(packet.len)), (times[row], wire[row]), "row {row}");
+        let to_sender = u128::from(toward[row] == "sender");
+        assert_eq!(u128::from(packet.id), flow[row] << 32 | to_sender << 31 | number[row], "row {row}");
         assert_eq!(packet.says(&format!("dropped {}", reasons[row])), events[row] == "drop", "row {row}");
         let ip = ip(packet);
         assert_eq!(u128::from(ip.total_len()), wire[row]);

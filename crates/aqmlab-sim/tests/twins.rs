@@ -153,6 +153,7 @@ fn small() -> impl Strategy<Value = Small> {
             4 => Just(""),
             1 => Just(r#"trace = ["tcp"]"#),
             1 => Just(r#"packets = { flows = ["tcp", "udp"] }"#),
+            1 => Just(r#"packets = { links = ["hop1"] }"#),
             1 => Just(
                 r#"
                 trace = [{ class = "tcp", flows = [0] }]

@@ -125,7 +125,7 @@ fn the_packets_of_all_flows_are_the_books_of_the_network() {
 /// A separate tap on the discipline sees exactly the recorded events, at the same instants.
 #[test]
 fn times_and_sequence_numbers_are_those_of_the_packets() {
-    let only = r#"packets = { links = ["bottleneck"] }"#;
+    let only = r#"packets = { links = ["bottleneck"], events = ["enqueue", "dequeue", "drop", "mark"] }"#;
     let log = Log::default();
     let mut plan = plan(&scenario(only));
     let registry = tapped(&mut plan.links[0].queue, &log);
@@ -267,4 +267,167 @@ fn too_many_rows_end_the_run_with_a_message() {
         run(&plan(&scenario(&key)), 3, &Control::default()).is_ok()
     };
     assert!(just(rows) && !just(rows - 1), "{rows} rows");
+}
+
+/// The identity of a packet: its flow, its direction, its number.
+type Identity = (u128, String, u128);
+
+fn identities(packets: &Table) -> Vec<Identity> {
+    let (flows, numbers) = (integers(packets, "flow"), integers(packets, "number"));
+    let named = flows.into_iter().zip(names(packets, "toward")).zip(numbers);
+    named.map(|((flow, toward), number)| (flow, toward, number)).collect()
+}
+
+/// All rows except for the numbers: time, event, place, identity, and the fields of the header.
+fn rows(packets: &Table) -> Vec<(u128, String, String, Identity, [u128; 4], String)> {
+    let header = ["wire_bytes", "payload_bytes", "seq", "ack"].map(|column| integers(packets, column));
+    let (times, events, places) =
+        (integers(packets, "t_ns"), names(packets, "event"), names(packets, "place"));
+    let (identities, flags) = (identities(packets), names(packets, "flags"));
+    let row = |i: usize| {
+        let fields = [0, 1, 2, 3].map(|field| header[field][i]);
+        let (event, place) = (events[i].clone(), places[i].clone());
+        (times[i], event, place, identities[i].clone(), fields, flags[i].clone())
+    };
+    (0..packets.rows()).map(row).collect()
+}
+
+/// Each packet that a host sends has the next number of its flow and direction, keeps this number and
+/// its header until its end, and has one fate.
+#[test]
+fn a_packet_has_one_number_and_one_fate() {
+    let recording = record(&scenario(ALL), 3);
+    let mut lives: BTreeMap<Identity, Vec<_>> = BTreeMap::new();
+    let mut sent: BTreeMap<(u128, String), u128> = BTreeMap::new();
+    for (at, event, place, identity, header, flags) in rows(table(&recording, "packets")) {
+        if event == "send" {
+            let next = sent.entry((identity.0, identity.1.clone())).or_default();
+            assert_eq!(identity.2, *next, "{identity:?}");
+            *next += 1;
+        }
+        lives.entry(identity).or_default().push((at, event, place, header, flags));
+    }
+    for (identity, life) in &lives {
+        let (_, _, _, header, flags) = &life[0];
+        assert!(life.iter().all(|(.., h, f)| (h, f) == (header, flags)), "{identity:?}: {life:?}");
+        assert!(life.is_sorted_by_key(|(at, ..)| *at), "{identity:?}: {life:?}");
+        let told: Vec<&str> =
+            life.iter().map(|(_, event, ..)| event.as_str()).filter(|event| *event != "mark").collect();
+        let whole = ["send", "enqueue", "dequeue", "receive", "arrive"];
+        let fits =
+            told == ["send", "lose"] || told == ["send", "enqueue", "drop"] || whole.starts_with(&told);
+        assert!(fits, "{identity:?}: {told:?}");
+    }
+    assert!(sent.len() == 25 && sent.values().all(|&number| number > 50), "{sent:?}");
+}
+
+/// A packet is received at the end of a link after its transmission time and the link's delay, in the
+/// order of events; a packet that is still on the link at the end of the run is not received.
+#[test]
+fn a_reception_is_recorded_when_it_happens() {
+    let recording = record(&scenario(ALL), 3);
+    let packets = rows(table(&recording, "packets"));
+    assert!(packets.is_sorted_by_key(|(at, ..)| *at));
+    let mut under_way = BTreeMap::new();
+    let mut received = 0;
+    for (at, event, place, identity, [wire_bytes, ..], _) in packets {
+        if event == "dequeue" {
+            // At 2 Mbit/s, a byte takes 4000 ns. The delay of the link is 10 ms.
+            under_way.insert((place, identity), at + 4000 * wire_bytes + 10_000_000);
+        } else if event == "receive" {
+            assert_eq!(under_way.remove(&(place, identity)), Some(at));
+            received += 1;
+        }
+    }
+    let end = 20_000_000_000;
+    assert!(under_way.values().all(|&at| at > end) && !under_way.is_empty(), "{under_way:?}");
+    assert!(received > 3000, "{received}");
+}
+
+/// A second of delay leaves half of a run of two seconds: of 1500 packets that a link begins to send,
+/// 750 have been received at the end.
+#[test]
+fn nothing_is_received_after_the_end() {
+    let scenario = r#"
+        duration = "2s"
+        warmup = "0s"
+        [topology]
+        kind = "dumbbell"
+        rate = "9Mbit"
+        delay = "1s"
+        queue = { kind = "droptail", limit = "100p" }
+        [[traffic]]
+        name = "cbr"
+        kind = "cbr"
+        rate = "6Mbit"
+        size = "1000B"
+        start = "100us"
+        access_rate = "none"
+        [record]
+        packets = { links = ["bottleneck"] }
+    "#;
+    let recording = record(scenario, 1);
+    let packets = table(&recording, "packets");
+    let times = |event: &str| -> Vec<u128> {
+        let of = rows(packets).into_iter().filter(|(_, e, ..)| e == event);
+        of.map(|(at, ..)| at).collect()
+    };
+    assert_eq!((times("dequeue").len(), times("receive").len()), (1500, 750));
+    assert!(times("receive").iter().all(|&at| at <= 2_000_000_000));
+}
+
+/// A packet's number is the same whatever else is recorded: fewer places, a part of the time, fewer
+/// flows.
+#[test]
+fn numbers_do_not_depend_on_what_is_recorded() {
+    let all = rows(table(&record(&scenario(ALL), 3), "packets"));
+    for (choice, keep) in [
+        (
+            r#"{ links = ["bottleneck"] }"#,
+            &(|row: &(u128, u128, &str)| row.2 == "bottleneck") as &dyn Fn(&(u128, u128, &str)) -> bool,
+        ),
+        (r#"{ flows = ["ecn", "plain", "udp"], from = "5s", until = "9s" }"#, &|row| {
+            (5_000_000_000..=9_000_000_000).contains(&row.0)
+        }),
+        (r#"{ flows = [{ class = "plain", flows = [1] }, "udp"] }"#, &|row| row.1 == 7 || row.1 == 12),
+    ] {
+        let some = rows(table(&record(&scenario(&format!("packets = {choice}")), 3), "packets"));
+        let expected: Vec<_> =
+            all.iter().filter(|(at, _, place, of, ..)| keep(&(*at, of.0, place))).cloned().collect();
+        assert!(some.len() > 500 && some == expected, "{choice}: {} rows", some.len());
+    }
+}
+
+/// BLUE drops packets from the middle of its queue: they are the ones that do not leave it.
+#[test]
+fn a_random_victim_is_the_packet_that_does_not_leave() {
+    let scenario = r#"
+        duration = "5s"
+        warmup = "0s"
+        [topology]
+        kind = "dumbbell"
+        rate = "1Mbit"
+        delay = "10ms"
+        queue = { kind = "blue", limit = "20p", victim = "random" }
+        [[traffic]]
+        name = "cbr"
+        kind = "cbr"
+        rate = "1.5Mbit"
+        size = "500B"
+        rtt = "50ms"
+        [record]
+        packets = { links = ["bottleneck"] }
+    "#;
+    let recording = record(scenario, 1);
+    let numbers = |event: &str| -> Vec<u128> {
+        let rows = rows(table(&recording, "packets")).into_iter().filter(|(_, e, ..)| e == event);
+        rows.map(|(.., of, _, _)| of.2).collect()
+    };
+    let [enqueued, dequeued, dropped] = ["enqueue", "dequeue", "drop"].map(numbers);
+    assert!(enqueued.iter().copied().eq(0..enqueued.len() as u128));
+    assert!(dequeued.is_sorted() && dropped.iter().all(|number| dequeued.binary_search(number).is_err()));
+    // A quarter of the packets do not fit: most victims are older than the arrival.
+    assert!(dropped.len() > 100 && !dropped.is_sorted(), "{} drops", dropped.len());
+    let waiting = summary(&recording, "bottleneck", "*", "final_in_system_packets");
+    assert!((waiting - 1..=waiting).contains(&((enqueued.len() - dequeued.len() - dropped.len()) as u128)));
 }

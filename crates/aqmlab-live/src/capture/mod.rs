@@ -58,7 +58,8 @@ impl CaptureObserver {
         let Some(port) = self.ports.get(frame.link).copied().flatten() else { return };
         let marked = self.marked[frame.slot as usize];
         let (waited, wire_len) = (at.saturating_since(frame.arrived), Bytes::new(frame.octets.len() as u64));
-        self.ring.send(&PacketAtPort { port, at, waited, marked, dropped, wire_len }, frame.octets);
+        let packet = PacketAtPort { port, id: frame.id, at, waited, marked, dropped, wire_len };
+        self.ring.send(&packet, frame.octets);
     }
 }
 

@@ -10,9 +10,9 @@ use aqmlab_units::{Bytes, Instant, Span};
 use rtrb::{Consumer, Producer, RingBuffer};
 
 /// Number of bytes that precede those of the packet: port, captured length and original length (u32 each),
-/// marks and drop reason (u8 each), two unused bytes, time and waiting time (u64 each). These fields are in
-/// native byte order, because they never leave the machine.
-const HEAD: usize = 32;
+/// marks and drop reason (u8 each), two unused bytes, time, waiting time and identification (u64 each). These
+/// fields are in native byte order, because they never leave the machine.
+const HEAD: usize = 40;
 const NOT_DROPPED: u8 = u8::MAX;
 
 /// For each port, the number of packets that did not fit.
@@ -80,6 +80,7 @@ impl Sender {
         self.piece.extend_from_slice(&[packet.marked.bits(), dropped, 0, 0]);
         self.piece.extend_from_slice(&packet.at.as_ns().to_ne_bytes());
         self.piece.extend_from_slice(&packet.waited.as_ns().to_ne_bytes());
+        self.piece.extend_from_slice(&packet.id.to_ne_bytes());
         self.piece.extend_from_slice(kept);
         if self.ring.push_entire_slice(&self.piece).is_err() {
             self.missed[packet.port as usize].fetch_add(1, Ordering::Relaxed);
@@ -99,6 +100,7 @@ impl Receiver {
         let len = u32_at(8);
         let packet = PacketAtPort {
             port: u32_at(0),
+            id: u64_at(32),
             at: Instant::from_ns(u64_at(16)),
             waited: Span::ns(u64_at(24)),
             marked: Reasons::from_bits(head[12]),

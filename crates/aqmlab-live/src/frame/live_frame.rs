@@ -15,6 +15,8 @@ use crate::addresses::HostId;
 pub struct LiveFrame {
     /// The slot that holds the frame's octets.
     pub(crate) slot: Slot,
+    /// The frame's identification in captures.
+    pub(crate) id: u64,
     len: u16,
     traffic_class: u8,
     /// The traffic class with which the frame arrived.
@@ -51,6 +53,7 @@ impl LiveFrame {
         let hosts = [headers.source, headers.destination].map(folded);
         LiveFrame {
             slot,
+            id: 0,
             len: headers.total_len,
             traffic_class: headers.traffic_class,
             came_with: headers.traffic_class,

@@ -5,6 +5,7 @@ use std::os::fd::BorrowedFd;
 
 use aqmlab_network::{End, Milestone, Schedule, queue_stop_is_reached};
 use aqmlab_qdisc::{DelayStage, Discipline, Packet, Pipe, Port, Registry, Stamped};
+use aqmlab_recording::capture::packet_id;
 use aqmlab_recording::{Fates, PortTables, StoppedBy, Tally, samples_in};
 use aqmlab_scenario::{ClassPlan, Plan, QueueStop, spec_words};
 use aqmlab_transport::UniqueBytes;
@@ -328,9 +329,13 @@ impl Router {
         let store = &mut self.store;
         let slot = store.pool.store(&octets[..usize::from(headers.total_len)]).ok_or(Refused::NoSlot)?;
         let owner = store.flow_table.owner(host, &headers);
-        let frame = LiveFrame::new(slot, &headers, host, owner, store.routes.begin(host));
+        let mut frame = LiveFrame::new(slot, &headers, host, owner, store.routes.begin(host));
         store.fates.sent.count(frame.wire_len());
-        count(&mut store.books(&frame).sent, frame.wire_len());
+        let sent = &mut store.books(&frame).sent;
+        let number = sent.packets;
+        count(sent, frame.wire_len());
+        let flow = store.flow_table.captured_as(host.class, owner);
+        frame.id = packet_id(flow, host.side == End::Server, number);
         let of_no_flow = store.flow_table.flow(host.class, owner.flow).is_none();
         let books = &mut store.hosts[host.number()];
         count(&mut books.accepted, frame.wire_len());

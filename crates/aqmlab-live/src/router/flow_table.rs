@@ -158,6 +158,12 @@ impl FlowTable {
         self.classes[class].first_number + index
     }
 
+    /// Returns the number that identifies an owner's flow in a capture: the number of the flow in the run
+    /// or, for packets that belong to no flow, a number from the other end of the range, by class.
+    pub fn captured_as(&self, class: usize, owner: Owner) -> u32 {
+        self.flow(class, owner.flow).map_or(u32::MAX - class as u32, |flow| self.number(class, flow))
+    }
+
     /// Returns the number of rows whose packets cross a link, which is an upper limit on the number of
     /// connections there at the same time. A row counts twice if its packets cross the link in both
     /// directions.

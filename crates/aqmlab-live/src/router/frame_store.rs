@@ -44,6 +44,8 @@ pub struct FrameAtPort<'a> {
     pub arrived: Instant,
     /// The number of the frame's slot; the frame keeps this slot from its first queue to its last.
     pub slot: u32,
+    /// Its [`packet_id`](aqmlab_recording::capture::packet_id).
+    pub id: u64,
     /// The whole packet as it is now, marks included.
     pub octets: &'a [u8],
 }
@@ -154,10 +156,8 @@ impl AtPort<'_> {
         let FrameStore { observer: Some(observer), pool, .. } = &mut *self.store else { return };
         let Stamped { packet, arrived } = frame;
         let octets = pool.frame(&packet.slot, packet.len());
-        to(
-            &mut **observer,
-            &FrameAtPort { link: self.link, arrived: *arrived, slot: packet.slot.number(), octets },
-        );
+        let (slot, id) = (packet.slot.number(), packet.id);
+        to(&mut **observer, &FrameAtPort { link: self.link, arrived: *arrived, slot, id, octets });
     }
 }
 

@@ -44,6 +44,8 @@ pub struct CapturedPort {
 pub struct PacketAtPort {
     /// The port, as an index into the captured ports.
     pub port: u32,
+    /// Its [`packet_id`], which is the same at every port that it passes.
+    pub id: u64,
     /// When its transmission begins, or when it is dropped.
     pub at: Instant,
     /// Its waiting time in the queue.
@@ -54,6 +56,14 @@ pub struct PacketAtPort {
     pub dropped: Option<Reason>,
     /// Its length at the network layer, which the queue and the link use.
     pub wire_len: Bytes,
+}
+
+/// Returns the identification of a packet in a capture file: in the upper 32 bits the number of its flow,
+/// then a bit that is set if the packet travels to the flow's sender, and in the lower 31 bits its number
+/// among the packets that its host has sent for the flow, from 0. (That number begins anew after 2^31
+/// packets.)
+pub const fn packet_id(flow: u32, to_sender: bool, number: u64) -> u64 {
+    (flow as u64) << 32 | (to_sender as u64) << 31 | number & ((1 << 31) - 1)
 }
 
 /// The bytes of a packet, starting with the IP header.
@@ -215,6 +225,7 @@ impl Capture {
         let kept = frame.head.len().min(self.snap as usize);
         let record = Record {
             interface: packet.port,
+            id: packet.id,
             at_ns: packet.at.as_ns(),
             head: &frame.head[..kept],
             len: frame.len,

@@ -26,6 +26,7 @@ const INTERFACE_NAME: u16 = 2;
 const INTERFACE_SPEED: u16 = 8;
 const TIMESTAMP_RESOLUTION: u16 = 9;
 const PACKET_FLAGS: u16 = 2;
+const PACKET_ID: u16 = 5;
 const STATISTICS_END: u16 = 3;
 const STATISTICS_RECEIVED: u16 = 4;
 const STATISTICS_DROPPED: u16 = 5;
@@ -56,6 +57,8 @@ pub enum Direction {
 pub struct Record<'a> {
     /// The number of its interface.
     pub interface: u32,
+    /// Its identification, which is the same at all interfaces.
+    pub id: u64,
     /// Its time.
     pub at_ns: u64,
     /// Its first bytes.
@@ -126,6 +129,7 @@ impl<W: Write> PcapngWriter<W> {
         self.u32(record.len);
         self.padded(record.head);
         self.option(PACKET_FLAGS, &(record.direction as u32).to_le_bytes());
+        self.option(PACKET_ID, &record.id.to_le_bytes());
         self.option(COMMENT, record.comment.as_bytes());
         self.end()
     }

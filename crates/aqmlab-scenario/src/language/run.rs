@@ -63,7 +63,8 @@ pub const CONDITION: &[Field] = &[
 ];
 
 /// The recordable events of a packet.
-pub(crate) const PACKET_EVENTS: &[&str] = &["send", "lose", "enqueue", "dequeue", "drop", "mark", "arrive"];
+pub(crate) const PACKET_EVENTS: &[&str] =
+    &["send", "lose", "enqueue", "dequeue", "receive", "drop", "mark", "arrive"];
 
 /// The keys of `[record]`.
 pub const RECORD: &[Field] = &[

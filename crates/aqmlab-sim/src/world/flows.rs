@@ -147,12 +147,14 @@ impl<Q: EventQueue> World<'_, Q> {
         if d.stopped {
             return;
         }
+        let number = d.sent_packets;
         let (wire_len, ecn) = d.emit();
         if let Some(at) = d.source.next_at() {
             self.scheduler.timer(at, f.id.number, FlowObject::Source, Notice::Emit { flow });
         }
         let class = &mut self.classes[usize::from(f.id.class)];
-        let packet = SimPacket::datagram(f.id, class.begins[Toward::Receiver as usize], wire_len, ecn);
+        let packet =
+            SimPacket::datagram(f.id, class.begins[Toward::Receiver as usize], number, wire_len, ecn);
         f.in_flight += 1;
         self.in_transit.fates.sent.count(wire_len);
         let lost = match &mut f.access {
@@ -167,7 +169,7 @@ impl<Q: EventQueue> World<'_, Q> {
         };
         let direct = f.access.is_none();
         if let Some(watch) = &mut self.watch {
-            watch.sent(self.now, &packet, lost);
+            watch.sent(self.now, &packet, Some(number), lost);
         }
         if lost {
             self.lose(packet);

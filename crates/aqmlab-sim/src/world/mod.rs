@@ -21,7 +21,7 @@ use crate::network::{self, Class, Held, Link};
 use crate::options::{OptionImbalance, OptionTable};
 use crate::packet::{PortPacket, SimPacket};
 use crate::recorder::Recorder;
-use crate::routes::Routes;
+use crate::routes::{Recorded, Routes};
 use crate::scheduler::{FlowObject, Scheduler};
 use crate::watch::{TableFull, Watch};
 
@@ -116,9 +116,16 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             look_ahead(plan, &mut links, watch.as_ref());
         }
         let completions = Completions::new(plan);
-        let serves_ahead = ways == Ways::Ahead && is_unobserved(plan) && !completions.is_near_end();
+        // Flows and queues are observed only at instants that are known in advance. If a number of
+        // completions ends the run, the instant of the end is not; `has_passed_its_end` deals with it.
+        let is_unobserved = plan.stop.condition.is_none() && watch.is_none();
+        let serves_ahead = ways == Ways::Ahead && is_unobserved && !completions.is_near_end();
         let joinable = |link: u32| serves_ahead && links[link as usize].port.looks_ahead();
-        let (routes, begins) = Routes::new(plan, fused, joinable).ok_or(RunError::Places)?;
+        let recorded = Recorded {
+            classes: &|class| watch.as_ref().is_some_and(|watch| watch.attends(class)),
+            links: &|link| watch.as_ref().is_some_and(|watch| watch.records_receptions(link)),
+        };
+        let (routes, begins) = Routes::new(plan, fused, joinable, &recorded).ok_or(RunError::Places)?;
         let scheduler = Scheduler::new(queue, links.len());
         let flows = plan.classes.iter().map(|class| class.count as u32).sum();
         let mut world = World {
@@ -385,8 +392,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     pub fn check_options(&self) -> Result<(), OptionImbalance> {
         let plain = self.links.iter().filter(|l| !l.port.looks_ahead());
         let waiting = plain.map(|l| l.port.backlog().packets.get() + u64::from(l.port.is_sending()));
-        let held = self.held().filter(|packet| packet.options().is_some()).count() as u64;
-        self.in_transit.options.check(self.scheduler.packets_with_options() + held, waiting.sum())
+        let held = self.held().filter(|packet| packet.entry().is_some()).count() as u64;
+        self.in_transit.options.check(self.scheduler.packets_with_entries() + held, waiting.sum())
     }
 
     /// Returns the memory that the run's own tables take at present, in bytes, estimated from their lengths.
@@ -401,13 +408,6 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         let rest = self.in_transit.flows.memory_bytes() + self.recorder.memory_bytes() + watched + requests;
         (scheduler + queues + starts + options + rest) as u64
     }
-}
-
-/// Returns whether flows and queues are observed only at instants that are known in advance. If a
-/// number of completions ends the run, the instant of the end is not known in advance;
-/// [`World::has_passed_its_end`] deals with it.
-fn is_unobserved(plan: &Plan) -> bool {
-    plan.stop.condition.is_none() && Watch::of(plan, None).is_none()
 }
 
 /// Makes ports look ahead where the discipline permits it. A stop condition reads its link after

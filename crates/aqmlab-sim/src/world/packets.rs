@@ -58,6 +58,7 @@ impl<Q: EventQueue> World<'_, Q> {
             Next::Stage { number, .. } => self.enter_stage(self.now, number, *packet),
             Next::AttendedHost(end, passed) => self.at_attended_host(packet, passed, end),
             Next::WatchedHost(end, passed) => self.at_watched_host(packet, passed, end),
+            Next::FarEnd(link) => self.at_far_end(link, *packet),
             Next::Queue { .. } | Next::Host(..) => unreachable!("the caller handles these steps itself"),
         }
     }
@@ -92,10 +93,19 @@ impl<Q: EventQueue> World<'_, Q> {
     /// Drops a packet between two places, while the packet's own event is handled.
     fn lose_on_its_way(&mut self, packet: SimPacket) {
         if let Some(watch) = &mut self.watch {
-            watch.lost(self.now, &packet);
+            watch.lost(self.now, &packet, &self.in_transit.options);
         }
         self.lose(packet);
         self.reap();
+    }
+
+    /// Records that a packet has reached the router at the end of a link, and moves it on.
+    fn at_far_end(&mut self, link: u32, mut packet: SimPacket) {
+        if let Some(watch) = &mut self.watch {
+            watch.received(self.now, link, &packet, &self.in_transit.options);
+        }
+        packet.pass();
+        self.forward_seldom(packet);
     }
 
     /// Does the same as [`World::forward`], where speed does not matter.

@@ -6,7 +6,7 @@ use aqmlab_qdisc::{Ecn, Packet};
 use aqmlab_recording::{Ending, Fates, RequestRecorder};
 use aqmlab_scenario::Completed;
 use aqmlab_traffic::{ConnectionEvent, ExchangeDone, Identity};
-use aqmlab_transport::{Endpoint, Profile, Segment, StreamEvent};
+use aqmlab_transport::{Endpoint, Profile, Sack, Segment, StreamEvent};
 use aqmlab_units::Instant;
 
 use super::World;
@@ -71,15 +71,17 @@ impl<Q: EventQueue> World<'_, Q> {
     /// Handles a packet that reaches a host whose events are recorded, or a host that delays its packets.
     #[inline(never)]
     pub(super) fn at_watched_host(&mut self, packet: &SimPacket, passed: u8, end: End) {
+        let options = &mut self.in_transit.options;
         if let Some(watch) = &mut self.watch {
-            watch.arrived(self.now, packet);
+            watch.arrived(self.now, packet, options);
         }
+        let packet = options.take_number(*packet);
         let FlowId { slot, class, .. } = packet.flow();
         let (generation, flow) = self.in_transit.flows.tenant(slot);
         let class = &mut self.classes[usize::from(class)];
         let mut hosts = hosts!(self, self.now, self.watch.as_deref_mut());
         let reached = Reached { end, passed, sending: Sending::MayWait };
-        let outcome = hosts.arrive(class, flow, generation, packet, reached);
+        let outcome = hosts.arrive(class, flow, generation, &packet, reached);
         self.conclude(slot, outcome);
     }
 
@@ -148,7 +150,7 @@ impl<Q: EventQueue> World<'_, Q> {
             keep_snapshots(flow, end, due, looks, sampled);
         }
         self.done_as_of = self.done_as_of.max(due);
-        if sending == Sending::FromList && packet.options().is_some() {
+        if sending == Sending::FromList && packet.entry().is_some() {
             return self.serve_listing_client_with_options(due, packet, passed);
         }
         let mut hosts = hosts!(self, due, None);
@@ -167,7 +169,7 @@ impl<Q: EventQueue> World<'_, Q> {
         let class = &mut self.classes[usize::from(class)];
         let mut hosts = hosts!(self, due, None);
         hosts.count_arrival(flow, packet, passed);
-        let (Some(segment), Some(place)) = (packet.segment(), packet.options()) else {
+        let (Some(segment), Some(place)) = (packet.segment(), packet.entry()) else {
             unreachable!("only segments have options")
         };
         let options = hosts.options.take(place);
@@ -377,7 +379,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             return Served { over: flow.over, ..Served::default() };
         };
         let (at, marked) = (FlowRef { slot: packet.flow().slot, generation }, packet.ecn() == Ecn::Ce);
-        match packet.options() {
+        match packet.entry() {
             None => self.serve(class, flow, at, end, Some((segment, marked)), sending),
             Some(place) => self.reborrow().serve_with_options(class, flow, at, end, (segment, marked), place),
         }
@@ -609,9 +611,13 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                 &segment,
                 context.profile.header,
             );
+            let toward = sends_toward(end);
+            let number = self.watch.as_mut().and_then(|watch| watch.number(context.id, toward));
             if segment.has_options() {
-                let place = self.options.put(&segment, &endpoint.sack(context.profile));
-                packet = packet.with_options(place, segment.sack_len);
+                let place = self.options.put(&segment, &endpoint.sack(context.profile), number);
+                packet = packet.with_entry(place, segment.sack_len);
+            } else if number.is_some() {
+                packet = packet.with_entry(self.options.put(&segment, &Sack::NONE, number), 0);
             }
             self.fates.sent.count(packet.wire_len());
             *context.in_flight += 1;
@@ -631,7 +637,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                 }
             }
             if let Some(watch) = &mut self.watch {
-                watch.sent(self.now, &packet, lost);
+                watch.sent(self.now, &packet, number, lost);
             }
             if way == Sending::FromList && endpoint.has_ended_burst() {
                 break;

@@ -36,6 +36,8 @@ impl Write for Sink {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Captured {
     pub interface: u32,
+    /// The option `epb_packetid`.
+    pub id: u64,
     pub at_ns: u64,
     pub head: Vec<u8>,
     pub len: u32,
@@ -89,8 +91,11 @@ pub fn read(bytes: &[u8]) -> (Vec<String>, Vec<Captured>) {
                 let option = |code| packet.options.iter().find(|option| option.code == code);
                 let comment = option(OptionCode::Comment).expect("every packet has a comment");
                 let flags = option(OptionCode(2)).expect("every packet has flags");
+                let id = option(OptionCode(5)).expect("every packet has an identification");
+                let id = id.value.as_ref().try_into().expect("eight octets");
                 packets.push(Captured {
                     interface: packet.if_id,
+                    id: u64::from_le_bytes(id),
                     at_ns: u64::from(packet.ts_high) << 32 | u64::from(packet.ts_low),
                     head: packet.packet_data().to_vec(),
                     len: packet.origlen,
