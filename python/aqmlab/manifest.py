@@ -18,6 +18,8 @@ PARTS_SINCE = 4
 """The first format version in which each part of the program has its own version."""
 PROGRAM = "program"
 """The name of the whole program in manifests with a single version."""
+NUMBERED = "recording.packets"
+"""The part that records packets, which recordings with packets without numbers do not state."""
 
 
 @dataclass(frozen=True)
@@ -105,11 +107,10 @@ class Manifest:
     def predates(self, part: str, version: int) -> bool:
         """Whether the run was recorded before a version of a part of the program.
 
-        A manifest with a single version for the whole program is earlier than any version of a part.
+        A manifest that does not state a part, or has a single version for the whole program, is earlier than
+        any version of the part.
         """
-        if part in self.parts:
-            return self.parts[part] < version
-        return part != PROGRAM and PROGRAM in self.parts
+        return self.parts[part] < version if part in self.parts else part != PROGRAM
 
     @property
     def file_digests(self) -> dict[str, str | None]:
@@ -236,4 +237,13 @@ def _words(error: Exception) -> str:
     return f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else str(error)
 
 
-__all__ = ["PROGRAM", "LinkInfo", "Manifest", "TableFacts", "manifest_of", "parts_text", "read_manifest"]
+__all__ = [
+    "NUMBERED",
+    "PROGRAM",
+    "LinkInfo",
+    "Manifest",
+    "TableFacts",
+    "manifest_of",
+    "parts_text",
+    "read_manifest",
+]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from aqmlab.columns import TableFile, has_early_names, parquet_source, without_columns
 from aqmlab.errors import DamageError, RecordingError, unknown
 from aqmlab.integrity import damaged_tables, unreadable
-from aqmlab.manifest import PROGRAM, LinkInfo, Manifest, read_manifest
+from aqmlab.manifest import NUMBERED, PROGRAM, LinkInfo, Manifest, read_manifest
 from aqmlab.memory import database
 from aqmlab.plan import Plan
 from aqmlab.stopping import answered
@@ -28,10 +28,12 @@ _BY_CLIENT = ("received_by_client_bytes", "measured_received_by_client_bytes")
 _ADDED: Mapping[str, tuple[tuple[str, int, tuple[str, ...]], ...]] = {
     "flows": ((PROGRAM, 5, ("received_bytes", "measured_received_bytes")), (_RECORDING, 2, _BY_CLIENT)),
     "flow_series": ((PROGRAM, 5, ("received_bytes",)),),
+    "packets": ((NUMBERED, 1, ("number",)),),
 }
 """The columns that were added later, by table. Each group of columns has a part of the program and the first
 version of this part that fills the columns; in recordings of earlier versions, they are null. A recording
-that states a single version for the whole program counts as earlier than any that states versions of parts.
+that states a single version for the whole program counts as earlier than any that states versions of parts,
+and one that does not state a part as earlier than the part's first version.
 """
 
 

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from aqmlab.errors import UsageError
+from aqmlab.errors import RecordingError, UsageError
 from aqmlab.figures import counted
 from aqmlab.frames import REAL, TEXT, Columns, Framed
+from aqmlab.manifest import NUMBERED
 from aqmlab.recording import Run, Tables
 
 Floats = npt.NDArray[np.float64]
@@ -148,7 +149,11 @@ class Journey:
         When its host sent it.
     toward
         The host that it travels to: ``receiver`` or ``sender``.
-    seq, ack, payload
+    number
+        Its number among the packets that its host has sent for the flow, from 0.
+    seq, ack
+        As in its header, but continued beyond 2^32; ``None`` for datagrams.
+    payload
         As in its header; ``None`` for datagrams.
     again
         Whether its payload or FIN had been sent before: a retransmission.
@@ -163,6 +168,7 @@ class Journey:
 
     sent_ns: int
     toward: str
+    number: int
     seq: int | None
     ack: int | None
     payload: int | None
@@ -174,10 +180,6 @@ class Journey:
     lost_at: str = ""
     reason: str = ""
     marked_ns: list[int] = field(default_factory=list)
-    place: str = ""
-    """The host that sent it, or the link whose queue it reached last."""
-    since_ns: int = 0
-    """The time at which that host sent it or it reached that queue."""
 
     @property
     def is_data(self) -> bool:
@@ -190,11 +192,60 @@ class Journey:
         return self.arrived_ns is None and self.lost_ns is None
 
 
+class Positions:
+    """Continues the sequence numbers of one flow's headers, which are modulo 2^32, beyond 2^32.
+
+    A number is taken to be less than 2^31 bytes away from the stream's previous one.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[str, int] = {}
+
+    def seq(self, toward: str, header: int) -> int:
+        """The position of a segment in the stream that travels with it."""
+        return self._in_stream(toward, header)
+
+    def ack(self, toward: str, header: int) -> int:
+        """The position that a segment acknowledges, in the stream of the other direction."""
+        return self._in_stream("sender" if toward == "receiver" else "receiver", header)
+
+    def _in_stream(self, toward: str, header: int) -> int:
+        last = self._last.get(toward, header)
+        position = last + (header - last + _HALF) % (2 * _HALF) - _HALF
+        self._last[toward] = position
+        return position
+
+
+_HALF = 2**31
+
+
+def check_numbers(run: Run) -> None:
+    """Check that the recorded packets of a run have numbers.
+
+    Raises
+    ------
+    RecordingError
+        If an earlier version of the program recorded them without numbers.
+    """
+    if NUMBERED not in run.manifest.parts:
+        raise RecordingError(
+            f"`{run.path}` has packets without numbers, as earlier versions recorded them; run the scenario"
+            " again"
+        )
+
+
 def journeys(tables: Tables, run: Run, name: FlowName) -> list[Journey]:
-    """The packets of one flow, each followed from its event `send`, in the order in which they were sent."""
+    """The packets of one flow, each followed from its event `send`, in the order in which they were sent.
+
+    Raises
+    ------
+    RecordingError
+        If an earlier version of the program recorded the packets without numbers.
+    """
+    check_numbers(run)
     rows = tables.rows(
         "packets",
-        "t_ns, event, place, reason, toward, seq, ack, payload_bytes, flags, ecn",
+        "t_ns, event, place, reason, toward, number, seq, ack, payload_bytes, flags, ecn",
         f"WHERE flow = {name.flow}",
         [run],
     )
@@ -202,55 +253,40 @@ def journeys(tables: Tables, run: Run, name: FlowName) -> list[Journey]:
 
 
 def follow(rows: Iterable[Sequence[Any]]) -> list[Journey]:
-    """Follow each packet of one flow.
+    """Follow each packet of one flow, by its direction and number, from its event `send`.
 
-    Packets have no numbers. Packets of a flow that travel in the same direction do not overtake each other,
-    so an event belongs to the first packet with the event's header that has not yet reached the place of the
-    event. A drop or mark at the instant when a packet arrives at a queue belongs to the last such packet
-    there; a later drop or mark belongs to the first.
+    Packets that were sent before the recording began are left out.
 
     Parameters
     ----------
     rows
-        ``t_ns, event, place, reason, toward, seq, ack, payload_bytes, flags, ecn`` of ``packets``, in their
-        order.
+        ``t_ns, event, place, reason, toward, number, seq, ack, payload_bytes, flags, ecn`` of ``packets``,
+        in their order.
     """
-    sent: list[Journey] = []
-    on_way: dict[str, list[Journey]] = {"receiver": [], "sender": []}
-    highest: dict[str, int] = {}
-    for t_ns, event, at, reason, toward, seq, ack, payload, flags, ecn in rows:
-        way = on_way[toward]
+    sent: dict[tuple[str, int], Journey] = {}
+    positions, highest = Positions(), dict[str, int]()
+    for t_ns, event, at, reason, toward, number, seq, ack, payload, flags, ecn in rows:
         if event == "send":
-            packet = Journey(t_ns, toward, seq, ack, payload, flags, ecn, place=at, since_ns=t_ns)
+            of_tcp = seq is not None
+            packet = Journey(
+                t_ns,
+                toward,
+                number,
+                positions.seq(toward, seq) if of_tcp else None,
+                positions.ack(toward, ack) if of_tcp else None,
+                payload,
+                flags,
+                ecn,
+            )
             packet.again = _is_again(packet, highest)
-            sent.append(packet)
-            way.append(packet)
-            continue
-        same = [p for p in way if (p.seq, p.ack, p.payload, p.flags) == (seq, ack, payload, flags)]
-        found = _first_elsewhere(same, at) if event in ("enqueue", "arrive") else _judged(same, at, t_ns)
-        # Packets sent before the recording began are not followed.
-        if found is not None:
+            sent[toward, number] = packet
+        elif (found := sent.get((toward, number))) is not None:
             _happens(found, event, at, t_ns, reason)
-            if not found.under_way:
-                way.remove(found)
-    return sent
-
-
-def _first_elsewhere(same: Sequence[Journey], at: str) -> Journey | None:
-    return next((packet for packet in same if packet.place != at), None)
-
-
-def _judged(same: Sequence[Journey], at: str, t_ns: int) -> Journey | None:
-    here = [packet for packet in same if packet.place == at]
-    if not here:
-        return None
-    return here[-1] if here[-1].since_ns == t_ns else here[0]
+    return list(sent.values())
 
 
 def _happens(packet: Journey, event: str, at: str, t_ns: int, reason: str) -> None:
-    if event == "enqueue":
-        packet.place, packet.since_ns = at, t_ns
-    elif event == "mark":
+    if event == "mark":
         packet.marked_ns.append(t_ns)
     elif event == "arrive":
         packet.arrived_ns = t_ns

@@ -228,12 +228,18 @@ def test_an_ns2_trace_has_the_events_that_were_recorded(recorded, exported):
         assert all(len(line) == 12 for line in lines)
         packets = duckdb.sql(
             f"SELECT event, count(*) FROM '{run.path}/packets.parquet'"
-            " WHERE event IN ('enqueue', 'dequeue', 'drop') GROUP BY event"
+            " WHERE event IN ('enqueue', 'dequeue', 'drop', 'receive') GROUP BY event"
         )
-        kept = {{"enqueue": "+", "dequeue": "-", "drop": "d"}[event]: n for event, n in packets.fetchall()}
+        signs = {"enqueue": "+", "dequeue": "-", "drop": "d", "receive": "r"}
+        kept = {signs[event]: n for event, n in packets.fetchall()}
         counted = Counter(line[0] for line in lines)
-        assert {sign: counted[sign] for sign in kept} == kept
-        assert counted["r"] == counted["-"]
+        assert counted == kept
+        # What has not been received is still on its link, which has 2 Mbit/s and a delay of 5 ms.
+        received = {(line[2], line[11]) for line in lines if line[0] == "r"}
+        left = [line for line in lines if line[0] == "-" and (line[2], line[11]) not in received]
+        assert len(left) == counted["-"] - counted["r"] > 0
+        latest = [float(line[1]) + int(line[5]) * 8 / 2e6 + 0.005 for line in left]
+        assert all(there > run.t1_ns / 1e9 - 1e-9 for there in latest)
         times = [float(line[1]) for line in lines]
         assert times == sorted(times)
         assert {line[4] for line in lines} == {"tcp", "ack", "udp"}
@@ -323,7 +329,7 @@ def test_the_same_run_gives_the_same_bytes(recorded, tmp_path):
         (
             {"packets": {"links": ["bottleneck"], "events": ["drop"]}},
             "ns2",
-            'events = ["dequeue", "drop", "enqueue"]',
+            'events = ["dequeue", "drop", "enqueue", "receive"]',
         ),
     ],
 )

@@ -2,8 +2,8 @@
 
 A file has the schema ``contained`` of draft-ietf-quic-qlog-main-schema, and its events are those of
 draft-ietf-quic-qlog-quic-events. The endpoints use TCP, so segments stand in for QUIC packets. A packet's
-number counts everything that its host has sent, including retransmissions; ``tcp_seq`` is the
-sequence number.
+number counts everything that its host has sent since the flow's start, including retransmissions;
+``tcp_seq`` is the sequence number.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from aqmlab.exports.chosen import Chosen, lacks
 from aqmlab.files import json_text
 from aqmlab.results import Results
-from aqmlab.traces import FlowName
+from aqmlab.traces import FlowName, check_numbers
 
 FILE_SCHEMA = "urn:ietf:params:qlog:file:contained"
 EVENT_SCHEMA = "urn:ietf:params:qlog:events:quic-07"
@@ -25,7 +25,7 @@ _STATES = {
     "ecn_reduction": ("recovery", "ecn"),
 }
 _METRICS = "t_ns, cwnd_segments::DOUBLE, ssthresh_segments::DOUBLE, srtt_ns, flight_bytes"
-_PACKETS = "t_ns, event, toward, wire_bytes, payload_bytes, seq, ack, flags, ecn"
+_PACKETS = "t_ns, event, toward, number, wire_bytes, payload_bytes, seq, ack, flags, ecn"
 
 Event = dict[str, Any]
 
@@ -37,6 +37,8 @@ def qlog_file(results: Results, chosen: Chosen) -> bytes:
     ------
     UsageError
         If the run has neither changes nor samples of a TCP flow.
+    RecordingError
+        If an earlier version of the program recorded packets without numbers.
     """
     run = chosen.run
     table = next((name for name in ("trace", "flow_series") if name in run.manifest.tables), None)
@@ -107,17 +109,16 @@ def _packets(results: Results, chosen: Chosen, name: FlowName) -> Iterator[Event
     """Return the packets sent and received by the sender's host, where recorded."""
     if "packets" not in chosen.run.manifest.tables:
         return
-    numbers = {"receiver": 0, "sender": 0}
+    check_numbers(chosen.run)
     where = f"WHERE flow = {name.flow} AND event IN ('send', 'arrive')"
-    for t_ns, event, toward, size, payload, seq, ack, flags, ecn in results.tables.rows(
+    for t_ns, event, toward, number, size, payload, seq, ack, flags, ecn in results.tables.rows(
         "packets", _PACKETS, where, [chosen.run]
     ):
         sent = event == "send" and toward == "receiver"
         if not sent and not (event == "arrive" and toward == "sender"):
             continue
-        numbers[toward] += 1
         data = {
-            "header": {"packet_type": "1RTT", "packet_number": numbers[toward] - 1},
+            "header": {"packet_type": "1RTT", "packet_number": number},
             "raw": {"length": size, "payload_length": payload or 0},
         }
         of_tcp = {"tcp_seq": seq, "tcp_ack": ack, "tcp_flags": flags, "ecn": ecn}

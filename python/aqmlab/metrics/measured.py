@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab.errors import RecordingError
 from aqmlab.figures import counted
+from aqmlab.manifest import NUMBERED
 from aqmlab.metrics.flow_totals import FLOW_COLUMNS, Flows
 from aqmlab.metrics.histograms import EMPTY_HISTOGRAM, Histogram, Histograms, quoted
 from aqmlab.metrics.packet_kinds import EVERY_KIND, KindCounts
@@ -428,25 +429,30 @@ class Measured:
     def marks_of_arrivals(self, queue: str, window: Window) -> npt.NDArray[np.bool_] | None:
         """Return, in order, whether each of the packets admitted to a queue in a part of the run was marked.
 
-        ``None`` if the packets of the queue were not recorded, or if some of their arrivals or
-        fates were not.
+        ``None`` if the packets of the queue were not recorded, if some of their arrivals or fates
+        were not, or if the packets have no numbers.
         """
         import numpy as np
 
-        if self.tables is None or not _records(self.run, queue, {"enqueue", "drop", "mark"}, window):
+        needed = {"enqueue", "drop", "mark"}
+        numbered = NUMBERED in self.run.manifest.parts
+        if self.tables is None or not numbered or not _records(self.run, queue, needed, window):
             return None
         found = self.tables.arrays(
             "packets",
-            "CASE event WHEN 'enqueue' THEN 0 WHEN 'mark' THEN 1 ELSE 2 END::INTEGER AS fate",
+            "t_ns, CASE event WHEN 'enqueue' THEN 0 WHEN 'mark' THEN 1 ELSE 2 END::INTEGER AS fate,"
+            " flow, (toward = 'sender')::UBIGINT AS to_sender, number",
             f"WHERE place = {quoted(queue)} AND event IN ('enqueue', 'drop', 'mark')"
-            f" AND t_ns > {round(window.from_s * 1e9)} AND t_ns <= {round(window.until_s * 1e9)}",
+            f" AND t_ns > {round(window.from_s * 1e9)}",
             [self.run],
         )
         fates = np.asarray(found["fate"])
-        # An arrival's row is followed by the row of its fate, if it has one.
-        arrivals = np.flatnonzero(fates == 0)
-        fate = np.concatenate([fates, [0]])[arrivals + 1]
-        marked: npt.NDArray[np.bool_] = fate[fate != 2] == 1
+        identities = np.stack([np.asarray(found[part]) for part in ("flow", "to_sender", "number")])
+        packets = np.unique(identities, axis=1, return_inverse=True)[1].reshape(-1)
+        until_ns = round(window.until_s * 1e9)
+        arrivals = packets[(fates == 0) & (np.asarray(found["t_ns"]) <= until_ns)]
+        admitted = arrivals[~np.isin(arrivals, packets[fates == 2])]
+        marked: npt.NDArray[np.bool_] = np.isin(admitted, packets[fates == 1])
         return marked
 
 
