@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import combinations
 
 import pytest
@@ -86,6 +87,27 @@ def test_the_picture_has_the_fronts_and_the_starved_links_of_the_answer():
     ]
     assert data["starved"] == {}
     assert price["name"] == "goodput_bps"
+
+
+def test_figures_show_the_metric_of_the_question_first():
+    results = synthetic(seeds=3)
+    assert data_of(render(results))["first"] == "queueing_delay_p95_s"
+    assert data_of(render(replace(results, metrics=("jain_index",))))["first"] == "jain_index"
+
+
+def test_the_picture_has_a_price_for_each_metric_of_the_question():
+    results = synthetic(arms=["DropTail", "PI"], axes={}, seeds=5)
+    asked = replace(results, metrics=("drop_percent", "mark_percent", "jain_index"))
+    data = data_of(render(asked))["tradeOff"]
+    # Of marks, neither less nor more is better.
+    assert [(price["name"], price["better"]) for price in data["prices"]] == [
+        ("drop_percent", "less"),
+        ("jain_index", "more"),
+        ("goodput_bps", "more"),
+    ]
+    (cell, _) = asked.cells
+    drops = list(asked.values("drop_percent", cell).values())
+    assert [run[2] for run in data["prices"][0]["clouds"][0]["runs"]] == pytest.approx(drops, rel=1e-5)
 
 
 def test_checks_that_passed_are_one_line():

@@ -26,7 +26,7 @@
 
   const AXES = data.axes.map((axis) => axis.name);
   // The metric that figures show first.
-  const FIRST = (metric("queueing_delay_p95_s") || data.metrics[0])?.name;
+  const FIRST = data.first;
 
   // One figure: its selectors, its drawing and the rows of its download. `draw` returns those rows.
   class Figure {

@@ -50,6 +50,7 @@ def payload(
             for arm, i in arms.items()
         ],
         "reference": arms.get(answer.results.reference or ""),
+        "first": _first(answer, trade_off),
         "metrics": [
             {"name": m.name, "label": m.label, "unit": display_unit(m.unit), "better": m.better}
             for m in answer.shown
@@ -73,6 +74,13 @@ def payload(
         "cdf": [_curve(delay_cdf(answer.results, cell, answer.asked_queue)) for cell in cells],
         **more,
     }
+
+
+def _first(answer: Answer, trade_off: TradeOff) -> str | None:
+    """Return the metric that figures show first: the first one of the question, else p95 queueing delay."""
+    shown = {metric.name: None for metric in answer.shown}
+    wanted = (*(metric.name for metric in trade_off.question.asked), "queueing_delay_p95_s", *shown)
+    return next((name for name in wanted if name in shown), None)
 
 
 def _estimate(est: Estimate | None, unit: str) -> list[Any] | None:
