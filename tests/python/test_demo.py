@@ -96,8 +96,8 @@ def test_the_words_below_the_table_of_the_readme_are_true(answer: aqmlab.Answer)
         "Adaptive RED cuts DropTail's mean queueing delay"
         f" from {delays['DropTail']:.0f} ms to {delays['Adaptive RED']:.0f} ms"
         f" and costs {paid['Adaptive RED']:.1f} % of the goodput."
-        f" RED with fixed thresholds has a still shorter queue and costs {paid['RED']:.1f} %."
+        f" RED with fixed thresholds has an even shorter queue but costs {paid['RED']:.1f} %."
     ) in text
     assert delays["RED"] < delays["Adaptive RED"]
-    assert "each of the three drops between an eighth and a tenth as many packets as without" in text
+    assert "each of the three variants of RED drops a tenth to an eighth as many packets as without it" in text
     assert all(1 / 10 < drops[f"{arm} + ECN"] / drops[arm] < 1 / 8 for arm in PLAIN)
