@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import pytest
@@ -178,3 +179,12 @@ def test_the_two_sides_of_a_comparison_are_of_the_queue(lot):
     assert one.first.mean == answer(lot, queue="hop2").estimate("DropTail", "goodput_bps").mean
     whole = aqmlab.compare(f"{lot.path}:DropTail", ":RED", metrics=["goodput_bps"], queue="*")
     assert whole.compared[0].first.mean > one.first.mean
+
+
+@pytest.mark.parametrize("queue", ["hop1", "hop2"])
+def test_a_figure_of_flows_at_a_queue_has_those_that_cross_it(lot, queue, tmp_path):
+    for kind, options in (("cumulative-ack", {}), ("bar", {"over": "flows"})):
+        file = aqmlab.plot(lot.path, kind, tmp_path / f"{kind}.csv", queue=queue, **options)
+        with file.open(encoding="utf-8", newline="") as lines:
+            flows = {row["flow"] for row in csv.DictReader(lines)}
+        assert {flow.split()[0].split("/")[0] for flow in flows} - {"width"} == ACROSS[queue]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from aqmlab.errors import UsageError
-from aqmlab.metrics import Measured
+from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured
 from aqmlab.metrics.flow import goodputs
 from aqmlab.plots.appearance import (
     arm_color,
@@ -56,25 +56,29 @@ def _groups(grid: PanelGrid, panel: Panel) -> list[Group]:
     return [Group(label, {a: grid.values(a, panel, label) for a in grid.arms}) for label in grid.labels]
 
 
-def flow_goodputs(runs: Sequence[Measured]) -> dict[tuple[str, int], list[float]]:
-    """Goodput in Mbit/s of each flow, by class and index, in the runs in which it is known."""
+def flow_goodputs(runs: Sequence[Measured], queue: str | None) -> dict[tuple[str, int], list[float]]:
+    """Goodput in Mbit/s of each flow, by class and index, in the runs in which it is known.
+
+    With a queue, flows whose data do not cross it are left out.
+    """
     found: dict[tuple[str, int], list[float]] = {}
     for run in runs:
         classes: dict[str, int] = {}
-        of_flows = goodputs(run, run.flows, run.window)
-        for flow, value in zip(run.flows, of_flows or [], strict=False):
+        flows = run.at(queue or EVERY_QUEUE).flows_of(EVERY_CLASS)
+        of_flows = goodputs(run, flows, run.window)
+        for flow, value in zip(flows, of_flows or [], strict=False):
             index = classes.get(flow.class_name, 0)
             classes[flow.class_name] = index + 1
             found.setdefault((flow.class_name, index), []).append(value / 1e6)
     return found
 
 
-def _flow_groups(grid: PanelGrid, panel: Panel, *, each: bool) -> list[Group]:
+def _flow_groups(grid: PanelGrid, panel: Panel, queue: str | None, *, each: bool) -> list[Group]:
     """Groups of goodputs: the mean of each flow, by class; with ``each``, the value of each seed, by flow."""
     of_arms = {}
     for arm in grid.arms:
         cell = grid.cell(arm, panel, "")
-        of_arms[arm] = {} if cell is None else flow_goodputs(grid.answer.results.measured(cell))
+        of_arms[arm] = {} if cell is None else flow_goodputs(grid.answer.results.measured(cell), queue)
     names = list(dict.fromkeys(name for of_flows in of_arms.values() for name in of_flows))
     if each:
         return [
@@ -107,7 +111,7 @@ def _compared(
     if view.metrics and tuple(view.metrics) != (GOODPUT,):
         raise UsageError("flows are compared by their goodput only: leave out the metric")
     of_flows = panel_grid(results, view, queue, along=False, metrics=(GOODPUT,))
-    return of_flows, lambda panel: _flow_groups(of_flows, panel, each=each)
+    return of_flows, lambda panel: _flow_groups(of_flows, panel, queue, each=each)
 
 
 def box(results: Results, view: View, queue: str | None) -> Figure:

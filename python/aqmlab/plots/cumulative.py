@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aqmlab.errors import UsageError
-from aqmlab.metrics import Measured
+from aqmlab.metrics import EVERY_CLASS, Measured
 from aqmlab.plots.appearance import arm_color, arm_dash, warmup
 from aqmlab.plots.panels import fit, legend_below, panels
 from aqmlab.plots.view import View
@@ -54,7 +54,7 @@ class Field:
 
 
 def field_of(run: Measured, view: View) -> Field:
-    """Return the progress of the flows of the responsive classes, or of the chosen flows.
+    """Return the progress of the flows of the responsive classes that cross the queue, or of chosen ones.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def field_of(run: Measured, view: View) -> Field:
     samples = run.flow_samples("acked_bytes")
     names = []
     counts: dict[str, int] = {}
-    for flow in run.flows:
+    for flow in run.flows_of(EVERY_CLASS):
         index = counts.get(flow.class_name, 0)
         counts[flow.class_name] = index + 1
         if flow.flow in samples and flow.class_name in run.responsive:
@@ -79,15 +79,15 @@ def field_of(run: Measured, view: View) -> Field:
     return Field(t_s, lines)
 
 
-def fields_of(results: Results, view: View) -> list[tuple[Run, Field]]:
-    """Return the first run of each arm, with the progress of its flows."""
+def fields_of(results: Results, view: View, queue: str) -> list[tuple[Run, Field]]:
+    """Return the first run of each arm, with the progress of its flows across a queue."""
     of_run = {run.run.path: run for run in results.measured()}
-    return [(run, field_of(of_run[run.path], view)) for run in view.runs(results)]
+    return [(run, field_of(of_run[run.path].at(queue), view)) for run in view.runs(results)]
 
 
-def cumulative_ack(results: Results, view: View, _queue: str) -> Figure:
+def cumulative_ack(results: Results, view: View, queue: str) -> Figure:
     """Draw acknowledged bytes per flow over time and, below, the spread between flows; one column per arm."""
-    columns = fields_of(results, view)
+    columns = fields_of(results, view, queue)
     first = columns[0][0]
     figure, axes = panels(
         f"{results.title}: cumulative ACKs, seed {first.seed}",
@@ -116,10 +116,10 @@ def cumulative_ack(results: Results, view: View, _queue: str) -> Figure:
     return figure
 
 
-def cumulative_rows(results: Results, view: View, _queue: str) -> Iterator[tuple[Any, ...]]:
+def cumulative_rows(results: Results, view: View, queue: str) -> Iterator[tuple[Any, ...]]:
     """Return the diagram as numbers: one row per flow and time, and one called ``width`` per time."""
     yield ("arm", "flow", "t_s", "acked_bytes")
-    for run, field in fields_of(results, view):
+    for run, field in fields_of(results, view, queue):
         begin, end = view.limits(0.0, run.t1_ns / 1e9)
         lines: list[tuple[object, Floats]] = [*field.acked_bytes.items(), ("width", field.width_bytes)]
         for name, values in lines:

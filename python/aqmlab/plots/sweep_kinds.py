@@ -28,7 +28,7 @@ def value_rows(results: Results, view: View, queue: str | None) -> Iterator[tupl
         yield (*axes, "arm", "flow", "goodput_mean_mbit_s", "n")
         grid = panel_grid(results, view, queue, along=False, metrics=(GOODPUT,))
         for cell in _shown(results, grid):
-            for (name, index), values in flow_goodputs(results.measured(cell)).items():
+            for (name, index), values in flow_goodputs(results.measured(cell), queue).items():
                 yield (*_labels(cell), cell.arm, f"{name} {index}", f"{np.mean(values):.9g}", len(values))
         return
     yield (*axes, "arm", "metric", "unit", "seed", "value")
