@@ -10,6 +10,7 @@ import pytest
 import aqmlab
 from aqmlab.answers import answer
 from aqmlab.claims import read_claims, score
+from aqmlab.errors import UsageError
 from aqmlab.metrics import find, flow_goodput
 from aqmlab.paths import load
 
@@ -187,4 +188,11 @@ def test_a_figure_of_flows_at_a_queue_has_those_that_cross_it(lot, queue, tmp_pa
         file = aqmlab.plot(lot.path, kind, tmp_path / f"{kind}.csv", queue=queue, **options)
         with file.open(encoding="utf-8", newline="") as lines:
             flows = {row["flow"] for row in csv.DictReader(lines)}
-        assert {flow.split()[0].split("/")[0] for flow in flows} - {"width"} == ACROSS[queue]
+        assert {flow.split()[0] for flow in flows} - {"width"} == ACROSS[queue]
+
+
+def test_a_figure_of_flows_needs_one_that_crosses_the_queue_or_that_is_named(lot, tmp_path):
+    with pytest.raises(UsageError, match="no TCP flow across this queue"):
+        aqmlab.figure(lot.path, "cumulative-ack", queue="hop2-reverse")
+    file = aqmlab.plot(lot.path, "cumulative-ack", tmp_path / "far.csv", queue="hop1", flows=["far 0"])
+    assert "far" in file.read_text(encoding="utf-8")

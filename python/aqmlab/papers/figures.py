@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from aqmlab.cells import Cell, axis_named
 from aqmlab.claims import Names
 from aqmlab.errors import ScenarioError, UsageError
+from aqmlab.metrics import EVERY_QUEUE
 from aqmlab.papers.expressions import ExpressionValues
 from aqmlab.papers.over_time import COLUMN, over_time, shown
 from aqmlab.papers.paper import RESPONSES, SCATTER, PaperFigure
@@ -172,4 +173,4 @@ def _cumulative_figure(experiment: Results) -> Figure:
     from aqmlab.plots.cumulative import cumulative_ack
     from aqmlab.plots.view import EVERYTHING
 
-    return cumulative_ack(experiment, EVERYTHING, "")
+    return cumulative_ack(experiment, EVERYTHING, EVERY_QUEUE)

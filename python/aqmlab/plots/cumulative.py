@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aqmlab.errors import UsageError
-from aqmlab.metrics import EVERY_CLASS, Measured
+from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured
 from aqmlab.plots.appearance import arm_color, arm_dash, warmup
 from aqmlab.plots.panels import fit, legend_below, panels
 from aqmlab.plots.view import View
@@ -59,7 +59,7 @@ def field_of(run: Measured, view: View) -> Field:
     Raises
     ------
     UsageError
-        If flows were not sampled, or a flow does not exist.
+        If flows were not sampled, if no TCP flow crosses the queue, or if a flow does not exist.
     """
     samples = run.flow_samples("acked_bytes")
     names = []
@@ -69,8 +69,10 @@ def field_of(run: Measured, view: View) -> Field:
         counts[flow.class_name] = index + 1
         if flow.flow in samples and flow.class_name in run.responsive:
             names.append(FlowName(flow.flow, flow.class_name, index))
-    if not names:
+    if not samples:
         raise UsageError(f"`{run.run.path}` has no samples of flows: set `flows` in [record] to an interval")
+    if not names:
+        raise UsageError(f"`{run.run.path}` has no TCP flow across this queue: choose another with `--queue`")
     names = chosen(names, view.flows, len(names))
     t_s = np.unique(np.concatenate([samples[name.flow].t_s for name in names]))
     lines = {
@@ -80,8 +82,9 @@ def field_of(run: Measured, view: View) -> Field:
 
 
 def fields_of(results: Results, view: View, queue: str) -> list[tuple[Run, Field]]:
-    """Return the first run of each arm, with the progress of its flows across a queue."""
+    """Return the first run of each arm, with the progress of its flows across a queue, or of chosen flows."""
     of_run = {run.run.path: run for run in results.measured()}
+    queue = EVERY_QUEUE if view.flows else queue
     return [(run, field_of(of_run[run.path].at(queue), view)) for run in view.runs(results)]
 
 
