@@ -96,7 +96,7 @@ def _of_one_choice(found: TradeOff) -> list[str]:
         return [_range(found, metric) for metric in metrics if metric.name != SHARE]
     (cell,) = found.groups[0]
     parts = [
-        f"{spoken(metric.label)} {be(metric)} {value_text(found.mean(cell, metric), metric)}"
+        f"{spoken(metric.label)} {be(metric)} {value_text(found, found.mean(cell, metric), metric)}"
         for metric in metrics
         if found.defined(metric)
     ]
@@ -113,11 +113,11 @@ def _range(found: TradeOff, metric: Metric) -> str:
     least, most = (choose(means, key=lambda cell: means[cell].mean) for choose in (min, max))
     what = upper(spoken(metric.label))
     if means[least].mean == means[most].mean:
-        return f"{what} {be(metric)} {value_text(means[least], metric)} in every case."
+        return f"{what} {be(metric)} {value_text(found, means[least], metric)} in every case."
     goes = "go" if be(metric) == "are" else "goes"
     return (
-        f"{what} {goes} from {value_text(means[least], metric)} ({case_text(least)})"
-        f" to {value_text(means[most], metric)} ({case_text(most)})."
+        f"{what} {goes} from {value_text(found, means[least], metric)} ({case_text(least)})"
+        f" to {value_text(found, means[most], metric)} ({case_text(most)})."
     )
 
 
@@ -151,11 +151,11 @@ def _of_one_seed(found: TradeOff) -> list[str]:
             continue
         least, most = (choose(means, key=lambda cell: means[cell].mean) for choose in (min, max))
         if len(means) > 1 and means[least].mean == means[most].mean:
-            listing = f"{value_text(means[least], metric)} in all"
+            listing = f"{value_text(found, means[least], metric)} in all"
         else:
-            listing = f"{value_text(means[least], metric)} with {found.name(least)}"
+            listing = f"{value_text(found, means[least], metric)} with {found.name(least)}"
             if len(means) > 1:
-                listing += f" and {value_text(means[most], metric)} with {found.name(most)}"
+                listing += f" and {value_text(found, means[most], metric)} with {found.name(most)}"
             if len(means) > 2:
                 listing = f"between {listing}"
         parts.append(f"{spoken(metric.label)} {be(metric)} {listing}")
@@ -183,11 +183,11 @@ def _price(found: TradeOff, front: Front) -> str:
         if len(filling) == 1:
             return (
                 f"Only {found.name(rich)} fills the link: its {spoken(delay.label)} is"
-                f" {value_text(found.mean(rich, delay), delay)}, its {spoken(price.label)}"
-                f" {value_text(found.mean(rich, price), price)}."
+                f" {value_text(found, found.mean(rich, delay), delay)}, its {spoken(price.label)}"
+                f" {value_text(found, found.mean(rich, price), price)}."
             )
         spans = " or ".join(
-            f"{spoken(metric.label)} ({span(means_of(found, filling, metric), metric)})"
+            f"{spoken(metric.label)} ({span(found, means_of(found, filling, metric), metric)})"
             for metric in (delay, price)
         )
         which = (
@@ -210,13 +210,13 @@ def _ahead_in_both(found: TradeOff, rich: Cell, filling: Sequence[Cell], alike: 
     most, _ = superlatives(price)
     said = (
         f"{found.name(rich)}{tied} has the {most} {spoken(price.label)},"
-        f" {value_text(found.mean(rich, price), price)}"
+        f" {value_text(found, found.mean(rich, price), price)}"
     )
     if richer:
-        said += f" (against {value_text(found.mean(worst, price), price)} with {found.name(worst)})"
+        said += f" (against {value_text(found, found.mean(worst, price), price)} with {found.name(worst)})"
     said += (
         f", and no other {things(found)[:-1]} has a significantly shorter {spoken(delay.label)}:"
-        f" {value_text(found.mean(rich, delay), delay)}"
+        f" {value_text(found, found.mean(rich, delay), delay)}"
     )
     if faster:
         said += (
@@ -229,7 +229,7 @@ def _costs(found: TradeOff, front: Front, rich: Cell, steps: Sequence[Cell]) -> 
     delay, price = found.question.delay, found.question.price
     parts = []
     for i, cell in enumerate(_few(found, rich, steps)):
-        to = value_text(found.mean(cell, delay), delay)
+        to = value_text(found, found.mean(cell, delay), delay)
         cost = f"for {percent_text(found.contrast(cell, rich, price), price)}"
         what = f" {spoken(price.label)}" if i == 0 else ""
         if not front.ahead[1][cell, rich]:
@@ -237,7 +237,7 @@ def _costs(found: TradeOff, front: Front, rich: Cell, steps: Sequence[Cell]) -> 
         tied = _alike(found, front, cell)
         same = f" (like {names_text(found, tied)})" if tied else ""
         if i == 0:
-            start = f"from {value_text(found.mean(rich, delay), delay)} with {found.name(rich)}"
+            start = f"from {value_text(found, found.mean(rich, delay), delay)} with {found.name(rich)}"
             parts.append(f"{found.name(cell)}{same} cuts {spoken(delay.label)} {start} to {to} {cost}{what}")
         else:
             parts.append(f"{found.name(cell)}{same} cuts it to {to} {cost}")
@@ -366,22 +366,23 @@ def _ranked(found: TradeOff, group: Sequence[Cell], metric: Metric) -> str:
     places = {cell: (means[cell].mean * (-1 if metric.better == "less" else 1),) for cell in means}
     ahead = found.ahead(metric, found.pairs(list(means), places))
     if means[best].mean == means[worst].mean:
-        return (
-            f"{upper(what)} {be(metric)} {value_text(means[best], metric)} with all {things(found)}.{missing}"
-        )
+        same = value_text(found, means[best], metric)
+        return f"{upper(what)} {be(metric)} {same} with all {things(found)}.{missing}"
     like = [cell for cell in means if cell != best and ahead[best, cell] <= 0]
     if len(like) == len(means) - 1:
         return (
             f"{upper(what)} {does(metric)} not differ significantly between the {len(means)} {things(found)}:"
-            f" {value_text(means[best], metric)} with {found.name(best)},"
-            f" {value_text(means[worst], metric)} with {found.name(worst)}.{missing}"
+            f" {value_text(found, means[best], metric)} with {found.name(best)},"
+            f" {value_text(found, means[worst], metric)} with {found.name(worst)}.{missing}"
         )
     most, least = superlatives(metric)
-    text = f"{upper(what)} {be(metric)} {most} with {found.name(best)}: {value_text(means[best], metric)}"
+    text = (
+        f"{upper(what)} {be(metric)} {most} with {found.name(best)}: {value_text(found, means[best], metric)}"
+    )
     if worst not in like:
         change = found.contrast(best, worst, metric)
         last = f", the {least}" if len(means) > 2 else ""
-        against = value_text(means[worst], metric)
+        against = value_text(found, means[worst], metric)
         if change.relative.estimate in (None, -1.0):
             text += f", against {against} with {found.name(worst)}{last}"
         else:
@@ -399,7 +400,7 @@ def _values(found: TradeOff, metric: Metric, cells: Sequence[Cell]) -> str:
     named = list(means)
     if len(means) > MOST_NAMED + 1:
         named = [choose(means, key=lambda cell: means[cell].mean) for choose in (min, max)]
-    parts = [f"{value_text(means[cell], metric)} with {found.name(cell)}" for cell in named]
+    parts = [f"{value_text(found, means[cell], metric)} with {found.name(cell)}" for cell in named]
     between = "from " if len(named) < len(means) else ""
     listing = " to ".join(parts) if between else listed(parts)
     return f"{upper(spoken(metric.label))}: {between}{listing}."
@@ -420,13 +421,13 @@ def _shares(found: TradeOff) -> list[str]:
         }
         if not means:
             continue
-        if len(means) == 1 or len({value_text(est, metric) for est in means.values()}) == 1:
-            sentences.append(f"{name} gets {value_text(next(iter(means.values())), metric)}")
+        if len(means) == 1 or len({value_text(found, est, metric) for est in means.values()}) == 1:
+            sentences.append(f"{name} gets {value_text(found, next(iter(means.values())), metric)}")
             continue
         named = list(means)
         if len(means) > MOST_NAMED:
             named = [choose(means, key=lambda cell: means[cell].mean) for choose in (min, max)]
-        parts = [f"{value_text(means[cell], metric)} with {found.name(cell)}" for cell in named]
+        parts = [f"{value_text(found, means[cell], metric)} with {found.name(cell)}" for cell in named]
         text = f"{name} gets {listed(parts)}"
         if len(means) == 2:
             first, second = means

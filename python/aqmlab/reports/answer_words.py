@@ -70,12 +70,12 @@ def percent_text(found: Difference, metric: Metric) -> str:
     return f"{size:.{places}f} % ({low:.{places}f} to {high:.{places}f}) {word}".replace("(-", "(−")
 
 
-def span(means: Mapping[Cell, Estimate], metric: Metric) -> str:
+def span(found: TradeOff, means: Mapping[Cell, Estimate], metric: Metric) -> str:
     """Return the smallest and the largest mean."""
     least, most = (choose(means.values(), key=lambda est: est.mean) for choose in (min, max))
     if least.mean == most.mean:
-        return value_text(least, metric)
-    return f"{value_text(least, metric)} to {value_text(most, metric)}"
+        return value_text(found, least, metric)
+    return f"{value_text(found, least, metric)} to {value_text(found, most, metric)}"
 
 
 def percent_range(changes: Sequence[float]) -> str:
@@ -86,9 +86,9 @@ def percent_range(changes: Sequence[float]) -> str:
     return f"{texts[0]} %" if texts[0] == texts[1] else f"{texts[0]} to {texts[1]} %"
 
 
-def value_text(est: Estimate | None, metric: Metric) -> str:
-    """Return the mean with its interval and unit; times of a second or more are in seconds."""
-    like = None if est is None or metric.name.startswith("queueing_delay") else est.mean
+def value_text(found: TradeOff, est: Estimate | None, metric: Metric) -> str:
+    """Return the mean with its interval and unit; times are in seconds if the longest is at least one."""
+    like = found.largest(metric)
     if est is not None and metric.unit == "" and not est.half_width and est.mean.is_integer():
         return f"{est.mean:.0f}"
     return f"{_with_half(*estimate_parts(est, metric.unit, like))} {display_unit(metric.unit, like)}".rstrip()

@@ -128,7 +128,7 @@ def _trade_off(found: TradeOff, cells: Mapping[Cell, int]) -> dict[str, Any] | N
 def _price(found: TradeOff, price: Metric, cells: Mapping[Cell, int]) -> dict[str, Any]:
     delay = found.question.delay
     means = [[found.mean(cell, metric) for metric in (delay, price)] for cell in cells]
-    like = max((y.mean for _, y in means if y is not None), default=None)
+    like = found.largest(price)
     fronts = found.fronts(price)
     return {
         **_titled(price, like),

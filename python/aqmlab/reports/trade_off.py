@@ -193,6 +193,13 @@ class TradeOff:
         """The mean of a metric in a cell."""
         return self.answer.estimate(cell, metric.name)
 
+    def largest(self, metric: Metric) -> float | None:
+        """The largest mean, which sets the unit of all values; ``None`` for queueing delays, always in ms."""
+        if metric.name.startswith("queueing_delay"):
+            return None
+        means = (self.mean(cell, metric) for of in self.groups for cell in of)
+        return max((mean.mean for mean in means if mean is not None), default=None)
+
     def contrast(self, cell: Cell, other: Cell, metric: Metric) -> Difference:
         """The difference ``cell - other``."""
         return self.answer.contrast(cell, other, metric.name)
