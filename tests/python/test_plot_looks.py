@@ -115,6 +115,7 @@ def test_the_legend_says_what_signs_mean(experiment):
     assert said == [
         "DropTail",
         "RED + ECN",
+        "not dominated",
         "one run",
         "median of the runs",
         "outline: 1-sigma ellipse of the runs",
