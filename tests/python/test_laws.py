@@ -56,9 +56,10 @@ def test_presets_have_a_line_each_and_their_own_unit():
         "RED, ns2": "bytes",
         "RED, linux": "bytes",
     }
-    # tc's max_p is 0.02, which is the probability just below the jump.
+    # tc's max_p is 0.02, which is the probability just below the jump. The kernel rounds its rise per byte
+    # down to a whole number of units of 2^-32, of which there are more than 1000 here.
     linux = lines["RED, linux"].p
-    assert max(linux[linux < 1]) == pytest.approx(0.02)
+    assert 0.02 * (1 - 1e-3) < max(linux[linux < 1]) <= 0.02
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use aqmlab_qdisc::law::{
     Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, Decision, EcnRegion, IdleRule,
-    RedLaw, RedParams, SpacingRule, When,
+    RedArithmetic, RedLaw, RedParams, SpacingRule, When,
 };
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
@@ -42,6 +42,7 @@ fn law(spacing: SpacingRule, rule: Adaptation) -> AdaptiveRed {
         idle: IdleRule::Ns2,
         counting: Counting::Ns2,
         ecn_region: EcnRegion::BelowMarkP(0.1),
+        arithmetic: RedArithmetic::Exact,
         packets_per_s: 125.0,
     });
     AdaptiveRed::new(red, rule)

@@ -5,7 +5,9 @@
 use std::path::PathBuf;
 
 use aqmlab_qdisc::Reason;
-use aqmlab_qdisc::law::{ByteMode, Counting, Decision, EcnRegion, IdleRule, RedLaw, RedParams, SpacingRule};
+use aqmlab_qdisc::law::{
+    ByteMode, Counting, Decision, EcnRegion, IdleRule, RedArithmetic, RedLaw, RedParams, SpacingRule,
+};
 use aqmlab_units::{Bytes, Instant, Span};
 
 const SIZE: Bytes = Bytes::new(1000);
@@ -27,6 +29,7 @@ fn law(spacing: SpacingRule) -> RedLaw {
         idle: IdleRule::Ns2,
         counting: Counting::Ns2,
         ecn_region: EcnRegion::BelowMarkP(0.1),
+        arithmetic: RedArithmetic::Exact,
         packets_per_s: 125.0,
     })
 }

@@ -7,7 +7,7 @@ use aqmlab_qdisc::contract::LINK;
 use aqmlab_qdisc::disc::{EarlyQueue, Measure, Red, RedControl, RedRule};
 use aqmlab_qdisc::law::{
     Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, Decision, EcnRegion, IdleRule,
-    Notice, RedLaw, RedParams, SpacingRule, When,
+    Notice, RedArithmetic, RedLaw, RedParams, SpacingRule, When,
 };
 use aqmlab_qdisc::{Ecn, Limit, Port, Qdisc};
 use aqmlab_random::{Stream, unit_from_bits};
@@ -26,6 +26,7 @@ const PARAMS: RedParams = RedParams {
     idle: IdleRule::Paper,
     counting: Counting::Paper,
     ecn_region: EcnRegion::BelowMaxTh,
+    arithmetic: RedArithmetic::Exact,
     packets_per_s: 1000.0,
 };
 

@@ -5,7 +5,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use aqmlab_qdisc::law::{
-    ByteMode, Counting, Decision, EcnRegion, IdleRule, RedLaw, RedParams, RedPdLaw, RedPdParams, SpacingRule,
+    ByteMode, Counting, Decision, EcnRegion, IdleRule, RedArithmetic, RedLaw, RedParams, RedPdLaw,
+    RedPdParams, SpacingRule,
 };
 use aqmlab_units::{Bytes, Instant, Span};
 
@@ -45,6 +46,7 @@ fn red() -> RedLaw {
         idle: IdleRule::Ns2,
         counting: Counting::Ns2,
         ecn_region: EcnRegion::BelowMarkP(0.1),
+        arithmetic: RedArithmetic::Exact,
         packets_per_s: 500.0,
     })
 }

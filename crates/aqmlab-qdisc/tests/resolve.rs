@@ -155,10 +155,32 @@ fn what_does_not_fit_is_refused_with_both_values() {
     assert_eq!(refused(&[("limit", size("600B"))]), "limit `600B` is smaller than one packet of `615B`");
     assert_eq!(
         refused(&[("w_rule", Value::Choice("linux")), ("burst", Value::Integer(2))]),
-        "burst `2` is too small for min_th; it must be at least 6"
+        "burst `2` is too small for min_th; it must be at least 5"
+    );
+    let linux = |burst, min_th| {
+        let burst = ("burst", Value::Integer(burst));
+        refused(&[("w_rule", Value::Choice("linux")), burst, ("min_th", size(min_th))])
+    };
+    assert_eq!(
+        linux(10, "600B"),
+        "min_th must be at least one packet of mean size: tc finds no weight below that"
+    );
+    assert_eq!(
+        linux(1_000_000, "5p"),
+        "burst `1000000` is too large: tc finds no weight of at least 2^-31 for it"
     );
     let ends = [("bottom", Value::Number(0.6)), ("top", Value::Number(0.5))];
     assert_eq!(error("ared", &ends), "bottom `0.6` exceeds top `0.5`");
+}
+
+/// tc gives `min 1200` the `max` 3600 at any limit, and Linux accepts it.
+#[test]
+fn only_linux_allows_a_max_th_above_the_limit() {
+    let linux = ("preset", Value::Choice("linux"));
+    let given = [linux, ("limit", size("3kB")), ("min_th", size("1200B")), ("burst", Value::Integer(2))];
+    let red = effective("red", &given);
+    assert_eq!(red.size("max_th"), Ok(Size::Bytes(Bytes::new(3600))));
+    assert_eq!(error("red", &given[1..3]), "max_th `3.6kB` exceeds limit `3kB`");
 }
 
 #[test]

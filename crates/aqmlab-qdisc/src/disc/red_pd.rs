@@ -10,8 +10,8 @@ use aqmlab_units::{Bytes, Instant, Rate, Span};
 use super::Red;
 use super::red_resolve::{build_red, derive_red};
 use super::red_table::{
-    BURST, BYTE_MODE, COUNTING, ECN, ECN_REGION, IDLE, LIMIT, MARK_P, MAX_P, MAX_PACKET, MAX_TH, MEAN_PACKET,
-    MEASURE, MIN_TH, RED_NS2, SPACING, W_P, W_Q, gentle, target, w_rule,
+    ARITHMETIC, BURST, BYTE_MODE, COUNTING, ECN, ECN_REGION, IDLE, LIMIT, MARK_P, MAX_P, MAX_PACKET, MAX_TH,
+    MEAN_PACKET, MEASURE, MIN_TH, RED_NS2, SPACING, W_P, W_Q, gentle, target, w_rule,
 };
 use super::table::{NS2, NS2_TITLE, PROBABILITY, names, ns2, ns2_in, ns2_switch, preset};
 use crate::info::{Decides, Effective, Info, Maturity, Preset};
@@ -343,6 +343,7 @@ static RED_PD: &[Param] = &[
     SPACING,
     COUNTING,
     IDLE,
+    ARITHMETIC,
     target(Default::Span(Span::ZERO), "target delay for automatic thresholds; 0: min_th is 5 packets"),
     BURST,
 ];

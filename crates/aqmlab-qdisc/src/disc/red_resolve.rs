@@ -15,8 +15,8 @@ use super::words::{GentleLine, RedByteMode, Region, Start, WeightRule};
 use super::{EarlyLaw, EarlyQueue, Measure, Red, RedControl, RedRule};
 use crate::info::{Effective, Info, Maturity};
 use crate::law::{
-    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, EcnRegion, IdleRule, RedLaw,
-    RedParams, SpacingRule, When,
+    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, EcnRegion, IdleRule, RedArithmetic,
+    RedLaw, RedParams, SpacingRule, When,
 };
 use crate::resolve::{bytes, in_bytes, whole};
 use crate::{LinkContext, Packet, resolve};
@@ -29,7 +29,7 @@ pub(crate) const RED_INFO: Info = Info {
     name: "red",
     title: "RED",
     summary: "Random Early Detection: drops or marks at random as the average queue grows",
-    version: 1,
+    version: 2,
     applies: &[],
     maturity: Maturity::ReferenceChecked,
     decides: RedControl::DECIDES,
@@ -229,6 +229,9 @@ impl<'a> Resolver<'a> {
     fn check(&self) -> Result<(), ParamError> {
         resolve::check_buffer(self.all, self.mean)?;
         resolve::check_order(self.all, "min_th", "max_th", self.mean)?;
+        if self.linux {
+            return Ok(()); // Linux has no order of these two, and tc gives `min 1200` the `max` 3600 at any limit
+        }
         resolve::check_order(self.all, "max_th", "limit", self.mean)
     }
 }
@@ -288,6 +291,7 @@ fn params(s: &Effective) -> Result<RedParams, ParamError> {
             Region::Ns2MarkP => EcnRegion::BelowMarkP(s.number("mark_p")?),
             Region::Feng | Region::Linux => EcnRegion::Everywhere,
         },
+        arithmetic: RedArithmetic::read(s, "arithmetic")?,
         packets_per_s: s.link().rate.packets_per_s(mean),
     })
 }
@@ -348,13 +352,7 @@ pub(super) fn resolve_weight(all: &mut Settings, link: &LinkContext) -> Result<(
         }
         WeightRule::Linux => {
             let (min_th, burst) = (minimum_in_packets(all)?, all.integer("burst")?);
-            let log = linux_weight_log(min_th, burst).ok_or_else(|| {
-                let message = format!(
-                    "burst `{burst}` is too small for min_th; it must be at least {}",
-                    1 + min_th as u64
-                );
-                ParamError::new("burst", message)
-            })?;
+            let log = linux_weight_log(min_th, burst).ok_or_else(|| no_weight(min_th, burst))?;
             (1.0 / (1u64 << log) as f64, format!("2^-{log}, as tc derives it from burst {burst}"))
         }
         WeightRule::Fixed => (FIXED, format!("{FIXED}")),
@@ -387,6 +385,22 @@ fn from_time_constant(x: f64) -> f64 {
 fn minimum_in_packets(all: &Settings) -> Result<f64, ParamError> {
     let mean: Bytes = bytes(all, "mean_packet")?;
     Ok(in_bytes(all.size("min_th")?, mean) / mean.as_f64())
+}
+
+/// Returns the reason why tc finds no weight.
+fn no_weight(min_th: f64, burst: u64) -> ParamError {
+    let (name, message) = if min_th < 1.0 {
+        (
+            "min_th",
+            String::from("min_th must be at least one packet of mean size: tc finds no weight below that"),
+        )
+    } else if burst as f64 + 1.0 - min_th < 1.0 {
+        let least = libm::ceil(min_th) as u64;
+        ("burst", format!("burst `{burst}` is too small for min_th; it must be at least {least}"))
+    } else {
+        ("burst", format!("burst `{burst}` is too large: tc finds no weight of at least 2^-31 for it"))
+    };
+    ParamError::new(name, message)
 }
 
 /// Returns the smallest k with `burst + 1 - min_th <= (1 - (1 - W)^burst) / W`, W = 2^-k (Floyd and Jacobson

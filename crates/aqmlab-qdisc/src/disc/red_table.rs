@@ -9,7 +9,7 @@ use super::table::{
     tc_bytes, word,
 };
 use super::words::{GentleLine, RedByteMode, Region, WeightRule};
-use crate::law::{Counting, IdleRule, SpacingRule, When};
+use crate::law::{Counting, IdleRule, RedArithmetic, SpacingRule, When};
 use crate::registry::Preset;
 use crate::resolve::LIMIT_RULE;
 
@@ -156,6 +156,16 @@ pub(super) const COUNTING: Param = Param {
            `linux` like `paper`, but the count restarts after a forced notice",
 };
 
+pub(super) const ARITHMETIC: Param = Param {
+    name: "arithmetic",
+    kind: Kind::Choice(RedArithmetic::WORDS),
+    default: Default::Choice("exact"),
+    aliases: &[],
+    source: "Floyd and Jacobson 1993; Linux",
+    help: "arithmetic: `exact` uses real numbers; `linux` uses a fixed-point average, and a probability \
+           that rises per byte by a whole number of units of 2^-32, at least one",
+};
+
 pub(super) const W_P: Param = Param {
     name: "w_p",
     kind: PROBABILITY,
@@ -260,6 +270,7 @@ pub(super) static RED: &[Param] = &[
     SPACING,
     COUNTING,
     IDLE,
+    ARITHMETIC,
     target(Default::Span(Span::ZERO), "target delay for automatic thresholds; 0: min_th is 5 packets"),
     BURST,
 ];
@@ -338,6 +349,7 @@ pub(super) static ARED: &[Param] = &[
     SPACING,
     COUNTING,
     IDLE,
+    ARITHMETIC,
     BURST,
 ];
 
@@ -379,6 +391,7 @@ pub(super) const RED_PRESETS: &[Preset] = &[
             word("uniformisation", "linux"),
             word("idle", "linux"),
             word("counting", "linux"),
+            word("arithmetic", "linux"),
             word("ecn_region", "linux"),
         ],
     },
@@ -416,6 +429,7 @@ pub(super) const ARED_PRESETS: &[Preset] = &[
             word("uniformisation", "linux"),
             word("idle", "linux"),
             word("counting", "linux"),
+            word("arithmetic", "linux"),
             word("ecn_region", "linux"),
         ],
     },

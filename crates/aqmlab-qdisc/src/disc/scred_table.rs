@@ -4,8 +4,9 @@ use aqmlab_params::{Alias, Default, Kind, Param, Value};
 use aqmlab_units::Span;
 
 use super::red_table::{
-    BURST, BYTE_MODE, COUNTING, ECN, ECN_REGION, GENTLE_LINE, IDLE, LIMIT, MARK_P, MAX_P, MAX_PACKET, MAX_TH,
-    MEAN_PACKET, MEASURE, MIN_TH, NS2_LIMIT, NS2_MEAN, SPACING, W_Q, gentle, target, w_rule,
+    ARITHMETIC, BURST, BYTE_MODE, COUNTING, ECN, ECN_REGION, GENTLE_LINE, IDLE, LIMIT, MARK_P, MAX_P,
+    MAX_PACKET, MAX_TH, MEAN_PACKET, MEASURE, MIN_TH, NS2_LIMIT, NS2_MEAN, SPACING, W_Q, gentle, target,
+    w_rule,
 };
 use super::table::{NS2, names, ns2, preset, word};
 use super::words::Start;
@@ -59,6 +60,7 @@ pub(super) static SCRED: &[Param] = &[
     SPACING,
     COUNTING,
     IDLE,
+    ARITHMETIC,
     target(Default::Span(Span::ZERO), "target delay for automatic thresholds; 0: min_th is 5 packets"),
     BURST,
 ];

@@ -3,7 +3,7 @@
 use aqmlab_params::words;
 
 use crate::Backlog;
-use crate::law::{Arithmetic, BlueIdle, Counting, IdleRule, SpacingRule, When};
+use crate::law::{Arithmetic, BlueIdle, Counting, IdleRule, RedArithmetic, SpacingRule, When};
 
 /// The unit of a queue's length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +31,7 @@ words!(pub(super) impl IdleRule { Paper = "paper", Ns2 = "ns2", Linux = "linux" 
 words!(pub(super) impl Counting { Paper = "paper", Ns2 = "ns2", Linux = "linux" });
 words!(pub(super) impl When { Timer = "timer", Arrivals = "arrivals" });
 words!(pub(super) impl Arithmetic { Exact = "exact", Linux = "linux" });
+words!(pub(super) impl RedArithmetic { Exact = "exact", Linux = "linux" });
 words!(pub(super) impl BlueIdle { Emptied = "emptied", Periods = "periods", Altq = "altq" });
 
 words! {

@@ -27,6 +27,8 @@ pub struct Average {
     weight: f64,
     /// 1 - weight
     rest: f64,
+    /// Whether the average is a fixed-point number, as in Linux.
+    fixed_point: bool,
     rule: IdleRule,
     packets_per_s: f64,
     /// Start of the idle period whose virtual packets have not yet been counted.
@@ -44,11 +46,19 @@ impl Average {
             value: 0.0,
             weight,
             rest: 1.0 - weight,
+            fixed_point: false,
             rule,
             packets_per_s,
             idle_since: Some(Instant::ZERO),
             ended: (Instant::FAR_FUTURE, Instant::FAR_FUTURE),
         }
+    }
+
+    /// Computes the average as Linux does, in fixed point with as many fractional bits as the weight has.
+    #[must_use]
+    pub const fn in_fixed_point(mut self) -> Self {
+        self.fixed_point = true;
+        self
     }
 
     /// Records an arrival that finds a queue of length `queued`, and returns the new average.
@@ -126,13 +136,23 @@ impl Average {
 
     #[inline]
     fn step(&mut self, queued: f64) {
-        self.value = self.value * self.rest + self.weight * queued;
+        self.value = if self.fixed_point {
+            // The kernel's `qavg + backlog - (qavg >> Wlog)`, in units of the queue.
+            self.value + self.weight * (queued - whole(self.value))
+        } else {
+            self.value * self.rest + self.weight * queued
+        };
     }
 
     fn aged(&self, since: Instant, now: Instant) -> f64 {
         if self.rule == IdleRule::Linux {
-            let idle = now.saturating_since(since).as_secs_f64();
-            return linux_aged(self.value, self.weight, self.packets_per_s, idle);
+            let idle = now.saturating_since(since);
+            let decay = linux_decay(self.weight, self.packets_per_s, idle);
+            return if self.fixed_point {
+                decay.of_whole(self.value / self.weight) * self.weight
+            } else {
+                decay.of(self.value)
+            };
         }
         self.value * libm::pow(self.rest, self.virtual_packets(since, now))
     }
@@ -144,33 +164,75 @@ impl Average {
     }
 }
 
-/// Returns the Linux approximation of (1 - w)^m, as iproute2's `tc_red_eval_idle_damping` and the kernel's
+/// Linux's approximation of (1 - w)^m.
+#[derive(Clone, Copy)]
+enum Decay {
+    /// Halves the average this many times.
+    Halvings(i32),
+    /// Takes this share off the average, but at most one half.
+    Share(f64),
+}
+
+impl Decay {
+    fn of(self, avg: f64) -> f64 {
+        match self {
+            Decay::Halvings(n) => libm::scalbn(avg, -n),
+            Decay::Share(share) => avg - (avg * share).min(avg / 2.0),
+        }
+    }
+
+    /// Returns the decayed value of an integer as an integer. The kernel rounds each half and each share down.
+    fn of_whole(self, avg: f64) -> f64 {
+        match self {
+            Decay::Halvings(n) => whole(libm::scalbn(avg, -n)),
+            Decay::Share(share) => {
+                let (off, half) = (whole(avg * share), whole(avg / 2.0));
+                if off < half { avg - off } else { half }
+            }
+        }
+    }
+}
+
+/// Returns the decay over an idle time, as iproute2's `tc_red_eval_idle_damping` and the kernel's
 /// `red_calc_qavg_from_idle_time` compute it.
 ///
 /// `tc` counts time in ticks of 64 ns and divides it into 256 cells of 2^c ticks. Each cell has a
 /// shift `floor(-ln(1 - w) t / t_packet)`, at most 31. The kernel uses the time in microseconds to
 /// look up the shift, as if microseconds were ticks, so the average decays 15.625 times more slowly
 /// than the table intends. (The logarithm is natural although each shift by one halves the
-/// average.)
-// DEVIATES from Linux: this code uses real numbers; Linux uses fixed-point numbers with `Wlog`
-// fractional bits, which make the average up to a byte higher.
-fn linux_aged(avg: f64, weight: f64, packets_per_s: f64, idle_s: f64) -> f64 {
-    const DEEPEST: f64 = 31.0;
-    /// The length of a tick of `tc`, which the kernel takes for a microsecond.
-    const TICK_S: f64 = 64e-9;
-    let per_us = -libm::log1p(-weight) * packets_per_s * TICK_S;
+/// average.) On links so slow that the table exceeds 32 bits, and on links that send a packet in less
+/// than a microsecond, the table has the values that tc then stores.
+fn linux_decay(weight: f64, packets_per_s: f64, idle: Span) -> Decay {
+    const DEEPEST: u8 = 31;
+    /// The number of ticks of `tc` in a microsecond; the kernel takes each tick for a microsecond.
+    const TICKS_PER_US: f64 = 15.625;
+    /// More than the rounding error of a quotient that is a whole number.
+    const ROUNDING: f64 = 1e-12;
+    const LAST: f64 = 255.0;
+    // `tc` rounds the transmission time of a packet down to whole microseconds, and then to whole ticks.
+    let packet_us = libm::floor((1.0 + ROUNDING) * 1e6 / packets_per_s);
+    let per_us = -libm::log1p(-weight) / libm::floor(packet_us * TICKS_PER_US);
     let mut cell_log = 0;
-    while DEEPEST / per_us / f64::from(1u32 << cell_log) >= 512.0 && cell_log < 31 {
+    while f64::from(DEEPEST) / per_us / f64::from(1u32 << cell_log) >= 512.0 && cell_log < 31 {
         cell_log += 1;
     }
     let cell_us = f64::from(1u32 << cell_log);
-    let idle_us = libm::floor(idle_s * 1e6).min(255.0 * cell_us);
+    let idle_us = ((idle.as_ns() / 1000) as f64).min(f64::from(255u32 << cell_log));
     let cell = libm::floor(idle_us / cell_us);
-    let shift = if cell >= 255.0 { DEEPEST } else { libm::floor(cell * cell_us * per_us).min(DEEPEST) };
-    if shift >= 1.0 {
-        return libm::scalbn(avg, -(shift as i32));
-    }
-    avg - (avg * idle_us / cell_us).min(avg / 2.0)
+    let shift = if cell >= LAST {
+        DEEPEST
+    } else {
+        // A C compiler for x86 converts a number beyond 32 bits to one whose low byte is 0.
+        let shift = f64::from(((cell as u32) << cell_log) as i32) * per_us;
+        if libm::fabs(shift) < f64::from(1u32 << 31) { (shift as i32 as u8).min(DEEPEST) } else { 0 }
+    };
+    if shift >= 1 { Decay::Halvings(i32::from(shift)) } else { Decay::Share(idle_us / cell_us) }
+}
+
+/// Returns a number without its fraction; it must be at least 0.
+#[inline]
+fn whole(x: f64) -> f64 {
+    x as i64 as f64
 }
 
 /// A first-order low-pass filter whose output is initially zero.
@@ -265,6 +327,29 @@ mod tests {
         assert_eq!(idle(16.0 * 524.288 + 1.0), 32.0, "16 cells are 8389 ms: shift 1");
         assert_eq!(idle(31.0 * 524.288 + 1.0), 16.0, "31 cells are 16253 ms: shift 2");
         assert_eq!(idle(3.6e6), 64.0 / 2f64.powi(31));
+    }
+
+    /// The shifts that tc of iproute2 6.1 sends to the kernel (read from its netlink message with strace), for idle
+    /// times in units of the table's cells.
+    #[test]
+    fn the_linux_table_is_the_one_that_tc_sends() {
+        for (packet_bytes, bytes_per_s, weight_log, cell_log, shifts) in [
+            // 121.12 us are 121 us, which are 1890 ticks.
+            (1514.0, 12_500_000.0, 12, 19, [(253, 0x11), (254, 0x11), (255, 0x1f)]),
+            (777.0, 15_432_098.0, 11, 17, [(253, 0x14), (254, 0x14), (255, 0x1f)]),
+            (64.0, 7000.0, 9, 23, [(10, 1), (254, 0x1d), (255, 0x1f)]),
+            // The table of a slow link exceeds 32 bits, and a packet of 0.23 us takes no ticks at all.
+            (1000.0, 1000.0, 11, 31, [(0, 0), (1, 0), (255, 0x1f)]),
+            (1000.0, 4_294_967_295.0, 11, 0, [(1, 0), (254, 0), (255, 0x1f)]),
+        ] {
+            for (cells, shift) in shifts {
+                let idle = Span::us(cells << cell_log);
+                let found = linux_decay(0.5f64.powi(weight_log), bytes_per_s / packet_bytes, idle);
+                let found = if let Decay::Halvings(n) = found { n } else { 0 };
+                let kept = if cell_log == 31 && cells == 255 { 0 } else { shift };
+                assert_eq!(found, kept, "{packet_bytes} B at {bytes_per_s} B/s, cell {cells}");
+            }
+        }
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub use decision::{ByteMode, Decision, Notice};
 pub use fred::{FredFlow, FredLaw, FredParams, ManyFlows};
 pub use pi::{PiLaw, PiParams};
 pub use pi_design::TcpLoop;
-pub use red::{Counting, EcnRegion, RedLaw, RedParams};
+pub use red::{Counting, EcnRegion, RedArithmetic, RedLaw, RedParams};
 pub use red_pd::{RedPdLaw, RedPdParams};
 pub use rem::{RemLaw, RemParams};
 pub use round_robin::RoundRobin;

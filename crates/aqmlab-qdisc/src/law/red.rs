@@ -36,6 +36,17 @@ pub enum EcnRegion {
     Everywhere,
 }
 
+/// How the average and the probability are computed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RedArithmetic {
+    /// In real numbers.
+    Exact,
+    /// Like Linux: the average is a fixed-point number with as many fractional bits as the weight has, and the
+    /// probability is the product of two integers: the average's excess over the lower threshold, and the rise
+    /// of the probability per unit of the queue, which is at least 1 and in units of 2^-32.
+    Linux,
+}
+
 /// Parameters of the law. Queue lengths are in the queue's own unit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct RedParams {
@@ -60,6 +71,8 @@ pub struct RedParams {
     pub counting: Counting,
     /// The notices that are given as marks if ECN is on.
     pub ecn_region: EcnRegion,
+    /// How the average and the probability are computed.
+    pub arithmetic: RedArithmetic,
     /// Packets of mean size that the link can send per second.
     pub packets_per_s: f64,
 }
@@ -75,6 +88,8 @@ pub struct RedLaw {
     /// max_th - min_th
     range: f64,
     max_p: f64,
+    /// Linux: the rise of the probability per unit of the queue.
+    rise: f64,
     /// `max_p` at the foot of the gentle slope.
     gentle_foot: f64,
     /// ns-2: whether a cycle has begun. Set by the first arrival that finds the average at `min_th`
@@ -86,13 +101,19 @@ pub struct RedLaw {
 impl RedLaw {
     /// Creates the law for an empty queue and an idle link.
     pub const fn new(params: RedParams) -> Self {
+        let average = Average::new(params.weight, params.idle, params.packets_per_s);
+        let range = params.max_th - params.min_th;
         RedLaw {
             params,
-            average: Average::new(params.weight, params.idle, params.packets_per_s),
+            average: match params.arithmetic {
+                RedArithmetic::Exact => average,
+                RedArithmetic::Linux => average.in_fixed_point(),
+            },
             spacing: Spacing::new(params.spacing, params.byte_mode),
             low_pass: None,
-            range: params.max_th - params.min_th,
+            range,
             max_p: params.max_p,
+            rise: linux_rise(params.max_p, range),
             gentle_foot: params.max_p,
             was_above: false,
         }
@@ -241,6 +262,7 @@ impl RedLaw {
     /// Sets `max_p` and, if `move_foot`, the foot of the gentle slope.
     pub(super) fn set_max_p(&mut self, max_p: f64, move_foot: bool) {
         self.max_p = max_p;
+        self.rise = linux_rise(max_p, self.range);
         if move_foot {
             self.gentle_foot = max_p;
         }
@@ -265,7 +287,10 @@ impl RedLaw {
     fn probability_from_min_th(&self, avg: f64) -> f64 {
         let RedParams { min_th, max_th, gentle, .. } = self.params;
         if avg < max_th {
-            self.max_p * (avg - min_th) / self.range
+            match self.params.arithmetic {
+                RedArithmetic::Exact => self.max_p * (avg - min_th) / self.range,
+                RedArithmetic::Linux => self.rise * ((avg - min_th) as i64 as f64),
+            }
         } else if gentle {
             // Floyd, "Recommendation on using the gentle variant of RED", 2000.
             (self.gentle_foot + (1.0 - self.gentle_foot) * (avg - max_th) / max_th).min(1.0)
@@ -301,6 +326,16 @@ impl RedLaw {
     }
 }
 
+/// Returns the rise of Linux's probability per unit of a queue whose thresholds are `range` apart: a whole number
+/// of units of 2^-32, at least one.
+const fn linux_rise(max_p: f64, range: f64) -> f64 {
+    const UNITS: f64 = (1u64 << 32) as f64;
+    // The kernel keeps max_p in 32 bits, and takes a range of 0 as 1.
+    let max_p = (max_p * UNITS) as u32 as f64;
+    let rise = (max_p / if range < 1.0 { 1.0 } else { range }) as u32;
+    (if rise == 0 { 1 } else { rise }) as f64 / UNITS
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -316,6 +351,7 @@ pub(super) mod tests {
         idle: IdleRule::Paper,
         counting: Counting::Paper,
         ecn_region: EcnRegion::BelowMaxTh,
+        arithmetic: RedArithmetic::Exact,
         packets_per_s: 1000.0,
     };
     const SIZE: Bytes = Bytes::new(1000);
@@ -339,6 +375,24 @@ pub(super) mod tests {
         for (avg, p) in [(10.0, 0.05), (15.0, 0.1), (22.5, 0.55), (30.0, 1.0), (99.0, 1.0)] {
             assert!((gentle.probability(avg) - p).abs() < 1e-15, "{avg}");
         }
+    }
+
+    /// Linux 6.1 with `min 30000 max 35000 probability 1` has the max_p 2621435000 / 2^32, which is 524287 for each
+    /// of the 5000 bytes between the thresholds; with a max_p of 10^-4 and 250 000 bytes, 1.72 is 1.
+    #[test]
+    fn the_linux_probability_rises_by_whole_units_per_byte() {
+        let law = |max_p, range| {
+            let params = RedParams { min_th: 0.0, max_th: range, max_p, ..PARAMS };
+            RedLaw::new(RedParams { arithmetic: RedArithmetic::Linux, ..params })
+        };
+        let units = |law: RedLaw, avg| law.probability(avg) * 4_294_967_296.0;
+        assert_eq!(units(law(2_621_435_000.0 / 4_294_967_296.0, 5000.0), 4999.9), 524_287.0 * 4999.0);
+        assert_eq!(units(law(1e-4, 250_000.0), 200_000.0), 200_000.0);
+        assert_eq!(units(law(1e-12, 250_000.0), 3.0), 3.0, "at least one");
+        assert_eq!(units(law(1.0, 2.0), 1.0), 2_147_483_647.0, "max_p has 32 bits");
+        let mut moved = law(0.5, 1024.0);
+        moved.set_max_p(0.25, true);
+        assert_eq!(units(moved, 1.5), 1_048_576.0);
     }
 
     /// Tests the range of early notices with a low and with a high probability, the gentle region, and the
