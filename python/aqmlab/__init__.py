@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from aqmlab.sweeps.merge import merge
     from aqmlab.sweeps.query import query
     from aqmlab.sweeps.sweep import Sweep, sweep
-    from aqmlab.tc import TcLine, TcQueue, read_tc, tc_lines
+    from aqmlab.tc import TcLine, TcQueue, TcSkipped, read_tc, read_tc_script, tc_lines
     from aqmlab.vectors import write_vectors
     from aqmlab.verification import verify
 
@@ -74,6 +74,7 @@ __all__ = [
     "Sweep",
     "TcLine",
     "TcQueue",
+    "TcSkipped",
     "UsageError",
     "answer",
     "aqm_check",
@@ -97,6 +98,7 @@ __all__ = [
     "plot_law",
     "query",
     "read_tc",
+    "read_tc_script",
     "report",
     "run",
     "run_both",
@@ -140,7 +142,7 @@ _NAMES = {
     "aqmlab.sweeps.merge": ("merge",),
     "aqmlab.sweeps.query": ("query",),
     "aqmlab.sweeps.sweep": ("Sweep", "sweep"),
-    "aqmlab.tc": ("TcLine", "TcQueue", "read_tc", "tc_lines"),
+    "aqmlab.tc": ("TcLine", "TcQueue", "TcSkipped", "read_tc", "read_tc_script", "tc_lines"),
     "aqmlab.vectors": ("write_vectors",),
     "aqmlab.verification": ("verify",),
     "aqmlab._core": ("__version__",),

@@ -1,26 +1,27 @@
-"""Queues converted to tc commands and back, compared with the options that tc itself sends to the kernel."""
+"""Queues converted to tc commands and back, compared with recorded answers of tc and of a kernel."""
 
 from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from math import log2
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from aqmlab import aqm_list, read_tc, tc_lines
+from aqmlab import aqm_list, read_tc, read_tc_script, tc_lines
 from aqmlab.errors import UsageError
+from aqmlab.tc import NoCounterpartError, TcQueue, TcSkipped
 from aqmlab.tc.effective import effective
 from aqmlab.tc.line import NONE_IN_LINUX
-from aqmlab.tc.spec import DEFAULT_RATE_BPS
+from aqmlab.tc.spec import DEFAULT_RATE_BPS, NEVER_ADAPTS
+from tc_cases import kept, read_as
 
 ROOT = Path(__file__).parents[2]
-RECORDED = json.loads((ROOT / "vectors/tc-options/options.json").read_text(encoding="utf-8"))
-SENT = [entry for entry in RECORDED if entry["options"]]
-REFUSED = [entry["spec"] for entry in RECORDED if not entry["options"]]
-ECN, HARDDROP, ADAPTIVE = 1, 2, 4
+RECORDED = json.loads((ROOT / "vectors/tc-answers/answers.json").read_text(encoding="utf-8"))
 
 
 def resolved(spec: str) -> tuple[str, dict[str, Any]]:
@@ -30,57 +31,128 @@ def resolved(spec: str) -> tuple[str, dict[str, Any]]:
     return read.queue["kind"], dict(effective(read.queue, read.rate_bps or DEFAULT_RATE_BPS))
 
 
-def scenario(queue: dict[str, Any], rate: str = "10Mbit") -> dict[str, Any]:
-    """A scenario with a single bottleneck, which has this queue."""
+def scenario(queue: dict[str, Any], rate: str = "10Mbit", size: str | None = None) -> dict[str, Any]:
+    """A scenario with a single bottleneck, which has this queue; with a size, its packets have that size."""
+    ftp = {"name": "ftp", "kind": "bulk", "count": 5, "rtt": "80ms"}
+    datagrams = {"name": "datagrams", "kind": "cbr", "rate": "1kbit", "size": size}
     return {
         "title": "One queue",
         "duration": "1s",
         "topology": {"kind": "dumbbell", "rate": rate, "delay": "10ms", "queue": queue},
-        "traffic": [{"name": "ftp", "kind": "bulk", "count": 5, "rtt": "80ms"}],
+        "traffic": [datagrams if size else ftp],
     }
 
 
-def line_of(queue: dict[str, Any], rate: str = "10Mbit"):
+def line_of(queue: dict[str, Any], rate: str = "10Mbit", size: str | None = None):
     """The bottleneck's line."""
-    return next(line for line in tc_lines(scenario(queue, rate)) if line.link == "bottleneck")
+    return next(line for line in tc_lines(scenario(queue, rate, size)) if line.link == "bottleneck")
 
 
-@pytest.mark.parametrize("entry", SENT, ids=[entry["spec"] for entry in SENT])
-def test_words_mean_what_tc_asks_the_kernel_for(entry):
-    kind, ours = resolved(entry["spec"])
-    options = entry["options"]
-    if kind == "droptail":
-        unit = "packets" if entry["spec"].startswith("pfifo") else "bytes"
-        assert ours[f"limit_{unit}"] == options["limit"]
-    elif kind == "codel":
-        assert ours["limit_packets"] == options.get("limit", 1000)
-        assert ours["target_ns"] == 1000 * options.get("target_us", 5_000)
-        assert ours["interval_ns"] == 1000 * options.get("interval_us", 100_000)
-        assert ours["ecn"] == bool(options.get("ecn", 0))
-    else:
-        assert kind == ("ared" if options["flags"] & ADAPTIVE else "red")
-        sizes = [ours[f"{name}_bytes"] for name in ("limit", "min_th", "max_th")]
-        assert sizes == [options[name] for name in ("limit", "min", "max")]
-        assert ours["w_q"] == 2.0 ** -options["w_log"]
-        assert int(ours["max_p"] * 2**32) == options["max_p"]
-        assert ours["ecn"] == bool(options["flags"] & ECN)
-        assert ours["ecn_region"] == ("rfc3168" if options["flags"] & HARDDROP else "linux")
+@pytest.mark.parametrize("answer", RECORDED, ids=[answer["command"] for answer in RECORDED])
+def test_a_command_is_read_as_tc_and_the_kernel_read_it(answer):
+    if answer["refused"]:
+        with pytest.raises(UsageError) as error:
+            read_tc(answer["command"])
+        assert not isinstance(error.value, NoCounterpartError)
+        return
+    if answer["command"] in WITHOUT_COUNTERPART:
+        with pytest.raises(NoCounterpartError):
+            read_tc(answer["command"])
+        return
+    read = read_tc(answer["command"])
+    assert read.shown == answer["shown"]
+    assert read_as(read) == kept(answer["options"])
 
 
-@pytest.mark.parametrize("spec", REFUSED)
-def test_what_tc_refuses_is_refused(spec):
-    with pytest.raises(UsageError):
-        read_tc(spec)
+WITHOUT_COUNTERPART = [
+    f"tc qdisc add dev lo root {words}"
+    for words in (
+        "red limit 400000 avpkt 1000 ecn nodrop",
+        "red limit 9000000 avpkt 100000",
+        "red limit 9000000 min 1000000 max 3000000 avpkt 100000 burst 20",
+        "codel target 5000s",
+        "codel target -1",
+        "codel target 150ms",
+        "codel ce_threshold 1ms",
+        "codel interval 1ms",
+        "pfifo",
+        "bfifo",
+        "pfifo limit 0",
+        "fq_codel",
+        "handle 1: stab overhead 4 pfifo limit 7",
+    )
+]
 
 
-@pytest.mark.parametrize("entry", SENT, ids=[entry["spec"] for entry in SENT])
-def test_a_line_that_was_read_is_written_with_the_same_meaning(entry):
-    read = read_tc(entry["spec"])
-    rate = f"{read.rate_bps or DEFAULT_RATE_BPS}bit"
-    line = line_of(dict(read.queue), rate)
+@pytest.mark.parametrize(
+    "answer",
+    [answer for answer in RECORDED if answer["shown"] and answer["command"] not in WITHOUT_COUNTERPART],
+    ids=lambda answer: answer["command"],
+)
+def test_a_command_that_was_read_is_written_with_the_same_meaning(answer):
+    read = read_tc(answer["command"])
+    rate = f"{max(1000, read.rate_bps or DEFAULT_RATE_BPS)}bit"
+    line = line_of(dict(read.queue), rate, size="29B")
     assert line.spec is not None
-    assert resolved(line.spec) == resolved(entry["spec"])
+    again = read_tc(line.spec)
+    assert read_as(again) == read_as(read)
     assert not [remark for remark in line.remarks if " in aqmlab, " in remark and " in Linux" in remark]
+
+
+@pytest.mark.parametrize("answer", [a for a in RECORDED if a["shown"]], ids=lambda answer: answer["command"])
+def test_what_tc_shows_is_read(answer):
+    kind, _, words = answer["shown"].partition(" ")
+    try:
+        read = read_tc(f"qdisc {kind} 8001: dev lo root refcnt 2 {words}\n Sent 0 bytes 0 pkt (dropped 0)\n")
+    except NoCounterpartError:
+        assert answer["command"] in WITHOUT_COUNTERPART
+        return
+    ours, theirs = read_as(read), kept(answer["options"])
+    for name, value in theirs.items():
+        # tc shows six digits of a probability, three of a time and of most sizes.
+        assert ours[name] == pytest.approx(value, rel=6e-3 if name != "max_p" else 1e-5), name
+
+
+def test_the_probability_of_linux():
+    """Linux 6.1 shows 0.61035 for `min 30000 max 35000 probability 1`, which is 524287 * 5000 / 2^32."""
+    words = "red limit 1000000 min 30000 max {} avpkt 1500 burst 20 bandwidth 10mbit probability 1 ecn"
+    for high, expected in ((35_000, 524_287 * 5000 / 2**32), (30_001, 0.5 - 2**-32), (30_000, 1.0 - 2**-32)):
+        read = read_tc(words.format(high))
+        assert read.queue["max_p"] == expected
+        named = [remark for remark in read.remarks if "`probability 1` is 0." in remark]
+        assert len(named) == (expected < 0.9)
+
+
+def test_a_rise_that_linux_rounds_is_remarked_on_when_reading_too():
+    # 1.5e-4 * 2^32 / 250 000 B = 2.577 units of 2^-32 per byte, rounded down to two.
+    words = "red limit 500000 min 50000 max 300000 avpkt 1000 burst 200 probability 1.5e-4"
+    share = 2 * 250_000 / 2**32
+    assert any(f"`probability 1.5e-4` is {share:.6g} in Linux" in remark for remark in read_tc(words).remarks)
+
+
+@pytest.mark.parametrize(
+    ("words", "remark"),
+    [
+        ("red limit 400000.9 avpkt 1000", "tc keeps `limit 400000.9` as 400kB"),
+        ("red limit 400000 avpkt 1000 bandwidth 12345bit", "tc keeps `bandwidth 12345bit` as 12.344kbit"),
+        ("red limit 400000 avpkt 1000 bandwidth 7", "tc takes `bandwidth 7` as not given"),
+        ("red limit 400000 avpkt 1000 bandwidth 800bit", "where a link has at least 1kbit"),
+        ("red limit 400000 avpkt 1000 burst 0", "tc takes `burst 0` as not given"),
+        ("red limit 400000 min 30000 max 90000 avpkt 1000 burst 300", "the burst seems to be too large"),
+        ("red limit 400000 avpkt 1000 harddrop", "`harddrop` has no effect without `ecn`"),
+        ("red limit 400000 avpkt 1000 adaptative", NEVER_ADAPTS),
+        ("red limit 3000 min 1200 avpkt 1024 burst 2", "the average cannot reach `max`, which is 3.6kB"),
+        ("codel target 1.5ms interval 20.0005ms", "tc keeps `interval 20.0005ms` as 20ms"),
+        ("codel limit 0", "tc takes `limit 0` as not given"),
+        ("tc qdisc change dev eth0 root codel limit 7", "`change` keeps the options"),
+        ("bfifo limit 1000", "a packet of more than 1kB never finds room"),
+        ("qdisc red 1: root refcnt 2 limit 400000b min 30000b max 90000b", "`tc -d qdisc show` prints them"),
+        ("qdisc bfifo 1: root refcnt 2 limit 100Kb", "`limit 100Kb` may be up to 15 B"),
+        ("qdisc red 1: root limit 2Mb min 30000b max 90000b ewma 5 probability 0.02", "1023 B (Mb)"),
+    ],
+)
+def test_what_tc_and_linux_change_is_remarked_on(words, remark):
+    assert any(remark in found for found in read_tc(words).remarks), read_tc(words).remarks
 
 
 @pytest.mark.parametrize("w_q", [0.25, 0.01, 0.002, 1e-4])
@@ -96,12 +168,13 @@ def test_the_burst_is_one_of_which_tc_makes_the_nearest_power_of_two(w_q):
 def test_what_linux_does_otherwise_is_named():
     queue = {"kind": "red", "limit": "100p", "min_th": "15p", "max_th": "45p", "gentle": True, "ecn": True}
     line = line_of(queue)
-    # The options that tc itself sends for these words are among the recorded ones.
+    # The answer to these words is among the recorded ones.
     assert line.spec == (
         "red limit 150000 min 22500 max 67500 avpkt 1500 burst 91 probability 0.1 bandwidth 10000000bit"
         " ecn harddrop"
     )
-    assert line.spec in [entry["spec"] for entry in SENT]
+    answer = next(answer for answer in RECORDED if answer["command"].endswith(f"root {line.spec}"))
+    assert answer["shown"] == line.shown
     assert "`gentle`: true in aqmlab, false in Linux" in line.remarks
     assert "`limit`: 100p in aqmlab, 150kB in Linux, whatever the packet sizes" in line.remarks
     assert "`uniformisation`: `paper` in aqmlab, `linux` in Linux" in line.remarks
@@ -115,14 +188,45 @@ def test_what_linux_does_otherwise_is_named():
 def test_certain_drops_are_none_for_tc():
     line = line_of({"kind": "red", "limit": "100p", "max_p": 1.0})
     assert line.spec is not None
-    assert "probability 0.99999" in line.spec
-    assert any("reads `probability 1` as 0" in remark for remark in line.remarks)
+    assert f"probability {1 - 2**-32}" in line.spec
+    assert any("sends `probability 1` as 0" in remark for remark in line.remarks)
 
 
 def test_the_rise_of_a_small_probability_over_far_thresholds_is_rounded():
-    # 0.0001 * 2^32 / 250 000 B = 1.718 units of 2^-32 per byte, rounded down to one.
-    line = line_of({"kind": "red", "limit": "500kB", "min_th": "50kB", "max_th": "300kB", "max_p": 1e-4})
-    assert any("58.2 % of it" in remark for remark in line.remarks)
+    queue = {"kind": "red", "limit": "500kB", "min_th": "50kB", "max_th": "300kB"}
+    line = line_of({**queue, "max_p": 1.5e-4})
+    assert any(f"is {2 * 250_000 / 2**32:.6g} in Linux" in remark for remark in line.remarks)
+    # tc refuses a rise of at most 2^-31 per byte, which is 1.16e-4 here.
+    refused = line_of({**queue, "max_p": 1e-4})
+    assert refused.spec is None
+    assert "it must exceed `0.000116`" in refused.remarks[0]
+
+
+def test_values_that_the_kernel_refuses_have_no_line():
+    # The preset gives max a quarter of 985 Mbit/s * 100 ms, which has 22 bits, and burst the weight 2^-10.
+    delays = {"delay": "50ms", "access_rate": "none"}
+    described = scenario({"kind": "red", "preset": "linux"}, "984Mbit", "1500B")
+    described["topology"] |= delays
+    assert next(line.spec for line in tc_lines(described) if line.link == "bottleneck") is not None
+    described["topology"]["rate"] = "985Mbit"
+    line = next(line for line in tc_lines(described) if line.link == "bottleneck")
+    assert line.spec is None
+    assert "`Invalid argument`: with `max` 3078125, the weight must be at least 2^-9" in line.remarks[0]
+
+
+def test_fast_slow_and_small_links_have_lines():
+    fast = line_of({"kind": "red", "limit": "100p"}, "40Gbit")
+    assert fast.spec is not None
+    assert fast.spec.endswith("bandwidth 34359738360bit")
+    assert any("tc refuses a `bandwidth` above 34359738360 bit/s" in remark for remark in fast.remarks)
+    assert line_of({"kind": "droptail", "limit": "10p"}, "1kbit").spec == "pfifo limit 10"
+    assert line_of({"kind": "droptail", "limit": "700B"}, size="200B").spec == "bfifo limit 700"
+    # The kernel makes 976 units of 1024 ns of 1 ms, and one less of 999 us.
+    exact = line_of({"kind": "codel", "preset": "linux", "target": "999424ns"})
+    assert exact.spec == "codel limit 1000 target 1ms interval 100ms"
+    short = line_of({"kind": "codel", "target": "500ns", "interval": "1us"})
+    assert short.spec == "codel limit 1000 target 1us interval 1us"
+    assert any("`target` and `interval` are 0ns and 0ns" in remark for remark in short.remarks)
 
 
 def test_limits_that_count_otherwise():
@@ -133,8 +237,7 @@ def test_limits_that_count_otherwise():
 
 
 def test_codel_is_kept_in_units_of_1024_ns():
-    # 5 ms is 4882 of these units, and 100 ms is 97656, which `tc -s qdisc show` prints as 4.99ms and
-    # 99.9ms.
+    # 5 ms is 4882 of these units, and 100 ms is 97656; tc shows these times with three digits.
     line = line_of({"kind": "codel", "limit": "100p", "target": "5ms", "interval": "100ms", "ecn": True})
     assert line.spec == "codel limit 100 target 5ms interval 100ms ecn"
     assert line.remarks == (
@@ -165,10 +268,36 @@ def test_every_discipline_has_a_line_or_a_reason():
     [
         ("fq_codel", "a Linux discipline without a counterpart in aqmlab"),
         ("rde limit 3", "`rde` is not a queue discipline (`red`?)"),
-        ("red limit 400000 avpkt 1000 nodrop", "`nodrop` has no equivalent in aqmlab"),
+        ("red limit 400000 avpkt 1000 ecn nodrop", "`nodrop` has no equivalent in aqmlab"),
+        ("red limit 400000 avpkt 1000 nodrop", "the kernel refuses `nodrop` without `ecn`"),
+        ("red limit 400000 avpkt 1000 qevent early_drop block 10", "only the kernel can attach actions"),
+        ("red limit 400000 avpkt 1000 bandwidth 40gbit", "write at most `34359738367bit`"),
+        ("red limit 400000 min 900 max 9000 avpkt 1000", "`min` 900 must be at least one `avpkt`"),
+        ("red limit 400000 min 30000 max 90000 avpkt 1000 burst 100000000", "is too large"),
+        ("red limit 4000000000 avpkt 1000", "it must exceed `0.31`"),
+        ("red limit 9e8 min 3e8 max 4e8 avpkt 1500 burst 210000 probability 1", "`Invalid argument`"),
+        ("red limit -5 avpkt 1000", "`-5` is negative"),
+        ("red limit 5000000000 avpkt 1000", "write at most `4294967295`"),
+        ("red limit 400000 avpkt 1000 probability often", "`often` is not a probability"),
+        ("tc qdisc add dev eth0 root handle 12345: pfifo limit 7", "`12345:` is not a value of `handle`"),
+        ("tc qdisc add dev eth0 root root pfifo limit 7", "names its root or parent twice"),
+        ("tc qdisc add root pfifo limit 7", "without `dev`"),
+        ("tc qdisc add dev eth0 pfifo limit 7", "neither `root` nor `parent`"),
+        ("tc qdisc add dev eth0 root stab overhead 4 pfifo limit 7", "`stab` has no equivalent"),
+        ("tc qdisc add dev eth0 root 'pfifo limit 7", "no closing quotation"),
+        ("tc qdisc del dev eth0 root", "`tc qdisc delete` sets no queue discipline"),
+        (
+            "tc class add dev eth0 parent 1: classid 1:1 htb rate 1mbit",
+            "`tc class` names no queue discipline",
+        ),
+        ("pfifo limit 5; pfifo limit 6", "there are 2 disciplines"),
+        ("# pfifo limit 5", "there is no discipline"),
         ("red limit 400000", "`avpkt` must be given"),
         ("red limit 400000 avpkt", "`avpkt` has no value"),
-        ("red limit 400000 avpkt 1000 burst 20 min 30000", "burst `20` is too small for min_th"),
+        (
+            "red limit 400000 avpkt 1000 burst 20 min 30000",
+            "burst `20` is too small for `min` 30000; it must be at least 30",
+        ),
         ("codel limit 100p", "`100p` is not a whole number"),
         ("codel limit 09", "octal"),
         ("codel target 10ns", "`10ns` is not a time"),
@@ -179,7 +308,6 @@ def test_every_discipline_has_a_line_or_a_reason():
     ],
 )
 def test_complaints_name_the_word_and_what_would_be_right(spec, message):
-
     with pytest.raises(UsageError, match=re.escape(message)):
         read_tc(spec)
 
@@ -188,6 +316,58 @@ def test_a_bare_rate_is_in_bits_per_second():
     assert read_tc("red limit 400000 avpkt 1000 bandwidth 2500").rate_bps == 2500
     assert read_tc("red limit 400000 avpkt 1000 bandwidth 1mbps").rate_bps == 8_000_000
     assert read_tc("red limit 400000 avpkt 1000 bandwidth 1mibit").rate_bps == 2**20
+
+
+RED = "red limit 3000 min 1200 avpkt 1024 burst 2 bandwidth 10mbit probability 0.4 ecn"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"qdisc add dev sim0 root {RED}",
+        f"sudo tc qdisc replace dev eth0 handle 1: root {RED} 2>/dev/null",
+        f"sudo -E /sbin/tc -s -d q a dev eth0 parent 1:10 handle 10: {RED}",
+        f"ip netns exec router tc -n other qdisc add dev eth0 root {RED} || exit 1",
+        f"$ tc qdisc add dev $DEV root {RED}   # as in the paper",
+        RED.replace(" min", " \\\n    min"),
+        # From https://github.com/direct-code-execution/ns-3-dce/issues/145
+        f'process_router.ParseArguments ("qdisc add dev eth0 root handle 1: {RED}");',
+        f"h1.cmd('tc qdisc add dev h1-eth0 root {RED}')",
+        f"tc qdisc del dev eth0 root; tc qdisc add dev eth0 root {RED}",
+    ],
+)
+def test_a_command_is_found_where_people_write_it(text):
+    assert read_tc(text).spec == RED
+
+
+def test_a_script_and_what_tc_shows_are_read_line_by_line():
+    script = """#!/bin/sh
+        # a shaper
+        tc qdisc add dev eth0 root handle 1: htb default 10
+        tc class add dev eth0 parent 1: classid 1:10 htb rate 10mbit
+        tc qdisc add dev eth0 parent 1:10 handle 10: bfifo limit 30kb
+        ip link set eth0 up
+        tc qdisc add dev eth0 handle ffff: ingress
+        """
+    found = read_tc_script(script)
+    assert [type(one) for one in found] == [TcSkipped, TcSkipped, TcQueue, TcSkipped, TcSkipped]
+    shown = """qdisc noqueue 0: dev lo root refcnt 2
+qdisc codel 800b: dev eth0 root refcnt 2 limit 100p target 999us interval 50ms ecn
+ Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)
+ backlog 0b 0p requeues 0
+  count 0 lastcount 0 ldelay 0us drop_next 0us
+  maxpacket 0 ecn_mark 0 drop_overlimit 0
+qdisc pfifo 10: dev eth1 parent 1:10 limit 7p
+"""
+    skipped, codel, pfifo = read_tc_script(shown)
+    assert isinstance(skipped, TcSkipped)
+    # 976 units of 1024 ns are 999.424 us, which tc shows as 999us.
+    assert codel.queue["target"] == "999.424us"
+    assert pfifo.queue == {"kind": "droptail", "limit": "7p"}
+    with pytest.raises(UsageError, match=r"line 1: pfifo limit: `x` is not a size.*line 3: .*twice"):
+        read_tc_script("pfifo limit x\npfifo limit 2\ntc qdisc add dev a root root pfifo limit 3\n")
+    with pytest.raises(UsageError, match=r"sets no queue discipline.*without a counterpart"):
+        read_tc_script("tc qdisc del dev eth0 root\ntc qdisc add dev eth0 root fq_codel\n")
 
 
 def test_a_whole_command_is_read_too(aqmlab_cli):
@@ -209,9 +389,26 @@ def test_the_command_prints_lines_for_a_shell(aqmlab_cli):
     lines = [line for line in ended.stdout.splitlines() if not line.startswith("#")]
     assert lines[0] == "tc qdisc add dev veth0 root pfifo limit 100"
     assert any("Linux has no BLUE" in line for line in ended.stdout.splitlines())
+    assert "#   `max_p`" not in ended.stdout
     found = json.loads(aqmlab_cli("aqm", "tc", ROOT / "scenarios/demo_live.toml", "--json").stdout)
     assert [entry["line"] for entry in found if entry["kind"] == "pi"] == [None]
     for words in ((), ("x.toml", "--read", "pfifo limit 3")):
         refused = aqmlab_cli("aqm", "tc", *words)
         assert refused.returncode == 2
         assert "give either a scenario" in refused.stderr
+
+
+def test_standard_input_is_read():
+    shown = b"qdisc pfifo 10: dev eth1 parent 1:10 limit 7p\nqdisc mq 0: dev eth0 root\n"
+    command = [sys.executable, "-m", "aqmlab", "aqm", "tc", "--read", "-"]
+    ended = subprocess.run(command, input=shown, capture_output=True, check=True)
+    assert ended.stdout.decode().splitlines() == [
+        "# pfifo limit 7p",
+        'queue = { kind = "droptail", limit = "7p" }',
+        "# qdisc mq 0: dev eth0 root",
+        "#   skipped: `mq` is a Linux discipline without a counterpart in aqmlab, which has `red`, `codel`,"
+        " `pfifo`, `bfifo`",
+    ]
+    ended = subprocess.run(command, input=b"\xff\xfe", capture_output=True, check=False)
+    assert ended.returncode == 2
+    assert b"is not a queue discipline" in ended.stderr

@@ -115,8 +115,9 @@ def aqm_tc(
         str | None,
         typer.Option(
             "--read",
-            metavar="SPEC",
-            help="Instead of a scenario: a discipline as in tc, such as `red limit 400000 avpkt 1000 ecn`.",
+            metavar="TEXT",
+            help="Instead of a scenario: disciplines as in tc, such as `red limit 400000 avpkt 1000 ecn`,"
+            " commands, or what `tc qdisc show` prints; `-` reads standard input.",
         ),
     ] = None,
     dev: Annotated[
@@ -124,17 +125,19 @@ def aqm_tc(
     ] = "eth0",
     as_json: AsJson = False,
 ) -> None:
-    """Print a scenario's queues as tc commands or, with --read, a tc discipline as a scenario's queue.
+    """Print a scenario's queues as tc commands or, with --read, disciplines of tc as a scenario's queues.
 
-    Comments say what Linux rounds or does differently, and which queues have a discipline that Linux lacks.
+    Comments say what tc and Linux round, refuse or do differently, and which queues have a discipline that
+    Linux lacks.
     """
-    from aqmlab.cli.tc_words import print_lines, print_queue
-    from aqmlab.tc import read_tc, tc_lines
+    from aqmlab.cli.tc_words import print_lines, print_queues
+    from aqmlab.tc import read_tc_script, tc_lines
 
     if (scenario is None) == (read is None):
         raise UsageError("give either a scenario, or --read with a discipline as in tc")
     if read is not None:
-        print_queue(read_tc(read), as_json=as_json)
+        text = typer.get_text_stream("stdin", errors="replace").read() if read == "-" else read
+        print_queues(read_tc_script(text), as_json=as_json)
     elif scenario is not None:
         print_lines(tc_lines(scenario), dev, as_json=as_json)
 

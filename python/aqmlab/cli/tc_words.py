@@ -8,7 +8,7 @@ from dataclasses import asdict
 import typer
 
 from aqmlab.cli.console import tell_json
-from aqmlab.tc import TcLine, TcQueue
+from aqmlab.tc import TcLine, TcQueue, TcSkipped
 
 
 def print_lines(lines: Sequence[TcLine], dev: str, *, as_json: bool) -> None:
@@ -24,14 +24,20 @@ def print_lines(lines: Sequence[TcLine], dev: str, *, as_json: bool) -> None:
         _remarks(line.remarks)
 
 
-def print_queue(queue: TcQueue, *, as_json: bool) -> None:
-    """Print the queue as a line of a scenario."""
+def print_queues(found: Sequence[TcQueue | TcSkipped], *, as_json: bool) -> None:
+    """Print each queue as a line of a scenario, below a comment with its words; or why there is none."""
     if as_json:
-        tell_json({**asdict(queue), "toml": queue.toml})
+        tell_json(
+            [{**asdict(one), **({"toml": one.toml} if isinstance(one, TcQueue) else {})} for one in found]
+        )
         return
-    typer.echo(f"# {queue.spec}")
-    typer.echo(queue.toml)
-    _remarks(queue.remarks)
+    for one in found:
+        typer.echo(f"# {one.spec}")
+        if isinstance(one, TcSkipped):
+            _remarks([f"skipped: {one.reason}"])
+        else:
+            typer.echo(one.toml)
+            _remarks(one.remarks)
 
 
 def _remarks(remarks: Sequence[str]) -> None:
@@ -39,4 +45,4 @@ def _remarks(remarks: Sequence[str]) -> None:
         typer.echo(f"#   {remark}")
 
 
-__all__ = ["print_lines", "print_queue"]
+__all__ = ["print_lines", "print_queues"]

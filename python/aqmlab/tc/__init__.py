@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from aqmlab.tc.effective import NoCounterpartError
 from aqmlab.tc.line import TcLine, tc_lines
-from aqmlab.tc.spec import TcQueue, read_tc
+from aqmlab.tc.spec import TcQueue, TcSkipped, read_tc, read_tc_script
 
-__all__ = ["TcLine", "TcQueue", "read_tc", "tc_lines"]
+__all__ = ["NoCounterpartError", "TcLine", "TcQueue", "TcSkipped", "read_tc", "read_tc_script", "tc_lines"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isclose, log2
@@ -11,11 +12,9 @@ from aqmlab.errors import UsageError
 from aqmlab.plan import Link, Plan, quantity_text
 from aqmlab.scenario import Scenario, resolve
 from aqmlab.tc.effective import effective
-from aqmlab.tc.spec import HEADERS, IDLE, codel_units, read_tc
-
-LONGEST_BURST = 1_000_000
-"""The largest ``burst`` that RED accepts in aqmlab."""
-_AS_ONE = 1.0 - 2.0**-20
+from aqmlab.tc.linux import CODEL_UNIT_NS, weight_log
+from aqmlab.tc.numbers import LARGEST
+from aqmlab.tc.spec import read_tc
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,10 @@ class TcLine:
     kind
         The discipline's name in aqmlab.
     spec
-        The words after ``tc qdisc add dev DEV root``; ``None`` if Linux has no such discipline.
+        The words after ``tc qdisc add dev DEV root``; ``None`` if Linux has no such discipline, or tc or the
+        kernel refuses these values.
+    shown
+        What ``tc -d qdisc show`` then prints, without handle and place.
     remarks
         Differences in Linux.
     """
@@ -41,6 +43,7 @@ class TcLine:
     rate_bps: int
     kind: str
     spec: str | None
+    shown: str | None
     remarks: tuple[str, ...]
 
     @property
@@ -60,21 +63,31 @@ def tc_lines(scenario: Scenario) -> list[TcLine]:
     found: dict[tuple[Any, ...], list[str]] = {}
     for arm in resolve(scenario)["arms"]:
         for link in Plan.of(arm["plan"]).links:
-            spec, remarks = _line(link)
-            key = (link.name, link.rate_bps, link.queue, spec, tuple(remarks))
+            spec, shown, remarks = _line(link)
+            key = (link.name, link.rate_bps, link.queue, spec, shown, tuple(remarks))
             found.setdefault(key, []).append(arm["name"])
     return [TcLine(tuple(arms), *key) for key, arms in found.items()]
 
 
-def _line(link: Link) -> tuple[str | None, list[str]]:
+def written(link: Link) -> tuple[str | None, list[str]]:
+    """Return the words for a link's queue, which Linux need not accept, and what they leave out."""
     if link.queue not in _WRITERS:
         return None, [NONE_IN_LINUX[link.queue]]
-    spec, remarks = _WRITERS[link.queue](link)
+    return _WRITERS[link.queue](link)
+
+
+def _line(link: Link) -> tuple[str | None, str | None, list[str]]:
+    spec, remarks = written(link)
+    if spec is None:
+        return None, None, remarks
     try:
-        kernels = effective(read_tc(spec).queue, link.rate_bps)
+        read = read_tc(spec)
     except UsageError as error:
-        return None, [f"tc cannot express these values: {error}"]
-    return spec, [*_differences(link.settings, kernels), *remarks]
+        return None, None, [f"no command sets these values in Linux: {error}"]
+    kernels = effective(read.queue, link.rate_bps)
+    # What tc and the kernel change is remarked on when the words are read, too.
+    changes = [remark for remark in read.remarks if not remark.startswith("`bandwidth`")]
+    return spec, read.shown, [*_differences(link.settings, kernels), *remarks, *changes]
 
 
 def _droptail(link: Link) -> tuple[str, list[str]]:
@@ -84,20 +97,21 @@ def _droptail(link: Link) -> tuple[str, list[str]]:
         remarks.append("`limit_rule`: in aqmlab, the last packet may exceed the limit; bfifo refuses it")
     if (packets := settings.get("limit_packets")) is not None:
         return f"pfifo limit {packets - less}", []
-    return f"bfifo limit {settings['limit_bytes'] - less}", [*remarks, HEADERS]
+    return f"bfifo limit {settings['limit_bytes'] - less}", remarks
 
 
 def _codel(link: Link) -> tuple[str, list[str]]:
     settings = link.settings
     limit = settings.get("limit_packets") or max(1, settings["limit_bytes"] // link.mean_packet_bytes)
-    # tc truncates times to whole microseconds.
-    target, interval = (settings[f"{name}_ns"] // 1000 * 1000 for name in ("target", "interval"))
-    words = f"codel limit {limit} target {_tc_time(target)} interval {_tc_time(interval)}"
-    return words + (" ecn" if settings["ecn"] else ""), codel_units(target, interval)
+    target, interval = (_tc_time(settings[f"{name}_ns"]) for name in ("target", "interval"))
+    words = f"codel limit {limit} target {target} interval {interval}"
+    return words + (" ecn" if settings["ecn"] else ""), []
 
 
 def _tc_time(ns: int) -> str:
-    return f"{ns // 1_000_000}ms" if ns % 1_000_000 == 0 else f"{ns // 1000}us"
+    """The shortest time that the kernel rounds down to as many of its units; 0 would be a default."""
+    us = max(1, -(-(ns // CODEL_UNIT_NS) * CODEL_UNIT_NS // 1000))
+    return f"{us // 1000}ms" if us % 1000 == 0 else f"{us}us"
 
 
 def _red(link: Link) -> tuple[str, list[str]]:
@@ -105,60 +119,44 @@ def _red(link: Link) -> tuple[str, list[str]]:
     mean = settings["mean_packet_bytes"]
     sizes = {name: _in_bytes(settings, name) for name in ("limit", "min_th", "max_th")}
     probability = settings["max_p"]
-    if probability > _AS_ONE:
-        probability = _AS_ONE
-        remarks.append("tc reads `probability 1` as 0; the line has the largest value that tc keeps")
+    if probability > LARGEST / 2**32:
+        probability = LARGEST / 2**32
+        remarks.append("tc sends `probability 1` as 0; the line has the largest value that tc keeps")
     words = [
         *("red limit", sizes["limit"], "min", sizes["min_th"], "max", sizes["max_th"], "avpkt", mean),
-        *("burst", _burst(link, sizes), "probability", repr(probability), "bandwidth", f"{link.rate_bps}bit"),
+        *("burst", _burst(settings, sizes), "probability", repr(probability)),
     ]
+    if link.rate_bps // 8 <= LARGEST:
+        words += ["bandwidth", f"{link.rate_bps}bit"]
+    else:
+        words += ["bandwidth", f"{8 * LARGEST}bit"]
+        remarks.append(f"tc refuses a `bandwidth` above {8 * LARGEST} bit/s; the line has the largest")
     if settings["ecn"]:
         words.append("ecn harddrop" if settings["ecn_region"] == "rfc3168" else "ecn")
     if link.queue == "ared":
         words.append("adaptive")
-    return " ".join(map(str, words)), [*remarks, *_slope(sizes, probability), IDLE, HEADERS]
+    return " ".join(map(str, words)), remarks
 
 
-def _slope(sizes: Mapping[str, int], probability: float) -> list[str]:
-    """Return a remark if Linux, which keeps RED's slope in units of 2^-32 per byte, changes it."""
-    steps = probability * 2.0**32 / max(1, sizes["max_th"] - sizes["min_th"])
-    kept = max(1, int(steps)) / steps
-    if abs(kept - 1.0) < 1e-3:
-        return []
-    return [
-        "Linux rounds the probability's rise per byte to units of 2^-32, which gives"
-        f" {100 * kept:.1f} % of it"
-    ]
-
-
-def _burst(link: Link, sizes: Mapping[str, int]) -> int:
+def _burst(settings: Mapping[str, Any], sizes: Mapping[str, int]) -> int:
     """Return a burst for which tc picks the power of two nearest w_q.
 
     This is the scenario's own burst or the guideline's, if one of these will do.
     """
-    settings = link.settings
-    mean = int(settings["mean_packet_bytes"])
+    mean, low = int(settings["mean_packet_bytes"]), sizes["min_th"]
     wanted = min(31, max(1, round(-log2(settings["w_q"]))))
 
-    def exponent(burst: int) -> float:
-        queue: dict[str, Any] = {"kind": "red", "preset": "linux", "mean_packet": f"{mean}B", "burst": burst}
-        queue |= {name: f"{size}B" for name, size in sizes.items()}
-        try:
-            return -log2(effective(queue, link.rate_bps)["w_q"])
-        except UsageError:
-            return 32.0  # no power of two admits a burst of this length
+    def exponent(burst: int) -> int:
+        return weight_log(low, burst, mean) or 32  # no power of two admits a burst of this length
 
-    least = max(1, -(-sizes["min_th"] // mean))
-    guideline = max(least, (2 * sizes["min_th"] + sizes["max_th"]) // (3 * mean))
+    least = max(1, -(-low // mean))
+    guideline = max(least, (2 * low + sizes["max_th"]) // (3 * mean))
     own = [int(settings["burst"])] if settings["w_rule"] == "linux" else []
     for burst in (*own, guideline):
         if exponent(burst) == wanted:
             return burst
-    low, high = int(least), LONGEST_BURST
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if exponent(middle) >= wanted else (middle + 1, high)
-    near = [burst for burst in (low - 1, low) if burst >= least]
+    first = least + bisect_left(range(least, LARGEST), wanted, key=exponent)
+    near = [burst for burst in (first - 1, first) if burst >= least]
     return min(near, key=lambda one: abs(exponent(one) - wanted))
 
 
@@ -228,4 +226,4 @@ NONE_IN_LINUX = {
 }
 """The reason why a discipline has no line, by discipline."""
 
-__all__ = ["NONE_IN_LINUX", "TcLine", "tc_lines"]
+__all__ = ["NONE_IN_LINUX", "TcLine", "tc_lines", "written"]

@@ -4,84 +4,147 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from math import floor, isfinite, nan
 
 from aqmlab.errors import UsageError
 
 LARGEST = 2**32 - 1
-"""tc keeps sizes in bytes, times in microseconds and counts in 32 bits."""
+"""tc keeps sizes in bytes, rates in bytes per second, times in microseconds and counts in 32 bits."""
 
-_FLOAT = re.compile(r"(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
-_COUNT = re.compile(r"0x[0-9a-f]+|\d+", re.IGNORECASE)
+# strtod(3) and strtoul(3), which tc calls.
+_FLOAT = re.compile(
+    r"(?P<sign>[+-]?)(?:(?P<hex>0x(?:[0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(?:p[+-]?\d+)?)"
+    r"|(?P<decimal>(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)|(?P<word>infinity|inf|nan(?:\(\w*\))?))",
+    re.IGNORECASE | re.ASCII,
+)
+_COUNT = re.compile(r"([+-]?)(0x[0-9a-f]+|\d+)", re.IGNORECASE | re.ASCII)
 
 _SIZES = {"": 1.0, "b": 1.0} | {
     prefix + unit: 1024.0**power / share
     for power, prefix in enumerate("kmg", start=1)
     for unit, share in (("", 1), ("b", 1), ("bit", 8))
 }
-_RATES = {"": 1} | {
-    prefix + unit: factor * base**power
+_RATES = {"": 1.0} | {
+    prefix + unit: float(factor * base**power)
     for unit, factor in (("bit", 1), ("bps", 8))
     for power, letter in enumerate(("", "k", "m", "g", "t"))
     for prefix, base in (((letter, 1000), (f"{letter}i", 1024)) if letter else (("", 1),))
 }
 _TIMES = (
-    dict.fromkeys(("", "us", "usec", "usecs"), 1)
-    | dict.fromkeys(("ms", "msec", "msecs"), 1000)
-    | dict.fromkeys(("s", "sec", "secs"), 1_000_000)
+    dict.fromkeys(("", "us", "usec", "usecs"), 1.0)
+    | dict.fromkeys(("ms", "msec", "msecs"), 1e3)
+    | dict.fromkeys(("s", "sec", "secs"), 1e6)
 )
 
 
-def size(text: str) -> int:
+@dataclass(frozen=True)
+class Kept:
+    """A number, and what tc makes of it.
+
+    Attributes
+    ----------
+    text
+        The word.
+    written
+        The number that the word stands for, in the unit in which tc keeps it.
+    value
+        The number that tc keeps.
+    """
+
+    text: str
+    written: float
+    value: float
+
+    @property
+    def changed(self) -> bool:
+        """Whether tc keeps another number."""
+        return self.value != self.written
+
+
+def size(text: str) -> Kept:
     """Bytes: ``400000``, ``400kb``, ``3mbit``."""
-    return _whole(text, _SIZES, "a size", "`400000`, `400kb`")
+    return _whole(text, _number(text, _SIZES, "a size", "`400000`, `400kb`"))
 
 
-def rate(text: str) -> int:
-    """Bits per second: ``10mbit``, ``1gbit``."""
-    return int(_number(text, _RATES, "a rate", "`10mbit`"))
+def rate(text: str) -> Kept:
+    """Bytes per second: ``10mbit``, ``1gbit``; a number without a unit is in bits per second."""
+    bits = _number(text, _RATES, "a rate", "`10mbit`")
+    return _whole(text, bits / 8.0, "34359738367bit")
 
 
-def time_us(text: str) -> int:
-    """Microseconds: ``5ms``, ``100ms``; a bare number is microseconds."""
-    return _whole(text, _TIMES, "a time", "`5ms`, `500us`, `1s`")
+def time_us(text: str) -> Kept:
+    """Microseconds: ``5ms``, ``100ms``; a number without a unit is in microseconds.
+
+    tc drops the bits beyond the 32nd.
+    """
+    us = _number(text, _TIMES, "a time", "`5ms`, `500us`, `1s`")
+    return Kept(text, us, unsigned(us))
 
 
-def count(text: str) -> int:
+def count(text: str) -> Kept:
     """A whole number without a unit, also in hexadecimal or octal."""
-    if not _COUNT.fullmatch(text):
+    found = _COUNT.fullmatch(text)
+    if found is None:
         raise UsageError(f"`{text}` is not a whole number; tc expects one without a unit, such as `100`")
-    octal = text.startswith("0") and text.strip("0")[:1] not in ("x", "X", "")
+    digits = found[2]
+    octal = digits.startswith("0") and not digits.lower().startswith("0x")
     try:
-        value = int(text, 8 if octal else 0)
+        value = int(digits, 8 if octal else 0)
     except ValueError:
         raise UsageError(f"`{text}` is not a whole number; after a leading 0, tc expects octal") from None
-    return _kept(value, text)
-
-
-def chance(text: str) -> float:
-    """A probability above 0 and at most 1."""
-    value = float(text) if _FLOAT.fullmatch(text) else 0.0
-    if not 0.0 < value <= 1.0:
-        raise UsageError(f"`{text}` is not a probability; write one above 0 and at most 1: `0.02`")
-    return value
-
-
-def _whole(text: str, units: Mapping[str, float], what: str, example: str) -> int:
-    return _kept(int(_number(text, units, what, example)), text)
-
-
-def _kept(value: int, text: str) -> int:
+    if found[1] == "-" and value < 2**64:
+        value = -value % 2**64  # as strtoul(3) does
     if value > LARGEST:
-        raise UsageError(f"`{text}` is beyond the 32 bits that tc keeps; write at most `{LARGEST}`")
-    return value
+        raise UsageError(_beyond(text, str(LARGEST)))
+    return Kept(text, value, value)
+
+
+def chance(text: str) -> Kept:
+    """A probability; tc ignores what follows the number."""
+    value, _ = _float(text)
+    if value is None:
+        raise UsageError(f"`{text}` is not a probability; write one above 0 and at most 1: `0.02`")
+    return Kept(text, value, value)
+
+
+def unsigned(x: float) -> int:
+    """What a C program on a 64-bit machine makes of a number that it stores in 32 bits."""
+    return int(x) % 2**32 if isfinite(x) and abs(x) < 2**63 else 0
+
+
+def _whole(text: str, value: float, largest: str = "") -> Kept:
+    if not isfinite(value) or floor(value) > LARGEST:
+        raise UsageError(_beyond(text, largest or str(LARGEST)))
+    if value < 0:
+        raise UsageError(f"`{text}` is negative; tc expects a number of at least 0")
+    return Kept(text, value, int(value))
+
+
+def _beyond(text: str, largest: str) -> str:
+    return f"`{text}` is beyond the 32 bits that tc keeps; write at most `{largest}`"
 
 
 def _number(text: str, units: Mapping[str, float], what: str, example: str) -> float:
-    number = _FLOAT.match(text)
-    unit = units.get(text[number.end() :].lower()) if number else None
+    number, rest = _float(text)
+    unit = units.get(rest.lower())
     if number is None or unit is None:
         raise UsageError(f"`{text}` is not {what}; write one as tc does: {example}")
-    return float(number[0]) * unit
+    return number * unit
 
 
-__all__ = ["LARGEST", "chance", "count", "rate", "size", "time_us"]
+def _float(text: str) -> tuple[float | None, str]:
+    """Return the number at the beginning of the text, or ``None``, and the rest of the text."""
+    found = _FLOAT.match(text)
+    if found is None:
+        return None, text
+    if found["hex"]:
+        value = float.fromhex(found["hex"])
+    elif found["decimal"]:
+        value = float(found["decimal"])
+    else:
+        value = nan if found["word"].lower().startswith("nan") else float("inf")
+    return (-value if found["sign"] == "-" else value), text[found.end() :]
+
+
+__all__ = ["LARGEST", "Kept", "chance", "count", "rate", "size", "time_us", "unsigned"]

@@ -1,0 +1,178 @@
+"""Record the answers of tc and of the kernel to tc commands, as JSON.
+
+    python3 tc_answers.py [KERNEL] < COMMANDS > ANSWERS
+
+COMMANDS has one command per line, such as `tc qdisc add dev lo root red limit 400000 avpkt 1000`, without
+options of tc. It runs in a network namespace without other queue disciplines, and its discipline is then
+deleted. With KERNEL, a Linux built with `ARCH=um`, the commands run in that kernel, with this machine's tc.
+Without it, they run on this machine, in a namespace of their own; its kernel must have the disciplines.
+
+Each answer has these entries:
+
+`command`   the command
+`refused`   `tc` or `kernel`, or null if the command is accepted
+`says`      the messages, without those about the syntax
+`options`   the options that the kernel reports (`vectors/tc-answers/README.md` explains them)
+`shown`     what `tc -d qdisc show` prints, without the discipline's handle and place
+"""
+
+import contextlib
+import json
+import os
+import re
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+
+from crowd import (
+    NETLINK_ROUTE,
+    NLM_F_REQUEST_DUMP,
+    RTM_GETQDISC,
+    TCA_KIND,
+    TCA_OPTIONS,
+    TCA_RED_PARMS,
+    attributes,
+)
+from single_flow import boot
+
+TCA_RED_STAB, TCA_RED_MAX_P, TCA_RED_FLAGS = 2, 3, 4
+CODEL = {1: "target_us", 2: "limit", 3: "interval_us", 4: "ecn", 5: "ce_threshold_us"}
+KERNEL_SAYS = re.compile(r"RTNETLINK answers|Error: (?!\")")
+LOOPBACK = 1  # its index in every namespace
+RTM_DELQDISC, NLM_F_REQUEST_ACK, TC_H_ROOT = 37, 5, 0xFFFF_FFFF
+
+
+def red(found: dict[int, bytes]) -> dict[str, int]:
+    """Return the options of RED."""
+    limit, low, high, w_log, p_log, scell_log, flags = struct.unpack("<IIIBBBB", found[TCA_RED_PARMS])
+    (max_p,) = struct.unpack("<I", found[TCA_RED_MAX_P])
+    if TCA_RED_FLAGS in found:
+        (flags,) = struct.unpack("<I", found[TCA_RED_FLAGS][:4])
+    sizes = {"limit": limit, "min": low, "max": high}
+    return sizes | {"w_log": w_log, "p_log": p_log, "scell_log": scell_log, "max_p": max_p, "flags": flags}
+
+
+def reported() -> dict[str, int] | None:
+    """Return the options of the discipline at the loopback device, as the kernel reports them."""
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_ROUTE) as netlink:
+        netlink.send(
+            struct.pack("=IHHIIBBHiIII", 36, RTM_GETQDISC, NLM_F_REQUEST_DUMP, 1, 0, 0, 0, 0, 0, 0, 0, 0)
+        )
+        while True:
+            raw, at = netlink.recv(1 << 16), 0
+            while at < len(raw):
+                length, kind = struct.unpack_from("=IH", raw, at)
+                if kind == 3:
+                    return None
+                (device,) = struct.unpack_from("=i", raw, at + 20)
+                attrs = attributes(raw[at + 36 : at + length])
+                name = attrs[TCA_KIND].rstrip(b"\0").decode()
+                if device == LOOPBACK and name == "red":
+                    return red(attributes(attrs[TCA_OPTIONS]))
+                if device == LOOPBACK and name == "codel":
+                    values = attributes(attrs[TCA_OPTIONS])
+                    return {CODEL[n]: struct.unpack("<I", value)[0] for n, value in values.items()}
+                if device == LOOPBACK and name in ("pfifo", "bfifo"):
+                    return {"limit": struct.unpack("<I", attrs[TCA_OPTIONS])[0]}
+                at += (length + 3) & ~3
+
+
+class Batch:
+    """A tc that reads commands from a pipe, because this kernel starts programs slowly.
+
+    It ends at some errors, and is then started again.
+    """
+
+    def __init__(self) -> None:
+        self.tc = None
+
+    def start(self) -> subprocess.Popen[str]:
+        command = ["stdbuf", "-oL", "tc", "-d", "-force", "-batch", "-"]
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            bufsize=1,
+        )
+
+    def run(self, words: str) -> tuple[list[str], str | None]:
+        """Run a command without `tc`; return its messages, and what tc then shows (None if tc ended)."""
+        self.tc = self.tc or self.start()
+        self.tc.stdin.write(f"{words}\nqdisc show dev lo\n")
+        messages = []
+        for line in self.tc.stdout:
+            if line.startswith("qdisc "):
+                return messages, line
+            messages.append(line.rstrip())
+        self.tc.wait()
+        self.tc = None
+        return messages, None
+
+
+def delete() -> None:
+    """Delete the discipline at the loopback device."""
+    body = struct.pack("=BBHiIII", 0, 0, 0, LOOPBACK, 0, TC_H_ROOT, 0)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_ROUTE) as netlink:
+        netlink.send(struct.pack("=IHHII", 16 + len(body), RTM_DELQDISC, NLM_F_REQUEST_ACK, 1, 0) + body)
+        netlink.recv(1 << 16)
+
+
+def answer(batch: Batch, command: str) -> dict[str, object]:
+    """Run a command and return the answer."""
+    messages, shown = batch.run(command.removeprefix("tc "))
+    failed = shown is None or any(line.startswith("Command failed") for line in messages)
+    says = [line for line in messages if line and not re.match(r"Usage|\s|Command failed", line)]
+    found: dict[str, object] = {
+        "command": command,
+        "refused": None,
+        "says": says,
+        "options": None,
+        "shown": None,
+    }
+    if failed:
+        return found | {"refused": "kernel" if any(map(KERNEL_SAYS.match, says)) else "tc"}
+    found["options"] = reported()
+    kind, words = re.match(r"qdisc (\S+) \S+ root refcnt \d+ ([^\n]*)", shown).groups()
+    delete()
+    return found | {"shown": f"{kind} {words.strip()}"}
+
+
+def answers(commands: list[str]) -> list[dict[str, object]]:
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    batch = Batch()
+    return [answer(batch, command) for command in commands]
+
+
+def main(arguments: list[str]) -> int:
+    if arguments[:1] == ["--inside"]:
+        cases, directory = arguments[1:3]
+        with open(cases) as file:
+            commands = file.read().splitlines()
+        with open(os.path.join(directory, "answers.json"), "w") as out:
+            json.dump(answers(commands), out)
+        return 0
+    commands = [line for line in sys.stdin.read().splitlines() if line.strip()]
+    with tempfile.TemporaryDirectory() as directory:
+        cases, written = (os.path.join(directory, name) for name in ("commands", "answers.json"))
+        with open(cases, "w") as file:
+            file.write("\n".join(commands))
+        if arguments:
+            with contextlib.redirect_stdout(sys.stderr):
+                failed = boot(arguments[0], __file__, cases, directory, [])
+            if failed:
+                return failed
+        if not arguments:
+            command = ["unshare", "-rn", sys.executable, __file__, "--inside", cases, directory]
+            subprocess.run(command, check=True)
+        with open(written) as file:
+            found = json.load(file)
+    print("[\n" + ",\n".join(map(json.dumps, found)) + "\n]")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,247 @@
+"""The integers that tc computes from its words, and those that the kernel keeps (iproute2 6.1, Linux 6.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, log
+
+from aqmlab.errors import UsageError
+from aqmlab.tc.numbers import LARGEST, unsigned
+
+DEFAULT_RATE = 1_250_000
+"""RED's ``bandwidth`` if none is given, or one below 8 bit/s, in bytes per second (tc-red(8))."""
+DEFAULT_PROBABILITY = 0.02
+CODEL_UNIT_NS = 1024
+"""The kernel's CoDel keeps times in units of 1024 ns."""
+LARGE_WEIGHT_LOG = 10
+"""The exponent from which tc warns that the burst seems to be too large."""
+_ONE = 2.0**32
+_TICKS_PER_US = 15.625
+_DEEPEST, _CELLS = 31, 256
+_AVERAGE_BITS = 32
+"""The kernel's average and thresholds, with as many fractional bits as the weight has, take fewer bits."""
+
+
+@dataclass(frozen=True)
+class LinuxRed:
+    """RED's parameters in the kernel; sizes are in bytes.
+
+    Attributes
+    ----------
+    w_log
+        The weight of the average is 2^-w_log.
+    max_p
+        The probability at ``high``, in units of 2^-32, as ``tc -d qdisc show`` prints it.
+    scell_log
+        The table for idle periods has cells of 2^scell_log microseconds.
+    """
+
+    limit: int
+    low: int
+    high: int
+    w_log: int
+    max_p: int
+    scell_log: int
+    flags: tuple[str, ...]
+
+    @property
+    def range(self) -> int:
+        """The bytes between the thresholds; the kernel takes 0 as 1."""
+        return max(1, self.high - self.low)
+
+    @property
+    def rise(self) -> int:
+        """The rise of the probability per byte, in units of 2^-32."""
+        return max(1, self.max_p // self.range)
+
+    @property
+    def probability(self) -> float:
+        """The probability that the kernel approaches at ``high``."""
+        return self.rise * self.range / _ONE
+
+    @property
+    def shown(self) -> str:
+        """What ``tc -d qdisc show`` prints."""
+        sizes = (
+            (name, size_text(value)) for name, value in zip(("limit", "min", "max"), self.sizes, strict=True)
+        )
+        words = ["red", *(word for pair in sizes for word in pair), *self.flags]
+        chance = f"{self.max_p / _ONE:g}"
+        return " ".join([*words, f"ewma {self.w_log} probability {chance} Scell_log {self.scell_log}"])
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Limit and thresholds."""
+        return self.limit, self.low, self.high
+
+
+@dataclass(frozen=True)
+class AskedRed:
+    """RED's parameters as given to tc; sizes are in bytes, the rate is in bytes per second.
+
+    0 stands for a default, except for the first two.
+    """
+
+    limit: int
+    avpkt: int
+    low: int = 0
+    high: int = 0
+    burst: int = 0
+    rate: int = 0
+    probability: float = DEFAULT_PROBABILITY
+    flags: tuple[str, ...] = ()
+
+
+def red(asked: AskedRed) -> LinuxRed:
+    """Return RED's parameters in the kernel.
+
+    Raises
+    ------
+    UsageError
+        If tc or the kernel refuses them.
+    """
+    high = asked.high or (_u32(3 * asked.low) if asked.low else asked.limit // 4)
+    low = asked.low or high // 3
+    burst = asked.burst or _u32(2 * low + high) // _u32(3 * asked.avpkt)
+    w_log = _weight_log(low, burst, asked.avpkt)
+    p_log = _probability_log(low, high, asked.probability)
+    scell_log = _cell_log(w_log, asked.avpkt, asked.rate or DEFAULT_RATE)
+    max_p = unsigned(asked.probability * _ONE)
+    if "nodrop" in asked.flags and "ecn" not in asked.flags:
+        raise UsageError("the kernel refuses `nodrop` without `ecn`")
+    if high < low:
+        raise UsageError(f"the kernel refuses `max` {high}, which is below `min` {low}")
+    if high.bit_length() + w_log >= _AVERAGE_BITS:
+        raise UsageError(_no_room(high, w_log, burst))
+    if max_p == 0:
+        # The kernel then derives max_p from the whole number of bits that tc sends with it.
+        max_p = _u32((LARGEST >> p_log) * max(1, high - low))
+    return LinuxRed(asked.limit, low, high, w_log, max_p, scell_log, asked.flags)
+
+
+def _no_room(high: int, w_log: int, burst: int) -> str:
+    """Return why the kernel refuses thresholds that do not fit the average's fixed-point number."""
+    why = "the kernel answers `Invalid argument`: "
+    most = _AVERAGE_BITS - 1 - high.bit_length()
+    if most < 1:
+        return f"{why}`max` must be below 2^{_AVERAGE_BITS - 2} bytes, but it is {high}"
+    return (
+        f"{why}with `max` {high}, the weight must be at least 2^-{most}; `burst` {burst} makes it 2^-{w_log}"
+    )
+
+
+def weight_log(low: int, burst: int, avpkt: int) -> int | None:
+    """Return the exponent of the weight that tc computes from a burst, or ``None`` if it finds none.
+
+    It is the smallest k with ``burst + 1 - low / avpkt <= (1 - (1 - W)^burst) / W``, W = 2^-k (Floyd and
+    Jacobson 1993, inequality 3).
+    """
+    excess = float(burst) + 1.0 - low / avpkt
+    if excess < 1.0:
+        return None
+    for k in range(1, 32):
+        weight = 2.0**-k
+        if excess <= (1.0 - (1.0 - weight) ** float(burst)) / weight:
+            return k
+    return None
+
+
+def _weight_log(low: int, burst: int, avpkt: int) -> int:
+    found = weight_log(low, burst, avpkt)
+    if found is not None:
+        return found
+    if low < avpkt:
+        raise UsageError(f"tc computes no weight: `min` {low} must be at least one `avpkt`, which is {avpkt}")
+    if burst < (least := ceil(low / avpkt)):
+        raise UsageError(f"burst `{burst}` is too small for `min` {low}; it must be at least {least}")
+    raise UsageError(f"burst `{burst}` is too large: tc computes no weight of at least 2^-31 from it")
+
+
+def _probability_log(low: int, high: int, probability: float) -> int:
+    """Return the number of times that tc doubles the rise of the probability per byte until it exceeds 1."""
+    range_ = _u32(high - low)
+    if range_ == 0:
+        return 0
+    if range_ >= 2**31:
+        raise UsageError(
+            f"tc refuses `max` {high}, which is below `min` {low}"
+            if high < low
+            else f"tc refuses thresholds that are {range_} bytes apart; write at most 2147483647"
+        )
+    rise = probability / range_
+    for doublings in range(32):
+        if rise > 1.0:
+            return doublings
+        rise *= 2.0
+    raise UsageError(
+        f"tc refuses the probability `{probability:g}`: with {range_} bytes between the thresholds,"
+        f" it must exceed `{range_ / 2**31:.3g}`"
+    )
+
+
+def _cell_log(w_log: int, avpkt: int, rate: int) -> int:
+    """Return the size of the cells in tc's table for idle periods."""
+    ticks = unsigned(unsigned(1e6 * (avpkt / rate)) * _TICKS_PER_US)
+    longest = _DEEPEST * ticks / -log(1.0 - 2.0**-w_log)
+    return next((cell for cell in range(31) if longest / 2**cell < 2 * _CELLS), 31)
+
+
+def _u32(x: int) -> int:
+    return x & LARGEST
+
+
+@dataclass(frozen=True)
+class LinuxCodel:
+    """CoDel's parameters in the kernel: packets, and times in units of 1024 ns."""
+
+    limit: int
+    target: int
+    interval: int
+    ecn: bool
+
+    @property
+    def shown(self) -> str:
+        """What ``tc qdisc show`` prints."""
+        target, interval = (
+            time_text(units * CODEL_UNIT_NS // 1000) for units in (self.target, self.interval)
+        )
+        return f"codel limit {self.limit}p target {target} interval {interval}" + " ecn" * self.ecn
+
+
+def codel(limit: int = 0, target_us: int = 0, interval_us: int = 0, *, ecn: bool = False) -> LinuxCodel:
+    """Return CoDel's parameters in the kernel; 0 stands for a default."""
+    target, interval = (us * 1000 // CODEL_UNIT_NS for us in (target_us or 5000, interval_us or 100_000))
+    return LinuxCodel(limit or 1000, target, interval, ecn)
+
+
+def size_text(size: int) -> str:
+    """A size as tc prints it."""
+    for unit, name, slack in ((2**20, "Mb", 1024), (2**10, "Kb", 16)):
+        whole = round(size / unit)  # to even, as rint(3)
+        if size >= unit and abs(whole * unit - size) < slack:
+            return f"{whole:g}{name}"
+    return f"{size}b"
+
+
+def time_text(us: int) -> str:
+    """A time as tc prints it."""
+    for unit, name in ((1_000_000, "s"), (1_000, "ms")):
+        if us >= unit:
+            return f"{us / unit:.3g}{name}"
+    return f"{us}us"
+
+
+__all__ = [
+    "CODEL_UNIT_NS",
+    "DEFAULT_PROBABILITY",
+    "DEFAULT_RATE",
+    "LARGE_WEIGHT_LOG",
+    "AskedRed",
+    "LinuxCodel",
+    "LinuxRed",
+    "codel",
+    "red",
+    "size_text",
+    "time_text",
+    "weight_log",
+]

@@ -1,0 +1,306 @@
+"""Random tc commands and random queues, and the comparison of what aqmlab reads with a kernel's answers."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+from typing import Any
+
+from aqmlab import TcQueue
+from aqmlab.tc.effective import effective
+from aqmlab.tc.spec import DEFAULT_RATE_BPS
+
+ECN, HARDDROP, ADAPTIVE = 1, 2, 4
+CODEL_UNIT = 1024
+ODD_NUMBERS = [
+    "0",
+    "-0",
+    "-1",
+    "1",
+    "inf",
+    "nan",
+    "1p",
+    "4294967295",
+    "4294967296",
+    "1e9",
+    "5e9",
+    "1g",
+    "2gbit",
+    "0x",
+    "08",
+    "1e",
+    "1.5.2",
+    "1_000",
+    "abc",
+    "1kk",
+    "0x1p12",
+    "0x1.8p4k",
+]
+BURSTS = ["0", "1", "-1", "1.5", "0x20", "010", "09", "+5", "1e2", "4294967295", "4294967296"]
+PROBABILITIES = [
+    "0.02",
+    "0.1",
+    "1",
+    "1.0",
+    ".5",
+    "0",
+    "1e-3",
+    "1e-5",
+    "1e-7",
+    "0.99",
+    "2",
+    "1.5",
+    "-0.5",
+    "nan",
+    "inf",
+    "0.5x",
+    "abc",
+    "0x1p-3",
+    "4",
+]
+RATES = [
+    "10mbit",
+    "1gbit",
+    "100Mbit",
+    "10kbit",
+    "2kbit",
+    "1kbps",
+    "1mbps",
+    "1mibit",
+    "34359738367",
+    "34359738368",
+    "34gbit",
+    "40gbit",
+    "1tbit",
+    "8bit",
+    "7",
+    "0",
+    "1000",
+    "50kibps",
+    "1e6",
+    "-1",
+    "10m",
+    "1.5gbit",
+    "100",
+    "33bit",
+]
+TIMES = [
+    "5ms",
+    "100ms",
+    "1ms",
+    "500us",
+    "20ms",
+    "1s",
+    "1.5us",
+    "0.5us",
+    "0",
+    "10",
+    "5000",
+    "100000",
+    "1msec",
+    "2msecs",
+    "3usec",
+    "1secs",
+    "1m",
+    "4294967296",
+    "5000s",
+    "-1",
+    "1e3",
+    "1e3us",
+    "0x10us",
+    "0.0015s",
+    "nan",
+    "inf",
+    "99.9ms",
+    "1023us",
+    "1024us",
+    "1025us",
+    "12.3456ms",
+]
+LIMITS = ["100", "1000", "0", "0x10", "010", "1", "09", "1.5", "100p", "-1", "4294967295", "4294967296", "+7"]
+PLACES = (
+    *["add dev lo root"] * 24,
+    *(
+        "replace dev lo root",
+        "replace dev lo handle 10: root",
+        "add root dev lo",
+        "add dev lo handle 1: root",
+    ),
+    *("add dev lo root handle ffff:", "add dev lo root handle 1234", "add dev lo root handle 12345:"),
+    *(
+        "add dev lo root handle 0:",
+        "add dev lo root handle g:",
+        "add dev lo dev lo root",
+        "add dev lo root root",
+    ),
+    *("add dev lo root parent 1:1", "a dev lo root", "repl dev lo root", "add dev lo", "add root"),
+    *("add dev lo root estimator 1s 8s", "adx dev lo root", "add dev lo root handle none"),
+    *("add dev lo root handle 1:1", "add dev lo root handle 10: handle 11:"),
+)
+
+
+def commands(seed: int, number: int) -> list[str]:
+    """Random commands; about half of them are refused by tc or by the kernel."""
+    draws = random.Random(seed)
+    disciplines = draws.choices([_red, _codel, _fifo], [0.62, 0.2, 0.18], k=number)
+    words = [f"tc {draws.choice(['qdisc'] * 9 + ['q'])} {draws.choice(PLACES)}" for _ in disciplines]
+    return [f"{place} {of(draws)}" for place, of in zip(words, disciplines, strict=True)]
+
+
+def _number(draws: random.Random, low: float, high: float) -> str:
+    """A number in one of the forms that strtod(3) and tc read, and sometimes in one that they refuse."""
+    x = math.exp(draws.uniform(math.log(low), math.log(high)))
+    forms = (
+        *[f"{int(x)}"] * 6,
+        *(f"{x:.3f}", f"{x:.2e}", f"{int(x):#x}", f"+{int(x)}", f"{int(x)}b", f"{x / 128:.4g}kbit"),
+        *(f"{x / 1024:.4g}{draws.choice(['k', 'kb', 'K', 'Kb'])}", f"{x / 2**20:.4g}m"),
+    )
+    return draws.choice(ODD_NUMBERS) if draws.random() < 0.03 else draws.choice(forms)
+
+
+def _red(draws: random.Random) -> str:
+    def some(share: float, usual: str, other: str) -> str:
+        return usual if draws.random() < share else other
+
+    packet = draws.choice([1000, 1500, 1514, 500, 1024, 9000, 64, int(10 ** draws.uniform(0, 5))])
+    low = int(packet * 10 ** draws.uniform(-0.1, 2.5))
+    high = int(low * 10 ** draws.uniform(-0.01, 1)) if draws.random() < 0.9 else low
+    limit = int(high * 10 ** draws.uniform(-0.1, 1))
+    guideline = (2 * low + high) // (3 * packet)
+    burst = int(guideline * draws.choice([1, 1, 1, 0.9, 1.2, 2, 5]))
+    odd_burst = some(0.5, _number(draws, 1, 1e4), draws.choice(BURSTS))
+    chance = draws.choice([f"{draws.random():.4f}", f"{10 ** -draws.uniform(0, 9):.3g}"])
+    words = [
+        (0.98, f"limit {some(0.85, str(limit), _number(draws, 10, 3e9))}"),
+        (0.98, f"avpkt {some(0.9, str(packet), _number(draws, 1, 1e5))}"),
+        (0.7, f"min {some(0.9, str(low), _number(draws, 10, 1e9))}"),
+        (0.7, f"max {some(0.9, str(high), _number(draws, 10, 3e9))}"),
+        (0.6, f"burst {some(0.9, str(burst), odd_burst)}"),
+        (0.6, f"probability {some(0.5, chance, draws.choice(PROBABILITIES))}"),
+        (0.5, f"bandwidth {some(0.5, str(int(10 ** draws.uniform(0, 11))), draws.choice(RATES))}"),
+        *((0.3, "ecn"), (0.2, "harddrop"), (0.08, "adaptive"), (0.04, "adaptative"), (0.05, "nodrop")),
+        (0.03, draws.choice(["foo", "noecn", "limit", "limit 300000", "avpkt 100", "ECN", "flowid 1:1"])),
+    ]
+    return _shuffled(draws, "red", words)
+
+
+def _codel(draws: random.Random) -> str:
+    def time() -> str:
+        drawn = [f"{draws.uniform(0, 200):.3f}ms", f"{int(10 ** draws.uniform(0, 8))}us"]
+        return draws.choice(drawn if draws.random() < 0.5 else TIMES)
+
+    limit = str(int(10 ** draws.uniform(0, 9))) if draws.random() < 0.4 else draws.choice(LIMITS)
+    words = [
+        *((0.6, f"limit {limit}"), (0.6, f"target {time()}"), (0.6, f"interval {time()}")),
+        (0.4, draws.choice(["ecn", "noecn", "ecn noecn", "noecn ecn"])),
+        *((0.06, f"ce_threshold {time()}"), (0.03, draws.choice(["foo", "target", "harddrop"]))),
+    ]
+    return _shuffled(draws, "codel", words)
+
+
+def _fifo(draws: random.Random) -> str:
+    more = [(0.05, draws.choice(["limit 5", "foo", "limit"]))]
+    words = [(0.95, f"limit {_number(draws, 1, 5e9)}"), *more]
+    return _shuffled(draws, draws.choice(["pfifo", "bfifo"]), words)
+
+
+def _shuffled(draws: random.Random, kind: str, words: list[tuple[float, str]]) -> str:
+    """The discipline with each of these words, in random order, with its probability."""
+    chosen = [word for share, word in words if draws.random() < share]
+    draws.shuffle(chosen)
+    return " ".join([kind, *chosen])
+
+
+def scenario(draws: random.Random) -> dict[str, Any]:
+    """A random queue on a link of 1 kbit/s to 100 Gbit/s, which need not be a valid one."""
+    kind = draws.choice(["red", "red", "red", "ared", "codel", "droptail"])
+    packet = draws.choice([1500, 1500, 1500, 576, 200, 64, 9000])
+    queue: dict[str, Any] = {"kind": kind}
+
+    def size(low: float, high: float) -> str:
+        packets = math.exp(draws.uniform(math.log(low), math.log(high)))
+        return f"{max(1, int(packets))}p" if draws.random() < 0.5 else f"{int(packets * packet)}B"
+
+    if draws.random() < 0.8 or kind == "droptail":
+        queue["limit"] = size(1, 1e4)
+    if kind in ("red", "ared"):
+        _draw_red(draws, queue, size)
+    elif kind == "codel":
+        _draw_codel(draws, queue)
+    elif draws.random() < 0.4:
+        queue["limit_rule"] = draws.choice(["fits", "reached", "below"])
+    return {
+        "title": "Random",
+        "duration": "1s",
+        "topology": {
+            "kind": "dumbbell",
+            "rate": f"{int(10 ** draws.uniform(3, 11))}bit",
+            "delay": f"{draws.uniform(0.01, 200):.3f}ms",
+            "access_rate": "none",
+            "queue": queue,
+        },
+        "traffic": [{"name": "cbr", "kind": "cbr", "rate": "1kbit", "size": f"{packet}B"}],
+    }
+
+
+def _draw_red(draws: random.Random, queue: dict[str, Any], size: Any) -> None:
+    given = {
+        "preset": (0.6, draws.choice(["linux", "linux", "ns2"])),
+        "min_th": (0.5, size(1, 1e3)),
+        "max_th": (0.4, size(3, 3e3)),
+        "max_p": (
+            0.6,
+            draws.choice([1.0, 0.1, 0.02, 0.5, draws.random() or 1.0, 10 ** -draws.uniform(0, 8)]),
+        ),
+        "w_q": (0.2, 10 ** -draws.uniform(0.1, 6)),
+        "burst": (0.2, int(10 ** draws.uniform(0, 3))),
+        "ecn": (0.4, True),
+        "ecn_region": (0.2, draws.choice(["rfc3168", "feng", "linux"])),
+        "gentle": (0.2, draws.random() < 0.5),
+        "mean_packet": (0.2, f"{draws.choice([1000, 1500, 500, 64])}B"),
+    }
+    queue |= {name: value for name, (share, value) in given.items() if draws.random() < share}
+
+
+def _draw_codel(draws: random.Random, queue: dict[str, Any]) -> None:
+    interval = 10 ** draws.uniform(3.1, 10)
+    given = {
+        "preset": (0.6, draws.choice(["linux", "rfc8289"])),
+        "target": (0.7, f"{int(interval * draws.uniform(0.0, 1.0)) + 1}ns"),
+        "interval": (1.0, f"{int(interval) + 1}ns"),
+        "ecn": (0.5, True),
+    }
+    queue |= {name: value for name, (share, value) in given.items() if draws.random() < share}
+
+
+def read_as(read: TcQueue) -> dict[str, Any]:
+    """The options of the kernel that a queue stands for, named as in the recorded answers."""
+    ours = effective(read.queue, read.rate_bps or DEFAULT_RATE_BPS)
+    if read.queue["kind"] == "droptail":
+        return {"limit": ours["limit_bytes" if read.spec.startswith("bfifo") else "limit_packets"]}
+    if read.queue["kind"] == "codel":
+        times = {
+            f"{name}_us": ours[f"{name}_ns"] // CODEL_UNIT * CODEL_UNIT // 1000
+            for name in ("target", "interval")
+        }
+        return {"limit": ours["limit_packets"], "ecn": int(ours["ecn"]), **times}
+    flags = ECN * ours["ecn"] + HARDDROP * (ours["ecn_region"] == "rfc3168")
+    return {
+        **{
+            name: ours[f"{key}_bytes"]
+            for name, key in (("limit", "limit"), ("min", "min_th"), ("max", "max_th"))
+        },
+        "weight": ours["w_q"],
+        "max_p": int(ours["max_p"] * 2**32),
+        "flags": flags + ADAPTIVE * (read.queue["kind"] == "ared"),
+    }
+
+
+def kept(options: Mapping[str, int]) -> dict[str, Any]:
+    """The same from the kernel's options."""
+    if "w_log" not in options:
+        return dict(options)
+    flags = options["flags"] if options["flags"] & ECN else options["flags"] & ~HARDDROP
+    same = {name: options[name] for name in ("limit", "min", "max", "max_p")}
+    return {**same, "weight": 2.0 ** -options["w_log"], "flags": flags}
