@@ -130,6 +130,12 @@ class TrafficClass:
         return self.kind in OVER_TCP
 
     @property
+    def left_out(self) -> Mapping[str, int]:
+        """Number of connections of a trace that cannot be expressed and were left out, by kind."""
+        found: Mapping[str, int] = self.workload.get("left_out", {})
+        return found
+
+    @property
     def greedy(self) -> bool:
         """Whether the class's flows always have data to send, so that only congestion control limits them."""
         return self.kind == BULK and self.workload["bytes"] is None
@@ -176,7 +182,8 @@ class TrafficClass:
         """The amount that a TCP connection sends, unless it sends forever."""
         workload = self.workload
         if self.kind == TRACE:
-            return f", connections of {workload['file']}"
+            left = sum(self.left_out.values())
+            return f", connections of {workload['file']}{f' without {left}' if left else ''}"
         if self.kind == PACKMIME:
             return f", PackMime-HTTP, {workload['rate_per_s']:g} connections per second"
         if self.kind in (PAGES, BROWSERS):

@@ -240,3 +240,112 @@ def test_a_trace_gives_back_what_the_population_did(scenario, tmp_path, file_nam
         rows.append(run.tables.rows("requests", columns, f"ORDER BY {connection}, exchange"))
     assert rows[0] == rows[1]
     assert len(rows[0]) > 500
+
+
+TMIX = """\
+# tcvec format version 2
+S 3412 2 1 1
+w 64800 6432
+r 80000
+l 0.000000 0.000000
+A 0 0 49
+A 250000 0 1536
+I 0 43483 15
+I 435992 0 443
+A 0 2635 1775
+I 0 1 23
+C 5000 1 1 2 2
+I 0 0 169
+A 0 0 219
+S 20000 1 3 3
+r 80000
+I 0 0 57742
+S 30000 1 4 4
+I 0 0 253
+A 0 123693 510
+A 6308497 0 0
+"""
+"""Connections of the kinds in UNC's files: a server that sends first, either end again after a wait of its
+own, client data at the end, client data alone, concurrent ends, and a server that closes late."""
+
+
+@pytest.fixture
+def traced(scenario, tmp_path):
+    """The scenario with that file as its only traffic."""
+    (tmp_path / "inbound.ns").write_bytes(b"\xef\xbb\xbf" + TMIX.encode())
+    entry = {"name": "web", "kind": "trace", "file": str(tmp_path / "inbound.ns"), "on_unsupported": "skip"}
+    return {**scenario, "traffic": [entry]}
+
+
+def test_a_file_of_unc_is_read_and_what_is_left_out_is_said(traced, tmp_path, aqmlab_cli):
+    import tomli_w
+
+    file = tmp_path / "traced.toml"
+    file.write_text(tomli_w.dumps(traced), encoding="utf-8")
+    shown = aqmlab_cli("show", file).stdout
+    assert re.search(r"traffic\.web\.left_out\.concurrent +1 ", shown)
+    ended = aqmlab_cli("run", file, "--runs", "1", "-o", tmp_path / "out", "-q").stdout
+    said = " ".join(ended.split())
+    assert "1 of the 4 connections in " in said
+    assert "of `web` are left out, because they cannot be expressed: 1 concurrent" in said
+    (plan,) = aqmlab.load(tmp_path / "out").plans
+    assert (plan.classes[0].left_out, plan.classes[0].count) == ({"concurrent": 1}, 3)
+    assert plan.classes[0].what.endswith("inbound.ns without 1")
+    refused = {**traced, "traffic": [{**traced["traffic"][0], "on_unsupported": "refuse"}]}
+    with pytest.raises(aqmlab.ScenarioError, match=r"line 12: the two ends of a concurrent connection"):
+        aqmlab.write_vectors(refused, tmp_path / "v.csv")
+
+
+def test_what_either_end_sends_of_its_own_accord_is_in_every_format(traced, tmp_path):
+    rows = rows_of(aqmlab.write_vectors(traced, tmp_path / "v.csv"))
+    keys = ("connection", "think_s", "request_bytes", "server_delay_s", "response_bytes")
+    assert [tuple(row[key] for key in keys) for row in rows] == [
+        ("0", "0", "0", "0", "49"),
+        ("0", "0", "0", "0.25", "1536"),
+        ("0", "0.043483", "15", "0", "0"),
+        ("0", "0.435992", "443", "0.002635", "1775"),
+        ("0", "0.000001", "23", "0", "0"),
+        ("1", "0", "57742", "0", "0"),
+        ("2", "0", "253", "0.123693", "510"),
+    ]
+    again = {**traced, "traffic": [{"name": "web", "kind": "trace", "file": str(tmp_path / "v.csv")}]}
+    for name in ("w.csv", "w.parquet", "w.cvec"):
+        aqmlab.write_vectors(again, tmp_path / name)
+        entry = {**again["traffic"][0], "file": str(tmp_path / name)}
+        assert rows_of(aqmlab.write_vectors({**again, "traffic": [entry]}, tmp_path / "x.csv")) == rows
+
+
+@pytest.mark.skipif(shutil.which("ns") is None, reason="ns-2 (the command ns) is not installed")
+def test_ns2_carries_out_what_either_end_sends_of_its_own_accord(traced, tmp_path):
+    """The waits of the file for Tmix are those of the file from which it was made."""
+    file = aqmlab.write_vectors(traced, tmp_path / "v.cvec")
+    found, closed = carried_out(file, 30)
+    assert closed == len(found) == 3
+    sent = [(end, size) for _, end, what, size in found[1] if what == "sent"]
+    assert sent == [(1, 49), (1, 1536), (0, 15), (0, 443), (1, 1775), (0, 23)]
+    at = {size: time for time, _, what, size in found[1] if what == "sent"}
+    got = {size: time for time, _, what, size in found[1] if what == "got"}
+    assert at[1536] - at[49] == pytest.approx(0.25, abs=2e-6)
+    assert at[15] - got[1536] == pytest.approx(0.043483, abs=2e-6)
+    assert at[443] - at[15] == pytest.approx(0.435992, abs=2e-6)
+    assert at[1775] - got[443] == pytest.approx(0.002635, abs=2e-6)
+    assert at[23] - got[1775] == pytest.approx(1e-6, abs=2e-6)
+    assert [event[1:] for event in found[2]] == [(0, "sent", 57742), (1, "got", 57742)]
+
+
+def test_connections_without_a_request_or_a_response_are_written_and_read(scenario, tmp_path):
+    """A trace with a row per connection may lack either; its vectors are a trace, too."""
+    (tmp_path / "t.csv").write_text(
+        "start_s,request_bytes,response_bytes\n0.5,0,900\n1,300,0\n", encoding="utf-8"
+    )
+    sizes = [("0", "900"), ("300", "0")]
+    for source, name in (
+        ("t.csv", "u.csv"),
+        ("u.csv", "u.parquet"),
+        ("u.parquet", "u.cvec"),
+        ("u.cvec", "v.csv"),
+    ):
+        entry = {"name": "web", "kind": "trace", "file": str(tmp_path / source)}
+        aqmlab.write_vectors({**scenario, "traffic": [entry]}, tmp_path / name)
+    rows = rows_of(tmp_path / "v.csv")
+    assert [(row["request_bytes"], row["response_bytes"]) for row in rows] == sizes

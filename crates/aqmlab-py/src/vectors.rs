@@ -40,8 +40,8 @@ pub(crate) fn vectors(
     };
     let drawn = classes.iter().map(of).collect::<PyResult<Vec<_>>>()?;
     let content = match (format, drawn.as_slice()) {
-        ("csv", _) => Ok(vectors_csv(&drawn).into_bytes()),
-        ("parquet", _) => vectors_parquet(&drawn).map_err(|error| RecordingError::new_err(error.to_string())),
+        ("csv", _) => vectors_csv(&drawn).map(String::into_bytes).map_err(UsageError::new_err),
+        ("parquet", _) => vectors_parquet(&drawn).map_err(UsageError::new_err),
         ("tmix", [(class, vectors)]) => {
             vectors_tmix(class, vectors).map(String::into_bytes).map_err(UsageError::new_err)
         }

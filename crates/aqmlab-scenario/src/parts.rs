@@ -11,7 +11,8 @@ use aqmlab_params::{Settings, Value};
 use aqmlab_qdisc::registry::{catalogue, info};
 use aqmlab_traffic::packmime::PackMime;
 use aqmlab_traffic::{
-    Arrivals, BrowserPlan, Bursty, ExchangePlan, OnOff, PacketSource, PagePlan, SingleExchange, Users,
+    Arrivals, BrowserPlan, Bursty, ExchangePlan, ListedExchanges, OnOff, PacketSource, PagePlan,
+    SingleExchange, Users,
 };
 use aqmlab_transport::Congestion;
 
@@ -28,6 +29,7 @@ const ON_OFF: &str = "traffic.on_off";
 const BURSTS: &str = "traffic.bursts";
 const EXCHANGE: &str = "traffic.exchange";
 const REQUESTS: &str = "traffic.requests";
+const LISTED: &str = "traffic.listed";
 const PACKETS: &str = "traffic.packets";
 const SCHEDULE: &str = "scenario.schedule";
 const ARRIVALS: &str = "traffic.arrivals";
@@ -49,6 +51,7 @@ pub fn all_parts() -> Parts {
         (BURSTS, Bursty::VERSION),
         (EXCHANGE, SingleExchange::VERSION),
         (REQUESTS, ExchangePlan::VERSION),
+        (LISTED, ListedExchanges::VERSION),
         (PACKETS, PacketSource::VERSION),
         (SCHEDULE, Schedule::VERSION),
         (ARRIVALS, Arrivals::VERSION),
@@ -138,7 +141,7 @@ fn workload(workload: &Workload) -> &'static [&'static str] {
         Workload::Sessions { sessions: Sessions::Greedy(_), .. } => &[ON_OFF],
         Workload::Sessions { sessions: Sessions::Bursts(_), .. } => &[BURSTS],
         Workload::Sessions { sessions: Sessions::Trace { trace, .. }, .. } if trace.has_vectors() => {
-            &[EXCHANGE, REQUESTS]
+            &[EXCHANGE, LISTED]
         }
         Workload::Sessions { sessions: Sessions::Trace { .. }, .. } => &[EXCHANGE],
         Workload::Sessions { sessions: Sessions::Requests(_), .. } => &[REQUESTS],

@@ -405,6 +405,9 @@ pub enum WorkloadJson {
         /// time
         #[serde(skip_serializing_if = "Option::is_none")]
         own_delays: Option<bool>,
+        /// number of connections that are left out because they cannot be expressed, by kind
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        left_out: BTreeMap<String, u64>,
         /// the endpoints' parameters
         tcp: TcpJson,
     },
@@ -926,6 +929,7 @@ fn sessions_json(sessions: &Sessions, population: &PopulationPlan, tcp: TcpJson)
             digest: trace.digest.clone(),
             class: trace.class.clone(),
             own_delays: own_delays.then_some(true),
+            left_out: trace.left_out.kinds().map(|(word, count)| (word.to_string(), count)).collect(),
             tcp,
         },
     }

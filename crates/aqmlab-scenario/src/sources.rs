@@ -8,7 +8,7 @@ use aqmlab_units::text::Size;
 
 use crate::pass::{Pass, Section};
 use crate::plan::{Sessions, Workload};
-use crate::trace::{Schedule, Trace};
+use crate::trace::{OnUnsupported, Schedule, Trace};
 
 impl Pass<'_, '_> {
     /// Reads a class of `kind = "on_off_tcp"`, whose connections are greedy or send bursts.
@@ -141,11 +141,19 @@ impl Pass<'_, '_> {
         if let Some(class) = &class {
             self.enter(section, "class", class, Origin::Given);
         }
-        match self.traces.read(&file, class.as_deref()) {
+        let unsupported = match self.value(section, "on_unsupported")? {
+            Value::Choice("skip") => OnUnsupported::Skip,
+            _ => OnUnsupported::Refuse,
+        };
+        match self.traces.read(&file, class.as_deref(), unsupported) {
             Ok(trace) => {
                 let rule = Origin::Derived("the rows of the trace".into());
                 let help = "connections of the trace";
                 self.enter_at(section.sub("count"), &trace.starts().len(), rule.clone(), help);
+                for (what, count) in trace.left_out.kinds() {
+                    let help = "connections of the file that cannot be expressed";
+                    self.enter_at(section.sub(&format!("left_out.{what}")), &count, rule.clone(), help);
+                }
                 self.enter_at(section.sub("digest"), &trace.digest, rule, "SHA-256 of the trace's file");
                 Some(trace)
             }

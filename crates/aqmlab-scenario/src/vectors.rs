@@ -6,6 +6,7 @@ use aqmlab_units::{Instant, Span};
 
 use crate::draws::FlowSource;
 use crate::plan::{ClassPlan, PopulationPlan, Sessions, Workload};
+use crate::trace::check_connection;
 
 /// Largest number of connections. All of them are held in memory together with the resulting file, about 300
 /// bytes each.
@@ -21,6 +22,17 @@ pub struct ConnectionVector {
     pub delays: Option<[Span; 2]>,
     /// The exchanges of the connection in order, at least one.
     pub exchanges: Vec<PlannedExchange>,
+}
+
+impl ConnectionVector {
+    /// Checks that a trace may contain the connection: that no time or size exceeds what a trace may contain,
+    /// and that data follows data as it may there.
+    ///
+    /// # Errors
+    /// A sentence without a full stop that names the exchange.
+    pub fn check(&self) -> Result<(), String> {
+        check_connection(self.start.saturating_since(Instant::ZERO), self.delays, &self.exchanges)
+    }
 }
 
 impl ClassPlan {

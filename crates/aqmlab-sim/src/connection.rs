@@ -19,6 +19,8 @@ pub struct Connection {
     pub closed: [bool; 2],
     /// The end at which the connection's last data arrives.
     pub last: End,
+    /// Whether the server sends data, too.
+    is_answered: bool,
     /// The applications, if they do anything after the start.
     pub applications: Option<Box<Applications>>,
     /// The delays that the endpoints add before they send data, if they add any.
@@ -61,12 +63,14 @@ impl Connection {
     /// anything after the start.
     pub fn new(tcp: &Profile, applications: Option<Box<Applications>>, jitter: Option<[Stream; 2]>) -> Self {
         let last = applications.as_ref().map_or(End::Server, |of| of.session.last_arrives_at());
+        let is_answered = applications.as_ref().is_some_and(|of| of.session.is_answered());
         Connection {
             sender: Endpoint::new(Role::Active, tcp),
             receiver: Endpoint::new(Role::Passive, tcp),
             armed: [Instant::FAR_FUTURE; 2],
             closed: [false; 2],
             last,
+            is_answered,
             applications,
             delays: jitter.map(|draws| Box::new(draws.map(|draws| SendDelay { draws, running: false }))),
         }
@@ -135,10 +139,9 @@ impl Connection {
     /// Returns one end's part of the counts that are recorded for the flow. If the server responds,
     /// each end contributes to both the sent and the received data.
     pub fn counts(&self, end: End) -> FlowCounts {
-        let answers = self.last == End::Client;
         let (endpoint, counts_sent, counts_received) = match end {
-            End::Client => (&self.sender, true, answers),
-            End::Server => (&self.receiver, answers, true),
+            End::Client => (&self.sender, true, self.is_answered),
+            End::Server => (&self.receiver, self.is_answered, true),
         };
         let mut counts = FlowCounts::default();
         let c = endpoint.counters();

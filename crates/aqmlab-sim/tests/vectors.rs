@@ -177,7 +177,7 @@ fn a_trace_of_what_a_population_did_gives_the_same_run() {
         let vectors = || vec![(class, drawn(&plan))];
         let first = record(&text, SEED);
         for (file, content) in [
-            ("v.csv", vectors_csv(&vectors()).into_bytes()),
+            ("v.csv", vectors_csv(&vectors()).unwrap_or_else(|e| panic!("{e}")).into_bytes()),
             ("v.parquet", vectors_parquet(&vectors()).unwrap_or_else(|e| panic!("{e}"))),
         ] {
             let again = traced(file, content, more);
@@ -303,8 +303,67 @@ fn of_a_file_of_several_classes_one_is_taken() {
     let mut other = api.classes[0].clone();
     other.name = "api".into();
     let csv = vectors_csv(&[(&web.classes[0], drawn(&web)), (&other, drawn(&api))]);
+    let csv = csv.unwrap_or_else(|e| panic!("{e}"));
     let taken =
         |class: &str| drawn(&traced("v.csv", csv.clone().into_bytes(), &format!("class = \"{class}\"")));
     assert_eq!(taken("web"), drawn(&web));
     assert_eq!(taken("api"), drawn(&api));
+}
+
+/// Each end's waits are exact, whatever the network does between them: what an end sends of its own accord
+/// counts from its own previous data.
+#[test]
+fn an_end_that_sends_again_waits_from_its_own_data() {
+    let tmix = "S 1000000 1 1 1\nr 80000\nA 0 0 100\nA 250000 0 200\nI 0 30000 300\nI 45000 0 50\nA 0 7000 60\n\
+                I 0 1 500\n";
+    let recording = run(&traced("inbound.ns", tmix.into(), ""), SEED, &Control::default());
+    let recording = recording.unwrap_or_else(|e| panic!("{e}"));
+    let rows = exchanges(&recording, "user");
+    // Data without a response is not a request: exchanges 2 and 4 have none.
+    let ms = |n: u64| n * 1_000_000;
+    let numbers: Vec<_> = rows.iter().map(|row| (row[1], row[3], row[4])).collect();
+    assert_eq!(numbers, [(0, 0, 100), (1, 0, 200), (3, 50, 60)]);
+    assert_eq!((rows[0][2], rows[1][2]), (ms(1000), ms(1250)));
+    // The second response has arrived; then, 30 ms and 45 ms later, the client has sent 300 and 50 bytes.
+    assert_eq!(rows[2][2], rows[1][2] + rows[1][5] + ms(75));
+    // The path takes 50 ms each way, and the server 7 ms; transmissions take 2 ms at most. The first data of the
+    // server follows three ways of the handshake.
+    let took = |row: &[u64; 6], least: u64| (ms(least)..ms(least + 2)).contains(&row[5]);
+    assert!(took(&rows[0], 200) && took(&rows[1], 50) && took(&rows[2], 107), "{rows:?}");
+    // Both ends have sent all their data: 350 and 500 bytes of the client, 360 of the server.
+    let sent = |column| support::flows(&recording, "web", column);
+    assert_eq!((sent("delivered_bytes"), sent("delivered_bytes").len()), (vec![350 + 500 + 360], 1));
+}
+
+#[test]
+fn what_tmix_expresses_and_a_trace_does_not_is_left_out_and_counted_if_asked() {
+    let good = "S 100 1 1 1\nI 0 0 300\nA 0 9 800\nA 6000000 0 0\n";
+    let bad = [
+        ("concurrent", "C 200 2 1 1 1\nw 1 1\nI 0 0 3\nA 0 0 4\nI 9 0 3\n"),
+        ("concurrent", "CONC 200 1 1 1 1\nc> 3\nt> 9\nc< 4\n"),
+        ("overlapping", "S 200 1 1 1\nI 0 0 3\nA 5 0 4\n"),
+        ("overlapping", "S 200 1 1 1\nI 0 0 3\nI 5 5 4\n"),
+        ("half-closed", "S 200 1 1 1\nI 0 0 3\nI 5 0 0\nA 0 5 4\n"),
+        ("stalled", "S 200 1 1 1\nI 0 7 3\n"),
+        ("stalled", "SEQ 200 1 1 1\nt 7\n> 3\n"),
+        ("empty", "S 200 1 1 1\nr 5\n"),
+        ("empty", "SEQ 200 1 1 1\nt 5\n"),
+    ];
+    let parse = |text: &str, more: &str| {
+        let scenario = scenario(&format!("kind = \"trace\"\n        file = \"v.ns\"\n        {more}"));
+        parse_within(&scenario, "t", Limits::default(), &Beside(text.into()))
+    };
+    let skip = "on_unsupported = \"skip\"";
+    for (kind, lines) in bad {
+        let text = format!("{good}{lines}{}", good.replace("S 100", "S 300"));
+        let refused = parse(&text, "").expect_err(kind).to_string();
+        assert!(refused.contains("on_unsupported"), "{refused}");
+        let plan = parse(&text, skip).unwrap_or_else(|e| panic!("{e}")).arms.remove(0);
+        assert_eq!(drawn(&plan).len(), 2, "{lines}");
+        let shown = plan.parameters.iter().find(|of| of.path == format!("traffic.web.left_out.{kind}"));
+        assert_eq!(shown.map(|of| of.value.as_str()), Some("1"), "{lines}");
+    }
+    // Of a file without such connections, nothing is left out.
+    let plan = parse(good, skip).unwrap_or_else(|e| panic!("{e}")).arms.remove(0);
+    assert!(!plan.parameters.iter().any(|of| of.path.contains("left_out")));
 }

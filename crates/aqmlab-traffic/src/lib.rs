@@ -17,6 +17,7 @@ pub const VERSION: u32 = 1;
 
 mod browsers;
 mod distribution;
+mod listed;
 mod mean_connection;
 mod on_off;
 mod opening;
@@ -34,6 +35,7 @@ mod step;
 
 pub use browsers::{BrowserPlan, Browsers};
 pub use distribution::Distribution;
+pub use listed::ListedExchanges;
 pub use mean_connection::MeanConnection;
 pub use on_off::{Begin, OnOff};
 pub use opening::{ConnectionEvent, Identity, Opening, Reaction, Wake, Woken};

@@ -74,8 +74,6 @@ enum Exchanges {
     Drawn(DrawnExchanges),
     /// A connection of PackMime-HTTP.
     Web(Box<WebConnection>),
-    /// The exchanges of a list, starting at this position.
-    Listed(Arc<[PlannedExchange]>, usize),
 }
 
 /// Exchange `n` uses the four draws of the connection's stream that start at `4 n`, in the order of
@@ -138,11 +136,6 @@ impl Requests {
     /// Creates the exchanges of a connection of PackMime-HTTP.
     pub fn of_web(connection: WebConnection) -> Self {
         Requests::of(Exchanges::Web(Box::new(connection)))
-    }
-
-    /// Creates the exchanges of a list, from the position `first` to the one marked as the last.
-    pub fn of_list(list: Arc<[PlannedExchange]>, first: usize) -> Self {
-        Requests::of(Exchanges::Listed(list, first))
     }
 
     /// Returns the exchanges that a connection would carry. The connection must not have begun.
@@ -273,7 +266,6 @@ impl Exchanges {
         match self {
             Exchanges::Drawn(drawn) => drawn.exchange(number),
             Exchanges::Web(connection) => connection.next().expect("only the last exchange has no successor"),
-            Exchanges::Listed(list, first) => list[*first + number as usize],
         }
     }
 }

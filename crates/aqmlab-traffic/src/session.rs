@@ -8,6 +8,7 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant};
 
 use crate::distribution::Distribution;
+use crate::listed::ListedExchanges;
 use crate::on_off::{OnOff, Period, Periods};
 use crate::pages::{Multiplexed, PageObject};
 use crate::requests::Requests;
@@ -29,6 +30,8 @@ pub enum Session {
     Single(SingleExchange),
     /// Any number of exchanges in succession.
     Requests(Requests),
+    /// The exchanges of a list, in which either end may send several times in a row.
+    Listed(ListedExchanges),
     /// Any number of simultaneous exchanges, each begun when a user requests it.
     Multiplexed(Box<Multiplexed>),
 }
@@ -119,6 +122,7 @@ impl Session {
             Session::Bursts(bursts) => bursts.begin(now),
             Session::Single(exchange) => exchange.begin(now),
             Session::Requests(requests) => requests.begin(now),
+            Session::Listed(listed) => listed.begin(now),
             Session::Multiplexed(many) => many.begin(now),
         }
     }
@@ -150,6 +154,7 @@ impl Session {
             Session::Bursts(bursts) => bursts.burst(),
             Session::Single(_) => Step::default(),
             Session::Requests(requests) => requests.on_timer(now),
+            Session::Listed(listed) => listed.on_timer(now),
             Session::Multiplexed(many) => many.on_timer(now),
         }
     }
@@ -162,6 +167,7 @@ impl Session {
             (Session::Greedy(_), _) | (Session::Bursts(_), End::Server) => Step::default(),
             (Session::Single(exchange), _) => exchange.look(end, progress.delivered),
             (Session::Requests(requests), _) => requests.look(now, end, progress.delivered),
+            (Session::Listed(listed), _) => listed.look(now, end, progress.delivered),
             (Session::Multiplexed(many), _) => many.look(now, end, progress.delivered),
         }
     }
@@ -169,13 +175,15 @@ impl Session {
     /// Iterates over the exchanges in progress, in the form in which they will be reported when
     /// complete.
     pub fn under_way(&self) -> impl Iterator<Item = ExchangeDone> {
-        let (one, many) = match self {
-            Session::Greedy(_) | Session::Bursts(_) => (None, None),
-            Session::Single(exchange) => ((!exchange.done).then(|| exchange.as_done()), None),
-            Session::Requests(requests) => (requests.under_way(), None),
-            Session::Multiplexed(many) => (None, Some(many)),
+        let (one, listed, many) = match self {
+            Session::Greedy(_) | Session::Bursts(_) => (None, None, None),
+            Session::Single(exchange) => ((!exchange.done).then(|| exchange.as_done()), None, None),
+            Session::Requests(requests) => (requests.under_way(), None, None),
+            Session::Listed(listed) => (None, Some(listed), None),
+            Session::Multiplexed(many) => (None, None, Some(many)),
         };
-        one.into_iter().chain(many.into_iter().flat_map(|many| many.under_way()))
+        let listed = listed.into_iter().flat_map(|listed| listed.under_way());
+        one.into_iter().chain(listed).chain(many.into_iter().flat_map(|many| many.under_way()))
     }
 
     /// Returns the exchanges that a session would carry out; the result is empty if the session has no
@@ -190,15 +198,27 @@ impl Session {
                 ..PlannedExchange::default()
             }],
             Session::Requests(requests) => requests.planned(),
+            Session::Listed(listed) => listed.planned().to_vec(),
+        }
+    }
+
+    /// Returns whether the server sends data.
+    pub fn is_answered(&self) -> bool {
+        match self {
+            Session::Greedy(_) | Session::Bursts(_) => false,
+            Session::Single(exchange) => !exchange.response.is_zero(),
+            Session::Requests(_) | Session::Multiplexed(_) => true,
+            Session::Listed(listed) => listed.planned().iter().any(|exchange| exchange.response > 0),
         }
     }
 
     /// Returns the end at which the last data arrives.
-    pub const fn last_arrives_at(&self) -> End {
+    pub fn last_arrives_at(&self) -> End {
         match self {
             Session::Greedy(_) | Session::Bursts(_) => End::Server,
-            Session::Single(exchange) if exchange.response.get() == 0 => End::Server,
+            Session::Single(exchange) if exchange.response.is_zero() => End::Server,
             Session::Single(_) | Session::Requests(_) | Session::Multiplexed(_) => End::Client,
+            Session::Listed(listed) => listed.last_arrives_at(),
         }
     }
 }

@@ -64,24 +64,49 @@ pub struct Step {
     pub more: bool,
 }
 
-/// One exchange, with the pause before it and the delay within it.
+/// One exchange, with the pause before it and the delay within it. In a list, the request or the response
+/// may be missing, but not both, and an exchange without a response is never followed by one without a
+/// request.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PlannedExchange {
-    /// Pause at the client, from the last byte of the previous response; zero for the first
-    /// exchange.
+    /// Pause at the client, from the last byte of the previous response to this request or, if the
+    /// previous exchange has no response, from that exchange's request; zero for the first exchange, and if
+    /// there is no request.
     pub pause: Span,
-    /// Bytes of the request, at least one.
+    /// Bytes of the request; zero if the server sends of its own accord.
     pub request: u64,
-    /// Delay at the server, from the last byte of the request to the response.
+    /// Delay at the server, from the last byte of the request to the response or, if there is no
+    /// request, from the server's previous response (for the first exchange, from the opening of the
+    /// connection); zero if there is no response.
     pub server_delay: Span,
-    /// Bytes of the response, at least one.
+    /// Bytes of the response; zero if the client does not wait for one.
     pub response: u64,
     /// Whether this is the last exchange on the connection.
     pub last: bool,
 }
 
-/// A completed exchange: the last byte of the response has arrived. The duration of the exchange
-/// is the time since `began`.
+impl PlannedExchange {
+    /// Returns the bytes that this end sends.
+    pub const fn bytes(&self, end: End) -> u64 {
+        match end {
+            End::Client => self.request,
+            End::Server => self.response,
+        }
+    }
+
+    /// Returns the end that sends first.
+    pub const fn first_sends(&self) -> End {
+        if self.request > 0 { End::Client } else { End::Server }
+    }
+
+    /// Returns the end at which the exchange's last byte arrives.
+    pub const fn completes_at(&self) -> End {
+        if self.response > 0 { End::Client } else { End::Server }
+    }
+}
+
+/// A completed exchange: the last byte of the response has arrived or, if there is no response, of
+/// the request. The duration of the exchange is the time since `began`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ExchangeDone {
     /// Its number on its connection, from 0. The duration of exchange 0 includes the connection
@@ -91,7 +116,8 @@ pub struct ExchangeDone {
     pub request: Bytes,
     /// Bytes of the server's response.
     pub response: Bytes,
-    /// When the client passed its request to TCP.
+    /// When the client passed its request to TCP or, if there is no request, the server its response; for
+    /// the first exchange, when the connection opened.
     pub began: Instant,
     /// Whether this exchange opened the connection.
     pub opened_connection: bool,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use aqmlab_random::Stream;
 use aqmlab_traffic::{
-    Act, Count, Distribution, End, ExchangeDone, ExchangePlan, Identity, Requests, Session, SingleExchange,
-    Step, StreamPosition,
+    Act, Count, Distribution, End, ExchangeDone, ExchangePlan, Identity, ListedExchanges, PlannedExchange,
+    Requests, Session, SingleExchange, Step, StreamPosition,
 };
 use aqmlab_units::{Bytes, Instant, Span};
 
@@ -66,11 +66,19 @@ fn carried(mut session: Session, until: Instant) -> (Vec<Done>, Vec<(Instant, Ex
         now = at;
         step = match what {
             Due::At(end, delivered) => {
-                // The arrival of the penultimate byte has no effect.
-                let early =
-                    session.on_progress(now, end, StreamPosition { delivered: delivered - 1, acked: 0 });
-                assert_eq!(early, Step::default());
-                session.on_progress(now, end, StreamPosition { delivered, acked: 0 })
+                let mut arrived =
+                    |delivered| session.on_progress(now, end, StreamPosition { delivered, acked: 0 });
+                // The arrival of the penultimate byte has no effect, other than that it completes what was written
+                // together with the last bytes.
+                let early = arrived(delivered - 1);
+                assert_eq!(Step { done: None, ..early }, Step::default());
+                exchanges.extend(early.done.map(|done| (now, done)));
+                let mut step = arrived(delivered);
+                while step.more {
+                    exchanges.extend(step.done.map(|done| (now, done)));
+                    step = arrived(delivered);
+                }
+                step
             }
             Due::Timer => session.on_timer(now),
         };
@@ -179,4 +187,101 @@ fn one_exchange_is_done_where_its_last_byte_arrives() {
     assert_eq!(of(100, 900), (End::Client, vec![(at_ms(20), true)]));
     assert_eq!(of(100, 0), (End::Server, vec![(at_ms(10), true)]), "without a response");
     assert_eq!(of(0, 900), (End::Client, vec![(at_ms(10), true)]), "the server sends first");
+}
+
+fn listed(list: &[PlannedExchange]) -> Session {
+    let mut list = list.to_vec();
+    list.last_mut().expect("there is one").last = true;
+    Session::Listed(ListedExchanges::new(list.into(), 0))
+}
+
+/// An exchange with its waits in milliseconds.
+fn exchange(pause: u64, request: u64, server_delay: u64, response: u64) -> PlannedExchange {
+    let (pause, server_delay) = (Span::ms(pause), Span::ms(server_delay));
+    PlannedExchange { pause, request, server_delay, response, last: false }
+}
+
+#[test]
+fn a_list_of_complete_exchanges_is_carried_out_like_drawn_ones() {
+    for (pause, delay) in [(100, 7), (0, 7), (100, 0), (0, 0)] {
+        let drawn = carried(session(&constant(3, pause, delay), Identity::first_of(0)), at_ms(10_000));
+        let list = [
+            exchange(0, 300, delay, 5000),
+            exchange(pause, 300, delay, 5000),
+            exchange(pause, 300, delay, 5000),
+        ];
+        assert_eq!(carried(listed(&list), at_ms(10_000)), drawn, "{pause} {delay}");
+    }
+}
+
+/// The waits of an end that sends several times in a row count from its own data, not from what arrives.
+#[test]
+fn either_end_may_send_first_several_times_in_a_row_and_last() {
+    let list = [
+        exchange(0, 0, 0, 49),
+        // The second and third data of the server leave before the first has arrived.
+        exchange(0, 0, 4, 1000),
+        exchange(0, 0, 3, 2000),
+        exchange(20, 90, 6, 146),
+        // The client's data: 5 ms after the response, and 30 ms after that.
+        exchange(5, 11, 0, 0),
+        exchange(30, 443, 2, 1775),
+        exchange(0, 0, 50, 8),
+        exchange(1, 14, 0, 0),
+    ];
+    let (acts, exchanges) = carried(listed(&list), at_ms(10_000));
+    let (client, server) = (End::Client, End::Server);
+    let expected = [
+        (0, server, Act::Write(49)),
+        (4, server, Act::Write(1000)),
+        (7, server, Act::Write(2000)),
+        // All 3049 bytes have arrived at 17 ms.
+        (37, client, Act::Write(90)),
+        (53, server, Act::Write(146)),
+        (68, client, Act::Write(11)),
+        (98, client, Act::Write(443)),
+        (110, server, Act::Write(1775)),
+        (160, server, Act::Write(8)),
+        (171, client, Act::WriteLast(14)),
+    ];
+    assert_eq!(acts, expected.map(|(ms, end, act)| (at_ms(ms), end, act)));
+    let ends: Vec<_> = exchanges.iter().map(|(at, done)| (done.number, done.began, *at, done.last)).collect();
+    let expected = [(0, 10), (4, 14), (7, 17), (37, 63), (68, 78), (98, 120), (160, 170), (171, 181)];
+    let expected = (0..).zip(expected).map(|(n, (began, end))| (n, at_ms(began), at_ms(end), n == 7));
+    assert_eq!(ends, expected.collect::<Vec<_>>());
+    let sizes: Vec<_> = exchanges.iter().map(|(_, done)| (done.request.get(), done.response.get())).collect();
+    assert_eq!(sizes, list.map(|exchange| (exchange.request, exchange.response)));
+    assert_eq!(listed(&list).last_arrives_at(), End::Server);
+    assert!(listed(&list).is_answered());
+}
+
+#[test]
+fn a_listed_server_may_wait_before_it_sends_first_and_data_without_a_wait_between_is_written_as_one() {
+    let (acts, exchanges) = carried(listed(&[exchange(0, 0, 30, 10), exchange(0, 0, 0, 20)]), at_ms(1000));
+    assert_eq!(acts, [(at_ms(30), End::Server, Act::WriteLast(30))]);
+    let times: Vec<_> = exchanges.iter().map(|(at, done)| (done.began, *at)).collect();
+    assert_eq!(times, [(at_ms(0), at_ms(40)), (at_ms(30), at_ms(40))]);
+    let (acts, exchanges) = carried(listed(&[exchange(0, 10, 0, 0), exchange(0, 20, 0, 0)]), at_ms(1000));
+    assert_eq!(acts, [(at_ms(0), End::Client, Act::WriteLast(30))]);
+    assert_eq!(exchanges.len(), 2);
+    assert!(!listed(&[exchange(0, 10, 0, 0)]).is_answered());
+}
+
+#[test]
+fn all_listed_exchanges_under_way_are_known_as_they_will_be() {
+    let mut one = listed(&[exchange(0, 9, 0, 1), exchange(0, 0, 5, 2), exchange(0, 0, 5, 3)]);
+    let arrived = |delivered| StreamPosition { delivered, acked: 0 };
+    let numbers = |one: &Session| one.under_way().map(|done| (done.number, done.began)).collect::<Vec<_>>();
+    assert_eq!(numbers(&one), []);
+    one.begin(at_ms(1));
+    assert_eq!(numbers(&one), [(0, at_ms(1))]);
+    one.on_progress(at_ms(10), End::Server, arrived(9));
+    one.on_timer(at_ms(15));
+    one.on_timer(at_ms(20));
+    assert_eq!(numbers(&one), [(0, at_ms(1)), (1, at_ms(15)), (2, at_ms(20))]);
+    let done = one.on_progress(at_ms(21), End::Client, arrived(3));
+    assert_eq!((done.done.map(|done| done.number), done.more), (Some(0), true));
+    let done = one.on_progress(at_ms(21), End::Client, arrived(3));
+    assert_eq!((done.done.map(|done| done.number), done.more), (Some(1), false));
+    assert_eq!(numbers(&one), [(2, at_ms(20))]);
 }

@@ -75,7 +75,7 @@ def _remarks(found: Comparison) -> Iterator[str]:
     # A metric that one side lacks for every seed does not exclude any seed: there is nothing to compare.
     left_out = sorted({s for one in found.compared if one.found.estimate for s in one.found.alone})
     if left_out:
-        yield f"left out because only one side has them: seeds {', '.join(map(str, left_out))}"
+        yield f"left out because only one side has a value for them: seeds {', '.join(map(str, left_out))}"
     if found.multiple.note:
         yield found.multiple.note
     if any(one.unclear for one in found.compared):

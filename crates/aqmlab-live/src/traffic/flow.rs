@@ -65,13 +65,16 @@ pub struct Connection {
     session: Option<Session>,
     /// The endpoint that receives the last of the data.
     last: End,
+    /// Whether the server sends data, too.
+    is_answered: bool,
 }
 
 impl Connection {
     /// Returns a connection that `client` opens, and that its server has not yet accepted.
     pub fn new(client: Stream, session: Option<Session>) -> Self {
         let last = session.as_ref().map_or(End::Server, Session::last_arrives_at);
-        Connection { client, server: None, waiting: Vec::new(), session, last }
+        let is_answered = session.as_ref().is_some_and(Session::is_answered);
+        Connection { client, server: None, waiting: Vec::new(), session, last, is_answered }
     }
 
     /// Executes the applications' first actions; returns the instant at which the session wants to be woken.
@@ -229,8 +232,8 @@ impl Connection {
     pub fn counts(&self) -> KernelCounts {
         let delivered_bytes = Some(self.delivered().get());
         let toward_server = KernelCounts { delivered_bytes, ..self.client.sent() };
-        match (&self.server, self.last) {
-            (Some(server), End::Client) => {
+        match &self.server {
+            Some(server) if self.is_answered => {
                 let delivered_bytes = Some(self.client.read_bytes());
                 toward_server.plus(KernelCounts { delivered_bytes, ..server.sent() })
             }

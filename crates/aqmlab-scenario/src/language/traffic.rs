@@ -420,15 +420,25 @@ pub(crate) const MODEL_FILE: &[Field] = &[
     required("source", Form::One(Kind::Text), "the source of the distributions"),
 ];
 
+/// What happens to connections of a trace that cannot be expressed.
+const ON_UNSUPPORTED: &[&str] = &["refuse", "skip"];
+
 const TRACE: &[Field] = &[
     required(
         "file",
         Form::One(Kind::Text),
         "a CSV or Parquet file next to the scenario with the columns `start_s` or `start_ns`, \
          `request_bytes`, `response_bytes` and, optionally, `class`: one connection per row; or connection \
-         vectors, one exchange per row; or a Tmix file (`.cvec`)",
+         vectors, one exchange per row; or a file for Tmix (`.cvec`, `.tcvec`, `.ns`)",
     ),
     ruled("class", Form::Name, "all rows", "only the rows with this `class` are used"),
+    default(
+        "on_unsupported",
+        Form::One(Kind::Choice(ON_UNSUPPORTED)),
+        Default::Choice("refuse"),
+        "connections of a file for Tmix that cannot be expressed, such as concurrent ones: the file is refused, or \
+         they are skipped and counted",
+    ),
     TCP,
 ];
 

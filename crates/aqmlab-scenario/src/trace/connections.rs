@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use aqmlab_traffic::PlannedExchange;
 use aqmlab_units::Span;
 
-use super::row::{Cell, Columns, Row, VectorRow};
+use super::leaving_out::LeftOut;
+use super::row::{Cell, Columns, Row, VectorRow, check_exchange};
 use crate::suggest::no_such;
 
 /// One connection of a trace.
@@ -25,6 +26,8 @@ pub(super) struct Connections {
     pub(super) exchanges: Vec<PlannedExchange>,
     /// The one-way delays of each connection; empty if connections have no delays of their own.
     pub(super) delays: Vec<[Span; 2]>,
+    /// The connections that have been left out.
+    pub(super) left_out: LeftOut,
 }
 
 /// Reads a trace: the rows of one class, or all rows.
@@ -43,7 +46,9 @@ struct Place {
     connections: u64,
     /// Start of the last connection.
     start: Span,
+    /// Number of exchanges of the last connection, and the newest of them.
     exchanges: u64,
+    newest: Option<PlannedExchange>,
 }
 
 impl<'w> Reader<'w> {
@@ -79,12 +84,15 @@ impl<'w> Reader<'w> {
         let place = self.classes.entry(class.clone()).or_default();
         if goes_on && connection + 1 == place.connections {
             place.go_on(number, start, delays)?;
+            check_exchange(place.newest.as_ref(), &exchange)?;
         } else {
             place.begin(connection, number, start)?;
+            check_exchange(None, &exchange)?;
             if is_wanted {
                 self.read.begin(place.start, delays)?;
             }
         }
+        place.newest = Some(exchange);
         self.last = class;
         if is_wanted {
             self.read.add(exchange);

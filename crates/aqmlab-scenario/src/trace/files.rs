@@ -68,7 +68,15 @@ pub(super) fn content(files: &dyn Files, what: &str, file: &str, wanted: &str) -
 /// CSV or Parquet.
 pub(super) struct Raw(pub(super) Vec<u8>);
 
+/// The mark with which some programs begin a text in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 impl Raw {
+    /// Returns the contents without a byte-order mark.
+    pub(super) fn text(&self) -> &[u8] {
+        self.0.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.0)
+    }
+
     /// Reads the file's rows: `columns` receives the names of the columns, and `row` each row.
     pub(super) fn rows<C, R>(
         self,
@@ -81,7 +89,7 @@ impl Raw {
         if self.0.starts_with(b"PAR1") {
             rows_of_parquet(what, file, self.0, columns, row)
         } else {
-            rows_of_csv(what, file, &self.0, wanted, columns, row)
+            rows_of_csv(what, file, self.text(), wanted, columns, row)
         }
     }
 }

@@ -2,13 +2,15 @@
 //!
 //! Columns, in any order: `start_s` (seconds, decimals allowed) or `start_ns`, `request_bytes` from the
 //! client, `response_bytes` from the server, and `class` if a scenario selects rows by class. With the
-//! columns `connection` and `exchange`, each row is an exchange (`docs/vectors.md`). Messages name
+//! columns `connection` and `exchange`, each row is an exchange (`docs/vectors.md`), and the request or the
+//! response may be missing. Messages name
 //! the file and the row; in a CSV file, they give the row's line number, and the header is line 1.
 //! Lists of datagrams are in `schedule.rs`.
 
 mod connections;
 mod files;
 mod formats;
+mod leaving_out;
 mod openings;
 mod row;
 mod schedule;
@@ -17,14 +19,17 @@ mod tmix;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aqmlab_traffic::{End, PlannedExchange, Requests, Session, SingleExchange};
+use aqmlab_traffic::{End, ListedExchanges, PlannedExchange, Session, SingleExchange};
 use aqmlab_units::{Bytes, Span};
 
 use connections::{Connections, Reader, TracedConnection};
 pub use files::{Beside, Files};
 use files::{Content, content};
+pub use leaving_out::LeftOut;
+pub(crate) use leaving_out::OnUnsupported;
 pub use openings::recorded_openings;
 use row::Columns;
+pub(crate) use row::check_connection;
 pub use schedule::{Schedule, Scheduled};
 pub(crate) use schedule::{ecn_of, ecn_word};
 
@@ -36,8 +41,8 @@ pub(crate) struct Traces<'f> {
     schedules: Mutex<BTreeMap<String, Result<Arc<Schedule>, String>>>,
 }
 
-/// A file, and the class whose rows are wanted.
-type Wanted = (String, Option<String>);
+/// A file, the class whose rows are wanted, and what happens to connections that cannot be expressed.
+type Wanted = (String, Option<String>, OnUnsupported);
 
 impl<'f> Traces<'f> {
     /// Creates a set of files of which none has been read yet.
@@ -49,13 +54,18 @@ impl<'f> Traces<'f> {
     ///
     /// # Errors
     /// As [`Trace::read`].
-    pub(crate) fn read(&self, file: &str, class: Option<&str>) -> Result<Arc<Trace>, String> {
+    pub(crate) fn read(
+        &self,
+        file: &str,
+        class: Option<&str>,
+        unsupported: OnUnsupported,
+    ) -> Result<Arc<Trace>, String> {
         // A thread that panicked while holding the lock left a valid map: entries are only ever
         // added.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let trace = known
-            .entry((file.to_string(), class.map(str::to_string)))
-            .or_insert_with(|| Trace::read(&*self.files, file, class).map(Arc::new));
+            .entry((file.to_string(), class.map(str::to_string), unsupported))
+            .or_insert_with(|| Trace::read(&*self.files, file, class, unsupported).map(Arc::new));
         trace.clone()
     }
 
@@ -96,6 +106,8 @@ pub struct Trace {
     /// The one-way delays between client and network and between network and server, per connection; empty if
     /// connections have no delays of their own.
     delays: Vec<[Span; 2]>,
+    /// The connections that have been left out because they cannot be expressed.
+    pub left_out: LeftOut,
 }
 
 impl Trace {
@@ -103,15 +115,27 @@ impl Trace {
     ///
     /// # Errors
     /// Returns a sentence without a full stop that names the file and the row.
-    pub(crate) fn read(files: &dyn Files, file: &str, class: Option<&str>) -> Result<Self, String> {
+    pub(crate) fn read(
+        files: &dyn Files,
+        file: &str,
+        class: Option<&str>,
+        unsupported: OnUnsupported,
+    ) -> Result<Self, String> {
         let Content { digest, bytes } = content(files, "trace", file, row::WANTED)?;
-        let Connections { list, exchanges, delays } = match class {
-            Some(class) if file.ends_with(tmix::ENDING) => {
+        let is_tmix = tmix::is_tmix(file, bytes.text());
+        let Connections { list, exchanges, delays, left_out } = match class {
+            Some(class) if is_tmix => {
                 return Err(format!(
                     "the trace `{file}` has no class names; leave `class = \"{class}\"` out"
                 ));
             }
-            None if file.ends_with(tmix::ENDING) => tmix::read(file, &bytes.0)?,
+            None if is_tmix => tmix::read(file, bytes.text(), unsupported)?,
+            _ if unsupported == OnUnsupported::Skip => {
+                return Err(format!(
+                    "every connection of the trace `{file}` can be expressed, because it is not a file for Tmix; leave \
+                     `on_unsupported` out"
+                ));
+            }
             class => {
                 let mut reader = Reader::new(class);
                 let columns = |names: &[&str]| Columns::of(names, class.is_some());
@@ -128,6 +152,7 @@ impl Trace {
             connections: list,
             exchanges: exchanges.into(),
             delays,
+            left_out,
         })
     }
 
@@ -149,7 +174,7 @@ impl Trace {
         if last && server_delay.is_zero() {
             return Session::Single(SingleExchange::new(Bytes::new(request), Bytes::new(response)));
         }
-        Session::Requests(Requests::of_list(self.exchanges.clone(), first))
+        Session::Listed(ListedExchanges::new(self.exchanges.clone(), first))
     }
 
     /// Returns whether any connection has more than one exchange, or a pause at the server.

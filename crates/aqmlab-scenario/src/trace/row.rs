@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use aqmlab_traffic::PlannedExchange;
 use aqmlab_units::Span;
+use aqmlab_units::text::parse_span;
 
 use crate::suggest::nearest;
 
@@ -46,10 +47,12 @@ const VECTOR_NAMES: Names = Names {
     wanted: WANTED,
 };
 
-/// A year, which is also the limit for all other times in a scenario.
-const LATEST_S: f64 = 365.0 * 86400.0;
-/// 2^50 bytes, which is also the limit for all other transfers in a scenario.
-const MOST_BYTES: u64 = 1 << 50;
+/// The latest start and the longest wait: a year, which is also the limit for all other times in a scenario.
+pub(super) const LATEST: Span = Span::s(365 * 86400);
+/// The most bytes of a request or response: 2^50, which is also the limit for all other transfers in a scenario.
+pub(super) const MOST_BYTES: u64 = 1 << 50;
+/// The most connections of a class, and exchanges of a connection.
+const MOST: u64 = u32::MAX as u64;
 
 /// A row as parsed.
 pub(super) enum Row {
@@ -151,7 +154,7 @@ impl When {
         if self.in_seconds {
             return seconds(self.name, &cells[self.at]);
         }
-        whole(self.name, &cells[self.at], 0, (LATEST_S * 1e9) as u64).map(Span::ns)
+        whole(self.name, &cells[self.at], 0, LATEST.as_ns()).map(Span::ns)
     }
 
     /// Returns the time of a row, if it has one.
@@ -198,23 +201,20 @@ impl Columns {
             Some(Cell::Whole(n)) => Some(n.to_string()),
             Some(Cell::Number(x)) => Some(x.to_string()),
         };
-        let least = u64::from(self.vector.is_some());
         let start = match self.vector {
             Some(_) => self.start.read_if_there(cells)?,
             None => Some(self.start.read(cells)?),
         };
-        let request = whole(REQUEST, &cells[self.request], least, MOST_BYTES)?;
-        let response = whole(RESPONSE, &cells[self.response], least, MOST_BYTES)?;
+        let request = whole(REQUEST, &cells[self.request], 0, MOST_BYTES)?;
+        let response = whole(RESPONSE, &cells[self.response], 0, MOST_BYTES)?;
         let exchange = PlannedExchange { request, response, last: true, ..PlannedExchange::default() };
         match (&self.vector, start) {
-            (Some(vector), start) => vector.row(cells, class, start, exchange).map(Row::Exchange),
-            (None, Some(start)) if request > 0 || response > 0 => {
+            (None, Some(start)) => {
+                check_exchange(None, &exchange)?;
                 Ok(Row::Connection { class, start, exchange })
             }
-            (None, _) => {
-                Err("the connection carries nothing; write a `request_bytes` or a `response_bytes` above 0"
-                    .into())
-            }
+            (Some(vector), start) => vector.row(cells, class, start, exchange).map(Row::Exchange),
+            (None, None) => unreachable!("without vectors, each row has a start"),
         }
     }
 }
@@ -253,16 +253,8 @@ impl VectorColumns {
         start: Option<Span>,
         exchange: PlannedExchange,
     ) -> Result<VectorRow, String> {
-        let number_of = |name, at: usize| whole(name, &cells[at], 0, u64::from(u32::MAX) - 1);
+        let number_of = |name, at: usize| whole(name, &cells[at], 0, MOST - 1);
         let time = |column: &Option<When>| column.as_ref().map_or(Ok(Span::ZERO), |when| when.read(cells));
-        let number = number_of(EXCHANGE, self.exchange)?;
-        let pause = time(&self.think)?;
-        if number == 0 && !pause.is_zero() {
-            return Err(format!(
-                "the client thinks for `{pause}` before the first exchange; the connection starts \
-                 at `start_s`, so the think time of the first exchange must be 0"
-            ));
-        }
         let delays = match &self.delays {
             None => None,
             Some([client, server]) => match (client.read_if_there(cells)?, server.read_if_there(cells)?) {
@@ -279,10 +271,14 @@ impl VectorColumns {
         Ok(VectorRow {
             class,
             connection: number_of(CONNECTION, self.connection)?,
-            number,
+            number: number_of(EXCHANGE, self.exchange)?,
             start,
             delays,
-            exchange: PlannedExchange { pause, server_delay: time(&self.server_delay)?, ..exchange },
+            exchange: PlannedExchange {
+                pause: time(&self.think)?,
+                server_delay: time(&self.server_delay)?,
+                ..exchange
+            },
         })
     }
 }
@@ -308,17 +304,105 @@ impl std::fmt::Display for Cell<'_> {
     }
 }
 
+/// Returns a time in seconds. A text is read exactly; a value that is finer than a nanosecond is rounded.
 fn seconds(column: &str, cell: &Cell<'_>) -> Result<Span, String> {
     let value = match cell {
-        Cell::Text(text) => text.trim().parse().ok(),
-        Cell::Whole(n) => Some(*n as f64),
-        Cell::Number(x) => Some(*x),
+        Cell::Text(text) => exact_span(text.trim()).or_else(|| nearest_span(text.trim().parse().ok()?)),
+        Cell::Whole(n) => u64::try_from(*n).ok().and_then(|n| n.checked_mul(1_000_000_000)).map(Span::ns),
+        Cell::Number(x) => nearest_span(*x),
         Cell::Nothing => None,
     };
     value
-        .filter(|s| (0.0..=LATEST_S).contains(s))
-        .and_then(Span::try_from_secs_f64)
-        .ok_or_else(|| wrong(column, cell, &format!("seconds from 0 to {LATEST_S}")))
+        .filter(|span| *span <= LATEST)
+        .ok_or_else(|| wrong(column, cell, &format!("seconds from 0 to {}", LATEST.div_span(Span::s(1)))))
+}
+
+/// Returns the span of this many seconds, if the text is a number that is not finer than a nanosecond.
+fn exact_span(text: &str) -> Option<Span> {
+    let is_number = text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '+' | '-' | 'e' | 'E'));
+    if is_number { parse_span(&format!("{text}s")).ok() } else { None }
+}
+
+/// Returns the span nearest to `seconds`. The whole seconds are taken apart, so that a time which a float holds
+/// to the nanosecond is read as it is.
+fn nearest_span(seconds: f64) -> Option<Span> {
+    let whole = seconds.trunc();
+    let rest = Span::try_from_secs_f64(seconds - whole)?;
+    (0.0..=LATEST.as_secs_f64()).contains(&whole).then(|| Span::s(whole as u64) + rest)
+}
+
+/// Returns what is wrong with an exchange of a connection, given the exchange before it. Traces are read
+/// and written with the same rules.
+pub(super) fn check_exchange(
+    before: Option<&PlannedExchange>,
+    exchange: &PlannedExchange,
+) -> Result<(), String> {
+    let PlannedExchange { pause, request, server_delay, response, .. } = *exchange;
+    if request == 0 && response == 0 {
+        return Err(format!("the exchange carries nothing; write a `{REQUEST}` or a `{RESPONSE}` above 0"));
+    }
+    if before.is_none() && !pause.is_zero() {
+        return Err(format!(
+            "the client thinks for `{pause}` before the first exchange; the connection starts \
+             at `start_s`, so the think time of the first exchange must be 0"
+        ));
+    }
+    if request == 0 && !pause.is_zero() {
+        return Err(format!(
+            "the client thinks for `{pause}` but sends no request; write 0 as the think time, and the wait of the \
+             server, which sends of its own accord, as `{}`",
+            SERVER_DELAY[0]
+        ));
+    }
+    if response == 0 && !server_delay.is_zero() {
+        return Err(format!(
+            "the server waits for `{server_delay}` but sends no response; write 0 as the delay, and the wait of the \
+             client before its next request as the `{}` of that request",
+            THINK[0]
+        ));
+    }
+    if request == 0 && before.is_some_and(|before| before.response == 0) {
+        return Err(
+            "an exchange without a response is followed by one without a request; write them as one".into()
+        );
+    }
+    Ok(())
+}
+
+/// Returns what is wrong with a connection that a trace is to contain.
+pub(crate) fn check_connection(
+    start: Span,
+    delays: Option<[Span; 2]>,
+    exchanges: &[PlannedExchange],
+) -> Result<(), String> {
+    let time = |name: &str, span: Span| {
+        (span <= LATEST)
+            .then_some(())
+            .ok_or_else(|| format!("`{name}` is `{span}`; a trace holds at most `{LATEST}`"))
+    };
+    time(START[0], start)?;
+    for (name, delay) in [CLIENT_PATH[0], SERVER_PATH[0]].into_iter().zip(delays.into_iter().flatten()) {
+        time(name, delay)?;
+    }
+    if exchanges.len() as u64 > MOST {
+        return Err(format!("there are {} exchanges; a trace holds at most {MOST}", exchanges.len()));
+    }
+    let mut before = None;
+    for (number, exchange) in exchanges.iter().enumerate() {
+        let size = |name: &str, bytes: u64| {
+            let fits = bytes <= MOST_BYTES;
+            fits.then_some(())
+                .ok_or_else(|| format!("`{name}` is {bytes}; a trace holds at most {MOST_BYTES} bytes"))
+        };
+        time(THINK[0], exchange.pause)
+            .and_then(|()| time(SERVER_DELAY[0], exchange.server_delay))
+            .and_then(|()| size(REQUEST, exchange.request))
+            .and_then(|()| size(RESPONSE, exchange.response))
+            .and_then(|()| check_exchange(before, exchange))
+            .map_err(|message| format!("exchange {number}: {message}"))?;
+        before = Some(exchange);
+    }
+    Ok(())
 }
 
 /// Returns a whole number from `least` to `most`.
