@@ -31,7 +31,7 @@ _digests: dict[str, tuple[tuple[int, ...], str]] = {}
 
 
 def sealed(content: Mapping[str, Any]) -> str:
-    """Return the text of a JSON object with its seal."""
+    """Return the text of a JSON object, which has at least one member, with its seal."""
     members = {key: value for key, value in content.items() if key != "file_digest"}
     text = json.dumps(members, indent=1, ensure_ascii=False, allow_nan=False)
     head = text.removesuffix("\n}") + ",\n "

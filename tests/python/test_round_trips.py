@@ -16,8 +16,11 @@ from hypothesis import strategies as st
 import aqmlab
 from aqmlab.calibration.population import LEAST_A_SECOND, Population, populations
 from aqmlab.calibration.writing import write_values
+from aqmlab.integrity import read_json, sealed
+from aqmlab.manifest import read_manifest
 from aqmlab.plan import Plan, drawn_text
 from aqmlab.scenario import read, resolve
+from aqmlab.sweeps.parcel import COURSES, RECORDINGS, SUMMARIES, packed, unpack
 
 TOPOLOGY = {
     "kind": "dumbbell",
@@ -140,3 +143,36 @@ def test_a_plan_in_a_manifest_is_the_plan_of_its_scenario(tmp_path):
     content = json.loads(manifest.read_text(encoding="utf-8"))
     assert content["plan"] == resolved["plan"]
     assert Plan.of(content["plan"]) == made.runs[0].plan == Plan.of(resolved["plan"])
+
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.text(max_size=6), JSON, min_size=1, max_size=4))
+def test_a_sealed_file_is_read_as_it_was_written(tmp_path_factory, content):
+    """Manifests, sweeps, experiments and the parcels of workers are such files."""
+    file = tmp_path_factory.mktemp("sealed") / "manifest.json"
+    file.write_text(sealed(content), encoding="utf-8")
+    assert {key: value for key, value in read_json(file).items() if key != "file_digest"} == content
+
+
+@pytest.mark.parametrize("bring", [SUMMARIES, RECORDINGS])
+def test_a_parcel_holds_what_was_packed(tmp_path, bring):
+    aqmlab.run(scenario(), output=tmp_path / "run", runs=1, report=False)
+    (recording,) = (file.parent for file in (tmp_path / "run").glob("*/*/manifest.json"))
+    files = packed(recording, bring)
+    unpack(files, tmp_path / "there")
+    assert packed(tmp_path / "there", RECORDINGS) == files
+    whole, there = (read_manifest(folder) for folder in (recording, tmp_path / "there"))
+    assert {name for name in whole.tables if name not in there.tables} <= set(COURSES)
+    assert there.plan == whole.plan
+    if bring == RECORDINGS:
+        assert there == whole
