@@ -370,7 +370,7 @@ def _toml(value: Any, key: str, unit: str) -> str:  # noqa: ANN401 (a number, or
             pairs = (f"[{_toml(number, '', unit)}, {_toml(share, 'shape', unit)}]" for number, share in value)
             return f"[{', '.join(pairs)}]"
         return f"[{', '.join(_toml(each, key, unit) for each in value)}]"
-    return repr(float(value)) if key == "shape" else f'"{quantity_text(int(value), unit)}"'
+    return repr(float(value)).removesuffix(".0") if key == "shape" else f'"{quantity_text(int(value), unit)}"'
 
 
 __all__ = [
