@@ -15,7 +15,7 @@
 use aqmlab_qdisc::{Ecn, Packet};
 use aqmlab_transport::{Flags, Segment};
 
-use crate::options::Options;
+use crate::options::Kept;
 use crate::packet::{SimPacket, Toward};
 
 const PROTOCOL_TCP: u8 = 6;
@@ -68,7 +68,7 @@ impl Addresses {
 pub fn write(
     out: &mut Vec<u8>,
     packet: &SimPacket,
-    options: Option<&Options>,
+    options: Option<&Kept>,
     (index, server_port): (u32, u16),
     limit: usize,
 ) -> usize {
@@ -92,7 +92,7 @@ fn write_tcp(
     out: &mut Vec<u8>,
     packet: &SimPacket,
     segment: &Segment,
-    options: Option<&Options>,
+    options: Option<&Kept>,
     addresses: Addresses,
     wire_len: usize,
 ) -> usize {
@@ -120,8 +120,8 @@ fn write_tcp(
 
 /// Writes `room` bytes of options: no-operations, followed by the segment's own options if they
 /// fit.
-fn write_tcp_options(out: &mut Vec<u8>, segment: &Segment, options: Option<&Options>, room: usize) {
-    let blocks = options.map_or(&[][..], |options| options.sack.blocks());
+fn write_tcp_options(out: &mut Vec<u8>, segment: &Segment, options: Option<&Kept>, room: usize) {
+    let blocks = options.map_or(&[][..], |kept| kept.options.sack.blocks());
     let sack_len = 2 + 8 * blocks.len();
     if !blocks.is_empty() && sack_len <= room {
         out.resize(out.len() + room - sack_len, NO_OPERATION);

@@ -2,20 +2,21 @@
 //! only where packets are recorded, so both are stored separately: a packet carries the place of its
 //! entry in the table, and the code that ends the packet's path frees the entry.
 
-use aqmlab_transport::{Sack, Segment};
+use aqmlab_transport::{Options, Segment};
 
 use crate::packet::SimPacket;
 
 /// For a packet with options or a number, the data that the packet itself does not contain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Options {
-    /// The blocks of the packet's SACK option, if it has one.
-    pub sack: Sack,
+pub struct Kept {
+    /// The contents of the options.
+    pub options: Options,
     /// The packet's window. It is kept here because the window field of the packet contains the
     /// number of this entry.
     window: u32,
     sack_len: u8,
     sack_permitted: bool,
+    stamped: bool,
     /// The packet's number, if the packets of its class are numbered.
     number: Option<u64>,
     /// Whether the entry belongs to a packet at present.
@@ -25,7 +26,7 @@ pub struct Options {
 /// The options and numbers of all packets in flight.
 #[derive(Debug, Default)]
 pub struct OptionTable {
-    places: Vec<Options>,
+    places: Vec<Kept>,
     free: Vec<u32>,
 }
 
@@ -54,8 +55,8 @@ impl std::fmt::Display for OptionImbalance {
 
 impl OptionTable {
     /// Returns the options of a packet in flight, if it has any.
-    pub fn of(&self, packet: &SimPacket) -> Option<&Options> {
-        self.places.get(packet.entry()? as usize).filter(|options| options.held)
+    pub fn of(&self, packet: &SimPacket) -> Option<&Kept> {
+        self.places.get(packet.entry()? as usize).filter(|kept| kept.held)
     }
 
     /// Returns the number of a packet in flight, if its class numbers its packets.
@@ -66,14 +67,14 @@ impl OptionTable {
     /// Adds an entry for the packet that carries `segment`, which has options or a number. Returns
     /// the place of the entry, which the packet must contain.
     #[cold]
-    pub fn put(&mut self, segment: &Segment, sack: &Sack, number: Option<u64>) -> u32 {
+    pub fn put(&mut self, segment: &Segment, options: &Options, number: Option<u64>) -> u32 {
         let Some(place) = self.free.pop() else {
             self.add();
-            return self.put(segment, sack, number);
+            return self.put(segment, options, number);
         };
-        let Segment { window, sack_len, sack_permitted, .. } = *segment;
+        let Segment { window, sack_len, sack_permitted, stamped, .. } = *segment;
         self.places[place as usize] =
-            Options { sack: *sack, window, sack_len, sack_permitted, number, held: true };
+            Kept { options: *options, window, sack_len, sack_permitted, stamped, number, held: true };
         place
     }
 
@@ -81,7 +82,7 @@ impl OptionTable {
     /// its entry is freed.
     pub fn take_number(&mut self, packet: SimPacket) -> SimPacket {
         match (packet.entry(), self.of(&packet)) {
-            (Some(place), Some(&Options { window, sack_len: 0, sack_permitted: false, .. })) => {
+            (Some(place), Some(&Kept { window, sack_len: 0, sack_permitted: false, stamped: false, .. })) => {
                 self.take(place);
                 packet.without_entry(window)
             }
@@ -93,11 +94,12 @@ impl OptionTable {
     #[cold]
     #[inline(never)]
     fn add(&mut self) {
-        let nothing = Options {
-            sack: Sack::NONE,
+        let nothing = Kept {
+            options: Options::NONE,
             window: 0,
             sack_len: 0,
             sack_permitted: false,
+            stamped: false,
             number: None,
             held: false,
         };
@@ -108,7 +110,7 @@ impl OptionTable {
     /// Frees the entry at `place`, whose packet has left the network, and returns its options, which
     /// stay in the entry until others replace them.
     #[cold]
-    pub fn take(&mut self, place: u32) -> &Options {
+    pub fn take(&mut self, place: u32) -> &Kept {
         self.free.push(place);
         let options = &mut self.places[place as usize];
         assert!(options.held, "a packet's entry is removed once, when it leaves");
@@ -139,15 +141,15 @@ impl OptionTable {
 
     /// Returns the memory of the table in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.places.capacity() * size_of::<Options>() + self.free.capacity() * size_of::<u32>()
+        self.places.capacity() * size_of::<Kept>() + self.free.capacity() * size_of::<u32>()
     }
 }
 
-impl Options {
+impl Kept {
     /// Completes the segment of the packet to which these options belong.
     pub fn complete(&self, segment: Segment) -> Segment {
-        let Options { window, sack_len, sack_permitted, .. } = *self;
-        Segment { window, sack_len, sack_permitted, ..segment }
+        let Kept { window, sack_len, sack_permitted, stamped, .. } = *self;
+        Segment { window, sack_len, sack_permitted, stamped, ..segment }
     }
 }
 
@@ -156,7 +158,7 @@ mod tests {
     use super::*;
     use crate::packet::{Begin, FlowId, Toward};
     use aqmlab_qdisc::Packet;
-    use aqmlab_transport::Flags;
+    use aqmlab_transport::{Flags, Sack};
 
     fn segment(sack_len: u8) -> Segment {
         Segment {
@@ -168,6 +170,7 @@ mod tests {
             ect: false,
             sack_permitted: false,
             sack_len,
+            stamped: false,
         }
     }
 
@@ -177,7 +180,8 @@ mod tests {
         if !segment.has_options() {
             return packet;
         }
-        packet.with_entry(table.put(segment, &sack, None), segment.sack_len)
+        let options = Options { sack, ..Options::NONE };
+        packet.with_entry(table.put(segment, &options, None), segment.sack_len)
     }
 
     #[test]
@@ -192,7 +196,7 @@ mod tests {
             assert!(table.check(1, 0).is_ok() && table.check(0, 1).is_ok() && table.check(0, 0).is_err());
             let options = *table.take(packet.entry().expect("it has some"));
             let arrived = options.complete(packet.segment().expect("a segment"));
-            assert_eq!((arrived, options.sack), (sent, sack));
+            assert_eq!((arrived, options.options.sack), (sent, sack));
             assert!(table.check(0, 0).is_ok() && table.check(1, 0).is_err());
         }
         assert_eq!(table.places.len(), 1);
@@ -215,7 +219,7 @@ mod tests {
         let sent = segment(0);
         let plain = packet(&mut table, &sent, Sack::NONE);
         let number = Some(u64::from(u32::MAX) + 7);
-        let numbered = plain.with_entry(table.put(&sent, &Sack::NONE, number), 0);
+        let numbered = plain.with_entry(table.put(&sent, &Options::NONE, number), 0);
         assert_eq!((table.number_of(&plain), table.number_of(&numbered)), (None, number));
         assert_eq!(numbered.wire_len(), plain.wire_len());
         assert!(table.take_number(numbered) == plain && table.check(0, 0).is_ok());

@@ -179,6 +179,7 @@ impl SimPacket {
             ect: self.ecn().is_capable(),
             sack_permitted: false,
             sack_len: 0,
+            stamped: false,
         })
     }
 

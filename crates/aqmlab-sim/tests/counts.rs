@@ -53,3 +53,43 @@ fn losses_timeouts_and_what_was_sent_in_vain() {
         assert_eq!(counts(lost, lost_acks), expected, "{what}");
     }
 }
+
+/// A SYN-ACK waits behind 90 packets, and the whole first flight of its connection is lost. As in Linux
+/// (`vectors/linux-short-flows`, case `reported`), a probe repeats the last segment and one timeout the other eight.
+/// If a sender takes the acknowledgments of these copies for those of originals, each segment needs a timeout of its
+/// own, twice as long as the one before.
+#[test]
+fn a_late_syn_ack_and_a_lost_first_flight_cost_one_timeout() {
+    let text = r#"
+        duration = "3s"
+        [topology]
+        kind = "dumbbell"
+        rate = "10Mbit"
+        delay = "20ms"
+        queue = { kind = "droptail", limit = "100p" }
+        faults = { drop = [93, 94, 95, 96, 97, 98, 99, 100, 101] }
+        [[traffic]]
+        name = "burst"
+        kind = "cbr"
+        rate = "1Gbit"
+        size = "1500B"
+        stop = "1079us"
+        access_rate = "none"
+        [[traffic]]
+        name = "web"
+        kind = "requests"
+        from = "right"
+        to = "left"
+        users = 1
+        think = "1000s"
+        request = "300B"
+        response = "12kB"
+        access_rate = "none"
+        tcp = { profile = "linux" }
+        "#;
+    let run = record(text, 1);
+    assert_eq!(flows(&run, "burst", "sent_segments"), [90]);
+    let web =
+        ["timeouts", "retransmitted_segments", "received_bytes"].map(|column| flows(&run, "web", column)[0]);
+    assert_eq!(web, [1, 9, 12_300]);
+}

@@ -22,7 +22,7 @@
 use std::collections::VecDeque;
 
 use aqmlab_params::{Origin, Value};
-use aqmlab_transport::{ENDLESS, Endpoint, Profile, Role, Sack, Segment, StreamEvent, profile_settings};
+use aqmlab_transport::{ENDLESS, Endpoint, Options, Profile, Role, Segment, StreamEvent, profile_settings};
 use aqmlab_units::{Instant, Span};
 
 /// 1500 B on 100 Mbit/s.
@@ -111,8 +111,14 @@ fn through_nothing(segments: u64) -> u32 {
 /// One end of the connection, with the methods that a host calls.
 trait End {
     fn on_segment(&mut self, now: Instant, segment: &Segment, ce: bool, profile: &Profile);
-    fn on_segment_with_sack(&mut self, now: Instant, segment: &Segment, sack: &Sack, profile: &Profile);
-    fn sack(&self, profile: &Profile) -> Sack;
+    fn on_segment_with_options(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        options: &Options,
+        profile: &Profile,
+    );
+    fn options(&self, segment: &Segment, profile: &Profile) -> Options;
     fn on_timer(&mut self, now: Instant, profile: &Profile);
     fn poll_transmit(&mut self, now: Instant, profile: &Profile) -> Option<Segment>;
     fn poll_event(&mut self) -> Option<StreamEvent>;
@@ -146,9 +152,9 @@ fn drive<E: End>(ends: [E; 2], profile: &Profile, segments: u64, fault: Fault) -
         receiver.on_segment(now, &segment, struck && fault == Fault::Mark, profile);
         drain(&mut receiver, now, profile, &mut acks);
         while let Some(ack) = acks.segments.pop_front() {
-            if ack.sack_len > 0 {
-                let sack = acks.options.pop_front().expect("an option travels with its segment");
-                sender.on_segment_with_sack(now, &ack, &sack, profile);
+            if ack.has_options() {
+                let options = acks.options.pop_front().expect("an option travels with its segment");
+                sender.on_segment_with_options(now, &ack, &options, profile);
             } else {
                 sender.on_segment(now, &ack, false, profile);
             }
@@ -158,18 +164,18 @@ fn drive<E: End>(ends: [E; 2], profile: &Profile, segments: u64, fault: Fault) -
     sender
 }
 
-/// Segments in flight, and the SACK options of those that have one.
+/// Segments in flight, and the options of those that have one.
 #[derive(Default)]
 struct Wire {
     segments: VecDeque<Segment>,
-    options: VecDeque<Sack>,
+    options: VecDeque<Options>,
 }
 
 /// Does what a host does after each call (see the crate's documentation).
 fn drain(end: &mut impl End, now: Instant, profile: &Profile, out: &mut Wire) {
     while let Some(segment) = end.poll_transmit(now, profile) {
-        if segment.sack_len > 0 {
-            out.options.push_back(end.sack(profile));
+        if segment.has_options() {
+            out.options.push_back(end.options(&segment, profile));
         }
         out.segments.push_back(segment);
     }
@@ -184,12 +190,18 @@ impl End for Endpoint {
         self.on_segment(now, segment, ce, profile);
     }
 
-    fn on_segment_with_sack(&mut self, now: Instant, segment: &Segment, sack: &Sack, profile: &Profile) {
-        self.on_segment_with_sack(now, segment, sack, false, profile);
+    fn on_segment_with_options(
+        &mut self,
+        now: Instant,
+        segment: &Segment,
+        options: &Options,
+        profile: &Profile,
+    ) {
+        self.on_segment_with_options(now, segment, options, false, profile);
     }
 
-    fn sack(&self, profile: &Profile) -> Sack {
-        self.sack(profile)
+    fn options(&self, segment: &Segment, profile: &Profile) -> Options {
+        self.options(segment, profile)
     }
 
     fn on_timer(&mut self, now: Instant, profile: &Profile) {
@@ -223,10 +235,17 @@ impl End for Echo {
         self.told = false;
     }
 
-    fn on_segment_with_sack(&mut self, _now: Instant, _segment: &Segment, _sack: &Sack, _profile: &Profile) {}
+    fn on_segment_with_options(
+        &mut self,
+        _now: Instant,
+        _segment: &Segment,
+        _options: &Options,
+        _profile: &Profile,
+    ) {
+    }
 
-    fn sack(&self, _profile: &Profile) -> Sack {
-        Sack::NONE
+    fn options(&self, _segment: &Segment, _profile: &Profile) -> Options {
+        Options::NONE
     }
 
     fn on_timer(&mut self, _now: Instant, _profile: &Profile) {}

@@ -17,10 +17,10 @@
 //! [`deadline`](Endpoint::deadline), which is an absolute instant. Call `on_timer` at that instant
 //! or as soon as possible afterwards; an early call does nothing.
 //!
-//! The blocks of a SACK option are separate from their segment, because most segments have none. If
-//! a segment that `poll_transmit` returned has a nonzero [`sack_len`](Segment::sack_len),
-//! immediately fetch its blocks with [`sack`](Endpoint::sack), and deliver them together with the
-//! segment through [`on_segment_with_sack`](Endpoint::on_segment_with_sack).
+//! Most options are separate from their segment, because most segments have none. If a segment that
+//! `poll_transmit` returned [has options](Segment::has_options), immediately fetch them with
+//! [`options`](Endpoint::options), and deliver them together with the segment through
+//! [`on_segment_with_options`](Endpoint::on_segment_with_options).
 //!
 //! # Parameters
 //! A [`Profile`] holds all settings. The caller passes it to each call, and always passes the same
@@ -29,10 +29,10 @@
 //! `modern`.
 //!
 //! # What is not here
-//! This crate does not implement the Timestamps option (but it does model that option's effect on
-//! round-trip times and on the detection of spurious retransmissions), path MTU discovery, urgent
-//! data, or a zero window and its probes (the application reads all data immediately). The host is
-//! responsible for payload, checksums, ports and addresses.
+//! This crate does not implement path MTU discovery, urgent data, PAWS (except for a repeated SYN),
+//! or a zero window and its probes (the application reads all data immediately). Of the Timestamps
+//! option, segments carry what distinguishes the copies of a segment. The host is responsible for
+//! payload, checksums, ports and addresses.
 #![no_std]
 extern crate alloc;
 #[cfg(test)]
@@ -45,7 +45,7 @@ pub const VERSION: u32 = 6;
 
 /// The version of the sender that [tracks segments](Profile::lists_segments). It is incremented whenever a
 /// change to what only this sender does changes a result.
-pub const SEGMENTS_VERSION: u32 = 1;
+pub const SEGMENTS_VERSION: u32 = 2;
 
 mod bits;
 mod congestion;
@@ -65,6 +65,7 @@ mod rto;
 mod sack;
 mod segment;
 mod sequence;
+mod stamps;
 mod ticks;
 mod trouble;
 mod unique;
@@ -79,6 +80,7 @@ pub use profile::{
     ProfileValue, PromptAck, Recovery, RecoveryExit, ReductionBase, RttArithmetic, SackPipe, TimeoutSsthresh,
     profile_settings, profiles,
 };
-pub use sack::Sack;
+pub use sack::{Options, Sack};
 pub use segment::{Flags, Segment};
+pub use stamps::Stamps;
 pub use unique::UniqueBytes;

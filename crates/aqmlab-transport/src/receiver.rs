@@ -8,6 +8,7 @@ use crate::quick::delay_of;
 use crate::reassembly::Beyond;
 use crate::sack::Sack;
 use crate::sequence::to_wire;
+use crate::stamps::{Stamp, is_before};
 use crate::ticks::fires_at;
 use crate::trouble::Troubles;
 
@@ -38,7 +39,7 @@ pub(crate) struct Receiver {
     /// Number of in-order segments, or bytes, not yet acknowledged; [`ACK_NOW`] if an
     /// acknowledgment is due.
     unacked: u16,
-    /// The flags [`HOLES`] and [`TWICE`].
+    /// The flags [`HOLES`], [`TWICE`] and [`ECHO`].
     notes: Bits,
     /// `next` includes the FIN.
     finished: bool,
@@ -48,6 +49,9 @@ pub(crate) struct Receiver {
 const HOLES: u8 = 1;
 /// Some data has arrived twice, and no acknowledgment has reported it yet (RFC 2883).
 const TWICE: u8 = 1 << 1;
+
+/// The time stamp to echo is that of a retransmission: TS.Recent of RFC 7323, section 4.3.
+const ECHO: u8 = 1 << 2;
 
 /// A value above any amount that may remain unacknowledged.
 const ACK_NOW: u16 = u16::MAX;
@@ -87,10 +91,47 @@ impl Receiver {
         to_wire(self.initial, self.next)
     }
 
-    /// Returns whether nothing waits beyond a hole and no duplicate is to be reported.
+    /// Returns whether nothing waits beyond a hole, and neither a duplicate nor the time stamp of a
+    /// retransmission is to be reported.
     #[inline]
     pub(crate) fn is_orderly(&self) -> bool {
-        !self.notes.any(HOLES | TWICE)
+        !self.notes.any(HOLES | TWICE | ECHO)
+    }
+
+    /// Notes the time stamp of a segment that is to be echoed; it has none here if it was sent for the
+    /// first time.
+    #[cold]
+    pub(crate) fn note_stamp(&mut self, value: Stamp, troubles: &mut Troubles) {
+        self.notes.put(ECHO, value.is_some());
+        if let Some(value) = value {
+            troubles.note().recent = value;
+        }
+    }
+
+    /// Notes the time stamp of data that begins at `from`, if it is to be echoed: the data begins at or
+    /// below the number in the latest acknowledgment (RFC 7323, section 4.3, rule 2).
+    #[cold]
+    pub(crate) fn note_stamp_of_data(&mut self, from: u64, value: Stamp, troubles: &mut Troubles) {
+        // What is delayed while there is a hole are reports about data beyond it.
+        let acknowledged = self.notes.any(HOLES) || !self.delays_ack();
+        if from < self.next || from == self.next && acknowledged {
+            self.note_stamp(value, troubles);
+        }
+    }
+
+    /// Returns whether the time stamp to echo is that of a retransmission.
+    pub(crate) fn is_echoing(&self) -> bool {
+        self.notes.any(ECHO)
+    }
+
+    /// Returns the time stamp that acknowledgments echo, if it is that of a retransmission.
+    pub(crate) fn echo(&self, troubles: &Troubles) -> Stamp {
+        self.is_echoing().then(|| troubles.get().recent)
+    }
+
+    /// Returns whether a SYN left before the one whose time stamp is to be echoed.
+    pub(crate) fn is_older(&self, value: Stamp, troubles: &Troubles) -> bool {
+        self.echo(troubles).is_some_and(|recent| value.is_none_or(|value| is_before(value, recent)))
     }
 
     /// Returns the part of `[from, to)` that had already arrived and is therefore a duplicate (RFC

@@ -3,6 +3,7 @@
 use aqmlab_units::{Instant, Span};
 
 use crate::profile::{Profile, RttArithmetic};
+use crate::stamps::{Stamp, since, stamp};
 use crate::ticks::fires_at;
 
 /// No deadline is pending.
@@ -186,6 +187,13 @@ impl RtoTimer {
         self.sample(sent, now - sent, profile);
     }
 
+    /// Takes the sample of a SYN that was sent several times, measured by time stamps: from the copy that the
+    /// acknowledgment echoes, or else from the first copy.
+    pub(crate) fn measured_by_stamp(&mut self, now: Instant, echo: Stamp, profile: &Profile) {
+        let first = core::mem::replace(&mut self.timed_at, NEVER);
+        self.measured_besides(since(echo.unwrap_or(stamp(first)), now), profile);
+    }
+
     /// Takes a sample from an acknowledgment of a segment that was sent `r` ago, regardless of
     /// which segment is being timed.
     #[inline(always)]
@@ -305,9 +313,9 @@ impl RtoTimer {
         }
     }
 
-    /// Stops the timer at the end of the handshake. If a SYN had to be retransmitted, there is no
-    /// sample, and data begins with a separate initial timeout (RFC 6298, 5.7); in ns-2, the
-    /// timeout remains backed off until the first sample.
+    /// Stops the timer at the end of the handshake. If a SYN had to be retransmitted and time stamps do not
+    /// tell its copies apart, there is no sample, and data begins with a separate initial timeout (RFC 6298,
+    /// 5.7); in ns-2, the timeout remains backed off until the first sample.
     pub(crate) fn handshake_done(&mut self, syn_timed_out: bool, profile: &Profile) {
         self.stop();
         self.fired = false;

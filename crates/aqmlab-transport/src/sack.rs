@@ -1,4 +1,6 @@
-//! The SACK option (RFC 2018).
+//! The SACK option (RFC 2018), and what else is kept apart from a segment.
+
+use crate::stamps::Stamps;
 
 /// "A SACK option that specifies n blocks will have a length of 8*n+2 bytes, so the 40 bytes available for TCP
 /// options can specify a maximum of 4 blocks" (RFC 2018, section 3).
@@ -7,12 +9,25 @@ pub(crate) const MAX_BLOCKS: usize = 4;
 /// Bytes of one block: two sequence numbers.
 pub(crate) const BLOCK_BYTES: u32 = 8;
 
-/// The blocks of a SACK option; they are stored separately from the segment because most segments
-/// have none.
+/// The blocks of a SACK option.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Sack {
     blocks: [(u32, u32); MAX_BLOCKS],
     count: u8,
+}
+
+/// The TCP options of a segment that are kept apart from it, because most segments have none.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Options {
+    /// The blocks of its SACK option.
+    pub sack: Sack,
+    /// Its Timestamps option.
+    pub stamps: Stamps,
+}
+
+impl Options {
+    /// No option.
+    pub const NONE: Options = Options { sack: Sack::NONE, stamps: Stamps::NONE };
 }
 
 impl Sack {

@@ -80,8 +80,11 @@ pub struct Segment {
     /// SACK-permitted, on a SYN (RFC 2018, section 2).
     pub sack_permitted: bool,
     /// Bytes of the SACK option. If there is one, its blocks are kept apart from the segment
-    /// ([`crate::Endpoint::sack`]).
+    /// ([`crate::Endpoint::options`]).
     pub sack_len: u8,
+    /// Whether its Timestamps option says something that the other side could not infer; this too is
+    /// kept apart from the segment.
+    pub stamped: bool,
 }
 
 impl Segment {
@@ -95,7 +98,7 @@ impl Segment {
     /// Returns whether the segment has an option whose contents a host must transfer separately.
     #[inline]
     pub const fn has_options(&self) -> bool {
-        self.sack_len > 0 || self.sack_permitted
+        self.sack_len > 0 || self.sack_permitted || self.stamped
     }
 
     /// Returns how many sequence numbers the segment occupies with its payload, SYN and FIN.

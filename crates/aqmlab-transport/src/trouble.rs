@@ -8,6 +8,7 @@ use crate::loss_window::LossWindow;
 use crate::quick::Quick;
 use crate::reassembly::Beyond;
 use crate::recovery::{Machine, Scoreboard, Tracking};
+use crate::stamps::Stamps;
 
 /// What both halves of an endpoint remember about losses, marks and timeouts.
 #[derive(Clone, PartialEq, Debug)]
@@ -31,13 +32,17 @@ pub(crate) struct Trouble {
     /// Number of timeouts in a row, without new data acknowledged in between; valid while
     /// [`RtoTimer::has_fired`](crate::rto::RtoTimer::has_fired).
     pub timeouts_in_a_row: u32,
+    /// TS.Recent of RFC 7323, section 4.3, while the receiver is to echo it.
+    pub recent: u32,
+    /// The Timestamps option of the latest segment whose option says something.
+    pub stamps: Stamps,
     /// The position of the duplicate ACK that makes limited transmit due, counted from 1 within its
     /// series of duplicates.
     pub limited: u8,
 }
 
 const _: () =
-    assert!(size_of::<Trouble>() <= 152, "`Trouble` exceeds 152 bytes; every flow with losses keeps one");
+    assert!(size_of::<Trouble>() <= 176, "`Trouble` exceeds 176 bytes; every flow with losses keeps one");
 
 impl Trouble {
     const fn none() -> Self {
@@ -51,6 +56,8 @@ impl Trouble {
             counts: Incidents::none(),
             loss_window: LossWindow::none(),
             timeouts_in_a_row: 0,
+            recent: 0,
+            stamps: Stamps::NONE,
             limited: 0,
         }
     }

@@ -5,7 +5,17 @@ use aqmlab_transport::{ENDLESS, Endpoint, Flags, Profile, Role, Segment};
 use aqmlab_units::{Instant, Span};
 
 fn incoming(flags: Flags, seq: u32, ack: u32) -> Segment {
-    Segment { seq, ack, len: 0, flags, window: 1 << 30, ect: false, sack_permitted: false, sack_len: 0 }
+    Segment {
+        seq,
+        ack,
+        len: 0,
+        flags,
+        window: 1 << 30,
+        ect: false,
+        sack_permitted: false,
+        sack_len: 0,
+        stamped: false,
+    }
 }
 
 /// Returns an active endpoint that has completed its handshake and sent its first flight, and the

@@ -90,25 +90,34 @@ fn a_burst_is_what_the_paced_rate_sends_in_its_time() {
 }
 
 /// The part of the window that is unused because a burst is waiting counts as used, so in
-/// congestion avoidance the window still grows.
+/// congestion avoidance the window still grows, also where only a full window may grow
+/// (`idle_restart = "rfc2861"`).
 #[test]
 fn what_waits_counts_as_used() {
-    for control in ["reno", "cubic"] {
-        for growth in ["rfc9438", "linux"] {
-            let grown = |given: &[(&'static str, Value)]| {
-                let growth =
-                    [("congestion", Value::Choice(control)), ("cubic_growth", Value::Choice(growth))];
-                let mut net = pair(&[&growth, given].concat(), 40);
-                net.with(A, |e, _, _| e.write(ENDLESS));
-                net.run_until(Instant::ZERO + Span::s(3));
-                assert!(net.sides[A].endpoint.counters().fast_retransmits == 1);
-                net.sides[A].endpoint.cwnd()
-            };
-            let (alone, eight) = (grown(&[]), grown(&burst(8, Span::ZERO)));
-            assert!(
-                eight > 0.9 * alone && eight < 1.1 * alone,
-                "{control}, {growth}: {eight}, {alone} without"
-            );
-        }
+    for (control, growth, idle) in [
+        ("reno", "rfc9438", "rfc5681"),
+        ("reno", "linux", "rfc2861"),
+        ("cubic", "rfc9438", "rfc5681"),
+        ("cubic", "linux", "rfc5681"),
+        ("cubic", "rfc9438", "rfc2861"),
+        ("cubic", "linux", "rfc2861"),
+    ] {
+        let grown = |given: &[(&'static str, Value)]| {
+            let growth = [
+                ("congestion", Value::Choice(control)),
+                ("cubic_growth", Value::Choice(growth)),
+                ("idle_restart", Value::Choice(idle)),
+            ];
+            let mut net = pair(&[&growth, given].concat(), 40);
+            net.with(A, |e, _, _| e.write(ENDLESS));
+            net.run_until(Instant::ZERO + Span::s(3));
+            assert!(net.sides[A].endpoint.counters().fast_retransmits == 1);
+            net.sides[A].endpoint.cwnd()
+        };
+        let (alone, eight) = (grown(&[]), grown(&burst(8, Span::ZERO)));
+        assert!(
+            eight > 0.9 * alone && eight < 1.1 * alone,
+            "{control}, {growth}, {idle}: {eight}, {alone} without"
+        );
     }
 }

@@ -7,47 +7,19 @@
 mod support;
 
 use std::collections::BTreeMap;
-use std::path::{Path as FilePath, PathBuf};
 
 use aqmlab_params::{Origin, Value};
 use aqmlab_transport::{Profile, profile_settings};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
+use support::vectors::{Row, number, seconds, table, words};
 use support::{A, Fate, Faults, Link, Pair, Path, ms};
 
 /// The limit on the difference between two times. It allows for the clock of the vectors, which is
 /// accurate to 5 us, for the phase of our clock, which takes only the values in [`PHASES`], and for the kernel's SYN, which is longer than ours.
 const CLOCK: Span = Span::us(50);
 
-type Row = BTreeMap<String, String>;
-
-fn folder() -> PathBuf {
-    FilePath::new(env!("CARGO_MANIFEST_DIR")).join("../../vectors/linux-single-flow")
-}
-
-fn table(name: &str) -> Vec<Row> {
-    let path = folder().join(name);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    let mut lines = text.lines();
-    let names: Vec<&str> = lines.next().expect("a line of names").split(',').collect();
-    let row = |line: &str| {
-        names.iter().zip(line.splitn(names.len(), ',')).map(|(n, v)| ((*n).into(), v.into())).collect()
-    };
-    lines.map(row).collect()
-}
-
-/// Returns the words in a column.
-fn words(case: &Row, column: &str) -> Vec<String> {
-    case[column].split_whitespace().map(String::from).collect()
-}
-
-fn number(text: &str) -> u64 {
-    text.parse().expect("a number")
-}
-
-fn seconds(text: &str) -> Span {
-    Span::try_from_secs_f64(text.parse().expect("a number of seconds")).expect("not negative")
-}
+const FOLDER: &str = "linux-single-flow";
 
 fn profile(case: &Row) -> Profile {
     let mut settings = profile_settings("linux").expect("built in");
@@ -169,7 +141,7 @@ fn ours(case: &Row, phase: Span) -> Vec<Sent> {
 }
 
 fn theirs(case: &Row) -> Vec<Sent> {
-    let rows = table(&format!("{}.csv", case["case"]));
+    let rows = table(FOLDER, &format!("{}.csv", case["case"]));
     let data = rows.iter().filter(|row| row["from"] == "s" && row["length"] != "0");
     data.map(|row| (Span::ns(number(&row["time_ns"])), number(&row["sequence"]), number(&row["length"])))
         .collect()
@@ -224,11 +196,11 @@ fn near(sends: &[Sent], at: usize, mss: u64) -> String {
 #[test]
 fn sends_what_linux_sends() {
     let excused: BTreeMap<String, Row> =
-        table("differences.csv").into_iter().map(|row| (row["case"].clone(), row)).collect();
+        table(FOLDER, "differences.csv").into_iter().map(|row| (row["case"].clone(), row)).collect();
     let only = std::env::var("AQMLAB_LINUX_CASE").ok();
     let mut failures = String::new();
     println!("| case | segments | together | largest difference (us) |\n|---|---|---|---|");
-    for case in table("cases.csv") {
+    for case in table(FOLDER, "cases.csv") {
         let name = &case["case"];
         if only.as_ref().is_some_and(|only| !name.contains(only)) {
             continue;

@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use aqmlab_params::{Origin, Value};
 use aqmlab_random::Stream;
 use aqmlab_transport::{
-    ENDLESS, Endpoint, Flags, Profile, Recovery, Role, Sack, Segment, profile_settings, profiles,
+    ENDLESS, Endpoint, Flags, Options, Profile, Recovery, Role, Segment, profile_settings, profiles,
 };
 use aqmlab_units::{Instant, Span};
 
@@ -20,7 +20,7 @@ struct Talk {
     now: Instant,
     profile: Profile,
     endpoints: [Endpoint; 2],
-    on_the_way: [VecDeque<(Segment, Sack)>; 2],
+    on_the_way: [VecDeque<(Segment, Options)>; 2],
     draw: Stream,
 }
 
@@ -49,8 +49,8 @@ impl Talk {
         let endpoint = &mut self.endpoints[side];
         mutate(endpoint, self.now, &self.profile);
         while let Some(segment) = endpoint.poll_transmit(self.now, &self.profile) {
-            let sack = endpoint.sack(&self.profile);
-            self.on_the_way[side].push_back((segment, sack));
+            let options = endpoint.options(&segment, &self.profile);
+            self.on_the_way[side].push_back((segment, options));
         }
         while endpoint.poll_event().is_some() {}
     }
@@ -64,7 +64,7 @@ impl Talk {
             let bytes = if self.draw.hit(0.01) { ENDLESS } else { self.draw.below(20_000) };
             return self.with(side, |e, _, _| e.write(bytes));
         }
-        let Some((mut segment, sack)) = self.on_the_way[side].pop_front() else {
+        let Some((mut segment, options)) = self.on_the_way[side].pop_front() else {
             if self.on_the_way[1 - side].is_empty()
                 && let Some(at) = self.endpoints[side].deadline()
             {
@@ -77,15 +77,15 @@ impl Talk {
             return; // lost
         }
         if self.draw.hit(0.01) {
-            return self.on_the_way[side].push_back((segment, sack)); // late
+            return self.on_the_way[side].push_back((segment, options)); // late
         }
         if self.draw.hit(0.03) {
             self.forge(&mut segment);
         }
         let ce = segment.ect && self.draw.hit(0.02);
-        self.with(1 - side, |e, now, p| match segment.sack_len {
-            0 => e.on_segment(now, &segment, ce, p),
-            _ => e.on_segment_with_sack(now, &segment, &sack, ce, p),
+        self.with(1 - side, |e, now, p| match segment.has_options() {
+            false => e.on_segment(now, &segment, ce, p),
+            true => e.on_segment_with_options(now, &segment, &options, ce, p),
         });
     }
 

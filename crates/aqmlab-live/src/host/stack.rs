@@ -88,6 +88,7 @@ const SETTABLE: &[&str] = &[
     "header",
     "max_window",
     "receive_window",
+    "initial_window_rule",
     "initial_window",
     "congestion",
     "dupthresh",

@@ -6,7 +6,7 @@ use aqmlab_qdisc::{Ecn, Packet};
 use aqmlab_recording::{Ending, Fates, RequestRecorder};
 use aqmlab_scenario::Completed;
 use aqmlab_traffic::{ConnectionEvent, ExchangeDone, Identity};
-use aqmlab_transport::{Endpoint, Profile, Sack, Segment, StreamEvent};
+use aqmlab_transport::{Endpoint, Options, Profile, Segment, StreamEvent};
 use aqmlab_units::Instant;
 
 use super::World;
@@ -175,7 +175,7 @@ impl<Q: EventQueue> World<'_, Q> {
         let options = hosts.options.take(place);
         let (segment, marked) = (options.complete(segment), packet.ecn() == Ecn::Ce);
         let endpoint = flow.connection().endpoint(End::Client);
-        endpoint.on_segment_with_sack(due, &segment, &options.sack, marked, class.profile());
+        endpoint.on_segment_with_options(due, &segment, &options.options, marked, class.profile());
         let at = FlowRef { slot, generation };
         let outcome = hosts.serve(class, flow, at, End::Client, None, Sending::FromList);
         if outcome != Served::default() {
@@ -427,7 +427,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             connection.catch_up(end, self.now, profile);
         }
         let endpoint = connection.endpoint(end);
-        endpoint.on_segment_with_sack(self.now, &segment, &options.sack, marked, profile);
+        endpoint.on_segment_with_options(self.now, &segment, &options.options, marked, profile);
         let answered = match connection.applications {
             Some(_) => {
                 connection.endpoint(end).acknowledge_apart(profile);
@@ -614,10 +614,10 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             let toward = sends_toward(end);
             let number = self.watch.as_mut().and_then(|watch| watch.number(context.id, toward));
             if segment.has_options() {
-                let place = self.options.put(&segment, &endpoint.sack(context.profile), number);
-                packet = packet.with_entry(place, segment.sack_len);
+                let options = endpoint.options(&segment, context.profile);
+                packet = packet.with_entry(self.options.put(&segment, &options, number), segment.sack_len);
             } else if number.is_some() {
-                packet = packet.with_entry(self.options.put(&segment, &Sack::NONE, number), 0);
+                packet = packet.with_entry(self.options.put(&segment, &Options::NONE, number), 0);
             }
             self.fates.sent.count(packet.wire_len());
             *context.in_flight += 1;

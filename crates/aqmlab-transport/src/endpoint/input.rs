@@ -9,12 +9,15 @@ use super::{Endpoint, HANDSHAKE_ACK, LIMITED, NO_BURST_LIMIT, RESET, RETRANSMISS
 use crate::congestion::{Ack, Algorithm, Heard, Reno};
 use crate::connection::State;
 use crate::event::Ending;
-use crate::profile::{EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, Profile, Recovery, SackPipe};
+use crate::profile::{
+    EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, Profile, Recovery, SackPipe, SynLossWindow,
+};
 use crate::quick::Quick;
 use crate::recovery::AckAction;
-use crate::sack::Sack;
+use crate::sack::Options;
 use crate::segment::{Flags, Segment};
 use crate::sequence::from_wire;
+use crate::stamps::{Stamp, Stamps};
 
 /// Number of segments that are acknowledged individually, starting with a segment whose mark starts
 /// an echo, or with one that is not ECN-capable (`quick_acks_again`).
@@ -26,7 +29,7 @@ impl Endpoint {
         &mut self,
         now: Instant,
         seg: &Segment,
-        sack: &Sack,
+        options: &Options,
         ce: bool,
         profile: &Profile,
     ) {
@@ -36,9 +39,9 @@ impl Endpoint {
         self.burst = profile.max_burst;
         match self.state {
             State::Closed => self.on_segment_closed(seg, profile),
-            State::Listen => self.on_segment_listen(now, seg, profile),
-            State::SynSent => self.on_segment_syn_sent(now, seg, profile),
-            _ => self.on_segment_synchronising(now, seg, sack, ce, profile),
+            State::Listen => self.on_segment_listen(now, seg, options.stamps, profile),
+            State::SynSent => self.on_segment_syn_sent(now, seg, options.stamps, profile),
+            _ => self.on_segment_synchronising(now, seg, options, ce, profile),
         }
     }
 
@@ -58,11 +61,12 @@ impl Endpoint {
 
     /// RFC 9293, 3.10.7.2. DEVIATES, here and in SYN-SENT and SYN-RECEIVED: a stray ACK is not answered with
     /// a RST, because both sides are created together, so half-open connections do not occur.
-    fn on_segment_listen(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
+    fn on_segment_listen(&mut self, now: Instant, seg: &Segment, stamps: Stamps, profile: &Profile) {
         if !seg.flags.has(Flags::SYN) || seg.flags.has(Flags::ACK) || seg.flags.has(Flags::RST) {
             return;
         }
         self.receiver.synchronise(seg.seq);
+        self.receiver.note_stamp(stamps.value, &mut self.troubles);
         self.peer_window = seg.window;
         self.ecn.on_syn(seg.flags, profile);
         self.negotiate_sack(seg, profile);
@@ -70,7 +74,7 @@ impl Endpoint {
     }
 
     /// RFC 9293, 3.10.7.3.
-    fn on_segment_syn_sent(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
+    fn on_segment_syn_sent(&mut self, now: Instant, seg: &Segment, stamps: Stamps, profile: &Profile) {
         let expected = from_wire(profile.initial_sequence, seg.ack, self.sent());
         let acks_syn = seg.flags.has(Flags::ACK) && expected == Some(1);
         if seg.flags.has(Flags::ACK) && !acks_syn {
@@ -89,6 +93,7 @@ impl Endpoint {
             return;
         }
         self.receiver.synchronise(seg.seq);
+        self.receiver.note_stamp(stamps.value, &mut self.troubles);
         self.peer_window = seg.window;
         self.negotiate_sack(seg, profile);
         if !acks_syn {
@@ -101,9 +106,8 @@ impl Endpoint {
         self.ecn.on_syn_ack(seg.flags, profile);
         self.receiver.ack_now();
         self.notes.put(HANDSHAKE_ACK, profile.handshake_ack == HandshakeAck::Separate);
-        self.establish(now, profile);
-        let syn_lost = self.syn_was_lost();
-        if profile.ecn_at_one == EcnAtOne::Ns2 && self.ecn.agreed() && syn_lost {
+        self.establish(now, stamps.echo, profile);
+        if profile.ecn_at_one == EcnAtOne::Ns2 && self.ecn.agreed() && self.syns_repeated() > 0 {
             // If the SYN timed out, ns-2 takes the ECE of an ECN-setup SYN-ACK for a mark.
             let sent = self.sent();
             self.troubles.note().recovery.marked(sent);
@@ -112,19 +116,33 @@ impl Endpoint {
         }
     }
 
-    fn syn_was_lost(&self) -> bool {
-        self.troubles.get().counts.syn_retransmissions > 0
+    /// Returns how often the SYN or SYN-ACK has been retransmitted.
+    pub(super) fn syns_repeated(&self) -> u32 {
+        self.troubles.get().counts.syn_retransmissions
     }
 
-    /// Handles the acknowledgment of our SYN.
-    fn establish(&mut self, now: Instant, profile: &Profile) {
-        let syn_lost = self.syn_was_lost();
+    /// Handles the acknowledgment of our SYN, which echoes the time stamp of a retransmission if there is
+    /// an `echo`.
+    fn establish(&mut self, now: Instant, echo: Stamp, profile: &Profile) {
+        let again = self.syns_repeated();
+        let begins_with_one = match profile.syn_loss_window {
+            // RFC 5681, 3.1
+            SynLossWindow::Rfc5681 => again > 0,
+            SynLossWindow::Linux => {
+                let answers_first = profile.timestamps && echo.is_none();
+                again > 1 && self.rto.has_fired() && !answers_first
+            }
+        };
         (self.una, self.flight, self.unacked) = (1, 0, 0); // only the SYN has been sent
+        let ambiguous = again > 0 && !profile.timestamps;
         if self.rto.acked(1) {
-            self.rto.measured(now, false, profile);
+            match echo {
+                _ if again > 0 => self.rto.measured_by_stamp(now, echo, profile),
+                _ => self.rto.measured(now, false, profile),
+            }
         }
-        self.rto.handshake_done(syn_lost, profile);
-        self.window.established(syn_lost, profile);
+        self.rto.handshake_done(ambiguous, profile);
+        self.window.established(begins_with_one, profile);
         self.events.established();
         self.begin_tracking(profile);
         self.enter(now, State::Established, profile);
@@ -135,7 +153,7 @@ impl Endpoint {
         &mut self,
         now: Instant,
         seg: &Segment,
-        sack: &Sack,
+        options: &Options,
         ce: bool,
         profile: &Profile,
     ) {
@@ -147,7 +165,7 @@ impl Endpoint {
             return;
         }
         if seg.flags.has(Flags::SYN) {
-            self.on_syn_again(seg);
+            self.on_syn_again(seg, options.stamps);
             // A SYN-ACK may acknowledge our SYN in a simultaneous open.
             if self.state != State::SynReceived || !seg.flags.has(Flags::ACK) {
                 return;
@@ -156,10 +174,13 @@ impl Endpoint {
         if !seg.flags.has(Flags::ACK) {
             return;
         }
-        if !self.on_ack(now, seg, sack, profile) || self.state == State::Closed {
+        if !self.on_ack(now, seg, options, profile) || self.state == State::Closed {
             return;
         }
         if seg.len > 0 || seg.flags.has(Flags::FIN) {
+            if options.stamps.value.is_some() || self.receiver.is_echoing() {
+                self.receiver.note_stamp_of_data(from, options.stamps.value, &mut self.troubles);
+            }
             self.on_payload(now, from, seg, ce, profile);
         }
     }
@@ -207,8 +228,13 @@ impl Endpoint {
         self.events.acked(bytes);
     }
 
-    /// Handles a repeated SYN, sent because our answer to the first was lost.
-    fn on_syn_again(&mut self, seg: &Segment) {
+    /// Handles a repeated SYN, sent because our answer to the first was lost. A SYN that left before the one
+    /// that was answered is only acknowledged (RFC 7323, 5.3, R1).
+    fn on_syn_again(&mut self, seg: &Segment, stamps: Stamps) {
+        if self.state == State::SynReceived && self.receiver.is_older(stamps.value, &self.troubles) {
+            self.receiver.ack_now();
+            return;
+        }
         if self.state == State::SynReceived {
             self.ecn.on_syn_again(seg.flags);
         }
@@ -221,7 +247,8 @@ impl Endpoint {
     }
 
     /// Processes the acknowledgment field. Returns false if the segment must be dropped because of it.
-    fn on_ack(&mut self, now: Instant, seg: &Segment, sack: &Sack, profile: &Profile) -> bool {
+    fn on_ack(&mut self, now: Instant, seg: &Segment, options: &Options, profile: &Profile) -> bool {
+        let Options { sack, stamps } = options;
         let Some(ack) = from_wire(profile.initial_sequence, seg.ack, self.una) else {
             return true;
         };
@@ -234,7 +261,7 @@ impl Endpoint {
             if ack == 0 {
                 return false;
             }
-            self.establish(now, profile);
+            self.establish(now, stamps.echo, profile);
         }
         let feedback = self.ecn.on_ack(seg.flags);
         let scheme = self.scheme(profile);
@@ -246,7 +273,7 @@ impl Endpoint {
             }
             let repeated = !self.uses_sack() && self.unacked > 0 && self.is_duplicate(seg, ack, profile);
             let echo = feedback.congestion && ack >= self.una;
-            self.on_ack_by_segments(now, ack, sack, Signs { echo, repeated }, profile);
+            self.on_ack_by_segments(now, ack, sack, Signs { echo, repeated, stamp: stamps.echo }, profile);
             if ack >= self.una {
                 self.peer_window = seg.window;
             }

@@ -25,7 +25,9 @@ use crate::event::{Ending, Pending, StreamEvent};
 use crate::profile::Profile;
 use crate::receiver::Receiver;
 use crate::rto::RtoTimer;
-use crate::sack::Sack;
+use crate::sack::{Options, Sack};
+use crate::segment::Segment;
+use crate::stamps::Stamps;
 use crate::trouble::Troubles;
 
 /// More bytes than will ever be sent, for an application that always has data to send.
@@ -305,10 +307,12 @@ impl Endpoint {
         tracked || self.troubles.get().recovery.is_recovering()
     }
 
-    /// Returns the SACK blocks of the segment that [`Endpoint::poll_transmit`] has just returned,
-    /// provided that this segment has a nonzero [`Segment::sack_len`](crate::Segment::sack_len).
-    pub fn sack(&self, profile: &Profile) -> Sack {
-        self.receiver.sack(&self.troubles, profile)
+    /// Returns the options of the `segment` that [`Endpoint::poll_transmit`] has just returned.
+    pub fn options(&self, segment: &Segment, profile: &Profile) -> Options {
+        let reports = segment.sack_len > 0;
+        let sack = if reports { self.receiver.sack(&self.troubles, profile) } else { Sack::NONE };
+        let stamps = if segment.stamped { self.troubles.get().stamps } else { Stamps::NONE };
+        Options { sack, stamps }
     }
 
     /// Returns whether both sides have permitted SACK.

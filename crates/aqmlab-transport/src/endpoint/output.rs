@@ -10,6 +10,7 @@ use crate::profile::{Fin, HandshakeAck, IdleRestart, NagleRule, Profile, PromptA
 use crate::sack::BLOCK_BYTES;
 use crate::segment::{Flags, Segment};
 use crate::sequence::to_wire;
+use crate::stamps::{Stamps, stamp};
 
 impl Endpoint {
     /// Returns the next segment to send, or `None` if there is none.
@@ -179,14 +180,16 @@ impl Endpoint {
         (self.flight, self.unacked) = (1, 1);
         if again {
             self.troubles.note().counts.syn_retransmissions += 1;
-            self.rto.stop_timing();
+            if !profile.timestamps {
+                self.rto.stop_timing();
+            }
         } else {
             self.rto.time_segment(now, 1);
         }
         // The sender's delay holds back the SYN, but not its timer.
         let armed = !profile.send_jitter.is_zero() && self.rto.is_running();
         if (self.state == State::SynSent || profile.syn_ack_timer) && !armed {
-            self.rto.arm(now, profile);
+            self.rto.start(now, profile);
         }
         self.last_activity = now;
         let mut segment = self.control(flags, 0, profile);
@@ -198,6 +201,9 @@ impl Endpoint {
             State::SynSent => self.ecn.asks(profile) && profile.ect_on_syn,
             _ => self.ecn.agreed() && profile.ect_on_syn_ack,
         };
+        if again {
+            self.stamp_again(now, &mut segment, profile);
+        }
         Some(segment)
     }
 
@@ -370,7 +376,31 @@ impl Endpoint {
         } else {
             self.count_empty(fin && !again);
         }
+        if again {
+            self.stamp_again(now, &mut segment, profile);
+        }
         (segment, end)
+    }
+
+    /// Gives a retransmission its time stamp.
+    #[cold]
+    fn stamp_again(&mut self, now: Instant, segment: &mut Segment, profile: &Profile) {
+        if profile.timestamps {
+            let echo = self.receiver.echo(&self.troubles);
+            self.troubles.note().stamps = Stamps { value: Some(stamp(now)), echo };
+            segment.stamped = true;
+        }
+    }
+
+    /// Completes a segment with an acknowledgment that has more to report than its number.
+    #[cold]
+    fn report(&mut self, segment: &mut Segment, profile: &Profile) {
+        segment.sack_len = self.sack_len(profile);
+        let echo = self.receiver.echo(&self.troubles);
+        segment.stamped = echo.is_some();
+        if segment.stamped {
+            self.troubles.note().stamps = Stamps { value: None, echo };
+        }
     }
 
     /// Returns whether the last segment of the stream, of `len` bytes, carries the FIN.
@@ -512,11 +542,12 @@ impl Endpoint {
             ect: false,
             sack_permitted: false,
             sack_len: 0,
+            stamped: false,
         };
         if flags.has(Flags::ACK) {
             segment.ack = self.receiver.next_on_wire();
             if !self.receiver.is_orderly() {
-                segment.sack_len = self.sack_len(profile);
+                self.report(&mut segment, profile);
             }
             if self.ecn.has_news() && !flags.has(Flags::SYN) {
                 segment.flags = flags.with_if(Flags::ECE, self.ecn.take_echo());

@@ -10,7 +10,7 @@ use super::Endpoint;
 use crate::congestion::Heard;
 use crate::connection::State;
 use crate::profile::Profile;
-use crate::sack::Sack;
+use crate::sack::Options;
 use crate::segment::{Flags, Segment};
 use crate::sequence::{from_wire, to_wire};
 
@@ -26,7 +26,7 @@ enum Predicted {
 }
 
 impl Endpoint {
-    /// Processes a segment without SACK blocks; `ce` is true if it arrived with Congestion
+    /// Processes a segment without options; `ce` is true if it arrived with Congestion
     /// Experienced.
     #[inline(always)]
     pub fn on_segment(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
@@ -42,14 +42,14 @@ impl Endpoint {
 
     #[inline(always)]
     fn on_segment_as(&mut self, now: Instant, seg: &Segment, ce: bool, listing: bool, profile: &Profile) {
-        debug_assert!(seg.sack_len == 0, "a SACK option must come with its blocks");
+        debug_assert!(seg.sack_len == 0 && !seg.stamped, "options must come with their contents");
         let Some(predicted) = self.prediction(seg, ce, profile) else {
-            self.on_any_segment(now, seg, &Sack::NONE, ce, profile);
+            self.on_any_segment(now, seg, &Options::NONE, ce, profile);
             return;
         };
         let twin = cfg!(debug_assertions).then(|| {
             let mut twin = self.clone();
-            twin.on_any_segment(now, seg, &Sack::NONE, ce, profile);
+            twin.on_any_segment(now, seg, &Options::NONE, ce, profile);
             twin
         });
         match predicted {
@@ -62,23 +62,22 @@ impl Endpoint {
         debug_assert_eq!(Some(&*self), twin.as_ref(), "the fast and the full path must agree");
     }
 
-    /// Processes a segment with these SACK blocks; `ce` is true if it arrived with Congestion
-    /// Experienced.
-    pub fn on_segment_with_sack(
+    /// Processes a segment with these options; `ce` is true if it arrived with Congestion Experienced.
+    pub fn on_segment_with_options(
         &mut self,
         now: Instant,
         seg: &Segment,
-        sack: &Sack,
+        options: &Options,
         ce: bool,
         profile: &Profile,
     ) {
         let twin = cfg!(debug_assertions).then(|| {
             let mut twin = self.clone();
-            twin.on_any_segment(now, seg, sack, ce, profile);
+            twin.on_any_segment(now, seg, options, ce, profile);
             twin
         });
-        if !(self.is_pure_report(seg, ce, profile) && self.on_report(now, seg, sack, profile)) {
-            self.on_any_segment(now, seg, sack, ce, profile);
+        if !(self.is_pure_report(seg, ce, profile) && self.on_report(now, seg, &options.sack, profile)) {
+            self.on_any_segment(now, seg, options, ce, profile);
             return;
         }
         debug_assert_eq!(Some(&*self), twin.as_ref(), "the fast and the full path must agree");
@@ -132,7 +131,12 @@ impl Endpoint {
                 }
                 self.events.delivered(seg.len);
             }
-            Predicted::Elsewhere { from } => self.on_payload(now, from, seg, false, profile),
+            Predicted::Elsewhere { from } => {
+                if self.receiver.is_echoing() {
+                    self.receiver.note_stamp_of_data(from, None, &mut self.troubles);
+                }
+                self.on_payload(now, from, seg, false, profile);
+            }
             Predicted::Ack { bytes } => self.on_predicted_ack(now, bytes, profile),
         }
     }

@@ -40,7 +40,7 @@ impl Endpoint {
 
     /// RFC 6298, 5.5 and 5.7 for the SYN.
     fn on_syn_timeout(&mut self, now: Instant, profile: &Profile) {
-        if self.troubles.get().counts.syn_retransmissions >= profile.syn_retries {
+        if self.syns_repeated() >= profile.syn_retries {
             self.finish(Ending::Aborted);
             return;
         }
@@ -50,7 +50,7 @@ impl Endpoint {
         if self.state == State::SynSent && profile.ecn_fallback != EcnFallback::Off {
             self.ecn.refuse(); // RFC 3168, 6.1.1.1
         }
-        self.rto.arm(now, profile);
+        self.rto.start(now, profile);
         self.flight = 0; // the SYN again
     }
 

@@ -78,7 +78,7 @@ pub(super) static PROFILES: &[ProfileInfo] = &[
 static MODERN: &[ProfileValue] = &[
     value("mss", Bytes(1448), "RFC 7323, appendix A: Ethernet less 12 B of timestamps"),
     value("header", Bytes(52), "RFC 7323, appendix A"),
-    value("initial_window", Integer(10), "RFC 6928, 2"),
+    value("initial_window_rule", Choice("rfc6928"), "RFC 6928, 2"),
     value("congestion", Choice("cubic"), "RFC 9438"),
     value("increase", Choice("byte_counting"), "RFC 9406, 4.2: by bytes acknowledged; RFC 3465"),
     value("abc_limit", Integer(8), "RFC 9406, 4.3: the value of L without pacing"),
@@ -198,7 +198,8 @@ static LINUX: &[ProfileValue] = &[
     value("mss", Bytes(1448), "Ethernet less 12 B of timestamps (net.ipv4.tcp_timestamps)"),
     value("header", Bytes(52), "with 12 B of timestamps"),
     value("receive_window", Bytes(6_291_456), "the largest value in net.ipv4.tcp_rmem; here, the window has this size from the start"),
-    value("initial_window", Integer(10), "TCP_INIT_CWND; RFC 6928"),
+    value("initial_window", Integer(10), "TCP_INIT_CWND: of any size"),
+    value("syn_loss_window", Choice("linux"), "measured; tcp_input.c, tcp_init_transfer()"),
     value("increase", Choice("byte_counting"), "tcp_cong.c, tcp_reno_cong_avoid(): by segments acknowledged"),
     value("cubic_growth", Choice("linux"), "measured; Ha, Rhee, Xu 2008, figure 2: the window grows by whole segments, each after a count of acknowledged segments that follows from the minimum round-trip time"),
     value("reduction_base", Choice("congestion_window"), "measured: of 40 segments, 20 remain after a reduction; at least two always remain"),

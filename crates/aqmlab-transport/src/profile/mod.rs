@@ -17,8 +17,9 @@ pub use bundles::{ProfileInfo, ProfileValue};
 pub use table::PARAMS;
 pub use words::{
     AckCounting, Congestion, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback, FastRetransmitGuard, Fin,
-    HandshakeAck, IdleRestart, Increase, InitialSsthresh, NagleRule, PartialAck, PromptAck, Recovery,
-    RecoveryExit, ReductionBase, RttArithmetic, SackMemory, SackPipe, SlowStartExit, TimeoutSsthresh,
+    HandshakeAck, IdleRestart, Increase, InitialSsthresh, InitialWindowRule, NagleRule, PartialAck,
+    PromptAck, Recovery, RecoveryExit, ReductionBase, RttArithmetic, SackMemory, SackPipe, SlowStartExit,
+    SynLossWindow, TimeoutSsthresh,
 };
 
 /// All settings of an endpoint, resolved. All flows of a class share one profile, which is passed
@@ -36,6 +37,7 @@ pub struct Profile {
     pub receive_window: u32,
     /// segments
     pub initial_window: f64,
+    pub syn_loss_window: SynLossWindow,
     pub initial_ssthresh: InitialSsthresh,
     /// `None` stands for a control that only kernels have; its name is in the settings, and no
     /// [`Endpoint`](crate::Endpoint) can be created with such a profile.
@@ -197,6 +199,7 @@ impl Profile {
             max_window: count(s, "max_window")?,
             receive_window: bytes(s, "receive_window")?,
             initial_window: s.integer("initial_window")? as f64,
+            syn_loss_window: SynLossWindow::read(s, "syn_loss_window")?,
             initial_ssthresh: InitialSsthresh::read(s, "initial_ssthresh")?,
             congestion: congestion(s)?,
             increase: Increase::read(s, "increase")?,
@@ -317,6 +320,16 @@ impl Profile {
                 RttArithmetic::Rfc6298 | RttArithmetic::Ns2 => self.granularity,
             },
             ..self
+        }
+    }
+
+    /// Returns how many of `bytes` newly acknowledged bytes, in this number of `segments`, count for the
+    /// window. Linux counts segments: one that is not full opens the window as far as a full one.
+    #[inline(always)]
+    pub(crate) fn opening(&self, bytes: u32, segments: u32) -> u32 {
+        match self.reduction_base {
+            ReductionBase::CongestionWindow => segments.saturating_mul(self.mss),
+            _ => bytes,
         }
     }
 
@@ -458,12 +471,10 @@ const LARGEST_PACKET: u32 = 65_535;
 /// Returns the value of an automatic parameter, given the values of the others.
 fn automatic(name: &str, settings: &Settings) -> Result<Value, ParamError> {
     Ok(match name {
-        // RFC 5681, section 3.1, which states the rule of RFC 3390 in segments.
-        "initial_window" => Value::Integer(match bytes(settings, "mss")? {
-            0..=1095 => 4,
-            1096..=2190 => 3,
-            _ => 2,
-        }),
+        "initial_window" => Value::Integer(initial_window(
+            InitialWindowRule::read(settings, "initial_window_rule")?,
+            bytes(settings, "mss")?,
+        )),
         // The guard that goes with the chosen loss recovery.
         "fast_retransmit_guard" => Value::Choice(match Recovery::read(settings, "recovery")? {
             Recovery::Reno => FastRetransmitGuard::Rfc5681.word(),
@@ -476,6 +487,20 @@ fn automatic(name: &str, settings: &Settings) -> Result<Value, ParamError> {
         }),
         _ => unreachable!("`{name}` has no rule"),
     })
+}
+
+/// Returns the initial window, in segments, that a rule gives for segments of `mss` bytes.
+fn initial_window(rule: InitialWindowRule, mss: u32) -> u64 {
+    match rule {
+        // RFC 5681, section 3.1, which states the rule of RFC 3390 in segments.
+        InitialWindowRule::Rfc5681 => match mss {
+            0..=1095 => 4,
+            1096..=2190 => 3,
+            _ => 2,
+        },
+        // min(10*MSS, max(2*MSS, 14600)), in whole segments
+        InitialWindowRule::Rfc6928 => u64::from(14_600 / mss).clamp(2, 10),
+    }
 }
 
 /// Returns whether CUBIC grows as in Linux, which uses HyStart, and the sender measures enough

@@ -279,6 +279,25 @@ words! {
     }
 }
 words! {
+    /// When a connection whose SYN or SYN-ACK was retransmitted begins with a window of one segment.
+    pub enum SynLossWindow {
+        /// After any retransmission (RFC 5681, section 3.1).
+        Rfc5681 = "rfc5681",
+        /// After two or more retransmissions, at least one of them because the timer fired, unless time stamps
+        /// show that the first copy has been answered (Linux).
+        Linux = "linux",
+    }
+}
+words! {
+    /// Which initial window results from the segment size.
+    pub enum InitialWindowRule {
+        /// Two to four segments, about 4380 bytes (RFC 5681, section 3.1, after RFC 3390).
+        Rfc5681 = "rfc5681",
+        /// Ten segments, but at most 14,600 bytes or two segments, whichever is more (RFC 6928, section 2).
+        Rfc6928 = "rfc6928",
+    }
+}
+words! {
     /// The congestion window after a pause.
     pub enum IdleRestart {
         /// Unchanged.

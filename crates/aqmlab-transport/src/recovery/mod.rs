@@ -23,7 +23,7 @@ pub(crate) use machine::Machine;
 pub(crate) use news::News;
 pub(crate) use prr::Delivery;
 pub(crate) use scoreboard::{Hole, Scoreboard};
-pub(crate) use segments::Found;
+pub(crate) use segments::{Found, round_trip};
 pub(crate) use tracking::{Frto, Phase, Probe, Timer, Tracking, Undo};
 
 /// What to do in response to an acknowledgment.

@@ -1,6 +1,8 @@
 //! What is new in an acknowledgment, for a sender that tracks segments.
 
-use aqmlab_units::Span;
+use aqmlab_units::{Instant, Span};
+
+use crate::stamps::Stamp;
 
 /// What is new in an acknowledgment.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -25,7 +27,9 @@ pub(crate) struct News {
     pub echo: bool,
     /// A duplicate arrival is reported (RFC 2883).
     pub twice: bool,
-    /// The first segment that is acknowledged cumulatively was retransmitted, and its first copy has arrived.
-    /// (This segment has filled the hole, so its timestamp is the one that is echoed.)
-    pub first_copy: bool,
+    /// The time stamp that the acknowledgment echoes, if that is one of a retransmission.
+    pub stamp: Stamp,
+    /// When the first segment that is acknowledged cumulatively was first sent, if it was retransmitted and this
+    /// is known.
+    pub original_left: Option<Instant>,
 }

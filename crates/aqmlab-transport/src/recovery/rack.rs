@@ -97,11 +97,10 @@ impl Rack {
             news.original = news.original.or(Some(segment.end));
             return news.last_rtt;
         }
-        // Timestamps would distinguish the copies. DEVIATES from RFC 3522, 3.2: an acknowledgment that
-        // arrives more than the minimum round-trip time after the latest copy left is attributed to that
-        // copy, which is wrong if a queue has delayed the acknowledgment.
+        // RFC 8985, section 6.2, step 2: an acknowledgment that arrives less than the minimum round-trip time
+        // after the latest copy left is for an earlier copy. (SACKed segments have no other sign.)
         let rtt = now - segment.at();
-        if self.is_too_soon(rtt) {
+        if rtt < self.min_rtt {
             return None;
         }
         self.arrived_last(segment, rtt);
@@ -113,18 +112,6 @@ impl Rack {
         self.rtt = rtt;
     }
 
-    /// Returns whether a round-trip time is below the minimum, so that it must have begun with an earlier copy.
-    pub(super) fn is_below_minimum(&self, rtt: Span) -> bool {
-        rtt < self.min_rtt
-    }
-
-    /// Returns whether a round-trip time is so far below the minimum that the acknowledgment must be for the
-    /// first copy (RFC 8985, section 6.2, step 2). DEVIATES from that step: the time must be below the minimum
-    /// by more than a ninth, whereas the RFC has no tolerance.
-    pub(super) fn is_too_soon(&self, rtt: Span) -> bool {
-        rtt + rtt.div(8) < self.min_rtt
-    }
-
     /// Notes that an acknowledgment of everything below `una` reports duplicates, which increases the
     /// allowance at most once per round trip.
     pub(super) fn arrived_twice(&mut self, una: u64, sent: u64) {
@@ -132,6 +119,11 @@ impl Rack {
             let quarters = self.allowance.quarters.saturating_add(1);
             self.allowance = Allowance { quarters, recoveries: PERSIST, round: Some(sent) };
         }
+    }
+
+    /// Notes that segments have arrived in another order than they left.
+    pub(super) fn note_reordering(&mut self) {
+        self.reordered = true;
     }
 
     /// Notes that a recovery is over.

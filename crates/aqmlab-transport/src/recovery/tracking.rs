@@ -11,6 +11,7 @@ use super::usage::Usage;
 use crate::congestion::Window;
 use crate::profile::{Profile, RttArithmetic};
 use crate::rto::Deviation;
+use crate::stamps::{Stamp, is_before, stamp};
 
 /// TLP.max_ack_delay (RFC 8985, section 7.2).
 const MAX_ACK_DELAY: Span = Span::ms(200);
@@ -106,6 +107,15 @@ impl Undo {
     }
 }
 
+/// The first retransmission since no outstanding segment had been retransmitted (RFC 3522, section 3.2, step 2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct FirstAgain {
+    /// When it left.
+    stamp: u32,
+    /// One past the highest offset sent before.
+    sent: u64,
+}
+
 /// The segments, the phase and the timers.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Tracking {
@@ -127,6 +137,8 @@ pub(crate) struct Tracking {
     /// End of the latest partial segment.
     pub partial_end: u64,
     pub undo: Undo,
+    /// The first retransmission of a segment that is still outstanding, or was when the latest phase ended.
+    first_again: Option<FirstAgain>,
     pub deviation: Deviation,
     pub usage: Usage,
     /// The departure times of paced segments and of bursts; `None` until they are first needed.
@@ -148,6 +160,7 @@ impl Tracking {
             frto: Frto::Off,
             partial_end: 0,
             undo: Undo::nothing(),
+            first_again: None,
             deviation: Deviation::new(rtt, sent, profile),
             usage: Usage::new(),
             pace: None,
@@ -160,6 +173,31 @@ impl Tracking {
         self.segments.sent(now, end);
         if 0 < len && len < profile.mss {
             self.partial_end = end;
+        }
+    }
+
+    /// Notes that the segment at `place` is being retransmitted, while everything below `sent` has been sent.
+    pub(crate) fn note_again(&mut self, now: Instant, place: usize, sent: u64) {
+        let stamp = stamp(now);
+        self.first_again.get_or_insert(FirstAgain { stamp, sent });
+        self.segments.note_original(place);
+    }
+
+    /// Returns whether an acknowledgment of everything below `ack` echoes a time stamp from before the first
+    /// retransmission. An acknowledgment that echoes no retransmission echoes an original; originals that left
+    /// after the first retransmission lie beyond all data that had been sent by then.
+    pub(crate) fn echoes_before_first_again(&self, ack: u64, echo: Stamp) -> bool {
+        self.first_again.is_some_and(|first| match echo {
+            Some(echo) => is_before(echo, first.stamp),
+            None => ack <= first.sent,
+        })
+    }
+
+    /// Forgets the first retransmission once no outstanding segment has been retransmitted and no recovery is
+    /// in progress.
+    pub(crate) fn forget_first_again(&mut self) {
+        if self.first_again.is_some() && self.phase == Phase::Open && !self.segments.has_repeated() {
+            self.first_again = None;
         }
     }
 

@@ -2,7 +2,8 @@
 
 use aqmlab_params::{Origin, Value};
 use aqmlab_transport::{
-    ENDLESS, Endpoint, Flags, Profile, Recovery, Role, Sack, Segment, StreamEvent, profile_settings,
+    ENDLESS, Endpoint, Flags, Options, Profile, Recovery, Role, Sack, Segment, Stamps, StreamEvent,
+    profile_settings,
 };
 use aqmlab_units::{Instant, Span};
 
@@ -100,9 +101,21 @@ impl Bench {
 
     /// Does the same as `arrive_with`, with blocks given as bytes, counted from 0.
     pub fn arrive_with_bytes(&mut self, seg: Segment, blocks: &[(u32, u32)]) -> Vec<Segment> {
-        let option = option(blocks.iter().copied());
-        self.endpoint.on_segment_with_sack(self.now, &seg, &option, false, &self.profile);
+        let options = Options { sack: option(blocks.iter().copied()), ..Options::NONE };
+        self.arrive_with_options(seg, &options)
+    }
+
+    /// Delivers any segment with these options.
+    pub fn arrive_with_options(&mut self, seg: Segment, options: &Options) -> Vec<Segment> {
+        self.endpoint.on_segment_with_options(self.now, &seg, options, false, &self.profile);
         self.drain()
+    }
+
+    /// Delivers a pure ACK of everything below segment `n` that echoes the time stamp of a retransmission sent
+    /// at `sent`.
+    pub fn ack_of_copy(&mut self, n: u32, sent: Instant) -> Vec<Segment> {
+        let options = Options { stamps: Stamps::echoing(sent), ..Options::NONE };
+        self.arrive_with_options(Segment { stamped: true, ..ack_of(n) }, &options)
     }
 
     /// Advances to the time at which the endpoint's timer is due, and lets it fire.
@@ -119,7 +132,17 @@ impl Bench {
 
 pub fn segment(seq: u32, ack: u32, len: u32) -> Segment {
     let flags = Flags::ACK;
-    Segment { seq, ack, len, flags, window: 1 << 30, ect: false, sack_permitted: false, sack_len: 0 }
+    Segment {
+        seq,
+        ack,
+        len,
+        flags,
+        window: 1 << 30,
+        ect: false,
+        sack_permitted: false,
+        sack_len: 0,
+        stamped: false,
+    }
 }
 
 pub fn ack_of(n: u32) -> Segment {

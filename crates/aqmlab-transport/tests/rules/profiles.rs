@@ -1,8 +1,9 @@
 //! How the profiles differ in the segments that they send.
 
 use aqmlab_params::Value;
-use aqmlab_transport::{ENDLESS, Flags, Role, Segment};
-use aqmlab_units::{Instant, Span};
+use aqmlab_transport::{ENDLESS, Flags, Options, Role, Segment, Stamps};
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Instant, Span};
 
 use crate::bench::{Bench, MSS, ack_of, iw, ms, sack, segment};
 
@@ -34,6 +35,101 @@ fn the_first_flight_and_its_timeout() {
         assert!(sent.iter().all(|s| s.len == b.profile.mss));
         assert_eq!(b.fire()[0].seq, 1);
         assert_eq!(b.now - ms(100), timeout, "{profile}");
+    }
+}
+
+/// RFC 5681 counts segments: four of at most 1095 bytes, three of at most 2190, two above. RFC 6928 counts bytes:
+/// min(10 * MSS, max(2 * MSS, 14600)), of which only whole segments leave. Linux sends ten of any size.
+///
+/// Rules: 5681 3.1 initial window; 6928 2; 5681 4.1
+#[test]
+fn first_flights_by_segment_size() {
+    for (mss, rfc, modern) in [
+        (536, 4, 10),
+        (1095, 4, 10),
+        (1096, 3, 10),
+        (1448, 3, 10),
+        (1460, 3, 10),
+        (1461, 3, 9), // 14600 / 1461 = 9.993
+        (2190, 3, 6),
+        (2191, 2, 6),
+        (4000, 2, 3),
+        (7300, 2, 2),
+        (8960, 2, 2),
+        (60_000, 2, 2),
+    ] {
+        for (profile, flight) in [("rfc", rfc), ("modern", modern), ("linux", 10)] {
+            let size = Value::Size(Size::Bytes(Bytes::new(mss)));
+            let given = [("mss", size), ("ack_every", Value::Integer(1)), ("nagle", Value::Flag(false))];
+            let mut b = Bench::of(profile, Role::Active, &given);
+            b.connect();
+            b.endpoint.write(40 * mss);
+            b.now = ms(100);
+            let sent = b.arrive(b.syn_ack()).into_iter().filter(|s| s.len > 0).count();
+            assert_eq!(sent, flight, "{profile} with segments of {mss} B");
+            // All is acknowledged, one segment at a time; then the restart window applies (RFC 5681, 4.1).
+            let mut acked = 1;
+            while b.endpoint.flight().get() > 0 {
+                b.now += Span::ms(100);
+                acked += mss as u32;
+                b.arrive(segment(1, acked, 0));
+            }
+            let window = b.endpoint.cwnd();
+            assert!(window > flight as f64, "{profile} with segments of {mss} B: {window}");
+            b.now += Span::s(600);
+            b.endpoint.write(40 * mss);
+            assert_eq!(b.drain().len(), flight, "{profile} with segments of {mss} B, after a pause");
+        }
+    }
+}
+
+/// RFC 5681 begins with one segment after any lost SYN or SYN-ACK. Linux does so after two retransmissions, one of
+/// them by the timer, unless the time stamp shows that the first SYN-ACK was answered (measured: cases `synack`,
+/// `synack2` and `synacks_too_late` of `vectors/linux-short-flows`).
+///
+/// Rules: 5681 3.1 lost SYN; 7323 4.1
+#[test]
+fn first_flights_after_repeated_syn_acks() {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Repeated {
+        Timer,
+        Syn,
+    }
+    use Repeated::{Syn, Timer};
+    for (repeated, first_is_answered, rfc, linux) in [
+        (&[][..], true, 3, 10),
+        (&[Timer], false, 1, 10),
+        (&[Syn], false, 1, 10),
+        (&[Timer, Syn], false, 1, 1),
+        (&[Timer, Timer], false, 1, 1),
+        (&[Timer, Timer], true, 1, 10),
+    ] {
+        for (profile, flight) in [("rfc", rfc), ("linux", linux)] {
+            let mut b = Bench::of(profile, Role::Passive, &[]);
+            let sack_permitted = profile == "linux";
+            let syn = Segment { flags: Flags::SYN, ack: 0, sack_permitted, ..segment(0, 0, 0) };
+            b.arrive(syn);
+            for how in repeated {
+                b.now += Span::ms(10);
+                let sent = if *how == Timer { b.fire() } else { b.arrive(syn) };
+                assert!(sent[0].flags.has(Flags::SYN));
+            }
+            let (again, ack) = (b.now, segment(1, 1, 0));
+            b.now += Span::ms(100);
+            b.endpoint.write(ENDLESS);
+            let copy = profile == "linux" && !first_is_answered;
+            let sent = if copy {
+                let options = Options { stamps: Stamps::echoing(again), ..Options::NONE };
+                b.arrive_with_options(Segment { stamped: true, ..ack }, &options)
+            } else {
+                b.arrive(ack)
+            };
+            let case = repeated.iter().map(|how| if *how == Timer { 't' } else { 's' }).collect::<String>();
+            assert_eq!(sent.len(), flight, "{profile} after {case}, first answered: {first_is_answered}");
+            if copy {
+                assert_eq!(b.endpoint.srtt(), Some(Span::ms(100)), "the time stamp measures the copy");
+            }
+        }
     }
 }
 
@@ -241,17 +337,19 @@ fn a_delay_follows_the_gaps_between_segments() {
 /// Rules: 6298 2.1; 6298 5.5
 #[test]
 fn lost_syns_by_profile() {
+    // Linux's timers of 0.5 to 4 s fire at multiples of 64 ms, longer ones at multiples of 512 ms, always after
+    // their time: 1000, 1024 + 2000, 3072 + 4000 and 7104 + 8000 ms.
     for (profile, at) in [
-        ("rfc", [1, 3, 7, 15]),
-        ("ns2", [3, 9, 21, 45]),
-        ("freebsd4", [3, 9, 21, 45]),
-        ("linux", [1, 3, 7, 15]),
+        ("rfc", [1000, 3000, 7000, 15_000]),
+        ("ns2", [3000, 9000, 21_000, 45_000]),
+        ("freebsd4", [3000, 9000, 21_000, 45_000]),
+        ("linux", [1024, 3072, 7104, 15_360]),
     ] {
         let mut b = Bench::of(profile, Role::Active, &[]);
         b.connect();
-        for seconds in at {
+        for ms in at {
             assert!(b.fire()[0].flags.has(Flags::SYN));
-            assert_eq!(b.now, Instant::ZERO + Span::s(seconds), "{profile}");
+            assert_eq!(b.now, Instant::ZERO + Span::ms(ms), "{profile}");
         }
     }
 }

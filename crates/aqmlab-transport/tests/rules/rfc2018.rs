@@ -54,7 +54,7 @@ fn an_option_has_eight_bytes_a_block_and_four_blocks_at_most() {
     for n in 1..=6 {
         let ack = b.arrive(segment(1 + 200 * n, 1, 100))[0];
         let blocks = n.min(4) as usize;
-        assert_eq!(b.endpoint.sack(&b.profile).blocks().len(), blocks);
+        assert_eq!(b.endpoint.options(&ack, &b.profile).sack.blocks().len(), blocks);
         // Two bytes for kind and length, and two to fill whole words.
         assert_eq!(usize::from(ack.sack_len), 8 * blocks + 4);
         assert_eq!(ack.wire_len(40).get(), 44 + 8 * blocks as u64);
@@ -93,7 +93,7 @@ fn the_examples_of_section_7() {
         for (seq, ack, blocks) in steps {
             let sent = b.arrive(segment(*seq, 1, 500));
             assert_eq!(sent[0].ack, *ack);
-            assert_eq!(b.endpoint.sack(&b.profile).blocks(), *blocks, "after {seq}");
+            assert_eq!(b.endpoint.options(&sent[0], &b.profile).sack.blocks(), *blocks, "after {seq}");
             assert_eq!(sent[0].sack_len > 0, !blocks.is_empty());
         }
     }

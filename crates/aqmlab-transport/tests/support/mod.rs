@@ -2,10 +2,12 @@
 //! entrance, and time that jumps to the next event.
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod vectors;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use aqmlab_transport::{Endpoint, Profile, Role, Sack, Segment, State, StreamEvent};
+use aqmlab_transport::{Endpoint, Options, Profile, Role, Segment, State, StreamEvent};
 use aqmlab_units::{Bytes, Instant, LinkClock, Rate, Span};
 
 /// What the network does to one packet.
@@ -161,11 +163,11 @@ impl Side {
 pub const A: usize = 0;
 pub const B: usize = 1;
 
-/// A segment in flight: its destination, its blocks, and whether it is marked.
+/// A segment in flight: its destination, its options, and whether it is marked.
 struct Packet {
     to: usize,
     segment: Segment,
-    sack: Sack,
+    options: Options,
     ce: bool,
 }
 
@@ -212,8 +214,8 @@ impl Pair {
             this.sent.push((self.now, seg));
             if let Some((at, ce)) = self.paths[side].carry(self.now, &seg, self.profile.header) {
                 self.in_flight.push(Reverse((at, self.serial)));
-                let sack = if seg.sack_len > 0 { this.endpoint.sack(&self.profile) } else { Sack::NONE };
-                self.packets.insert(self.serial, Packet { to: 1 - side, segment: seg, sack, ce });
+                let options = this.endpoint.options(&seg, &self.profile);
+                self.packets.insert(self.serial, Packet { to: 1 - side, segment: seg, options, ce });
                 self.serial += 1;
             }
         }
@@ -241,13 +243,13 @@ impl Pair {
         self.now = at;
         if self.in_flight.peek().is_some_and(|Reverse((t, _))| *t == at) {
             let Reverse((_, serial)) = self.in_flight.pop().expect("peeked");
-            let Packet { to, segment, sack, ce } =
+            let Packet { to, segment, options, ce } =
                 self.packets.remove(&serial).expect("stored with its event");
             let state = self.sides[to].endpoint.state();
             self.sides[to].received.push((state, segment));
             self.with(to, |e, now, p| {
-                if segment.sack_len > 0 {
-                    e.on_segment_with_sack(now, &segment, &sack, ce, p);
+                if segment.has_options() {
+                    e.on_segment_with_options(now, &segment, &options, ce, p);
                 } else {
                     e.on_segment(now, &segment, ce, p);
                 }

@@ -17,10 +17,11 @@ use aqmlab_units::{Instant, Span};
 use super::{Endpoint, SELECTIVE};
 use crate::congestion::Heard;
 use crate::profile::{IdleRestart, Profile, ReductionBase, RttArithmetic};
-use crate::recovery::{Found, News, Phase, Timer, Tracking};
+use crate::recovery::{Found, News, Phase, Timer, Tracking, round_trip};
 use crate::rto::RtoTimer;
 use crate::sack::{MAX_BLOCKS, Sack};
 use crate::sequence::from_wire;
+use crate::stamps::Stamp;
 
 /// What an acknowledgment reports besides the data that has arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -29,6 +30,8 @@ pub(in crate::endpoint) struct Signs {
     pub echo: bool,
     /// The acknowledgment is a duplicate ACK, and the sender does not use SACK.
     pub repeated: bool,
+    /// The time stamp that it echoes, if that is one of a retransmission.
+    pub stamp: Stamp,
 }
 
 impl Endpoint {
@@ -79,7 +82,8 @@ impl Endpoint {
             let (segments, rtt) = (plain.segments, Some(plain.last));
             self.hear(&Heard { now, bytes, segments, marked: false, una, sent, rtt }, profile);
         }
-        self.open_used_window(now, bytes, profile);
+        let opens = profile.opening(bytes, plain.segments);
+        self.open_used_window(now, opens, profile);
         self.note_activity_on_ack(now, profile);
     }
 
@@ -98,12 +102,12 @@ impl Endpoint {
         now: Instant,
         ack: u64,
         sack: &Sack,
-        Signs { echo, repeated }: Signs,
+        Signs { echo, repeated, stamp }: Signs,
         profile: &Profile,
     ) {
         let ack = ack.max(self.una);
         let (calm, orderly) = (self.tracking().is_calm(), self.tracking().segments.is_orderly());
-        let mut news = News::default();
+        let mut news = News { stamp, ..News::default() };
         self.take_news(now, ack, sack, &mut news, profile);
         if profile.count_duplicates && !self.uses_sack() {
             self.take_duplicates(ack, repeated, &mut news);
@@ -112,7 +116,8 @@ impl Endpoint {
         news.acked = (ack - self.una) as u32;
         news.echo = echo;
         let bytes = if news.acked > 0 { self.advance(ack) } else { 0 };
-        news.opens = if orderly { bytes } else { news.delivered.saturating_mul(profile.mss) };
+        let by_segments = news.delivered.saturating_mul(profile.mss);
+        news.opens = if orderly { profile.opening(bytes, news.delivered) } else { by_segments };
         if profile.hears && news.delivered > 0 {
             let (una, sent) = (self.una, self.sent());
             let (segments, rtt) = (news.delivered, news.last_rtt);
@@ -125,7 +130,7 @@ impl Endpoint {
                 self.end_burst_without_room(profile);
             }
         } else if news.acked > 0 {
-            self.open_used_window(now, bytes, profile);
+            self.open_used_window(now, news.opens, profile);
             self.note_activity_on_ack(now, profile);
             self.rearm(now, true, profile);
             self.unsettled = !self.tracking().is_settled();
@@ -146,9 +151,11 @@ impl Endpoint {
             self.reduce_at_once(news, profile);
         }
         self.judge_timeout(ack, news, profile);
-        self.judge_reduction(news, profile);
+        let searches = self.judge_reduction(ack, news, profile);
         self.leave_phase(ack);
-        let (found, wait) = if self.uses_sack() {
+        let (found, wait) = if !searches && self.tracking().phase == Phase::Recovery {
+            (Found::default(), None)
+        } else if self.uses_sack() {
             self.find_lost(now, profile)
         } else {
             (self.find_lost_by_duplicates(ack, advances, profile), None)
@@ -164,6 +171,7 @@ impl Endpoint {
             }
             self.note_activity_on_ack(now, profile);
         }
+        self.tracking_mut().forget_first_again();
         if let Some(wait) = wait {
             self.rto.arm_by_ticks(now, wait + profile.patience(), profile);
             self.tracking_mut().timer = Timer::Reordering;
@@ -241,7 +249,7 @@ impl Endpoint {
         if let Some(rtt) = acked.filter(|_| profile.rtt_arithmetic == RttArithmetic::Linux) {
             segments.set_latest_rtt(rtt);
         }
-        if let Some(rtt) = segments.round_trip(now, news, profile) {
+        if let Some(rtt) = round_trip(now, news, profile) {
             self.note_round_trip(rtt, (ack, sent), profile);
         }
         if ack > una {

@@ -41,6 +41,7 @@ impl Endpoint {
         }
         let in_bursts = profile.burst > 1 && lost.is_none();
         if in_bursts && !self.is_in_burst(now) && self.waits_for_burst(usable, profile) {
+            self.note_waiting(usable, profile);
             return None;
         }
         if profile.pacing && !urgent && self.waits_for_its_time(now) {
@@ -78,6 +79,18 @@ impl Endpoint {
             usage.fills(sent);
         } else {
             usage.leaves_room(una, sent, segments.outstanding());
+        }
+    }
+
+    /// Notes that a burst waits: the window limits the sender as if it were full, unless the other side's
+    /// window leaves less room.
+    #[cold]
+    fn note_waiting(&mut self, usable: u64, profile: &Profile) {
+        let room = usable.saturating_sub(u64::from(self.tracking().segments.in_flight()));
+        let reach = self.reach(profile).saturating_sub(u64::from(self.flight)) / u64::from(profile.mss);
+        if room < reach {
+            let sent = self.sent();
+            self.tracking_mut().usage.fills(sent);
         }
     }
 
@@ -179,12 +192,14 @@ impl Endpoint {
 
     #[inline(never)]
     fn transmit_again(&mut self, now: Instant, place: usize, counts: bool, profile: &Profile) -> Segment {
+        let sent = self.sent();
         let (from, to) = self.tracking().segments.bounds(place, self.una);
         let most = (to - from) as u32;
         let (segment, end) = self.data(now, (from - self.una) as u32, most, profile);
         let end = self.una + u64::from(end);
         let tracking = self.tracking_mut();
         let first = tracking.segments.is_first(place);
+        tracking.note_again(now, place, sent);
         tracking.segments.sent_again(now, place, end, counts);
         tracking.prr.sent();
         if first && tracking.timer != Timer::Reordering && profile.fast_retransmit_restarts_timer {

@@ -55,22 +55,28 @@ impl Endpoint {
         }
     }
 
-    /// Decides whether the latest reduction was spurious: it was if the first copy of a retransmitted segment
-    /// has arrived (RFC 3522, 3.2), or if both copies of every retransmitted segment have arrived (RFC 3708,
-    /// section 3).
-    pub(super) fn judge_reduction(&mut self, news: &News, profile: &Profile) {
+    /// Decides whether the latest reduction was spurious: it was if new data is acknowledged by an
+    /// acknowledgment that echoes a time stamp from before the first retransmission (RFC 3522, 3.2), or if both
+    /// copies of every retransmitted segment have arrived (RFC 3708, section 3). Returns false if this
+    /// acknowledgment must not lead to further retransmissions, because segments that seemed to be lost are only
+    /// late, but copies are still in flight.
+    pub(super) fn judge_reduction(&mut self, ack: u64, news: &News, profile: &Profile) -> bool {
         let Tracking { undo, segments, phase, .. } = self.tracking();
+        let (recovers, copies) = (*phase == Phase::Recovery, segments.copies());
         let by_first_copy = profile.eifel
             && profile.timestamps
-            && news.first_copy
             && news.acked > 0
             && undo.begin.is_some()
-            && segments.copies() == 0;
-        if by_first_copy {
-            self.go_back(true);
-        } else if profile.dsack_undo && undo.is_due() {
-            self.go_back(*phase == Phase::Loss);
+            && self.tracking().echoes_before_first_again(ack, news.stamp);
+        if by_first_copy && recovers {
+            self.tracking_mut().segments.note_reordering();
         }
+        if by_first_copy && copies == 0 {
+            self.go_back(true);
+        } else if profile.dsack_undo && self.tracking().undo.is_due() {
+            self.go_back(self.tracking().phase == Phase::Loss);
+        }
+        !(by_first_copy && recovers && copies > 0)
     }
 
     /// Undoes a spurious reduction: restores the window and, with `none_lost`, also the state of the

@@ -6,6 +6,8 @@ mod duplicates;
 mod lost;
 mod sacked;
 
+pub(crate) use sacked::round_trip;
+
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -56,6 +58,8 @@ pub(crate) struct Segments {
     sacked_to: usize,
     /// Departure time and end of each copy; some of these copies may have arrived.
     copies: VecDeque<(Instant, u64)>,
+    /// When the latest segment to be retransmitted as the first outstanding one was first sent, and its end.
+    original: Option<(Instant, u64)>,
     /// The ranges of offsets that SACK options have reported.
     sacked_ranges: Ranges,
     /// The latest SACK option, if everything that it reports has been processed here.
@@ -76,6 +80,7 @@ impl Segments {
             repaired: 0,
             sacked_to: 0,
             copies: VecDeque::new(),
+            original: None,
             sacked_ranges: Ranges::default(),
             latest: Sack::NONE,
             sacked: 0,
@@ -88,6 +93,11 @@ impl Segments {
     /// Notes that an acknowledgment of everything below `una` reports duplicates.
     pub(crate) fn arrived_twice(&mut self, una: u64, sent: u64) {
         self.rack.arrived_twice(una, sent);
+    }
+
+    /// Notes that a segment that seemed to be lost was only late.
+    pub(crate) fn note_reordering(&mut self) {
+        self.rack.note_reordering();
     }
 
     /// Notes that a recovery is over.
@@ -205,7 +215,8 @@ impl Segments {
             if news.first.is_none() {
                 let (first, once) = (now - segment.at(), !segment.has(REPEATED));
                 news.first = Some((first, once));
-                news.first_copy = !once && self.rack.is_below_minimum(first);
+                news.original_left =
+                    self.original.filter(|(_, end)| *end == segment.end).map(|(left, _)| left);
             }
             rtt = self.rack.arrived(now, &segment, news).or(rtt);
         }
@@ -272,6 +283,19 @@ impl Segments {
         self.list[at] = Sent::new(now, end, segment.marks() | counted | REPEATED);
         self.repaired += usize::from(self.repaired == at);
         self.list_copy((now, end));
+    }
+
+    /// Remembers, before the segment at this place is retransmitted, when it was first sent.
+    pub(crate) fn note_original(&mut self, at: usize) {
+        let segment = self.list[at];
+        if self.is_first(at) && !segment.has(REPEATED) {
+            self.original = Some((segment.at(), segment.end));
+        }
+    }
+
+    /// Returns whether the first outstanding segment has been retransmitted, or a copy is in flight.
+    pub(crate) fn has_repeated(&self) -> bool {
+        self.again > 0 || self.front().is_some_and(|first| first.has(REPEATED))
     }
 
     /// Returns whether this is the place of the first outstanding segment.

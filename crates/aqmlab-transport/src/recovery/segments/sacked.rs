@@ -3,11 +3,12 @@
 use aqmlab_units::{Instant, Span};
 
 use super::Segments;
-use crate::profile::{Profile, RttArithmetic};
+use crate::profile::Profile;
 use crate::recovery::news::News;
 use crate::recovery::sent::{LOST, REPEATED, SACKED};
 use crate::sack::Sack;
 use crate::sequence::from_wire;
+use crate::stamps::{since, stamp};
 
 impl Segments {
     /// Processes an option that reports exactly one new segment, if this segment was sent only once and lies
@@ -126,22 +127,19 @@ impl Segments {
     fn search_place_after(&self, number: u64) -> usize {
         self.first + self.list[self.first..].partition_point(|segment| segment.end <= number)
     }
-
-    /// Returns the round-trip time that an acknowledgment measures. Timestamps distinguish the copies of a
-    /// segment, and the latest copy is measured unless the acknowledgment has arrived too soon to be for that
-    /// copy.
-    pub(crate) fn round_trip(&self, now: Instant, news: &News, profile: &Profile) -> Option<Span> {
-        let (first, once) = news.first.unzip();
-        let by_copy = || {
-            let rtt = first.filter(|rtt| profile.timestamps && !self.rack.is_too_soon(*rtt))?;
-            Some(if profile.rtt_arithmetic == RttArithmetic::Linux { by_stamps(now, rtt) } else { rtt })
-        };
-        first.filter(|_| once == Some(true) && !news.repeated).or(news.first_sacked).or_else(by_copy)
-    }
 }
 
-/// Returns a round-trip time that ends at `now` as Linux's timestamps, which count milliseconds, measure it.
-fn by_stamps(now: Instant, rtt: Span) -> Span {
-    let ms = Span::ms(1).as_ns();
-    Span::ms((now.as_ns() / ms - (now.as_ns() - rtt.as_ns()) / ms).max(1))
+/// Returns the round-trip time that an acknowledgment measures. If it acknowledges retransmitted segments, only
+/// time stamps tell which copy has arrived.
+pub(crate) fn round_trip(now: Instant, news: &News, profile: &Profile) -> Option<Span> {
+    let (first, once) = news.first.unzip();
+    let by_stamp = || {
+        let left = || match once? {
+            true => Some(Instant::from_ns(now.as_ns() - first?.as_ns())),
+            false => news.original_left,
+        };
+        let sent = news.stamp.or_else(|| left().map(stamp));
+        sent.filter(|_| profile.timestamps && first.is_some()).map(|sent| since(sent, now))
+    };
+    first.filter(|_| once == Some(true) && !news.repeated).or(news.first_sacked).or_else(by_stamp)
 }
