@@ -29,6 +29,7 @@ _ADDED: Mapping[str, tuple[tuple[str, int, tuple[str, ...]], ...]] = {
     "flows": ((PROGRAM, 5, ("received_bytes", "measured_received_bytes")), (_RECORDING, 2, _BY_CLIENT)),
     "flow_series": ((PROGRAM, 5, ("received_bytes",)),),
     "packets": ((NUMBERED, 1, ("number",)),),
+    "summary": ((_RECORDING, 3, ("sent_bytes",)),),
 }
 """The columns that were added later, by table. Each group of columns has a part of the program and the first
 version of this part that fills the columns; in recordings of earlier versions, they are null. A recording

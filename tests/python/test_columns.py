@@ -27,7 +27,10 @@ EARLY = Path(__file__).parent / "recordings" / "format-2"
 EVERY_NAME = [(table, *names) for table, renamed in RENAMED.items() for names in renamed.items()]
 
 
-ADDED_SINCE = {"flows": ["received_by_client_bytes", "measured_received_by_client_bytes"]}
+ADDED_SINCE = {
+    "flows": ["received_by_client_bytes", "measured_received_by_client_bytes"],
+    "summary": ["sent_bytes"],
+}
 
 
 @pytest.fixture

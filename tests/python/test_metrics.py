@@ -72,6 +72,7 @@ def run():
         ect_arrivals_packets=60,
         departures_packets=90,
         departures_bytes=90_000,
+        sent_bytes=89_700,
         dropped_early_packets=5,
         dropped_forced_packets=1,
         dropped_overflow_packets=3,
@@ -106,7 +107,8 @@ def run():
 @pytest.mark.parametrize(
     ("name", "class_name", "expected"),
     [
-        ("throughput_bps", "*", 8 * 90_000 / 2),
+        ("throughput_bps", "*", 8 * 89_700 / 2),
+        # A recording of an earlier version does not count parts of packets.
         ("throughput_bps", "tcp", 8 * 30_000 / 2),
         ("utilisation_percent", "*", 72.0),
         ("drop_percent", "*", 10.0),

@@ -84,6 +84,7 @@ pub fn run() -> (Port<Datagram>, Sender) {
             port.arrive(now, Datagram { flow: 1, len: Bytes::new(500), ecn: Ecn::NotEct }, &mut sender);
         }
     }
+    port.settle(Instant::ZERO + Span::s(10));
     (port, sender)
 }
 

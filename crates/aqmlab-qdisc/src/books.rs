@@ -97,6 +97,11 @@ pub struct ClassBooks<'a> {
     pub fates: Cow<'a, [Fates]>,
     /// Packets transmitted completely.
     pub departed: Tally,
+    /// Bytes transmitted in the measured interval, rounded to whole bytes: those of departed packets, without
+    /// the part that was sent before the interval, and the part of the packet in transmission that has been
+    /// sent. They are complete up to the last call of [`crate::Port::settle`]. A queue inside another one
+    /// transmits a packet when it leaves.
+    pub sent_bytes: u64,
     /// Queueing delay of each packet whose transmission has begun: dequeue time minus enqueue time, in ns.
     pub sojourn_ns: Cow<'a, Histogram>,
     /// The exact sum of these delays, in ns.
@@ -179,6 +184,10 @@ pub struct Books {
     backlog_packets: TimeByValue,
     backlog_bytes: Area,
     busy: Span,
+    /// The part of the packet in transmission that had been sent when the measurement began: class and bytes.
+    sent_before: (usize, i64),
+    /// The part of the packet in transmission that has been sent.
+    sent_since: (usize, i64),
     /// Books of the inner queues, each queue before the queues inside it.
     inner: Vec<InnerBooks>,
 }
@@ -224,6 +233,8 @@ impl Books {
             backlog_packets: TimeByValue::new(),
             backlog_bytes: Area::default(),
             busy: Span::ZERO,
+            sent_before: (0, 0),
+            sent_since: (0, 0),
             inner: Vec::new(),
         }
     }
@@ -256,6 +267,7 @@ impl Books {
         self.backlog_packets.clear();
         self.backlog_bytes = Area::default();
         self.busy = Span::ZERO;
+        self.sent_before = self.sent_since;
         self.inner.iter_mut().for_each(|inner| inner.books.restart(false));
     }
 
@@ -266,34 +278,38 @@ impl Books {
         self.inner.iter_mut().for_each(|inner| inner.books.reserve(packets));
     }
 
-    /// Completes the integrals up to `now`. The caller guarantees that the backlog and the link have not
-    /// changed since the integrals were last completed.
+    /// Completes the integrals up to `now`. The caller guarantees that the backlog has not changed since the
+    /// integrals were last completed.
     #[inline]
-    pub(crate) fn settle(&mut self, now: Instant, backlog: Backlog, sending: bool) {
+    pub(crate) fn settle(&mut self, now: Instant, backlog: Backlog) {
         if now <= self.until {
             return;
         }
         let ns = now.saturating_since(self.until).as_ns();
         self.backlog_packets.held_for(backlog.packets.get(), ns);
         self.backlog_bytes.held_for(backlog.bytes.get(), ns);
-        if sending {
-            self.busy += Span::ns(ns);
-        }
         self.until = now;
     }
 
-    /// Completes the integrals up to `now` on the assumption that no packet has waited and that the link was
-    /// sending until `sent`, if that is given.
+    /// Completes the integrals up to `now` on the assumption that no packet has waited.
     #[inline]
-    pub(crate) fn settle_empty(&mut self, now: Instant, sent: Option<Instant>) {
+    pub(crate) fn settle_empty(&mut self, now: Instant) {
         if now <= self.until {
             return;
         }
         self.backlog_packets.held_for(0, now.saturating_since(self.until).as_ns());
-        if let Some(sent) = sent {
-            self.busy += sent.min(now).saturating_since(self.until);
-        }
         self.until = now;
+    }
+
+    /// Sets the link's busy time, and the part of the packet in transmission that has been sent.
+    pub(crate) fn sent(&mut self, busy: Span, class: usize, bytes: i64) {
+        self.busy = busy;
+        self.sent_since = (class, bytes);
+    }
+
+    /// Returns the packets of all classes that have been transmitted completely.
+    pub(crate) fn departed(&self) -> Tally {
+        sum(self.classes.iter().map(|class| class.departed))
     }
 
     #[inline]
@@ -345,7 +361,7 @@ impl Books {
     }
 
     #[inline]
-    pub(crate) fn departed(&mut self, class: usize, size: Bytes) {
+    pub(crate) fn leaves(&mut self, class: usize, size: Bytes) {
         self.classes[class].departed.count(size);
     }
 
@@ -378,7 +394,7 @@ impl Books {
         let Some(inner) = self.inner_of(number) else { return };
         inner.goes(now, size);
         inner.books.began_transmission(class, sojourn);
-        inner.books.departed(class, size);
+        inner.books.leaves(class, size);
     }
 
     fn fates_of(&mut self, pkt: &impl Classed) -> &mut Fates {
@@ -438,11 +454,14 @@ impl Books {
     pub fn class(&self, class: usize) -> ClassBooks<'_> {
         let Passed { initial, departed, ref sojourn_ns, sojourn_sum_ns, .. } = self.classes[class];
         let kinds = class * PacketKind::PLACES..class * PacketKind::PLACES + PacketKind::COUNT;
+        let part = |(of, bytes): (usize, i64)| if of == class { bytes } else { 0 };
+        let sent_bytes = departed.bytes as i64 + part(self.sent_since) - part(self.sent_before);
         ClassBooks {
             initial,
             arrivals: Cow::Borrowed(&self.arrivals[kinds.clone()]),
             fates: Cow::Borrowed(&self.fates[kinds]),
             departed,
+            sent_bytes: sent_bytes.max(0) as u64,
             sojourn_ns: Cow::Borrowed(sojourn_ns),
             sojourn_sum_ns,
         }
@@ -457,8 +476,9 @@ impl Books {
     pub fn total(&self) -> ClassBooks<'static> {
         let mut arrivals = alloc::vec![Arrivals::default(); PacketKind::COUNT];
         let mut fates = alloc::vec![Fates::default(); PacketKind::COUNT];
-        let mut passed = Passed::default();
+        let (mut passed, mut sent_bytes) = (Passed::default(), 0);
         for class in self.classes() {
+            sent_bytes += class.sent_bytes;
             passed.initial = passed.initial.plus(class.initial);
             passed.departed = passed.departed.plus(class.departed);
             passed.sojourn_ns.merge(&class.sojourn_ns);
@@ -472,6 +492,7 @@ impl Books {
             arrivals: Cow::Owned(arrivals),
             fates: Cow::Owned(fates),
             departed,
+            sent_bytes,
             sojourn_ns: Cow::Owned(sojourn_ns),
             sojourn_sum_ns,
         }
@@ -488,7 +509,8 @@ impl Books {
         &self.backlog_bytes
     }
 
-    /// Returns how long the link was transmitting.
+    /// Returns how long the link was transmitting, up to the last call of [`crate::Port::settle`]: the exact
+    /// sum of transmission times, rounded down to a nanosecond.
     pub const fn busy(&self) -> Span {
         self.busy
     }
@@ -523,7 +545,7 @@ impl Books {
 
 impl InnerBooks {
     fn settle(&mut self, now: Instant) {
-        self.books.settle(now, self.waiting, false);
+        self.books.settle(now, self.waiting);
     }
 
     fn goes(&mut self, now: Instant, size: Bytes) {

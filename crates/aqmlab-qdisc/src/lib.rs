@@ -114,7 +114,7 @@ extern crate alloc;
 /// The version of the parts common to all disciplines: ports and their books, buffer limits, the
 /// queue that consults a law, delay stages and pipes. Incremented whenever a change in these parts
 /// changes a result. Each discipline has [its own version](Info::version).
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 pub mod books;
 mod context;

@@ -211,6 +211,30 @@ mod tests {
     }
 
     #[test]
+    fn jitter_of_a_train_has_the_mean_that_keeping_the_order_gives() {
+        // Packets at n g with J = 1 leave x or less late with the probability that no packet before is later:
+        // the product over k >= 0 of min(1, x + k g). The mean is the integral of the complement.
+        let expected = |g: f64| {
+            let beyond = |x: f64| 1.0 - (0..1000).fold(1.0, |p, k| p * (x + f64::from(k) * g).min(1.0));
+            (0..2000).map(|i| beyond((f64::from(i) + 0.5) / 2000.0)).sum::<f64>() / 2000.0
+        };
+        for (parts, figure) in [(1u32, 0.5), (2, 0.52), (10, 0.69), (100, 0.88)] {
+            let mean = expected(1.0 / f64::from(parts));
+            assert!((mean - figure).abs() < 0.005, "`docs/scenario.md` states this figure: {mean}");
+            let mut pipe = Pipe::new(Span::ms(10)).with_jitter(Span::ms(2), Stream::new(1, "jitter"));
+            let gap = 2_000_000 / u64::from(parts);
+            let late =
+                (1..=100_000u64).map(|n| match pipe.pass(Instant::from_ns(n * gap), Bytes::new(100)) {
+                    Passage::Due(at) => at.as_ns() - n * gap - 10_000_000,
+                    Passage::Lost => unreachable!("nothing is lost here"),
+                });
+            let ours = late.sum::<u64>() as f64 / 1e5 / 2e6;
+            // Packets within J of each other are dependent: a thousand independent values remain at J/100.
+            assert!((ours - mean).abs() < 0.015, "J/{parts}: {ours} instead of {mean}");
+        }
+    }
+
+    #[test]
     fn losses_come_at_their_rate_and_take_no_time() {
         let mut pipe = Pipe::new(Span::ZERO)
             .with_rate(Rate::mbit(10), Bytes::ZERO)

@@ -50,6 +50,10 @@ struct Link<P> {
     /// When the port looks ahead: the state that the link will have after everything that waits has been
     /// sent.
     ahead: Line,
+    /// Otherwise: when the last transmission ended.
+    idle_since: Instant,
+    /// The part of the link's work (see [`Link::work`]) that does not count as busy time.
+    uncounted: i128,
     books: Books,
 }
 
@@ -91,7 +95,19 @@ impl<P: Classed> Port<P> {
         walk(&discipline, 0, &mut 0, &mut |within, name, _| books.open_inner(name, within));
         let (on_wire, ahead) = (OnWire::default(), Line::default());
         let (ends, in_hand, looks_ahead) = (Instant::FAR_FUTURE, None, false);
-        let link = Link { clock, overhead, ends, on_wire, in_hand, looks_ahead, ahead, books };
+        let (idle_since, uncounted) = (Instant::ZERO, 0);
+        let link = Link {
+            clock,
+            overhead,
+            ends,
+            on_wire,
+            in_hand,
+            looks_ahead,
+            ahead,
+            idle_since,
+            uncounted,
+            books,
+        };
         Port { discipline, link }
     }
 
@@ -185,7 +201,10 @@ impl<P: Classed> Port<P> {
     /// # Panics
     /// If the rate is zero.
     pub fn set_rate(&mut self, now: Instant, rate: Rate) {
+        self.settle(now);
+        let busy = self.link.books.busy();
         self.link.clock.set_rate(rate);
+        self.link.uncounted = self.link.work(now) - rate.nanobits_in(busy) as i128;
         self.discipline.rate_changed(now, rate);
     }
 
@@ -193,6 +212,7 @@ impl<P: Classed> Port<P> {
     pub fn measure_from(&mut self, now: Instant) {
         self.settle(now);
         self.link.books.restart(self.is_sending());
+        self.link.uncounted = self.link.work(now);
     }
 
     /// Visits the queues inside the discipline with their books, each queue before the queues inside it.
@@ -206,8 +226,9 @@ impl<P: Classed> Port<P> {
     /// Completes the books' integrals up to `now`. Without this call, they end at the port's last event.
     pub fn settle(&mut self, now: Instant) {
         self.catch_up(now);
-        self.link.books.settle(now, self.discipline.backlog(), self.is_sending());
+        self.link.books.settle(now, self.discipline.backlog());
         self.link.books.settle_inner(now);
+        self.link.settle_transmission(now);
     }
 
     /// Returns the instant of the host's next call, or `None` if only an arrival can change
@@ -300,6 +321,39 @@ impl<P: Classed> Link<P> {
         self.ends.as_ns() != Instant::FAR_FUTURE.as_ns()
     }
 
+    /// Returns the work that the link has done by `now`, in units of 10^-9 bit, overhead included: packets
+    /// that have left since the books were restarted, and the part of the current one that has been sent. Work
+    /// divided by the rate is the exact busy time, without the rounding of instants to nanoseconds.
+    fn work(&self, now: Instant) -> i128 {
+        let departed = self.books.departed();
+        let departed = Bytes::new(departed.bytes) + self.overhead * departed.packets;
+        departed.nanobits() as i128 + self.sent_part(now)
+    }
+
+    /// Returns how much of the packet in transmission has been sent by `now`, in units of 10^-9 bit.
+    fn sent_part(&self, now: Instant) -> i128 {
+        if !self.is_sending() {
+            return 0;
+        }
+        let whole = (self.on_wire.size + self.overhead).nanobits() as i128;
+        if self.ends < now {
+            return whole;
+        }
+        // Less than zero for a packet whose predecessor left in this nanosecond, but before its exact end.
+        let left = self.ends.saturating_since(now);
+        whole - (self.clock.rate().nanobits_in(left) + u128::from(self.clock.remainder())) as i128
+    }
+
+    /// Brings the books' busy time and transmitted bytes up to date.
+    fn settle_transmission(&mut self, now: Instant) {
+        let rate = i128::from(self.clock.rate().as_bps());
+        let busy = ((self.work(now) - self.uncounted) / rate).max(0);
+        let whole = ((self.on_wire.size + self.overhead).nanobits() as i128).max(1);
+        let part = self.sent_part(now).max(-whole);
+        let bytes = (i128::from(self.on_wire.size.get()) * part + whole / 2).div_euclid(whole);
+        self.books.sent(Span::ns(busy as u64), self.on_wire.class, bytes as i64);
+    }
+
     #[inline]
     fn arrive<Q, O>(&mut self, queue: &mut Q, now: Instant, pkt: P, obs: &mut O) -> Option<Instant>
     where
@@ -324,6 +378,7 @@ impl<P: Classed> Link<P> {
     {
         let sent = self.in_hand.take().expect("link_free is called when a transmission has ended");
         debug_assert!(now >= self.ends, "the link is not free yet");
+        self.idle_since = self.ends;
         self.finish(queue, now);
         self.start_in_hand(queue, now, obs);
         let next_end = self.is_sending().then_some(self.ends);
@@ -337,7 +392,11 @@ impl<P: Classed> Link<P> {
         Q: Qdisc<Stamped<P>>,
         O: Observer<Stamped<P>>,
     {
-        self.clock.restart();
+        // The last transmission ended less than a nanosecond after `idle_since`: a packet that arrives in that
+        // instant waits for it.
+        if self.idle_since < now {
+            self.clock.restart();
+        }
         self.start_in_hand(queue, now, obs);
         self.is_sending().then_some(self.ends)
     }
@@ -378,9 +437,11 @@ impl<P: Classed> Link<P> {
         if !self.is_sending() {
             // A new train. Even if the packet is lost, the idle link polls the queue, which tells
             // the discipline that the link is idle.
-            self.clock.restart();
+            self.restart_ahead(now);
             self.start_ahead(queue, now, obs);
-            self.note_train();
+            if self.is_sending() {
+                self.note_train();
+            }
             return (!lost).then_some(Prospect { sent: self.ends, marked });
         }
         if lost {
@@ -396,17 +457,26 @@ impl<P: Classed> Link<P> {
     #[inline(always)]
     fn send_at_once(&mut self, now: Instant, pkt: &P) -> Instant {
         let OnWire { class, size } = self.on_wire;
-        self.books.settle_empty(now, self.is_sending().then_some(self.ends));
+        self.books.settle_empty(now);
         if self.is_sending() {
-            self.books.departed(class, size);
+            self.books.leaves(class, size);
         }
         self.books.arrived(pkt);
         let (class, size) = (pkt.class(), pkt.wire_len());
-        self.clock.restart();
+        self.restart_ahead(now);
         self.begin(now, class, size);
         self.books.began_ahead(class, Span::ZERO);
         self.note_train();
         self.ends
+    }
+
+    /// Begins a new train, unless the last one ended at this instant: its last packet occupies the link for
+    /// less than a nanosecond more.
+    #[inline(always)]
+    fn restart_ahead(&mut self, now: Instant) {
+        if self.ahead.free_at() < now {
+            self.clock.restart();
+        }
     }
 
     /// Records that a new train has begun.
@@ -430,7 +500,7 @@ impl<P: Classed> Link<P> {
     /// Records the arrival of a packet in the books.
     #[inline(always)]
     fn note_arrival<Q: Qdisc<Stamped<P>>>(&mut self, queue: &Q, now: Instant, pkt: &P) {
-        self.books.settle(now, queue.backlog(), self.is_sending());
+        self.books.settle(now, queue.backlog());
         self.books.arrived(pkt);
     }
 
@@ -450,8 +520,8 @@ impl<P: Classed> Link<P> {
     /// Ends the current transmission.
     #[inline(always)]
     fn finish<Q: Qdisc<Stamped<P>>>(&mut self, queue: &Q, now: Instant) {
-        self.books.settle(now, queue.backlog(), true);
-        self.books.departed(self.on_wire.class, self.on_wire.size);
+        self.books.settle(now, queue.backlog());
+        self.books.leaves(self.on_wire.class, self.on_wire.size);
         self.ends = Instant::FAR_FUTURE;
     }
 

@@ -159,6 +159,8 @@ fn integrals_are_exact_and_the_cut_keeps_what_is_inside() {
         (new.initial.packets, new.arrived().packets, new.departed.packets, new.held().packets),
         (0, 1, 0, 1)
     );
+    // Half of packet 1 was sent before the cut, and half of packet 3 by the end.
+    assert_eq!((old.sent_bytes, new.sent_bytes, books.total().sent_bytes), (625 + 1250, 625, 2500));
     // Packet 2 waited from 0 to 2 ms, and packet 3 from 1.5 to 3 ms; the sojourn of packet 1 was over before
     // the cut.
     assert_eq!(old.sojourn_sum_ns, 2_000_000);
@@ -289,4 +291,76 @@ proptest! {
             prop_assert_eq!(total.departed.packets + fates.dropped.len() as u64, arrivals.len() as u64);
         }
     }
+}
+
+/// Passes packets of 64 B to a link of 1 Tbit/s, which takes 0.512 ns for each: number n arrives at
+/// `n * step / 1000` ns, rounded down.
+fn short_packets(look_ahead: bool, packets: u64, step_ps: u64) -> Port<Pkt> {
+    let queue = DropTail::new(Limit::Packets(Packets::new(1_000_000)));
+    let mut port = Port::new(Discipline::DropTail(queue), Rate::gbit(1000), Bytes::ZERO, 1);
+    assert_eq!(look_ahead, look_ahead && port.look_ahead());
+    let mut fates = Fates::default();
+    for number in 0..packets {
+        let at = Instant::from_ns(number * step_ps / 1000);
+        let pkt = Pkt { size: 64, ..Pkt::new(number) };
+        if look_ahead {
+            port.arrive_ahead(at, &pkt, &mut fates);
+        } else {
+            while let Some(end) = port.next_event().filter(|end| *end <= at) {
+                port.link_free(end, &mut fates);
+            }
+            port.arrive(at, pkt, &mut fates);
+        }
+    }
+    let end = Instant::from_ns(packets * step_ps / 1000);
+    while let Some(sent) = port.next_event().filter(|sent| !look_ahead && *sent <= end) {
+        port.link_free(sent, &mut fates);
+    }
+    port.settle(end);
+    port.check_books().unwrap();
+    port
+}
+
+#[test]
+fn the_busy_time_of_packets_below_a_nanosecond_is_exact() {
+    for look_ahead in [false, true] {
+        // 500 Gbit/s: the link is busy for half of the time.
+        let port = short_packets(look_ahead, 1_000_000, 1024);
+        assert_eq!(port.books().span(), Span::us(1024));
+        let busy = port.books().busy();
+        assert_eq!(busy, Span::us(512), "look-ahead {look_ahead}");
+        assert_eq!(port.books().total().sent_bytes, 64_000_000);
+    }
+}
+
+#[test]
+fn a_link_sends_no_more_than_its_rate_whatever_the_size_of_packets() {
+    for look_ahead in [false, true] {
+        // 2 Tbit/s come: the link is always busy, and as many packets leave as it can send.
+        let port = short_packets(look_ahead, 1_000_000, 256);
+        assert_eq!(port.books().span(), Span::us(256));
+        assert_eq!(port.books().busy(), Span::us(256), "look-ahead {look_ahead}");
+        let sent = port.books().total().sent_bytes;
+        assert_eq!(sent, 1_000_000 * 256 / 8, "1 Tbit/s for 256 us, look-ahead {look_ahead}");
+    }
+}
+
+#[test]
+fn busy_time_and_bytes_hold_across_a_change_of_rate() {
+    // 1250 B take 1 ms at 10 Mbit/s and 10 ms at 1 Mbit/s. The packet that is sent at 0.5 ms, when the rate
+    // changes, still ends at 1 ms.
+    let (mut port, mut fates) = (droptail(5), Fates::default());
+    port.arrive(ms(0), pkt(0, 0), &mut fates);
+    port.arrive(ms(0), pkt(1, 0), &mut fates);
+    port.set_rate(ms(0) + Span::us(500), Rate::mbit(1));
+    port.settle(ms(1));
+    assert_eq!(port.books().busy(), Span::ms(1));
+    port.link_free(ms(1), &mut fates);
+    port.settle(ms(6));
+    assert_eq!(port.books().busy(), Span::ms(6));
+    assert_eq!(port.books().total().sent_bytes, 1250 + 625);
+    port.link_free(ms(11), &mut fates);
+    port.settle(ms(20));
+    assert_eq!(port.books().busy(), Span::ms(11));
+    assert_eq!(port.books().total().sent_bytes, 2500);
 }

@@ -288,7 +288,9 @@ fn least(series: &TimeWeighted) -> u64 {
 
 /// Returns the cells that every summary row has, whether for one class or for all classes together.
 fn class_cells<'a>(queue: &'a str, class: &'a str, books: &ClassBooks<'_>) -> impl Iterator<Item = Cell<'a>> {
-    [queue.into(), class.into()].into_iter().chain(tally_cells(books.all_kinds(), Some(books.departed)))
+    let sent = Cell::from(books.sent_bytes);
+    let tallies = tally_cells(books.all_kinds(), Some(books.departed));
+    [queue.into(), class.into()].into_iter().chain(tallies).chain([sent])
 }
 
 /// Returns the cells of arrivals, of departures (if known), and of drops and marks by reason.

@@ -39,6 +39,7 @@ pub const SUMMARY: Schema = Schema {
         ("marked_overflow_bytes", U64),
         ("marked_injected_packets", U64),
         ("marked_injected_bytes", U64),
+        ("sent_bytes", U64),
         ("backlog_packets_integral_ns", NullableU128),
         ("backlog_packets_sq_integral_ns", NullableU128),
         ("backlog_bytes_integral_ns", NullableU128),

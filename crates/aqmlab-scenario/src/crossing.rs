@@ -81,6 +81,13 @@ impl<'c> Crossing<'c> {
     }
 }
 
+/// Returns the size of the largest data packet that crosses a link, or `None` if no data crosses it; for a class
+/// whose packets vary in size, their mean size is used.
+pub(crate) fn largest_data_packet(link: usize, classes: &[ClassPlan]) -> Option<Bytes> {
+    let crossing = Crossing::of(link, classes);
+    (crossing.crosses == Crosses::Data).then(|| crossing.largest_packet())
+}
+
 /// Returns the mean base round-trip time of a class: its `rtt` (or, if it has no access links, the
 /// propagation delay of its path in both directions) plus the delay of its delay stages.
 pub(crate) fn base_rtt(network: &Network<'_>, class: &ClassPlan, index: usize, delays: &[DelayPlan]) -> Span {

@@ -1,7 +1,7 @@
 //! Packet sizes, arrival numbers, and the form of a distribution.
 
 use aqmlab_params::{Default, Kind, Origin, Value};
-use aqmlab_traffic::PacketSizes;
+use aqmlab_traffic::{LARGEST_DATAGRAM, PacketSizes, SMALLEST_DATAGRAM, exponential_scale};
 use aqmlab_units::Bytes;
 use aqmlab_units::text::Size;
 
@@ -61,7 +61,17 @@ impl Pass<'_, '_> {
     fn sizes_at(&mut self, node: &Node, path: &str) -> Option<PacketSizes> {
         let Tree::Table(table) = &node.value else { return self.size_at(node, path).map(PacketSizes::Fixed) };
         let form = self.form(node, table, path, &["exponential"], &[])?;
-        self.size_at(&form.node, &format!("{path}.exponential")).map(PacketSizes::Exponential)
+        let path = format!("{path}.exponential");
+        let mean = self.size_at(&form.node, &path)?;
+        if exponential_scale(mean).is_none() {
+            let message = format!(
+                "no exponential sizes have the mean `{mean}`: a datagram has at least {SMALLEST_DATAGRAM} and at most \
+                 {LARGEST_DATAGRAM}; write a mean between these two"
+            );
+            self.error(&form.node.at, &path, message);
+            return None;
+        }
+        Some(PacketSizes::Exponential(mean))
     }
 
     pub(crate) fn size_at(&mut self, node: &Node, path: &str) -> Option<Bytes> {

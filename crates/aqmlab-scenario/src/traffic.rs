@@ -301,7 +301,9 @@ impl Pass<'_, '_> {
         (there, back): &(Vec<usize>, Vec<usize>),
         own_delays: Option<Span>,
     ) -> Option<Option<Access>> {
-        let slowest = there.iter().chain(back).map(|&l| network.links[l].rate).min()?;
+        // Access links must not be a bottleneck in either direction, whatever the rates of the path.
+        let slowest = |way: &[usize]| way.iter().map(|&l| network.links[l].rate).min();
+        let slowest = slowest(there).max(slowest(back))?;
         let propagation = propagation(network, there, back);
         let word = self.access(section)?;
         let rate = match (word, network.access) {
@@ -338,7 +340,7 @@ impl Pass<'_, '_> {
                     section,
                     "access_rate",
                     &rate,
-                    "ten times the rate of the slowest link on the path",
+                    "ten times the rate of the slowest link on the path, in the direction in which that is faster",
                 );
                 rate
             }

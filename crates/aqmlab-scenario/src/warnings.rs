@@ -2,9 +2,11 @@
 
 use aqmlab_params::{Settings, Value};
 use aqmlab_qdisc::disc::pi_phase_margin;
-use aqmlab_traffic::Distribution;
-use aqmlab_units::{Rate, Span};
+use aqmlab_traffic::{Distribution, LARGEST_DATAGRAM, PacketSizes, SMALLEST_DATAGRAM, exponential_scale};
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Rate, Span};
 
+use crate::crossing;
 use crate::plan::{ClassPlan, LinkPlan, Plan, Workload};
 use crate::queue::in_packets;
 
@@ -17,6 +19,8 @@ pub(crate) fn of(plan: &Plan) -> Vec<String> {
     floods(plan, &mut all);
     narrow_access(plan, &mut all);
     unstable_controllers(plan, &mut all);
+    clipped_sizes(plan, &mut all);
+    sizes_of_ethernet(plan, &mut all);
     all
 }
 
@@ -162,5 +166,107 @@ fn unstable_controllers(plan: &Plan, all: &mut Vec<String>) {
                 1e3 * tcp.rtt_s
             ));
         }
+    }
+}
+
+/// The share of datagrams of the smallest or largest size above which exponential sizes are reported (our
+/// choice).
+const CLIPPED: f64 = 0.2;
+
+/// Warns of exponential sizes of which a noticeable share would be smaller or larger than datagrams can be.
+fn clipped_sizes(plan: &Plan, all: &mut Vec<String>) {
+    for class in &plan.classes {
+        let Workload::Packets { sizes: PacketSizes::Exponential(mean), .. } = &class.workload else {
+            continue;
+        };
+        let Some(scale) = exponential_scale(*mean) else { continue };
+        let below = -libm::expm1(-SMALLEST_DATAGRAM.as_f64() / scale);
+        let above = libm::exp(-LARGEST_DATAGRAM.as_f64() / scale);
+        for (share, size, which) in
+            [(below, SMALLEST_DATAGRAM, "smallest"), (above, LARGEST_DATAGRAM, "largest")]
+        {
+            if share > CLIPPED {
+                all.push(format!(
+                    "{:.0} % of the datagrams of `{}` have the {which} size, `{size}`: with a mean of `{mean}`, their \
+                     sizes are far from exponential",
+                    100.0 * share,
+                    class.name
+                ));
+            }
+        }
+    }
+}
+
+/// The ratio of sizes above which a setting is taken to be made for other packets (our choice). ns-2's mean
+/// packet of 500 B with packets of 1500 B is below it.
+const OTHER_PACKETS: f64 = 4.0;
+
+/// Warns of settings in bytes that are made for packets of Ethernet's size where much larger or much smaller
+/// packets cross the link.
+fn sizes_of_ethernet(plan: &Plan, all: &mut Vec<String>) {
+    for (i, link) in plan.links.iter().enumerate() {
+        let largest = crossing::largest_data_packet(i, &plan.classes);
+        if let Some(largest) = largest {
+            sizes_in(&link.name, link.queue.kind(), &link.queue, largest, link.queue.link().mean_packet, all);
+        }
+    }
+}
+
+/// Warns of such settings of a queue, or of one of those inside it.
+fn sizes_in(link: &str, kind: &str, settings: &Settings, largest: Bytes, mean: Bytes, all: &mut Vec<String>) {
+    let bytes = |name: &str| match settings.get(name) {
+        Some(Value::Size(Size::Bytes(n))) => Some(*n),
+        _ => None,
+    };
+    if let Some(mtu) = bytes("mtu").filter(|_| kind == "codel") {
+        if mtu < largest {
+            all.push(format!(
+                "packets of `{largest}` cross `{link}`, but CoDel's `mtu` is `{mtu}`: it drops even where \
+                 a single packet stays behind; write `mtu = \"{largest}\"`"
+            ));
+        } else if mtu.as_f64() > OTHER_PACKETS * largest.as_f64() {
+            let spared = mtu.get() / largest.get();
+            all.push(format!(
+                "the packets that cross `{link}` have at most `{largest}`, but CoDel's `mtu` is `{mtu}`: it drops nothing while \
+                 {spared} packets or fewer wait; write `mtu = \"{largest}\"`"
+            ));
+        }
+    }
+    let in_paper_mode = settings.get("byte_mode") == Some(&Value::Choice("paper"));
+    let most = bytes("max_packet").filter(|_| in_paper_mode);
+    if let Some(most) =
+        most.filter(|most| *most < largest || most.as_f64() > OTHER_PACKETS * largest.as_f64())
+    {
+        all.push(format!(
+                "the largest packets that cross `{link}` have `{largest}`, but `max_packet` of its queue is `{most}`, by which \
+                 it scales probabilities; write `max_packet = \"{largest}\"`"
+            ));
+    }
+    if let Some(own) = bytes("mean_packet") {
+        let ratio = own.as_f64() / mean.as_f64();
+        if !(1.0 / OTHER_PACKETS..=OTHER_PACKETS).contains(&ratio) {
+            all.push(format!(
+                "the packets that cross `{link}` have a mean size of `{mean}`, but `mean_packet` of its queue is `{own}`; write \
+                 `mean_packet = \"auto\"`"
+            ));
+        }
+    }
+    if let Some(quantum) = bytes("quantum").filter(|quantum| *quantum < largest) {
+        all.push(format!(
+            "packets of `{largest}` cross `{link}`, but a `quantum` of its queue is `{quantum}`: a class sends such a packet \
+             in one of several rounds; write at least `{largest}`"
+        ));
+    }
+    for setting in settings.iter() {
+        nested(link, &setting.value, largest, mean, all);
+    }
+}
+
+fn nested(link: &str, value: &Value, largest: Bytes, mean: Bytes, all: &mut Vec<String>) {
+    match value {
+        Value::Table(settings) => sizes_in(link, "", settings, largest, mean, all),
+        Value::Discipline { kind, settings } => sizes_in(link, kind, settings, largest, mean, all),
+        Value::List(items) => items.iter().for_each(|item| nested(link, item, largest, mean, all)),
+        _ => (),
     }
 }

@@ -319,6 +319,60 @@ fn what_is_suspicious_is_told() {
     assert!(told.contains("are unstable for 20 flows") && told.contains("the phase margin is -"), "{told}");
 }
 
+/// Settings that are written for Ethernet's packets are reported where packets are much larger or smaller.
+#[test]
+fn settings_made_for_other_packets_are_told() {
+    let queue = |q: &str, traffic: &str| {
+        let text = SMALL.replace("[[traffic]]", &format!("queue = {{ kind = {q} }}\n[[traffic]]"));
+        read(&text.replace("kind = \"bulk\"\n", &format!("{traffic}\n"))).warnings.join("\n")
+    };
+    let jumbo = "kind = \"bulk\"\ntcp = { mss = \"8960B\" }";
+    let plain = "kind = \"bulk\"";
+    let voice = "kind = \"cbr\"\nrate = \"1Mbit\"\nsize = \"200B\"";
+    let class = "\"classes\", class = [{ name = \"a\", queue = \"codel\" }]";
+    for (kind, traffic, told) in [
+        ("\"codel\"", jumbo, "write `mtu = \"9kB\"`"),
+        ("\"codel\"", voice, "it drops nothing while 7 packets or fewer wait"),
+        ("\"codel\", mtu = \"9000B\"", jumbo, ""),
+        ("\"codel\"", plain, ""),
+        (class, jumbo, "write `mtu = \"9kB\"`"),
+        ("\"red\", byte_mode = \"paper\"", jumbo, "write `max_packet = \"9kB\"`"),
+        ("\"red\", byte_mode = \"paper\"", voice, "write `max_packet = \"200B\"`"),
+        ("\"red\", byte_mode = \"paper\", max_packet = \"9000B\"", jumbo, ""),
+        ("\"red\"", jumbo, ""),
+        ("\"red\", preset = \"ns2\"", jumbo, "`mean_packet` of its queue is `500B`"),
+        ("\"red\", preset = \"ns2\"", plain, ""),
+        (
+            "\"classes\", quantum = \"1500B\", class = [{ name = \"a\", queue = \"droptail\" }]",
+            jumbo,
+            "`quantum`",
+        ),
+    ] {
+        let warnings = queue(kind, traffic);
+        assert!(
+            if told.is_empty() { warnings.is_empty() } else { warnings.contains(told) },
+            "{kind}: {warnings}"
+        );
+    }
+}
+
+/// Exponential sizes whose mean is near the smallest or the largest datagram are hardly exponential.
+#[test]
+fn clipped_sizes_are_told_with_their_share() {
+    let sizes = |mean: &str| {
+        let source = format!("kind = \"poisson\"\nrate = \"1Mbit\"\nsize = {{ exponential = \"{mean}\" }}\n");
+        read(&SMALL.replace("kind = \"bulk\"\n", &source)).warnings.join("\n")
+    };
+    assert_eq!(sizes("1000B"), "");
+    // 28 + s exp(-28 / s) = 30 for s = 14.26, and 1 - exp(-28 / 14.26) = 0.86.
+    assert!(
+        sizes("30B").contains("86 % of the datagrams of `ftp` have the smallest size, `28B`"),
+        "{}",
+        sizes("30B")
+    );
+    assert!(sizes("40kB").contains("the largest size, `65.535kB`"), "{}", sizes("40kB"));
+}
+
 #[test]
 fn memory_is_the_callers_to_grant() {
     let text = format!("{SMALL}count = 100000\n");

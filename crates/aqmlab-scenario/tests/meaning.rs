@@ -53,10 +53,10 @@ fn the_way_back_can_differ() {
     );
     assert_eq!(reverse.queue.get("limit").map(ToString::to_string), Some("9p".into()));
     assert_eq!((&reverse.faults.drop, plan.links[0].faults.drop.len()), (&vec![2, 9], 0));
-    // The access rate is ten times the rate of the slower direction; the path takes 10 ms forward and 30 ms
-    // back.
+    // The access rate is ten times the rate of the faster direction, so access links are a bottleneck in
+    // neither; the path takes 10 ms forward and 30 ms back.
     let Some(Access { rate, rtt, .. }) = &plan.classes[0].access else { panic!("there are access links") };
-    assert_eq!((*rate, rtt), (Rate::mbit(10), &Distribution::Constant(Span::ms(40))));
+    assert_eq!((*rate, rtt), (Rate::mbit(100), &Distribution::Constant(Span::ms(40))));
 }
 
 #[test]

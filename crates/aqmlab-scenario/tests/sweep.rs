@@ -226,7 +226,7 @@ fn claims_are_handed_over_with_their_places() {
 fn a_value_is_refused_where_it_is_written_and_tried_before_its_case_comes() {
     let message =
         problem("[sweep]\n\"topology.rate\" = [\"5Mbit\", \"5M\"]\n\"traffic.ftp.count\" = [1, 0]\n");
-    assert!(message.contains("f:13:29: topology.rate: `5M` has the unit `M`"), "{message}");
+    assert!(message.contains("f:13:29: topology.rate: `5M` has the unknown unit `M`"), "{message}");
     assert!(message.contains("f:14:27: traffic.ftp.count: `0` is out of range"), "{message}");
 }
 

@@ -156,3 +156,93 @@ proptest! {
         prop_assert!(got.iter().zip(&delivered).all(|(got, delivered)| got >= delivered));
     }
 }
+
+/// Half a terabit per second in packets that a link of 1 Tbit/s sends in half a nanosecond keeps it busy for
+/// half of the time.
+#[test]
+fn packets_below_a_nanosecond_keep_a_link_busy() {
+    let text = |rate: &str| {
+        format!(
+            r#"
+            duration = "1ms"
+            warmup = "200us"
+            [topology]
+            kind = "dumbbell"
+            rate = "1Tbit"
+            delay = "1us"
+            access_rate = "none"
+            queue = {{ kind = "droptail", limit = "100p" }}
+            [[traffic]]
+            kind = "cbr"
+            rate = "{rate}"
+            size = "64B"
+            "#
+        )
+    };
+    let half = record(&text("500Gbit"), 1);
+    assert_eq!(summary(&half, "bottleneck", "*", "busy_ns"), 400_000);
+    let twice = record(&text("2Tbit"), 1);
+    assert_eq!(summary(&twice, "bottleneck", "*", "busy_ns"), 800_000);
+    assert_eq!(summary(&twice, "bottleneck", "*", "sent_bytes"), 800_000 * 1000 / 8, "1 Tbit/s for 800 us");
+    assert!(summary(&twice, "bottleneck", "*", "dropped_overflow_packets") > 1_000_000);
+}
+
+/// A saturated link sends its rate in every interval, however short.
+#[test]
+fn the_bytes_of_a_short_interval_are_those_that_the_link_sends() {
+    // Two sources of 12 Mbit/s share a link of 10 Mbit/s; a packet takes 0.8 ms.
+    for (from_us, length_us) in [(100_100u64, 10_000), (100_333, 4_000), (100_700, 1_000), (101_234, 567)] {
+        let text = format!(
+            r#"
+            duration = "{}us"
+            warmup = "{from_us}us"
+            [topology]
+            kind = "dumbbell"
+            rate = "10Mbit"
+            delay = "1ms"
+            access_rate = "none"
+            queue = {{ kind = "droptail", limit = "20p" }}
+            [[traffic]]
+            name = "a"
+            kind = "cbr"
+            rate = "6Mbit"
+            [[traffic]]
+            name = "b"
+            kind = "poisson"
+            rate = "20Mbit"
+            "#,
+            from_us + length_us
+        );
+        let r = record(&text, 1);
+        let sent = |class: &str| summary(&r, "bottleneck", class, "sent_bytes");
+        let exact = u128::from(length_us * 10 / 8);
+        assert!(sent("*").abs_diff(exact) <= 1, "{} of {exact} B in {length_us} us", sent("*"));
+        // Each of at most two parts of packets is rounded to a byte.
+        assert!(sent("*").abs_diff(sent("a") + sent("b")) <= 2, "the classes share them");
+    }
+}
+
+/// A download over a slow way back is limited by its acknowledgments and not by access links: each of the
+/// acknowledgments of 40 B, of which 100 kbit/s carry 312.5 per second, acknowledges two segments of 1460 B:
+/// 7.3 Mbit/s. With acknowledgments that also come singly, it is a little less.
+#[test]
+fn default_access_links_limit_neither_direction() {
+    let text = r#"
+        duration = "40s"
+        warmup = "10s"
+        [topology]
+        kind = "dumbbell"
+        rate = "10Mbit"
+        delay = "10ms"
+        reverse_rate = "100kbit"
+        queue = { kind = "droptail", limit = "100p" }
+        reverse_queue = { kind = "droptail", limit = "1000p" }
+        [[traffic]]
+        name = "ftp"
+        kind = "bulk"
+        rtt = "40ms"
+        "#;
+    let r = record(text, 1);
+    let goodput = total(&r, "measured_received_bytes") as f64 * 8.0 / 30.0 / 1e6;
+    assert!((goodput / 7.3 - 1.0).abs() < 0.01, "{goodput} Mbit/s");
+}

@@ -2,6 +2,8 @@
 //! results for queues; the closed form by DCTCP's authors predicts the results for DCTCP.
 mod support;
 
+use aqmlab_traffic::exponential_scale;
+use aqmlab_units::Bytes;
 use support::{T_99_19, flows, integers, interval, names, record, summary};
 
 const RATE_BPS: f64 = 10e6;
@@ -70,15 +72,17 @@ fn m_d_1() {
 #[test]
 fn m_m_1() {
     let load = 0.7;
-    // Sizes are whole bytes, rounded up, so they are geometric with success probability 1 - exp(-1/1000).
-    let q = -libm::expm1(-1.0 / 1000.0);
-    let (mean, second) = (1.0 / q, (2.0 - q) / (q * q));
+    // Sizes are exponential with mean s, but at least a and at most b bytes: by integration by parts, their
+    // second moment is a^2 + 2 s ((a + s) exp(-a/s) - (b + s) exp(-b/s)).
+    let s = exponential_scale(Bytes::new(1000)).expect("datagrams can have this mean");
+    let (a, b) = (28.0, 65_535.0);
+    let second = a * a + 2.0 * s * ((a + s) * libm::exp(-a / s) - (b + s) * libm::exp(-b / s));
     let lambda = load * RATE_BPS / 8000.0;
-    let exact = pollaczek_khinchine(lambda, mean, second);
+    let exact = pollaczek_khinchine(lambda, 1000.0, second);
     let [wait, waiting] = measure("{ exponential = \"1000B\" }", load);
     assert_inside("M/M/1 wait", wait, exact);
     assert_inside("M/M/1 waiting", waiting, lambda * exact);
-    // M/M/1 itself, W = rho / (mu - lambda), is checked as well; rounding to bytes changes it by a
+    // M/M/1 itself, W = rho / (mu - lambda), is checked as well; the smallest datagram changes it by a
     // thousandth.
     let mu = RATE_BPS / 8000.0;
     assert!((exact / (load / (mu - lambda)) - 1.0).abs() < 0.003);

@@ -39,7 +39,9 @@ pub use listed::ListedExchanges;
 pub use mean_connection::MeanConnection;
 pub use on_off::{Begin, OnOff};
 pub use opening::{ConnectionEvent, Identity, Opening, Reaction, Wake, Woken};
-pub use packets::{PacketSizes, PacketSource, Spacing};
+pub use packets::{
+    LARGEST_DATAGRAM, PacketSizes, PacketSource, SMALLEST_DATAGRAM, Spacing, exponential_scale,
+};
 pub use page_users::PageUsers;
 pub use pages::{Device, Multiplexed, ObjectType, Page, PageEnded, PageObject, PagePlan};
 pub use pareto::Pareto;

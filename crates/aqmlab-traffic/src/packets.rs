@@ -13,9 +13,41 @@ use crate::on_off::{Begin, OnOff, Period, Periods};
 pub enum PacketSizes {
     /// All the same.
     Fixed(Bytes),
-    /// Exponential with this mean, rounded up to whole bytes, at least one byte: packets of these
-    /// sizes have the service times of an M/M/1 queue. No MTU limits them.
+    /// Exponential, as the service times of an M/M/1 queue are, but never smaller or larger than a datagram can
+    /// be. This is the mean of the resulting sizes: see [`exponential_scale`]. No MTU limits them.
     Exponential(Bytes),
+}
+
+/// The smallest datagram over IPv4: headers of IP and UDP, and no data.
+pub const SMALLEST_DATAGRAM: Bytes = Bytes::new(28);
+/// The largest datagram over IPv4, headers included.
+pub const LARGEST_DATAGRAM: Bytes = Bytes::new(65_535);
+
+/// Returns the mean of an exponential variable that has the mean `mean` after values below the smallest
+/// datagram are raised to it, and values above the largest are lowered to it. In other words, with the two
+/// sizes a and b, it solves `a + s (exp(-a/s) - exp(-b/s)) = mean` for s, in bytes.
+///
+/// Returns `None` if the mean is not between the two sizes.
+pub fn exponential_scale(mean: Bytes) -> Option<f64> {
+    let (least, most) = (SMALLEST_DATAGRAM.as_f64(), LARGEST_DATAGRAM.as_f64());
+    let resulting = |s: f64| least + s * (libm::exp(-least / s) - libm::exp(-most / s));
+    let wanted = mean.as_f64();
+    if wanted <= least || wanted >= most {
+        return None;
+    }
+    // The resulting mean grows with s.
+    let (mut low, mut high) = (0.1, 1.0);
+    while resulting(high) < wanted {
+        (low, high) = (high, 2.0 * high);
+        if high > 1e12 {
+            return None;
+        }
+    }
+    for _ in 0..200 {
+        let middle = 0.5 * (low + high);
+        if resulting(middle) < wanted { low = middle } else { high = middle }
+    }
+    Some(0.5 * (low + high))
 }
 
 impl PacketSizes {
@@ -44,15 +76,38 @@ pub enum Spacing {
 /// A source that sends packets at a given rate.
 #[derive(Clone, Debug)]
 pub struct PacketSource {
-    sizes: PacketSizes,
+    /// The size of all packets, unless sizes are drawn.
+    size: Bytes,
+    drawn: Option<Box<DrawnSizes>>,
     spacing: Spacing,
     clock: LinkClock,
     mean_gap_s: f64,
     next_at: Instant,
-    size_draws: Stream,
+    /// The fraction of a nanosecond that the last drawn gap lost in rounding; the next one receives it.
+    rest_ns: f64,
     gap_draws: Stream,
     /// On and off periods, if it has any.
     bursts: Option<Box<Bursts>>,
+}
+
+/// Exponential sizes.
+#[derive(Clone, Debug)]
+struct DrawnSizes {
+    /// The mean of the exponential variable, in bytes.
+    scale: f64,
+    /// The fraction of a byte that the last size lost in rounding; the next one receives it.
+    rest: f64,
+    draws: Stream,
+}
+
+impl DrawnSizes {
+    fn next(&mut self) -> Bytes {
+        let drawn = self.scale * self.draws.exponential();
+        let exact = drawn.clamp(SMALLEST_DATAGRAM.as_f64(), LARGEST_DATAGRAM.as_f64()) + self.rest;
+        let whole = exact as u64;
+        self.rest = exact - whole as f64;
+        Bytes::new(whole)
+    }
 }
 
 /// On and off periods; each on period lasts for a whole number of packets.
@@ -65,13 +120,13 @@ struct Bursts {
 
 impl PacketSource {
     /// The version of this part, incremented whenever a change to it changes a result.
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = 2;
 
     /// Creates a source whose first packet leaves at `start` or, with Poisson spacing, one exponential gap
     /// after `start`.
     ///
     /// # Panics
-    /// If the rate or the mean size is zero.
+    /// If the rate or the mean size is zero, or no datagrams have the mean of exponential sizes.
     pub fn new(
         rate: Rate,
         sizes: PacketSizes,
@@ -82,13 +137,21 @@ impl PacketSource {
     ) -> Self {
         assert!(!sizes.mean().is_zero(), "packets must have at least one byte");
         let mean_gap_s = 1.0 / rate.packets_per_s(sizes.mean());
+        let drawn = match sizes {
+            PacketSizes::Fixed(_) => None,
+            PacketSizes::Exponential(mean) => {
+                let scale = exponential_scale(mean).expect("datagrams can have this mean size");
+                Some(Box::new(DrawnSizes { scale, rest: 0.0, draws: size_draws }))
+            }
+        };
         let mut source = PacketSource {
-            sizes,
+            size: sizes.mean(),
+            drawn,
             spacing,
             clock: LinkClock::new(rate),
             mean_gap_s,
             next_at: start,
-            size_draws,
+            rest_ns: 0.0,
             gap_draws: gaps,
             bursts: None,
         };
@@ -147,17 +210,13 @@ impl PacketSource {
     /// Emits the packet due at [`PacketSource::next_at`], advances to the next packet, and returns
     /// the size of the one emitted.
     pub fn emit(&mut self) -> Bytes {
-        let size = match self.sizes {
-            PacketSizes::Fixed(b) => b,
-            PacketSizes::Exponential(mean) => {
-                Bytes::new((round_up(mean.as_f64() * self.size_draws.exponential()) as u64).max(1))
-            }
-        };
+        let size = self.drawn.as_mut().map_or(self.size, |drawn| drawn.next());
         let gap = match self.spacing {
             Spacing::Constant => self.clock.serialise(size),
             Spacing::Random => {
-                let even = self.clock.serialise(size).as_ns() as f64;
-                Span::ns((even * (0.5 + self.gap_draws.unit()) + 0.5) as u64)
+                let even_s = size.as_f64() / self.clock.rate().bytes_per_s();
+                let factor = 0.5 + self.gap_draws.unit();
+                self.whole_ns(even_s * factor)
             }
             Spacing::Poisson => self.draw_gap(),
         };
@@ -166,15 +225,23 @@ impl PacketSource {
             bursts.left -= 1;
             if bursts.left == 0 {
                 self.next_at += bursts.pause(self.mean_gap_s);
-                self.clock.restart();
             }
         }
         size
     }
 
     fn draw_gap(&mut self) -> Span {
-        Span::try_from_secs_f64(self.mean_gap_s * self.gap_draws.exponential())
-            .expect("a gap is finite because the rate is above zero")
+        let gap_s = self.mean_gap_s * self.gap_draws.exponential();
+        self.whole_ns(gap_s)
+    }
+
+    /// Returns a gap in whole nanoseconds. What is lost in rounding is added to the next gap, so the mean is
+    /// correct even if a gap lasts only a few nanoseconds.
+    fn whole_ns(&mut self, gap_s: f64) -> Span {
+        let exact = gap_s * 1e9 + self.rest_ns;
+        let whole = exact as u64;
+        self.rest_ns = exact - whole as f64;
+        Span::ns(whole)
     }
 }
 
@@ -197,12 +264,6 @@ impl Bursts {
 /// least one.
 fn packets_of(on: Span, gap_s: f64) -> u64 {
     ((on.as_secs_f64() / gap_s + 0.5) as u64).max(1)
-}
-
-/// Returns the smallest whole number not below a positive `x`; `core` has no `ceil`.
-fn round_up(x: f64) -> f64 {
-    let whole = x as u64 as f64;
-    if whole < x { whole + 1.0 } else { whole }
 }
 
 #[cfg(test)]
@@ -266,11 +327,75 @@ mod tests {
             let bytes: Bytes = (0..n).map(|_| s.emit()).sum();
             let seconds = s.next_at().as_secs_f64();
             assert!((seconds / (n as f64 * 0.008) - 1.0).abs() < 4.0 / (n as f64).sqrt(), "{seconds}");
-            // On average, rounding up adds half a byte.
             assert!(
-                (bytes.as_f64() / (n as f64 * 1000.5) - 1.0).abs() < 4.0 / (n as f64).sqrt(),
+                (bytes.as_f64() / (n as f64 * 1000.0) - 1.0).abs() < 4.0 / (n as f64).sqrt(),
                 "{bytes:?}"
             );
         }
+    }
+
+    #[test]
+    fn exponential_sizes_have_their_mean_within_the_sizes_of_datagrams() {
+        for mean in [29u64, 30, 100, 1000, 9000, 30_000] {
+            let scale = exponential_scale(Bytes::new(mean)).unwrap();
+            // The mean and the variance of max(a, min(X, b)) for exponential X, by integration by parts.
+            let (a, b) = (28.0, 65_535.0);
+            let (at_a, at_b) = (libm::exp(-a / scale), libm::exp(-b / scale));
+            let expected = a + scale * (at_a - at_b);
+            assert!((expected / mean as f64 - 1.0).abs() < 1e-9, "{mean}: {expected}");
+            let square = a * a + 2.0 * scale * ((a + scale) * at_a - (b + scale) * at_b);
+            let mut s = source(PacketSizes::Exponential(Bytes::new(mean)), Spacing::Constant);
+            let n = 200_000u64;
+            let sizes: Vec<u64> = (0..n).map(|_| s.emit().get()).collect();
+            assert!(sizes.iter().all(|size| (28..=65_535).contains(size)), "{mean}");
+            let sum = sizes.iter().sum::<u64>() as f64;
+            let deviation = libm::sqrt(square - expected * expected);
+            // Five standard errors.
+            let most = 5.0 * deviation / (n as f64).sqrt();
+            assert!((sum / n as f64 - mean as f64).abs() < most, "{mean}: {}", sum / n as f64);
+        }
+        assert_eq!(exponential_scale(Bytes::new(28)), None);
+        assert_eq!(exponential_scale(Bytes::new(65_535)), None);
+    }
+
+    /// Gaps of about a nanosecond have the right mean, whatever their distribution.
+    #[test]
+    fn gaps_below_a_nanosecond_add_up_to_the_rate() {
+        for spacing in [Spacing::Constant, Spacing::Random, Spacing::Poisson] {
+            let (gaps, sizes) = (Stream::new(1, "gap"), Stream::new(1, "size"));
+            let size = PacketSizes::Fixed(Bytes::new(64));
+            let mut s = PacketSource::new(Rate::gbit(1000), size, spacing, Instant::ZERO, gaps, sizes);
+            let n = 1_000_000u64;
+            (0..n).for_each(|_| {
+                s.emit();
+            });
+            // A mean gap of 0.512 ns; the standard error of the slowest of the three is a thousandth of it.
+            let mean = s.next_at().as_ns() as f64 / n as f64;
+            assert!((mean / 0.512 - 1.0).abs() < 0.005, "{spacing:?}: {mean}");
+        }
+    }
+
+    /// On periods of one packet lose no time either.
+    #[test]
+    fn bursts_below_a_nanosecond_add_up_to_their_rate() {
+        let always = |span| crate::Distribution::Constant(span);
+        let times = OnOff { on: always(Span::ZERO), off: always(Span::ns(1)), begin: Begin::On };
+        let draws = Stream::new(1, "periods");
+        let mut s = PacketSource::on_off(
+            Rate::gbit(1000),
+            Bytes::new(64),
+            Arc::new(times),
+            Instant::ZERO,
+            draws,
+            draws,
+        );
+        (0..1_000_000).for_each(|_| {
+            s.emit();
+        });
+        assert_eq!(
+            s.next_at(),
+            Instant::from_ns(1_512_000),
+            "a packet of 0.512 ns and an off period of 1 ns"
+        );
     }
 }

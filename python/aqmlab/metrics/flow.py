@@ -69,7 +69,8 @@ def _sum(flows: Flows, count: str) -> float | None:
     label="goodput",
     unit="bit/s",
     definition="bytes that reach the receivers for the first time, in order or not, per second of the"
-    " measured interval",
+    " measured interval; each packet counts as a whole when it arrives, so in an interval of n packets"
+    " goodput may exceed the rate by one part in n",
     source="RFC 7928, section 2.5; RFC 2647, section 3.17 (forwarded bits minus those lost or retransmitted)",
     better="more",
     windowed=True,

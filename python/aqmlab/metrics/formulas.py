@@ -47,7 +47,7 @@ _OF_FLOWS = {
     "retransmissions": "sum(measured_retransmitted_segments)",
 }
 _OF_SUMMARY = {
-    "throughput_bps": "8 * departures_bytes / T",
+    "throughput_bps": "8 * sent_bytes / T",
     "utilisation_percent": f"100 * busy_ns / {_SPAN}",
     "drop_percent": f"100 * {_DROPPED} / arrivals_packets",
     **{f"drop_{reason}_percent": f"100 * dropped_{reason}_packets / arrivals_packets" for reason in _REASONS},

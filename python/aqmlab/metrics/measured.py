@@ -552,7 +552,7 @@ _TOTALS = (
 
 
 def _summary(tables: Tables) -> tuple[list[str], list[Any]]:
-    names = [*_BY_KIND, "departures_packets", "departures_bytes", *_TOTALS]
+    names = [*_BY_KIND, "departures_packets", "departures_bytes", "sent_bytes", *_TOTALS]
     return names, tables.rows("summary", f"run, queue, class, {', '.join(names)}")
 
 

@@ -32,14 +32,21 @@ def _by_arrivals(
     "throughput_bps",
     label="throughput",
     unit="bit/s",
-    definition="bits that left the queue, including network-layer headers, divided by the measured interval",
+    definition=(
+        "bits that the link sent in the measured interval, including network-layer headers, divided by the"
+        " interval; of a packet in transmission at its beginning or end, the part that was sent within it, so"
+        " the throughput never exceeds the rate"
+    ),
     source="RFC 7928, section 2.5",
     better="more",
 )
 def throughput(run: Measured, queue: str, class_name: str) -> float | None:
-    """Bits that left the queue, divided by the measured interval."""
+    """Bits sent, divided by the measured interval; in early recordings, bits of whole packets."""
     totals = run.at_queue(queue, class_name)
-    return None if totals is None else 8 * totals["departures_bytes"] / run.interval_s
+    if totals is None:
+        return None
+    sent = totals.counts.get("sent_bytes")
+    return 8 * (totals["departures_bytes"] if sent is None else sent) / run.interval_s
 
 
 @metric(
@@ -47,7 +54,10 @@ def throughput(run: Measured, queue: str, class_name: str) -> float | None:
     label="utilisation",
     unit="%",
     definition="share of the measured interval in which the link was busy sending",
-    source="busy time; equals throughput divided by rate where the link layer adds no bytes",
+    source=(
+        "busy time, exact even if packets take less than a nanosecond; equals throughput divided by rate"
+        " where the link layer adds no bytes"
+    ),
     better="more",
     windowed=True,
 )

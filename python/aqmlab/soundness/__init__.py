@@ -45,6 +45,8 @@ _CHECKS = (
     disciplines.packets_suit_codel,
     left_out.traces_are_whole,
     flows.limited_by_windows,
+    flows.out_of_step,
+    flows.many_packets,
     settled.flows_have_started,
     settled.warm_up_is_long_enough,
     unfinished.waits_have_ended,

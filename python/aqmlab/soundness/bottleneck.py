@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aqmlab.metrics import EVERY_CLASS
-from aqmlab.plan import Link
+from aqmlab.plan import Link, Plan, quantity_text
 from aqmlab.soundness.doubt import CellDoubt, Check, merged
 
 if TYPE_CHECKING:
@@ -57,15 +57,18 @@ def _doubted(
     busy = f"busy {queue.busy_percent:.1f} % of the time"
     idle = 100.0 - queue.busy_percent
     greedy = any(run.run.plan.greedy for run in runs)
+    limit = _limit_elsewhere(runs[0].run.plan, name, queues) if greedy else None
     if queue.most_waiting <= 1 and queue.interventions == 0:
         sentence = f"`{name}` never had more than one packet waiting ({busy}): its discipline has no effect"
-        return CellDoubt(cell, "serious", sentence, _elsewhere(name, queues), idle)
+        return CellDoubt(cell, "serious", sentence, limit or _elsewhere(name, queues), idle)
     if queue.interventions == 0:
         sentence = f"`{name}` neither dropped nor marked a packet ({busy})"
-        return CellDoubt(cell, "warning" if greedy else "note", sentence, _elsewhere(name, queues), idle)
+        return CellDoubt(
+            cell, "warning" if greedy else "note", sentence, limit or _elsewhere(name, queues), idle
+        )
     if queue.busy_percent < BUSY_PERCENT and greedy:
         sentence = f"`{name}` was {busy}, although some flows always have data to send"
-        return CellDoubt(cell, "warning", sentence, _WHY_IDLE, idle)
+        return CellDoubt(cell, "warning", sentence, limit or _WHY_IDLE, idle)
     if queue.busy_percent < BUSY_PERCENT:
         sentence = f"`{name}` was {busy}: the load does not fill it"
         return CellDoubt(cell, "note", sentence, _MORE_LOAD, idle)
@@ -76,6 +79,31 @@ _WHY_IDLE = (
     "check whether the discipline drops too much, the buffer is too small or the flows are limited elsewhere"
 )
 _MORE_LOAD = "raise the load or lower the rate to study this queue"
+
+
+def _limit_elsewhere(plan: Plan, name: str, queues: Mapping[str, _Queue]) -> str | None:
+    """Return the remedy if the greedy flows that cross a queue are limited by another part of their path.
+
+    These parts are their own access links, and a busy link on the way of their acknowledgments.
+    """
+    link = plan.link(name)
+    across = [entry for entry in plan.greedy if name in entry.path]
+    if link is None or not across:
+        return None
+    own = sum(entry.count * entry.access.rate_bps for entry in across if entry.access)
+    if all(entry.access for entry in across) and own < link.rate_bps:
+        return (
+            f"raise `access_rate`: the access links of all flows that cross `{name}` carry"
+            f" {quantity_text(own, 'bps')} together, less than its {link.rate}"
+        )
+    back = {queue for entry in across for queue in entry.return_path if queue in queues}
+    busy = [queue for queue in sorted(back) if queues[queue].busy_percent >= BUSY_PERCENT]
+    if not busy:
+        return None
+    return (
+        f"raise the rate of `{busy[0]}`, which is busy {queues[busy[0]].busy_percent:.1f} % of the time and"
+        " delays or drops the acknowledgments of these flows"
+    )
 
 
 def _elsewhere(name: str, queues: Mapping[str, _Queue]) -> str:

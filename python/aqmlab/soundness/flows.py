@@ -1,9 +1,17 @@
-"""Checks that flows are limited by the network, and not by their own settings."""
+"""Checks of flows.
+
+The network limits them, not their own settings; chance decides which of them lose packets, not their starts;
+and one packet is a small part of what they receive.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from aqmlab.figures import listed
 from aqmlab.metrics import EVERY_CLASS
 from aqmlab.plan import TrafficClass, quantity_text
 from aqmlab.soundness.doubt import CellDoubt, Check, merged
@@ -78,3 +86,82 @@ def _queueing_delay_s(run: Measured, entry: TrafficClass) -> float:
         if totals is not None and totals["sojourn_count"]:
             total += totals["sojourn_sum_ns"] / totals["sojourn_count"] / 1e9
     return total
+
+
+def out_of_step(results: Results) -> Check:
+    """Check for constant sources whose packets meet a queue in the same order during the whole run.
+
+    Sources in lockstep share losses by their phases: with equal gaps, the one whose packet always comes
+    second finds the last place taken each time.
+    """
+    kind, findings, found = "lockstep", [], 0
+    for cell in results.cells:
+        runs = results.measured(cell)
+        for link in runs[0].run.plan.links if runs else ():
+            sources = [entry for entry in runs[0].run.plan.classes if _keeps_phase(entry, link.name)]
+            together = _in_step(sources)
+            lost = [run.queues[link.name, entry.name] for run in runs for entry in together]
+            found += len(together)
+            if sum(totals.sum_over_reasons("dropped") for totals in lost):
+                names = listed([f"`{entry.name}`" for entry in together])
+                sentence = (
+                    f"the packets of {sum(entry.count for entry in together)} constant sources ({names}) meet"
+                    f" the queue of `{link.name}` in the same order during the whole run: their starts decide"
+                    " who loses packets, not the discipline or chance"
+                )
+                findings.append(CellDoubt(cell, "warning", sentence, _OUT_OF_STEP, len(together)))
+    finding = "lockstep has no losses" if found else "there are none with gaps in a fixed ratio"
+    return Check(kind, "constant sources are not in lockstep", finding, merged(kind, results, findings))
+
+
+_OUT_OF_STEP = "write `random_gaps = true`, or draw the sources' `start` at random and use several seeds"
+
+
+def _keeps_phase(entry: TrafficClass, link: str) -> bool:
+    """Whether the packets of a class come at constant gaps, in every seed at the same instants."""
+    if entry.kind != "cbr" or entry.workload.get("random_gaps") or link not in entry.path:
+        return False
+    fixed = not isinstance(entry.workload["size_bytes"], Mapping)
+    return fixed and (not isinstance(entry.start_ns, Mapping) or set(entry.start_ns) <= {"spread", "list"})
+
+
+def _in_step(sources: Sequence[TrafficClass]) -> list[TrafficClass]:
+    """Return the classes, with two flows or more, whose gaps are whole multiples of the shortest gap."""
+    gaps = {
+        entry.name: Fraction(8 * int(entry.workload["size_bytes"]), int(entry.workload["rate_bps"]))
+        for entry in sources
+    }
+    shortest = min(gaps.values(), default=Fraction(1))
+    together = [entry for entry in sources if (gaps[entry.name] / shortest).denominator == 1]
+    return together if sum(entry.count for entry in together) > 1 else []
+
+
+SHORT = 500
+"""Measured intervals in which a link sends fewer packets than this are reported.
+
+One packet more or less then changes goodput by more than 0.2 %; the number is our choice.
+"""
+
+
+def many_packets(results: Results) -> Check:
+    """Check that the measured interval holds many packets, because goodput counts whole ones."""
+    kind, findings, fewest = "short", [], math.inf
+    for cell in results.cells:
+        for run in results.measured(cell):
+            plan, name = run.run.plan, results.queue_of(cell)
+            link = plan.link(name)
+            if link is None or not link.mean_packet_bytes:
+                continue
+            packets = link.rate_bps * run.interval_s / 8 / link.mean_packet_bytes
+            fewest = min(fewest, packets)
+            if packets < SHORT:
+                sentence = (
+                    f"`{name}` can send only {packets:.0f} packets in the measured interval: goodput counts"
+                    f" whole packets, so it is accurate only to {100 / max(packets, 1):.1f} %"
+                )
+                remedy = (
+                    "make the run longer, or use the throughput of the queue, which counts parts of packets"
+                )
+                findings.append(CellDoubt(cell, "note", sentence, remedy, -packets))
+    finding = f"{fewest:.0f} or more" if math.isfinite(fewest) else "packet sizes are not in the plan"
+    return Check(kind, "the measured interval holds many packets", finding, merged(kind, results, findings))

@@ -57,7 +57,7 @@ const BACK: &[Field] = &[
 const ACCESS: &[Field] = &[ruled(
     "access_rate",
     Form::OrWord(RATE, "none"),
-    "ten times the rate of the slowest link on the flow's path",
+    "ten times the rate of the slowest link on the flow's path, in the direction in which that is faster",
     "rate of each flow's own access links at both ends; with \"none\", flows enter the routers directly",
 )];
 
@@ -146,7 +146,8 @@ pub const DELAY_RULE: &[Field] = &[
         "jitter",
         Form::One(DELAY),
         Default::Span(Span::ZERO),
-        "additional delay of each packet, drawn uniformly from zero to this value; packets of a flow keep their order",
+        "additional delay of each packet, drawn uniformly from zero to this value; a packet that would overtake the \
+         flow's previous one leaves with it, so the mean is half this value only if packets are further apart than this value",
     ),
     default(
         "loss",

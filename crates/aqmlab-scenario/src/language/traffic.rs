@@ -121,7 +121,9 @@ const CLASS: &[Field] = &[
         "loss",
         Form::One(Kind::Number { min: 0.0, max: 0.99 }),
         Default::Number(0.0),
-        "probability that a data packet is lost on the sender's access link",
+        "probability that a packet which the sender (the end that opens the connection) sends is lost on the sender's \
+         access link: data, requests, acknowledgments of responses, datagrams; packets towards the sender are never lost \
+         there",
     ),
 ];
 
