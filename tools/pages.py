@@ -41,6 +41,10 @@ is the rate of the queue's link in bit/s. Sums over `flows` include only flows w
 queue and, if a class is given, only flows of that class; the row of `summary` is that of the queue
 and class. For any part of the run other than the measured interval, metrics that accept a `window`
 are computed from samples.
+
+Wherever a metric is named (options, `metrics` of a scenario, claims, Python), braces after its name
+select a queue, a class, a kind, a router or a window, and set parameters:
+`loss_bins_percent{queue=last, window=20s-40s, bin=100ms}`. Claims also accept arms and axes there.
 """
 
 

@@ -16,6 +16,7 @@ from aqmlab.frames import REAL, TEXT, WHOLE, Columns, Framed, column_names
 from aqmlab.grid import Column, Grid
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Metric, find
 from aqmlab.stats import CONFIDENCE, Difference, Estimate, difference, estimate
+from aqmlab.units import si_numbers
 
 if TYPE_CHECKING:
     from aqmlab.cells import Cell
@@ -249,7 +250,9 @@ class Answer(Framed):
         """Describe in words the queue and the traffic that the values refer to."""
         if self.by_class:
             if self.asked_queue == EVERY_QUEUE:
-                return "each class over its whole path"
+                at = [metric.label for metric in self.shown if of_one_queue(metric)]
+                there = f"; {listed(at)} at the queue by which the class is judged" if at else ""
+                return f"each class over its whole path{there}"
             return f"queue {self.asked_queue}, the classes whose data cross it"
         of_whom = "" if self.class_name == EVERY_CLASS else f", class {self.class_name}"
         if self.asked_queue == EVERY_QUEUE:
@@ -324,10 +327,16 @@ class Answer(Framed):
     def _frame_columns(self) -> Columns:
         runs = [(row, run.seed) for row in self.rows for run in self.results.runs_of(row.cell)]
         own = ["arm", *(["class"] if self.by_class else []), "seed", *(m.name for m in self.metrics)]
-        axes = column_names([axis.short for axis in self.results.axes], own)
+        of_axes: dict[str, tuple[str, list[Any]]] = {}
+        for i, axis in enumerate(self.results.axes):
+            of_rows = [row.cell.settings[i][1] for row, _ in runs]
+            of_axes[axis.short] = (TEXT, of_rows)
+            if (found := si_numbers(axis.labels)) is not None:
+                of_axes[f"{axis.short}_{found.unit}"] = (REAL, [found.values[label] for label in of_rows])
+        axes = column_names(list(of_axes), own)
         of_class = {"class": (TEXT, [row.class_name for row, _ in runs])} if self.by_class else {}
         return {
-            **{axis: (TEXT, [row.cell.settings[i][1] for row, _ in runs]) for i, axis in enumerate(axes)},
+            **dict(zip(axes, of_axes.values(), strict=True)),
             "arm": (TEXT, [row.cell.arm for row, _ in runs]),
             **of_class,
             "seed": (WHOLE, [seed for _, seed in runs]),
@@ -361,8 +370,13 @@ class Answer(Framed):
                 for row in self.rows
             ],
             "missing_runs": [
-                {"settings": dict(cell.settings), "arm": cell.arm, "seed": seed, "reason": reason}
-                for cell, seed, reason, _ in self.results.missing
+                {
+                    "settings": dict(lost.cell.settings),
+                    "arm": lost.cell.arm,
+                    "seed": lost.seed,
+                    "reason": lost.reason,
+                }
+                for lost in self.results.missing
             ],
         }
 
@@ -416,7 +430,7 @@ def answer(
     Raises
     ------
     UsageError
-        For an unknown metric, queue or class.
+        For an unknown metric, queue or class, or a metric of another class than the one asked for.
     RecordingError
         If no run has finished, or a recording cannot be read.
     """
@@ -426,7 +440,12 @@ def answer(
         raise UsageError("an answer by class covers every class; leave out the class")
     given = given_names(metrics)
     usual = BY_CLASS if by else (*HEADLINE, *results.metrics)
-    chosen = tuple(map(find, dict.fromkeys(usual if given is None else given)))
+    chosen = tuple(dict.fromkeys(map(find, usual if given is None else given)))
+    if by or class_name != EVERY_CLASS:
+        if given is None:
+            chosen = tuple(metric for metric in chosen if "class_name" not in metric.bound)
+        for metric in chosen:
+            refuse_class(metric)
     if not results.plans and (by or not results.axes):
         raise RecordingError(f"`{results.path}` holds no finished run")
     if by and queue is None:
@@ -434,15 +453,40 @@ def answer(
     if queue is not None and results.runs:
         results.place(queue)
     rows = _rows(results, queue, class_name, by_class=bool(by))
-    values = {row: _values(results, row, chosen, queue) for row in rows}
+    values = {row: _values(results, row, chosen, queue, by_class=bool(by)) for row in rows}
     return Answer(results, queue, class_name, bool(by), chosen, given is not None, values)
 
 
+def refuse_class(metric: Metric) -> None:
+    """Refuse a metric with a class in braces where another class is asked for.
+
+    Raises
+    ------
+    UsageError
+        If the metric has a class.
+    """
+    if "class_name" in metric.bound:
+        raise UsageError(f"`{metric.name}` names a class: leave it out of the braces, or ask for no class")
+
+
+def of_one_queue(metric: Metric) -> bool:
+    """Return whether a metric is only defined for single queues."""
+    return not (metric.of_flows or metric.on_the_way)
+
+
 def _values(
-    results: Results, row: Row, metrics: Sequence[Metric], queue: str | None
+    results: Results, row: Row, metrics: Sequence[Metric], queue: str | None, *, by_class: bool
 ) -> dict[str, Mapping[int, float | None]]:
     """Return the values of a row; all are ``None`` if the cell lacks a queue that another cell has."""
     cell, class_name = row
+    if queue == EVERY_QUEUE and by_class:
+        # A metric of single queues is not defined for the whole network.
+        return {
+            m.name: results.values(
+                m.name, cell, queue=None if of_one_queue(m) else queue, class_name=class_name
+            )
+            for m in metrics
+        }
     if queue not in (None, EVERY_QUEUE) and queue not in _queues(results, cell):
         return {m.name: dict.fromkeys(run.seed for run in results.runs_of(cell)) for m in metrics}
     return {m.name: results.values(m.name, cell, queue=queue, class_name=class_name) for m in metrics}

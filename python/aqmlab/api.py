@@ -156,8 +156,8 @@ def plot(
     where
         Labels at which the other axes are fixed, by axis; by default the first label of each axis.
     over
-        What ``"box"`` and ``"bar"`` show: ``"seeds"``, one value per seed, or ``"flows"``, the goodput of
-        each flow.
+        What ``"box"`` and ``"bar"`` show: ``"seeds"``, one value per seed; ``"classes"``, the same for each
+        class of traffic; or ``"flows"``, the goodput of each flow.
     class_name
         The class whose response or page times are drawn; by default all classes.
     reference

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from aqmlab.errors import UsageError, unknown
 
@@ -57,6 +57,21 @@ class Cell:
         return ", ".join([self.arm, *parts])
 
 
+class LeftOut(NamedTuple):
+    """A case of a sweep that cannot run.
+
+    Attributes
+    ----------
+    labels
+        Its labels, in the order of the axes.
+    reason
+        The error in the scenario for these values.
+    """
+
+    labels: tuple[str, ...]
+    reason: str
+
+
 def axis_named(axes: Sequence[Axis], name: str) -> Axis:
     """Return an axis by its name, or by an ending of its name that no other axis shares.
 
@@ -100,4 +115,4 @@ def axes_of(about: Mapping[str, Any]) -> tuple[Axis, ...]:
     )
 
 
-__all__ = ["Axis", "Cell", "axes_of", "axis_named", "short_names"]
+__all__ = ["Axis", "Cell", "LeftOut", "axes_of", "axis_named", "short_names"]

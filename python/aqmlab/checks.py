@@ -26,7 +26,7 @@ def check(  # noqa: PLR0913 (keyword arguments)
     seeds: int | None = None,
     for_s: float | None = None,
     seed: int | None = None,
-    workers: int | None = None,
+    jobs: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Run the contract kit on a discipline, with every preset and every option of its parameters.
@@ -42,7 +42,7 @@ def check(  # noqa: PLR0913 (keyword arguments)
     seed
         The seed of the first script; by default 0, or with ``for_s`` a random one, so that no two
         searches are the same.
-    workers
+    jobs
         Number of threads; one per processor by default. The findings do not depend on it.
     progress
         Receives the progress of the scripts.
@@ -81,9 +81,7 @@ def check(  # noqa: PLR0913 (keyword arguments)
         return end is None or time.monotonic() < end
 
     found = json.loads(
-        _core.aqm_check(
-            names, first, count if for_s is None else None, job_count(workers, "workers"), goes_on
-        )
+        _core.aqm_check(names, first, count if for_s is None else None, job_count(jobs), goes_on)
     )
     passed = not any(entry["findings"] for entry in found["disciplines"])
     return {"passed": passed, "first_seed": first, **found}

@@ -26,6 +26,7 @@ from aqmlab.sweeps.experiment_directory import (
     begin,
     begin_directory,
     begun,
+    continues,
     latest,
 )
 from aqmlab.sweeps.parcel import RECORDINGS
@@ -85,8 +86,8 @@ def run(  # noqa: PLR0913 (keyword arguments)
         Whether to make ``report.html``.
     resume
         Whether to continue in ``output`` (by default the latest directory of the same runs below
-        ``runs``): intact runs are kept, others are repeated. If there is no such directory, all runs are
-        executed.
+        ``runs``): intact runs are kept, others are repeated, and seeds that the directory lacks are added.
+        If there is no such directory, all runs are executed.
 
     Returns
     -------
@@ -208,7 +209,7 @@ def run_both(  # noqa: PLR0913 (keyword arguments)
         Cases(scenario, seed=seed, runs=runs, arms=arms, host=host, capture=capture, instead=ONE_CASE)
         for host in (LIVE, SIMULATOR)
     )
-    directory = _begun_both(simulated, output) if resume else None
+    directory = _begun_both(live, output) if resume else None
     if directory is None:
         about = json.dumps({"format_version": 1, "title": live.about["title"]}) + "\n"
         directory = begin_directory(output, simulated, {both.FILE: about})
@@ -233,7 +234,8 @@ def _begun_both(cases: Cases, output: Path | str | None) -> Path | None:
                 " name another directory"
             )
         return path if path.exists() else None
-    return next(filter(both.is_both, latest(cases)), None)
+    found = filter(both.is_both, latest(cases))
+    return next((path for path in found if continues(path / both.LIVE, cases)), None)
 
 
 class _Wishes(NamedTuple):
@@ -267,7 +269,13 @@ def _run(cases: Cases, output: Path | str | None, wishes: _Wishes) -> Results:
             executor=live_executor if cases.host == LIVE else None,
         )
         results = sweep.wait()
-        return replace(results, warnings=(*results.warnings, *sweep.remarks))
+        missing = tuple(
+            lost._replace(reason=sweep.skipped[lost.cell.arm], skipped=True)
+            if lost.cell.arm in sweep.skipped
+            else lost
+            for lost in results.missing
+        )
+        return replace(results, warnings=(*results.warnings, *sweep.remarks), missing=missing)
 
 
 def _reported(found: _Found, report: bool) -> _Found:

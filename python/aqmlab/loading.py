@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from aqmlab.cells import Cell, axes_of
+from aqmlab.cells import Cell, LeftOut, axes_of
 from aqmlab.errors import DamageError, RecordingError
 from aqmlab.files import EXPERIMENT_FILE, SWEEP_FILE
 from aqmlab.integrity import FORMAT_VERSION, read_json
@@ -48,6 +48,10 @@ class SweepFile:
             self.axes = axes_of(about)
             self.runs = {self._cell(cell): tuple(map(str, cell["runs"])) for cell in about["cells"]}
             self.plans = {self._cell(cell): str(cell["plan_digest"]) for cell in about["cells"]}
+            self.left_out = tuple(
+                LeftOut(tuple(map(str, case["labels"])), str(case["reason"]))
+                for case in about.get("left_out", ())
+            )
             self.failed = {str(f["run"]): str(f["reason"]) for f in about["failed"]}
             self.texts = {key: str(about[key]) for key in ("title", "question")}
             self.names = {key: tuple(map(str, about[key])) for key in ("arms", "metrics", "warnings")}
@@ -124,6 +128,7 @@ class Recordings:
             metrics=self.file.names["metrics"],
             missing=tuple(missing),
             warnings=self.file.names["warnings"],
+            left_out=self.file.left_out,
             details=self._experiment or {},
             reader=self._reader,
         )

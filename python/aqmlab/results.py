@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aqmlab.cells import Axis, Cell, axis_named
+from aqmlab.cells import Axis, Cell, LeftOut, axis_named
 from aqmlab.errors import DamageError, RecordingError, unknown
 from aqmlab.figures import counted, left_out
 from aqmlab.metrics import (
@@ -26,7 +26,7 @@ from aqmlab.metrics import (
     find,
     named_classes,
 )
-from aqmlab.metrics.asked import Asked
+from aqmlab.metrics.asked import Asked, Part
 from aqmlab.metrics.registry import NO_PARAMETERS
 from aqmlab.metrics.response_times import CdfUntil
 from aqmlab.plan import Plan
@@ -54,6 +54,8 @@ class Missing(NamedTuple):
     reason: str
     damaged: bool = False
     """Whether a recording exists but cannot be read."""
+    skipped: bool = False
+    """Whether this machine's kernel lacks the queue of the run's arm."""
 
 
 # Compared by identity, because each object caches the values computed for it.
@@ -86,6 +88,8 @@ class Results:
         Requested runs that have not finished, with the reasons.
     warnings
         Warnings about allowed but suspicious settings of the scenario.
+    left_out
+        Cases of a sweep that cannot run, because their values do not fit together; they have no cells.
     details
         The contents of ``experiment.json`` for an experiment.
     reader
@@ -104,6 +108,7 @@ class Results:
     metrics: tuple[str, ...] = ()
     missing: tuple[Missing, ...] = ()
     warnings: tuple[str, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
     reader: Reader = field(default_factory=Reader)
 
@@ -136,10 +141,10 @@ class Results:
         }
 
     def runs_of(self, of: Cell | str) -> tuple[Run, ...]:
-        """Return the finished runs of a cell or of an arm, sorted by seed."""
+        """Return the finished runs of a cell or of an arm, sorted by seed; none for a cell left out."""
         if isinstance(of, str):
             return tuple(run for cell in self.cells if cell.arm == of for run in self._of_cells[cell])
-        return self._of_cells[of]
+        return self._of_cells.get(of, ())
 
     @cached_property
     def tables(self) -> Tables:
@@ -243,7 +248,7 @@ class Results:
         RecordingError
             If a recording cannot be read.
         """
-        return tuple(map(self._measured, self.runs if cell is None else self._of_cells[cell]))
+        return tuple(map(self._measured, self.runs if cell is None else self.runs_of(cell)))
 
     def values(  # noqa: PLR0913 (keyword arguments)
         self,
@@ -262,7 +267,7 @@ class Results:
         Parameters
         ----------
         metric
-            Its name.
+            Its name; settings in braces take precedence over the arguments.
         cell
             One of ``cells``.
         queue
@@ -290,15 +295,16 @@ class Results:
             If a recording cannot be read.
         """
         raise_if_stopped()
-        asked = Asked.of(
-            metric,
-            queue=queue,
-            class_name=class_name,
-            window=window,
-            parameters=parameters,
-            kind=kind,
-            router=router,
-        )
+        found = find(metric)
+        given: Part = {
+            "queue": queue,
+            "class_name": class_name,
+            "window": window,
+            "parameters": parameters,
+            "kind": kind,
+            "router": router,
+        }
+        asked = Asked.of(found.base or metric, **{**given, **found.bound})
         if (cell, asked) not in self._values:
             self._values[cell, asked] = self._computed(cell, asked)
         return dict(self._values[cell, asked])

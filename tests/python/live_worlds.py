@@ -300,10 +300,18 @@ def _be_faithful_when_repeated(job: Job) -> None:
     _record(job, faithful=faithful)
 
 
+def _lack_the_queue_of_red(job: Job) -> None:
+    if "RED" in job["arm"]:
+        _tell(event="error", kind="DisciplineError", message="this kernel has no queue discipline `red`")
+    else:
+        _record(job)
+
+
 MODES: dict[str, Callable[[Job], object]] = {
     "faithful": _record,
     "unfaithful": lambda job: _record(job, faithful=False),
     "red-unfaithful": lambda job: _record(job, faithful="RED" not in job["arm"]),
+    "lacks-red": _lack_the_queue_of_red,
     "faithful-when-repeated": _be_faithful_when_repeated,
     "packets-lost": _lose_packets,
     "killed": _be_killed,

@@ -252,3 +252,14 @@ def test_the_table_of_classes_is_short_in_a_session_and_a_frame(mixed):
     columns = table._frame_columns()
     assert list(columns) == ["arm", "class", "seed", "goodput_bps"]
     assert all(len(values) == 2 * 3 * 3 for _, values in columns.values())
+
+
+def test_a_metric_of_one_queue_is_that_of_the_queue_of_the_class(experiment):
+    name = "queueing_delay_p95_s"
+    found = aqmlab.answer(experiment, [name], by="class")
+    for cell in experiment.cells:
+        for class_name in ("ftp", "cbr"):
+            here = experiment.values(name, cell, queue="bottleneck", class_name=class_name)
+            assert found.by_seed(cell, name, class_name) == here
+            assert None not in here.values()
+    assert "queueing delay, p95 at the queue by which the class is judged" in found.where_text()

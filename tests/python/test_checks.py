@@ -39,7 +39,7 @@ def test_presets_and_words_are_all_tried():
 
 
 def test_the_number_of_workers_changes_nothing():
-    one, three = (aqmlab.aqm_check("rem", seeds=5, seed=40, workers=n) for n in (1, 3))
+    one, three = (aqmlab.aqm_check("rem", seeds=5, seed=40, jobs=n) for n in (1, 3))
     assert one == three
     assert one["first_seed"] == 40
     assert one != aqmlab.aqm_check("rem", seeds=5, seed=41)
@@ -114,7 +114,7 @@ def test_a_panic_comes_before_the_shortest_script():
         (["rde"], "there is no discipline `rde`; the disciplines are `red`, "),
         (["red", "--seeds", "0"], "`0` seeds"),
         (["red", "--seed", "-1"], "the seed `-1`"),
-        (["red", "--workers", "0"], "`0` is not a valid number of workers"),
+        (["red", "--jobs", "0"], "`0` is not a valid number of jobs"),
         (["red", "--for", "10"], "`10` has no unit; write a time"),
         (["red", "--for", "0s"], "no script can run in zero seconds"),
         (["red", "--for", "1s", "--seeds", "3"], "exclude each other"),

@@ -16,10 +16,10 @@ from aqmlab.claims.functions import FUNCTIONS
 from aqmlab.claims.names import window_label, window_of
 from aqmlab.claims.ranges import Range
 from aqmlab.claims.scan import SourceLocation
-from aqmlab.claims.units import LITERALS, PERCENT, PURE, RATE, SIZE, TIME, quantity, unit_of_metric
 from aqmlab.errors import ScenarioError
 from aqmlab.metrics import Parameter, Window, find
 from aqmlab.metrics import registry as registry_module
+from aqmlab.units import LITERALS, PERCENT, PURE, RATE, SIZE, TIME, quantity, unit_of_metric
 from claim_worlds import BUFFER, COUNT
 
 ELSEWHERE = Axis("topology.reverse_queue.limit", "reverse_queue.limit", (), ("9p", "18p"))

@@ -276,12 +276,28 @@ def test_what_is_of_something_else_is_not_resumed(copied, small, aqmlab_cli, tmp
     file.write_text(tomli_w.dumps(small | {"duration": "7s"}), encoding="utf-8")
     for words, message in [
         ((file,), "its arms differ, or have other values"),
-        ((tmp_path / "small.toml", "--runs", "3"), "its seeds differ"),
+        ((tmp_path / "small.toml", "--seeds", "1"), "it also has seed 2, which is not requested"),
     ]:
         (tmp_path / "small.toml").write_text(tomli_w.dumps(small), encoding="utf-8")
         ended = aqmlab_cli("run", *words, "--resume", "-o", copied)
         assert ended.returncode == 2
         assert f"`{copied}` cannot be resumed: {message}" in ended.stderr
+
+
+def test_resuming_adds_seeds(copied, small_file, tmp_path, monkeypatch, aqmlab_cli):
+    kept = {file: file.stat().st_mtime_ns for file in copied.glob("*/seed-*/manifest.json")}
+    ended = aqmlab_cli("run", small_file, "--resume", "--seeds", "4", "-o", copied)
+    assert ended.returncode == 0, ended.stderr
+    assert "over 4 seeds (1 to 4)" in ended.stdout
+    assert {file: file.stat().st_mtime_ns for file in kept} == kept
+    found = aqmlab.load(copied)
+    assert (found.seeds, found.missing, len(found.runs)) == ((1, 2, 3, 4), (), 8)
+    monkeypatch.chdir(tmp_path)
+    for seeds in ("2", "3"):
+        words = ("run", small_file, "--resume", "--seeds", seeds, "--no-report")
+        assert aqmlab_cli(*words).returncode == 0
+    (directory,) = (tmp_path / "runs").iterdir()
+    assert aqmlab.load(directory).seeds == (1, 2, 3)
 
 
 def test_to_resume_what_was_never_begun_is_to_begin(small_file, tmp_path, monkeypatch, aqmlab_cli):

@@ -70,7 +70,7 @@ def test_a_queue_of_the_kernel_drops_and_marks_and_all_is_on_the_books(scenario,
         arms += f'[[arm]]\nname = "{name}"\n"topology.queue" = {{ kind = "tc", spec = "{spec}" }}\n'
     path = scenario(RED, arms)
     ended = run_in_guest(path, tmp_path / "out", "--no-report")
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.returncode == 6, ended.stdout + ended.stderr
     assert "lacking: skipped: this kernel has no queue discipline `dualpi2`" in ended.stdout + ended.stderr
     runs = {run.arm: run for run in load(tmp_path / "out").runs}
     assert set(runs) == {"kernel", "ours", "codel"}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tomllib
 
 import pytest
 import tomli_w
@@ -57,6 +58,27 @@ def test_a_faithful_run_ends_with_its_verdict_a_table_and_a_report(aqmlab_cli, r
         assert word in page
     assert "aqmlab live scenario.toml" in page
     assert "the digests below" not in page, "a live run's do not come out again"
+
+
+def test_a_skipped_arm_is_exit_6_and_its_reason_is_kept(aqmlab_cli, router, tiny_file, tmp_path):
+    router("lacks-red")
+    ended = aqmlab_cli("live", tiny_file, "-o", tmp_path / "out")
+    assert ended.returncode == 6, ended.stderr
+    reason = "this kernel has no queue discipline `red`"
+    assert f"warning: RED + ECN: skipped: {reason}" in ended.stderr
+    assert ended.stderr.endswith("error: 1 arm skipped: `RED + ECN`\n")
+    assert ended.stdout.startswith("faithful: 1 of 1 run\n")
+    assert (tmp_path / "out" / "report.html").is_file()
+    both = aqmlab_cli("run", "--both", tiny_file, "-o", tmp_path / "both")
+    assert both.returncode == 6, both.stderr
+    failing = {"name": "all", "expect": "goodput_bps{arm=DropTail} > 1Gbit"}
+    scenario = {**tomllib.loads(tiny_file.read_text(encoding="utf-8")), "runs": 6, "claim": [failing]}
+    tiny_file.write_text(tomli_w.dumps(scenario), encoding="utf-8")
+    assert aqmlab_cli("live", tiny_file, "-o", tmp_path / "failing").returncode == 1
+    swept = {**scenario, "runs": 1, "claim": [], "sweep": {"topology.rate": ["2Mbit", "3Mbit"]}}
+    tiny_file.write_text(tomli_w.dumps(swept), encoding="utf-8")
+    ended = aqmlab_cli("sweep", "--host", "live", tiny_file, "--store", tmp_path / "store")
+    assert ended.returncode == 6, ended.stderr
 
 
 def test_an_unfaithful_run_is_exit_5_and_says_why_first(aqmlab_cli, router, tiny_file, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
@@ -335,3 +337,55 @@ def test_the_one_sigma_ellipse_holds_39_percent_of_a_normal_distribution():
     axes = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
     scaled = (draws - ellipse.centre) @ axes.T / ellipse.half_axes
     assert np.mean((scaled**2).sum(axis=1) <= 1) == pytest.approx(0.393, abs=0.01)
+
+
+def test_settings_in_braces_are_the_arguments_of_values(experiment):
+    cell = experiment.cells[1]
+    for text, arguments in {
+        "drop_percent{class=ftp}": {"class_name": "ftp"},
+        "drop_percent{ class = ftp , kind=data }": {"class_name": "ftp", "kind": "data"},
+        'backlog_mean_packets{queue="reverse"}': {"queue": "reverse"},
+        "loss_bins_percent{bin=250ms, window=2s-4s}": {"window": (2.0, 4.0), "parameters": {"bin": 0.25}},
+        "goodput_bps{from=3s}": {"window": (3.0, math.inf)},
+    }.items():
+        name = text.partition("{")[0]
+        plain = experiment.values(name, cell, **arguments)
+        assert experiment.values(text, cell) == plain
+        assert plain != experiment.values(name, cell)
+        found = aqmlab.answer(experiment, [text])
+        assert found.by_seed("RED + ECN", find(text).name) == plain
+        assert find(find(text).name) == find(text)
+    assert find("loss_bins_percent{bin=250ms, window=2s-4s}").label == (
+        "seconds with loss (bin 250 ms, window 2 s-4s)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("drop_percent{", "is malformed; write `drop_percent{KEY=VALUE, ...}`"),
+        ("drop_percent{kind}", "is malformed"),
+        ("drop_percent{kind=data}x", "is malformed"),
+        ("drop_percent{kind=data, kind=syn}", "is malformed"),
+        ("drop_percent{knd=data}", "no setting of `drop_percent` `knd`; did you mean `kind`"),
+        ("drop_percent{arm=RED}", "selects a cell, which only claims do"),
+        ("loss_bins_percent{bin=3p}", "`3p` is a number of packets; `bin` must be a time"),
+        ("goodput_bps{window=3p}", "`3p` is not a time of a run"),
+        ("drp_percent{kind=data}", "no metric `drp_percent`; did you mean `drop_percent`"),
+    ],
+)
+def test_wrong_settings_in_braces_are_refused_before_a_run(small, text, message):
+    with pytest.raises(UsageError, match=re.escape(message)):
+        find(text)
+    with pytest.raises(UsageError, match=re.escape(message)):
+        aqmlab.run(small | {"metrics": [text]})
+
+
+def test_metrics_of_a_scenario_may_have_settings(small, tmp_path):
+    asked = ["drop_percent{class=ftp}", "response_time_within_percent{within=2s}"]
+    done = aqmlab.run(small | {"metrics": asked, "runs": 1}, output=tmp_path / "out")
+    assert done.metrics == tuple(asked)
+    assert aqmlab.answer(done).by_seed("DropTail", asked[0]) == done.values(
+        "drop_percent", done.cells[0], class_name="ftp"
+    )
+    assert "drops (class ftp)" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")

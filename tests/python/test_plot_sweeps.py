@@ -181,8 +181,48 @@ def test_flows_are_compared_by_their_goodput(experiment):
     assert [text.get_text() for text in box.axes[0].get_xticklabels()] == ["ftp", "cbr"]
     with pytest.raises(UsageError, match="flows are compared by their goodput only"):
         aqmlab.figure(experiment.path, "box", over="flows", metrics=["drop_percent"])
-    with pytest.raises(UsageError, match="boxes and bars cannot be drawn over `packets`"):
+    with pytest.raises(UsageError, match="there is no choice of `--over` `packets`"):
         aqmlab.figure(experiment.path, "box", over="packets")
+
+
+def test_bars_of_classes_are_the_values_of_the_classes(experiment, tmp_path):
+    bar = aqmlab.figure(experiment.path, "bar", over="classes", metrics=["goodput_bps"])
+    (axes,) = bar.axes
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["ftp", "cbr"]
+    found = aqmlab.answer(experiment, ["goodput_bps"], by="class")
+    means = [found.estimate(arm, "goodput_bps", name).mean for name in ("ftp", "cbr") for arm in found.arms]
+    heights = [patch.get_height() for patch in axes.patches]
+    assert sorted(heights) == pytest.approx(sorted(mean / 1e6 for mean in means))
+    file = draw(experiment, "bar", tmp_path / "bar.csv", view=View(over="classes", metrics=["goodput_bps"]))
+    rows = list(csv.DictReader(file.read_text(encoding="utf-8").splitlines()))
+    assert {row["class"] for row in rows} == {"ftp", "cbr"}
+    assert len(rows) == 2 * len(experiment.runs)
+    with pytest.raises(UsageError, match="names a class: leave it out of the braces"):
+        aqmlab.figure(experiment.path, "bar", over="classes", metrics=["drop_percent{class=ftp}"])
+
+
+@pytest.mark.parametrize("kind", ["heat", "differences"])
+def test_each_metric_has_its_own_maps(grid, kind):
+    view = View(metrics=["goodput_bps", "queueing_delay_p95_s"])
+    figure = figure_of(grid, kind, view=view)
+    of_bars = [axes.get_ylabel() for axes in figure.axes if axes.get_label() == "<colorbar>"]
+    head = "differences in " if kind == "differences" else ""
+    assert of_bars == [f"{head}goodput [Mbit/s]", f"{head}queueing delay, p95 [ms]"]
+    alone = [figure_of(grid, kind, view=View(metrics=[name])) for name in view.metrics]
+
+    def shown(one):
+        return [text.get_text() for axes in one.axes for text in axes.texts]
+
+    assert shown(figure) == [text for one in alone for text in shown(one)]
+    assert shown(alone[0]) != shown(alone[1])
+
+
+def test_a_series_of_chosen_arms_has_only_these(experiment):
+    figure = aqmlab.figure(experiment.path, "series", arms=["RED + ECN"])
+    assert [axes.get_title() for axes in figure.axes if axes.get_title()] == ["RED + ECN"]
+    assert len(aqmlab.figure(experiment.path, "series").axes) == 6
+    with pytest.raises(UsageError, match="leave out `--metric`"):
+        aqmlab.figure(experiment.path, "series", metrics=["goodput_bps"])
 
 
 @pytest.mark.parametrize("suffix", ["pdf", "svg", "png"])
@@ -234,7 +274,7 @@ def test_twelve_arms_have_twelve_looks():
         ("differences", View(arms=["RED"]), "a difference needs two arms"),
         ("delay-cdf", View(x="rate"), "the horizontal axis of this figure is not an axis of the sweep"),
         ("goodput-delay", View(metrics=[DELAY]), "leave out the metric"),
-        ("box", View(over="arms"), "boxes and bars cannot be drawn over `arms`"),
+        ("box", View(over="arms"), "there is no choice of `--over` `arms`"),
     ],
 )
 def test_what_makes_no_sense_is_told(grid, tmp_path, kind, view, message):

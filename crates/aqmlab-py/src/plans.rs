@@ -125,6 +125,8 @@ pub(crate) fn about<A>(sweep: &Sweep<'_>, arms: Vec<A>) -> About<A> {
         "warnings": experiment.warnings,
         "axes": sweep.axes().map(axis).collect::<Vec<_>>(),
         "cases": sweep.cases(),
+        "excluded": sweep.combinations() - sweep.cases(),
+        "exclude": sweep.exclusions().collect::<Vec<_>>(),
         "runs": sweep.runs(),
         "claims": sweep.claims().iter().map(claim).collect::<Vec<_>>(),
     });

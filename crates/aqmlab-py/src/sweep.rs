@@ -67,12 +67,7 @@ impl Sweep {
     /// Returns one case as JSON text, without expanding any other case. The text does not contain
     /// the origins of the values; the plan made from the case's own text contains them.
     fn case(&self, py: Python<'_>, index: u64) -> PyResult<String> {
-        if index >= self.cases.cases() {
-            return Err(PyIndexError::new_err(format!(
-                "there is no case {index}; the index must be less than {}",
-                self.cases.cases()
-            )));
-        }
+        self.has(index)?;
         let case = self.cases.case(index).map_err(|error| scenario_error(py, &error))?;
         Ok(json_text(&Answer {
             index: case.index,
@@ -81,6 +76,24 @@ impl Sweep {
             warnings: &case.experiment.warnings,
             arms: arms(&case.experiment),
         }))
+    }
+
+    /// Returns the label of a case on each axis, even if the case cannot run.
+    fn labels(&self, index: u64) -> PyResult<Vec<&str>> {
+        self.has(index)?;
+        Ok(self.cases.labels(index))
+    }
+}
+
+impl Sweep {
+    fn has(&self, index: u64) -> PyResult<()> {
+        if index < self.cases.cases() {
+            return Ok(());
+        }
+        Err(PyIndexError::new_err(format!(
+            "there is no case {index}; the index must be less than {}",
+            self.cases.cases()
+        )))
     }
 }
 

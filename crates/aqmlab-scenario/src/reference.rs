@@ -7,8 +7,8 @@ use aqmlab_params::{Default, Param};
 use crate::field::{Absent, Field, Form, Variant};
 use crate::kind;
 use crate::language::{
-    ARM, CASE, CLAIM, COMPLETED, CONDITION, DELAY_RULE, FAULTS, FILE, HOP, LINK, LIVE, NODE, PACKET_RECORD,
-    RECORD, REQUEST_RECORD, STOP, TOPOLOGIES, TRAFFIC_KINDS, ZIP,
+    ARM, CASE, CLAIM, COMPLETED, CONDITION, DELAY_RULE, EXCLUDE, FAULTS, FILE, HOP, LINK, LIVE, NODE,
+    PACKET_RECORD, RECORD, REQUEST_RECORD, STOP, TOPOLOGIES, TRAFFIC_KINDS, ZIP,
 };
 use crate::suggest::listed;
 
@@ -50,6 +50,7 @@ pub fn reference() -> String {
         ZIP.iter(),
     );
     section(&mut out, "`[[sweep.case]]`", "Every other key is a dotted path with a new value.", CASE.iter());
+    writeln!(out, "### `[[sweep.exclude]]`\n\n{EXCLUDE}\n").expect("a string can be written to");
     section(&mut out, "`[[claim]]`", "", CLAIM.iter());
     params(&mut out, "TCP: `tcp = { profile = .., .. }`", aqmlab_transport::PARAMS);
     profiles(&mut out);
@@ -142,7 +143,9 @@ fn form(form: &Form) -> String {
         Form::Tcp => "a profile's name, or `{ profile = .., .. }`".to_string(),
         Form::Table(_) | Form::Kinds(_) => "a table".to_string(),
         Form::Tables(_) | Form::TablesOfKinds(_) | Form::Arms => "several tables".to_string(),
-        Form::Sweep => "dotted paths with lists of values, [[sweep.zip]], [[sweep.case]]".to_string(),
+        Form::Sweep => {
+            "dotted paths with lists of values, [[sweep.zip]], [[sweep.case]], [[sweep.exclude]]".to_string()
+        }
         Form::Labels => "`{ axis = \"label\", .. }`".to_string(),
     }
 }

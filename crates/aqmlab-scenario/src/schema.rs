@@ -236,9 +236,15 @@ fn with_paths(fields: &'static [Field], at_paths: &Json) -> Json {
 /// quoted appear as the tables that lead to the lists.
 fn sweep() -> Json {
     let lists = json!({ "anyOf": [{ "type": "array", "minItems": 1 }, { "type": "object" }] });
+    let labels = json!({ "anyOf": [{ "type": ["string", "number", "boolean"] }, { "type": "array", "minItems": 1 }, { "type": "object" }] });
+    let rule = json!({ "type": "object", "minProperties": 1, "additionalProperties": labels });
     json!({
         "type": "object",
-        "properties": { "zip": with_paths(ZIP, &lists), "case": with_paths(CASE, &json!(true)) },
+        "properties": {
+            "zip": with_paths(ZIP, &lists),
+            "case": with_paths(CASE, &json!(true)),
+            "exclude": { "type": "array", "minItems": 1, "items": rule },
+        },
         "additionalProperties": lists,
     })
 }

@@ -244,8 +244,39 @@ fn what_only_two_values_together_make_wrong_is_told_with_the_case() {
     let error = sweep.case(3).expect_err("the whole run is gone").to_string();
     assert_eq!(
         error,
-        "test.toml:14:17: warmup: warmup `30s` leaves nothing of the run of `20s`; write a shorter warm-up"
+        "test.toml:14:17: warmup: warmup `30s` leaves nothing of the run of `20s`; write a shorter warm-up \
+         (duration = 20s, warmup = 30s)"
     );
+    assert_eq!(sweep.labels(3), ["20s", "30s"]);
+}
+
+/// A value that fits the first case is not needed: it is enough that it fits somewhere.
+#[test]
+fn an_impossible_combination_of_first_values_does_not_refuse_the_sweep() {
+    let red = "[[arm]]\nname = \"RED\"\n\"topology.queue\" = { kind = \"red\", min_th = \"5p\" }\n";
+    let axes = "[sweep]\n\"topology.queue.max_th\" = [\"30p\", \"9p\"]\n\"topology.queue.limit\" = [\"12p\", \"36p\"]\n";
+    let sweep = sweep(&format!("{red}{axes}"));
+    assert_eq!((0..4).map(|i| sweep.case(i).is_ok()).collect::<Vec<_>>(), [false, true, true, true]);
+    let nowhere = axes.replace("\"9p\"", "\"90p\"");
+    let message = problem(&format!("{red}{nowhere}"));
+    assert!(message.contains("max_th `90p` exceeds limit `36p`"), "{message}");
+}
+
+#[test]
+fn excluded_combinations_are_no_cases() {
+    let axes = "[sweep]\n\"topology.rate\" = [\"5Mbit\", \"10Mbit\"]\n\"traffic.ftp.count\" = [1, 5, 20]\n";
+    let rules = "[[sweep.exclude]]\nrate = \"5Mbit\"\ncount = [5, \"20\"]\n[[sweep.exclude]]\ntraffic.ftp.count = 1\n\"topology.rate\" = \"10Mbit\"\n";
+    let sweep = sweep(&format!("{axes}{rules}"));
+    assert_eq!((sweep.cases(), sweep.combinations(), sweep.runs()), (3, 6, 9));
+    let cases: Vec<_> = (0..3).map(|i| sweep.labels(i).join(" ")).collect();
+    assert_eq!(cases, ["5Mbit 1", "10Mbit 5", "10Mbit 20"]);
+    assert_eq!(case(&sweep, 1).settings[1].1, "5");
+    assert_eq!(
+        sweep.exclusions().collect::<Vec<_>>(),
+        ["rate = 5Mbit, count = 5 or 20", "count = 1, rate = 10Mbit"]
+    );
+    let whole = "[[sweep.exclude]]\nrate = [\"5Mbit\", \"10Mbit\"]\n";
+    assert!(problem(&format!("{axes}{whole}")).contains("[[sweep.exclude]] leaves out every case"));
 }
 
 #[test]

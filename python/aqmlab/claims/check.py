@@ -35,9 +35,9 @@ from aqmlab.claims.tree import (
     Or,
     Test,
 )
-from aqmlab.claims.units import LITERALS, PURE, Unit, numbers_of, unit_of_metric
 from aqmlab.claims.values import constant
 from aqmlab.metrics import Metric, all_metrics, find
+from aqmlab.units import LITERALS, PURE, Unit, numbers_of, unit_of_metric
 
 MOST_COMPARISONS = 10_000
 """Largest number of comparisons in a claim."""

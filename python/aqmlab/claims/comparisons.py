@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from aqmlab.claims.names import Bindings, Names
 from aqmlab.claims.tree import Expression
-from aqmlab.claims.units import Unit
 from aqmlab.stats import Interval
 from aqmlab.stats.verdict import Verdict
+from aqmlab.units import Unit
 
 
 @dataclass(frozen=True)

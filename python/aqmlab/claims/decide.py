@@ -38,7 +38,6 @@ from aqmlab.claims.tree import (
     Relation,
     Test,
 )
-from aqmlab.claims.units import PERCENT
 from aqmlab.claims.values import Evaluator, constant, needed
 from aqmlab.figures import counted
 from aqmlab.results import Results
@@ -55,6 +54,7 @@ from aqmlab.stats.verdict import (
     undecided,
 )
 from aqmlab.stopping import raise_if_stopped
+from aqmlab.units import PERCENT
 
 ALPHA = 1.0 - CONFIDENCE
 SHARE_OF_ANY = 0.15

@@ -24,10 +24,10 @@ from aqmlab.claims.names import (
 )
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.tree import Call, Choice, For, Matcher, MetricOf, Node, Test, children
-from aqmlab.claims.units import PURE, quantity, unit_of_metric
 from aqmlab.claims.values import Evaluator, Leaves
 from aqmlab.errors import UsageError
 from aqmlab.metrics import EVERY_CLASS, EVERY_KIND, EVERY_ROUTER, KINDS, Metric, Window, find
+from aqmlab.metrics.braces import parameter_value as value_of
 
 T = TypeVar("T")
 
@@ -100,22 +100,10 @@ def setting_key(setting: Matcher, metric: Metric, names: Names) -> str:
 
 def parameter_value(metric: Metric, setting: Matcher) -> float:
     """Return a metric's parameter in its own unit; a number without a unit is taken to be in that unit."""
-    parameter = placed(setting, lambda: metric.parameter(setting.key.text))
-    factor, unit = unit_of_metric(parameter.unit)
-    found = quantity(setting.value.text)
-    if found is None:
-        raise MisplacedError(
-            setting.value.at, f"`{setting.value.text}` is not a number for `{parameter.name}`"
-        )
-    value, given = found
-    if given == PURE:
-        return value
-    if given != unit:
-        wanted = unit.name() if unit != PURE else "a number without unit"
-        raise MisplacedError(
-            setting.value.at, f"`{setting.value.text}` is {given.name()}; `{parameter.name}` must be {wanted}"
-        )
-    return value / factor
+    try:
+        return placed(setting, lambda: value_of(metric, setting.key.text, setting.value.text))
+    except ValueError as error:
+        raise MisplacedError(setting.value.at, str(error)) from error
 
 
 def placed(node: Node, ask: Callable[[], T]) -> T:

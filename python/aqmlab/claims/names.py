@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from aqmlab.cells import Axis, axis_named
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.tree import Choice, Every, Label, Pick, label
-from aqmlab.claims.units import TIME, quantity
 from aqmlab.errors import UsageError, unknown
 from aqmlab.metrics import KINDS, Window, named_classes
 from aqmlab.plan import Plan
 from aqmlab.results import Results
+from aqmlab.units import TIME, quantity
 
 ARM, QUEUE, CLASS, WINDOW = "arm", "queue", "class", "window"
 KIND, ROUTER = "kind", "router"

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from aqmlab.claims.tree import PLAIN, Label
-from aqmlab.claims.units import LITERALS
 from aqmlab.errors import Problem, ScenarioError
+from aqmlab.units import LITERALS
 
 LONGEST = 4000
 """Largest number of characters in a claim; the longest sensible claim has far fewer."""

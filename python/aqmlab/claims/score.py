@@ -15,13 +15,13 @@ from aqmlab.claims.decide import Decider
 from aqmlab.claims.names import Names
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.text import MOST_SHOWN, placed_sentence, sentence
-from aqmlab.claims.units import PURE, Unit
 from aqmlab.errors import ScenarioError
 from aqmlab.figures import counted
 from aqmlab.files import CLAIMS_FILE, save
 from aqmlab.results import Results
 from aqmlab.stats import CONFIDENCE, Interval
 from aqmlab.stats.verdict import FAILS, HOLDS, UNDECIDED, Verdict, undecided
+from aqmlab.units import PURE, Unit
 
 FORMAT_VERSION = 1
 _SCENARIO = "scenario.toml"

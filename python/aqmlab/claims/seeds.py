@@ -29,12 +29,12 @@ from aqmlab.claims.metric_query import MetricQuery, metric_query, placed
 from aqmlab.claims.names import Bindings, Names
 from aqmlab.claims.ranges import UNKNOWN, Range
 from aqmlab.claims.tree import Call, Condition, Expression, MetricOf, Node, children
-from aqmlab.claims.units import in_base, unit_of_metric
 from aqmlab.claims.values import Evaluator, Floats, Leaves, Value, constant
 from aqmlab.metrics.asked import Part
 from aqmlab.stats import Interval, estimate, t_quantile
 from aqmlab.stats.proportion import share
 from aqmlab.stats.quantiles import interpolated, quantile
+from aqmlab.units import in_base, unit_of_metric
 
 SMOOTH = ("mean", "std")
 """Functions over the seeds whose value changes little when one seed is left out."""
@@ -97,7 +97,6 @@ class SeedLeaves(Leaves):
         self._names = names
         self.seen = Seen(np.zeros(len(results.seeds), dtype=bool))
         self._columns: dict[Key, tuple[Floats, npt.NDArray[np.bool_]]] = {}
-        self._cells = {(cell.arm, *(label for _, label in cell.settings)): cell for cell in results.cells}
 
     def fresh(self) -> None:
         """Clear the observations, but keep the computed values."""
@@ -131,10 +130,13 @@ class SeedLeaves(Leaves):
         """Return the arguments with which the results are queried for a metric."""
         what = metric_query(node, self._names, bound)
         # An axis that is not named has only one label; the check of the claim ensured this.
-        labels = [what.labels.get(axis.name, axis.labels[0]) for axis in self._results.axes]
+        # A sweep may leave cases out; their cells have no runs, so claims about them are undecided.
+        settings = tuple(
+            (axis.name, what.labels.get(axis.name, axis.labels[0])) for axis in self._results.axes
+        )
         return {
             "metric": what.metric.name,
-            "cell": self._cells[what.arm or self._results.arms[0], *labels],
+            "cell": Cell(settings, what.arm or self._results.arms[0]),
             "queue": what.queue,
             "class_name": what.class_name,
             "parameters": what.parameters,

@@ -6,7 +6,6 @@ once, in front; each value is then named by its remaining properties, usually by
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -23,6 +22,7 @@ from aqmlab.claims.tree import (
     children,
 )
 from aqmlab.figures import listed
+from aqmlab.metrics.braces import spaced
 from aqmlab.metrics.registry import find
 
 _ARM = "arm"
@@ -168,11 +168,6 @@ def _quantity(node: MetricOf) -> str:
     metric = find(node.name)
     parameters = {parameter.name for parameter in metric.parameters}
     given = [
-        f"{each.key.text} {_spaced(each.value.text)}" for each in node.settings if each.key.text in parameters
+        f"{each.key.text} {spaced(each.value.text)}" for each in node.settings if each.key.text in parameters
     ]
     return f"{metric.label} ({', '.join(given).replace('_', ' ')})" if given else metric.label
-
-
-def _spaced(value: str) -> str:
-    """``2s`` as ``2 s``."""
-    return re.sub(r"^([\d.]+)(?=[^\d.])", r"\1 ", value)

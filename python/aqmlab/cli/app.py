@@ -89,7 +89,7 @@ def root(
 
     Exit codes: 0 success, 1 a check or claim failed, 2 a usage or scenario error, 3 this machine lacks
     something (permission, disk, memory), 4 runs failed or a recording is corrupt, 5 a live run is not
-    faithful, 130 interrupted.
+    faithful, 6 an arm was skipped because the kernel lacks its queue, 130 interrupted.
     """
     if context.invoked_subcommand not in _LIGHT and not {"-h", "--help"} & set(sys.argv):
         check_address_space()

@@ -74,8 +74,8 @@ def aqm_check(
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="The seed of the first script.")] = None,
-    workers: Annotated[
-        int | None, typer.Option("--workers", "-j", help="Threads; one per processor by default.")
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", "-j", help="Threads; one per processor by default.")
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -94,7 +94,7 @@ def aqm_check(
             seeds=seeds,
             for_s=None if for_time is None else duration_s(for_time),
             seed=seed,
-            workers=workers,
+            jobs=jobs,
             progress=line.update,
         )
     if as_json:

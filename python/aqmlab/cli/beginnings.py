@@ -61,8 +61,10 @@ def new(
             autocompletion=completion.templates,
         ),
     ] = "dumbbell",
+    quiet: Quiet = False,
 ) -> None:
     """Write a commented scenario that runs without changes; an existing file is never overwritten."""
+    set_quiet(quiet)
     file = write_template(name, template)
     typer.echo(str(file))
     say(f"run it     aqmlab {TEMPLATES[template]} {shlex.quote(str(file))}")

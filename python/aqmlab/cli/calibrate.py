@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from aqmlab.cli.console import interruptible, say, set_quiet, tell_json
-from aqmlab.cli.options import AsJson, Jobs, Quiet, ScenarioFile, Seed, StorePath, labels_of
+from aqmlab.cli.options import AsJson, Jobs, Quiet, ScenarioFile, Seed, Seeds, StorePath, labels_of
 from aqmlab.cli.progress import ProgressLine, titled_text
 from aqmlab.errors import UsageError
 
@@ -78,7 +78,7 @@ def calibrate(
             help="A class that also sends but whose load does not count; may be repeated.",
         ),
     ] = None,
-    runs: Annotated[int, typer.Option("--runs", help="The number of seeds per value.")] = 10,
+    runs: Annotated[int, typer.Option(*Seeds, help="The number of seeds per value.")] = 10,
     seed: Seed = None,
     duration: Annotated[
         str | None,
@@ -99,7 +99,13 @@ def calibrate(
     ] = False,
     write: Annotated[
         Path | None,
-        typer.Option("--write", metavar="FILE", help="Write a copy of the scenario with the value to FILE."),
+        typer.Option(
+            "-o",
+            "--output",
+            "--write",
+            metavar="FILE",
+            help="Write a copy of the scenario with the value to FILE.",
+        ),
     ] = None,
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Write the value into the scenario itself.")

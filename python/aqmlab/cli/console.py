@@ -29,6 +29,7 @@ class Exit(IntEnum):
     USAGE = 2
     MACHINE = 3
     NOT_FAITHFUL = 5
+    SKIPPED = 6
     INTERRUPTED = 130
 
 

@@ -28,6 +28,7 @@ from aqmlab.cli.options import (
 )
 from aqmlab.cli.outcome import (
     complain_of_lost_packets,
+    end_if_skipped,
     end_unless_faithful,
     tell_both,
     tell_experiment,
@@ -65,8 +66,8 @@ def live(
     Runs in real time. Root is not needed where user namespaces are allowed; `aqmlab doctor` checks this.
 
     Exits with 1 if a firm claim of the scenario fails, with 3 if this machine cannot run it or cannot store
-    the requested packets, and with 5 if a run is NOT FAITHFUL: its figures show the machine, not the
-    disciplines.
+    the requested packets, with 5 if a run is NOT FAITHFUL: its figures show the machine, not the disciplines,
+    and with 6 if an arm was skipped because the kernel lacks its queue.
     """
     set_quiet(quiet)
     if str(scenario) == _SELFTEST:
@@ -131,6 +132,7 @@ def both(
         say(f"report     {write_report(found)}")
     end_unless_faithful(found.verdicts)
     end_with([claim for of_side in scored.values() for claim in of_side])
+    end_if_skipped(lost.cell.arm for lost in found.live.missing if lost.skipped)
 
 
 def tell_stopping() -> None:

@@ -40,7 +40,7 @@ Resume = Annotated[
     bool,
     typer.Option(
         "--resume",
-        help="Continue in an existing directory; complete runs are kept.",
+        help="Continue in an existing directory; complete runs are kept, and more seeds may be asked for.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Suppress progress and remarks on stderr.")]
@@ -48,7 +48,9 @@ Seed = Annotated[
     int | None,
     typer.Option("--seed", envvar="AQMLAB_SEED", help="The first seed; overrides the scenario's."),
 ]
-Runs = Annotated[int | None, typer.Option("--runs", help="The number of seeds; overrides the scenario's.")]
+Seeds = ("--seeds", "--runs")
+"""The names of the option for the number of seeds; the second one is the scenario's key."""
+Runs = Annotated[int | None, typer.Option(*Seeds, help="The number of seeds; overrides the scenario's.")]
 Jobs = Annotated[
     int | None,
     typer.Option(
@@ -72,7 +74,7 @@ Metrics = Annotated[
     list[str] | None,
     typer.Option(
         "--metric",
-        help="Only this metric of `aqmlab metrics`; may be repeated.",
+        help="Only this metric of `aqmlab metrics`, with settings in braces if needed; may be repeated.",
         autocompletion=completion.metrics,
     ),
 ]

@@ -6,14 +6,22 @@ simulated and live, they also report the differences.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from aqmlab.cli.claims import claims_json, end_with, print_claims, scored_claims
 from aqmlab.cli.console import Exit, complain, say, tell_json
-from aqmlab.cli.tables import MOST_ROWS, answer_console, print_answer, print_doubts, print_grid
+from aqmlab.cli.tables import (
+    MOST_ROWS,
+    answer_console,
+    print_answer,
+    print_doubts,
+    print_grid,
+    print_left_out,
+)
+from aqmlab.figures import counted
 from aqmlab.grid import Column, Grid, Span
 
 if TYPE_CHECKING:
@@ -34,6 +42,7 @@ def tell_results(found: Answer, scored: Sequence[Scored] = (), *, as_json: bool)
         return
     print_verdict(verdicts(found.results.runs))
     print_answer(found)
+    print_left_out(found.results)
     print_doubts(examine(found.results))
     print_lateness(found.results)
     _print_scored(scored)
@@ -57,6 +66,7 @@ def tell_experiment(experiment: Results, *, as_json: bool, no_report: bool) -> N
         say(f"report     {write_report(experiment, scored=scored)}")
     end_unless_faithful(found)
     end_with(scored)
+    end_if_skipped(lost.cell.arm for lost in experiment.missing if lost.skipped)
 
 
 def tell_both(found: Both, scored: Mapping[str, Sequence[Scored]], *, as_json: bool) -> None:
@@ -89,6 +99,12 @@ def said_json(results: Results, scored: Sequence[Scored]) -> dict[str, Any]:
 
     found = verdicts(results.runs)
     about: dict[str, Any] = {"doubts": doubts_json(results)}
+    if results.left_out:
+        names = [axis.name for axis in results.axes]
+        about["left_out"] = [
+            {"settings": dict(zip(names, case.labels, strict=True)), "reason": case.reason}
+            for case in results.left_out
+        ]
     if found:
         about["faithful"] = all(verdict.faithful for verdict in found)
         about["verdicts"] = [verdict.to_json() for verdict in found]
@@ -142,7 +158,7 @@ def print_lateness(results: Results) -> None:
     There is one row per run; for a sweep, there is one row per cell, with the worst values of its runs.
     """
     from aqmlab.faithfulness import verdicts
-    from aqmlab.figures import counted, shown
+    from aqmlab.figures import shown
 
     heads = ("p50 [us]", "p99 [us]", "p99.9 [us]", "max [us]", "stalls", "duty [%]", "lost unseen", "")
     title = "faithfulness, worst of each cell's runs" if results.axes else "faithfulness"
@@ -200,3 +216,10 @@ def end_unless_faithful(found: Sequence[Faithfulness]) -> None:
         raise typer.Exit(Exit.MACHINE)
     if not all(verdict.faithful for verdict in found):
         raise typer.Exit(Exit.NOT_FAITHFUL)
+
+
+def end_if_skipped(arms: Iterable[str]) -> None:
+    """Exit with 6 if arms were left out because this machine's kernel lacks their queue."""
+    if skipped := list(dict.fromkeys(arms)):
+        complain(f"{counted(len(skipped), 'arm')} skipped: {', '.join(f'`{arm}`' for arm in skipped)}")
+        raise typer.Exit(Exit.SKIPPED)

@@ -17,6 +17,7 @@ from aqmlab.cli.options import (
     AsJson,
     Jobs,
     Quiet,
+    Seeds,
     StorePath,
     Where,
     on_executors,
@@ -95,7 +96,7 @@ def reproduce(
         Names, typer.Option("--finding", help="Only this finding and the cells it needs; may be repeated.")
     ] = None,
     seeds: Annotated[
-        int | None, typer.Option(help="Number of seeds per cell; overrides the paper's folder.")
+        int | None, typer.Option(*Seeds, help="Number of seeds per cell; overrides the paper's folder.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Run a small version, as a smoke test.")] = False,
     multiverse: Annotated[

@@ -127,7 +127,8 @@ def plot_recording(
         str,
         typer.Option(
             "--over",
-            help="What boxes and bars show: seeds (one value per seed) or flows (the goodput of each flow).",
+            help="What boxes and bars show: seeds (one value per seed), classes (the same for each class of"
+            " traffic) or flows (the goodput of each flow).",
         ),
     ] = "seeds",
     width: Width = None,

@@ -33,6 +33,7 @@ from aqmlab.cli.options import (
 from aqmlab.cli.outcome import (
     both_json,
     complain_of_lost_packets,
+    end_if_skipped,
     end_unless_faithful,
     print_sides,
     print_verdict,
@@ -93,8 +94,8 @@ def sweep(
 ) -> None:
     """Run every cell of a scenario's [sweep] with every seed that the store lacks; print the results.
 
-    Exits with 1 if a firm claim of the scenario fails, with 4 if runs fail, and with 5 if a live run is not
-    faithful. Repeat an interrupted command to resume it.
+    Exits with 1 if a firm claim of the scenario fails, with 4 if runs fail, with 5 if a live run is not
+    faithful, and with 6 if an arm of live runs was skipped. Repeat an interrupted command to resume it.
     """
     from aqmlab.sweeps.sweep import cluster_of
 
@@ -119,6 +120,7 @@ def sweep(
         _tell_beside(*ended, as_json=as_json, report=not no_report)
     end_unless_faithful([verdict for under_way in ended for verdict in _verdicts(under_way)])
     end_with([claim for under_way in ended for claim in under_way.claims])
+    end_if_skipped(arm for under_way in ended for arm in under_way.skipped)
 
 
 def _ended(scenario: Path, asked: Mapping[str, Any], *, as_json: bool, quiet: bool, whole: bool) -> Sweep:
@@ -238,6 +240,8 @@ def _print_forecast(found: Forecast) -> None:
     table.add("sweep", f"{product} = {counted(found.cases * found.arms * found.seeds, 'run')}")
     if found.runs != found.cases * found.arms * found.seeds:
         table.add("asked for", counted(found.runs, "run"))
+    if found.left_out:
+        table.add("left out", counted(found.left_out, "case"))
     table.add("host", "live" if found.host == "live" else "simulator")
     table.add("in the store", str(found.present))
     table.add("to do", str(found.runs - found.present))
@@ -387,10 +391,12 @@ def query(
     store: StorePath = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")] = False,
     as_json: AsJson = False,
+    quiet: Quiet = False,
 ) -> None:
     """Query all recordings of a store in SQL; tables are `runs`, `cells`, `summary`, `flows`, ..."""
     from aqmlab.sweeps.query import query as ask
 
+    set_quiet(quiet)
     answer = ask(sql, path or store)
     if as_json:
         rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]

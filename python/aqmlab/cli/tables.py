@@ -59,6 +59,22 @@ def tell_losses(results: Results, *, as_json: bool) -> None:
     console.print(note, style="dim", markup=False, soft_wrap=True)
 
 
+def print_left_out(results: Results) -> None:
+    """Print the cases of a sweep that cannot run, with the reasons; print nothing if there are none."""
+    if not results.left_out:
+        return
+    console = answer_console()
+    table = Grid(
+        *(axis.short for axis in results.axes), Column("left out", prose=True), keys=len(results.axes)
+    )
+    for case in results.left_out[:MOST_ROWS]:
+        table.add(*case.labels, case.reason)
+    console.print()
+    print_grid(console, table)
+    if (left := len(results.left_out) - MOST_ROWS) > 0:
+        console.print(f"{counted(left, 'more case')}: `left_out` in `sweep.json` lists all", markup=False)
+
+
 def print_doubts(checks: Sequence[Check]) -> None:
     """Print reasons to distrust the answer, the most serious first, or how many checks passed."""
     from aqmlab.soundness import ranked

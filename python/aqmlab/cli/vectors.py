@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from aqmlab.cli import completion
-from aqmlab.cli.console import say
-from aqmlab.cli.options import ScenarioFile, Seed
+from aqmlab.cli.console import say, set_quiet
+from aqmlab.cli.options import Quiet, ScenarioFile, Seed
 from aqmlab.cli.progress import duration_s
 
 
@@ -57,6 +57,7 @@ def vectors(
             " connections are read.",
         ),
     ] = None,
+    quiet: Quiet = False,
 ) -> None:
     """Write a scenario's connections, exchange by exchange, with starts, sizes, think times and delays.
 
@@ -67,6 +68,7 @@ def vectors(
     """
     from aqmlab.vectors import write_vectors
 
+    set_quiet(quiet)
     file = write_vectors(
         scenario,
         output,

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from inspect import signature
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aqmlab.errors import UsageError, unknown
 from aqmlab.figures import time_text
+from aqmlab.metrics.braces import with_settings
 from aqmlab.metrics.formulas import FORMULAS, Formula
 from aqmlab.metrics.measured import EVERY_QUEUE, Measured, Window
 from aqmlab.metrics.packet_kinds import EVERY_KIND, KINDS
@@ -101,6 +102,9 @@ class Metric:
         For a metric that is the value of a distribution function at some point: returns the function up to
         that point. The arguments are ``(run, class)`` and the parameters as keywords; the first keyword is
         the point.
+    base, bound
+        For a metric with settings in braces: the name without them, and the settings as keywords of
+        :meth:`aqmlab.Results.values`, which take precedence over those given there.
     """
 
     name: str
@@ -117,6 +121,8 @@ class Metric:
     by_kind: bool = False
     by_router: bool = False
     cdf: Callable[..., CdfUntil] | None = None
+    base: str = ""
+    bound: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def compute(  # noqa: PLR0913 (the subject of the metric, and options)
         self,
@@ -235,7 +241,7 @@ class Metric:
     @property
     def formula(self) -> Formula:
         """The formula of the value in terms of the recorded tables."""
-        return FORMULAS[self.name]
+        return FORMULAS[self.base or self.name]
 
     def to_json(self) -> dict[str, Any]:
         """The metric as plain data."""
@@ -331,16 +337,19 @@ def metric(  # noqa: PLR0913 (keyword arguments)
 
 
 def find(name: str) -> Metric:
-    """Look a metric up by name.
+    """Look a metric up by name, which may have settings in braces: ``drop_percent{class=web}``.
 
     Raises
     ------
     UsageError
-        If no metric has this name; the message gives the nearest name.
+        If no metric has this name, with the nearest name, or if the settings are invalid.
     """
     if name in _METRICS:
         return _METRICS[name]
-    raise unknown("metric", name, _METRICS)
+    plain, brace, settings = name.partition("{")
+    if plain.strip() not in _METRICS:
+        raise unknown("metric", plain.strip(), _METRICS)
+    return with_settings(_METRICS[plain.strip()], settings) if brace else _METRICS[plain.strip()]
 
 
 def all_metrics() -> list[Metric]:

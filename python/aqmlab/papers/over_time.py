@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
-from aqmlab.claims.units import TIME, Unit, quantity
 from aqmlab.errors import ScenarioError, unknown
 from aqmlab.papers.paper import PaperFigure
 from aqmlab.plots.appearance import entitle, new_figure, warmup
@@ -15,6 +14,7 @@ from aqmlab.plots.view import View
 from aqmlab.reports.looks import PALETTE
 from aqmlab.results import Results
 from aqmlab.series import MOST_BINS, Floats, RunSeries, run_series
+from aqmlab.units import TIME, Unit, quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

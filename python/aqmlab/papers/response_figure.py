@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab.cells import Cell, axis_named
 from aqmlab.claims import Names
-from aqmlab.claims.units import SIZE
 from aqmlab.errors import ScenarioError, UsageError, unknown
 from aqmlab.metrics import EVERY_CLASS, named_classes
 from aqmlab.metrics.waits import REQUESTS, Sample
@@ -25,6 +24,7 @@ from aqmlab.plots.response_curves import SHARES, WaitLine, draw_lines, limits_of
 from aqmlab.plots.view import View
 from aqmlab.reports.distributions import wait_cdf
 from aqmlab.results import Results
+from aqmlab.units import SIZE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

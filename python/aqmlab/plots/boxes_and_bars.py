@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from aqmlab.errors import UsageError
+from aqmlab.answers import refuse_class
+from aqmlab.classes import classes_of
+from aqmlab.errors import UsageError, unknown
+from aqmlab.figures import display_value
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured
 from aqmlab.metrics.flow import goodputs
 from aqmlab.plots.appearance import (
@@ -17,6 +20,7 @@ from aqmlab.plots.appearance import (
     note,
 )
 from aqmlab.plots.panel_grid import (
+    CLASSES,
     DELAY,
     FLOWS,
     GOODPUT,
@@ -98,12 +102,29 @@ def _flow_groups(grid: PanelGrid, panel: Panel, queue: str | None, *, each: bool
     ]
 
 
+def _class_groups(grid: PanelGrid, panel: Panel, queue: str | None) -> list[Group]:
+    """Groups of values of a metric over the seeds: one for each class of traffic."""
+    unit = panel.metric.unit
+
+    def values(arm: str, name: str) -> list[float]:
+        found = grid.of_class(arm, panel, name, queue).values()
+        return [display_value(value, unit) for value in found if value is not None]
+
+    classes = classes_of(grid.answer.results)
+    return [Group(name, {arm: values(arm, name) for arm in grid.arms}) for name in classes]
+
+
 def _compared(
     results: Results, view: View, queue: str | None, *, each: bool
 ) -> tuple[PanelGrid, Callable[[Panel], list[Group]]]:
     """Return a grid of plots, and a function that gives the boxes or bars of a plot."""
-    if view.over not in (SEEDS, FLOWS):
-        raise UsageError(f"boxes and bars cannot be drawn over `{view.over}`; choose `{SEEDS}` or `{FLOWS}`")
+    if view.over not in (SEEDS, FLOWS, CLASSES):
+        raise unknown("choice of `--over`", view.over, (SEEDS, FLOWS, CLASSES))
+    if view.over == CLASSES:
+        of_classes = panel_grid(results, view, queue, along=False, metrics=(GOODPUT,))
+        for metric in of_classes.metrics:
+            refuse_class(metric)
+        return of_classes, lambda panel: _class_groups(of_classes, panel, queue)
     if view.over == SEEDS:
         several = (DELAY, GOODPUT)
         grid = panel_grid(results, view, queue, metrics=several)
@@ -120,7 +141,7 @@ def box(results: Results, view: View, queue: str | None) -> Figure:
     figure, plots = empty_plots(grid, _over(grid, view))
     for panel, axes in plots:
         _grouped(axes, grid, groups(panel), _boxes)
-    what = "run" if view.over == SEEDS else "flow"
+    what = "flow" if view.over == FLOWS else "run"
     notes = [
         "box: quartiles; line in it: median",
         f"whiskers: last {what} within 1.5 box heights; circles: beyond",
@@ -143,6 +164,8 @@ def bar(results: Results, view: View, queue: str | None) -> Figure:
 def _over(grid: PanelGrid, view: View) -> str:
     if view.over == FLOWS:
         return "goodput of flows"
+    if view.over == CLASSES:
+        return f"{metric_labels(grid)} of each class"
     along = f" by {grid.x.short}" if grid.x is not None else ""
     return f"{metric_labels(grid)}{along}"
 
@@ -154,7 +177,7 @@ def _compared_figure(
     if grid.x is not None:
         label_x(grid, plots)
     legend = dict.fromkeys(notes, note(""))
-    named = grid.x is not None or view.over == FLOWS
+    named = grid.x is not None or view.over != SEEDS
     legend_below(figure, [axes for _, axes in plots] if named else [], legend)
     return figure
 

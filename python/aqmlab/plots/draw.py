@@ -41,8 +41,14 @@ def _whole(figure: Callable[[Results, str], Figure]) -> FigureKind:
     return FigureKind(draw)
 
 
+def _series(results: Results, view: View, queue: str) -> Figure:
+    if given := [option for option in view.chosen() if option != "`--arm`"]:
+        raise UsageError(f"`series` shows whole runs of all flows; leave out {listed(given)}")
+    return series(results, queue, view.runs(results))
+
+
 KINDS: dict[str, FigureKind] = {
-    "series": _whole(series),
+    "series": FigureKind(_series),
     "goodput-rtt": FigureKind(goodput_rtt, goodput_rtt_rows),
     "variance-time": _whole(variance_time),
     "cwnd": FigureKind(cwnd, trace_rows),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from aqmlab.errors import UsageError
 from aqmlab.plots.appearance import (
     arm_color,
     arm_look,
@@ -20,6 +21,7 @@ from aqmlab.plots.appearance import (
     new_figure,
     warmup,
 )
+from aqmlab.recording import Run
 from aqmlab.reports.looks import MUTED, PALETTE, STALL
 from aqmlab.results import Results
 from aqmlab.series import RunSeries, run_series
@@ -40,9 +42,10 @@ _LAW: dict[str, dict[str, Any]] = {
 }
 
 
-def series(results: Results, queue: str) -> Figure:
-    """Draw backlog, average, probability and windows over time: a column for the first run of each arm."""
-    firsts = [results.runs_of(arm)[0] for arm in results.finished_arms]
+def series(results: Results, queue: str, firsts: Sequence[Run]) -> Figure:
+    """Draw backlog, average, probability and windows over time: a column for each of these runs."""
+    if not firsts:
+        raise UsageError("none of these arms has a finished run")
     of_arms = run_series(results.tables, firsts, queue)
     figure = new_figure(max(_WIDTH, 2.2 * len(of_arms)), 5.2, 3)
     axes = figure.subplots(3, len(of_arms), sharex=True, sharey="row", squeeze=False)

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import accumulate
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab.cells import Cell
 from aqmlab.errors import UsageError
 from aqmlab.figures import display_value
+from aqmlab.metrics import Metric
 from aqmlab.plots.appearance import (
     legend_below,
 )
-from aqmlab.plots.panel_grid import Panel, PanelGrid, columns_of, empty_plots, label_x, panel_grid, titled
+from aqmlab.plots.panel_grid import (
+    Panel,
+    PanelGrid,
+    columns_of,
+    empty_plots,
+    label_x,
+    metric_labels,
+    panel_grid,
+    titled,
+)
 from aqmlab.plots.view import View
 from aqmlab.reports.differences import differences
 from aqmlab.results import Results
@@ -22,32 +34,59 @@ if TYPE_CHECKING:
 
 
 def heat(results: Results, view: View, queue: str | None) -> Figure:
-    """A metric over two axes, one map for each arm, with the mean over the seeds in each cell."""
+    """A metric over two axes, one map for each arm, with the mean over the seeds in each cell.
+
+    With several metrics, each has a row of maps and a scale of its own.
+    """
     grid = panel_grid(results, view, queue, down=True)
     _need_axes(grid)
-    metric = grid.panels[0].metric
-    found = {arm: _means(grid, arm) for arm in grid.arms}
-    figure, plots = _maps(grid, list(found), titled(metric))
-    values = [v for of_arm in found.values() for v in of_arm.values()]
-    norm = _norm(min(values), max(values)) if values else _norm(0.0, 1.0)
-    for (_, axes), of_arm in zip(plots, found.values(), strict=True):
-        _map(axes, of_arm, norm, "viridis")
-    _scale(figure, plots, norm, "viridis", titled(metric))
-    return figure
+    maps = [
+        _MapsOf(metric, titled(metric), {arm: _means(grid, metric, arm) for arm in grid.arms})
+        for metric in grid.metrics
+    ]
+
+    def norm(values: Sequence[float]) -> Any:  # noqa: ANN401 (matplotlib's own)
+        return _norm(min(values), max(values)) if values else _norm(0.0, 1.0)
+
+    return _figure(grid, maps, metric_labels(grid) if len(maps) > 1 else maps[0].what, "viridis", norm)
 
 
 def difference_maps(results: Results, view: View, queue: str | None) -> Figure:
-    """The paired difference of arms over two axes; hatched where it is not significant."""
+    """The paired difference of arms over two axes; hatched where it is not significant.
+
+    With several metrics, each has a row of maps and a scale of its own.
+    """
     from matplotlib.patches import Patch
 
     grid = panel_grid(results, view, queue, down=True)
     _need_axes(grid)
-    metric = grid.panels[0].metric
-    pairs = _pairs(grid)
+    maps = [_differences_of(grid, metric) for metric in grid.metrics]
+
+    def norm(values: Sequence[float]) -> Any:  # noqa: ANN401 (matplotlib's own)
+        most = max(map(abs, values), default=0.0) or 1.0
+        return _norm(-most, most)
+
+    what = maps[0].what if len(maps) == 1 else f"differences in {metric_labels(grid)}"
+    figure = _figure(grid, maps, what, "PuOr_r", norm)
+    patch = Patch(facecolor="white", edgecolor="0.4", hatch="////", linewidth=0.4)
+    legend_below(figure, [], {"hatched: not significant (95 %, Holm over a map)": patch})
+    return figure
+
+
+class _MapsOf(NamedTuple):
+    """The maps of one metric: the values of each, by its title, and those that are not significant."""
+
+    metric: Metric
+    what: str
+    values: Mapping[str, Mapping[tuple[int, int], float]]
+    doubtful: Mapping[str, Collection[tuple[int, int]]] = MappingProxyType({})
+
+
+def _differences_of(grid: PanelGrid, metric: Metric) -> _MapsOf:
     of_metric = differences(grid.answer, metric)
     maps: dict[str, dict[tuple[int, int], float]] = {}
     doubtful: dict[str, set[tuple[int, int]]] = {}
-    for pair in pairs:
+    for pair in _pairs(grid):
         name = f"{pair[0]} − {pair[1]}"
         maps[name], doubtful[name] = {}, set()
         places = _places(grid, pair[0])
@@ -57,15 +96,23 @@ def difference_maps(results: Results, view: View, queue: str | None) -> Figure:
                 maps[name][place] = display_value(contrast.found.estimate.mean, metric.unit)
                 if not contrast.stands:
                     doubtful[name].add(place)
-    what = f"differences in {titled(metric)}"
-    figure, plots = _maps(grid, list(maps), what)
-    most = max((abs(v) for of_pair in maps.values() for v in of_pair.values()), default=0.0) or 1.0
-    norm = _norm(-most, most)
-    for (_, axes), (name, of_pair) in zip(plots, maps.items(), strict=True):
-        _map(axes, of_pair, norm, "PuOr_r", doubtful[name])
-    _scale(figure, plots, norm, "PuOr_r", what)
-    patch = Patch(facecolor="white", edgecolor="0.4", hatch="////", linewidth=0.4)
-    legend_below(figure, [], {"hatched: not significant (95 %, Holm over a map)": patch})
+    return _MapsOf(metric, f"differences in {titled(metric)}", maps, doubtful)
+
+
+def _figure(
+    grid: PanelGrid,
+    maps: Sequence[_MapsOf],
+    what: str,
+    colors: str,
+    norm_of: Callable[[Sequence[float]], Any],
+) -> Figure:
+    """Draw the maps of all metrics, with a colour bar for each metric."""
+    figure, of_metrics = _maps(grid, maps, what)
+    for one, plots in zip(maps, of_metrics, strict=True):
+        norm = norm_of([value for of_map in one.values.values() for value in of_map.values()])
+        for (_, axes), (name, of_map) in zip(plots, one.values.items(), strict=True):
+            _map(axes, of_map, norm, colors, one.doubtful.get(name, ()))
+        _scale(figure, plots, norm, colors, one.what)
     return figure
 
 
@@ -95,30 +142,37 @@ def _places(grid: PanelGrid, arm: str) -> dict[Cell, tuple[int, int]]:
     }
 
 
-def _means(grid: PanelGrid, arm: str) -> dict[tuple[int, int], float]:
-    metric = grid.panels[0].metric
+def _means(grid: PanelGrid, metric: Metric, arm: str) -> dict[tuple[int, int], float]:
     found = {place: grid.answer.estimate(cell, metric.name) for cell, place in _places(grid, arm).items()}
     return {place: display_value(e.mean, metric.unit) for place, e in found.items() if e is not None}
 
 
-def _maps(grid: PanelGrid, titles: Sequence[str], what: str) -> tuple[Figure, list[tuple[Panel, Axes]]]:
-    """One plot for each title, with the two axes of the grid."""
-    columns = columns_of(len(titles))
-    panel = grid.panels[0]
-    panels = [Panel(title, panel.held, panel.metric) for title in titles]
-    rows = tuple(tuple(panels[i : i + columns]) for i in range(0, len(panels), columns))
-    of_maps = PanelGrid(grid.answer, grid.arms, grid.x, grid.y, rows, grid.held)
+def _maps(
+    grid: PanelGrid, maps: Sequence[_MapsOf], what: str
+) -> tuple[Figure, list[list[tuple[Panel, Axes]]]]:
+    """One plot for each map, with the two axes of the grid; the plots of each metric begin a row."""
+    held = grid.panels[0].held
+    columns = columns_of(max(len(one.values) for one in maps))
+    rows: list[tuple[Panel, ...]] = []
+    counts = []
+    for one in maps:
+        panels = [Panel(title, held, one.metric) for title in one.values]
+        counts.append(len(panels))
+        rows += [tuple(panels[i : i + columns]) for i in range(0, len(panels), columns)]
+    of_maps = PanelGrid(grid.answer, grid.arms, grid.x, grid.y, tuple(rows), grid.held)
     figure, plots = empty_plots(of_maps, what)
     label_x(of_maps, plots)
-    for i, (_, axes) in enumerate(plots):
+    firsts = {id(row[0]) for row in rows}
+    for panel, axes in plots:
         axes.grid(visible=False)
         down = ("",) if grid.y is None else grid.y.labels
         axes.set_yticks(range(len(down)), down)
-        if i % columns == 0 and grid.y is not None:
+        if id(panel) in firsts and grid.y is not None:
             axes.set_ylabel(grid.y.short)
         axes.set_xlim(-0.5, len(grid.labels) - 0.5)
         axes.set_ylim(-0.5, len(down) - 0.5)
-    return figure, plots
+    ends = list(accumulate(counts))
+    return figure, [plots[end - count : end] for end, count in zip(ends, counts, strict=True)]
 
 
 def _norm(low: float, high: float) -> Any:  # noqa: ANN401 (matplotlib's own)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 DELAY, MEAN_DELAY, GOODPUT = "queueing_delay_p95_s", "queueing_delay_mean_s", "goodput_bps"
-SEEDS, FLOWS = "seeds", "flows"
+SEEDS, FLOWS, CLASSES = "seeds", "flows", "classes"
 _PANEL = (1.9, 2.0)
 
 
@@ -71,6 +71,11 @@ class PanelGrid:
         return [panel for row in self.rows for panel in row]
 
     @property
+    def metrics(self) -> list[Metric]:
+        """The metrics of the plots, each once."""
+        return list(dict.fromkeys(panel.metric for panel in self.panels))
+
+    @property
     def labels(self) -> tuple[str, ...]:
         """The labels of the horizontal axis; a single empty label if there are none."""
         return ("",) if self.x is None else self.x.labels
@@ -88,6 +93,13 @@ class PanelGrid:
         cell = self.cell(arm, panel, label)
         found = {} if cell is None else self.answer.by_seed(cell, panel.metric.name)
         return [display_value(value, panel.metric.unit) for value in found.values() if value is not None]
+
+    def of_class(self, arm: str, panel: Panel, class_name: str, queue: str | None) -> dict[int, float | None]:
+        """The values of a class in a cell, by seed, in the metric's unit."""
+        cell = self.cell(arm, panel, "")
+        if cell is None:
+            return {}
+        return self.answer.results.values(panel.metric.name, cell, queue=queue, class_name=class_name)
 
     def estimate(self, arm: str, panel: Panel, label: str) -> Estimate | None:
         """Mean over the seeds of a cell with its interval, in the displayed unit."""

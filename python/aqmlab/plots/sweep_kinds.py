@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from aqmlab.cells import Cell
+from aqmlab.classes import classes_of
 from aqmlab.figures import display_unit, display_value
+from aqmlab.metrics import Metric
 from aqmlab.metrics.waits import ALL_WAITS, Waits
 from aqmlab.plots.boxes_and_bars import bar, box, flow_goodputs
 from aqmlab.plots.maps import difference_maps, heat
-from aqmlab.plots.panel_grid import FLOWS, GOODPUT, PanelGrid, panel_grid
+from aqmlab.plots.panel_grid import CLASSES, FLOWS, GOODPUT, PanelGrid, panel_grid
 from aqmlab.plots.response_curves import ccdf_figure, cdf_figure, curve_rows
 from aqmlab.plots.response_sizes import quantile_rows, quantiles_figure, scatter_figure, scatter_rows
 from aqmlab.plots.sweep_curves import cdfs, lines, trade_off
@@ -31,13 +34,25 @@ def value_rows(results: Results, view: View, queue: str | None) -> Iterator[tupl
             for (name, index), values in flow_goodputs(results.measured(cell), queue).items():
                 yield (*_labels(cell), cell.arm, f"{name} {index}", f"{np.mean(values):.9g}", len(values))
         return
+    if view.over == CLASSES:
+        yield (*axes, "arm", "class", "metric", "unit", "seed", "value")
+        grid = panel_grid(results, view, queue, along=False, metrics=(GOODPUT,))
+        for metric, cell, name in product(grid.metrics, _shown(results, grid), classes_of(results)):
+            found = results.values(metric.name, cell, queue=queue, class_name=name)
+            for seed, shown in _seeds(found, metric):
+                yield (*_labels(cell), cell.arm, name, metric.name, display_unit(metric.unit), seed, shown)
+        return
     yield (*axes, "arm", "metric", "unit", "seed", "value")
     grid = panel_grid(results, view, queue)
-    for metric in {panel.metric.name: panel.metric for panel in grid.panels}.values():
-        for cell in _shown(results, grid):
-            for seed, value in grid.answer.by_seed(cell, metric.name).items():
-                shown = "" if value is None else f"{display_value(value, metric.unit):.9g}"
-                yield (*_labels(cell), cell.arm, metric.name, display_unit(metric.unit), seed, shown)
+    for metric, cell in product(grid.metrics, _shown(results, grid)):
+        for seed, shown in _seeds(grid.answer.by_seed(cell, metric.name), metric):
+            yield (*_labels(cell), cell.arm, metric.name, display_unit(metric.unit), seed, shown)
+
+
+def _seeds(values: Mapping[int, float | None], metric: Metric) -> Iterator[tuple[int, str]]:
+    """Yield each seed with its value as text, in the displayed unit; the text is empty if undefined."""
+    for seed, value in values.items():
+        yield seed, "" if value is None else f"{display_value(value, metric.unit):.9g}"
 
 
 def _shown(results: Results, grid: PanelGrid) -> list[Cell]:

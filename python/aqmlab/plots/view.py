@@ -36,7 +36,8 @@ class View:
     where
         Labels at which other axes of a sweep are fixed, by axis; by default the first label of each axis.
     over
-        What boxes and bars show: ``"seeds"``, one value per seed, or ``"flows"``, the goodput of each flow.
+        What boxes and bars show: ``"seeds"``, one value per seed; ``"classes"``, the same for each class of
+        traffic; or ``"flows"``, the goodput of each flow.
     class_name
         The class whose response or page times are shown; ``*`` for all classes.
     reference

@@ -12,8 +12,8 @@ from typing import Any
 
 from aqmlab.arguments import names as all_names
 from aqmlab.arguments import whole
-from aqmlab.cells import Cell, axes_of
-from aqmlab.errors import UsageError
+from aqmlab.cells import Cell, LeftOut, axes_of
+from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.figures import counted
 from aqmlab.files import slug
 from aqmlab.plan import Plan
@@ -118,11 +118,13 @@ class Cases:
         The seeds, which are the same in every cell.
     cells
         The cells, case by case; those of a case are in the order of the arms.
+    left_out
+        The cases that cannot run, because their values do not fit together.
 
     Raises
     ------
     ScenarioError
-        If any case of the scenario is invalid.
+        If the scenario is invalid, if a value of an axis fits in no combination, or if no case can run.
     UsageError
         If the seeds are out of range, or a metric, arm or port is unknown.
     """
@@ -154,11 +156,20 @@ class Cases:
         self._check_count()
         swept.check(self.file_name, self.about["arms"], host == SIMULATOR, list(capture.ports))
         self.host, self.capture = host, capture
-        cells = []
+        cells: list[PlannedCell] = []
+        left_out: list[LeftOut] = []
+        first_error: ScenarioError | None = None
         networks: dict[tuple[tuple[str, ...], ...], dict[str, Any]] = {}
-        self._texts: list[bytes] = []
+        self._texts: dict[int, bytes] = {}
         for i in range(self.case_count):
-            case = json.loads(swept.case(i))
+            try:
+                case = json.loads(swept.case(i))
+            except ScenarioError as error:
+                # Each of its values fits elsewhere: only their combination is impossible.
+                first_error = first_error or error
+                reasons = "; ".join(problem["message"] for problem in error.errors)
+                left_out.append(LeftOut(tuple(swept.labels(i)), reasons))
+                continue
             for arm in case["arms"]:
                 named = tuple(
                     tuple(str(entry["name"]) for entry in arm["plan"][key]) for key in ("links", "classes")
@@ -166,8 +177,12 @@ class Cases:
                 networks.setdefault(named, arm["plan"])
             # The scenarios of a sweep's cases are long and similar, so they compress well.
             text = case["toml"] if self.about["axes"] else self.text
-            self._texts.append(zlib.compress(text.encode()))
+            self._texts[i] = zlib.compress(text.encode())
             cells += [cell for cell in _cells(case, host) if cell.arm in self.about["arms"]]
+        if first_error is not None and not cells:
+            raise first_error
+        self.case_count -= len(left_out)
+        self.left_out = tuple(left_out)
         self._check_claims(networks.values())
         self.cells = tuple(cells)
         self._digests: dict[tuple[int, str], tuple[str, ...]] = {}

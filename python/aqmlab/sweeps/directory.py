@@ -54,6 +54,8 @@ def describe(cases: Cases, place: Place, failed: Mapping[str, str] = MappingProx
             }
             for cell in cases.cells
         ],
+        "excluded": cases.about["excluded"],
+        "left_out": [{"labels": list(case.labels), "reason": case.reason} for case in cases.left_out],
     }
     return with_failed({**about, "host": LIVE} if cases.host == LIVE else about, failed)
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import DamageError, HostError, UsageError
-from aqmlab.files import EXPERIMENT_FILE, partial_directory, save
+from aqmlab.files import EXPERIMENT_FILE, partial_directory, save, slug
 from aqmlab.integrity import FORMAT_VERSION, read_json, sealed
 from aqmlab.manifest import PROGRAM
 from aqmlab.sweeps.place import Place
@@ -173,7 +173,7 @@ def begin(cases: Cases, output: Path | str | None) -> ExperimentDirectory:
 
 
 def begun(cases: Cases, output: Path | str | None) -> ExperimentDirectory | None:
-    """The directory in which this experiment was begun, if there is one.
+    """The directory in which this experiment was begun, if there is one; seeds that it lacks are added to it.
 
     Raises
     ------
@@ -184,19 +184,31 @@ def begun(cases: Cases, output: Path | str | None) -> ExperimentDirectory | None
     """
     about = describe_experiment(cases)
     if output is None:
-        found = (path for path in latest(cases) if _differs(path, about) is None)
-        return next(map(ExperimentDirectory, found), None)
-    path = Path(output)
-    if not path.exists():
+        path = next((path for path in latest(cases) if _differs(path, about) is None), None)
+    else:
+        path = Path(output) if Path(output).exists() else None
+    if path is None:
         return None
     differs = _differs(path, about)
     if differs is not None:
         raise UsageError(f"`{path}` cannot be resumed: {differs}; name another directory")
+    _add_seeds(path, cases, about)
     return ExperimentDirectory(path)
 
 
+_SAME = {
+    "host": "its runs are of the other kind (simulated or live)",
+    "arms": "its arms differ, or have other values or versions",
+}
+
+
+def continues(path: Path, cases: Cases) -> bool:
+    """Return whether a directory holds this experiment, possibly with fewer seeds."""
+    return _differs(path, describe_experiment(cases)) is None
+
+
 def _differs(path: Path, wanted: Mapping[str, Any]) -> str | None:
-    """Return how the experiment in a directory differs from the requested one."""
+    """Return why the experiment in a directory is not the requested one, or not a part of it."""
     if not (path / EXPERIMENT_FILE).is_file():
         return "it contains no experiment"
     try:
@@ -205,12 +217,18 @@ def _differs(path: Path, wanted: Mapping[str, Any]) -> str | None:
         # The file's content follows from the scenario, with which every run is compared.
         save(path / EXPERIMENT_FILE, sealed(wanted))
         return None
-    same = {
-        "host": "its runs are of the other kind (simulated or live)",
-        "arms": "its arms differ, or have other values or versions",
-        "seeds": "its seeds differ",
-    }
-    return next((words for key, words in same.items() if about.get(key) != wanted.get(key)), None)
+    for key, words in _SAME.items():
+        if about.get(key) != wanted.get(key):
+            return words
+    others = sorted({*about.get("seeds", ())} - {*wanted["seeds"]})
+    return f"it also has seed {others[0]}, which is not requested" if others else None
+
+
+def _add_seeds(path: Path, cases: Cases, wanted: Mapping[str, Any]) -> None:
+    """Rewrite the files that state the request, if it now has more seeds."""
+    if read_json(path / EXPERIMENT_FILE)["seeds"] != cases.seeds:
+        save(path / SCENARIO_FILE, cases.text)
+        save(path / EXPERIMENT_FILE, sealed(wanted))
 
 
 def describe_experiment(cases: Cases) -> dict[str, Any]:
@@ -245,8 +263,8 @@ def directory_name(cases: Cases, now: datetime | None = None) -> str:
 
 
 def latest(cases: Cases) -> list[Path]:
-    """Return the directories that have this generated name, the latest first."""
-    return sorted(DEFAULT_PARENT.glob(f"*-{cases.name}*"), reverse=True)
+    """Return the directories with generated names for experiments of this title, the latest first."""
+    return sorted(DEFAULT_PARENT.glob(f"*-{slug(cases.about['title'])}-*"), reverse=True)
 
 
 class _TakenError(UsageError):
@@ -312,6 +330,7 @@ __all__ = [
     "begin",
     "begin_directory",
     "begun",
+    "continues",
     "directory_name",
     "latest",
 ]

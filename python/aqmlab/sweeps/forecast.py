@@ -42,6 +42,8 @@ class Forecast:
         The minimum that the parallel runs need, according to their plans.
     how
         The basis of the estimates.
+    left_out
+        Number of combinations that `[[sweep.exclude]]` leaves out or that cannot run.
     warnings
         Suspicious settings of the scenario, and resources that this machine has too little of.
     """
@@ -56,6 +58,7 @@ class Forecast:
     bytes: int | None
     memory_bytes: int
     how: str
+    left_out: int = 0
     warnings: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
@@ -130,6 +133,7 @@ def forecast(  # noqa: PLR0913 (keyword arguments)
         bytes=size,
         memory_bytes=memory,
         how=how,
+        left_out=cases.about["excluded"] + len(cases.left_out),
         warnings=(*cases.about["warnings"], *_lacks(path, size, todo, workers)),
     )
 

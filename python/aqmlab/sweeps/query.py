@@ -23,6 +23,7 @@ from aqmlab.recording import damage
 from aqmlab.stopping import answered
 from aqmlab.sweeps.catalogue import Catalogue, catalogue, labels
 from aqmlab.sweeps.store import store_path
+from aqmlab.units import si_numbers
 
 if TYPE_CHECKING:
     import duckdb
@@ -127,20 +128,20 @@ def query(sql: str, path: Path | str | None = None) -> QueryResult:
             raise HostError(f"cannot query `{known.root}`: {str(error).splitlines()[0]}") from error
         connection.execute("SET lock_configuration = true")
         connection.execute(f"CREATE SCHEMA {_APART}")
-        _make_runs(connection, known)
+        axes = _make_runs(connection, known)
         files: _Files = {table: known.files(table) for table in _asked(known.tables(), sql)}
         mixed = known.mixed()
         try:
             if mixed:
                 # Columns of the files are matched by name, so a missing column would be read as null.
                 files = _without(_lacking(connection, files), files, known.skipped)
-            columns, rows = _answer(connection, sql, files, known, mixed=mixed)
+            columns, rows = _answer(connection, sql, files, axes, mixed=mixed)
         except duckdb.Error:
             # The cause is an unreadable file, a column that some files lack, or an error in the query.
             files = _without(_damaged(connection, files), files, known.skipped)
             files = _without(_lacking(connection, files), files, known.skipped)
             try:
-                columns, rows = _answer(connection, sql, files, known, mixed=True)
+                columns, rows = _answer(connection, sql, files, axes, mixed=True)
             except duckdb.Error as error:
                 raise UsageError(f"the query fails: {error}") from error
     return QueryResult(columns, rows, tuple(known.skipped))
@@ -190,12 +191,12 @@ def _answer(
     connection: duckdb.DuckDBPyConnection,
     sql: str,
     files: _Files,
-    known: Catalogue,
+    axes: Sequence[str],
     *,
     mixed: bool,
 ) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
     for table, found in files.items():
-        _make_view(connection, table, found, known, mixed=mixed)
+        _make_view(connection, table, found, axes, mixed=mixed)
 
     def ask() -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
         result = connection.execute(sql)
@@ -205,13 +206,14 @@ def _answer(
     return answered(connection, ask)
 
 
-def _make_runs(connection: duckdb.DuckDBPyConnection, known: Catalogue) -> None:
-    """Create the tables ``runs`` and ``cells``; the other views also take columns from ``runs``."""
+def _make_runs(connection: duckdb.DuckDBPyConnection, known: Catalogue) -> list[str]:
+    """Create the tables ``runs`` and ``cells``; return the columns of axes in ``runs``."""
     axes = known.axes()
     entries = known.entries
     manifests = [entry.manifest for entry in entries]
     swept = [list(labels(entry.cell, axes)) for entry in entries]
     settings = [dict(entry.cell.settings) for entry in entries]
+    of_axes = _axis_columns(axes, swept, _RUN_COLUMNS)
     _table(
         connection,
         "runs",
@@ -220,7 +222,7 @@ def _make_runs(connection: duckdb.DuckDBPyConnection, known: Catalogue) -> None:
             "arm": ("VARCHAR", [entry.cell.arm for entry in entries]),
             "seed": ("BIGINT", [entry.seed for entry in entries]),
             **_settings(settings),
-            **_axis_columns(axes, swept, _RUN_COLUMNS),
+            **of_axes,
             "title": ("VARCHAR", [m.title for m in manifests]),
             "host": ("VARCHAR", [m.host for m in manifests]),
             "plan_digest": ("VARCHAR", [m.plan_digest for m in manifests]),
@@ -248,6 +250,7 @@ def _make_runs(connection: duckdb.DuckDBPyConnection, known: Catalogue) -> None:
             "finished": ("BOOLEAN", [digest in there for _, _, _, digest in known.cells]),
         },
     )
+    return list(of_axes)
 
 
 def _settings(settings: Sequence[Mapping[str, str]]) -> dict[str, tuple[str, list[Any]]]:
@@ -257,13 +260,23 @@ def _settings(settings: Sequence[Mapping[str, str]]) -> dict[str, tuple[str, lis
 def _axis_columns(
     axes: Mapping[str, str], swept: Sequence[Sequence[str | None]], taken: Iterable[str]
 ) -> dict[str, tuple[str, list[Any]]]:
-    """Return a column for each axis whose name is not taken yet; names in SQL are case-insensitive."""
+    """Return a column of labels for each axis, and one of numbers in SI units where all labels are numbers.
+
+    Columns whose names are taken are left out; names in SQL are case-insensitive.
+    """
     names = {name.lower() for name in taken}
     found: dict[str, tuple[str, list[Any]]] = {}
     for i, short in enumerate(axes.values()):
-        if short.lower() not in names:
-            names.add(short.lower())
-            found[short] = ("VARCHAR", [row[i] for row in swept])
+        column = [row[i] for row in swept]
+        of_axis: dict[str, tuple[str, list[Any]]] = {short: ("VARCHAR", column)}
+        in_si = si_numbers({label for label in column if label is not None})
+        if in_si is not None:
+            values = [None if label is None else in_si.values[label] for label in column]
+            of_axis[f"{short}_{in_si.unit}"] = ("DOUBLE", values)
+        for name, content in of_axis.items():
+            if name.lower() not in names:
+                names.add(name.lower())
+                found[name] = content
     return found
 
 
@@ -282,7 +295,7 @@ def _make_view(
     connection: duckdb.DuckDBPyConnection,
     table: str,
     files: Sequence[tuple[TableFile, str]],
-    known: Catalogue,
+    axes: Iterable[str],
     *,
     mixed: bool,
 ) -> None:
@@ -297,7 +310,7 @@ def _make_view(
         {"file": ("VARCHAR", paths), "digest": ("VARCHAR", [digest for _, digest in files])},
     )
     own = {str(row[0]).lower() for row in connection.execute(f"DESCRIBE FROM {source}").fetchall()}
-    beside = [*_RUN_COLUMNS, *known.axes().values()]
+    beside = [*_RUN_COLUMNS, *axes]
     columns = [f"r.{_name(column)}" for column in dict.fromkeys(beside) if column.lower() not in own]
     connection.execute(
         f"CREATE OR REPLACE VIEW {_name(table)} AS SELECT {', '.join(columns)}, t.* EXCLUDE (filename)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -161,6 +161,11 @@ class Sweep:
     def report(self) -> Path | None:
         """The report, once the sweep has ended; none while other shards are missing."""
         return None if self._conclusion is None else self._conclusion.report
+
+    @property
+    def skipped(self) -> Mapping[str, str]:
+        """The arms whose queue this machine's kernel lacks, each with the reason."""
+        return dict(self._tally.skipped)
 
     @property
     def done(self) -> bool:

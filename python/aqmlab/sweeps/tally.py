@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from aqmlab.stopping import HEARD_S
 from aqmlab.sweeps.cases import PlannedCell
-from aqmlab.sweeps.executor import Outcome
+from aqmlab.sweeps.executor import SKIPPED, Outcome
 from aqmlab.sweeps.progress import Progress, UnderWay, Widest
 
 
@@ -60,6 +60,7 @@ class Tally:
         self.todo = todo
         self.failed: dict[str, str] = {}
         self.causes: Counter[str] = Counter()
+        self.skipped: dict[str, str] = {}
         self.cpu_s = 0.0
         self.under_way: Mapping[str, UnderWay] = {}
         self.widest: Widest | None = None
@@ -95,6 +96,8 @@ class Tally:
             if outcome.status == "failed":
                 self.failed[name] = outcome.reason
                 self.causes[outcome.cause] += 1
+                if outcome.cause == SKIPPED:
+                    self.skipped.setdefault(cell.arm, outcome.reason)
             self.cpu_s += outcome.cpu_s
             self._events += outcome.events
             self._weight += cell.weight

@@ -16,6 +16,10 @@ pub const ZIP: &[Field] = &[
 /// The keys of a `[[sweep.case]]` in addition to the dotted paths.
 pub const CASE: &[Field] = &[required("name", Form::One(Kind::Text), "the case's name")];
 
+/// What the keys of a `[[sweep.exclude]]` are; it has no keys of its own.
+pub const EXCLUDE: &str = "Each key is an axis, with a label or a list of labels. A case is left out if it has one of the labels on each axis \
+     that the rule names.";
+
 /// The keys of a `[[claim]]`.
 pub const CLAIM: &[Field] = &[
     required("name", Form::One(Kind::Text), "the claim's name"),

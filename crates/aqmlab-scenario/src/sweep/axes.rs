@@ -18,6 +18,8 @@ pub(crate) struct Values {
 /// The name of the axis of explicit cases.
 pub(crate) const CASE: &str = "case";
 const ZIP: &str = "zip";
+/// The key of the rules that leave out combinations.
+pub(crate) const EXCLUDE: &str = "exclude";
 
 /// Returns the axes of `[sweep]` in the order of the file, or `None` if they contain an error.
 pub(crate) fn axes(node: &Node, report: &mut Report<'_>) -> Option<Vec<Values>> {
@@ -27,7 +29,7 @@ pub(crate) fn axes(node: &Node, report: &mut Report<'_>) -> Option<Vec<Values>> 
     };
     let mut reader = Reader { report, clean: true };
     let mut found: Vec<(usize, Values)> = Vec::new();
-    for change in changes(table, &[ZIP, CASE]) {
+    for change in changes(table, &[ZIP, CASE, EXCLUDE]) {
         found.extend(reader.plain(&change).map(|axis| (change.key_at.start, axis)));
     }
     for item in reader.tables(table, ZIP) {

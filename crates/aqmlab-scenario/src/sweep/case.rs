@@ -27,7 +27,9 @@ impl Sweep<'_> {
         let plans = self.plans(&changes, &mut own);
         let mut report = Report::new(&self.text);
         let note = self.note(&chosen, |_| true);
-        let warnings = report.absorb(own, &note, |at, _| is_within_any(at, &changes));
+        // With several axes, the place of an error shows only one of the labels that do not fit together.
+        let alone = self.axes.len() == 1;
+        let warnings = report.absorb(own, &note, |at, _| alone && is_within_any(at, &changes));
         report.finish(&self.file)?;
         let plans = plans.expect("errors that leave no plan have been reported");
         Ok(Case {
@@ -38,10 +40,21 @@ impl Sweep<'_> {
         })
     }
 
-    /// Returns the position of the case's label on each axis. The positions are the digits of
-    /// `index`; the last digit belongs to the last axis.
-    fn chosen(&self, index: u64) -> Vec<usize> {
-        let mut rest = index;
+    /// Returns the label of a case on each axis, whether or not the case can run.
+    pub fn labels(&self, index: u64) -> Vec<&str> {
+        let chosen = self.chosen(index);
+        self.axes.iter().zip(chosen).map(|(values, label)| values.axis.labels[label].as_str()).collect()
+    }
+
+    /// Returns the position of the case's label on each axis.
+    pub(super) fn chosen(&self, index: u64) -> Vec<usize> {
+        self.labels_of(self.kept.as_ref().map_or(index, |kept| kept[index as usize]))
+    }
+
+    /// Returns the position of a combination's label on each axis. The positions are the digits of the
+    /// combination's number; the last digit belongs to the last axis.
+    pub(super) fn labels_of(&self, number: u64) -> Vec<usize> {
+        let mut rest = number;
         let mut chosen: Vec<usize> = self
             .axes
             .iter()

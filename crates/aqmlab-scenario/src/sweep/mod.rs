@@ -3,6 +3,7 @@
 mod axes;
 mod case;
 mod claims;
+mod exclude;
 mod read;
 mod short;
 
@@ -12,6 +13,7 @@ use crate::plan::{Experiment, Plan};
 use crate::trace::Traces;
 use crate::tree::Table;
 use axes::Values;
+use exclude::Exclusion;
 
 pub use claims::Claim;
 pub use read::{parse, parse_within};
@@ -35,6 +37,9 @@ pub struct Sweep<'f> {
     /// Whether the file defines arms; otherwise there is only the unnamed arm.
     has_arms: bool,
     axes: Vec<Values>,
+    exclusions: Vec<Exclusion>,
+    /// The numbers of the combinations that no rule leaves out; `None` without rules.
+    kept: Option<Vec<u64>>,
     claims: Vec<Claim>,
     first: Vec<Plan>,
     warnings: Vec<String>,
@@ -79,7 +84,17 @@ impl Sweep<'_> {
 
     /// Returns the number of cases.
     pub fn cases(&self) -> u64 {
+        self.kept.as_ref().map_or_else(|| self.combinations(), |kept| kept.len() as u64)
+    }
+
+    /// Returns the number of combinations of labels, including those that `[[sweep.exclude]]` leaves out.
+    pub fn combinations(&self) -> u64 {
         self.axes.iter().map(|values| values.axis.labels.len() as u64).product()
+    }
+
+    /// Iterates over the rules of `[[sweep.exclude]]` as text, in the order of the file.
+    pub fn exclusions(&self) -> impl Iterator<Item = &str> {
+        self.exclusions.iter().map(|rule| rule.text.as_str())
     }
 
     /// Returns the number of runs: one for each combination of case, arm and seed.

@@ -8,6 +8,7 @@ use crate::pass::Pass;
 use crate::plan::{Experiment, Plan};
 use crate::suggest::counted;
 use crate::sweep::axes::{Values, axes};
+use crate::sweep::exclude::exclusions;
 use crate::sweep::short::Axis;
 use crate::sweep::{MOST_RUNS, Sweep};
 use crate::trace::{Beside, Files, Traces};
@@ -16,6 +17,10 @@ use crate::warnings;
 
 /// Largest number of values, summed over all axes, that are checked when the scenario is read.
 const MOST_TRIED: usize = 1000;
+/// Largest number of other combinations in which a value is tried that does not fit the first one.
+const MOST_ALTERNATIVES: usize = 50;
+/// Largest number of combinations to which the rules of `[[sweep.exclude]]` are applied.
+const MOST_COMBINATIONS: u128 = 10 * MOST_RUNS;
 
 impl Sweep<'static> {
     /// Reads a scenario. `file` is the scenario's name for messages and for the default title;
@@ -98,14 +103,11 @@ fn read<'f>(
     // If axes could not be read, their labels are unknown, and so is the meaning of claims that use them.
     let claims =
         axes.is_some().then(|| Pass::new(report, &traces).claims(written.get("claim"), &known, &names));
+    let exclusions = match (&axes, written.get("sweep")) {
+        (Some(axes), Some(Node { value: Tree::Table(sweep), .. })) => exclusions(sweep, axes, report)?,
+        _ => Vec::new(),
+    };
     let runs = common.as_ref().map_or(1, |common| common.runs);
-    if let Some(axes) = &axes
-        && let Some(message) = too_many(axes, arms.len() as u64, runs)
-    {
-        let at = written.get("sweep").map_or(0..0, |node| node.at.clone());
-        report.error(&at, "sweep", message);
-        return None;
-    }
     let mut sweep = Sweep {
         text: text.to_string(),
         file: file.to_string(),
@@ -116,12 +118,19 @@ fn read<'f>(
         arms,
         has_arms: written.get("arm").is_some(),
         axes: axes.clone().unwrap_or_default(),
+        exclusions,
+        kept: None,
         claims: Vec::new(),
         first: Vec::new(),
         warnings: Vec::new(),
     };
     if axes.is_none() {
         sweep.try_unswept(report);
+        return None;
+    }
+    let at = written.get("sweep").map_or(0..0, |node| node.at.clone());
+    if let Err(message) = sweep.keep(runs) {
+        report.error(&at, "sweep", message);
         return None;
     }
     let first = sweep.try_each(report);
@@ -176,37 +185,79 @@ fn without(table: &Table, keys: &[&str]) -> Table {
     Table { entries: table.entries.iter().filter(kept).cloned().collect(), inline: table.inline }
 }
 
-fn too_many(axes: &[Values], arms: u64, seeds: u64) -> Option<String> {
-    if axes.is_empty() {
-        return None; // without axes, the limits on `runs` and on the file's content suffice
-    }
-    let count = |values: &Values| values.axis.labels.len() as u128;
-    let cases = axes.iter().map(count).fold(1u128, u128::saturating_mul);
-    let runs = cases.saturating_mul(arms.into()).saturating_mul(seeds.into());
-    (runs > MOST_RUNS).then(|| {
-        format!(
-            "{} of {} with {} each are {runs} runs; at most {MOST_RUNS} are allowed: write shorter lists, or fewer `runs`",
-            counted(cases, "case"),
-            counted(arms, "arm"),
-            counted(seeds, "seed")
-        )
-    })
-}
-
 impl Sweep<'_> {
-    /// Returns the plans of the first case. Also reports those errors in other cases that occur
-    /// when a single axis departs from its first value.
+    /// Finds the combinations that no rule leaves out.
+    ///
+    /// # Errors
+    /// If none remains, or if the cases would be more than [`MOST_RUNS`] runs.
+    fn keep(&mut self, seeds: u64) -> Result<(), String> {
+        if self.axes.is_empty() {
+            return Ok(()); // without axes, the limits on `runs` and on the file's content suffice
+        }
+        let count = |values: &Values| values.axis.labels.len() as u128;
+        let combinations = self.axes.iter().map(count).fold(1u128, u128::saturating_mul);
+        let arms = self.arms.len() as u64;
+        let runs = |cases: u128| cases.saturating_mul(arms.into()).saturating_mul(seeds.into());
+        let too_many = |cases: u128| {
+            format!(
+                "{} of {} with {} each are {} runs; at most {MOST_RUNS} are allowed: write shorter lists, or fewer `runs`",
+                counted(cases, "case"),
+                counted(arms, "arm"),
+                counted(seeds, "seed"),
+                runs(cases)
+            )
+        };
+        // Rules are applied to one combination at a time, which takes too long for far more than can be run.
+        if combinations > MOST_COMBINATIONS || self.exclusions.is_empty() && runs(combinations) > MOST_RUNS {
+            return Err(too_many(combinations));
+        }
+        if self.exclusions.is_empty() {
+            return Ok(());
+        }
+        let kept: Vec<u64> =
+            (0..self.combinations()).filter(|&number| !self.is_excluded(&self.labels_of(number))).collect();
+        if kept.is_empty() {
+            return Err("[[sweep.exclude]] leaves out every case".to_string());
+        }
+        if runs(kept.len() as u128) > MOST_RUNS {
+            return Err(too_many(kept.len() as u128));
+        }
+        self.kept = Some(kept);
+        Ok(())
+    }
+
+    fn is_excluded(&self, chosen: &[usize]) -> bool {
+        self.exclusions.iter().any(|rule| rule.covers(chosen))
+    }
+
+    /// Returns the plans of the first case that can run. Also tries each value of each axis, with the values
+    /// that this case has on the other axes, and reports the values that do not fit there or elsewhere.
     fn try_each(&self, report: &mut Report<'_>) -> Option<Vec<Plan>> {
-        let firsts: Vec<usize> = vec![0; self.axes.len()];
-        let plans = self.try_first(&firsts, report);
-        let others = (0..self.axes.len())
-            .flat_map(|axis| (1..self.axes[axis].changes.len()).map(move |label| (axis, label)));
-        for (axis, label) in others.take(MOST_TRIED) {
-            let mut chosen = firsts.clone();
-            chosen[axis] = label;
+        let first = self.chosen(0);
+        let clean = |chosen: &Vec<usize>| {
+            let mut own = Report::new(&self.text);
+            self.plans(&self.changes(chosen), &mut own);
+            own.is_clean()
+        };
+        let fits = |chosen: &Vec<usize>| !self.is_excluded(chosen) && clean(chosen);
+        // A first case that cannot run may only be an impossible combination.
+        let base = Some(first.clone())
+            .filter(&clean)
+            .or_else(|| self.others(&first, None).find(&fits))
+            .unwrap_or(first);
+        let plans = self.try_first(&base, report);
+        for chosen in self.departures(&base).take(MOST_TRIED) {
+            let axis = (0..base.len()).find(|&axis| chosen[axis] != base[axis]).expect("one axis departs");
+            if self.is_excluded(&chosen) {
+                continue;
+            }
             let changes = self.changes(&chosen);
             let mut own = Report::new(&self.text);
             self.plans(&changes, &mut own);
+            let fits_elsewhere = || self.others(&chosen, Some(axis)).any(|other| fits(&other));
+            if !own.is_clean() && plans.is_some() && fits_elsewhere() {
+                continue; // an impossible combination, which is reported when its case is expanded
+            }
             let note = self.note(&chosen, |a| a == axis);
             for warning in report.absorb(own, &note, |at, _| is_within_any(at, &changes)) {
                 if !report.has_warning(&warning) {
@@ -215,6 +266,33 @@ impl Sweep<'_> {
             }
         }
         plans
+    }
+
+    /// Iterates over other combinations, in which the label on the axis `kept` is that of `chosen`: first
+    /// those that differ in a single axis, then some that are evenly spaced among all.
+    fn others(&self, chosen: &[usize], kept: Option<usize>) -> impl Iterator<Item = Vec<usize>> {
+        let all = self.combinations();
+        let spaced = (0..all).step_by(all.div_ceil(MOST_ALTERNATIVES as u64) as usize).map(move |number| {
+            let mut other = self.labels_of(number);
+            if let Some(axis) = kept {
+                other[axis] = chosen[axis];
+            }
+            other
+        });
+        let near =
+            self.departures(chosen).filter(move |other| kept.is_none_or(|axis| other[axis] == chosen[axis]));
+        near.take(MOST_ALTERNATIVES).chain(spaced)
+    }
+
+    /// Iterates over the combinations that differ from `base` in a single axis.
+    fn departures(&self, base: &[usize]) -> impl Iterator<Item = Vec<usize>> {
+        self.axes.iter().enumerate().flat_map(move |(axis, values)| {
+            (0..values.changes.len()).filter(move |&label| label != base[axis]).map(move |label| {
+                let mut chosen = base.to_vec();
+                chosen[axis] = label;
+                chosen
+            })
+        })
     }
 
     /// Reports errors in the rest of the file if its axes cannot be read. Missing keys are not reported,

@@ -1,4 +1,4 @@
-"""Units in claims: valid sums and comparisons, and their display.
+"""Units of quantities in texts: valid sums and comparisons, and their display.
 
 Values are kept in base units: seconds, bits, packets. A percentage is kept as a share: 5 % is 0.05 and has no
 dimension, so it can be compared with a share of seeds. Whether a share was *written* in percent is
@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from aqmlab.figures import display_unit, display_value, number
 
@@ -180,6 +181,36 @@ def numbers_of(labels: tuple[str, ...]) -> tuple[tuple[float, ...], Unit] | None
     if len(known) < len(labels) or len(units) != 1 or len({each[0] for each in known}) < 2:
         return None
     return tuple(each[0] for each in known), units.pop()
+
+
+class SiNumbers(NamedTuple):
+    """Labels as numbers in SI units.
+
+    Attributes
+    ----------
+    unit
+        ``"bps"``, ``"s"``, ``"bytes"``, ``"packets"``, ...; ``"value"`` for numbers without a unit.
+    values
+        The number that each label denotes.
+    """
+
+    unit: str
+    values: Mapping[str, float]
+
+
+_IN_COLUMNS = {PURE: ("value", 1.0), PERCENT: ("share", 1.0), RATE: ("bps", 1.0), SIZE: ("bytes", 8.0)}
+"""For units whose name is not a word: the name in a column, and how many base units make one of that name."""
+
+
+def si_numbers(labels: Iterable[str]) -> SiNumbers | None:
+    """Return labels as numbers; ``None`` unless all are numbers of the same dimension."""
+    found = {label: quantity(label) for label in labels}
+    units = {each[1] for each in found.values() if each is not None}
+    if len(units) != 1 or None in found.values():
+        return None
+    unit = units.pop()
+    name, size = _IN_COLUMNS.get(unit, (_SHOWN.get(unit.powers, _product(unit.powers)), 1.0))
+    return SiNumbers(name, {label: each[0] / size for label, each in found.items() if each is not None})
 
 
 def _product(powers: Powers) -> str:
