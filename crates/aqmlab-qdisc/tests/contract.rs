@@ -118,7 +118,7 @@ fn what_is_tested_covers_every_preset_with_and_without_ecn_and_every_word() {
     let labels = |name, variants: fn(&Info) -> Vec<Variant>| -> Vec<String> {
         variants(&registry.find(name).unwrap().info).into_iter().map(|v| v.label).collect()
     };
-    assert_eq!(labels("droptail", contract::presets), ["defaults"]);
+    assert_eq!(labels("droptail", contract::presets), ["preset linux", "preset ns2"]);
     assert_eq!(
         labels("red", contract::presets),
         [
@@ -132,7 +132,7 @@ fn what_is_tested_covers_every_preset_with_and_without_ecn_and_every_word() {
     );
     assert_eq!(
         labels("droptail", contract::words),
-        ["limit_rule fits", "limit_rule reached", "limit_rule below"]
+        ["preset linux", "preset ns2", "limit_rule fits", "limit_rule reached", "limit_rule below"]
     );
     assert!(labels("blue", contract::words).contains(&"victim random".to_owned()));
 }

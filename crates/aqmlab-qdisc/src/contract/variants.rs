@@ -72,7 +72,7 @@ impl Variant {
     /// together, never did: drops by the law, or marks if ECN is on.
     pub fn idle(&self, info: &Info, checks: &Checks) -> Option<&'static str> {
         let effective = info.resolve(&self.settings, &LINK).ok()?;
-        let only_a_buffer = info.params.iter().all(|p| matches!(p.name, "limit" | "limit_rule"));
+        let only_a_buffer = info.params.iter().all(|p| matches!(p.name, "limit" | "limit_rule" | "preset"));
         let spares = effective.get("not_ect") == Some(&Value::Choice("pass"));
         if checks.marks == 0 && marks(&effective) {
             Some("ECN is on, and nothing was marked")
