@@ -99,5 +99,7 @@ def test_the_words_below_the_table_of_the_readme_are_true(answer: aqmlab.Answer)
         f" RED with fixed thresholds has an even shorter queue but costs {paid['RED']:.1f} %."
     ) in text
     assert delays["RED"] < delays["Adaptive RED"]
-    assert "each of the three variants of RED drops a tenth to an eighth as many packets as without it" in text
+    assert (
+        "each of the three variants of RED drops a tenth to an eighth as many packets as without it" in text
+    )
     assert all(1 / 10 < drops[f"{arm} + ECN"] / drops[arm] < 1 / 8 for arm in PLAIN)

@@ -15,7 +15,7 @@ from aqmlab.cells import Axis, Cell
 from aqmlab.metrics import Flows, flow_goodput
 from aqmlab.paths import load
 from aqmlab.results import Results
-from aqmlab.soundness import _CHECKS, doubts, examine
+from aqmlab.soundness import doubts, examine
 from aqmlab.soundness.doubt import CellDoubt, merged
 from aqmlab.soundness.queue_history import queue_histories
 from resealed import reseal
