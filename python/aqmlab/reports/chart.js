@@ -186,25 +186,24 @@ window.aqmlab = (function () {
     }
 
     // Writes names beside places of the plot, so that no name covers another one, and as few marks as possible.
-    // Each has `at`, a place in the units of the axes, or `pixel`, a text, and the mark of its arm; those that
-    // come first are placed first. A name for which there is no room is left out: its mark still shows it.
+    // Each has `at`, a place in the units of the axes, or `pixel`, a text, and a bar of its arm's colour (a mark
+    // would look like a run); those that come first are placed first. A name for which there is no room is left out: its mark still shows it.
     labels(wanted) {
       const points = this.marks.map(({ x, y }) => [x, y]);
       const placed = [];
-      for (const { at, pixel, text, color, mark, class: look } of wanted) {
+      for (const { at, pixel, text, color, class: look } of wanted) {
         const [x, y] = pixel ?? [this.x(at[0]), this.y(at[1])];
-        const spot = freeSpot(x, y, widthOf(text) + (mark ? 18 : 4), this.box, placed, points);
+        const spot = freeSpot(x, y, widthOf(text) + (color ? 12 : 4), this.box, placed, points);
         if (spot === null) continue;
         placed.push(spot);
         const [nearX, nearY] = [clamp(x, spot.left, spot.right), clamp(y, spot.top, spot.bottom)];
         if (!pixel && Math.hypot(nearX - x, nearY - y) > 12) {
           this.svg.append(svg("line", { x1: x, y1: y, x2: nearX, y2: nearY, stroke: color, class: "leader" }));
         }
-        if (mark) {
-          const middle = `translate(${spot.left + 7} ${(spot.top + spot.bottom) / 2}) scale(4)`;
-          this.svg.append(svg("path", { d: mark, transform: middle, fill: color, class: "sign" }));
+        if (color) {
+          this.svg.append(svg("rect", { x: spot.left + 3, y: spot.top + 2, width: 4, height: spot.bottom - spot.top - 4, fill: color }));
         }
-        const begin = spot.left + (mark ? 15 : 2);
+        const begin = spot.left + (color ? 10 : 2);
         this.svg.append(svg("text", { x: begin, y: spot.bottom - 3.5, class: look }, text));
       }
       return placed;

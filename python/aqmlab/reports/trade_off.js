@@ -99,7 +99,7 @@
       const idle = starved[cell] === undefined ? [] : [`uses ${Math.round(starved[cell][0])} % of ${starved[cell][1]}`];
       const text = [...(several || labels.length === 0 ? [data.arms[arm].name] : []), ...labels, ...idle].join(", ");
       const first = best.has(cell);
-      return { at: centre(cloud), text, first, class: first ? "name first" : "name", ...(several ? { color: data.arms[arm].color, mark: data.arms[arm].mark } : {}) };
+      return { at: centre(cloud), text, first, class: first ? "name first" : "name", ...(several ? { color: data.arms[arm].color } : {}) };
     });
     return made.sort((a, b) => b.first - a.first);
   }
