@@ -11,14 +11,16 @@
 # %% [markdown]
 # # Redraw a figure of a paper
 #
-# Figures 1 and 2 of the paper on BLUE (Feng, Kandlur, Saha and Shin, 1999) explain the difference
+# Figures 1 and 2 of the paper on BLUE (Feng, Kandlur, Saha and Shin, 2001) explain the difference
 # between two queues that mark packets. RED reacts to its average backlog: its marks come late and
 # in bursts, and the arrivals oscillate. BLUE reacts to overflow and idleness: its probability
-# settles, and its marks are steady. The folder `papers/blue` has the experiment as a scenario; this
-# notebook runs it with one seed and draws three seconds of both queues.
+# settles, and its marks are steady. The folder `papers/blue` has an experiment with 600 sources as a
+# scenario; this notebook runs it with one seed and 200 sources, and draws three seconds of both
+# queues. (600 sources fill the link even with the smallest window, and RED marks them all.)
 
 # %%
 import sys
+import tomllib
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -32,7 +34,9 @@ paper = next((folder for folder in papers if folder.is_dir()), None)
 if paper is None:
     print("run this inside a clone of the repository: `papers/blue` is needed", file=sys.stderr)
     raise SystemExit(2)
-results = aqmlab.run(paper / "marks.toml", runs=1, report=False)
+scenario = tomllib.loads((paper / "marks.toml").read_text(encoding="utf-8"))
+scenario["traffic"][0]["count"] = 200
+results = aqmlab.run(scenario, runs=1, report=False)
 results
 
 # %% [markdown]
@@ -69,7 +73,7 @@ shown = {arm: curves(arm) for arm in ("RED", "BLUE")}
 labels = ["backlog [kB]", "arrivals [Mbit/s]", "marks per second"]
 fig, axes = plt.subplots(3, 2, sharex=True, sharey="row", figsize=(7, 5), layout="constrained")
 for column, (arm, (time_s, *rows)) in zip(axes.T, shown.items(), strict=True):
-    column[0].set_title(f"{arm}, 600 sources")
+    column[0].set_title(f"{arm}, 200 sources")
     for axis, values, label in zip(column, rows, labels, strict=True):
         axis.plot(time_s, values, linewidth=0.8)
         axis.set_ylabel(label if arm == "RED" else "")
