@@ -232,8 +232,8 @@ fn sizes_in(link: &str, kind: &str, settings: &Settings, largest: Bytes, mean: B
             ));
         }
     }
-    let in_paper_mode = settings.get("byte_mode") == Some(&Value::Choice("paper"));
-    let most = bytes("max_packet").filter(|_| in_paper_mode);
+    let by_largest = matches!(settings.get("byte_mode"), Some(Value::Choice("paper" | "max")));
+    let most = bytes("max_packet").filter(|_| by_largest);
     if let Some(most) =
         most.filter(|most| *most < largest || most.as_f64() > OTHER_PACKETS * largest.as_f64())
     {
@@ -251,10 +251,11 @@ fn sizes_in(link: &str, kind: &str, settings: &Settings, largest: Bytes, mean: B
             ));
         }
     }
-    if let Some(quantum) = bytes("quantum").filter(|quantum| *quantum < largest) {
+    let by_bytes = settings.get("scheduler") == Some(&Value::Choice("drr"));
+    if let Some(quantum) = bytes("quantum").filter(|quantum| by_bytes && *quantum < largest) {
         all.push(format!(
-            "packets of `{largest}` cross `{link}`, but a `quantum` of its queue is `{quantum}`: a class sends such a packet \
-             in one of several rounds; write at least `{largest}`"
+            "packets of `{largest}` cross `{link}`, but a `quantum` of its queue is `{quantum}`: a class of weight 1 sends \
+             such a packet in one of several rounds; write at least `{largest}`"
         ));
     }
     for setting in settings.iter() {

@@ -339,6 +339,8 @@ fn settings_made_for_other_packets_are_told() {
         ("\"red\", byte_mode = \"paper\"", jumbo, "write `max_packet = \"9kB\"`"),
         ("\"red\", byte_mode = \"paper\"", voice, "write `max_packet = \"200B\"`"),
         ("\"red\", byte_mode = \"paper\", max_packet = \"9000B\"", jumbo, ""),
+        ("\"pi\", gains = \"auto\", byte_mode = \"max\"", jumbo, "write `max_packet = \"9kB\"`"),
+        ("\"rem\", byte_mode = \"mean\"", jumbo, ""),
         ("\"red\"", jumbo, ""),
         ("\"red\", preset = \"ns2\"", jumbo, "`mean_packet` of its queue is `500B`"),
         ("\"red\", preset = \"ns2\"", plain, ""),
@@ -347,6 +349,9 @@ fn settings_made_for_other_packets_are_told() {
             jumbo,
             "`quantum`",
         ),
+        ("\"classes\", quantum = \"9000B\", class = [{ name = \"a\", queue = \"droptail\" }]", jumbo, ""),
+        // Only this scheduler counts bytes.
+        ("\"classes\", scheduler = \"wrr\", class = [{ name = \"a\", queue = \"droptail\" }]", jumbo, ""),
     ] {
         let warnings = queue(kind, traffic);
         assert!(
