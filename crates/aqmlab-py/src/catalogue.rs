@@ -2,6 +2,7 @@
 
 use aqmlab_params::{Default, Kind, Param};
 use aqmlab_qdisc::registry::{self, Info};
+use aqmlab_scenario::discipline_elsewhere;
 use aqmlab_scenario::suggest::by_nearness;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -34,6 +35,9 @@ pub(crate) fn aqm_show(name: &str) -> PyResult<String> {
 /// Returns the discipline called `name`.
 pub(crate) fn find(name: &str) -> PyResult<&'static Info> {
     registry::info(name).ok_or_else(|| {
+        if let Some(message) = discipline_elsewhere(name, true) {
+            return UsageError::new_err(message);
+        }
         let known = by_nearness(name, registry::catalogue().iter().map(|info| info.name));
         let known: Vec<_> = known.iter().map(|name| format!("`{name}`")).collect();
         let message = format!("there is no discipline `{name}`; the disciplines are {}", known.join(", "));

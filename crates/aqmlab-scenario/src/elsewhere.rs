@@ -193,8 +193,9 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("police", "policer"),
 ];
 
-/// Returns the message for a discipline that does not exist here but is well known elsewhere.
-pub(crate) fn of_discipline(name: &str, of_link: bool) -> Option<String> {
+/// Returns the message for a discipline that does not exist here but is well known elsewhere. If it is meant as
+/// the queue of a link, the message names the kernel's discipline, which live runs can use.
+pub fn of_discipline(name: &str, of_link: bool) -> Option<String> {
     let plain = name.to_ascii_lowercase().replace('-', "_");
     if let Some((_, ours)) = SYNONYMS.iter().find(|(theirs, _)| *theirs == plain) {
         return Some(format!("there is no discipline {name:?}; here it is called \"{ours}\""));

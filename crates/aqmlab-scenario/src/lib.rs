@@ -60,6 +60,7 @@ mod warnings;
 
 pub use draws::{DatagramSource, FlowSource, base_rtt};
 pub use elaborate::Limits;
+pub use elsewhere::of_discipline as discipline_elsewhere;
 pub use error::{Problem, ScenarioError};
 pub use field::{Absent, Drawn, Field, Form, Variant};
 pub use kernel_queue::{TC_QUEUE, spec_words};
