@@ -158,7 +158,8 @@ mod tests {
     use super::*;
     use crate::packet::{Begin, FlowId, Toward};
     use aqmlab_qdisc::Packet;
-    use aqmlab_transport::{Flags, Sack};
+    use aqmlab_transport::{Flags, Sack, Stamps};
+    use aqmlab_units::Instant;
 
     fn segment(sack_len: u8) -> Segment {
         Segment {
@@ -223,10 +224,22 @@ mod tests {
         assert_eq!((table.number_of(&plain), table.number_of(&numbered)), (None, number));
         assert_eq!(numbered.wire_len(), plain.wire_len());
         assert!(table.take_number(numbered) == plain && table.check(0, 0).is_ok());
-        // A segment with options keeps its entry until its host takes it.
+        // A segment with options keeps its entry until its host takes it, be it SACK or time stamps alone.
         let mut sack = Sack::NONE;
         sack.push(100, 200);
-        let with_options = packet(&mut table, &segment(12), sack);
-        assert!(table.take_number(with_options) == with_options && table.check(1, 0).is_ok());
+        let stamps = Stamps::echoing(Instant::from_ns(7_000_000));
+        let stamped = Segment { stamped: true, ..segment(0) };
+        for (sent, options) in [
+            (segment(12), Options { sack, ..Options::NONE }),
+            (stamped, Options { stamps, ..Options::NONE }),
+        ] {
+            let entry = table.put(&sent, &options, number);
+            let packet = plain.with_entry(entry, sent.sack_len);
+            assert_eq!(packet.wire_len().get(), 40 + u64::from(sent.sack_len));
+            assert!(table.take_number(packet) == packet && table.check(1, 0).is_ok());
+            let kept = table.take(entry);
+            assert_eq!((kept.complete(packet.segment().expect("a segment")), kept.options), (sent, options));
+        }
+        assert!(table.check(0, 0).is_ok());
     }
 }
