@@ -311,6 +311,7 @@ impl Profile {
         Profile {
             ack_at: if ack_rules { NO_LIMIT } else { self.ack_every },
             ack_rules,
+            timestamps: self.timestamps && by_segments,
             exact_echo,
             cubic_alpha: 3.0 * (1.0 - self.cubic_beta) / (1.0 + self.cubic_beta),
             more_than_reno,

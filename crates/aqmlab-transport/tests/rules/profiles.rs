@@ -133,6 +133,25 @@ fn first_flights_after_repeated_syn_acks() {
     }
 }
 
+/// Without a list of segments, `timestamps` has no effect: a repeated SYN carries none, and nothing measures it.
+#[test]
+fn time_stamps_need_a_list_of_segments() {
+    // The SYN-ACK echoes the first SYN, which left 1.1 s before: SRTT + 4 RTTVAR = 1.1 s + 4 * 0.55 s.
+    for (pipe, stamped, rto) in [("rfc6675", false, Span::s(3)), ("segments", true, Span::ms(3300))] {
+        let given = [
+            ("timestamps", Value::Flag(true)),
+            ("recovery", Value::Choice("sack")),
+            ("sack_pipe", Value::Choice(pipe)),
+        ];
+        let mut b = Bench::new(Role::Active, &given);
+        b.connect();
+        assert_eq!(b.fire()[0].stamped, stamped, "{pipe}");
+        b.now += Span::ms(100);
+        b.arrive(Segment { sack_permitted: true, ..b.syn_ack() });
+        assert_eq!((b.endpoint.srtt().is_some(), b.endpoint.rto(&b.profile)), (stamped, rto), "{pipe}");
+    }
+}
+
 /// Once the deviation has decayed, Linux's timeout is 200 ms above the round trip, not 200 ms in total.
 #[test]
 fn the_least_timeout_of_a_steady_path() {
