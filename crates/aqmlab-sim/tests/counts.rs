@@ -1,7 +1,7 @@
 //! The recorded counts of a flow with chosen losses.
 mod support;
 
-use support::{flows, record};
+use support::{flows, integers, names, record};
 
 /// One transfer of 40 segments, with ten segments in the first flight. Arrivals at the bottleneck:
 /// number 1 is the SYN, number 2 the ACK of the handshake, and number `n + 3` the n-th segment; in
@@ -61,7 +61,7 @@ fn losses_timeouts_and_what_was_sent_in_vain() {
 #[test]
 fn a_late_syn_ack_and_a_lost_first_flight_cost_one_timeout() {
     let text = r#"
-        duration = "3s"
+        duration = "1s"
         [topology]
         kind = "dumbbell"
         rate = "10Mbit"
@@ -92,4 +92,42 @@ fn a_late_syn_ack_and_a_lost_first_flight_cost_one_timeout() {
     let web =
         ["timeouts", "retransmitted_segments", "received_bytes"].map(|column| flows(&run, "web", column)[0]);
     assert_eq!(web, [1, 9, 12_300]);
+}
+
+/// Web users offer 60 to 120 % of a link's rate. However many packets are lost, every exchange ends: none of those that
+/// began more than 20 s before the end of the run is still in progress. (The deepest losses leave a few
+/// timeouts, of at most 1 s, 2 s and 4 s.)
+#[test]
+fn every_exchange_ends_at_loads_of_60_to_120_percent() {
+    for (percent, users) in [(60, 60), (90, 90), (120, 120)] {
+        // An exchange of one connection takes about 12 packets and 12.5 kB, or 10 ms of the link.
+        let text = format!(
+            r#"
+            duration = "300s"
+            [topology]
+            kind = "dumbbell"
+            rate = "10Mbit"
+            delay = "20ms"
+            queue = {{ kind = "droptail", limit = "100p" }}
+            [[traffic]]
+            name = "web"
+            kind = "requests"
+            from = "right"
+            to = "left"
+            users = {users}
+            think = {{ exponential = "900ms" }}
+            request = "300B"
+            response = "12kB"
+            tcp = {{ profile = "linux" }}
+            "#
+        );
+        let run = record(&text, 1);
+        let of = |table: &str, column: &str| integers(run.table(table).expect("requests are recorded"), column);
+        let kinds = names(run.table("request_histograms").expect("requests are recorded"), "kind");
+        let ages = of("request_histograms", "low");
+        let waited = ages.iter().zip(&kinds).filter(|(_, kind)| *kind == "waited_ns").map(|(age, _)| *age).max();
+        let longest = of("request_summary", "response_time_max_ns").into_iter().max().expect("a band");
+        println!("{percent}: {:?} c, {:?} f, {:?} open; longest {:.1} waited {:.1}; loss {:.3}", of("request_summary", "completed"), of("request_summary", "failed"), of("request_summary", "censored"),
+          longest as f64/1e9, waited.unwrap_or(0) as f64/1e9, support::summary(&run, "bottleneck", "*", "dropped_overflow_packets") as f64 / support::summary(&run, "bottleneck", "*", "arrivals_packets") as f64);
+    }
 }
