@@ -229,10 +229,9 @@ mod tests {
         sack.push(100, 200);
         let stamps = Stamps::echoing(Instant::from_ns(7_000_000));
         let stamped = Segment { stamped: true, ..segment(0) };
-        for (sent, options) in [
-            (segment(12), Options { sack, ..Options::NONE }),
-            (stamped, Options { stamps, ..Options::NONE }),
-        ] {
+        for (sent, options) in
+            [(segment(12), Options { sack, ..Options::NONE }), (stamped, Options { stamps, ..Options::NONE })]
+        {
             let entry = table.put(&sent, &options, number);
             let packet = plain.with_entry(entry, sent.sack_len);
             assert_eq!(packet.wire_len().get(), 40 + u64::from(sent.sack_len));

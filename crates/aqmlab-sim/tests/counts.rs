@@ -94,13 +94,12 @@ fn a_late_syn_ack_and_a_lost_first_flight_cost_one_timeout() {
     assert_eq!(web, [1, 9, 12_300]);
 }
 
-/// Web users offer 60 to 120 % of a link's rate. However many packets are lost, every exchange ends: none of those that
-/// began more than 20 s before the end of the run is still in progress. (The deepest losses leave a few
-/// timeouts, of at most 1 s, 2 s and 4 s.)
+/// Web users offer 60 to 120 % of a link's rate, and up to 11 % of their packets are lost. Every exchange ends, and none
+/// takes 30 s: a segment that is lost four times in a row waits for timeouts of about 1, 2, 4 and 8 s.
 #[test]
 fn every_exchange_ends_at_loads_of_60_to_120_percent() {
-    for (percent, users) in [(60, 60), (90, 90), (120, 120)] {
-        // An exchange of one connection takes about 12 packets and 12.5 kB, or 10 ms of the link.
+    // A user without losses needs 0.1 s for an exchange of 12.5 kB, which occupy the link for 10 ms.
+    for users in [60, 90, 120] {
         let text = format!(
             r#"
             duration = "300s"
@@ -122,12 +121,13 @@ fn every_exchange_ends_at_loads_of_60_to_120_percent() {
             "#
         );
         let run = record(&text, 1);
-        let of = |table: &str, column: &str| integers(run.table(table).expect("requests are recorded"), column);
-        let kinds = names(run.table("request_histograms").expect("requests are recorded"), "kind");
-        let ages = of("request_histograms", "low");
-        let waited = ages.iter().zip(&kinds).filter(|(_, kind)| *kind == "waited_ns").map(|(age, _)| *age).max();
-        let longest = of("request_summary", "response_time_max_ns").into_iter().max().expect("a band");
-        println!("{percent}: {:?} c, {:?} f, {:?} open; longest {:.1} waited {:.1}; loss {:.3}", of("request_summary", "completed"), of("request_summary", "failed"), of("request_summary", "censored"),
-          longest as f64/1e9, waited.unwrap_or(0) as f64/1e9, support::summary(&run, "bottleneck", "*", "dropped_overflow_packets") as f64 / support::summary(&run, "bottleneck", "*", "arrivals_packets") as f64);
+        let of = |table: &str, column: &str| integers(run.table(table).expect("they are recorded"), column);
+        let sum = |column: &str| of("request_summary", column).iter().sum::<u128>();
+        assert!(sum("completed") > 15_000 && sum("failed") == 0, "{users} users");
+        let kinds = names(run.table("request_histograms").expect("they are recorded"), "kind");
+        let (low, high) = (of("request_histograms", "low"), of("request_histograms", "high"));
+        for ((kind, low), high) in kinds.iter().zip(low).zip(high) {
+            assert!(high < 30_000_000_000, "{users} users, {kind}: {low} to {high} ns");
+        }
     }
 }
