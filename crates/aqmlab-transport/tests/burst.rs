@@ -91,7 +91,8 @@ fn a_burst_is_what_the_paced_rate_sends_in_its_time() {
 
 /// The part of the window that is unused because a burst is waiting counts as used, so in
 /// congestion avoidance the window still grows, also where only a full window may grow
-/// (`idle_restart = "rfc2861"`).
+/// (`idle_restart = "rfc2861"`). If an acknowledgment stands for two segments, a
+/// burst of eight may leave room for one segment more, so the window is rarely full.
 #[test]
 fn what_waits_counts_as_used() {
     for (control, growth, idle) in [
@@ -102,22 +103,25 @@ fn what_waits_counts_as_used() {
         ("cubic", "rfc9438", "rfc2861"),
         ("cubic", "linux", "rfc2861"),
     ] {
-        let grown = |given: &[(&'static str, Value)]| {
-            let growth = [
-                ("congestion", Value::Choice(control)),
-                ("cubic_growth", Value::Choice(growth)),
-                ("idle_restart", Value::Choice(idle)),
-            ];
-            let mut net = pair(&[&growth, given].concat(), 40);
-            net.with(A, |e, _, _| e.write(ENDLESS));
-            net.run_until(Instant::ZERO + Span::s(3));
-            assert!(net.sides[A].endpoint.counters().fast_retransmits == 1);
-            net.sides[A].endpoint.cwnd()
-        };
-        let (alone, eight) = (grown(&[]), grown(&burst(8, Span::ZERO)));
-        assert!(
-            eight > 0.9 * alone && eight < 1.1 * alone,
-            "{control}, {growth}, {idle}: {eight}, {alone} without"
-        );
+        for acks in [1, 2] {
+            let grown = |given: &[(&'static str, Value)]| {
+                let rules = [
+                    ("congestion", Value::Choice(control)),
+                    ("cubic_growth", Value::Choice(growth)),
+                    ("idle_restart", Value::Choice(idle)),
+                    ("ack_every", Value::Integer(acks)),
+                ];
+                let mut net = pair(&[&rules, given].concat(), 40);
+                net.with(A, |e, _, _| e.write(ENDLESS));
+                net.run_until(Instant::ZERO + Span::s(3));
+                assert!(net.sides[A].endpoint.counters().fast_retransmits == 1);
+                net.sides[A].endpoint.cwnd()
+            };
+            let (alone, eight) = (grown(&[]), grown(&burst(8, Span::ZERO)));
+            assert!(
+                eight > 0.88 * alone && eight < 1.1 * alone,
+                "{control}, {growth}, {idle}, every {acks}: {eight}, {alone} without"
+            );
+        }
     }
 }

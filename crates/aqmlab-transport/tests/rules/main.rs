@@ -17,6 +17,7 @@ mod rfc5682;
 mod rfc6298;
 mod rfc6582;
 mod rfc6675;
+mod rfc7323;
 mod rfc8257;
 mod rfc8985;
 mod rfc9293;

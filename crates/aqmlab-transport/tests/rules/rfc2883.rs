@@ -110,6 +110,24 @@ fn a_reduction_is_undone_when_the_first_copy_is_acknowledged() {
     }
 }
 
+/// The acknowledgment of the copy is lost, and the next one echoes new data that was sent after the copy. Its time
+/// stamp is not older than the first retransmission, so the reduction stands.
+///
+/// Rules: 3522 3.2
+#[test]
+fn a_reduction_stands_when_data_sent_after_the_copy_is_acknowledged() {
+    for undone in [true, false] {
+        let mut b = by_segments(10, &["timestamps", "eifel", "prr"]);
+        b.now = ms(200);
+        let sent: Vec<u32> = (1..=9).flat_map(|n| numbers(&b.ack_with(0, &[(1, 1 + n)]))).collect();
+        let before = sent.iter().position(|n| *n == 0).expect("the copy leaves");
+        assert!(before > 0 && sent.len() > before + 1, "new data leaves before and after it: {sent:?}");
+        b.now = ms(300);
+        b.ack(1 + sent[if undone { before - 1 } else { before + 1 }]);
+        assert_eq!(b.endpoint.ssthresh().is_infinite(), undone, "{sent:?}");
+    }
+}
+
 /// After the first report, the allowance for reordering is two quarters of a round trip instead of
 /// one quarter.
 ///
