@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab.arguments import names as given_names
+from aqmlab.arguments import typed
 from aqmlab.classes import BY_CLASS, classes_at
 from aqmlab.errors import RecordingError, UsageError, unknown
 from aqmlab.figures import counted, estimate_parts, listed, with_unit
@@ -143,6 +144,7 @@ class Answer(Framed):
         """The queue to which the values refer; the first one if cells are judged by different queues."""
         return self.queues[0]
 
+    @typed
     def by_seed(
         self, of: Cell | str, metric: str, class_name: str | None = None
     ) -> Mapping[int, float | None]:
@@ -175,6 +177,7 @@ class Answer(Framed):
             raise unknown("class in this answer", row.class_name, classes)
         return row
 
+    @typed
     def estimate(self, of: Cell | str, metric: str, class_name: str | None = None) -> Estimate | None:
         """Return the mean over the seeds, with a 95 % t interval where there are at least two.
 
@@ -185,18 +188,21 @@ class Answer(Framed):
         """
         return estimate(self.by_seed(of, metric, class_name).values())
 
+    @typed
     def difference(
         self, of: Cell | str, other: Cell | str, metric: str, class_name: str | None = None
     ) -> Estimate | None:
         """Return the mean of ``of - other`` over the seeds for which both have a value."""
         return self.contrast(of, other, metric, class_name).estimate
 
+    @typed
     def contrast(
         self, of: Cell | str, other: Cell | str, metric: str, class_name: str | None = None
     ) -> Difference:
         """Return :meth:`difference` with the relative change, the p value and the seeds without a pair."""
         return difference(self.by_seed(of, metric, class_name), self.by_seed(other, metric, class_name))
 
+    @typed
     def defined_in(self, of: Cell | str, metric: str, class_name: str | None = None) -> str:
         """Return ``"3 of 10"`` if only 3 of 10 seeds have a value, a possibly biased choice; else ``""``."""
         values = self.by_seed(of, metric, class_name).values()
@@ -401,6 +407,7 @@ def _all_the_same(of_metrics: Mapping[str, Mapping[int, float | None]]) -> bool:
     return bool(known) and all(len(values) > 1 and len(set(values)) == 1 for values in known)
 
 
+@typed
 def answer(
     results: Results,
     metrics: str | Sequence[str] | None = None,

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from aqmlab.arguments import names
+from aqmlab.arguments import names, typed
 from aqmlab.checks import check as aqm_check
 from aqmlab.scenario import Scenario, resolve
 
@@ -47,6 +47,7 @@ class FigureOptions(LookOptions, total=False):
     reference: str | None
 
 
+@typed
 def show(scenario: Scenario) -> dict[str, Any]:
     """Return the resolved form of a scenario, without running it.
 
@@ -65,6 +66,7 @@ def show(scenario: Scenario) -> dict[str, Any]:
     return resolve(scenario)
 
 
+@typed
 def report(path: Path | str, output: Path | str | None = None) -> Path:
     """Make the report of a recording or a sweep.
 
@@ -88,6 +90,7 @@ def report(path: Path | str, output: Path | str | None = None) -> Path:
     return write_report(load_both(path) if is_both(path) else load(path), output)
 
 
+@typed
 def score_claims(path: Path | str, file: Path | str | None = None) -> tuple[Scored, ...]:
     """Score claims against the runs of a recording or a sweep.
 
@@ -114,6 +117,7 @@ def score_claims(path: Path | str, file: Path | str | None = None) -> tuple[Scor
     return score(load(path), None if file is None else read_claims(file))
 
 
+@typed
 def plot(
     path: Path | str, kind: str, output: Path | str | None = None, **options: Unpack[FigureOptions]
 ) -> Path:
@@ -185,6 +189,7 @@ def plot(
     return draw(load(path), kind, output, **_choices(options))
 
 
+@typed
 def figure(path: Path | str, kind: str, **options: Unpack[FigureOptions]) -> Figure:
     """Return one figure as a matplotlib object, which can be changed, shown in a notebook and saved.
 
@@ -234,6 +239,7 @@ def _look(options: Mapping[str, Any]) -> Appearance:
     return Appearance(**{**options, "width": lengths.get("width"), "height": lengths.get("height")})
 
 
+@typed
 def plot_law(  # noqa: PLR0913 (keyword arguments)
     name: str,
     settings: Mapping[str, Any] | None = None,
@@ -283,6 +289,7 @@ def plot_law(  # noqa: PLR0913 (keyword arguments)
     return draw_law(name, settings, output, presets=presets, seed=seed, bench=bench, look=_look(options))
 
 
+@typed
 def schema(of: str = "scenario") -> dict[str, Any]:
     """Return the JSON Schema for a kind of file.
 
@@ -310,6 +317,7 @@ def metric_list() -> list[dict[str, Any]]:
     return [metric.to_json() for metric in all_metrics()]
 
 
+@typed
 def metric_show(name: str) -> dict[str, Any]:
     """Return one metric.
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
+from aqmlab.arguments import typed
 from aqmlab.errors import UsageError
 
 Progress: TypeAlias = Callable[[Mapping[str, Any]], object]
@@ -20,6 +21,7 @@ SEEDS = 200
 MOST_SEEDS = 10_000_000
 
 
+@typed
 def check(  # noqa: PLR0913 (keyword arguments)
     name: str,
     *,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from aqmlab.arguments import typed
+
 
 def aqm_list() -> list[dict[str, Any]]:
     """Return all queue disciplines: ``name``, ``title``, ``summary``, ``maturity``, ``decides``."""
@@ -14,6 +16,7 @@ def aqm_list() -> list[dict[str, Any]]:
     return content
 
 
+@typed
 def aqm_show(name: str) -> dict[str, Any]:
     """Return one discipline as :func:`aqm_list` does, with ``params`` and ``presets`` as well.
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from aqmlab import both
+from aqmlab.arguments import typed
 from aqmlab.both import Both
 from aqmlab.errors import UsageError
 from aqmlab.machine import job_count
@@ -41,6 +42,7 @@ _Found = TypeVar("_Found", Results, Both)
 ONE_CASE = "live runs have a single case: leave out the [sweep], or turn its cases into arms"
 
 
+@typed
 def run(  # noqa: PLR0913 (keyword arguments)
     scenario: Scenario,
     *,
@@ -115,6 +117,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
     return _reported(_run(cases, output, wishes), report)
 
 
+@typed
 def run_live(  # noqa: PLR0913 (keyword arguments)
     scenario: Scenario,
     *,
@@ -167,6 +170,7 @@ def run_live(  # noqa: PLR0913 (keyword arguments)
     return _reported(_run(cases, output, wishes), report)
 
 
+@typed
 def run_both(  # noqa: PLR0913 (keyword arguments)
     scenario: Scenario,
     *,

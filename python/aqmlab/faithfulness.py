@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from aqmlab.arguments import typed
 from aqmlab.errors import RecordingError
 from aqmlab.figures import counted
 from aqmlab.recording import Run
@@ -258,6 +259,7 @@ def grouped(remarks: Iterable[str]) -> list[str]:
     ]
 
 
+@typed
 def verdicts(runs: Iterable[Run]) -> tuple[Faithfulness, ...]:
     """Return the verdicts on the runs that are live."""
     return tuple(verdict for run in runs if (verdict := faithfulness_of(run)) is not None)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from aqmlab import both
+from aqmlab.arguments import typed
 from aqmlab.both import Both
 from aqmlab.comparison import Comparison, compare_sides
 from aqmlab.errors import RecordingError, UsageError
@@ -19,6 +20,7 @@ from aqmlab.results import Results
 from aqmlab.sweeps.directory import load_sweep
 
 
+@typed
 def load(path: Path | str) -> Results:
     """Open the results of ``run`` or ``sweep``.
 
@@ -88,6 +90,7 @@ def side(text: str, beside: Side | None = None) -> Side:
     return side_of(load(path).sound(), which, text)
 
 
+@typed
 def compare(
     first: str | Path,
     second: str | Path,

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from aqmlab.arguments import typed
 from aqmlab.cells import Axis, Cell, LeftOut, axis_named
 from aqmlab.errors import DamageError, RecordingError, unknown
 from aqmlab.figures import counted, left_out
@@ -140,6 +141,7 @@ class Results:
             for cell in self.cells
         }
 
+    @typed
     def runs_of(self, of: Cell | str) -> tuple[Run, ...]:
         """Return the finished runs of a cell or of an arm, sorted by seed; none for a cell left out."""
         if isinstance(of, str):
@@ -161,6 +163,7 @@ class Results:
         """The version of aqmlab that made the runs; if they differ, all versions, separated by commas."""
         return ", ".join(sorted({run.manifest.aqmlab_version for run in self.runs}))
 
+    @typed
     def to_frame(
         self,
         metrics: str | Sequence[str] | None = None,
@@ -191,6 +194,7 @@ class Results:
 
         return answer(self, metrics, queue=queue, class_name=class_name).to_frame(library)
 
+    @typed
     def axis(self, name: str) -> Axis:
         """Return the axis with this name; an ending of its name suffices if no other axis has that ending.
 
@@ -201,6 +205,7 @@ class Results:
         """
         return axis_named(self.axes, name)
 
+    @typed
     def select(
         self, arm: str | None = None, labels: Mapping[str, str] = MappingProxyType({})
     ) -> tuple[Cell, ...]:
@@ -250,6 +255,7 @@ class Results:
         """
         return tuple(map(self._measured, self.runs if cell is None else self.runs_of(cell)))
 
+    @typed
     def values(  # noqa: PLR0913 (keyword arguments)
         self,
         metric: str,

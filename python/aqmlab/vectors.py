@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.arguments import names, whole
+from aqmlab.arguments import names, typed, whole
 from aqmlab.errors import UsageError, unknown
 from aqmlab.files import save
 from aqmlab.scenario import Scenario, read, resolve
@@ -23,6 +23,7 @@ KINDS = ("packmime", "requests", "trace")
 """Kinds of traffic whose connections carry exchanges."""
 
 
+@typed
 def write_vectors(  # noqa: PLR0913 (keyword arguments)
     scenario: Scenario,
     output: Path | str,

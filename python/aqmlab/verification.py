@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from aqmlab.arguments import typed
 from aqmlab.errors import DamageError, RecordingError
 from aqmlab.files import SWEEP_FILE
 from aqmlab.integrity import read_json, table_digest, unreadable
@@ -56,6 +57,7 @@ class Verified:
         }
 
 
+@typed
 def verify(path: Path | str) -> Verified:
     """Check every table and every description of recordings against the digests that were written with them.
 

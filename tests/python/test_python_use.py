@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import aqmlab
+from aqmlab import api
 from aqmlab.both import Both
 from aqmlab.claims import read_claims, score
 from aqmlab.errors import HostError, ScenarioError, UsageError
@@ -158,7 +160,8 @@ def test_a_table_has_a_row_a_run(things):
         for seed in (1, 2)
     ]
     swept = things["Cells"]._frame_columns()
-    assert list(swept) == ["rate", "count", "arm", "seed", "goodput_bps", "drop_percent"]
+    names = ["rate", "rate_bps", "count", "count_value", "arm", "seed", "goodput_bps", "drop_percent"]
+    assert list(swept) == names
     assert len(swept["rate"][1]) == 16
 
 
@@ -251,6 +254,52 @@ def test_what_is_no_whole_number_is_told(small, tmp_path, key, value):
     with pytest.raises(UsageError, match=f"`{key}` must be a whole number, not"):
         aqmlab.run(small, output=tmp_path / "out", **{key: value})
     assert not (tmp_path / "out").exists()
+
+
+class Stranger:
+    """Of no type that anything accepts."""
+
+
+FUNCTIONS = [name for name in aqmlab.__all__ if inspect.isfunction(getattr(aqmlab, name))]
+METHODS = {
+    "Answer": ("by_seed", "estimate", "difference", "contrast", "defined_in"),
+    "Results": ("axis", "runs_of", "select", "to_frame", "values"),
+}
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *(f"{of}.{name}" for of in METHODS for name in METHODS[of])])
+def test_every_argument_of_a_wrong_type_is_refused_by_name(name):
+    of, _, method = name.rpartition(".")
+    called = getattr(getattr(aqmlab, of) if of else aqmlab, method)
+    names = []
+    for parameter in inspect.signature(called).parameters.values():
+        if parameter.kind == inspect.Parameter.VAR_KEYWORD:
+            names += getattr(api, parameter.annotation[len("Unpack[") : -1]).__annotations__
+        elif parameter.name != "self":
+            names.append(parameter.name)
+    for wrong in names:
+        with pytest.raises(UsageError, match=f"^`{wrong}` must be .+, not `<.*>`$"):
+            called(*([None] if of else []), **{wrong: Stranger()})
+
+
+def test_wrong_types_are_told_with_the_right_ones(small, tmp_path, experiment):
+    answer = aqmlab.answer(experiment, "goodput_bps")
+    wrong = {
+        "`path` must be a path, not `None`": lambda: aqmlab.load(None),
+        "`scenario` must be a path or a dict, not `5`": lambda: aqmlab.run(5),
+        "`report` must be true or false, not `'no'`": lambda: aqmlab.run(small, report="no"),
+        "`results` must be a `Results`, not `'runs/demo'`": lambda: aqmlab.answer("runs/demo"),
+        "`metrics` must be text or a list, not `5`": lambda: aqmlab.answer(experiment, 5),
+        "`executor` must be text or a `Cluster`, not `3`": lambda: aqmlab.sweep(small, executor=3),
+        "`font_size` must be a number, not `'8'`": lambda: aqmlab.plot(".", "series", font_size="8"),
+        "`of` must be a `Cell` or text, not `0`": lambda: answer.estimate(0, "goodput_bps"),
+        "there is no metric `['goodput_bps']`": lambda: aqmlab.answer(experiment, [["goodput_bps"]]),
+    }
+    for message, call in wrong.items():
+        with pytest.raises(UsageError, match=re.escape(message)):
+            call()
+    with pytest.raises(TypeError, match="unexpected keyword argument 'sed'"):
+        aqmlab.run(small, sed=1, output=tmp_path / "out")
 
 
 def test_one_name_is_a_list_of_one(small, tmp_path):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from aqmlab.arguments import typed
 from aqmlab.bundles.write import EXPERIMENT, FORMAT_VERSION, INDEX, SCENARIO
 from aqmlab.errors import DamageError, RecordingError, UsageError, unknown
 from aqmlab.integrity import read_json
@@ -73,6 +74,7 @@ class Checked:
         return not any(run.differ for run in self.repeated)
 
 
+@typed
 def check_bundle(file: Path | str, *, rerun: bool = False, seed: int | None = None) -> Checked:
     """Check that every file of a bundle is unchanged and, on request, repeat one of its seeds.
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from aqmlab.arguments import typed
 from aqmlab.bundles.environment import cargo_lock, requirements
 from aqmlab.errors import HostError, RecordingError, UsageError
 from aqmlab.files import EXPERIMENT_FILE, slug
@@ -41,6 +42,7 @@ its tables. After unpacking, `aqmlab report {place}` prints the results. `lock/`
 """
 
 
+@typed
 def bundle(path: Path | str, output: Path | str | None = None, *, summaries: bool = False) -> Path:
     """Put an experiment or a sweep into one file, for others to check and to repeat.
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from aqmlab.arguments import names
+from aqmlab.arguments import names, typed
 from aqmlab.errors import UsageError, unknown
 from aqmlab.exports.chosen import Chosen, choose
 from aqmlab.exports.csv_tables import csv_files
@@ -31,6 +31,7 @@ OF_A_RUN: Mapping[str, tuple[str, Callable[[Results, Chosen], bytes]]] = Mapping
 FORMATS = ("csv", *OF_A_RUN, *TEXTS)
 
 
+@typed
 def export(  # noqa: PLR0913 (keyword arguments)
     path: Path | str,
     to: str,

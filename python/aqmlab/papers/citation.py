@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from aqmlab.arguments import typed
 from aqmlab.errors import unknown
 from aqmlab.papers.folder import papers_folder, read_paper
 from aqmlab.papers.paper import Paper
@@ -14,6 +15,7 @@ PACKAGED = Path(__file__).parents[1] / "citations.bib"
 PROGRAM = "aqmlab"
 
 
+@typed
 def cite(key: str | None = None) -> str:
     """The BibTeX entry of the program, or of a paper.
 

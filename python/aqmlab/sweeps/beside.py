@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from aqmlab.arguments import typed
 from aqmlab.both import FILE, LIVE, SIMULATED, Both, of_sides
 from aqmlab.errors import UsageError
 from aqmlab.files import write_whole
@@ -12,6 +13,7 @@ from aqmlab.results import Results
 from aqmlab.sweeps.directory import store_of
 
 
+@typed
 def beside(simulated: Results, live: Results, *, report: bool = True) -> Both:
     """Compare the simulated and the live results of a sweep, cell by cell.
 

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from aqmlab.arguments import typed
 from aqmlab.figures import counted
 from aqmlab.machine import job_count, memory_cap
 from aqmlab.scenario import Scenario
@@ -77,6 +78,7 @@ class _EnoughError(Exception):
     """Raised when the time allowed for a trial has run out."""
 
 
+@typed
 def forecast(  # noqa: PLR0913 (keyword arguments)
     scenario: Scenario,
     *,

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from aqmlab.arguments import typed
 from aqmlab.columns import RENAMED, has_early_names
 from aqmlab.errors import RecordingError, UsageError
 from aqmlab.files import SWEEP_FILE
@@ -49,6 +50,7 @@ class Merged:
     damaged: tuple[str, ...] = ()
 
 
+@typed
 def merge(sources: Sequence[Path | str], store: Path | str | None = None, *, report: bool = True) -> Merged:
     """Copy complete runs and sweeps of several stores into one, and rebuild the tables of these sweeps.
 

@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aqmlab.arguments import typed
 from aqmlab.columns import TableFile, parquet_source, without_columns
 from aqmlab.errors import HostError, UsageError
 from aqmlab.figures import counted, left_out
@@ -90,6 +91,7 @@ def _kept(values: list[Any]) -> tuple[str, list[Any]]:
     return TEXT, [None if value is None else str(value) for value in values]
 
 
+@typed
 def query(sql: str, path: Path | str | None = None) -> QueryResult:
     """Ask a question in SQL.
 

@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from aqmlab import errors
+from aqmlab.arguments import typed
 from aqmlab.cells import Cell
 from aqmlab.errors import (
     AqmlabError,
@@ -374,6 +375,7 @@ def _warm_up() -> None:
     _ = duckdb
 
 
+@typed
 def sweep(  # noqa: PLR0913 (keyword arguments)
     scenario: Scenario,
     *,

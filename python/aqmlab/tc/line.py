@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from math import isclose, log2
 from typing import Any
 
+from aqmlab.arguments import typed
 from aqmlab.errors import UsageError
 from aqmlab.plan import Link, Plan, quantity_text
 from aqmlab.scenario import Scenario, resolve
@@ -52,6 +53,7 @@ class TcLine:
         return quantity_text(self.rate_bps, "bps")
 
 
+@typed
 def tc_lines(scenario: Scenario) -> list[TcLine]:
     """The queues of a scenario's links in each arm; a queue that is the same in several arms appears once.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
+from aqmlab.arguments import typed
 from aqmlab.errors import UsageError
 from aqmlab.plan import quantity_text
 from aqmlab.tc import linux, numbers
@@ -68,6 +69,7 @@ class TcSkipped:
     reason: str
 
 
+@typed
 def read_tc(text: str) -> TcQueue:
     """Return the queue for ``red limit 400000 avpkt 1000 ecn``, a command, or a line of ``tc qdisc show``.
 
@@ -87,6 +89,7 @@ def read_tc(text: str) -> TcQueue:
     raise next((one.reason for one in found if isinstance(one, Other)), _nothing())
 
 
+@typed
 def read_tc_script(text: str) -> list[TcQueue | TcSkipped]:
     """Return the queues of a shell script, or of the output of ``tc qdisc show``, in their order.
 
