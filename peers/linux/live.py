@@ -5,7 +5,7 @@
 This command boots KERNEL, a Linux built as an ordinary process (User Mode Linux, `ARCH=um`), runs
 `aqmlab live SCENARIO` in it with all arms and seeds, and writes the experiment to DIRECTORY as
 `aqmlab live -o DIRECTORY` does. The Python that runs this script also runs aqmlab in the guest, so aqmlab
-must be installed for that Python. Options of `aqmlab live` may follow: `--runs 5`, `--arm RED`,
+must be installed for that Python. Options of `aqmlab live` may follow: `--seeds 5`, `--arm RED`,
 `--pcap bottleneck`. Runs in DIRECTORY are kept, so an interrupted command continues when it is started
 again. The exit code is that of aqmlab, or 3 if the kernel does not boot.
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from aqmlab.paths import compare, load
     from aqmlab.recording import Run
     from aqmlab.results import Results
-    from aqmlab.scenario_templates import write_template
+    from aqmlab.scenario_templates import new
     from aqmlab.stats import Estimate
     from aqmlab.sweeps.beside import beside
     from aqmlab.sweeps.connection import Cluster
@@ -94,6 +94,7 @@ __all__ = [
     "merge",
     "metric_list",
     "metric_show",
+    "new",
     "plot",
     "plot_law",
     "query",
@@ -110,7 +111,6 @@ __all__ = [
     "tc_lines",
     "verdicts",
     "verify",
-    "write_template",
     "write_vectors",
 ]
 
@@ -134,7 +134,7 @@ _NAMES = {
     "aqmlab.results": ("Results",),
     "aqmlab.papers.citation": ("cite",),
     "aqmlab.paths": ("compare", "load"),
-    "aqmlab.scenario_templates": ("write_template",),
+    "aqmlab.scenario_templates": ("new",),
     "aqmlab.stats": ("Estimate",),
     "aqmlab.sweeps.beside": ("beside",),
     "aqmlab.sweeps.connection": ("Cluster",),

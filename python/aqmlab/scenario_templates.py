@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from aqmlab.arguments import typed
 from aqmlab.errors import HostError, UsageError, unknown
 
 _FOLDER = Path(__file__).parent / "scenarios"
@@ -20,7 +21,8 @@ TEMPLATES: Mapping[str, str] = MappingProxyType(
 _ENDING = ".toml"
 
 
-def write_template(name: Path | str, template: str = "dumbbell") -> Path:
+@typed
+def new(name: Path | str, template: str = "dumbbell") -> Path:
     """Write a commented scenario that runs without changes.
 
     Parameters
@@ -63,4 +65,4 @@ def write_template(name: Path | str, template: str = "dumbbell") -> Path:
     return file
 
 
-__all__ = ["DEMO", "TEMPLATES", "write_template"]
+__all__ = ["DEMO", "TEMPLATES", "new"]

@@ -324,7 +324,7 @@ def test_a_case_is_named_where_they_differ(calibrate):
 def test_what_makes_no_sense_is_refused(calibrate, tmp_path, asked, complaint):
     copied = tmp_path / "copy.toml"
     with pytest.raises(UsageError, match=complaint):
-        calibrate(fetches(), write=copied, **asked)
+        calibrate(fetches(), output=copied, **asked)
     assert not copied.exists()
 
 
@@ -459,7 +459,7 @@ def commented(tmp_path):
 )
 def test_one_number_is_written_and_nothing_else(calibrate, commented, tmp_path, arm, before, remark):
     copied = tmp_path / "copy.toml"
-    found = calibrate(commented, arm=arm, write=copied)
+    found = calibrate(commented, arm=arm, output=copied)
     old, new = TEXT.splitlines(), copied.read_text(encoding="utf-8").splitlines()
     (changed,) = (i for i, (one, other) in enumerate(zip(old, new, strict=True)) if one != other)
     assert old[changed] == before
@@ -473,7 +473,7 @@ def test_one_number_is_written_and_nothing_else(calibrate, commented, tmp_path, 
 def test_an_arm_that_means_several_classes_gets_a_number_for_one(calibrate, commented, tmp_path):
     starred = TEXT.replace('"traffic.web.rate" = "7/s" # quoted', '"traffic.w*.rate" = "7/s"')
     commented.write_text(starred, encoding="utf-8")
-    found = calibrate(commented, arm="quoted", write=tmp_path / "copy.toml")
+    found = calibrate(commented, arm="quoted", output=tmp_path / "copy.toml")
     rate = found.classes[0].toml(found.values["web"])
     arm = tomllib.loads((tmp_path / "copy.toml").read_text())["arm"][1]
     assert arm == {"name": "quoted", "traffic.w*.rate": "7/s", "traffic.web.rate": rate}
@@ -482,13 +482,13 @@ def test_an_arm_that_means_several_classes_gets_a_number_for_one(calibrate, comm
 
 
 def test_a_scenario_is_changed_in_its_place(calibrate, commented):
-    found = calibrate(commented, write=commented)
+    found = calibrate(commented, output=commented)
     assert tomllib.loads(commented.read_text())["traffic"][0]["rate"] == f"{found.values['web']:g}/s"
 
 
 def test_ends_of_lines_stay(calibrate, commented):
     commented.write_bytes(TEXT.replace("\n", "\r\n").encode())
-    calibrate(commented, write=commented)
+    calibrate(commented, output=commented)
     content = commented.read_bytes()
     assert content.count(b"\r\n") == content.count(b"\n") == TEXT.count("\n")
 
@@ -496,7 +496,7 @@ def test_ends_of_lines_stay(calibrate, commented):
 def test_users_are_written_as_a_whole_number(calibrate, tmp_path):
     file = tmp_path / "users.toml"
     file.write_text(tomli_w.dumps(fetches(users=7, think="5s", start={"uniform": ["0s", "5s"]})))
-    calibrate(file, write=file)
+    calibrate(file, output=file)
     users = tomllib.loads(file.read_text())["traffic"][0]["users"]
     assert isinstance(users, int)
     assert users > 100
@@ -506,10 +506,10 @@ def test_another_file_is_never_overwritten(calibrate, commented, tmp_path):
     there = tmp_path / "there.toml"
     there.write_text("mine")
     with pytest.raises(UsageError, match=r"`.*there\.toml` exists; name another file, or remove it"):
-        calibrate(commented, write=there)
+        calibrate(commented, output=there)
     assert there.read_text() == "mine"
     with pytest.raises(UsageError, match=r"of `copy\.toml` does not exist"):
-        calibrate(commented, write=tmp_path / "nowhere" / "copy.toml")
+        calibrate(commented, output=tmp_path / "nowhere" / "copy.toml")
 
 
 def test_a_copy_that_would_miss_its_files_is_refused(calibrate, tmp_path):
@@ -520,9 +520,9 @@ def test_a_copy_that_would_miss_its_files_is_refused(calibrate, tmp_path):
     file.write_text(tomli_w.dumps(scenario))
     (tmp_path / "other").mkdir()
     with pytest.raises(UsageError, match=r"would be invalid as `.*copy\.toml`"):
-        calibrate(file, write=tmp_path / "other" / "copy.toml")
+        calibrate(file, output=tmp_path / "other" / "copy.toml")
     # Files next to the scenario are found, even if the class that reads them is not the calibrated one.
-    assert calibrate(file, others="mail", write=tmp_path / "copy.toml").values["web"] > 0
+    assert calibrate(file, others="mail", output=tmp_path / "copy.toml").values["web"] > 0
 
 
 # --- the command --------------------------------------------------------------------------------------------

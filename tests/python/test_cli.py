@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import jsonschema
 import pytest
 import tomli_w
+from typer.main import get_command
 
+import aqmlab as package
 from aqmlab.cli import main
+from aqmlab.cli.app import app
 from aqmlab.cli.progress import ProgressLine, duration_text, progress_text
 from aqmlab.sweeps.progress import Progress
 from resealed import reseal
 from signalled import started_with_all_signals
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -285,9 +292,64 @@ def test_the_help_has_the_exit_codes():
         "3 this machine",
         "4 runs",
         "5 a live",
+        "6 an arm was skipped",
         "130 interrupted",
     ):
         assert code in said
+
+
+def commands():
+    """Each command with the names of its options."""
+
+    def below(command, words):
+        if hasattr(command, "commands"):
+            for name, inner in command.commands.items():
+                yield from below(inner, [*words, name])
+        else:
+            options = [p.opts for p in command.params if p.param_type_name == "option"]
+            yield " ".join(words), options
+
+    return dict(below(get_command(app), []))
+
+
+def test_options_have_the_same_names_in_every_command():
+    usual = {"--output": "-o", "--jobs": "-j", "--quiet": "-q", "--seeds": "--runs", "--json": "--json"}
+    for name, options in commands().items():
+        # Random scripts are no runs.
+        expected = usual | ({"--seeds": "--seeds"} if name == "aqm check" else {})
+        for option in options:
+            assert not {"--workers", "--out", "--write"} & {option[0]}, name
+            for long, short in expected.items():
+                assert {long, short} <= {*option} or not {long, short} & {*option}, (name, option)
+    flags = {name: {flag for option in options for flag in option} for name, options in commands().items()}
+    # These say nothing but the answer.
+    answers = {
+        "compare",
+        "claims",
+        "show",
+        "doctor",
+        "export",
+        "verify",
+        "metrics",
+        "papers",
+        "cite",
+        "schema",
+    }
+    of_aqm = {"aqm list", "aqm show", "aqm tc"}
+    assert {name for name, known in flags.items() if "-q" not in known} == answers | of_aqm
+    # These write a file, or print text in a format of its own.
+    without = {"new", "export", "vectors", "plot recording", "plot law", "cite", "schema"}
+    assert {name for name, known in flags.items() if "--json" not in known} == without
+
+
+def test_every_command_is_a_function_or_the_page_on_python_names_its_function():
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (`aqmlab .+) \| (.+) \|$", page.split("The exceptions are:")[1], re.M)
+    listed = {name for row, _ in rows for name in re.findall(r"`(?:aqmlab )?([a-z]+(?: tc| law)?)", row)}
+    functions = {name for _, of in rows for name in re.findall(r"`([a-z_]+)`", of)}
+    assert functions <= {*package.__all__}
+    for name in commands():
+        assert name.replace(" ", "_") in package.__all__ or name.removesuffix(" recording") in listed, name
 
 
 def test_help_answers_at_once():

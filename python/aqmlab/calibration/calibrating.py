@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from aqmlab.arguments import names, whole
+from aqmlab.arguments import names, typed, whole
 from aqmlab.calibration.arithmetic import tail_index
 from aqmlab.calibration.fit import SHARES, needed, spread
 from aqmlab.calibration.network import Case, Uncongested, cases, the_same
@@ -30,6 +30,7 @@ Rounding to whole users causes such differences.
 FASTER = 10.0
 
 
+@typed
 def calibrate(  # noqa: PLR0913 (keyword arguments)
     scenario: Scenario,
     classes: str | Sequence[str],
@@ -48,7 +49,7 @@ def calibrate(  # noqa: PLR0913 (keyword arguments)
     arm: str | None = None,
     where: Mapping[str, str] | None = None,
     allow_overload: bool = False,
-    write: Path | str | None = None,
+    output: Path | str | None = None,
     store: Path | str | None = None,
     jobs: int | None = None,
     progress: Watcher | None = None,
@@ -87,7 +88,7 @@ def calibrate(  # noqa: PLR0913 (keyword arguments)
         The arm, and the labels by axis, where the load depends on them.
     allow_overload
         Whether the target may exceed the link's capacity.
-    write
+    output
         The file to which a copy of the scenario with the value is written; if it is the scenario's
         own file, that file is changed in place.
     store, jobs
@@ -117,8 +118,8 @@ def calibrate(  # noqa: PLR0913 (keyword arguments)
     text, name = read(scenario)
     source = None if name == DICT_NAME else Path(name)
     found = list(cases(text, name, arm, where or {}))
-    if write is not None:
-        check_destination(text, source, Path(write))
+    if output is not None:
+        check_destination(text, source, Path(output))
     first = found[0]
     chosen = populations(first.plan, names(classes) or ())
     _check_not_swept(first, chosen)
@@ -141,9 +142,9 @@ def calibrate(  # noqa: PLR0913 (keyword arguments)
     answer = search(trials, runs)
     own = arms_with_their_own(text, [one.path for one in chosen], arm)
     calibration = _result(trials, first, answer, own)
-    if write is not None:
+    if output is not None:
         # Line endings stay unchanged.
-        calibration.write(text if source is None else source.read_bytes().decode(), arm, Path(write))
+        calibration.write(text if source is None else source.read_bytes().decode(), arm, Path(output))
     return calibration
 
 

@@ -79,7 +79,7 @@ def search(trials: Trials, runs: int) -> Found:
     raise UsageError(
         f"no value was found in {_MOST_ROUNDS} rounds: the search does not settle (its last values were"
         f" {trials.first.text(before)} and {trials.first.text(value)}); run longer (`--duration`), or with"
-        " more seeds (`--runs`)"
+        " more seeds (`--seeds`)"
     )
 
 

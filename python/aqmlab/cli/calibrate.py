@@ -97,7 +97,7 @@ def calibrate(
     allow_overload: Annotated[
         bool, typer.Option("--allow-overload", help="Allow a target above the link's rate.")
     ] = False,
-    write: Annotated[
+    output: Annotated[
         Path | None,
         typer.Option(
             "-o",
@@ -123,8 +123,8 @@ def calibrate(
     """
     from aqmlab.calibration import calibrate as find
 
-    if in_place and write is not None:
-        raise UsageError("`--write` and `--in-place` exclude each other; choose one")
+    if in_place and output is not None:
+        raise UsageError("`--output` and `--in-place` exclude each other; choose one")
     set_quiet(quiet)
     with interruptible(), ProgressLine(enabled=not quiet, text=titled_text) as line:
 
@@ -148,7 +148,7 @@ def calibrate(
             arm=arm,
             where=labels_of(where),
             allow_overload=allow_overload,
-            write=scenario if in_place else write,
+            output=scenario if in_place else output,
             store=store,
             jobs=jobs,
             progress=watch,
@@ -157,8 +157,8 @@ def calibrate(
         tell_json(found.to_json())
     else:
         _print(found)
-    if in_place or write is not None:
-        say(f"written    {scenario if in_place else write}")
+    if in_place or output is not None:
+        say(f"written    {scenario if in_place else output}")
 
 
 def _print(found: Calibration) -> None:

@@ -186,7 +186,7 @@ def plot_law(
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--out", "--output", help="The file, .pdf, .svg, .png or .csv; law-NAME.pdf if not given."
+            "-o", "--output", "--out", help="The file, .pdf, .svg, .png or .csv; law-NAME.pdf if not given."
         ),
     ] = None,
     rate: Annotated[str, typer.Option("--rate", help="The link's rate.")] = "10Mbit",
