@@ -98,10 +98,11 @@ def test_progress_is_told(small, tmp_path):
 
 
 def test_progress_tells_of_runs_that_are_being_done(small, tmp_path):
-    seen = []
+    seen, to_go = [], []
 
     def look(now):
         seen.extend(now.under_way)
+        to_go.append(now.to_go_s)
         if len({run.events for run in seen}) > 2:
             raise ZeroDivisionError
 
@@ -111,6 +112,7 @@ def test_progress_tells_of_runs_that_are_being_done(small, tmp_path):
     assert [run.done_s for run in seen] == sorted(run.done_s for run in seen)
     assert 0 < seen[-1].share < 1
     assert seen[-1].events > seen[0].events
+    assert to_go[-1] > 0, "the rest of the first run is estimated before it has ended"
 
 
 def test_an_error_in_the_callback_stops_the_runs(small, tmp_path):

@@ -55,6 +55,18 @@ def test_the_answer_of_one_arm_is_a_range():
     assert goodput.startswith("Goodput goes from")
 
 
+def test_arms_without_runs_in_the_same_case_are_not_compared(grid):
+    def of(keep):
+        finished = {(cell, seed): run for (cell, seed), run in grid.finished.items() if keep(cell)}
+        return in_words(answer_of(replace(grid, finished=finished)))
+
+    said = of(lambda cell: cell.arm == "RED")
+    assert re.match(r"Mean queueing delay goes from .+ \(rate .+\) to .+ \(rate .+\)\. Goodput goes", said)
+    assert "PI" not in said
+    said = of(lambda cell: (cell.arm == "RED") == (cell.label("rate") == "5Mbit"))
+    assert said == "No two choices have finished runs in the same case, so there is nothing to compare."
+
+
 def test_differences_are_paired_and_stand_by_holm_over_the_cases(grid):
     cells = answer_of(grid)
     found = differences(cells, find(DELAY))

@@ -89,11 +89,9 @@ def test_axes_are_numbers_in_si_units_beside_their_labels(sparse):
     )
     assert found.rows[0] == ("2Mbit", 2e6, "12p", 12.0, 9.0)
     assert found.rows[-1] == ("4Mbit", 4e6, "40p", 40.0, 30.0)
-    frame = aqmlab.answer(results, ["goodput_bps"]).to_frame("pandas")
-    assert list(frame.columns)[:6] == [
-        "rate", "rate_bps", "limit", "limit_packets", "max_th", "max_th_packets",
-    ]  # fmt: skip
-    assert frame["rate_bps"].tolist() == [2e6, 4e6, 4e6, 4e6]
+    columns = aqmlab.answer(results, ["goodput_bps"])._frame_columns()
+    assert list(columns)[:6] == ["rate", "rate_bps", "limit", "limit_packets", "max_th", "max_th_packets"]
+    assert columns["rate_bps"][1] == [2e6, 4e6, 4e6, 4e6]
 
 
 def test_labels_as_numbers():

@@ -38,6 +38,7 @@ from aqmlab.stats import Difference
 from aqmlab.stats.sentence import spoken
 
 _NOTHING = "Nothing was delivered in the measured interval, so there is nothing to compare."
+_NO_PAIR = "No two choices have finished runs in the same case, so there is nothing to compare."
 
 
 def in_words(of: Answer | TradeOff) -> str:
@@ -66,7 +67,7 @@ def sentences(of: Answer | TradeOff) -> list[str]:
         said = _of_one_case(found)
     else:
         said = of_cases(found)
-    return [sentence for sentence in said if sentence]
+    return [sentence for sentence in said if sentence] or [_NO_PAIR]
 
 
 def best_arm(of: TradeOff) -> str:

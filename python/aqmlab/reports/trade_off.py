@@ -161,9 +161,9 @@ class TradeOff:
 
     @cached_property
     def groups(self) -> tuple[tuple[Cell, ...], ...]:
-        """The cells that are compared, by circumstances."""
+        """The cells that are compared and have finished runs, by circumstances."""
         chosen = {axis.name for axis in self.chosen_axes}
-        there = {row.cell for row in self.answer.rows}
+        there = {row.cell for row in self.answer.rows if self.results.runs_of(row.cell)}
         of_case: dict[Settings, list[Cell]] = {}
         for cell in self.results.cells:
             if cell in there and cell.arm in self.answer.compared:
