@@ -264,11 +264,15 @@ def test_a_figure_can_be_changed_and_saved_by_whoever_asked(experiment, tmp_path
     assert (tmp_path / "mine.svg").stat().st_size > 1000
 
 
-@pytest.mark.parametrize("kind", ["series", "variance-time"])
-def test_a_choice_without_effect_is_refused(kind, experiment, tmp_path):
-    with pytest.raises(
-        UsageError, match=f"`{kind}` shows the whole experiment; leave out `--from` and `--arm`"
-    ):
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("series", "shows whole runs of all flows; leave out `--from`$"),
+        ("variance-time", "shows the whole experiment; leave out `--from` and `--arm`$"),
+    ],
+)
+def test_a_choice_without_effect_is_refused(kind, message, experiment, tmp_path):
+    with pytest.raises(UsageError, match=f"`{kind}` {message}"):
         aqmlab.plot(experiment.path, kind, tmp_path / "x.pdf", from_s=1.0, arms=["RED + ECN"])
     assert not list(tmp_path.iterdir())
 
