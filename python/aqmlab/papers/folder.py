@@ -13,6 +13,7 @@ from aqmlab.papers.paper import (
     ARM,
     CAUSE_SEEDS,
     DESIGNS,
+    KINDS,
     MARKS,
     RESPONSES,
     SCATTER,
@@ -164,7 +165,7 @@ def _thinned(entry: TomlTable, *others: str) -> Thinned:
 
 
 def _setting(entry: TomlTable, files: list[str]) -> Setting:
-    entry.only("name", "mark", "why", "experiments", "arms", "chosen", "candidates", "test")
+    entry.only("name", "mark", "source", "why", "experiments", "arms", "chosen", "candidates", "test")
     candidates = entry.need("candidates", dict)
     for label, keys in candidates.items():
         if not isinstance(keys, dict):
@@ -175,15 +176,18 @@ def _setting(entry: TomlTable, files: list[str]) -> Setting:
     experiments = entry.texts("experiments")
     for file in experiments:
         _known_file(entry, file, files)
+    mark, chosen = entry.choice("mark", MARKS), entry.choice("chosen", candidates)
+    test = entry.get("test", bool, False)
     return Setting(
         entry.need("name", str),
-        entry.choice("mark", MARKS),
+        mark,
         entry.need("why", str),
         experiments,
         entry.texts("arms"),
-        entry.choice("chosen", candidates),
+        chosen,
         candidates,
-        entry.get("test", bool, False),
+        test,
+        entry.get("source", str, ""),
     )
 
 
@@ -207,7 +211,7 @@ def _finding(
     entry: TomlTable, expected: TomlTable, files: list[str], settings: tuple[Setting, ...]
 ) -> Finding:
     entry.only(
-        *("id", "text", "strength", "source", "mark", "threshold"),
+        *("id", "text", "strength", "kind", "source", "mark", "threshold", "published"),
         *("experiment", "where", "expect", "part", "cause", "cause_seeds", "note"),
     )
     mark = entry.choice("mark", MARKS, "given")
@@ -222,6 +226,7 @@ def _finding(
         name,
         entry.need("text", str),
         entry.choice("strength", STRENGTHS),
+        entry.choice("kind", KINDS, "distinguishes"),
         entry.get("source", str, ""),
         _threshold(entry, mark),
         tuple(_part(part, expected, name, files, whole=part is entry) for part in parts),
@@ -229,7 +234,16 @@ def _finding(
         entry.choice("cause_seeds", CAUSE_SEEDS) if entry.has("cause_seeds") else "",
         entry.get("note", str, ""),
         mark,
+        _published(entry),
     )
+
+
+def _published(entry: TomlTable) -> str:
+    """Read how far the published result lies from the thresholds: words, or a number without a unit."""
+    value = entry.content.get("published", "")
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        raise entry.error('`published` must be a number, or a string with its unit, such as "0.08 %"')
+    return str(value)
 
 
 _STATED = " or ".join(f'"{basis}: ..."' for basis in THRESHOLD_BASES)
@@ -274,7 +288,7 @@ def _causes(entry: TomlTable, settings: tuple[Setting, ...]) -> tuple[dict[str, 
 
 def _table(entry: TomlTable, files: list[str]) -> PublishedTable:
     entry.only(
-        *("id", "title", "source", "experiment", "mark", "value", "unit"),
+        *("id", "title", "source", "experiment", "mark", "kind", "value", "unit"),
         *("tolerance", "both_below", "branches", "rows", "columns", "published"),
     )
     rows, columns = (_sides(entry, key) for key in ("rows", "columns"))
@@ -283,12 +297,14 @@ def _table(entry: TomlTable, files: list[str]) -> PublishedTable:
         raise entry.error(f"`published` must have {len(rows)} rows of {len(columns)} numbers")
     file = entry.need("experiment", str)
     _known_file(entry, file, files)
+    mark = entry.choice("mark", MARKS, "given")
     return PublishedTable(
         entry.need("id", str),
         entry.need("title", str),
         entry.get("source", str, ""),
         file,
-        entry.choice("mark", MARKS, "given"),
+        mark,
+        entry.choice("kind", KINDS, "distinguishes"),
         entry.need("value", str),
         entry.get("unit", str, ""),
         entry.get("tolerance", str, ""),

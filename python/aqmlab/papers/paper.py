@@ -16,6 +16,9 @@ SCORED_MARKS = ("given", "inferred")
 THRESHOLD_BASES = ("given", "inferred", "ours")
 """The origin of a threshold: the paper, a consequence of the paper, or our own choice."""
 STRENGTHS = ("firm", "soft")
+BY_CONSTRUCTION = "by construction"
+KINDS = ("distinguishes", "no difference", BY_CONSTRUCTION)
+"""What a finding states: a difference between disciplines or settings, none, or what our set-up implies."""
 DESIGNS = ("one_at_a_time", "product")
 CAUSE_SEEDS = ("multiverse", "scored")
 DISTANCES = ("log", "relative")
@@ -104,6 +107,8 @@ class Setting:
     test
         Whether the paper contradicts the other candidates. They are then run only where one of them
         is a cause, and are not readings of the multiverse.
+    source
+        Its place in the paper; not empty if the value is given.
     """
 
     name: str
@@ -114,6 +119,7 @@ class Setting:
     chosen: str
     candidates: Mapping[str, Mapping[str, Any]]
     test: bool = False
+    source: str = ""
 
     def changes(self, file: str, label: str) -> tuple[Change, ...]:
         """Return the changes of a candidate in an experiment; later ones take precedence."""
@@ -175,6 +181,8 @@ class Finding:
     strength
         ``"firm"``: stated as a result; ``"soft"``: an explanation, a single run, or something read off a
         figure.
+    kind
+        One of :data:`KINDS`.
     source
         Its place in the paper.
     threshold
@@ -188,11 +196,14 @@ class Finding:
         The number of seeds for its causes, one of :data:`CAUSE_SEEDS`; if empty, the multiverse decides.
     note
         Notes on the score, such as why the finding fails and what was tried.
+    published
+        How far the published result lies from the thresholds, with units; empty if it has no numbers.
     """
 
     name: str
     text: str
     strength: str
+    kind: str
     source: str
     threshold: Threshold
     parts: tuple[Part, ...]
@@ -200,6 +211,7 @@ class Finding:
     cause_seeds: str = ""
     note: str = ""
     mark: str = "given"
+    published: str = ""
 
 
 @dataclass(frozen=True)
@@ -214,6 +226,8 @@ class PublishedTable:
         The scenario file.
     mark
         How well the numbers are known.
+    kind
+        What their agreement shows, one of :data:`KINDS`.
     value
         A claim's expression; ``{row.x}`` and ``{column.x}`` stand for entries of rows and columns.
     unit
@@ -235,6 +249,7 @@ class PublishedTable:
     source: str
     experiment: str
     mark: str
+    kind: str
     value: str
     unit: str
     tolerance: str
