@@ -20,7 +20,8 @@ from aqmlab.papers.paper import PaperFigure, Part, Thinned
 from aqmlab.papers.reproduce import Wanted, reproduce
 from aqmlab.papers.runner import Runner
 from aqmlab.papers.scorecard import as_html, as_markdown, headline, making
-from aqmlab.papers.scoring import comparisons, evidence, score_finding
+from aqmlab.papers.scorecard_json import as_json
+from aqmlab.papers.scoring import evidence, score_finding
 from aqmlab.papers.sweep_figure import numbers
 from aqmlab.papers.tables import AGREES, DIFFERS, NOT_SCORED, cell_expression, within
 from aqmlab.papers.variants import variant
@@ -28,6 +29,18 @@ from aqmlab.papers.variants import variant
 ROOT = Path(__file__).parents[2]
 TOY = ROOT / "tests" / "papers" / "toy"
 MADE = making("0.0", "abc1234")
+
+
+def card_of(done):
+    return as_json(done, MADE)
+
+
+def markdown_of(done, folder):
+    return as_markdown(done.paper, card_of(done), folder)
+
+
+def html_of(done, folder):
+    return as_html(done.paper, card_of(done), folder)
 
 
 FOLDERS = sorted(file.parent for file in (ROOT / "papers").glob("*/paper.toml"))
@@ -86,25 +99,27 @@ def test_the_toy_is_sound():
 
 def test_findings_are_scored(toy):
     assert {f.finding.name: f.status for f in toy.findings} == {"T1": "holds", "T2": "fails", "T3": "holds"}
-    assert toy.counts("firm") == {"holds": 1, "fails": 1, "undecided": 0}
+    assert card_of(toy)["counts"]["firm"] == {"holds": 1, "fails": 1, "undecided": 0}
     assert toy.seeds == 6
-    assert headline(toy) == (
+    assert headline(card_of(toy)) == (
         "1 of 2 firm findings holds, 1 fails, 0 are undecided;"
         " 1 of 1 soft findings holds, 0 fail, 0 are undecided;"
         " 2 of 3 published numbers agree within their tolerance (6 seeds per cell)."
     )
     soft = replace(toy, findings=tuple(f for f in toy.findings if f.finding.strength == "soft"), tables=())
-    assert headline(soft) == "1 of 1 soft findings holds, 0 fail, 0 are undecided (6 seeds per cell)."
-    assert headline(replace(soft, most_seeds=40)).endswith("(6 to 40 seeds per cell).")
+    assert (
+        headline(card_of(soft)) == "1 of 1 soft findings holds, 0 fail, 0 are undecided (6 seeds per cell)."
+    )
+    assert headline(card_of(replace(soft, most_seeds=40))).endswith("(6 to 40 seeds per cell).")
 
 
 def test_figures_stand_in_the_order_of_their_numbers(toy, tmp_path):
     (tmp_path / "figures").mkdir()
     for name in ("10", "9a", "B2", "7"):
         (tmp_path / "figures" / f"figure-{name}.svg").write_text("<svg/>")
-    made = {"version": "0", "commit": "0", "date": "0"}
-    shown = re.findall(r"!\[figure-(\w+)\]", as_markdown(toy, tmp_path, made))
-    assert shown == ["7", "9a", "10", "B2"]
+    (tmp_path / "figures" / "figure-2a.svg").write_text("<svg/>")
+    shown = re.findall(r"!\[(.+?)\]", markdown_of(toy, tmp_path))
+    assert shown == ["Figure 2a: The queue", "figure-7", "figure-9a", "figure-10", "figure-B2"]
 
 
 def test_a_failure_is_scored_again_under_the_reading_that_is_its_cause(toy):
@@ -165,13 +180,16 @@ def test_what_the_value_has_a_hole_for_is_no_label_of_a_branch(toy, store, tmp_p
 def test_scorecards_tell_everything(toy, tmp_path):
     for figure in toy.figures:
         assert draw_figure(figure, toy.results.get(figure.experiment), tmp_path / "figures", "0.0").is_file()
-    markdown = as_markdown(toy, tmp_path, MADE)
-    assert "| T2 | **fails** | firm | RED loses nothing. | ours: " in markdown
+    markdown = markdown_of(toy, tmp_path)
+    assert "| T2 | **fails** | firm | no difference | RED loses nothing. | ours: " in markdown
     assert " | arm RED, limit 8p: drops: " in markdown
-    assert "RED's queue is shorter than DropTail's. | given | limit " in markdown
+    assert (
+        "RED's queue is shorter than DropTail's. | given<br>published: 9 against 31 packets | limit "
+        in markdown
+    )
     assert "It is wrong. With another reading (least RTO: 200 ms), all else the same, it fails." in markdown
-    assert "](figures/figure-1.svg)" in markdown
-    page = as_html(toy, tmp_path, MADE)
+    assert "![Figure 1: Loss against buffer](figures/figure-1.svg)" in markdown
+    page = html_of(toy, tmp_path)
     assert page.count("data:image/svg+xml;base64,") == 4
     assert "<details><summary>all 3 comparisons" not in page  # all of them are already shown
     assert "<script" not in page.split("<main>")[1]
@@ -196,12 +214,12 @@ def stated(toy, expect):
 
 def test_of_many_comparisons_a_few_are_shown_and_all_can_be_seen(toy, tmp_path):
     decided = stated(toy, "for all limit, arm: (drop_percent <= 90 % and drop_percent < 91 %)")
-    assert len(comparisons(decided)) == 12
+    assert sum(len(part.parts) for part in decided.parts) == 12
     few = evidence(decided)
     assert len(few) == 5
     # There are six different texts, one per cell, because the two bounds on a value yield the same text.
     assert few[-1] == "and 2 more"
-    page = as_html(replace(toy, findings=(decided,)), tmp_path, MADE)
+    page = html_of(replace(toy, findings=(decided,)), tmp_path)
     assert "<details><summary>all 12 comparisons</summary>" in page
 
 
@@ -315,7 +333,7 @@ def test_the_small_version_leaves_out_what_it_has_not_got(store):
     done = reproduce(read_paper(TOY), quick=True, store=store)
     assert {f.finding.name: f.status for f in done.findings}["T3"] == "undecided"
     assert done.results["loss.toml"].axis("limit").labels == ("8p", "80p")
-    assert "not to be quoted" in headline(done)
+    assert "not to be quoted" in headline(card_of(done))
 
 
 def test_the_small_version_can_be_what_a_store_begins_with(tmp_path):
@@ -344,8 +362,8 @@ def test_what_is_contradicted_is_no_reading(tmp_path, toy):
     # The setting can still be varied as a cause, and is not listed among the choices.
     (experiment,) = paper.experiments
     assert variant(paper, experiment, {"max_p": "0.02"}, Thinned()) != (TOY / "loss.toml").read_text()
-    assert "| max_p |" in as_markdown(toy, tmp_path, MADE)
-    assert "| max_p |" not in as_markdown(replace(toy, paper=paper), tmp_path, MADE)
+    assert "| max_p |" in markdown_of(toy, tmp_path)
+    assert "| max_p |" not in markdown_of(replace(toy, paper=paper), tmp_path)
 
 
 def test_a_variant_changes_what_it_says_and_nothing_else():
@@ -383,7 +401,7 @@ def test_a_finding_says_whether_it_is_firm(tmp_path):
     folder = edited(tmp_path, "expected.toml", 'strength = "soft"\n', "")
     with pytest.raises(ScenarioError) as refused:
         read_paper(folder)
-    place = f"{folder / 'expected.toml'}:16: finding `T3`"
+    place = f"{folder / 'expected.toml'}:21: finding `T3`"
     assert str(refused.value) == f'{place}: `strength` is missing; write "firm" or "soft"'
 
 
@@ -459,7 +477,7 @@ def test_a_wrong_name_is_told_before_anything_is_run(tmp_path, quick):
     folder = edited(
         tmp_path, "expected.toml", "drop_percent{arm=RED, limit=8p}", "drop_percent{arm=RDE, limit=8p}"
     )
-    with pytest.raises(ScenarioError, match=r"expected\.toml:11:28: claim `T2`.*did you mean `RED`"):
+    with pytest.raises(ScenarioError, match=r"expected\.toml:16:28: claim `T2`.*did you mean `RED`"):
         reproduce(read_paper(folder), quick=quick, store=tmp_path / "store")
     assert not (tmp_path / "store").exists()
 

@@ -54,7 +54,7 @@ def test_findings_that_are_not_asked_about_keep_their_entries(folder, store, aqm
     # T1 was scored on an earlier day, when it failed; the statement of another entry is no longer in the
     # paper.
     (entry,) = content["findings"]
-    t1 = entry | {"name": "T1", "date": "2020-01-01"}
+    t1 = entry | {"name": "T1", "text": "RED's queue is shorter than DropTail's.", "date": "2020-01-01"}
     t1["expect"] = ["for all limit: backlog_mean_packets{arm=RED} < backlog_mean_packets{arm=DropTail}"]
     content["findings"] = [t1, entry | {"date": "2020-01-01"}, entry | {"name": "T3"}, entry | {"name": "T9"}]
     (folder / "causes.json").write_text(json.dumps(content))

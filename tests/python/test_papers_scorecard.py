@@ -12,7 +12,7 @@ from aqmlab.papers.multiverse import multiverse
 from aqmlab.papers.multiverse_report import multiverse_markdown
 from aqmlab.papers.reproduce import reproduce
 from aqmlab.papers.scorecard import as_html, as_markdown, cell_text, making
-from aqmlab.papers.scorecard_json import as_json
+from aqmlab.papers.scorecard_json import as_json, cell_json
 from aqmlab.papers.tables import Branch, TableCell
 from aqmlab.stats import Estimate
 
@@ -40,14 +40,14 @@ def edited(tmp_path: Path, file: str, old: str, new: str) -> Path:
 
 
 def test_a_scorecard_says_what_a_threshold_rests_on(toy, tmp_path):
-    markdown = as_markdown(toy, tmp_path, MADE)
-    assert "| T1 | holds | firm | RED's queue is shorter than DropTail's. | given | " in markdown
+    markdown = as_markdown(toy.paper, as_json(toy, MADE), tmp_path)
+    assert "| RED's queue is shorter than DropTail's. | given<br>" in markdown
     assert "| RED loses nothing. | ours: a loss below 0.001 % counts as none | " in markdown
     # A threshold that is derived from given values counts as inferred, not as given.
     assert "| Two parts. | inferred | " in markdown
     counted = "inferred from it, or our own: 1 is given, 1 is inferred, 1 is ours."
     assert counted in markdown
-    page = as_html(toy, tmp_path, MADE)
+    page = as_html(toy.paper, as_json(toy, MADE), tmp_path)
     assert counted in page
     assert '<p class="note">Threshold ours: a loss below 0.001 % counts as none</p>' in page
     assert '<p class="note">Threshold given</p>' in page
@@ -66,8 +66,10 @@ def test_a_threshold_says_whose_it_is(tmp_path, threshold):
 
 
 def test_a_setting_has_its_mark_wherever_it_is_listed(toy, store, tmp_path):
-    assert "| least RTO | 1 s | unknown | Not stated. |" in as_markdown(toy, tmp_path, MADE)
-    assert "<td>recalled</td>" in as_html(toy, tmp_path, MADE)
+    assert "| least RTO | 1 s | unknown | Not stated. |" in as_markdown(
+        toy.paper, as_json(toy, MADE), tmp_path
+    )
+    assert "<td>recalled</td>" in as_html(toy.paper, as_json(toy, MADE), tmp_path)
     told = json.loads(json.dumps(as_json(toy, MADE)))["reading"]
     assert [(s["setting"], s["chosen"], s["mark"]) for s in told] == [
         ("least RTO", "1 s", "unknown"),
@@ -103,7 +105,7 @@ def cell(published, mean, half, *branches):
     ],
 )
 def test_digits_in_tables_follow_the_interval(of, text):
-    assert cell_text(of) == text
+    assert cell_text(cell_json(of)) == text
 
 
 @pytest.mark.parametrize("key", ["blue", "miskovic"])

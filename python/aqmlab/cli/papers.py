@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from aqmlab.papers.reproduce import Reproduction, Wanted
     from aqmlab.papers.required_cells import RequiredCells
     from aqmlab.papers.runner import Watcher
+    from aqmlab.papers.scorecard_json import Card
     from aqmlab.sweeps.progress import Progress
 
 Names = list[str] | None
@@ -121,6 +122,14 @@ def reproduce(
             " other part.",
         ),
     ] = False,
+    text: Annotated[
+        bool,
+        typer.Option(
+            "--text",
+            help="Run nothing; write the texts of the output directory's scorecard again, from its values and"
+            " the paper's current texts.",
+        ),
+    ] = False,
     live: Annotated[
         bool,
         typer.Option(
@@ -156,7 +165,9 @@ def reproduce(
     that were not requested keep their entries. With --infer, nothing is scored: `inference.md` reports which
     reading fits the part of the results that paper.toml names, its error on the other part, and the evidence
     for each setting. With --live, the paper's testbed runs between this machine's TCP stacks; only faithful
-    runs count, the others are repeated, and `live.md` shows the simulated value next to each number.
+    runs count, the others are repeated, and `live.md` shows the simulated value next to each number. With
+    --text, nothing is run: texts, kinds, notes and causes are read again from the paper's folder, and the
+    values from `scorecard.json` (with --live, from `live.json`); a changed statement or scenario is refused.
     """
     from aqmlab.papers.folder import find_paper
     from aqmlab.papers.reproduce import Wanted
@@ -167,8 +178,16 @@ def reproduce(
     _check_options(wanted, quick=quick, multiverse=multiverse, infer=infer, minutes=minutes)
     _check_live(live=live, other=multiverse or infer or causes, repeats=repeats)
     _check_causes(wanted, causes=causes, other=quick or multiverse or infer)
+    if text and (quick or multiverse or causes or infer or seeds or not wanted.everything):
+        raise UsageError(
+            "`--text` runs nothing; leave out --table, --figure, --finding, --seeds, --quick, --multiverse,"
+            " --causes and --infer"
+        )
     paper = find_paper(key)
     folder = output or store_path(store) / "papers" / paper.key
+    if text:
+        _text(paper, folder, live=live, as_json=as_json)
+        return
     common: dict[str, Any] = {
         "wanted": wanted,
         "seeds": seeds,
@@ -247,7 +266,9 @@ def _draw(done: Reproduction, folder: Path) -> None:
     for figure in done.figures:
         results: Results | None = done.results.get(figure.experiment)
         try:
-            file = draw_figure(figure, results, figures_folder(done, folder), _core.__version__)
+            file = draw_figure(
+                figure, results, figures_folder(folder, live=done.live is not None), _core.__version__
+            )
         except (ScenarioError, UsageError) as error:
             if done.live is not None:
                 say(f"figure     {figure.name} cannot be drawn from the faithful runs: {error}")
@@ -272,44 +293,70 @@ def _left_out(done: Reproduction, figure: PaperFigure) -> str:
 
 
 def _tell(done: Reproduction, folder: Path, *, as_json: bool) -> None:
-    from aqmlab.papers.scorecard import headline, write_scorecard
+    from aqmlab.papers.inference_json import read_inference
     from aqmlab.papers.scorecard_json import as_json as scorecard_json
 
-    made = _made(done.paper)
+    inference = None if done.live else read_inference(folder)
+    _show(done.paper, scorecard_json(done, _made(done.paper), inference), folder, as_json=as_json)
+
+
+def _text(paper: Paper, folder: Path, *, live: bool, as_json: bool) -> None:
+    from aqmlab.papers.causes import rewrite
+    from aqmlab.papers.folder import papers as known
+    from aqmlab.papers.live import live_part
+    from aqmlab.papers.stored_scorecard import stored_scorecard
+
+    part = live_part(paper, known) if live else paper
+    _show(part, stored_scorecard(part, folder, live=live), folder, as_json=as_json)
+    causes = None if live else rewrite(part, folder)
+    if causes:
+        say(f"causes     {causes}")
+
+
+def _show(paper: Paper, card: Card, folder: Path, *, as_json: bool) -> None:
+    """Print a scorecard, and write it into the folder."""
+    from aqmlab.papers.live import live_text
+    from aqmlab.papers.scorecard import headline, write_scorecard
+
     if as_json:
-        tell_json(scorecard_json(done, made))
+        tell_json(card)
     else:
-        _print(done)
-        print(headline(done))
-        if done.live is not None:
-            print(done.live.text)
+        _print(paper, card)
+        print(headline(card))
+        if live := card.get("live"):
+            print(live_text(live["faithful"], live["total"], live["refused"]))
     folder.mkdir(parents=True, exist_ok=True)
-    markdown, html = write_scorecard(done, folder, made)
+    markdown, html = write_scorecard(paper, card, folder)
     say(f"scorecard  {markdown}")
     say(f"           {html}")
 
 
-def _print(done: Reproduction) -> None:
+def _print(paper: Paper, card: Card) -> None:
     from aqmlab.cli.tables import answer_console, print_grid
     from aqmlab.grid import Column, Grid, Span
-    from aqmlab.papers.scorecard import cell_text
-    from aqmlab.papers.scoring import evidence
+    from aqmlab.papers.scorecard import cell_text, kinds_rows
 
     console = answer_console()
-    console.print(done.paper.title, style="bold", markup=False)
-    table = Grid("finding", "score", "strength", Column("what was measured", prose=True))
-    for scored in done.findings:
-        colour = {"holds": "green", "fails": "red"}.get(scored.status, "yellow")
-        row = (scored.finding.name, Span(scored.status, colour), scored.finding.strength)
-        table.add(*row, "\n".join(evidence(scored)))
-    if done.findings:
+    console.print(paper.title, style="bold", markup=False)
+    table = Grid("finding", "score", "strength", "kind", Column("what was measured", prose=True))
+    for finding in card["findings"]:
+        colour = {"holds": "green", "fails": "red"}.get(finding["status"], "yellow")
+        row = (finding["name"], Span(finding["status"], colour), finding["strength"], finding["kind"])
+        table.add(*row, "\n".join(finding["evidence"]))
+    if card["findings"]:
         print_grid(console, table)
-    for filled in done.tables:
-        unit = f" [{filled.table.unit}]" if filled.table.unit else ""
-        console.print(f"\nTable {filled.table.name}: {filled.table.title}{unit}", markup=False)
-        ours = Grid("", *(Column(column["label"], right=True) for column in filled.table.columns), turns=True)
-        for row_of, cells in zip(filled.table.rows, filled.cells, strict=True):
-            ours.add(row_of["label"], *(cell_text(cell) for cell in cells))
+        head, *rows = kinds_rows(card)
+        kinds = Grid(*head)
+        for counts in rows:
+            kinds.add(*counts)
+        print_grid(console, kinds)
+    titles = {table.name: (table.title, table.unit) for table in paper.tables}
+    for filled in card["tables"]:
+        title, unit = titles[filled["name"]]
+        console.print(f"\nTable {filled['name']}: {title}{f' [{unit}]' if unit else ''}", markup=False)
+        ours = Grid("", *(Column(label, right=True) for label in filled["columns"]), turns=True)
+        for row_of in filled["rows"]:
+            ours.add(row_of["label"], *map(cell_text, row_of["cells"]))
         print_grid(console, ours)
 
 

@@ -14,7 +14,7 @@ from aqmlab.papers.paper import Finding, Paper
 from aqmlab.papers.required_cells import required_cells
 from aqmlab.papers.runner import Runner
 from aqmlab.papers.scorecard_text import markdown_cell
-from aqmlab.papers.scoring import ScoredFinding, claim_of, evidence, score_finding
+from aqmlab.papers.scoring import ScoredFinding, claim_of, evidence, reading_text, score_finding
 
 FILE = "causes.json"
 """The name of the file in a paper's folder."""
@@ -107,11 +107,24 @@ def add(paper: Paper, folder: Path, entry: Mapping[str, Any]) -> dict[str, Any]:
     RecordingError
         If the folder's file is not a valid file of causes.
     """
-    kept = {one["name"]: one for one in _read(folder)} | {entry["name"]: entry}
+    return _write(paper, folder, [*read_causes(folder), entry])
+
+
+def rewrite(paper: Paper, folder: Path) -> Path | None:
+    """Write ``causes.md`` again with the current texts, if there are causes; return its path."""
+    entries = read_causes(folder)
+    if not entries:
+        return None
+    _write(paper, folder, entries)
+    return folder / "causes.md"
+
+
+def _write(paper: Paper, folder: Path, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    kept = {one["name"]: one for one in entries}
     findings = [
-        kept[finding.name]
+        {**kept[finding.name], "text": finding.text}
         for finding in paper.findings
-        if finding.name in kept and kept[finding.name]["expect"] == [part.expect for part in finding.parts]
+        if finding.name in kept and is_about(kept[finding.name], finding)
     ]
     content = {"format_version": 1, "paper": paper.key, "findings": findings}
     save(folder / FILE, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
@@ -119,7 +132,19 @@ def add(paper: Paper, folder: Path, entry: Mapping[str, Any]) -> dict[str, Any]:
     return content
 
 
-def _read(folder: Path) -> list[dict[str, Any]]:
+def is_about(entry: Mapping[str, Any], finding: Finding) -> bool:
+    """Whether an entry of ``causes.json`` has the current statements of a finding."""
+    return bool(entry["expect"] == [part.expect for part in finding.parts])
+
+
+def read_causes(folder: Path) -> list[dict[str, Any]]:
+    """Return the entries of the folder's ``causes.json``; none if there is no such file.
+
+    Raises
+    ------
+    RecordingError
+        If the file is not a valid file of causes.
+    """
     file = folder / FILE
     if not file.exists():
         return []
@@ -165,7 +190,7 @@ def causes_markdown(paper: Paper, content: Mapping[str, Any]) -> str:
 
 
 def _reading(cause: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name}: {label}" for name, label in cause["reading"].items())
+    return reading_text(cause["reading"])
 
 
 def _row(reading: str, scored: Mapping[str, Any]) -> str:

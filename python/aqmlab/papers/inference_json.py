@@ -13,6 +13,7 @@ from aqmlab.errors import RecordingError
 from aqmlab.files import json_text
 from aqmlab.papers.inference import HeldAgainst, InferredReading, reading_of
 from aqmlab.papers.inference_spec import target_name
+from aqmlab.papers.names import scenario_digest
 from aqmlab.papers.paper import Paper
 from aqmlab.papers.search import Beside
 from aqmlab.stats import Estimate
@@ -67,11 +68,9 @@ def state_of(paper: Paper) -> str:
     about += [(s.name, s.chosen, s.experiments, s.arms, s.candidates) for s in paper.settings]
     about += [(t.name, t.value, t.rows, t.columns, t.published, t.both_below) for t in tables]
     about += [(f.name, [(p.experiment, p.expect, dict(p.where)) for p in f.parts]) for f in findings]
-    digest = hashlib.sha256(repr(about).encode())
     files = {t.experiment for t in tables} | {p.experiment for f in findings for p in f.parts}
-    for file in sorted(files):
-        digest.update((paper.path / file).read_bytes())
-    return digest.hexdigest()[:16]
+    about += [(file, scenario_digest(paper, paper.experiment(file))) for file in sorted(files)]
+    return hashlib.sha256(repr(about).encode()).hexdigest()[:16]
 
 
 def inference_text(content: Mapping[str, Any]) -> str:

@@ -48,12 +48,6 @@ class LiveRuns:
     twin: tuple[ScoredFinding, ...]
     compared: Mapping[str, Comparison]
 
-    @property
-    def text(self) -> str:
-        """The counts as a sentence."""
-        refused = f"{counted(self.refused, 'run')} {'was' if self.refused == 1 else 'were'} refused"
-        return f"{self.faithful} of {counted(self.total, 'live run')} are faithful and count; {refused}."
-
     def to_json(self) -> dict[str, Any]:
         """Return the counts and comparisons as plain data, without the findings."""
         return {
@@ -62,6 +56,12 @@ class LiveRuns:
             "refused": self.refused,
             "compared": {file: comparison.to_json() for file, comparison in self.compared.items()},
         }
+
+
+def live_text(faithful: int, total: int, refused: int) -> str:
+    """Return the counts of live runs as a sentence."""
+    told = f"{counted(refused, 'run')} {'was' if refused == 1 else 'were'} refused"
+    return f"{faithful} of {counted(total, 'live run')} are faithful and count; {told}."
 
 
 def live_part(paper: Paper, others: Callable[[], Sequence[Paper]]) -> Paper:
@@ -173,4 +173,4 @@ def _reasons(run: Run) -> tuple[str, ...]:
     return (*verdict.reasons, *(("interrupted",) if verdict.interrupted else ()))
 
 
-__all__ = ["LIVE", "REPEATS", "LiveRuns", "Refused", "compare", "live_part", "until_faithful"]
+__all__ = ["LIVE", "REPEATS", "LiveRuns", "Refused", "compare", "live_part", "live_text", "until_faithful"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -38,3 +39,11 @@ def names_of(paper: Paper, experiment: PaperExperiment, thinned: Thinned = AS_IT
     cases = (json.loads(expanded.case(i)) for i in range(int(about["cases"])))
     plans = (Plan.of(arm["plan"]) for case in cases for arm in case["arms"])
     return Names.of_plans(about["arms"], axes, plans)
+
+
+def scenario_digest(paper: Paper, experiment: PaperExperiment) -> str:
+    """Return a digest of the plans of an experiment's cells, which comments and titles do not change."""
+    expanded = swept(paper, experiment, {})
+    cases = (json.loads(expanded.case(i)) for i in range(int(json.loads(expanded.about())["cases"])))
+    plans = [[case["settings"], [[arm["name"], arm["digest"]] for arm in case["arms"]]] for case in cases]
+    return hashlib.sha256(json.dumps(plans).encode()).hexdigest()[:16]

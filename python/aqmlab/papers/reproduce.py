@@ -93,11 +93,6 @@ class Reproduction:
     whole: Mapping[str, Names] = field(default_factory=dict)
     live: LiveRuns | None = None
 
-    def counts(self, strength: str) -> dict[str, int]:
-        """Return how many findings of this strength hold, fail and are undecided."""
-        statuses = [f.status for f in self.findings if f.finding.strength == strength]
-        return {status: statuses.count(status) for status in ("holds", "fails", "undecided")}
-
 
 def reproduce(  # noqa: PLR0913 (keyword arguments)
     paper: Paper,

@@ -1,84 +1,168 @@
-"""The scorecard of a reproduction as plain data, for ``--json`` and ``scorecard.json``."""
+"""The scorecard of a reproduction as plain data: ``scorecard.json``, from which all its texts are written."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
-from aqmlab.claims.score import scored_json
-from aqmlab.papers.paper import STRENGTHS, Setting
+from aqmlab.claims.score import STATUSES, scored_json
+from aqmlab.claims.words import worded
+from aqmlab.files import json_text
+from aqmlab.papers.live import LiveRuns
+from aqmlab.papers.names import scenario_digest
+from aqmlab.papers.paper import KINDS, STRENGTHS, Finding, Paper, PublishedTable, Setting
 from aqmlab.papers.reproduce import Reproduction
 from aqmlab.papers.scoring import ScoredFinding, evidence, explanation
 from aqmlab.papers.tables import FilledTable, TableCell
 from aqmlab.stats import Estimate
 
+Card = Mapping[str, Any]
+"""The contents of ``scorecard.json``."""
 _OF_STATEMENT = ("expect", "where", "status", "reason", "parts")
 """The parts of a statement's claim that are kept; the other parts are already in the finding."""
 
 
-def as_text(done: Reproduction, made: Mapping[str, str], inference: Mapping[str, Any] | None = None) -> str:
-    """Return the contents of ``scorecard.json``, with the folder's inference."""
-    content = as_json(done, made) | {"inference": inference}
-    return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+def as_text(card: Card) -> str:
+    """Return the text of ``scorecard.json``."""
+    return json_text(card, indent=1) + "\n"
 
 
-def as_json(done: Reproduction, made: Mapping[str, str]) -> dict[str, Any]:
-    """Return the scorecard with every comparison; ``made`` describes its creation."""
-    of_live: dict[str, Any] = {}
-    if done.live is not None:
-        twin = [_finding_json(scored) for scored in done.live.twin]
-        of_live = {"live": done.live.to_json() | {"simulated": twin}}
-    return of_live | {
+def as_json(
+    done: Reproduction, made: Mapping[str, str], inference: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return the scorecard with every comparison.
+
+    Parameters
+    ----------
+    done
+        The reproduction.
+    made
+        The facts about its creation: ``version``, ``commit``, ``date``.
+    inference
+        The contents of the folder's ``inference.json``.
+    """
+    paper = done.paper
+    findings = [_finding_json(scored) for scored in done.findings]
+    return {
+        **({"live": _live_json(done.live)} if done.live else {}),
         "format_version": 1,
-        "paper": done.paper.key,
+        "paper": paper.key,
         **made,
         "seeds": done.seeds,
+        "most_seeds": done.most_seeds,
         "quick": done.quick,
         "wall_s": round(done.wall_s, 3),
-        "counts": {strength: done.counts(strength) for strength in STRENGTHS},
-        "findings": [_finding_json(scored) for scored in done.findings],
+        "runs": done.runs,
+        "scenarios": {file: scenario_digest(paper, paper.experiment(file)) for file in done.results},
+        **counts_json(findings),
+        "findings": findings,
         "tables": [_table_json(filled) for filled in done.tables],
-        "reading": [_setting_json(setting) for setting in done.paper.settings if not setting.test],
+        "reading": reading_json(paper),
+        "inference": inference,
+    }
+
+
+def counts_json(findings: Sequence[Card]) -> dict[str, Any]:
+    """Return how many findings hold, fail and are undecided: by strength, and by kind and strength."""
+
+    def counts(among: Iterable[Card]) -> dict[str, dict[str, int]]:
+        pairs = [(finding["strength"], finding["status"]) for finding in among]
+        return {
+            strength: {status: pairs.count((strength, status)) for status in STATUSES}
+            for strength in STRENGTHS
+        }
+
+    by_kind = {kind: counts(finding for finding in findings if finding["kind"] == kind) for kind in KINDS}
+    return {"counts": counts(findings), "kinds": by_kind}
+
+
+def texts_of(finding: Finding) -> dict[str, Any]:
+    """Return what ``expected.toml`` says about a finding, as far as it is text and not measured."""
+    return {
+        "text": finding.text,
+        "strength": finding.strength,
+        "kind": finding.kind,
+        "mark": finding.mark,
+        "source": finding.source,
+        "threshold": {"basis": finding.threshold.basis, "what": finding.threshold.what},
+        "published": finding.published,
     }
 
 
 def _finding_json(scored: ScoredFinding) -> dict[str, Any]:
-    statements = zip(scored.finding.parts, scored.parts, strict=True)
+    finding = scored.finding
+    explained = [
+        {"reading": dict(cause), "status": verdict.status}
+        for cause, verdict in zip(finding.causes, scored.explained, strict=False)
+    ]
     return {
-        "name": scored.finding.name,
-        "text": scored.finding.text,
-        "strength": scored.finding.strength,
-        "mark": scored.finding.mark,
-        "threshold": {"basis": scored.finding.threshold.basis, "what": scored.finding.threshold.what},
+        "name": finding.name,
+        **texts_of(finding),
         "status": scored.status,
         "evidence": list(evidence(scored)),
-        "explanation": explanation(scored),
+        "explained": explained,
+        "explanation": explanation(finding, scored.status, explained),
         "statements": [
             {"experiment": part.experiment}
             | {key: value for key, value in scored_json(claim).items() if key in _OF_STATEMENT}
-            for part, claim in statements
+            | {"words": [worded(comparison) for comparison in claim.parts]}
+            for part, claim in zip(finding.parts, scored.parts, strict=True)
         ],
     }
+
+
+def reading_json(paper: Paper) -> list[dict[str, str]]:
+    """Return the reading: each setting that is open, with the chosen candidate."""
+    return [_setting_json(setting) for setting in paper.settings if not setting.test]
 
 
 def _setting_json(setting: Setting) -> dict[str, str]:
     return {"setting": setting.name, "chosen": setting.chosen, "mark": setting.mark, "why": setting.why}
 
 
+def _live_json(live: LiveRuns) -> dict[str, Any]:
+    return live.to_json() | {
+        "simulated": [_finding_json(scored) for scored in live.twin],
+        "beside": list(_beside(live)),
+    }
+
+
+def _beside(live: LiveRuns) -> Iterator[dict[str, Any]]:
+    """Yield a table of live and simulated values for each metric of each experiment."""
+    for file, comparison in live.compared.items():
+        for title, of_metric in groupby(comparison.compared, lambda one: one.title):
+            head = ("cell", comparison.first, comparison.second, "difference", "relative")
+            rows = [head, *((one.case, *one.texts()) for one in of_metric)]
+            yield {"experiment": file, "metric": title, "rows": [list(row) for row in rows]}
+
+
+def table_asked(table: PublishedTable) -> dict[str, Any]:
+    """Return what decides the score of a table."""
+    return {
+        "value": table.value,
+        "tolerance": table.tolerance,
+        "both_below": table.both_below,
+        "branches_by": table.branches,
+    }
+
+
 def _table_json(filled: FilledTable) -> dict[str, Any]:
     return {
         "name": filled.table.name,
         "mark": filled.table.mark,
+        "kind": filled.table.kind,
+        **table_asked(filled.table),
         "columns": [column["label"] for column in filled.table.columns],
         "rows": [
-            {"label": row["label"], "cells": [_cell_json(cell) for cell in cells]}
+            {"label": row["label"], "cells": [cell_json(cell) for cell in cells]}
             for row, cells in zip(filled.table.rows, filled.cells, strict=True)
         ],
     }
 
 
-def _cell_json(cell: TableCell) -> dict[str, Any]:
+def cell_json(cell: TableCell) -> dict[str, Any]:
+    """Return a cell of a table as plain data."""
     return {
         "published": cell.published,
         "ours": _estimate_json(cell.ours),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
+from typing import Any
 
-from aqmlab.claims import Claim, ClaimComparison, Names, Scored, score
+from aqmlab.claims import Claim, Names, Scored, score
 from aqmlab.claims.names import CLASS, FROM, QUEUE, UNTIL, WINDOW
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.score import foremost
@@ -174,21 +175,22 @@ def evidence(scored: ScoredFinding) -> tuple[str, ...]:
     return (*said, f"and {more} more") if more > 0 else tuple(said)
 
 
-def comparisons(scored: ScoredFinding) -> tuple[ClaimComparison, ...]:
-    """Every comparison that was made for a finding, in the order of its statements."""
-    return tuple(part for each in scored.parts for part in each.parts)
+def explanation(finding: Finding, status: str, explained: Sequence[Mapping[str, Any]]) -> str:
+    """Return why a finding does not hold, as far as known.
 
-
-def explanation(scored: ScoredFinding) -> str:
-    """Return why a finding does not hold, as far as known."""
-    if scored.status == "holds":
+    Parameters
+    ----------
+    finding
+        The finding.
+    status
+        Its score.
+    explained
+        For each reading that was tried as a cause: the ``reading``, and the finding's ``status`` under it.
+    """
+    if status == "holds":
         return ""
-    finding = scored.finding
     said = [" ".join(finding.note.split())] if finding.note else []
-    tried = [
-        (", ".join(f"{name}: {label}" for name, label in cause.items()), _verb(verdict.status))
-        for cause, verdict in zip(finding.causes, scored.explained, strict=False)
-    ]
+    tried = [(reading_text(one["reading"]), _verb(one["status"])) for one in explained]
     if len(tried) == 1:
         said += [
             f"With another reading ({reading}), all else the same, it {outcome}."
@@ -198,6 +200,11 @@ def explanation(scored: ScoredFinding) -> str:
         outcomes = "; ".join(f"with {reading}, it {outcome}" for reading, outcome in tried)
         said.append(f"Other settings, all else the same: {outcomes}.")
     return " ".join(said) or "No cause is known."
+
+
+def reading_text(reading: Mapping[str, str]) -> str:
+    """``least RTO: 200 ms, window: 64 KB``."""
+    return ", ".join(f"{name}: {label}" for name, label in reading.items())
 
 
 def _verb(status: str) -> str:
