@@ -16,7 +16,7 @@ from aqmlab.papers.folder import find_paper, read_paper
 from aqmlab.papers.multiverse import multiverse, readings
 from aqmlab.papers.multiverse_report import multiverse_markdown
 from aqmlab.papers.over_time import over_time, shown
-from aqmlab.papers.paper import PaperFigure, Part, Thinned
+from aqmlab.papers.paper import KINDS, PaperFigure, Part, Thinned
 from aqmlab.papers.reproduce import Wanted, reproduce
 from aqmlab.papers.runner import Runner
 from aqmlab.papers.scorecard import as_html, as_markdown, headline, making
@@ -403,6 +403,68 @@ def test_a_finding_says_whether_it_is_firm(tmp_path):
         read_paper(folder)
     place = f"{folder / 'expected.toml'}:21: finding `T3`"
     assert str(refused.value) == f'{place}: `strength` is missing; write "firm" or "soft"'
+
+
+PLACE = "a given value must name its place: write `source` with the section, table, figure, slide or line"
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "where", "what"),
+    [
+        (
+            "expected.toml",
+            'kind = "distinguishes"\n',
+            "",
+            ":1: finding `T1`",
+            '`kind` is missing; write "distinguishes", "no difference" or "by construction"',
+        ),
+        ("expected.toml", '"by construction"', '"constructed"', ":21: finding `T3`", "there is no value"),
+        ("expected.toml", 'source = "section 2"\n', "", ":1: finding `T1`", PLACE),
+        ("expected.toml", '"section 2"', '"slide talk"', "", ""),
+        ("expected.toml", '"section 2"', '"the text"', ":1: finding `T1`", "; `the text` is none"),
+        ("expected.toml", 'source = "Table I"\n', "", ":34: table `I`", PLACE),
+        ("expected.toml", '"section 2"', '"ours"', "", ""),
+        ("expected.toml", '"section 2"', '"ours"\nmark = "given"', ":1: finding `T1`", "; `ours` is none"),
+        ("expected.toml", 'published = "9', "published = true # ", ":1: finding `T1`", "must be a number"),
+        (
+            "expected.toml",
+            'source = "Table I"',
+            'mark = "recalled"',
+            ":34: table `I`",
+            "a table that is recalled is never scored; leave out `tolerance`",
+        ),
+        ("expected.toml", 'mark = "inferred"', 'mark = "recalled"', ":21: finding `T3`", "is never scored"),
+        ("paper.toml", 'mark = "unknown"', 'mark = "given"\ntest = true', ":13: setting `least RTO`", PLACE),
+        (
+            "paper.toml",
+            'mark = "unknown"',
+            'mark = "given"\nsource = "section 3"',
+            ":13: setting `least RTO`",
+            "the paper gives `1 s`, which excludes the candidates `200 ms`; leave them out, or write",
+        ),
+        ("paper.toml", 'mark = "unknown"', 'mark = "given"\nsource = "page 3"\ntest = true', "", ""),
+    ],
+)
+def test_what_is_known_and_what_a_finding_states_are_said(tmp_path, file, old, new, where, what):
+    folder = edited(tmp_path, file, old, new)
+    if not what:
+        assert read_paper(folder).key == "toy"
+        return
+    with pytest.raises(ScenarioError) as refused:
+        read_paper(folder)
+    assert str(refused.value).startswith(f"{folder / file}{where}: ")
+    assert what in str(refused.value)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_what_is_given_names_its_place_and_no_finding_is_of_an_unstated_kind(folder):
+    whole = read_paper(folder)
+    for paper in filter(None, (whole, whole.live)):
+        for entry in (*paper.findings, *paper.tables, *paper.settings):
+            assert entry.mark != "given" or re.search(r"\d|[IVX]|section|slides|abstract", entry.source), (
+                entry
+            )
+        assert {finding.kind for finding in paper.findings} <= set(KINDS)
 
 
 @pytest.mark.parametrize("file", ["paper.toml", "expected.toml"])

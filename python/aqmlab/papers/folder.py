@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -178,6 +179,12 @@ def _setting(entry: TomlTable, files: list[str]) -> Setting:
         _known_file(entry, file, files)
     mark, chosen = entry.choice("mark", MARKS), entry.choice("chosen", candidates)
     test = entry.get("test", bool, False)
+    others = [f"`{label}`" for label in candidates if label != chosen]
+    if mark == "given" and others and not test:
+        raise entry.error(
+            f"the paper gives `{chosen}`, which excludes the candidates {', '.join(others)}; leave them out,"
+            " or write `test = true`: they then run only as a `cause` and are no readings"
+        )
     return Setting(
         entry.need("name", str),
         mark,
@@ -187,8 +194,26 @@ def _setting(entry: TomlTable, files: list[str]) -> Setting:
         chosen,
         candidates,
         test,
-        entry.get("source", str, ""),
+        _source(entry, mark),
     )
+
+
+_PLACE = re.compile(
+    r"\b(abstract|captions?|equations?|figures?|footnotes?|lines?|pages?|sections?|slides?|tables?)\b", re.I
+)
+
+
+def _source(entry: TomlTable, mark: str) -> str:
+    """Read where the paper states something, which everything that is given must name."""
+    source = entry.get("source", str, "")
+    own = source == "ours" and not entry.has("mark")  # a finding that a reader has added
+    if mark == "given" and not own and not _PLACE.search(source):
+        found = f"; `{source}` is none" if source else ""
+        raise entry.error(
+            "a given value must name its place: write `source` with the section, table, figure, slide or"
+            f" line of the text{found}"
+        )
+    return source
 
 
 def _candidate(entry: TomlTable, label: str, keys: Mapping[str, Any], files: list[str]) -> None:
@@ -226,8 +251,8 @@ def _finding(
         name,
         entry.need("text", str),
         entry.choice("strength", STRENGTHS),
-        entry.choice("kind", KINDS, "distinguishes"),
-        entry.get("source", str, ""),
+        entry.choice("kind", KINDS),
+        _source(entry, mark),
         _threshold(entry, mark),
         tuple(_part(part, expected, name, files, whole=part is entry) for part in parts),
         _causes(entry, settings),
@@ -298,10 +323,12 @@ def _table(entry: TomlTable, files: list[str]) -> PublishedTable:
     file = entry.need("experiment", str)
     _known_file(entry, file, files)
     mark = entry.choice("mark", MARKS, "given")
+    if entry.has("tolerance") and mark not in SCORED_MARKS:
+        raise entry.error(f"a table that is {mark} is never scored; leave out `tolerance`")
     return PublishedTable(
         entry.need("id", str),
         entry.need("title", str),
-        entry.get("source", str, ""),
+        _source(entry, mark),
         file,
         mark,
         entry.choice("kind", KINDS, "distinguishes"),
