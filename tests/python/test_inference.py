@@ -507,6 +507,10 @@ def test_the_command_writes_it_and_the_scorecard_shows_it(aqmlab_cli, tmp_path):
         assert "for 3 Mbit/s, against all others" in card
     held = json.loads((out / "scorecard.json").read_text())["inference"]
     assert held == json.loads((out / FILE).read_text())
+    about = (path / "paper.toml").read_text()
+    (path / "paper.toml").write_text(about.replace("A paper whose reading is known", "Known"))
+    assert aqmlab_cli(*words, "--text", "-q").returncode == 0
+    assert (out / "inference.md").read_text() == page.replace("A paper whose reading is known", "Known")
 
 
 def test_an_inference_of_another_state_is_not_shown(tmp_path, monkeypatch):
@@ -515,7 +519,10 @@ def test_an_inference_of_another_state_is_not_shown(tmp_path, monkeypatch):
     paper = read_paper(path)
     content = inference_json(infer(paper, store=tmp_path / "store"), MADE)
     assert content["state"] == state_of(paper)
-    (path / "link.toml").write_text((path / "link.toml").read_text().replace("20ms", "21ms"))
+    scenario = (path / "link.toml").read_text()
+    (path / "link.toml").write_text(f"# A comment runs nothing else.\n{scenario}")
+    assert content["state"] == state_of(read_paper(path))
+    (path / "link.toml").write_text(scenario.replace("20ms", "21ms"))
     assert content["state"] != state_of(read_paper(path))
     lines = inference_section(content, stale=True)
     assert lines[-1].startswith("The inference of 2026-11-23 belongs to an earlier state of this folder")

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,11 @@ from aqmlab.papers.reproduce import reproduce
 from aqmlab.papers.scorecard import making, write_scorecard
 from aqmlab.papers.scorecard_json import as_json
 
-TOY = Path(__file__).parents[1] / "papers" / "toy"
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+import pages  # noqa: E402
+
+TOY = ROOT / "tests" / "papers" / "toy"
 FILES = ("scorecard.md", "scorecard.html", "scorecard.json")
 
 
@@ -37,9 +42,7 @@ def text(aqmlab_cli, folder, tmp_path):
     """Write the texts again, with a store that must stay empty."""
 
     def call(*words):
-        done = aqmlab_cli(
-            "reproduce", folder, "--text", "-o", folder, "--store", tmp_path / "no", "-q", *words
-        )
+        done = aqmlab_cli("reproduce", folder, "--text", "-o", folder, "--store", tmp_path / "no", *words)
         assert not (tmp_path / "no").exists()
         return done
 
@@ -146,7 +149,9 @@ def test_what_an_earlier_version_did_not_keep_is_left_out(folder, text):
         for key in ("kind", "value", "tolerance", "both_below", "branches_by"):
             del table[key]
     (folder / "scorecard.json").write_text(json.dumps(card))
-    assert text().returncode == 0
+    done = text()
+    assert done.returncode == 0
+    assert "does not say which scenarios it is of" in done.stderr
     markdown = (folder / "scorecard.md").read_text()
     assert "**T2** fails. It is wrong.\n" in markdown
     # The outcome of a cause is then that of a later `causes.json`, unless its statement has changed.
@@ -162,6 +167,30 @@ def test_what_an_earlier_version_did_not_keep_is_left_out(folder, text):
         assert text().returncode == 0
         assert f"**T2** fails. It is wrong.{outcome}" in (folder / "scorecard.md").read_text()
         assert "| T2 | fails | least RTO: 200 ms |" in (folder / "causes.md").read_text()
+
+
+def test_a_readme_has_each_finding_with_its_score_on_one_screen(folder):
+    assert list(pages.score_rows(read_paper(folder))) == [
+        "| T1: RED's queue is shorter than DropTail's. | holds | – | – |\n",
+        "| T2: RED loses nothing. | fails | It is wrong. | none of 1 tried |\n",
+        "| T3: Two parts. | holds | by construction | – |\n",
+    ]
+    card = json.loads((folder / "scorecard.json").read_text())
+    card["findings"][1]["explained"][0]["status"] = "holds"
+    (folder / "scorecard.json").write_text(json.dumps(card))
+    change(folder, "expected.toml", '"It is wrong."', '"At 2.5 Mbit/s, it\\nis `wrong`. More on this."')
+    change(folder, "expected.toml", "backlog_mean_packets{arm=RED} <", "2 * backlog_mean_packets{arm=RED} <")
+    rows = list(pages.score_rows(read_paper(folder)))
+    assert rows[0].endswith(" | not scored yet | – | – |\n")
+    assert rows[1].endswith(" | fails | At 2.5 Mbit/s, it is `wrong`. | least RTO: 200 ms |\n")
+    (folder / "README.md").write_text("# Toy\n")
+    with pytest.raises(SystemExit, match="the lines between which the score stands are missing"):
+        pages.readme(read_paper(folder))
+    begin, end = pages.SCORE
+    (folder / "README.md").write_text(f"# Toy\n{begin}old\n{end}The rest.\n")
+    text = pages.readme(read_paper(folder))
+    assert text.startswith(f"# Toy\n{begin}\n| finding | score | why | reading that changes it |\n")
+    assert text.endswith(f"{rows[2]}\n{end}The rest.\n")
 
 
 def test_texts_need_a_scorecard(folder, text):

@@ -307,10 +307,19 @@ def _text(paper: Paper, folder: Path, *, live: bool, as_json: bool) -> None:
     from aqmlab.papers.stored_scorecard import stored_scorecard
 
     part = live_part(paper, known) if live else paper
-    _show(part, stored_scorecard(part, folder, live=live), folder, as_json=as_json)
-    causes = None if live else rewrite(part, folder)
-    if causes:
+    card = stored_scorecard(part, folder, live=live)
+    if "scenarios" not in card:
+        say(
+            f"note       this scorecard of {card['date']} does not say which scenarios it is of, so it is not"
+            " known whether they have changed"
+        )
+    _show(part, card, folder, as_json=as_json)
+    if live:
+        return
+    if causes := rewrite(part, folder):
         say(f"causes     {causes}")
+    if card["inference"]:
+        say(f"inference  {_save_inference(card['inference'], folder)}")
 
 
 def _show(paper: Paper, card: Card, folder: Path, *, as_json: bool) -> None:
@@ -431,21 +440,28 @@ def _causes(paper: Paper, folder: Path, common: dict[str, Any], *, as_json: bool
 
 def _infer(paper: Paper, folder: Path, common: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
     from aqmlab.papers.inference import infer as search_for
-    from aqmlab.papers.inference_json import FILE, inference_json, inference_text
-    from aqmlab.papers.inference_report import inference_markdown
+    from aqmlab.papers.inference_json import inference_json
 
     with _progress(quiet=quiet) as watch:
         found = search_for(paper, progress=watch, told=lambda what: say(f"infer      {what}"), **common)
     content = inference_json(found, _made(paper))
-    text = inference_markdown(content)
     folder.mkdir(parents=True, exist_ok=True)
-    save(folder / FILE, inference_text(content))
-    save(folder / "inference.md", text)
+    file = _save_inference(content, folder)
     if as_json:
         tell_json(content)
     else:
-        print(text)
-    say(f"inference  {folder / 'inference.md'}")
+        print(file.read_text(encoding="utf-8"))
+    say(f"inference  {file}")
+
+
+def _save_inference(content: Mapping[str, Any], folder: Path) -> Path:
+    from aqmlab.papers.inference_json import FILE, inference_text
+    from aqmlab.papers.inference_report import inference_markdown
+
+    save(folder / FILE, inference_text(content))
+    file = folder / "inference.md"
+    save(file, inference_markdown(content))
+    return file
 
 
 def _made(paper: Paper) -> dict[str, str]:

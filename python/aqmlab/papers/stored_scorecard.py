@@ -57,7 +57,7 @@ def stored_scorecard(paper: Paper, folder: Path, *, live: bool = False) -> dict[
             "findings": entries,
             "tables": [entry | {"kind": _table(paper, entry, stale).kind} for entry in card["tables"]],
             "reading": reading_json(paper),
-            "inference": None if live else read_inference(folder),
+            "inference": None if live else _inference(paper, folder),
         }
         if live:
             twins = _findings(paper, card["live"]["simulated"], stale)
@@ -105,6 +105,11 @@ def _findings(paper: Paper, entries: Sequence[Card], stale: _Stale) -> list[tupl
             place = f"{expected}:{line}" if line else str(expected)
             raise stale.error(f"{place}: finding `{finding.name}`", "its statement has changed")
     return found
+
+
+def _inference(paper: Paper, folder: Path) -> dict[str, Any] | None:
+    content = read_inference(folder)
+    return None if content is None else content | {"title": paper.title}
 
 
 def _retold(findings: Sequence[tuple[Finding, Card]], causes: Sequence[Card]) -> list[dict[str, Any]]:
