@@ -8,11 +8,11 @@ import sys
 from collections.abc import Callable, Container, Iterable, Mapping
 from functools import cache, partial, wraps
 from inspect import Parameter, signature
-from itertools import chain
+from itertools import chain, cycle
 from numbers import Real
 from operator import index
 from reprlib import repr as short_repr
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from aqmlab.errors import UsageError
 
@@ -72,19 +72,27 @@ _TYPES: Mapping[str, tuple[str, Callable[[object], bool]]] = {
     "Iterable": ("a list", lambda value: isinstance(value, Iterable)),
     "Container": ("a list", lambda value: isinstance(value, Container)),
     "Mapping": ("a dict", lambda value: isinstance(value, Mapping)),
-    "tuple": ("a tuple", lambda value: isinstance(value, tuple | list)),
+    "Bring": ("text", lambda value: isinstance(value, str)),
     "Callable": ("a function", callable),
     "Watcher": ("a function", callable),
     "Progress": ("a function", callable),
     "Any": ("", lambda _value: True),
 }
-"""What is said of each type in an annotation, and whether a value is of it. Others are names of classes."""
+"""What is said of a type in an annotation, and whether a value is of it; other types are names of classes."""
+
+
+class _Type(NamedTuple):
+    """One of the types in an annotation: what is said of it, and the annotations of what is in it."""
+
+    said: str
+    fits: Callable[[object], bool]
+    inner: tuple[str, ...] = ()
 
 
 def typed(function: Callable[P, R]) -> Callable[P, R]:
     """Make a public function refuse arguments whose types differ from its annotations.
 
-    Only the outermost type is checked: of ``Sequence[str]``, that it can be iterated over.
+    Of lists, tuples and dicts, the members are checked as well, but not the members of these.
 
     Raises
     ------
@@ -97,13 +105,13 @@ def typed(function: Callable[P, R]) -> Callable[P, R]:
         parameters, options = _annotations(function)
         for name, value in chain(zip(parameters, args, strict=False), kwargs.items()):
             # Python itself refuses unknown keywords.
-            _check(name, value, parameters.get(name) or options.get(name, "Any"))
+            check_type(name, value, parameters.get(name) or options.get(name, "Any"))
         return function(*args, **kwargs)
 
     return called
 
 
-def _check(name: str, value: object, annotation: str) -> None:
+def check_type(name: str, value: object, annotation: str) -> None:
     """Refuse an argument whose type differs from an annotation such as ``Path | str | None``.
 
     Raises
@@ -112,19 +120,48 @@ def _check(name: str, value: object, annotation: str) -> None:
         If it does.
     """
     types = _types(annotation)
-    if any(fits(value) for _, fits in types):
-        return
-    words = dict.fromkeys(word for word, _ in types if word)
+    found = next((each for each in types if each.fits(value)), None)
+    if found is None:
+        raise UsageError(f"`{name}` must be {_said(types)}, not `{short_repr(value)}`")
+    for inner, member in _members(found, value):
+        if not any(each.fits(member) for each in _types(inner)):
+            raise UsageError(f"`{name}` must hold {_said(_types(inner))}, not `{short_repr(member)}`")
+
+
+def _members(found: _Type, value: object) -> Iterable[tuple[str, object]]:
+    """Yield the members of a value, each with its annotation; none of what can be read only once."""
+    if isinstance(value, Mapping) and found.inner:
+        for pair in value.items():
+            yield from zip(found.inner, pair, strict=True)
+    elif isinstance(value, list | tuple) and found.inner:
+        yield from zip(cycle(found.inner), value, strict=False)
+
+
+def _said(types: Iterable[_Type]) -> str:
+    words = dict.fromkeys(each.said for each in types if each.said)
     if "a path" in words:
         words.pop("text", None)  # a path may be given as text
-    raise UsageError(f"`{name}` must be {' or '.join(words)}, not `{short_repr(value)}`")
+    return " or ".join(words)
 
 
 @cache
-def _types(annotation: str) -> tuple[tuple[str, Callable[[object], bool]], ...]:
+def _types(annotation: str) -> tuple[_Type, ...]:
     # A bar within brackets does not separate types.
-    words = [word.partition("[")[0] for word in re.split(r" \| (?![^\[]*\])", annotation)]
-    return tuple(_TYPES.get(word) or (f"a `{word}`", partial(_is_of, word)) for word in words)
+    return tuple(map(_type, re.split(r" \| (?![^\[]*\])", annotation)))
+
+
+def _type(text: str) -> _Type:
+    word, _, rest = text.partition("[")
+    inner = rest.removesuffix("]").split(", ")
+    if word == "tuple":
+        size = len(inner)
+        return _Type(f"a tuple of {size}", partial(_is_tuple, size), tuple(inner))
+    said, fits = _TYPES.get(word) or (f"a `{word}`", partial(_is_of, word))
+    return _Type(said, fits, tuple(inner) if rest and word != "Callable" else ())
+
+
+def _is_tuple(size: int, value: object) -> bool:
+    return isinstance(value, tuple | list) and len(value) == size
 
 
 def _is_of(class_name: str, value: object) -> bool:
@@ -145,4 +182,4 @@ def _annotations(function: Callable[..., Any]) -> tuple[dict[str, str], dict[str
     return named | ({"self": "Any"} if "self" in named else {}), options
 
 
-__all__ = ["names", "plain", "typed", "whole"]
+__all__ = ["check_type", "names", "plain", "typed", "whole"]

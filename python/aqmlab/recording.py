@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aqmlab.arguments import typed
 from aqmlab.columns import TableFile, has_early_names, parquet_source, without_columns
 from aqmlab.errors import DamageError, RecordingError, unknown
 from aqmlab.integrity import damaged_tables, unreadable
@@ -139,6 +140,7 @@ class Tables:
         self.runs = tuple(runs)
         self._remedy = remedy
 
+    @typed
     def to_frame(self, table: str, library: str | None = None, *, runs: Sequence[Run] | None = None) -> Any:  # noqa: ANN401 (the type belongs to an optional package)
         """A recorded table of the runs as a data frame, with the columns ``arm`` and ``seed`` in front.
 
@@ -175,6 +177,7 @@ class Tables:
         }
         return of_arrays(own, arrays).to_frame(library)
 
+    @typed
     def rows(
         self, table: str, columns: str, clauses: str = "", runs: Sequence[Run] | None = None
     ) -> list[Any]:
@@ -198,11 +201,13 @@ class Tables:
         """
         return self.select(table, f"SELECT {columns} FROM {table} {clauses}", runs)
 
+    @typed
     def select(self, table: str, statement: str, runs: Sequence[Run] | None = None) -> list[Any]:
         """Return rows like :meth:`rows`, from a complete SQL statement that uses the table's name."""
         rows: list[Any] = self._query(table, statement, runs, "fetchall")
         return rows
 
+    @typed
     def arrays(
         self, table: str, columns: str, clauses: str = "", runs: Sequence[Run] | None = None
     ) -> dict[str, Any]:

@@ -145,6 +145,8 @@ class Results:
     def runs_of(self, of: Cell | str) -> tuple[Run, ...]:
         """Return the finished runs of a cell or of an arm, sorted by seed; none for a cell left out."""
         if isinstance(of, str):
+            if of not in self.arms:
+                raise unknown("arm", of, self.arms)
             return tuple(run for cell in self.cells if cell.arm == of for run in self._of_cells[cell])
         return self._of_cells.get(of, ())
 

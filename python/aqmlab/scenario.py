@@ -33,6 +33,8 @@ def read(scenario: Scenario) -> tuple[str, str]:
         raise _unreadable(path, error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
         raise _unreadable(path, f"it is not UTF-8 text (byte {error.start})") from error
+    except ValueError as error:
+        raise _unreadable(path, "its name holds a zero byte") from error
 
 
 def resolve(scenario: Scenario) -> dict[str, Any]:

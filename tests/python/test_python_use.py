@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from operator import attrgetter
 
 import duckdb
 import numpy as np
@@ -264,13 +265,13 @@ FUNCTIONS = [name for name in aqmlab.__all__ if inspect.isfunction(getattr(aqmla
 METHODS = {
     "Answer": ("by_seed", "estimate", "difference", "contrast", "defined_in"),
     "Results": ("axis", "runs_of", "select", "to_frame", "values"),
+    "recording.Tables": ("arrays", "rows", "select", "to_frame"),
 }
 
 
 @pytest.mark.parametrize("name", [*FUNCTIONS, *(f"{of}.{name}" for of in METHODS for name in METHODS[of])])
 def test_every_argument_of_a_wrong_type_is_refused_by_name(name):
-    of, _, method = name.rpartition(".")
-    called = getattr(getattr(aqmlab, of) if of else aqmlab, method)
+    called = attrgetter(name)(aqmlab)
     names = []
     for parameter in inspect.signature(called).parameters.values():
         if parameter.kind == inspect.Parameter.VAR_KEYWORD:
@@ -279,7 +280,7 @@ def test_every_argument_of_a_wrong_type_is_refused_by_name(name):
             names.append(parameter.name)
     for wrong in names:
         with pytest.raises(UsageError, match=f"^`{wrong}` must be .+, not `<.*>`$"):
-            called(*([None] if of else []), **{wrong: Stranger()})
+            called(*([None] if "." in name else []), **{wrong: Stranger()})
 
 
 def test_wrong_types_are_told_with_the_right_ones(small, tmp_path, experiment):
@@ -293,7 +294,19 @@ def test_wrong_types_are_told_with_the_right_ones(small, tmp_path, experiment):
         "`executor` must be text or a `Cluster`, not `3`": lambda: aqmlab.sweep(small, executor=3),
         "`font_size` must be a number, not `'8'`": lambda: aqmlab.plot(".", "series", font_size="8"),
         "`of` must be a `Cell` or text, not `0`": lambda: answer.estimate(0, "goodput_bps"),
-        "there is no metric `['goodput_bps']`": lambda: aqmlab.answer(experiment, [["goodput_bps"]]),
+        "`metrics` must hold text, not `['goodput_bps']`": lambda: aqmlab.answer(
+            experiment, [["goodput_bps"]]
+        ),
+        "`labels` must hold text, not `5`": lambda: experiment.select("RED + ECN", {"rate": 5}),
+        "`window` must be a `Window` or a tuple of 2, not `(1, 2, 3)`": lambda: experiment.values(
+            "goodput_bps", experiment.cells[0], window=(1, 2, 3)
+        ),
+        "`window` must hold a number, not `'2s'`": lambda: experiment.values(
+            "goodput_bps", experiment.cells[0], window=(1, "2s")
+        ),
+        "`runs` must hold a `Run`, not `5`": lambda: aqmlab.verdicts([5]),
+        "`address` must be text, not `5`": lambda: aqmlab.Cluster(5),
+        "there is no arm `RDE`; known: `DropTail`, `RED + ECN`": lambda: experiment.runs_of("RDE"),
     }
     for message, call in wrong.items():
         with pytest.raises(UsageError, match=re.escape(message)):

@@ -9,12 +9,13 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from aqmlab.arguments import check_type
 from aqmlab.errors import HostError, UsageError
 from aqmlab.sweeps.parcel import Bring
 from aqmlab.sweeps.process import SILENCE_S
@@ -68,6 +69,10 @@ class Cluster:
     security: Any = None
     silence_s: float = SILENCE_S
     patience_s: float = 600.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            check_type(field.name, getattr(self, field.name), str(field.type))
 
     def __str__(self) -> str:
         where = self.address or self.scheduler_file or _configured()
