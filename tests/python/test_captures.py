@@ -301,7 +301,7 @@ def test_packets_that_find_no_room_take_nothing_else_of_a_live_run_with_them(use
 @pytest.mark.parametrize("user", ["ordinary user"], indirect=True)
 def test_a_live_run_whose_tables_find_no_room_leaves_nothing(user, live_folder):
     # There is room for `experiment.json` but not for a manifest.
-    within = ["sh", "-c", FILES_UP_TO.format(80), "sh"]
+    within = ["sh", "-c", FILES_UP_TO.format(140), "sh"]
     ended = run_aqmlab(
         user, "live", "live.toml", "--pcap", "all", "-o", "out", cwd=live_folder, within=within
     )
