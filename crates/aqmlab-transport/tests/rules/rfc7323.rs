@@ -15,6 +15,23 @@ fn retransmission() -> (Options, Instant) {
     (b.endpoint.options(&again, &b.profile), b.now)
 }
 
+/// What happens, the segments of 100 bytes that arrive, whether each is a retransmission, and whether the
+/// acknowledgments that they cause echo one.
+type Case = (&'static str, &'static [(u32, bool)], &'static [bool]);
+
+const CASES: [Case; 6] = [
+    ("delayed: the earliest segment, an original", &[(0, false), (1, true)], &[false]),
+    ("delayed: the earliest segment, a copy", &[(0, true), (1, false)], &[true]),
+    ("originals follow a copy", &[(0, true), (1, false), (2, false), (3, false)], &[true, false]),
+    ("hole: the latest segment before it, a copy", &[(0, true), (1, false), (3, false)], &[true, true]),
+    ("hole: the copy beyond it is not echoed", &[(0, false), (1, false), (3, true)], &[false, false]),
+    (
+        "filled: the segment that fills the hole",
+        &[(1, false), (0, true), (2, false), (3, false)],
+        &[false, true, false],
+    ),
+];
+
 /// Rules: 7323 4.3 delayed; 7323 4.3 hole; 7323 4.3 filled
 #[test]
 fn which_time_stamp_is_echoed() {
@@ -25,21 +42,7 @@ fn which_time_stamp_is_echoed() {
         ("timestamps", Value::Flag(true)),
         ("delayed_ack", Value::Span(ms(40) - Instant::ZERO)),
     ];
-    // For each case, the segments of 100 bytes that arrive, whether each is a retransmission, and the echoes of the
-    // acknowledgments that they cause.
-    let cases: [(&str, &[(u32, bool)], &[bool]); 6] = [
-        ("delayed: the earliest segment, an original", &[(0, false), (1, true)], &[false]),
-        ("delayed: the earliest segment, a copy", &[(0, true), (1, false)], &[true]),
-        ("originals follow a copy", &[(0, true), (1, false), (2, false), (3, false)], &[true, false]),
-        ("hole: the latest segment before it, a copy", &[(0, true), (1, false), (3, false)], &[true, true]),
-        ("hole: the copy beyond it is not echoed", &[(0, false), (1, false), (3, true)], &[false, false]),
-        (
-            "filled: the segment that fills the hole",
-            &[(1, false), (0, true), (2, false), (3, false)],
-            &[false, true, false],
-        ),
-    ];
-    for (what, arrivals, echoes) in cases {
+    for (what, arrivals, echoes) in CASES {
         let mut b = Bench::accepted(&given);
         let mut found = Vec::new();
         for (n, again) in arrivals {
