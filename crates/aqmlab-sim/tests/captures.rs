@@ -27,7 +27,7 @@ fn scenario(record: &str) -> String {
         delay = "10ms"
         queue = {{ kind = "red", limit = "20p", min_th = "3p", max_th = "9p", max_p = 0.1, w_q = 0.05, gentle = false, ecn = true }}
         reverse_rate = "100kbit"
-        reverse_queue = {{ kind = "droptail", limit = "4p" }}
+        reverse_queue = {{ kind = "droptail", limit = "3p" }}
         faults = {{ drop = [20], mark = [30, 31, 40, 41, 42, 43, 44, 45] }}
         [[traffic]]
         name = "ecn"
