@@ -87,6 +87,9 @@ pub struct Segment {
     pub stamped: bool,
 }
 
+const _: () =
+    assert!(size_of::<Segment>() <= 24, "a segment has outgrown three words; each hop of a host copies it");
+
 impl Segment {
     /// Returns the length at the network layer: `header` bytes of IP and TCP header, the SACK
     /// option and the payload.
