@@ -216,6 +216,14 @@ def test_requests_that_the_end_of_the_run_cuts_off_are_told_and_the_rare_ones_ar
     assert 52 < percent < 60
     assert "the mean response time" in doubt.sentence
     assert "`duration`" in doubt.remedy
+    third = {**web, "server_delay": {"list": ["10ms", "10ms", "10ms", "100s"]}}
+    for metrics, severity in (
+        (["drop_percent"], "warning"),
+        (["response_time_mean_s", "response_time_median_s"], "warning"),
+        (["response_time_median_s"], "note"),
+    ):
+        checks = ask(runs=2, traffic=[third], metrics=metrics)
+        assert only(checks["unfinished"]).severity == severity, metrics
     checks = ask(runs=2, traffic=[web])
     assert checks["unfinished"].doubts == ()
     assert "0.0 %" in checks["unfinished"].finding
