@@ -41,7 +41,7 @@ def test_stalls_come_with_the_series_of_a_run(stalled, experiment):
 
 
 def test_the_figure_shades_them_in_the_column_of_their_arm(stalled):
-    figure = series(stalled, "bottleneck")
+    figure = series(stalled, "bottleneck", [stalled.runs_of(arm)[0] for arm in stalled.arms])
     first, second = figure.axes[0], figure.axes[1]
     said = "stall: the router stood still"
     (stripe,) = [patch for patch in first.patches if patch.get_label() == said]
