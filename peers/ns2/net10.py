@@ -15,7 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 VECTORS = HERE.parent.parent / "vectors" / "ns2-net10"
-ARMS = ("DropTail", "RED10", "RED2", "ARED")
+ARMS = ("DropTail", "DropTail-jitter", "RED10", "RED2", "ARED")
 BUFFERS = (4, 12, 36, 72)
 SEEDS = 40
 END_S = 157  # as papers/miskovic/net10.toml

@@ -3,8 +3,8 @@
 #
 #   ns net10.tcl ARM LIMIT SEED END_S
 #
-# ARM is DropTail, RED10 or RED2 (gentle RED, max_p 0.1 or 0.02) or ARED (Adaptive RED); LIMIT is the bottleneck's
-# `limit_`. Prints one JSON object on one line, with counts from 0 to END_S.
+# ARM is DropTail, DropTail-jitter (each TCP packet is sent up to 10 us later), RED10 or RED2 (gentle RED, max_p 0.1 or
+# 0.02) or ARED (Adaptive RED); LIMIT is the bottleneck's `limit_`. Prints one JSON object on one line, with counts from 0 to END_S.
 # ../../vectors/ns2-net10/README.md explains every value.
 
 if {$argc != 4} {
@@ -26,12 +26,15 @@ set wire_bytes     1500
 set udp_bps        150e3
 set udp_bytes      210 ;# ns-2's UDP adds no header: this is the size on the wire
 
+set jitter_s       0
+
 switch -exact -- $arm {
     DropTail { set kind DropTail; set max_p 0; set adaptive 0 }
+    DropTail-jitter { set kind DropTail; set max_p 0; set adaptive 0; set jitter_s 1e-5 }
     RED10    { set kind RED; set max_p 0.1; set adaptive 0 }
     RED2     { set kind RED; set max_p 0.02; set adaptive 0 }
     ARED     { set kind RED; set max_p 0.1; set adaptive 1 }
-    default  { puts stderr "net10.tcl: $arm: expected DropTail, RED10, RED2 or ARED"; exit 2 }
+    default  { puts stderr "net10.tcl: $arm: expected DropTail, DropTail-jitter, RED10, RED2 or ARED"; exit 2 }
 }
 
 Queue/DropTail set queue_in_bytes_ false
@@ -50,6 +53,7 @@ Agent/TCP set useHeaders_          true
 Agent/TCP set window_              20
 Agent/TCP set minrto_              1
 Agent/TCP set rtxcur_init_         6
+Agent/TCP set overhead_            $jitter_s
 
 # ---- randomness: two streams of MRG32k3a, each advanced to its SEED-th substream ---------------------------------
 
