@@ -1,8 +1,8 @@
 """Inference of readings, tested on a synthetic paper whose true reading is known, with real and fake runs."""
 
 import json
-import re
 import random
+import re
 import shutil
 from collections import Counter
 from dataclasses import replace
