@@ -96,6 +96,6 @@ def test_the_gallery_has_every_figure_of_the_papers_once():
     )
     assert sorted(file for _, file in shown) == [str(figure) for figure in site.paper_figures()]
     assert (
-        "Figure 2: BLUE with 600 sources: marks and arrivals are steady",
+        "Figure 2: BLUE with 600 sources: rates, queue, probability and marks",
         "papers/blue/figures/figure-2.svg",
     ) in shown
