@@ -157,3 +157,26 @@ def test_what_a_careless_wrapping_breaks_is_found(text):
 )
 def test_sound_markdown_is_left_alone(text):
     assert not broken(text)
+
+
+NAMED = re.compile(r"`([\w.-]+(?:/[\w.-]+)*(?:\.rs|\.py|\.js|\.md|/))`")
+"""A file or folder that a text names, by its full path or by the end of it."""
+
+
+def unknown_places(text: str, known: list[str]) -> list[str]:
+    """Return the files and folders that a text names and that do not exist."""
+    return [
+        name for name in NAMED.findall(text) if not any(f"/{path}".endswith(f"/{name}") for path in known)
+    ]
+
+
+def test_the_map_and_the_tour_name_places_that_exist():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True)
+    files = listed.stdout.splitlines()
+    folders = {f"{parent}/" for name in files for parent in Path(name).parents if str(parent) != "."}
+    known = [*files, *folders]
+    for page in ("ARCHITECTURE.md", "docs/code-tour.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        assert len(NAMED.findall(text)) > 10
+        assert not unknown_places(text, known), page
+    assert unknown_places("see `law/purple.rs`", known) == ["law/purple.rs"]
