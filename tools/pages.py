@@ -7,24 +7,19 @@
 import argparse
 import json
 import re
-import shlex
 import sys
 import textwrap
-import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from aqmlab import _core
 from aqmlab.api import metric_list
 from aqmlab.papers.causes import read_causes
 from aqmlab.papers.citation import PACKAGED, PROGRAM, bibtex, entry, venue
 from aqmlab.papers.folder import read_paper
-from aqmlab.papers.names import names_of
 from aqmlab.papers.paper import Finding, Paper
-from aqmlab.papers.required_cells import Question, required_cells
-from aqmlab.papers.scoring import claim_of, reading_text
+from aqmlab.papers.scoring import reading_text
 from aqmlab.papers.stored_scorecard import explained_of, statements_in, statements_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -130,21 +125,22 @@ ARTIFACT = """\
 
 <!-- written by tools/pages.py from papers/*/paper.toml and expected.toml; `make docs` writes it again -->
 
-This page lists the claims of the folders in [papers](papers/README.md), with the command that
-repeats each. `make install` prepares everything on Debian 12 with Python 3.11 and Rust; afterwards,
-no network, root access or GPU is needed. `make reproduce-quick` is the smoke test: a small version
-of all papers.
+What a referee repeats, with one command each. `make install` prepares everything on Debian 12 with
+Python 3.11 and Rust; afterwards, no network, root access or GPU is needed. `make reproduce-quick` is
+the smoke test: a small version of all papers.
 
-A command runs only the cells that its claim needs, and keeps their runs in `runs/store`, where
-later commands find them. Minutes are estimates: the time of the whole paper, stated below its
-heading, multiplied by the share of the paper's simulated time that the claim needs. Tolerances are
-fixed before the runs. The tolerance of a finding is the threshold of its statement, which holds,
-fails or is undecided according to 95 % intervals over the seeds; `-` marks a comparison without a
-number. The results of all commands are in the scorecard of each folder; a command also prints its
-own results.
+```
+aqmlab reproduce KEY                       all of a paper: findings, tables, figures, scorecard
+aqmlab reproduce KEY --quick               a small version of it, as a test
+aqmlab reproduce KEY --finding NAME        one finding; --table and --figure likewise
+aqmlab reproduce KEY --live                its experiments between real TCP stacks
+aqmlab bundle DIRECTORY                    your own experiment, for others to check and repeat
+```
 
-`aqmlab bundle` puts your own experiment into one file that others can check and repeat
-([bundles](docs/bundles.md)).
+A command runs only the cells that it needs, and keeps their runs in `runs/store`, where later
+commands find them. The first table of a paper's README has each finding with its score, the reason,
+and the reading that changes it; its `scorecard.md` has the tolerance of each, which was fixed before
+the runs, and the measured values.
 """
 
 
@@ -153,75 +149,29 @@ def cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def simulated_s(paper: Paper) -> dict[str, float]:
-    """The simulated seconds of one cell with all its seeds, by experiment."""
-    found = {}
-    for experiment in paper.experiments:
-        about = tomllib.loads((paper.path / experiment.file).read_text(encoding="utf-8"))
-        found[experiment.file] = about.get("runs", 1) * _core.quantity(about["duration"], "ns") / 1e9
-    return found
-
-
-def minutes(paper: Paper) -> Callable[[Iterable[tuple[str, Question]]], str]:
-    """A function that estimates the minutes of (experiment, question) pairs from the paper's minutes."""
-    names = {e.file: names_of(paper, e) for e in paper.experiments}
-    cell_s = simulated_s(paper)
-    whole = re.search(r"(\d+) min", paper.cost.get("full", ""))
-
-    def simulated(questions: Iterable[tuple[str, Question]]) -> float:
-        asked: dict[str, list[Question]] = {}
-        for file, question in questions:
-            asked.setdefault(file, []).append(question)
-        return sum(required_cells(names[file], each).count * cell_s[file] for file, each in asked.items())
-
-    whole_s = simulated(questions_of(paper))
-
-    def of(questions: Iterable[tuple[str, Question]]) -> str:
-        took = int(whole[1]) * simulated(questions) / whole_s if whole else 0.0
-        return "-" if whole is None else "< 1" if took < 1 else f"{took:.0f}"
-
-    return of
-
-
-def questions_of(paper: Paper) -> Iterator[tuple[str, Question]]:
-    """Everything that is scored or shown, each with its experiment."""
-    for finding in paper.findings:
-        yield from ((part.experiment, claim_of(finding, part)) for part in finding.parts)
-    yield from ((table.experiment, table) for table in paper.tables)
-    yield from ((figure.experiment, figure) for figure in paper.figures if figure.experiment)
-
-
-def of_paper(paper: Paper) -> Iterator[str]:
+def of_paper(paper: Paper) -> str:
     """The section of one paper."""
-    yield f"\n## {paper.title}\n\n"
-    whole = (
-        f"`aqmlab reproduce {paper.key}` repeats everything: {paper.cost.get('full', 'time not measured')}."
+    about = [
+        f"[{', '.join(paper.authors)}, {paper.year}](papers/{paper.key}/README.md).",
+        f"`aqmlab reproduce {paper.key}`: {paper.cost.get('full', 'time not measured')}.",
+        *([f"`--quick`: {paper.cost['quick']}."] if "quick" in paper.cost else []),
+    ]
+    rows = [
+        ("finding", paper.findings),
+        ("table", paper.tables),
+        ("figure", paper.figures),
+    ]
+    listed = "".join(
+        f"| `--{option}` | {cell(', '.join(f'`{one.name}`' for one in entries))} |\n"
+        for option, entries in rows
+        if entries
     )
-    quick = f" `--quick`: {paper.cost['quick']}." if "quick" in paper.cost else ""
-    yield wrapped(f"{', '.join(paper.authors)}, {paper.year}. {whole}{quick}")
-    yield "\n| claim, table or figure | command | minutes | tolerance |\n|---|---|---:|---|\n"
-    takes = minutes(paper)
-
-    def row(what: str, option: str, asked: Iterable[tuple[str, Question]], tolerance: str) -> str:
-        command = f"`aqmlab reproduce {paper.key} {option}`"
-        return f"| {cell(what)} | {command} | {takes(asked)} | {cell(tolerance) or '-'} |\n"
-
-    for found in paper.findings:
-        asked = [(part.experiment, claim_of(found, part)) for part in found.parts]
-        what = f"{found.name} ({found.strength}): {found.text}"
-        yield row(what, f"--finding {shlex.quote(found.name)}", asked, found.threshold.what)
-    for table in paper.tables:
-        named = f"--table {shlex.quote(table.name)}"
-        yield row(f"Table {table.name}: {table.title}", named, [(table.experiment, table)], table.tolerance)
-    for figure in paper.figures:
-        of = [(figure.experiment, figure)] if figure.experiment else []
-        named = f"--figure {shlex.quote(figure.name)}"
-        yield row(f"Figure {figure.name}: {figure.title}", named, of, "drawn, not scored")
+    return f"\n## {paper.title}\n\n{wrapped(' '.join(about))}\n| option | names |\n|---|---|\n{listed}"
 
 
 def artifact() -> str:
     """ARTIFACT.md."""
-    return ARTIFACT + "".join(line for paper in papers() for line in of_paper(paper))
+    return ARTIFACT + "".join(map(of_paper, papers()))
 
 
 SCORE = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -62,23 +61,19 @@ def test_outputs_in_the_documents_are_those_of_today():
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
-def test_each_command_of_the_artifact_names_what_its_paper_has():
+def test_the_artifact_names_what_each_paper_has():
     text = (ROOT / "ARTIFACT.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| .* \| `(aqmlab reproduce .*?)` \| (?:-|< 1|\d+) \| \S.* \|$", text, re.MULTILINE)
-    asked = {}
-    for row in rows:
-        _, _, key, option, name = shlex.split(row)
-        asked.setdefault(key, []).append((option, name))
-    for paper in papers():
-        found = asked.pop(paper.key)
-        assert len(found) == len(paper.findings) + len(paper.tables) + len(paper.figures)
-        for option, name in found:
-            kind = option.removeprefix("--")
-            findings, tables, figures = choose(paper, Wanted(**{f"{kind}s": [name]}))
-            assert name in {"finding": [f.name for f in findings], "table": [t.name for t in tables]}.get(
-                kind, [f.name for f in figures]
-            )
-    assert not asked
+    for paper, section in zip(papers(), text.split("\n## ")[1:], strict=True):
+        assert section.startswith(paper.title)
+        assert f"`aqmlab reproduce {paper.key}`" in " ".join(section.split())
+        rows = dict(re.findall(r"^\| `--(finding|table|figure)` \| (.*) \|$", section, re.MULTILINE))
+        names = {option: re.findall(r"`([^`]+)`", row) for option, row in rows.items()}
+        assert sum(map(len, names.values())) == len(paper.findings) + len(paper.tables) + len(paper.figures)
+        for option, listed in names.items():
+            for name in listed:
+                findings, tables, figures = choose(paper, Wanted(**{f"{option}s": [name]}))
+                chosen = {"finding": findings, "table": tables, "figure": figures}[option]
+                assert [one.name for one in chosen] == [name]
 
 
 MARKER = re.compile(r"^\s*(?:[-*+]|\d+\.) ")
