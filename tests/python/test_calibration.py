@@ -14,7 +14,13 @@ import tomli_w
 from scipy import integrate, stats
 
 import aqmlab
-from aqmlab.calibration.arithmetic import mean_of, tail_index
+from aqmlab.calibration.arithmetic import (
+    PACKMIME_TAIL,
+    load_bps,
+    mean_of,
+    packmime_response_bytes,
+    tail_index,
+)
 from aqmlab.calibration.fit import fit, needed, spread
 from aqmlab.calibration.places import Load
 from aqmlab.calibration.population import population_of
@@ -596,6 +602,25 @@ def test_a_tail_without_variance_is_known_by_its_index():
     assert index({"pareto": "12kB", "shape": 1.2, "max": "1MB"}) is None
     assert index({"pareto": "12kB", "shape": 2.5}) is None
     assert index("20kB") is None
+
+
+def test_a_bound_on_packmimes_responses_lowers_their_mean_and_ends_their_tail():
+    # By integrating the segments of ns-2's table, for 27 connections per second.
+    assert packmime_response_bytes(None) == 8.6e3
+    for most, mean in [(1e5, 5146), (1e6, 6560), (9e6, 7382)]:
+        assert packmime_response_bytes(most) == pytest.approx(mean, abs=50)
+
+    def of(**keys):
+        class_ = {"name": "web", "kind": "packmime", "rate": "20/s", "from": "right", "to": "left", **keys}
+        (planned,) = aqmlab.show({**fetches(), "traffic": [class_]})["arms"]
+        plan = Plan.of(planned["plan"])
+        load = Load(1e6, plan.links[0], "payload", responses=True)
+        return load_bps(population_of(plan.classes[0]), load), tail_index(
+            population_of(plan.classes[0]), load
+        )
+
+    assert of() == (pytest.approx(8 * 20 * 1.2 * 8.6e3), PACKMIME_TAIL)
+    assert of(max_response="9MB") == (pytest.approx(8 * 20 * 1.2 * 7382, rel=0.01), None)
 
 
 def test_the_fit_is_the_ratio_of_sums_and_its_interval_is_over_seeds():

@@ -150,6 +150,10 @@ impl ClassPlan {
                 let start = starts.first().map_or(Instant::ZERO, |&(at, _)| at);
                 let model = PackMime::new(cloud.per_s, cloud.pauses, &draws("packmime"));
                 let model = if cloud.persistent { model } else { model.without_persistence() };
+                let model = match cloud.max_response {
+                    Some(most) => model.with_max_response(most.get()),
+                    None => model,
+                };
                 Population::Cloud(Box::new(Cloud::new(model, start)))
             }
         }

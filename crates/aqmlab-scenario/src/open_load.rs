@@ -3,7 +3,7 @@
 
 use aqmlab_traffic::packmime::PackMime;
 use aqmlab_traffic::{Gaps, MeanConnection};
-use aqmlab_units::Span;
+use aqmlab_units::{Bytes, Span};
 
 use crate::pass::{Pass, Section};
 use crate::plan::{ClassPlan, LinkPlan, Plan, PopulationPlan, Sessions, Workload};
@@ -36,9 +36,13 @@ impl ClassPlan {
     /// Returns what a connection of the class carries on average, or `None` if the class has no
     /// connections that can open at a rate.
     fn mean_connection(&self) -> Option<MeanConnection> {
-        match &self.workload {
-            Workload::Sessions { sessions: Sessions::Requests(plan), .. } => Some(plan.mean_connection()),
-            Workload::Sessions { sessions: Sessions::Web, .. } => Some(PackMime::MEAN_CONNECTION),
+        match (&self.workload, &self.population) {
+            (Workload::Sessions { sessions: Sessions::Requests(plan), .. }, _) => {
+                Some(plan.mean_connection())
+            }
+            (Workload::Sessions { sessions: Sessions::Web, .. }, PopulationPlan::Cloud(cloud)) => {
+                Some(PackMime::mean_connection(cloud.max_response.map(Bytes::get)))
+            }
             _ => None,
         }
     }

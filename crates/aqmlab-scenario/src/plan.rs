@@ -251,6 +251,8 @@ pub struct CloudPlan {
     pub pauses: PausesOf,
     /// Whether a connection may carry more than one exchange, as in HTTP/1.1.
     pub persistent: bool,
+    /// The largest response, if there is a bound.
+    pub max_response: Option<Bytes>,
     /// Whether the model draws delays for each connection; otherwise the class's `rtt` applies.
     pub own_delays: bool,
 }

@@ -332,6 +332,9 @@ pub enum WorkloadJson {
         /// whether each connection carries one exchange, as in HTTP/1.0
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         http_1_0: bool,
+        /// the largest response; larger ones are drawn again
+        #[serde(skip_serializing_if = "Option::is_none")]
+        max_response_bytes: Option<u64>,
         /// whether each connection draws its own delays instead of the class's round-trip time
         own_delays: bool,
         /// the endpoints' parameters
@@ -916,6 +919,7 @@ fn sessions_json(sessions: &Sessions, population: &PopulationPlan, tcp: TcpJson)
                     PausesOf::Cloud => PausesJson::Cloud,
                 },
                 http_1_0: !cloud.persistent,
+                max_response_bytes: cloud.max_response.map(Bytes::get),
                 own_delays: cloud.own_delays,
                 tcp,
             }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use aqmlab_params::{Origin, Value};
 use aqmlab_traffic::packmime::{HostDelay, PausesOf};
 use aqmlab_traffic::{Distribution, End, ExchangePlan, Gaps};
-use aqmlab_units::Span;
+use aqmlab_units::{Bytes, Span};
 
-use crate::field::PER_SECOND;
+use crate::field::{OURS, PER_SECOND};
 use crate::pass::{Pass, Section};
 use crate::plan::{ClassPlan, CloudPlan, PopulationPlan, Sessions, Workload};
 use crate::tree::Tree;
@@ -68,7 +68,17 @@ impl Pass<'_, '_> {
             _ => PausesOf::Connection,
         };
         let persistent = self.value(section, "http")? == Value::Choice("1.1");
-        Some(CloudPlan { per_s: per_s?, pauses, persistent, own_delays: section.node("rtt").is_none() })
+        let max_response = self.max_response(section)?;
+        let own_delays = section.node("rtt").is_none();
+        Some(CloudPlan { per_s: per_s?, pauses, persistent, max_response, own_delays })
+    }
+
+    fn max_response(&mut self, section: &Section<'_>) -> Option<Option<Bytes>> {
+        if section.node("max_response").is_none() {
+            self.enter(section, "max_response", &"unlimited", Origin::Default(OURS));
+            return Some(None);
+        }
+        self.bytes(section, "max_response").map(Some)
     }
 
     /// Returns the workload of a cloud's connections, whose exchanges the cloud draws.

@@ -6,7 +6,7 @@ use aqmlab_scenario::{
 };
 use aqmlab_traffic::{Distribution, PacketSizes, Spacing};
 use aqmlab_transport::Congestion;
-use aqmlab_units::{Bytes, Rate, Span};
+use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 fn only(text: &str) -> Plan {
     parse(text, "folder/my test.toml").unwrap_or_else(|e| panic!("{e}")).arms.remove(0)
@@ -57,6 +57,23 @@ fn the_way_back_can_differ() {
     // neither; the path takes 10 ms forward and 30 ms back.
     let Some(Access { rate, rtt, .. }) = &plan.classes[0].access else { panic!("there are access links") };
     assert_eq!((*rate, rtt), (Rate::mbit(100), &Distribution::Constant(Span::ms(40))));
+}
+
+#[test]
+fn a_bound_on_responses_is_in_the_plan_only_if_it_is_written() {
+    let of = |key: &str| {
+        only(&format!("{DUMBBELL}[[traffic]]\nname = \"web\"\nkind = \"packmime\"\nrate = \"10/s\"\n{key}"))
+    };
+    let (free, bound) = (of(""), of("max_response = \"200kB\"\n"));
+    let json = |plan: &Plan| serde_json::to_value(plan.to_json()).expect("plain data")["classes"][0].clone();
+    assert_eq!(json(&free)["workload"].get("max_response_bytes"), None);
+    assert_eq!(json(&bound)["workload"]["max_response_bytes"], 200_000);
+    assert_ne!(free.digest(), bound.digest());
+    let largest = |plan: &Plan| {
+        let drawn = plan.classes[0].vectors(1, Instant::from_ns(1_000_000_000_000)).expect("a cloud");
+        drawn.iter().flat_map(|one| &one.exchanges).map(|exchange| exchange.response).max()
+    };
+    assert!(largest(&free) > Some(200_000) && largest(&bound) <= Some(200_000));
 }
 
 #[test]

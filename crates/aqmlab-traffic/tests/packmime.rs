@@ -131,6 +131,77 @@ fn connections_of_http_1_0_carry_one_exchange_and_are_else_the_same() {
     assert!(several.abs_diff(450) < 100, "{several}");
 }
 
+/// The share of first responses that are downloads: 0.7237 at 27 connections per second (the mean lengths of
+/// the two kinds of runs). The mean of a download whose sizes above 9 MB are drawn again, and the
+/// share of the larger ones, follow from the table of ns-2.35 by integrating each of its segments, where the size is
+/// a power of the probability.
+#[test]
+fn responses_above_the_bound_are_drawn_again_and_all_else_stays() {
+    const MOST: u64 = 9_000_000;
+    let draws = Stream::new(3, "traffic/web");
+    let mut all = PackMime::new(27.0, PausesOf::Connection, &draws);
+    let mut bound = all.clone().with_max_response(MOST);
+    let (mut sum, mut pairs, mut beyond_body, mut again) = (0.0, 0u32, 0u32, 0u32);
+    let mut first = 0.0;
+    for _ in 0..DRAWS {
+        let (a, b) = (all.open(), bound.open());
+        assert_eq!(
+            (a.gap, a.carried.client_delay, a.carried.server_delay),
+            (b.gap, b.carried.client_delay, b.carried.server_delay)
+        );
+        let (a, b): (Vec<_>, Vec<_>) = (a.carried.exchanges.collect(), b.carried.exchanges.collect());
+        assert_eq!(a.len(), b.len());
+        first += b[0].response as f64;
+        for (a, b) in a.iter().zip(&b) {
+            assert_eq!((a.request, a.pause, a.server_delay), (b.request, b.pause, b.server_delay));
+            assert!(b.response <= MOST && (a.response == b.response || a.response > MOST));
+            sum += b.response as f64;
+            (pairs, again) = (pairs + 1, again + u32::from(a.response > MOST));
+            beyond_body += u32::from(b.response > 50_000);
+        }
+    }
+    // 2.60e-5 of the first responses: 10.4 of 400,000, with a standard deviation of 3.2.
+    assert!(again.abs_diff(10) <= 13, "{again}");
+    // The mean of the first responses is 7383 B; their standard deviation of 80 kB makes 127 B here.
+    let first = first / DRAWS as f64;
+    assert!((first - 7383.0).abs() < 500.0, "{first}");
+    // With the smaller responses of persistent connections, the mean of all is 6.6 kB, and 690 of 50,000 are
+    // longer than 50 kB; Weigle et al. state 6700 B and about 700.
+    let (mean, many) = (sum / f64::from(pairs), 5e4 * f64::from(beyond_body) / f64::from(pairs));
+    assert!((mean - 6615.0).abs() < 420.0, "{mean}");
+    assert!((many - 690.0).abs() < 40.0, "{many}");
+}
+
+#[test]
+fn the_mean_connection_knows_the_bound() {
+    // Means of the first response at 27 connections per second for bounds of 0.1, 1 and 9 MB, less the mean
+    // without a bound, by integrating the table of ns-2.35.
+    let whole = PackMime::MEAN_CONNECTION;
+    assert_eq!(PackMime::mean_connection(None), whole);
+    for (most, less) in [(100_000, 3483.1), (1_000_000, 2069.4), (9_000_000, 1246.9)] {
+        let mean = PackMime::mean_connection(Some(most));
+        assert_eq!(
+            (mean.exchanges, mean.bytes[0], mean.waits_s),
+            (whole.exchanges, whole.bytes[0], whole.waits_s)
+        );
+        // Drawing again raises the rest by the share of what is cut, so the two differ by up to 10 B.
+        assert!((whole.bytes[1] - mean.bytes[1] - less).abs() < 25.0, "{most}: {mean:?}");
+    }
+    let none = PackMime::mean_connection(Some(1 << 50)).bytes[1];
+    assert!((none / whole.bytes[1] - 1.0).abs() < 0.02, "{none}");
+}
+
+/// Persistent connections draw their further responses from distributions of their own; some lie far above the
+/// least bound.
+#[test]
+fn no_response_is_above_the_least_bound() {
+    let most = PackMime::LEAST_MAX_RESPONSE;
+    let mut cloud = cloud(27.0).with_max_response(most);
+    for _ in 0..100_000 {
+        assert!(cloud.open().carried.exchanges.all(|exchange| (1..=most).contains(&exchange.response)));
+    }
+}
+
 /// Delays that flows draw for their own hosts have the same distributions as those that clouds draw.
 #[test]
 fn hosts_are_as_far_by_themselves_as_in_clouds() {

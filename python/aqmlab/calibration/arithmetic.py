@@ -15,6 +15,8 @@ _RESPONSE_BYTES = 8.6e3
 PACKMIME_TAIL = 1.231
 """Index of the Pareto tail of PackMime-HTTP's responses; for its requests, see :data:`_REQUEST_TAIL`."""
 _REQUEST_TAIL = 1.485
+_BEYOND_100_KB = 0.00663
+"""Share of PackMime-HTTP's responses that are longer than 100 kB; from there on, the tail is exact."""
 
 
 def mean_of(drawn: Drawn) -> float:
@@ -66,12 +68,28 @@ def _bytes_sent(population: Population) -> tuple[float, float, float] | None:
     """Return the mean number of exchanges per connection, and the mean sizes of requests and responses."""
     workload = population.of.workload
     if population.of.kind == PACKMIME:
-        return _EXCHANGES, _REQUEST_BYTES, _RESPONSE_BYTES
+        return (
+            _EXCHANGES,
+            _REQUEST_BYTES,
+            packmime_response_bytes(population.of.workload.get("max_response_bytes")),
+        )
     if not {"exchanges", "request_bytes", "response_bytes"} <= workload.keys():
         return None
     means = (mean_of(workload[key]) for key in ("exchanges", "request_bytes", "response_bytes"))
     exchanges, request, response = means
     return exchanges, request, response
+
+
+def packmime_response_bytes(most: float | None) -> float:
+    """Return the mean of PackMime-HTTP's responses if those above ``most`` bytes are drawn again.
+
+    ``most`` is at least 100 kB.
+    """
+    if most is None:
+        return _RESPONSE_BYTES
+    beyond = _BEYOND_100_KB * (1e5 / most) ** PACKMIME_TAIL
+    cut = beyond * most * PACKMIME_TAIL / (PACKMIME_TAIL - 1)
+    return float((_RESPONSE_BYTES - cut) / (1 - beyond))
 
 
 def _cycle_s(population: Population, exchanges: float) -> float:
@@ -85,8 +103,10 @@ def _cycle_s(population: Population, exchanges: float) -> float:
 
 def tail_index(population: Population, asked: Load) -> float | None:
     """Return the Pareto index of the sizes if their variance is infinite, otherwise ``None``."""
+    if population.of.kind == PACKMIME and not asked.responses:
+        return _REQUEST_TAIL
     if population.of.kind == PACKMIME:
-        return PACKMIME_TAIL if asked.responses else _REQUEST_TAIL
+        return None if "max_response_bytes" in population.of.workload else PACKMIME_TAIL
     drawn = population.of.workload.get("response_bytes" if asked.responses else "request_bytes")
     if not isinstance(drawn, Mapping) or "pareto" not in drawn or drawn.get("max") is not None:
         return None

@@ -1,6 +1,7 @@
 //! The keys of `[[traffic]]`: the kinds of classes, and the keys of each.
 
 use aqmlab_params::{Alias, Default, Kind};
+use aqmlab_traffic::packmime::PackMime;
 use aqmlab_units::Span;
 
 use super::quantity::{
@@ -257,6 +258,9 @@ const REQUESTS: &[Field] = &[
     TCP,
 ];
 
+/// The largest bound on responses that a file may give: no run lasts long enough to send as much.
+const MOST_OF_A_RESPONSE: u64 = 1 << 50;
+
 /// The choices for how often pauses on persistent connections are drawn.
 pub(crate) const PAUSES: &[&str] = &["connection", "cloud"];
 
@@ -276,6 +280,13 @@ const PACKMIME: &[Field] = &[
         Form::One(Kind::Choice(&["1.1", "1.0"])),
         Default::Choice("1.1"),
         "version of HTTP: with \"1.1\", 9 % of the connections carry several exchanges; with \"1.0\", each carries one",
+    ),
+    ruled(
+        "max_response",
+        Form::One(Kind::Bytes { min: PackMime::LEAST_MAX_RESPONSE, max: MOST_OF_A_RESPONSE }),
+        "unlimited",
+        "bytes of the largest response; a response drawn larger than this is drawn again, and all other draws stay the same. \
+         ns-2 has no such bound",
     ),
     ALLOW_OVERLOAD,
     TCP,

@@ -3,7 +3,7 @@
 use aqmlab_random::Stream;
 use aqmlab_units::Span;
 
-use super::variates::{gamma, normal, weibull};
+use super::variates::{at_most, gamma, normal, weibull};
 use crate::step::PlannedExchange;
 
 /// A response of at most this size, in bytes, is taken to be "not modified"; if the first response
@@ -46,6 +46,8 @@ pub struct WebConnection {
     /// Bytes of each request: one draw for the whole connection.
     request: u64,
     first_response: u64,
+    /// The largest response.
+    most: u64,
     /// Parameters of the pauses between pages and within them; they are drawn when first needed,
     /// unless the cloud has drawn them for all its connections.
     pauses: Option<[Pauses; 2]>,
@@ -62,11 +64,12 @@ pub struct WebConnection {
 }
 
 impl WebConnection {
-    /// Creates a connection with these sizes; it can carry more than one exchange only if
+    /// Creates a connection with these sizes and with further responses of at most `most` bytes; it can carry more than one exchange only if
     /// `persistent` is true. `draws` is the connection's own stream.
     pub fn new(
         request: u64,
         first_response: u64,
+        most: u64,
         pauses: Option<[Pauses; 2]>,
         persistent: bool,
         draws: &Stream,
@@ -78,6 +81,7 @@ impl WebConnection {
         let mut connection = WebConnection {
             request,
             first_response,
+            most,
             pauses,
             structure,
             draws: draws.member(1),
@@ -119,7 +123,13 @@ impl WebConnection {
             let location = 10.62 + libm::sqrt(0.94) * normal(draws);
             (location, libm::sqrt(gamma(3.22, draws) / 3.22 * 2.43))
         });
-        (libm::exp2(location + scale * normal(draws)) as u64).max(1)
+        let size = |draws: &mut Stream| (libm::exp2(location + scale * normal(draws)) as u64).max(1);
+        let first = size(draws);
+        if first <= self.most {
+            return first;
+        }
+        let mut again = self.draws.member(u64::from(self.number));
+        at_most(self.most, first, || size(&mut again))
     }
 }
 

@@ -27,12 +27,18 @@ pub use connection::WebConnection;
 use connection::Pauses;
 use driver::Driver;
 pub(crate) use variates::normal;
-use variates::weibull;
+use variates::{at_most, weibull};
 
 /// Number of past values from which the next gap or delay is predicted.
 const ORDER: usize = 1000;
 /// Number of past values from which the next request size is predicted.
 const REQUEST_ORDER: usize = 5000;
+
+/// Probability that the first response of a connection is longer than 100 kB, at 27 connections per
+/// second; it hardly depends on the rate.
+const TAIL_AT_100_KB: f64 = 0.006_63;
+/// Index of the Pareto tail of these responses: the slope of their table above 64 kB.
+const TAIL_INDEX: f64 = 1.231;
 
 /// How often the location and the spread of the pauses on persistent connections are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,6 +64,8 @@ pub struct PackMime {
     pauses: Option<[Pauses; 2]>,
     /// Whether connections may carry more than one exchange.
     persistent: bool,
+    /// The largest response.
+    most: u64,
     /// Member i of this family provides the draws that belong to connection i alone.
     connections: Stream,
     opened: u64,
@@ -102,6 +110,22 @@ impl PackMime {
     pub const MEAN_CONNECTION: MeanConnection =
         MeanConnection { exchanges: 1.2, bytes: [700.0, 9100.0], waits_s: 0.33 };
 
+    /// The least bound on responses. Smaller bounds would cut into the body of the distribution,
+    /// and reach responses so often that drawing again would change more than the tail.
+    pub const LEAST_MAX_RESPONSE: u64 = 100_000;
+
+    /// Returns the average connection of a cloud whose responses are at most `max_response` bytes
+    /// long, at least [`PackMime::LEAST_MAX_RESPONSE`].
+    pub fn mean_connection(max_response: Option<u64>) -> MeanConnection {
+        let Some(most) = max_response else { return PackMime::MEAN_CONNECTION };
+        // Above the least bound, the table of downloads is a Pareto tail: a straight line.
+        let (most, index) = (most as f64, TAIL_INDEX);
+        let beyond = TAIL_AT_100_KB * libm::pow(1e5 / most, index);
+        let [request, response] = PackMime::MEAN_CONNECTION.bytes;
+        let cut = (response - beyond * most * index / (index - 1.0)) / (1.0 - beyond);
+        MeanConnection { bytes: [request, cut], ..PackMime::MEAN_CONNECTION }
+    }
+
     /// Creates a cloud that opens `rate` connections per second, `rate > 0`. `draws` is the cloud's
     /// own family of streams.
     pub fn new(rate: f64, pauses_of: PausesOf, draws: &Stream) -> Self {
@@ -122,6 +146,7 @@ impl PackMime {
                 PausesOf::Connection => None,
             },
             persistent: true,
+            most: u64::MAX,
             connections: draws.member(6),
             opened: 0,
         }
@@ -131,6 +156,14 @@ impl PackMime {
     /// other draws of the cloud stay the same.
     pub const fn without_persistence(mut self) -> Self {
         self.persistent = false;
+        self
+    }
+
+    /// Returns the same cloud with responses of at most `most` bytes, at least
+    /// [`PackMime::LEAST_MAX_RESPONSE`]. A larger response is drawn again, from a stream of its
+    /// own. All other draws of the cloud stay the same.
+    pub const fn with_max_response(mut self, most: u64) -> Self {
+        self.most = most;
         self
     }
 
@@ -160,7 +193,8 @@ impl PackMime {
                 server_delay: delay(End::Server, self.server_delays.next()),
                 exchanges: WebConnection::new(
                     request_size(self.requests.next()),
-                    self.responses.next(),
+                    self.responses.next(self.most),
+                    self.most,
                     self.pauses,
                     self.persistent,
                     &own,
@@ -183,6 +217,8 @@ impl PackMime {
 struct Responses {
     runs: Stream,
     sizes: Stream,
+    /// The sizes that replace those above the largest.
+    again: Stream,
     /// Shapes of the distributions of run lengths, first for downloads, then for cached objects.
     shapes: [f64; 2],
     is_cached: bool,
@@ -193,11 +229,12 @@ impl Responses {
     fn new(log_rate: f64, draws: &Stream) -> Self {
         let shapes = [logistic(1.293 + 0.316 * log_rate), logistic(0.718 + 0.357 * log_rate)];
         // With no response left in the run, the first call of `next` begins a run of downloads.
-        Responses { runs: draws.member(0), sizes: draws.member(1), shapes, is_cached: true, left_in_run: 0 }
+        let [runs, sizes, again] = [0, 1, 2].map(|which| draws.member(which));
+        Responses { runs, sizes, again, shapes, is_cached: true, left_in_run: 0 }
     }
 
-    /// Returns the size of the next response, in bytes.
-    fn next(&mut self) -> u64 {
+    /// Returns the size of the next response, at most `most` bytes.
+    fn next(&mut self, most: u64) -> u64 {
         if self.left_in_run == 0 {
             self.is_cached = !self.is_cached;
             let scale = if self.is_cached { 0.775 } else { 3.11 };
@@ -205,12 +242,13 @@ impl Responses {
             self.left_in_run = (libm::ceil(length) as u64).max(1);
         }
         self.left_in_run -= 1;
-        let p = self.sizes.unit();
-        let size = match self.is_cached {
+        let is_cached = self.is_cached;
+        let size = |p: f64| match is_cached {
             true => tables::RESPONSE_CACHED.at(p),
             false => libm::exp2(tables::RESPONSE_DOWNLOADED.at(libm::log2(1.0 - p))),
         };
-        whole(size)
+        let again = &mut self.again;
+        at_most(most, whole(size(self.sizes.unit())), || whole(size(again.unit())))
     }
 }
 

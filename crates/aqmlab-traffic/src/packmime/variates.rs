@@ -127,6 +127,16 @@ pub fn gamma(shape: f64, draws: &mut Stream) -> f64 {
     }
 }
 
+/// Returns `size` if it is at most `most`, and otherwise the first draw that is. After a hundred
+/// draws it returns `most`: persistent connections have distributions of their own, and some lie
+/// above any bound.
+pub fn at_most(most: u64, size: u64, mut again: impl FnMut() -> u64) -> u64 {
+    if size <= most {
+        return size;
+    }
+    (0..100).map(|_| again()).find(|&size| size <= most).unwrap_or(most)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
