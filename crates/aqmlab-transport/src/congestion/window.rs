@@ -436,6 +436,12 @@ impl Window {
         self.cwnd = self.cwnd.min(restart).max(1.0);
         self.credit = 0;
     }
+
+    /// Sets the window to `segments` after a pause, also if it was smaller.
+    pub(crate) fn begin_again(&mut self, segments: f64) {
+        self.cwnd = segments;
+        self.credit = 0;
+    }
 }
 
 #[cfg(test)]

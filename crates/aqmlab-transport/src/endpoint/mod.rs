@@ -82,8 +82,8 @@ pub struct Endpoint {
     stream_end: u64,
     rto: RtoTimer,
     window: Window,
-    /// When a segment with payload, SYN or FIN was last sent or, if `idle_restart` is `ns2`, when
-    /// data was last acknowledged.
+    /// When a segment with payload, SYN or FIN was last sent; if `idle_restart` is `ns2`, when data
+    /// was last acknowledged; if it is `freebsd`, when a segment last arrived.
     last_activity: Instant,
     troubles: Troubles,
 }

@@ -327,7 +327,7 @@ impl Endpoint {
         }
         self.rto.time_segment(now, self.una + u64::from(end));
         (self.flight, self.unacked) = (end, end);
-        if profile.idle_restart != IdleRestart::Ns2 {
+        if profile.idle_restart.begins_with_sending() {
             self.last_activity = now;
         }
         let mut segment = self.control(Flags::ACK, from, profile);
@@ -362,7 +362,7 @@ impl Endpoint {
         if fin {
             self.enter(now, self.state.fin_sent(), profile);
         }
-        if profile.idle_restart != IdleRestart::Ns2 {
+        if profile.idle_restart.begins_with_sending() {
             self.last_activity = now;
         }
         let mut segment = self.control(Flags::ACK.with_if(Flags::FIN, fin), from, profile);
@@ -471,6 +471,11 @@ impl Endpoint {
                     self.pause_in_ns2(profile);
                 }
             }
+            IdleRestart::FreeBsd => {
+                if idle >= self.rto.rto(profile) {
+                    self.window.begin_again(profile.initial_window);
+                }
+            }
         }
     }
 
@@ -479,6 +484,14 @@ impl Endpoint {
     #[inline]
     pub(super) fn note_activity_on_ack(&mut self, now: Instant, profile: &Profile) {
         if profile.idle_restart == IdleRestart::Ns2 {
+            self.last_activity = now;
+        }
+    }
+
+    /// Notes that a segment of any kind has arrived: in FreeBSD, a pause begins with the last one.
+    #[inline(always)]
+    pub(super) fn note_any_arrival(&mut self, now: Instant, profile: &Profile) {
+        if profile.idle_restart == IdleRestart::FreeBsd {
             self.last_activity = now;
         }
     }

@@ -43,6 +43,7 @@ impl Endpoint {
     #[inline(always)]
     fn on_segment_as(&mut self, now: Instant, seg: &Segment, ce: bool, listing: bool, profile: &Profile) {
         debug_assert!(seg.sack_len == 0 && !seg.stamped, "options must come with their contents");
+        self.note_any_arrival(now, profile);
         let Some(predicted) = self.prediction(seg, ce, profile) else {
             self.on_any_segment(now, seg, &Options::NONE, ce, profile);
             return;
@@ -71,6 +72,7 @@ impl Endpoint {
         ce: bool,
         profile: &Profile,
     ) {
+        self.note_any_arrival(now, profile);
         let twin = cfg!(debug_assertions).then(|| {
             let mut twin = self.clone();
             twin.on_any_segment(now, seg, options, ce, profile);

@@ -186,7 +186,7 @@ static FREEBSD4: &[ProfileValue] = &[
     value("ack_every", Integer(2), "tcp_input.c: every second segment"),
     value("delayed_ack", Time(Span::ms(100)), "tcp_timer.h, TCPTV_DELACK (net.inet.tcp.delacktime)"),
     value("nagle", Flag(true), "tcp_output.c: unless TCP_NODELAY is set"),
-    value("idle_restart", Choice("rfc5681"), "inferred: FreeBSD restarts one RTO after the last arrival, from slowstart_flightsize; here, the restart comes one RTO after the last transmission, from the initial window"),
+    value("idle_restart", Choice("rfc5681"), "inferred: `freebsd` is the kernel's rule (one RTO after the last arrival, and a request is one); here, the restart comes one RTO after the last transmission"),
     value("ecn_at_one", Choice("keep"), "inferred: a sender with the ALTQ patches for ECN does not wait (S. Floyd's ECN page; the BLUE authors say the same of FreeBSD in their testbed)"),
     value("syn_retries", Integer(4), "tcp_timer.h, TCPTV_KEEP_INIT of 75 s: timeouts of 3, 6, 12 and 24 s fit into it; later 4.x versions do not double at first"),
     value("data_retries", Integer(12), "tcp_timer.h, TCP_MAXRXTSHIFT"),

@@ -314,5 +314,17 @@ words! {
         /// If nothing is outstanding and an RTO has passed since the last ACK, the window becomes
         /// one segment (ns-2 `slow_start_restart_`).
         Ns2 = "ns2",
+        /// If nothing is outstanding and no segment has arrived for an RTO, the window becomes the
+        /// initial window, also if it was smaller (FreeBSD 4, `tcp_output()`). The arrival of a
+        /// request ends the pause, so a server that answers at once keeps its window (RFC 5681,
+        /// section 4.1, describes this).
+        FreeBsd = "freebsd",
+    }
+}
+
+impl IdleRestart {
+    /// Returns whether a pause begins with the last transmission.
+    pub(crate) fn begins_with_sending(self) -> bool {
+        !matches!(self, IdleRestart::Ns2 | IdleRestart::FreeBsd)
     }
 }

@@ -411,8 +411,8 @@ fn the_windows_of_the_hosts_bound_the_flight() {
 }
 
 /// Returns a sender of `segments` segments, all of which have been acknowledged.
-fn idle_after(segments: u32, lose_first: bool) -> Bench {
-    let mut b = Bench::new(Role::Active, &[iw(4), ("idle_restart", Value::Choice("rfc2861"))]);
+fn idle_after(rule: &'static str, segments: u32, lose_first: bool) -> Bench {
+    let mut b = Bench::new(Role::Active, &[iw(4), ("idle_restart", Value::Choice(rule))]);
     b.connect();
     b.endpoint.write(u64::from(segments * MSS));
     b.now = ms(100);
@@ -428,7 +428,7 @@ fn idle_after(segments: u32, lose_first: bool) -> Bench {
 #[test]
 fn a_pause_halves_the_window_for_each_timeout_down_to_the_restart_window() {
     for (timeouts, window) in [(0, 36), (1, 18), (2, 9), (3, 4), (9, 4)] {
-        let mut b = idle_after(32, false);
+        let mut b = idle_after("rfc2861", 32, false);
         assert_eq!(b.endpoint.cwnd(), 36.0);
         b.now += b.endpoint.rto(&b.profile).saturating_mul(timeouts) + Span::ms(1);
         b.endpoint.write(u64::from(40 * MSS));
@@ -439,11 +439,48 @@ fn a_pause_halves_the_window_for_each_timeout_down_to_the_restart_window() {
 /// Rules: 2861 3.2
 #[test]
 fn a_pause_leaves_slow_start_up_to_three_quarters_of_the_window() {
-    let mut b = idle_after(60, true);
+    let mut b = idle_after("rfc2861", 60, true);
     let window = b.endpoint.cwnd();
     assert!(window > 8.0 && b.endpoint.ssthresh() == 2.0);
     b.now += b.endpoint.rto(&b.profile).saturating_mul(3);
     b.endpoint.write(u64::from(MSS));
     b.drain();
     assert_eq!((b.endpoint.cwnd(), b.endpoint.ssthresh()), (4.0, 0.75 * window));
+}
+
+/// FreeBSD 4, `tcp_output()`: a pause lasts a whole timeout since the last arrival, and the window is then set to the
+/// flight size of slow start. A timeout that lies exactly at the end of the pause counts.
+#[test]
+fn a_pause_in_freebsd_sets_the_window_also_to_a_larger_value() {
+    let sent_after = |b: &mut Bench, pause: Span| {
+        b.now += pause;
+        b.endpoint.write(u64::from(40 * MSS));
+        b.drain().len()
+    };
+    let mut b = idle_after("freebsd", 32, false);
+    let rto = b.endpoint.rto(&b.profile);
+    assert_eq!(sent_after(&mut b, rto - Span::ns(1)), 36, "the window before the pause");
+    let mut b = idle_after("freebsd", 32, false);
+    assert_eq!(sent_after(&mut b, rto), 4);
+    // After a timeout, two acknowledgments open the window from one segment to less than four.
+    for (rule, raised) in [("freebsd", true), ("rfc5681", false)] {
+        let mut b = idle_after(rule, 2, true);
+        let (window, rto) = (b.endpoint.cwnd(), b.endpoint.rto(&b.profile));
+        assert!(window < 4.0);
+        assert_eq!(sent_after(&mut b, rto + Span::ms(1)), if raised { 4 } else { window as usize });
+    }
+}
+
+/// RFC 5681, 4.1, on senders that count from the last segment received: "The reception of the request makes the
+/// test for an idle connection fail".
+#[test]
+fn a_request_ends_a_pause_in_freebsd() {
+    for (rule, sent) in [("freebsd", 36), ("rfc5681", 4)] {
+        let mut b = idle_after(rule, 32, false);
+        b.now += b.endpoint.rto(&b.profile).saturating_mul(10);
+        b.arrive(segment(1, 1 + 32 * MSS, 100));
+        b.endpoint.write(u64::from(40 * MSS));
+        let full = b.drain().iter().filter(|segment| segment.len == MSS).count();
+        assert_eq!(full, sent, "{rule}");
+    }
 }
