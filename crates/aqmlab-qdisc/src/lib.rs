@@ -145,7 +145,7 @@ pub use fifo::Fifo;
 pub use histogram::{Bin, Histogram};
 pub use limit::Limit;
 pub use packet_kind::PacketKind;
-pub use pipe::{Line, Loss, Passage, Pipe};
+pub use pipe::{Line, Loss, Passage, Pipe, mean_of_ticks};
 pub use port::{Departure, Port, Prospect};
 pub use qdisc::*;
 pub use registry::{Effective, Entry, Info, Registry};

@@ -52,8 +52,8 @@ impl Line {
     }
 }
 
-/// A dedicated path: an optional rate, then a constant delay and optional jitter, with an optional loss
-/// probability at the entrance. It holds no packets; it only computes when each of them leaves. Packets leave
+/// A dedicated path: an optional rate, then a constant delay (or one of whole ticks) and optional jitter, with an
+/// optional loss probability at the entrance. It holds no packets; it only computes when each of them leaves. Packets leave
 /// in the order in which they enter.
 ///
 /// A queue that builds up because of the rate is not bounded; [`crate::DelayStage`] has a cap.
@@ -63,8 +63,21 @@ pub struct Pipe {
     overhead: Bytes,
     line: Line,
     delay: Span,
+    ticks: Option<Ticks>,
     jitter: Option<Jitter>,
     loss: Option<Loss>,
+}
+
+/// A delay by a kernel's clock: a packet leaves a whole number of ticks after the last tick before
+/// its arrival. (The pipe of FreeBSD 4's dummynet: `move_pkt` adds ticks to the number of the current tick, and
+/// packets leave in the first tick that has their number.)
+#[derive(Clone, Copy, Debug)]
+struct Ticks {
+    tick: Span,
+    /// Time from the last tick before time 0 until time 0, less than a tick.
+    before_zero: Span,
+    /// The delay, in ticks.
+    whole: u64,
 }
 
 /// The random delay of individual packets beyond the constant delay. No packet overtakes another.
@@ -100,7 +113,22 @@ impl Pipe {
     /// Creates a pipe of constant delay.
     pub fn new(delay: Span) -> Self {
         let (overhead, line) = (Bytes::ZERO, Line::default());
-        Pipe { serialiser: None, overhead, line, delay, jitter: None, loss: None }
+        Pipe { serialiser: None, overhead, line, delay, ticks: None, jitter: None, loss: None }
+    }
+
+    /// Cuts the delay to whole ticks, and lets packets leave only at ticks: those at `phase`, less than a tick,
+    /// and every `tick` before and after it. A packet is delayed by the time to the last of its ticks, so
+    /// by more than one tick less than the whole ticks, and at most by all of them. If the delay is
+    /// less than a tick, packets are not delayed.
+    ///
+    /// # Panics
+    /// If the tick is zero, or the phase is not less than the tick.
+    pub fn with_ticks(mut self, tick: Span, phase: Span) -> Self {
+        assert!(!tick.is_zero() && phase < tick, "a phase lies within a tick");
+        let before_zero = if phase.is_zero() { phase } else { tick - phase };
+        self.ticks = Some(Ticks { tick, before_zero, whole: self.delay.as_ns() / tick.as_ns() });
+        self.delay = mean_of_ticks(self.delay, tick);
+        self
     }
 
     /// Adds a rate, at which each packet takes the transmission time of its length plus `overhead`.
@@ -142,7 +170,10 @@ impl Pipe {
             None => now,
             Some(serialiser) => self.line.pass(now, serialiser, size + self.overhead),
         };
-        let due = sent + self.delay;
+        let due = match &self.ticks {
+            None => sent + self.delay,
+            Some(ticks) => ticks.due(sent),
+        };
         Passage::Due(self.jitter.as_mut().map_or(due, |jitter| jitter.shift(due)))
     }
 
@@ -151,15 +182,42 @@ impl Pipe {
         self.line.free_at().max(now)
     }
 
-    /// Returns the constant delay.
+    /// Returns the constant delay; if packets leave at ticks, the mean delay of packets that arrive at any time within
+    /// a tick.
     pub const fn delay(&self) -> Span {
         self.delay
     }
 
+    /// Returns a delay that every packet exceeds or has.
+    pub fn least_delay(&self) -> Span {
+        match &self.ticks {
+            None => self.delay,
+            Some(ticks) => ticks.tick.saturating_mul(ticks.whole.saturating_sub(1)),
+        }
+    }
+
     /// Returns whether this pipe delays all packets by exactly [`Pipe::delay`].
     pub const fn is_constant(&self) -> bool {
-        self.serialiser.is_none() && self.jitter.is_none() && self.loss.is_none()
+        self.serialiser.is_none() && self.ticks.is_none() && self.jitter.is_none() && self.loss.is_none()
     }
+}
+
+impl Ticks {
+    fn due(&self, sent: Instant) -> Instant {
+        if self.whole == 0 {
+            return sent;
+        }
+        let tick = self.tick.as_ns();
+        let since_tick = (sent.as_ns() % tick + self.before_zero.as_ns()) % tick;
+        sent + Span::ns(tick.saturating_mul(self.whole) - since_tick)
+    }
+}
+
+/// Returns the mean delay of a pipe with this delay and [ticks](Pipe::with_ticks): half a tick
+/// less than the whole ticks in it, or nothing.
+pub fn mean_of_ticks(delay: Span, tick: Span) -> Span {
+    let whole = delay.as_ns() / tick.as_ns();
+    Span::ns((whole * tick.as_ns()).saturating_sub(tick.as_ns() / 2))
 }
 
 impl Jitter {
@@ -187,6 +245,43 @@ mod tests {
         assert_eq!(pipe.pass(MS(0), size), Passage::Due(MS(22)));
         assert_eq!(pipe.pass(MS(1), size), Passage::Due(MS(23)));
         assert_eq!(pipe.pass(MS(9), size), Passage::Due(MS(30)), "idle in between");
+    }
+
+    /// The rule of dummynet, by counting ticks: a packet that arrives in tick n, the n-th since the phase, leaves with
+    /// tick n + floor(delay / tick).
+    #[test]
+    fn packets_leave_at_ticks_in_batches() {
+        let us = |n: u64| Instant::from_ns(n * 1000);
+        let leaves = |pipe: &mut Pipe, at: u64| match pipe.pass(us(at), Bytes::new(100)) {
+            Passage::Due(due) => due.as_ns() as f64 / 1e6,
+            Passage::Lost => unreachable!("nothing is lost here"),
+        };
+        // Ticks at 3, 13, 23, .. ms. A delay of 37 ms has three whole ticks.
+        let mut pipe = Pipe::new(Span::ms(37)).with_ticks(Span::ms(10), Span::ms(3));
+        let due: Vec<f64> =
+            [0, 2_999, 3_000, 3_001, 12_999, 13_000, 50_000].map(|at| leaves(&mut pipe, at)).into();
+        assert_eq!(due, [23.0, 23.0, 33.0, 33.0, 33.0, 43.0, 73.0]);
+        assert_eq!((pipe.delay(), pipe.least_delay()), (Span::ms(25), Span::ms(20)));
+        assert!(!pipe.is_constant());
+        // All arrivals of a tick leave together, in their order, so the mean over a tick is half a tick less.
+        let mut pipe = Pipe::new(Span::ms(30)).with_ticks(Span::ms(10), Span::ZERO);
+        let mean = (0..10_000).map(|us| leaves(&mut pipe, us) - us as f64 / 1e3).sum::<f64>() / 1e4;
+        assert!((mean - 25.0).abs() < 0.001, "{mean}");
+        // A delay below a tick is none.
+        let mut pipe = Pipe::new(Span::ms(9)).with_ticks(Span::ms(10), Span::ms(3));
+        assert_eq!(leaves(&mut pipe, 4_567), 4.567);
+        assert_eq!((pipe.delay(), pipe.least_delay()), (Span::ZERO, Span::ZERO));
+        assert_eq!(mean_of_ticks(Span::ms(1), Span::ms(1)), Span::us(500));
+    }
+
+    #[test]
+    fn a_rate_comes_before_the_ticks_of_the_delay() {
+        // 1250 B at 10 Mbit/s take 1 ms; four packets are sent at 1 to 4 ms, two of them before the tick at 3 ms.
+        let mut pipe = Pipe::new(Span::ms(10))
+            .with_rate(Rate::mbit(10), Bytes::ZERO)
+            .with_ticks(Span::ms(10), Span::ms(3));
+        let due: Vec<Passage> = (0..4).map(|_| pipe.pass(MS(0), Bytes::new(1250))).collect();
+        assert_eq!(due, [3, 3, 13, 13].map(|ms| Passage::Due(MS(ms))));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! and a router, and in routers before their output queues.
 
 use aqmlab_params::{Kind, Origin, Value};
-use aqmlab_qdisc::Pipe;
+use aqmlab_qdisc::{Pipe, mean_of_ticks};
 use aqmlab_random::Stream;
 use aqmlab_traffic::packmime::HostDelay;
 use aqmlab_traffic::{Distribution, End, Identity, Probability};
@@ -11,7 +11,7 @@ use aqmlab_units::{Bytes, Span};
 use crate::field::OURS;
 use crate::language::{DELAY_RULE, EDGES};
 use crate::pass::{Pass, Section};
-use crate::plan::{ClassPlan, DelayPlan, Edge, Plan, StageDelay, StagePlace};
+use crate::plan::{ClassPlan, DelayPlan, Edge, Plan, StageDelay, StagePlace, TickPlan};
 use crate::suggest::no_such;
 use crate::topology::Network;
 use crate::tree::Tree;
@@ -83,6 +83,7 @@ impl Pass<'_, '_> {
                 None
             }
         };
+        let ticks = self.stage_ticks(section)?;
         Some(DelayPlan {
             name,
             class,
@@ -94,7 +95,40 @@ impl Pass<'_, '_> {
             jitter: jitter?,
             loss: loss?,
             rate,
+            ticks,
         })
+    }
+
+    /// Returns the clocks of the hosts that delay, if packets leave at ticks.
+    fn stage_ticks(&mut self, section: &Section<'_>) -> Option<Option<TickPlan>> {
+        let tick = self.span(section, "tick")?;
+        let refused = match (tick.is_zero(), section.node("tick_hosts"), section.node("jitter")) {
+            (true, Some(_), _) => {
+                Some(("tick_hosts", "has no effect without `tick`; write the tick, or remove it"))
+            }
+            (false, _, Some(_)) => {
+                Some(("jitter", "cannot accompany `tick`: packets leave at ticks; remove one of them"))
+            }
+            _ => None,
+        };
+        if let Some((key, why)) = refused {
+            self.error(&section.at(key), &section.sub(key), format!("`{key}` {why}"));
+            return None;
+        }
+        if tick.is_zero() {
+            return Some(None);
+        }
+        let hosts = match section.node("tick_hosts") {
+            Some(_) => match self.value(section, "tick_hosts")? {
+                Value::Integer(hosts) => hosts,
+                _ => unreachable!("the kind decides the value's type"),
+            },
+            None => {
+                self.enter(section, "tick_hosts", &1, Origin::Default(OURS));
+                1
+            }
+        };
+        Some(Some(TickPlan { tick, hosts }))
     }
 
     /// Returns the place of a stage: an edge of the network, or the router that the file names.
@@ -259,12 +293,36 @@ impl DelayPlan {
     /// Returns the pipe for packets of `class` that match the rule but belong to no flow. This pipe only adds
     /// the mean delay.
     pub fn mean_pipe(&self, class: &ClassPlan) -> Pipe {
-        Pipe::new(self.delay.mean(class))
+        Pipe::new(self.mean(class))
+    }
+
+    /// Returns the mean delay for connections of a class.
+    pub fn mean(&self, class: &ClassPlan) -> Span {
+        let delay = self.delay.mean(class);
+        match (&self.ticks, &self.delay) {
+            (None, _) => delay,
+            (Some(ticks), StageDelay::Drawn(Distribution::Constant(delay))) => {
+                mean_of_ticks(*delay, ticks.tick)
+            }
+            // Cutting to whole ticks takes half a tick on average, and so does the time since the
+            // last tick.
+            (Some(ticks), _) => delay.saturating_sub(ticks.tick),
+        }
+    }
+
+    /// Returns the minimum delay for connections of a class.
+    pub fn least(&self, class: &ClassPlan) -> Span {
+        let least = Pipe::new(self.delay.least(class));
+        match &self.ticks {
+            None => least.least_delay(),
+            Some(ticks) => least.with_ticks(ticks.tick, Span::ZERO).least_delay(),
+        }
     }
 
     /// Returns the pipe for the packets of a connection of `class` in this direction. `carried` holds the
     /// delays that the connection's cloud or trace gives for its ends, if any. The constant delay, the loss
-    /// probability and the rate are drawn for the connection's host; individual losses and jitter are drawn for
+    /// probability and the rate are drawn for the connection's host, and the phase of a clock for the host that
+    /// delays, for both directions; individual losses and jitter are drawn for
     /// the connection itself. All streams are named after the rule, the class and the direction, except that
     /// the stream for PackMime-HTTP's delays does not depend on the direction: they are the same in both.
     pub fn pipe(
@@ -290,6 +348,11 @@ impl DelayPlan {
                 HostDelay::draw(*end, &mut Stream::indexed(seed, path, index))
             }
         });
+        if let Some(ticks) = &self.ticks {
+            let path = format_args!("delay/{}/tick", self.name);
+            let mut phase = Stream::indexed(seed, path, index % ticks.hosts);
+            pipe = pipe.with_ticks(ticks.tick, Span::ns(phase.below(ticks.tick.as_ns())));
+        }
         if let Some(rate) = &self.rate {
             pipe = pipe.with_rate(rate.value(index, count, draws("rate")), Bytes::ZERO);
         }
@@ -390,5 +453,5 @@ pub(crate) fn mean_of(
     number: usize,
     ends: impl Fn(usize) -> [usize; 2] + Copy,
 ) -> Span {
-    met(delays, class, number, ends).into_iter().fold(Span::ZERO, |sum, rule| sum + rule.delay.mean(class))
+    met(delays, class, number, ends).into_iter().fold(Span::ZERO, |sum, rule| sum + rule.mean(class))
 }

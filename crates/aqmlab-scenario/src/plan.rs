@@ -471,6 +471,17 @@ pub struct DelayPlan {
     pub loss: Distribution<Probability>,
     /// The rate for each flow and direction, if it is limited.
     pub rate: Option<Distribution<Rate>>,
+    /// The clocks of the hosts that delay, if packets leave at their ticks.
+    pub ticks: Option<TickPlan>,
+}
+
+/// The hosts of a delay stage that delay packets by whole ticks of their kernels' clocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TickPlan {
+    /// The tick.
+    pub tick: Span,
+    /// The number of hosts, each with a phase of its own; the flows are shared out among them.
+    pub hosts: u64,
 }
 
 /// The delay that a stage adds to each packet of a flow in one direction.

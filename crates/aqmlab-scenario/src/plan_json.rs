@@ -507,6 +507,12 @@ pub struct DelayJson {
     pub loss: DistributionJson<f64>,
     /// The rate for each flow and direction; `null` means unlimited.
     pub rate_bps: Option<DistributionJson<u64>>,
+    /// The tick of the kernels that delay, if packets leave at ticks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tick_ns: Option<u64>,
+    /// The number of hosts with such kernels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tick_hosts: Option<u64>,
 }
 
 /// A delay that belongs to an endpoint of a connection.
@@ -787,6 +793,8 @@ impl Plan {
             jitter_ns: rule.jitter.as_ns(),
             loss: distribution(&rule.loss, |p| p.get()),
             rate_bps: rule.rate.as_ref().map(|rate| distribution(rate, Rate::as_bps)),
+            tick_ns: rule.ticks.map(|ticks| ticks.tick.as_ns()),
+            tick_hosts: rule.ticks.map(|ticks| ticks.hosts),
         }
     }
 

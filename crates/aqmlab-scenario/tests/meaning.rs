@@ -1,10 +1,11 @@
 //! Checks that scenario texts become the intended plans.
 
+use aqmlab_qdisc::Passage;
 use aqmlab_scenario::{
     Access, Completed, CountStop, FlowChoice, IpVersion, LivePlan, PacketEvent, Plan, QueueCount,
     RequestPlan, Wait, Workload, parse,
 };
-use aqmlab_traffic::{Distribution, PacketSizes, Spacing};
+use aqmlab_traffic::{Distribution, Identity, PacketSizes, Spacing};
 use aqmlab_transport::Congestion;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
@@ -74,6 +75,52 @@ fn a_bound_on_responses_is_in_the_plan_only_if_it_is_written() {
         drawn.iter().flat_map(|one| &one.exchanges).map(|exchange| exchange.response).max()
     };
     assert!(largest(&free) > Some(200_000) && largest(&bound) <= Some(200_000));
+}
+
+/// Dummynet's arithmetic by hand: delays of 40 to 79 ms are 4 to 7 ticks of 10 ms. Packets of one host leave
+/// at the same instants modulo a tick; three hosts have three phases, the same in both directions.
+#[test]
+fn hosts_with_ticks_delay_by_whole_ticks_and_each_has_its_phase() {
+    let of = |keys: &str| {
+        only(&format!(
+            "{DUMBBELL}[[traffic]]\nname = \"ftp\"\nkind = \"bulk\"\ncount = 12\n\
+             [[delay]]\ndelay = {{ uniform = [\"40ms\", \"79ms\"] }}\n{keys}"
+        ))
+    };
+    let tick = Span::ms(10);
+    let leaves = |plan: &Plan, flow: u32, direction: usize| {
+        let (class, at) = (&plan.classes[0], Instant::from_ns(1_000_000_000));
+        let mut pipe = plan.delays[0].pipe(class, direction, Identity::first_of(flow), None, 7);
+        let Passage::Due(due) = pipe.pass(at, Bytes::new(100)) else { panic!("nothing is lost") };
+        (due.saturating_since(at), due.as_ns() % tick.as_ns(), pipe.delay())
+    };
+    let plan = of("tick = \"10ms\"\ntick_hosts = 3\n");
+    let exact = of("");
+    let mut phases = std::collections::BTreeSet::new();
+    for flow in 0..12 {
+        let drawn = leaves(&exact, flow, 0).0;
+        let (delay, phase, mean) = leaves(&plan, flow, 0);
+        let whole = tick.saturating_mul(drawn.as_ns() / tick.as_ns());
+        assert!(delay > whole.saturating_sub(tick) && delay <= whole, "{drawn}: {delay}");
+        assert_eq!(mean, whole.saturating_sub(Span::ms(5)));
+        assert_eq!(phase, leaves(&plan, flow % 3, 1).1, "one clock per host");
+        phases.insert(phase);
+    }
+    assert_eq!(phases.len(), 3);
+    let one = of("tick = \"10ms\"\n");
+    assert_eq!(
+        (0..12).map(|flow| leaves(&one, flow, 0).1).collect::<std::collections::BTreeSet<_>>().len(),
+        1
+    );
+    // The mean delay of uniform draws is less by a tick: half of it is cut, half passes before the arrival.
+    let class = &plan.classes[0];
+    assert_eq!((plan.delays[0].mean(class), plan.delays[0].least(class)), (Span::us(49_500), Span::ms(30)));
+    assert_eq!((exact.delays[0].mean(class), exact.delays[0].least(class)), (Span::us(59_500), Span::ms(40)));
+    // The plan has these keys only where they are written.
+    let json = |plan: &Plan| serde_json::to_value(plan.to_json()).expect("plain data")["delays"][0].clone();
+    assert_eq!((&json(&plan)["tick_ns"], &json(&one)["tick_hosts"]), (&10_000_000.into(), &1.into()));
+    assert!(json(&exact).get("tick_ns").is_none() && json(&exact).get("tick_hosts").is_none());
+    assert_eq!(exact.digest(), of("tick = \"0s\"\n").digest());
 }
 
 #[test]

@@ -142,7 +142,7 @@ impl FlowTable {
         }
         let delay = |row| {
             let (stage, pipe) = class.pipe(row, which.0);
-            pipes[stage][pipe as usize].delay()
+            pipes[stage][pipe as usize].least_delay()
         };
         (0..=class.rows).map(delay).min().unwrap_or(Span::ZERO)
     }
@@ -247,7 +247,7 @@ fn least_delay_drawn(plan: &Plan, class: usize, which: OwnPipe) -> Span {
     match which {
         OwnPipe::Stage(direction, place) => plan
             .delay_stage(class, direction, place)
-            .map_or(Span::ZERO, |stage| stage.delay.least(&plan.classes[class])),
+            .map_or(Span::ZERO, |stage| stage.least(&plan.classes[class])),
         OwnPipe::Access(..) => plan.classes[class].least_access_delay(plan.propagation(class)),
     }
 }

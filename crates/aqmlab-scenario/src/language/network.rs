@@ -3,7 +3,7 @@
 use aqmlab_params::{Default, Kind};
 use aqmlab_units::Span;
 
-use super::quantity::{CHANCES, DELAY, MOST_LINKS_OF_A_PATH, OVERHEAD, RATE, RATES, TIMES};
+use super::quantity::{CHANCES, COUNT, DELAY, MOST_LINKS_OF_A_PATH, OVERHEAD, RATE, RATES, TICK, TIMES};
 use crate::field::{Field, Form, Variant, default, required, ruled};
 
 /// The key that names the discipline of a queue.
@@ -160,6 +160,20 @@ pub const DELAY_RULE: &[Field] = &[
         Form::Drawn(&RATES),
         "unlimited",
         "rate at which the packets of a flow leave the stage's unlimited buffer; drawn once per flow and direction",
+    ),
+    default(
+        "tick",
+        Form::One(TICK),
+        Default::Span(Span::ZERO),
+        "the clock tick of the host that delays, as in dummynet: `delay` is cut to whole ticks, and a packet leaves that \
+         many ticks after the last tick before its arrival; exact times if this is 0",
+    ),
+    ruled(
+        "tick_hosts",
+        Form::One(COUNT),
+        "1",
+        "with `tick`, the number of hosts that delay; flows are shared out among them in turn, and each host's clock has \
+         a phase of its own, drawn uniformly within a tick",
     ),
 ];
 

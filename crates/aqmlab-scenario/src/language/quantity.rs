@@ -13,6 +13,8 @@ pub(super) const RUN_TIME: Kind = Kind::Span { min: Span::ms(1), max: YEAR };
 pub(super) const MOMENT: Kind = Kind::Span { min: Span::ZERO, max: YEAR };
 /// Propagation delay. The limit is generous: in an hour, light travels beyond Jupiter.
 pub(super) const DELAY: Kind = Kind::Span { min: Span::ZERO, max: HOUR };
+/// A clock tick; kernels have had 1, 4 or 10 ms.
+pub(super) const TICK: Kind = Kind::Span { min: Span::ZERO, max: Span::s(1) };
 pub(crate) const RATE: Kind = Kind::Rate { min: Rate::kbit(1), max: Rate::gbit(100_000) };
 pub(super) const OVERHEAD: Kind = Kind::Bytes { min: 0, max: 1000 };
 pub(super) const TRANSFER: Kind = Kind::Bytes { min: 1, max: 1 << 50 };
