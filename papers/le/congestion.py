@@ -2,8 +2,9 @@
 
     python papers/le/congestion.py [STORE [FACTOR ...]]
 
-scores the findings of lab.toml with FACTOR times the users (by default 1.2) at each load, with five seeds and
-runs of 500 s, of which 350 s are measured, and prints the tables in README.md. If it is interrupted, call it
+scores the findings of lab.toml with FACTOR times the users (by default 1.134) at each load, with five seeds and
+runs of 500 s, of which 350 s are measured, and prints two tables; those in README.md are without framing, with
+1.2 times the users. If it is interrupted, call it
 again to resume.
 """
 
@@ -48,7 +49,7 @@ def times(factor: float, users: str) -> list[int]:
 def main() -> None:
     """Executes the runs that are missing and prints the tables."""
     store = sys.argv[1] if len(sys.argv) > 1 else None
-    factors = [float(factor) for factor in sys.argv[2:]] or [1.2]
+    factors = [float(factor) for factor in sys.argv[2:]] or [1.134]
     with TemporaryDirectory() as folder:
         by_factor = {f: scored(f, Path(folder) / str(f) / "le", store) for f in factors}
     heads = [f"{factor:g} times the users" for factor in factors]
