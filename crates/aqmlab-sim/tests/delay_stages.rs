@@ -61,6 +61,39 @@ fn the_first_rule_that_matches_holds_at_each_edge() {
     assert_eq!(transfer_took(rules), plain + 2 * 12 * MS);
 }
 
+/// Dummynet's ticks: the last data of a transfer leaves the stage at the receiver's edge at a tick of its host, and both
+/// SYN and data wait for more than two and at most three ticks.
+#[test]
+fn packets_leave_at_the_ticks_of_their_host() {
+    const TICK: u128 = 10 * MS;
+    let of = |keys: &str| {
+        let delays = format!("[[delay]]\nat = \"exit\"\ndirection = \"to_receiver\"\n{keys}");
+        let traffic = "kind = \"bulk\"\nbytes = \"1kB\"\ncount = 24\naccess_rate = \"none\"\n\
+                       start = { uniform = [\"0s\", \"3s\"] }";
+        let r = record(&scenario(traffic, &delays), 1);
+        let took =
+            flows(&r, "x", "end_ns").iter().zip(flows(&r, "x", "start_ns")).map(|(a, b)| a - b).collect();
+        (flows(&r, "x", "end_ns"), took, flows(&r, "x", "base_rtt_ns"))
+    };
+    let (_, plain, bare): (_, Vec<u128>, _) = of("");
+    for (keys, hosts) in [("", 1), ("tick_hosts = 4", 4)] {
+        let (ends, took, base) = of(&format!("delay = \"37ms\"\ntick = \"10ms\"\n{keys}"));
+        let phases: Vec<u128> = ends.iter().map(|end| end % TICK).collect();
+        for flow in hosts..phases.len() {
+            assert_eq!(phases[flow], phases[flow - hosts], "flow {flow} of {hosts} hosts");
+        }
+        let mut different = phases.clone();
+        different.sort_unstable();
+        different.dedup();
+        assert_eq!(different.len(), hosts);
+        for ((took, plain), (base, bare)) in took.iter().zip(&plain).zip(base.iter().zip(&bare)) {
+            let more = took - plain;
+            assert!(more > 4 * TICK && more <= 6 * TICK, "{more}");
+            assert_eq!(base - bare, 25 * MS);
+        }
+    }
+}
+
 #[test]
 fn the_base_round_trip_time_has_the_stages_in_it() {
     let delays =
