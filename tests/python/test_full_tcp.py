@@ -20,6 +20,7 @@ LOT = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(LOT)
 BULK = 300_000
 BITS = {"S": 0x02, "F": 0x01, "A": 0x10, "E": 0x40, "W": 0x80}
+PHASE = "7065138ns"  # of the clocks of the agents in full_flow.tcl
 CLOCK_S = 3e-6  # ns-2 traces six digits, and both simulators round transmission times
 
 TRANSFERS = {
@@ -44,7 +45,7 @@ def theirs(**given):
         words.append(f"{name}={' '.join(map(str, numbers))}")
     command = ["ns", str(NS2 / "full_flow.tcl"), *words]
     printed = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
-    for line in printed.splitlines():
+    for line in printed.splitlines()[1:]:  # the first is the phase of the clocks
         at, host, sequence, payload, acked, flags = line.split()
         found = "".join(letter for letter, bit in BITS.items() if int(flags, 16) & bit)
         yield float(at), host, int(sequence), int(payload), max(0, int(acked)), found
@@ -75,7 +76,7 @@ def ours(folder, traffic, window=30, **faults):
         "traffic": [
             {"name": "x", "from": "client", "to": "server"}
             | traffic
-            | {"tcp": LOT.TCP | {"max_window": window} | traffic["tcp"]}
+            | {"tcp": LOT.TCP | {"max_window": window, "tick_phase": PHASE} | traffic["tcp"]}
         ],
         "record": {"packets": {"flows": ["x"], "events": ["send"]}},
     }

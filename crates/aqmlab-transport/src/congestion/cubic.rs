@@ -66,7 +66,7 @@ impl Stage {
         let rtt = ack.srtt.map_or(0.0, seconds);
         let target = self.w_cubic(t + rtt, profile).max(cwnd).min(1.5 * cwnd);
         let acks = match profile.increase {
-            Increase::PerAck => 1.0, // 4.4, 4.5: "for each received new ACK"
+            Increase::PerAck | Increase::SegmentPerAck => 1.0, // 4.4, 4.5: "for each received new ACK"
             Increase::ByteCounting => segments.min(cwnd),
         };
         window.open(acks * (target - cwnd) / cwnd);

@@ -14,7 +14,7 @@ impl Control for Reno {
     fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         match profile.increase {
             // RFC 5681, equation 3
-            Increase::PerAck => window.open(1.0 / window.cwnd()),
+            Increase::PerAck | Increase::SegmentPerAck => window.open(1.0 / window.cwnd()),
             Increase::ByteCounting => window.count_bytes(ack.bytes, profile),
         }
     }

@@ -130,6 +130,10 @@ pub(crate) fn slow_start(window: &mut Window, ack: &Ack, profile: &Profile) {
     let limit = match profile.increase {
         // RFC 5681, equation 2: min(N, SMSS)
         Increase::PerAck => 1,
+        Increase::SegmentPerAck => {
+            window.open(1.0);
+            return;
+        }
         // RFC 3465, 2.3: L is 1 in the slow start that follows a timeout
         Increase::ByteCounting if ack.after_timeout => 1,
         Increase::ByteCounting => profile.abc_limit,

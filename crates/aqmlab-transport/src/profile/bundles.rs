@@ -142,6 +142,7 @@ static NS2_FULLTCP: &[ProfileValue] = &[
     value("initial_window", Integer(2), "ns-default.tcl, windowInit_"),
     value("initial_ssthresh", Choice("max_window"), "tcp.cc, reset(): ssthresh_ is wnd_"),
     value("reduction_base", Choice("window"), "tcp.cc, slowdown(), CLOSE_SSTHRESH_HALF"),
+    value("increase", Choice("segment_per_ack"), "tcp.cc, opencwnd(): one segment, whatever is acknowledged"),
     value("limited_transmit", Flag(false), "tcp-full.cc, recv(): nothing leaves before the third duplicate"),
     value("fast_retransmit_guard", Choice("rfc6582"), "tcp-full.cc, dupack_action(): none below `recover`"),
     value("fast_retransmit_restarts_timer", Flag(true), "tcp-full.cc, dupack_action(): set_rtx_timer"),

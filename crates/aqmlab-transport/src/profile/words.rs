@@ -56,6 +56,9 @@ words! {
         /// At most one segment per ACK in slow start, and 1/cwnd per ACK in congestion avoidance (RFC 5681,
         /// section 3.1).
         PerAck = "per_ack",
+        /// As in `per_ack`, except that in slow start, each ACK of new data opens the window by one segment,
+        /// even if it acknowledges less (RFC 2581, section 3.1, allows it; ns-2).
+        SegmentPerAck = "segment_per_ack",
         /// According to the bytes acknowledged: appropriate byte counting (RFC 3465).
         ByteCounting = "byte_counting",
     }

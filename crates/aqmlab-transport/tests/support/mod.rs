@@ -171,6 +171,9 @@ struct Packet {
     ce: bool,
 }
 
+/// What the applications do at one side, at a given time.
+pub type Applications = Box<dyn FnMut(usize, &mut Endpoint, Instant)>;
+
 /// Two endpoints, the two paths between them, and a clock.
 pub struct Pair {
     pub now: Instant,
@@ -178,6 +181,8 @@ pub struct Pair {
     pub sides: [Side; 2],
     /// `paths[i]` is the path on which side `i` sends.
     pub paths: [Path; 2],
+    /// The applications: called after each change of a side (`A` or `B`), before that side sends.
+    pub applications: Option<Applications>,
     in_flight: BinaryHeap<Reverse<(Instant, u64)>>,
     packets: BTreeMap<u64, Packet>,
     serial: u64,
@@ -191,7 +196,8 @@ impl Pair {
     pub fn with_roles(profile: Profile, roles: [Role; 2], paths: [Path; 2]) -> Self {
         let sides = roles.map(|role| Side::new(role, &profile));
         let (in_flight, packets) = (BinaryHeap::new(), BTreeMap::new());
-        Pair { now: Instant::ZERO, profile, sides, paths, in_flight, packets, serial: 0 }
+        let applications = None;
+        Pair { now: Instant::ZERO, profile, sides, paths, applications, in_flight, packets, serial: 0 }
     }
 
     /// Opens the connection from side A at `at`.
@@ -203,6 +209,9 @@ impl Pair {
     /// Makes one call that changes one side, then drains that side.
     pub fn with(&mut self, side: usize, mutate: impl FnOnce(&mut Endpoint, Instant, &Profile)) {
         mutate(&mut self.sides[side].endpoint, self.now, &self.profile);
+        if let Some(applications) = &mut self.applications {
+            applications(side, &mut self.sides[side].endpoint, self.now);
+        }
         self.drain(side);
     }
 

@@ -1,0 +1,216 @@
+//! Connections compared with ns-2's two-way agent (Agent/TCP/FullTcp/Newreno), packet by packet. The vectors
+//! and their origin: `vectors/ns2-full-flow/README.md`.
+
+mod support;
+
+use std::cell::RefCell;
+use std::fmt::Write;
+use std::path::Path as File;
+use std::rc::Rc;
+
+use aqmlab_params::{Origin, Value};
+use aqmlab_transport::{Flags, Profile, State, profile_settings};
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Instant, Rate, Span};
+use support::vectors::{Row, number, seconds, table, words};
+use support::{A, B, Fate, Faults, Link, Pair, Path};
+
+/// ns-2 traces microseconds, and both round transmission times.
+const CLOCK: Span = Span::us(3);
+const FIRST: Span = Span::ms(120);
+/// Bits of a TCP header that are compared: FIN, SYN, ECE and CWR.
+const BITS: [(u32, Flags); 4] =
+    [(0x01, Flags::FIN), (0x02, Flags::SYN), (0x40, Flags::ECE), (0x80, Flags::CWR)];
+
+/// One packet: its time, sequence number, payload, acknowledgment and flags.
+type Packet = (Instant, u32, u32, u32, u32);
+
+/// A request and its response, and the pause before them.
+#[derive(Clone, Copy)]
+struct Exchange {
+    gap: Span,
+    request: u64,
+    response: u64,
+}
+
+fn exchanges(case: &Row) -> Vec<Exchange> {
+    let exchange = |word: &String| {
+        let fields: Vec<&str> = word.split(':').collect();
+        Exchange { gap: seconds(fields[0]), request: number(fields[1]), response: number(fields[2]) }
+    };
+    words(case, "exchanges").iter().map(exchange).collect()
+}
+
+/// Returns the packets that each side of ns-2's connection sent, and the phase of its clocks.
+fn theirs(case: &Row) -> ([Vec<Packet>; 2], Span) {
+    let name = format!("../../vectors/ns2-full-flow/{}.csv", case["case"]);
+    let path = File::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    let phase = text.lines().next().and_then(|line| line.strip_prefix("# tick_phase_ns ")).expect("a phase");
+    let mut sides = [Vec::new(), Vec::new()];
+    for line in text.lines().skip(2) {
+        let f: Vec<&str> = line.split(',').collect();
+        let flags = u32::from_str_radix(f[5].trim_start_matches("0x"), 16).expect("flags");
+        let flags = flags & BITS.iter().map(|(bit, _)| bit).sum::<u32>();
+        let ack = f[4].parse::<i64>().expect("a number").max(0) as u32;
+        let packet = (Instant::ZERO + seconds(f[0]), number(f[2]) as u32, number(f[3]) as u32, ack, flags);
+        sides[usize::from(f[1] == "s")].push(packet);
+    }
+    (sides, Span::ns(number(phase)))
+}
+
+fn drops(case: &Row, column: &str) -> Faults {
+    let numbers: Vec<u64> = words(case, column).iter().map(|word| number(word)).collect();
+    Box::new(move |n, _| if numbers.contains(&n) { Fate::Drop } else { Fate::Pass })
+}
+
+/// Returns the packets that each side of our connection sends, with these settings changed.
+fn ours(case: &Row, phase: Span, changed: &[(&'static str, Value)]) -> [Vec<Packet>; 2] {
+    let mut settings = profile_settings("ns2_fulltcp").expect("built in");
+    let given = [
+        ("mss", Value::Size(Size::Bytes(Bytes::new(1460)))),
+        ("max_window", Value::Integer(number(&case["window"]))),
+        ("initial_window", Value::Integer(number(&case["initial"]))),
+        ("ack_every", Value::Integer(number(&case["every"]))),
+        ("nagle", Value::Flag(false)),
+        ("ecn", Value::Flag(true)),
+        ("tick_phase", Value::Span(phase)),
+    ];
+    for (name, value) in given.into_iter().chain(changed.iter().cloned()) {
+        settings.set(name, value, Origin::Given);
+    }
+    let profile = Profile::resolve(&mut settings).expect("consistent");
+    let near = || Link::new(Rate::mbit(10), Span::ms(10), usize::MAX);
+    let far = || Link::new(Rate::mbit(4), Span::ms(number(&case["delay_ms"])), usize::MAX);
+    let paths = [
+        Path::new([near(), far()], drops(case, "drop")),
+        Path::new([far(), near()], drops(case, "drop_back")),
+    ];
+    let mut pair = Pair::new(profile, paths);
+
+    let list = exchanges(case);
+    let closes = case["close"].clone();
+    // The time of the next request, which the applications set.
+    let next = Rc::new(RefCell::new(Some(Instant::ZERO + FIRST)));
+    let (requests, answers): (Vec<u64>, Vec<u64>) = {
+        let sums = |each: fn(&Exchange) -> u64| {
+            list.iter()
+                .scan(0, move |sum, e| {
+                    *sum += each(e);
+                    Some(*sum)
+                })
+                .collect()
+        };
+        (sums(|e| e.request), sums(|e| e.response))
+    };
+    let (mut answered, mut heard) = (0, 0);
+    let (planned, all, closing) = (Rc::clone(&next), list.clone(), closes.clone());
+    pair.applications = Some(Box::new(move |side, endpoint, now| {
+        let delivered = endpoint.delivered().get();
+        if side == B && answered < all.len() && delivered == requests[answered] {
+            endpoint.write(all[answered].response);
+            answered += 1;
+            if answered == all.len() && closing == "s" {
+                endpoint.close();
+            }
+        }
+        if side == A && heard < all.len() && delivered == answers[heard] && delivered > 0 {
+            heard += 1;
+            if heard < all.len() {
+                *planned.borrow_mut() = Some(now + all[heard].gap);
+            } else if closing == "c" {
+                endpoint.close();
+            }
+        }
+    }));
+    let end = Instant::ZERO + seconds(&case["end_s"]);
+    let mut asked = 0;
+    loop {
+        let request = *next.borrow();
+        match (request, pair.next_event()) {
+            (Some(at), event) if event.is_none_or(|event| at <= event) => {
+                *next.borrow_mut() = None;
+                let bytes = list[asked].request;
+                pair.now = at;
+                pair.with(A, |e, now, p| {
+                    e.write(bytes);
+                    e.open(now, p);
+                });
+                asked += 1;
+            }
+            (_, Some(event)) if event <= end => {
+                pair.step();
+                // The side that does not close first closes once it has acknowledged the FIN of the other.
+                for side in [A, B] {
+                    if pair.sides[side].endpoint.state() == State::CloseWait {
+                        pair.with(side, |e, _, _| e.close());
+                    }
+                }
+            }
+            _ => break,
+        }
+    }
+    pair.sides.map(|side| {
+        side.sent
+            .iter()
+            .map(|(at, s)| {
+                let flags = BITS.iter().filter(|(_, flag)| s.flags.has(*flag)).map(|(bit, _)| bit).sum();
+                (*at, s.seq, s.len, s.ack, flags)
+            })
+            .collect()
+    })
+}
+
+/// Returns the first difference between two sequences of packets.
+fn difference(mine: &[Packet], other: &[Packet]) -> Option<String> {
+    let number = (0..mine.len().max(other.len())).find(|i| match (mine.get(*i), other.get(*i)) {
+        (Some(a), Some(b)) => {
+            let apart = Span::ns(a.0.as_ns().abs_diff(b.0.as_ns()));
+            (a.1, a.2, a.3, a.4) != (b.1, b.2, b.3, b.4) || apart > CLOCK
+        }
+        _ => true,
+    })?;
+    let mut text = format!("packet {number}:");
+    for (whose, packets) in [("ours", mine), ("ns-2", other)] {
+        for (at, seq, len, ack, flags) in packets.iter().skip(number.saturating_sub(2)).take(5) {
+            let _ = write!(text, "\n  {whose} {:.6} {seq} {len} {ack} {flags:#04x}", at.as_ns() as f64 / 1e9);
+        }
+    }
+    Some(text)
+}
+
+fn compare(case: &Row, changed: &[(&'static str, Value)]) -> Option<String> {
+    let (theirs, phase) = theirs(case);
+    let ours = ours(case, phase, changed);
+    let hosts = ["client", "server"].iter().zip(ours.iter().zip(&theirs));
+    hosts.filter_map(|(host, (a, b))| Some(format!("{host}, {}", difference(a, b)?))).next()
+}
+
+#[test]
+fn equals_the_recorded_vectors() {
+    let mut wrong = String::new();
+    for case in table("ns2-full-flow", "cases.csv") {
+        if let Some(found) = compare(&case, &[]) {
+            let _ = writeln!(wrong, "{}: {found}", case["case"]);
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// For each rule of the table of cases: the value that the parameter had before the rule was known.
+fn without(rule: &str) -> Vec<(&'static str, Value)> {
+    let choice = |name, word| vec![(name, Value::Choice(word))];
+    match rule {
+        "increase" => choice("increase", "per_ack"),
+        other => panic!("no rule `{other}`"),
+    }
+}
+
+/// Each rule is needed: without it, each of its cases differs.
+#[test]
+fn differs_without_the_rule() {
+    for case in table("ns2-full-flow", "cases.csv") {
+        let found = compare(&case, &without(&case["rule"]));
+        assert!(found.is_some(), "{}: the vector does not depend on the rule", case["case"]);
+    }
+}
