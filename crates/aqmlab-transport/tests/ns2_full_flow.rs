@@ -202,6 +202,8 @@ fn without(rule: &str) -> Vec<(&'static str, Value)> {
     let choice = |name, word| vec![(name, Value::Choice(word))];
     match rule {
         "increase" => choice("increase", "per_ack"),
+        "recovery_window" => choice("recovery_window", "rfc6582"),
+        "timeout_ssthresh" => choice("timeout_ssthresh", "ns2"),
         other => panic!("no rule `{other}`"),
     }
 }

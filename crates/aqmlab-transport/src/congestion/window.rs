@@ -4,7 +4,8 @@
 use aqmlab_units::{Instant, Span};
 
 use crate::profile::{
-    EcnAtOne, Increase, InitialSsthresh, Profile, Recovery, RecoveryExit, ReductionBase, TimeoutSsthresh,
+    EcnAtOne, Increase, InitialSsthresh, Profile, Recovery, RecoveryExit, RecoveryWindow, ReductionBase,
+    TimeoutSsthresh,
 };
 
 /// "Arbitrarily high" (RFC 5681, 3.1).
@@ -301,6 +302,7 @@ impl Window {
             ReductionBase::Flight | ReductionBase::Outstanding | ReductionBase::CongestionWindow => {
                 self.ssthresh
             }
+            ReductionBase::Window if profile.recovery_window == RecoveryWindow::Ssthresh => self.ssthresh,
             ReductionBase::Window => kept.max(cut.least),
         };
         self.credit = 0;
@@ -344,7 +346,7 @@ impl Window {
         self.cwnd = f64::from(segments);
     }
 
-    /// Ends a gradual reduction.
+    /// Ends a gradual reduction, or the inflation of fast recovery.
     pub(crate) fn settle(&mut self) {
         self.cwnd = self.ssthresh;
     }
@@ -373,7 +375,9 @@ impl Window {
         reduced: bool,
         profile: &Profile,
     ) {
-        if profile.reduction_base == ReductionBase::Window {
+        if profile.reduction_base == ReductionBase::Window
+            && profile.timeout_ssthresh != TimeoutSsthresh::Inflated
+        {
             outstanding.inflation = 0; // ns-2 first forgets the inflation
         }
         let held = reduced || (again && profile.timeout_ssthresh == TimeoutSsthresh::Rfc5681);
@@ -387,7 +391,7 @@ impl Window {
 
     /// Reduces the window for a timeout of the SYN, which ns-2 treats like a timeout of data.
     pub(crate) fn syn_timed_out(&mut self, algorithm: impl Control, profile: &Profile) {
-        if profile.timeout_ssthresh == TimeoutSsthresh::Ns2 {
+        if profile.timeout_ssthresh != TimeoutSsthresh::Rfc5681 {
             let nothing = Outstanding { flight: 0, inflation: 0 };
             self.timed_out(algorithm, nothing, false, false, profile);
         }

@@ -10,7 +10,8 @@ use crate::congestion::{Ack, Algorithm, Heard, Reno};
 use crate::connection::State;
 use crate::event::Ending;
 use crate::profile::{
-    EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, Profile, Recovery, SackPipe, SynLossWindow,
+    EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, Profile, Recovery, RecoveryWindow, SackPipe,
+    SynLossWindow,
 };
 use crate::quick::Quick;
 use crate::recovery::AckAction;
@@ -361,8 +362,14 @@ impl Endpoint {
                 self.on_partial_ack_with_sack(now, ack, profile);
             }
             AckAction::Partial { restart_timer } => {
-                let change = self.troubles.note().recovery.deflate(acked, profile);
-                self.window.deflate(change);
+                if profile.recovery_window == RecoveryWindow::Ssthresh {
+                    let sent = self.sent();
+                    self.troubles.note().recovery.extend(sent);
+                    self.window.settle();
+                } else {
+                    let change = self.troubles.note().recovery.deflate(acked, profile);
+                    self.window.deflate(change);
+                }
                 if restart_timer {
                     self.rto.arm(now, profile);
                 }

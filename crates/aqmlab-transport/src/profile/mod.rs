@@ -18,8 +18,8 @@ pub use table::PARAMS;
 pub use words::{
     AckCounting, Congestion, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback, FastRetransmitGuard, Fin,
     HandshakeAck, IdleRestart, Increase, InitialSsthresh, InitialWindowRule, NagleRule, PartialAck,
-    PromptAck, Recovery, RecoveryExit, ReductionBase, RttArithmetic, SackMemory, SackPipe, SlowStartExit,
-    SynLossWindow, TimeoutSsthresh,
+    PromptAck, Recovery, RecoveryExit, RecoveryWindow, ReductionBase, RttArithmetic, SackMemory, SackPipe,
+    SlowStartExit, SynLossWindow, TimeoutSsthresh,
 };
 
 /// All settings of an endpoint, resolved. All flows of a class share one profile, which is passed
@@ -74,6 +74,7 @@ pub struct Profile {
     pub fast_retransmit_guard: FastRetransmitGuard,
     pub fast_retransmit_restarts_timer: bool,
     pub partial_ack: PartialAck,
+    pub recovery_window: RecoveryWindow,
     pub recovery_exit: RecoveryExit,
     /// segments per ACK; `u32::MAX` means no limit
     pub recovery_burst: u32,
@@ -231,6 +232,7 @@ impl Profile {
             fast_retransmit_guard: FastRetransmitGuard::read(s, "fast_retransmit_guard")?,
             fast_retransmit_restarts_timer: s.flag("fast_retransmit_restarts_timer")?,
             partial_ack: PartialAck::read(s, "partial_ack")?,
+            recovery_window: RecoveryWindow::read(s, "recovery_window")?,
             recovery_exit: RecoveryExit::read(s, "recovery_exit")?,
             recovery_burst: limit(s, "recovery_burst")?,
             max_burst: limit(s, "max_burst")?,

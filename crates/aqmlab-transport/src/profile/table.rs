@@ -129,6 +129,8 @@ pub static PARAMS: &[Param] = &[
         "RFC 6298, 5 (restarts on new ACKs only)", "a fast retransmit restarts the retransmission timer"),
     param("partial_ack", Kind::Choice(words::PartialAck::WORDS), Choice("impatient"), &[],
         "RFC 6582, 3.2 and 4", "which partial ACKs restart the retransmission timer"),
+    param("recovery_window", Kind::Choice(words::RecoveryWindow::WORDS), Choice("rfc6582"), &[],
+        "RFC 6582, 3.2; ns-2's FullTcp", "the congestion window during fast recovery, after a partial ACK"),
     param("recovery_exit", Kind::Choice(words::RecoveryExit::WORDS), Choice("flight"), &[],
         "RFC 6582, 3.2", "the congestion window when fast recovery ends"),
     param("recovery_burst", limit(1), Unlimited, &[],

@@ -134,6 +134,19 @@ words! {
     }
 }
 words! {
+    /// The congestion window during fast recovery with Reno or NewReno, in addition to one segment per
+    /// duplicate ACK.
+    pub enum RecoveryWindow {
+        /// What the reduction leaves. A partial ACK deflates it by the amount acknowledged and adds back one
+        /// segment (RFC 6582, section 3.2, step 3).
+        Rfc6582 = "rfc6582",
+        /// `ssthresh`. A partial ACK takes away all inflation, so that usually nothing new leaves, and moves
+        /// the end of recovery to the end of the data sent so far. At that end, a whole window may leave at
+        /// once (ns-2's FullTcp).
+        Ssthresh = "ssthresh",
+    }
+}
+words! {
     /// With NewReno, the congestion window after the acknowledgment that ends fast recovery. With
     /// Reno, the window is ssthresh (RFC 5681, section 3.2, step 6), or follows ns-2's rule if that
     /// is selected. With SACK, the window does not change.
@@ -171,6 +184,8 @@ words! {
         Rfc5681 = "rfc5681",
         /// Halved at every timeout, including that of a SYN (ns-2).
         Ns2 = "ns2",
+        /// As in `ns2`, except that a timeout in fast recovery halves the inflated window (ns-2's FullTcp).
+        Inflated = "inflated",
     }
 }
 words! {

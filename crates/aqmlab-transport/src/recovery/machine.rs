@@ -238,6 +238,13 @@ impl Machine {
         }
     }
 
+    /// Processes a partial ACK after which the window is not inflated and recovery lasts until all data sent so
+    /// far, up to `sent`, is acknowledged.
+    pub(crate) fn extend(&mut self, sent: u64) {
+        self.inflation = 0;
+        self.recover = sent;
+    }
+
     /// Returns the number of segments by which the window is inflated.
     #[inline]
     pub(crate) fn inflation(&self) -> u32 {
