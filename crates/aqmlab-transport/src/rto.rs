@@ -315,13 +315,13 @@ impl RtoTimer {
 
     /// Stops the timer at the end of the handshake. If a SYN had to be retransmitted and time stamps do not
     /// tell its copies apart, there is no sample, and data begins with a separate initial timeout (RFC 6298,
-    /// 5.7); in ns-2, the timeout remains backed off until the first sample.
+    /// 5.7); with [`Profile::keep_syn_backoff`], the timeout remains backed off until the first sample.
     pub(crate) fn handshake_done(&mut self, syn_timed_out: bool, profile: &Profile) {
         self.stop();
         self.fired = false;
-        if profile.rtt_arithmetic != RttArithmetic::Ns2 && syn_timed_out {
+        if syn_timed_out && !profile.keep_syn_backoff {
             self.doublings = 0;
-            self.syn_timed_out = true;
+            self.syn_timed_out = profile.rtt_arithmetic != RttArithmetic::Ns2;
         }
     }
 

@@ -204,6 +204,9 @@ fn without(rule: &str) -> Vec<(&'static str, Value)> {
         "increase" => choice("increase", "per_ack"),
         "recovery_window" => choice("recovery_window", "rfc6582"),
         "timeout_ssthresh" => choice("timeout_ssthresh", "ns2"),
+        "answer_repeated_syn" => vec![("answer_repeated_syn", Value::Flag(true))],
+        "keep_syn_backoff" => vec![("keep_syn_backoff", Value::Flag(true))],
+        "syn_loss_window" => choice("syn_loss_window", "rfc5681"),
         other => panic!("no rule `{other}`"),
     }
 }

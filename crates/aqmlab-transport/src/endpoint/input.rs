@@ -11,7 +11,7 @@ use crate::connection::State;
 use crate::event::Ending;
 use crate::profile::{
     EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, Profile, Recovery, RecoveryWindow, SackPipe,
-    SynLossWindow,
+    SynLossWindow, TimeoutSsthresh,
 };
 use crate::quick::Quick;
 use crate::recovery::AckAction;
@@ -108,8 +108,9 @@ impl Endpoint {
         self.receiver.ack_now();
         self.notes.put(HANDSHAKE_ACK, profile.handshake_ack == HandshakeAck::Separate);
         self.establish(now, stamps.echo, profile);
-        if profile.ecn_at_one == EcnAtOne::Ns2 && self.ecn.agreed() && self.syns_repeated() > 0 {
-            // If the SYN timed out, ns-2 takes the ECE of an ECN-setup SYN-ACK for a mark.
+        let ns2 = profile.fast_retransmit_guard == FastRetransmitGuard::Ns2;
+        if ns2 && profile.ecn_at_one == EcnAtOne::Ns2 && self.ecn.agreed() && self.syns_repeated() > 0 {
+            // If the SYN timed out, ns-2's one-way agents take the ECE of an ECN-setup SYN-ACK for a mark.
             let sent = self.sent();
             self.troubles.note().recovery.marked(sent);
             self.ecn.reduced();
@@ -133,6 +134,7 @@ impl Endpoint {
                 let answers_first = profile.timestamps && echo.is_none();
                 again > 1 && self.rto.has_fired() && !answers_first
             }
+            SynLossWindow::Never => false,
         };
         (self.una, self.flight, self.unacked) = (1, 0, 0); // only the SYN has been sent
         let ambiguous = again > 0 && !profile.timestamps;
@@ -144,6 +146,12 @@ impl Endpoint {
         }
         self.rto.handshake_done(ambiguous, profile);
         self.window.established(begins_with_one, profile);
+        if again > 0 && profile.timeout_ssthresh != TimeoutSsthresh::Rfc5681 {
+            self.ecn.reduced(); // in ns-2, the timeout of a SYN reduces the window like any other
+        }
+        if self.state == State::SynReceived && self.notes.take(HANDSHAKE_ACK) {
+            self.receiver.ack_now();
+        }
         self.events.established();
         self.begin_tracking(profile);
         self.enter(now, State::Established, profile);
@@ -166,7 +174,7 @@ impl Endpoint {
             return;
         }
         if seg.flags.has(Flags::SYN) {
-            self.on_syn_again(seg, options.stamps);
+            self.on_syn_again(seg, options.stamps, profile);
             // A SYN-ACK may acknowledge our SYN in a simultaneous open.
             if self.state != State::SynReceived || !seg.flags.has(Flags::ACK) {
                 return;
@@ -231,7 +239,7 @@ impl Endpoint {
 
     /// Handles a repeated SYN, sent because our answer to the first was lost. A SYN that left before the one
     /// that was answered is only acknowledged (RFC 7323, 5.3, R1).
-    fn on_syn_again(&mut self, seg: &Segment, stamps: Stamps) {
+    fn on_syn_again(&mut self, seg: &Segment, stamps: Stamps, profile: &Profile) {
         if self.state == State::SynReceived && self.receiver.is_older(stamps.value, &self.troubles) {
             self.receiver.ack_now();
             return;
@@ -239,7 +247,9 @@ impl Endpoint {
         if self.state == State::SynReceived {
             self.ecn.on_syn_again(seg.flags);
         }
-        if self.state == State::SynReceived && !seg.flags.has(Flags::ACK) {
+        if self.state == State::SynReceived && !profile.answer_repeated_syn {
+            self.notes.set(HANDSHAKE_ACK); // leaves once the connection is established
+        } else if self.state == State::SynReceived && !seg.flags.has(Flags::ACK) {
             self.flight = 0;
         } else {
             self.receiver.ack_now();

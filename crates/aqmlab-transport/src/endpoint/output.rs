@@ -161,7 +161,9 @@ impl Endpoint {
         match self.state {
             State::Closed | State::Listen => None,
             State::SynSent | State::SynReceived => {
-                self.transmit_syn(now, profile).or_else(|| self.owed_ack(profile))
+                let waits = self.state == State::SynReceived && !profile.answer_repeated_syn;
+                let syn = self.transmit_syn(now, profile);
+                if waits { syn } else { syn.or_else(|| self.owed_ack(profile)) }
             }
             _ => self.transmit_synchronised(now, profile),
         }
@@ -375,6 +377,7 @@ impl Endpoint {
             }
         } else {
             self.count_empty(fin && !again);
+            self.note_cwr_without_data(&mut segment, profile);
         }
         if again {
             self.stamp_again(now, &mut segment, profile);
@@ -517,7 +520,20 @@ impl Endpoint {
     /// Returns a separate acknowledgment, if one is due.
     #[inline]
     fn owed_ack(&mut self, profile: &Profile) -> Option<Segment> {
-        self.receiver.owes_ack().then(|| self.pure_ack(profile))
+        if !self.receiver.owes_ack() {
+            return None;
+        }
+        let mut segment = self.pure_ack(profile);
+        self.note_cwr_without_data(&mut segment, profile);
+        Some(segment)
+    }
+
+    /// Lets a segment without data carry CWR, if the profile permits it.
+    #[inline]
+    fn note_cwr_without_data(&mut self, segment: &mut Segment, profile: &Profile) {
+        if profile.cwr_without_data && self.ecn.has_news() {
+            segment.flags = segment.flags.with_if(Flags::CWR, self.ecn.take_cwr(false, profile));
+        }
     }
 
     #[inline]

@@ -126,7 +126,10 @@ pub struct Profile {
     pub ect_on_syn: bool,
     pub ect_on_syn_ack: bool,
     pub cwr_on_retransmission: bool,
+    pub cwr_without_data: bool,
     pub syn_retries: u32,
+    pub answer_repeated_syn: bool,
+    pub keep_syn_backoff: bool,
     pub syn_ack_timer: bool,
     pub data_retries: u32,
     pub time_wait: Span,
@@ -279,7 +282,10 @@ impl Profile {
             ect_on_syn: s.flag("ect_on_syn")?,
             ect_on_syn_ack: s.flag("ect_on_syn_ack")?,
             cwr_on_retransmission: s.flag("cwr_on_retransmission")?,
+            cwr_without_data: s.flag("cwr_without_data")?,
             syn_retries: limit(s, "syn_retries")?,
+            answer_repeated_syn: s.flag("answer_repeated_syn")?,
+            keep_syn_backoff: s.flag("keep_syn_backoff")?,
             syn_ack_timer: s.flag("syn_ack_timer")?,
             data_retries: limit(s, "data_retries")?,
             time_wait: s.span("time_wait")?,
@@ -483,6 +489,9 @@ fn automatic(name: &str, settings: &Settings) -> Result<Value, ParamError> {
             Recovery::Reno => FastRetransmitGuard::Rfc5681.word(),
             Recovery::NewReno | Recovery::Sack => FastRetransmitGuard::Rfc6582.word(),
         }),
+        "keep_syn_backoff" => {
+            Value::Flag(RttArithmetic::read(settings, "rtt_arithmetic")? == RttArithmetic::Ns2)
+        }
         "slow_start_exit" => Value::Choice(if has_hystart(settings)? {
             SlowStartExit::Hystart.word()
         } else {

@@ -304,6 +304,8 @@ words! {
         /// After two or more retransmissions, at least one of them because the timer fired, unless time stamps
         /// show that the first copy has been answered (Linux).
         Linux = "linux",
+        /// Never: it begins with the initial window (ns-2's FullTcp).
+        Never = "never",
     }
 }
 words! {
