@@ -279,8 +279,9 @@ impl RtoTimer {
         bounded
     }
 
+    /// Returns SRTT plus four times RTTVAR, or the initial timeout before the first sample.
     #[inline]
-    fn unbounded_rto(&self, profile: &Profile) -> Span {
+    pub(crate) fn unbounded_rto(&self, profile: &Profile) -> Span {
         if self.rttvar4 == 0 {
             return if self.syn_timed_out { profile.syn_fallback_rto } else { profile.initial_rto };
         }

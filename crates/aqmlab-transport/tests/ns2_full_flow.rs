@@ -207,6 +207,7 @@ fn without(rule: &str) -> Vec<(&'static str, Value)> {
         "answer_repeated_syn" => vec![("answer_repeated_syn", Value::Flag(true))],
         "keep_syn_backoff" => vec![("keep_syn_backoff", Value::Flag(true))],
         "syn_loss_window" => choice("syn_loss_window", "rfc5681"),
+        "idle_restart" => choice("idle_restart", "rfc5681"),
         other => panic!("no rule `{other}`"),
     }
 }

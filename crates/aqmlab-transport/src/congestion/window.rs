@@ -340,8 +340,8 @@ impl Window {
         self.credit = 0;
     }
 
-    /// Sets the window to a number of segments, after a gradual reduction or after a timeout with segments in
-    /// flight.
+    /// Sets the window to a number of segments, after a gradual reduction, after a timeout with segments in
+    /// flight, or after a pause.
     pub(crate) fn set(&mut self, segments: u32) {
         self.cwnd = f64::from(segments);
     }

@@ -461,6 +461,13 @@ impl Endpoint {
                     self.window.restart(profile.initial_window);
                 }
             }
+            IdleRestart::WithoutLeast => {
+                let has_bytes = self.next() < self.stream_end; // not only a FIN
+                if has_bytes && idle > self.rto.unbounded_rto(profile) {
+                    self.window.set(profile.initial_window as u32);
+                    self.ecn.reduced();
+                }
+            }
             IdleRestart::Rfc2861 => {
                 let rto = self.rto.rto(profile);
                 if idle > rto {

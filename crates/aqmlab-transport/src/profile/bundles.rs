@@ -162,7 +162,7 @@ static NS2_FULLTCP: &[ProfileValue] = &[
     value("delayed_ack_timer", Choice("periodic"), "tcp-full.cc, timeout(): its timer fires at whole multiples"),
     value("nagle", Flag(true), "ns-default.tcl, nodelay_ is false"),
     value("fin", Choice("apart"), "tcp-full.cc, output(): a FIN waits for outstanding data"),
-    value("idle_restart", Choice("rfc5681"), "tcp-full.cc, send_much(): after an idle time of one RTO"),
+    value("idle_restart", Choice("without_least"), "tcp-full.cc, idle_restart(): t_rtxcur_, without minrto_"),
     value("ecn_at_one", Choice("ns2"), "tcp.cc, slowdown() below a window of one"),
     value("echo_outside_window", Flag(true), "tcp-full.cc, recv(): CE of each packet"),
     value("ect_on_retransmission", Flag(true), "tcp-full.cc, sendpacket(): all data"),

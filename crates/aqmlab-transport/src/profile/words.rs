@@ -331,6 +331,9 @@ words! {
         /// lower bound of the RFC is one segment. A sender that tracks segments opens the window
         /// only if it was full or, in slow start, less than twice as large as the data sent.
         Rfc2861 = "rfc2861",
+        /// If nothing was sent for more than SRTT plus four times RTTVAR, whatever `min_rto` is, the window
+        /// becomes the initial window, and the next segment carries CWR (ns-2's FullTcp).
+        WithoutLeast = "without_least",
         /// If nothing is outstanding and an RTO has passed since the last ACK, the window becomes
         /// one segment (ns-2 `slow_start_restart_`).
         Ns2 = "ns2",
