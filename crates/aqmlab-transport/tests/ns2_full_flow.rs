@@ -208,6 +208,7 @@ fn without(rule: &str) -> Vec<(&'static str, Value)> {
         "keep_syn_backoff" => vec![("keep_syn_backoff", Value::Flag(true))],
         "syn_loss_window" => choice("syn_loss_window", "rfc5681"),
         "idle_restart" => choice("idle_restart", "rfc5681"),
+        "hold_last_byte" => vec![("hold_last_byte", Value::Flag(false))],
         other => panic!("no rule `{other}`"),
     }
 }

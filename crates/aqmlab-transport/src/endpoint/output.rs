@@ -288,7 +288,7 @@ impl Endpoint {
             let waits = profile.fin == Fin::Apart && self.flight > 0;
             return self.has_data() && self.state.is_synchronised() && !waits;
         }
-        if u64::from(self.flight + len) > window {
+        if u64::from(self.flight + len) > window || (len == 1 && profile.hold_last_byte && self.flight > 0) {
             return false;
         }
         let held_back = profile.nagle && len < profile.mss && !self.notes.any(CLOSING) && self.flight > 0;

@@ -161,6 +161,7 @@ static NS2_FULLTCP: &[ProfileValue] = &[
     value("delayed_ack", Time(Span::ms(100)), "ns-default.tcl, interval_"),
     value("delayed_ack_timer", Choice("periodic"), "tcp-full.cc, timeout(): its timer fires at whole multiples"),
     value("nagle", Flag(true), "ns-default.tcl, nodelay_ is false"),
+    value("hold_last_byte", Flag(true), "tcp-full.cc, foutput(): measured with responses of whole segments and a byte"),
     value("fin", Choice("apart"), "tcp-full.cc, output(): a FIN waits for outstanding data"),
     value("idle_restart", Choice("without_least"), "tcp-full.cc, idle_restart(): t_rtxcur_, without minrto_"),
     value("ecn_at_one", Choice("ns2"), "tcp.cc, slowdown() below a window of one"),

@@ -201,6 +201,8 @@ pub static PARAMS: &[Param] = &[
         "RFC 9293, 3.7.4", "a partial segment is held back while data is outstanding"),
     param("nagle_rule", Kind::Choice(words::NagleRule::WORDS), Choice("rfc1122"), &[],
         "RFC 1122, 4.2.3.4", "what holds a partial segment back: any outstanding data, or only an outstanding partial segment (with `sack_pipe = \"segments\"`)"),
+    param("hold_last_byte", YES_NO, Flag(false), &[],
+        "none in any RFC; ns-2's FullTcp", "a segment of one byte waits until all data before it is acknowledged"),
     param("fin", Kind::Choice(words::Fin::WORDS), Choice("with_data"), &[],
         "RFC 9293, 3.10.4 (allows both); ns-2's FullTcp", "whether the FIN always leaves with the last data, or does so only if no other data is outstanding and otherwise leaves separately once all data is acknowledged"),
     param("idle_restart", Kind::Choice(words::IdleRestart::WORDS), Choice("rfc5681"), &[],
