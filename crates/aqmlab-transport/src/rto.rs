@@ -240,12 +240,10 @@ impl RtoTimer {
         match profile.rtt_arithmetic {
             RttArithmetic::Rfc6298 | RttArithmetic::Linux => self.smooth(r.as_ns(), 1),
             RttArithmetic::Ns2 => {
-                let tick = profile.granularity.as_ns();
                 // ns-2 without timestamps counts the clock ticks that pass between sending and
                 // acknowledgment.
-                let into_tick = (sent.as_ns() + profile.tick_phase.as_ns()) % tick;
-                let ticks = ((r.as_ns() + into_tick) / tick).max(1);
-                self.smooth(ticks * tick, tick);
+                let tick = profile.granularity.as_ns();
+                self.smooth(by_clock(sent, r, profile).as_ns().max(tick), tick);
             }
         }
     }
@@ -335,6 +333,13 @@ impl RtoTimer {
     pub(crate) fn srtt(&self) -> Option<Span> {
         (self.srtt8 > 0).then(|| Span::ns(self.srtt8 / 8))
     }
+}
+
+/// Returns the time `span` after `from`, as it passes on ns-2's clock: from tick to tick.
+pub(crate) fn by_clock(from: Instant, span: Span, profile: &Profile) -> Span {
+    let tick = profile.granularity.as_ns();
+    let into_tick = (from.as_ns() + profile.tick_phase.as_ns()) % tick;
+    Span::ns((span.as_ns() + into_tick) / tick * tick)
 }
 
 #[cfg(test)]

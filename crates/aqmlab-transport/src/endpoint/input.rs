@@ -425,8 +425,13 @@ impl Endpoint {
     /// round trip.
     #[cold]
     fn go_on_with_sample(&mut self, now: Instant, bytes: u32, opens: bool, profile: &Profile) {
-        self.rto.measured(now, self.ecn.keeps_backoff(), profile);
-        self.go_on_without_sample(now, bytes, opens, profile);
+        if profile.timer_uses_sample {
+            self.rto.measured(now, self.ecn.keeps_backoff(), profile);
+            self.go_on_without_sample(now, bytes, opens, profile);
+        } else {
+            self.go_on_without_sample(now, bytes, opens, profile);
+            self.rto.measured(now, self.ecn.keeps_backoff(), profile);
+        }
     }
 
     #[inline]

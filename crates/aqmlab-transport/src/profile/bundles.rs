@@ -50,8 +50,8 @@ pub(super) static PROFILES: &[ProfileInfo] = &[
     ProfileInfo {
         name: "ns2_fulltcp",
         summary: "ns-2.35's two-way agent with its defaults, Agent/TCP/FullTcp/Newreno: reproduced segment by segment \
-                  without loss and with single losses, marks and timeouts; not with several losses in a window or a \
-                  lost SYN",
+                  without loss, with one or two losses, with marks, timeouts and lost SYNs, and in most cases with \
+                  more losses",
         values: NS2_FULLTCP,
     },
     ProfileInfo {
@@ -152,6 +152,7 @@ static NS2_FULLTCP: &[ProfileValue] = &[
     value("recovery_burst", Integer(2), "ns-default.tcl, recov_maxburst_"),
     value("timeout_ssthresh", Choice("inflated"), "tcp.cc, slowdown(): cwnd_ includes the duplicates"),
     value("rtt_arithmetic", Choice("ns2"), "tcp.cc, rtt_update()"),
+    value("timer_uses_sample", Flag(false), "tcp-full.cc, newack(): set_rtx_timer() precedes rtt_update()"),
     value("granularity", Time(Span::ms(10)), "ns-default.tcl, tcpTick_"),
     value("min_rto", Time(Span::ms(200)), "ns-default.tcl, minrto_"),
     value("initial_rto", Time(Span::s(3)), "ns-default.tcl, rtxcur_init_"),
