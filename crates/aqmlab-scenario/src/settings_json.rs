@@ -3,8 +3,9 @@
 
 use std::borrow::Cow;
 
-use aqmlab_params::{Default, Kind, Param, Settings, Value};
+use aqmlab_params::{Default, Kind, Origin, Param, Setting, Settings, Value};
 use aqmlab_qdisc::Effective;
+use aqmlab_transport::{LEFT_OUT_BY_DEFAULT, PARAMS};
 use aqmlab_units::Span;
 use aqmlab_units::text::Size;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -54,13 +55,24 @@ impl QueueJson {
 
 impl TcpJson {
     pub(crate) fn of(settings: &Settings) -> Self {
-        TcpJson(settings_json(settings))
+        TcpJson(to_map(settings.iter().filter(|setting| is_stated(setting))))
     }
 }
 
+/// Whether plans state this TCP parameter: all but [`LEFT_OUT_BY_DEFAULT`] where they have their defaults.
+fn is_stated(setting: &Setting) -> bool {
+    let default =
+        || PARAMS.iter().find(|param| param.name == setting.name).and_then(|param| param.default.value());
+    let unset = matches!(setting.origin, Origin::Default(_) | Origin::Derived(_));
+    !LEFT_OUT_BY_DEFAULT.contains(&setting.name) || !(unset || default() == Some(setting.value.clone()))
+}
+
 fn settings_json(settings: &Settings) -> Map<String, Json> {
+    to_map(settings.iter())
+}
+
+fn to_map<'a>(settings: impl Iterator<Item = &'a Setting>) -> Map<String, Json> {
     settings
-        .iter()
         .map(|setting| {
             let (unit, value) = value_json(&setting.value);
             (with_unit(setting.name, unit), value)
@@ -136,7 +148,7 @@ impl JsonSchema for TcpJson {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        table(generator, aqmlab_transport::PARAMS)
+        table(generator, PARAMS)
     }
 }
 

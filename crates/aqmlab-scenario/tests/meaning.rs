@@ -6,7 +6,7 @@ use aqmlab_scenario::{
     RequestPlan, Wait, Workload, parse,
 };
 use aqmlab_traffic::{Distribution, Identity, PacketSizes, Spacing};
-use aqmlab_transport::Congestion;
+use aqmlab_transport::{Congestion, LEFT_OUT_BY_DEFAULT};
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 fn only(text: &str) -> Plan {
@@ -244,6 +244,23 @@ fn what_is_not_recorded_does_not_change_the_digest() {
     assert_eq!(digest(""), digest("limit = 7"));
     assert_ne!(digest(""), digest("trace = [\"ftp\"]"));
     assert_ne!(digest("trace = [\"ftp\"]"), digest("trace = [\"ftp\"]\nlimit = 7"));
+}
+
+#[test]
+fn a_later_parameter_of_tcp_changes_the_digest_only_where_it_is_set() {
+    let of = |tcp: &str| only(&format!("{DUMBBELL}[[traffic]]\nkind = \"bulk\"\ntcp = {{ {tcp} }}\n"));
+    let plain = of("");
+    assert_eq!(plain.digest(), of("hold_last_byte = false").digest());
+    assert_ne!(plain.digest(), of("hold_last_byte = true").digest());
+    let stated = |plan: &Plan| {
+        let json = serde_json::to_value(plan.to_json()).expect("plain data");
+        LEFT_OUT_BY_DEFAULT
+            .iter()
+            .filter(|name| !json["classes"][0]["workload"]["tcp"][**name].is_null())
+            .count()
+    };
+    assert_eq!((stated(&plain), stated(&of("hold_last_byte = true"))), (0, 1));
+    assert_eq!(stated(&of("profile = \"ns2_fulltcp\"")), LEFT_OUT_BY_DEFAULT.len());
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::bits::Bits;
 use crate::sack::MAX_BLOCKS;
 
 pub use bundles::{ProfileInfo, ProfileValue};
-pub use table::PARAMS;
+pub use table::{LEFT_OUT_BY_DEFAULT, PARAMS};
 pub use words::{
     AckCounting, Congestion, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback, FastRetransmitGuard, Fin,
     HandshakeAck, IdleRestart, Increase, InitialSsthresh, InitialWindowRule, NagleRule, PartialAck,
