@@ -156,8 +156,7 @@ impl RtoTimer {
         }
     }
 
-    /// Ends the back-off at an acknowledgment of new data that leaves ns-2's Sack1 agent in
-    /// recovery.
+    /// Ends the back-off at an acknowledgment of new data that measures nothing.
     pub(crate) fn forget_backoff(&mut self) {
         self.fired = false;
         self.doublings = 0;

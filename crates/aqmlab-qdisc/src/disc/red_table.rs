@@ -210,11 +210,12 @@ pub(super) const ECN_REGION: Param = Param {
 
 pub(super) const MARK_P: Param = Param {
     name: "mark_p",
-    kind: Kind::Number { min: 0.0, max: 1.0 },
+    kind: Kind::Number { min: 0.0, max: 1000.0 }, // ns-2 sets no maximum
     default: Default::Number(0.1),
     aliases: &[ns2("mark_p_")],
     source: "ns-2.35",
-    help: "with ecn_region `ns2_mark_p`, notices with a probability of at least this are drops",
+    help: "with ecn_region `ns2_mark_p`, notices with a probability of at least this are drops; above 1, \
+           all are marks",
 };
 
 pub(super) const fn target(default: Default, help: &'static str) -> Param {

@@ -461,6 +461,16 @@ pub(super) mod tests {
         assert_eq!(decisions(&mut law, [40.0, 40.0], 0.999), [None, Some(Reason::Early)]);
     }
 
+    /// ns-2 compares without a limit, so a certain notice is a drop at 1 and a mark above it.
+    #[test]
+    fn a_mark_p_above_one_marks_even_a_certain_notice() {
+        for (mark_p, marks) in [(0.1, false), (1.0, false), (1.5, true)] {
+            let law = RedLaw::new(RedParams { ecn_region: EcnRegion::BelowMarkP(mark_p), ..PARAMS });
+            let notice = Notice { reason: Reason::Forced, markable: marks };
+            assert_eq!(law.notice(40.0, 1.0, Reason::Forced), Decision::Notify(notice), "{mark_p}");
+        }
+    }
+
     #[test]
     fn only_ns2_restarts_the_count_at_an_overflow() {
         for (counting, count) in [(Counting::Paper, 2), (Counting::Linux, 2), (Counting::Ns2, 0)] {

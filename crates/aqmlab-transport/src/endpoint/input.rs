@@ -397,6 +397,9 @@ impl Endpoint {
                 self.go_on(now, bytes, opens && !marked, profile);
             }
         }
+        if profile.ack_ends_backoff && !self.ecn.keeps_backoff() {
+            self.rto.forget_backoff();
+        }
         if self.fin_is_acked() {
             self.enter(now, self.state.fin_acked(), profile);
         }

@@ -152,6 +152,7 @@ static NS2_FULLTCP: &[ProfileValue] = &[
     value("recovery_burst", Integer(2), "ns-default.tcl, recov_maxburst_"),
     value("timeout_ssthresh", Choice("inflated"), "tcp.cc, slowdown(): cwnd_ includes the duplicates"),
     value("rtt_arithmetic", Choice("ns2"), "tcp.cc, rtt_update()"),
+    value("ack_ends_backoff", Flag(true), "tcp-full.cc: measured, backoff_ is 1 after any progress"),
     value("timer_uses_sample", Flag(false), "tcp-full.cc, newack(): set_rtx_timer() precedes rtt_update()"),
     value("granularity", Time(Span::ms(10)), "ns-default.tcl, tcpTick_"),
     value("min_rto", Time(Span::ms(200)), "ns-default.tcl, minrto_"),

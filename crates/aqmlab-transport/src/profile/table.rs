@@ -168,6 +168,8 @@ pub static PARAMS: &[Param] = &[
         "RFC 6298, 2", "arithmetic of the retransmission timer"),
     param("timer_uses_sample", YES_NO, Flag(true), &[],
         "RFC 6298, 5.3 (after 2.3); ns-2's FullTcp does not", "an acknowledgment that measures the round-trip time restarts the timer with the new estimate, not with the previous one"),
+    param("ack_ends_backoff", YES_NO, Flag(false), &[],
+        "RFC 6298, 5 (only a sample does); ns-2's FullTcp", "each acknowledgment of new data ends the back-off of the timeout, even if it measures no round-trip time"),
     param("granularity", time(Span::ZERO, Span::s(10)), Time(Span::ms(1)), &[seconds("tcpTick_")],
         "RFC 6298, 4 (100 ms or finer)", "clock granularity G, or the tick of the ns-2 arithmetic"),
     param("timer_tick", time(Span::ZERO, Span::s(1)), Time(Span::ZERO), &[],
