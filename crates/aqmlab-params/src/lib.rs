@@ -12,9 +12,14 @@
 #![no_std]
 extern crate alloc;
 
+mod field;
+mod row;
 mod settings;
 mod table;
 mod words;
 
+pub use field::Field;
+pub use row::Row;
 pub use settings::{Origin, ParamError, Place, Setting, Settings, Value};
 pub use table::{Alias, Automatic, Default, Kind, Param, Reading};
+pub use words::Words;

@@ -248,34 +248,7 @@ impl Settings {
     }
 }
 
-/// Defines typed readers. The parser has checked kinds against the table, so a mismatch is a mistake in the
-/// code of the table's owner. It is reported as an error rather than a panic because users can register
-/// parameter tables of their own.
-macro_rules! reader {
-    ($fn:ident, $variant:ident, $type:ty, $what:literal) => {
-        #[doc = concat!("The value of `name`, ", $what, ".")]
-        ///
-        /// # Errors
-        /// If the value is missing, still automatic or of another kind.
-        pub fn $fn(&self, name: &'static str) -> Result<$type, ParamError> {
-            match self.get(name) {
-                Some(Value::$variant(v)) => Ok(v.clone()),
-                other => Err(mismatch(name, $what, other)),
-            }
-        }
-    };
-}
-
 impl Settings {
-    reader!(flag, Flag, bool, "true or false");
-    reader!(integer, Integer, u64, "a whole number");
-    reader!(number, Number, f64, "a number");
-    reader!(span, Span, Span, "a time");
-    reader!(rate, Rate, Rate, "a rate");
-    reader!(size, Size, Size, "a size");
-    reader!(choice, Choice, &'static str, "one word of a list");
-    reader!(text, Text, String, "a string");
-
     /// Returns the value of `name`, which is a whole number, or `None` if it is unlimited.
     ///
     /// # Errors
@@ -331,7 +304,7 @@ impl Settings {
     }
 }
 
-fn mismatch(name: &'static str, what: &str, found: Option<&Value>) -> ParamError {
+pub(crate) fn mismatch(name: &'static str, what: &str, found: Option<&Value>) -> ParamError {
     let found = found.map_or_else(|| "missing".to_string(), |v| format!("`{v}`"));
     ParamError::new(name, format!("{name} must be {what}, but it is {found}"))
 }

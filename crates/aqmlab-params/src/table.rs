@@ -95,12 +95,6 @@ impl Alias {
         Alias { reading, ..self }
     }
 
-    /// Adds another parameter, and the value that it takes if this alias is used.
-    #[must_use]
-    pub const fn implies(self, name: &'static str, word: &'static str) -> Self {
-        Alias { implies: Some((name, word)), ..self }
-    }
-
     /// Returns how a value given under this name is to be read, or `None` if it is read in the same way as
     /// under the parameter's own name.
     pub fn meaning(&self) -> Option<String> {

@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Settings, Value, words};
+use aqmlab_params::{Origin, Param, ParamError, Row, Settings, Value, params, words};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets};
 
@@ -20,26 +20,35 @@ words! {
 /// The rules for disciplines that, unlike DropTail and REM in ns-2, do not count the arriving packet.
 const WITHOUT_BELOW: &[&str] = &[LimitRule::Fits.word(), LimitRule::Reached.word()];
 
-/// The parameter `limit_rule`, which every discipline with a buffer limit has.
-pub(crate) const LIMIT_RULE: Param = Param {
-    name: "limit_rule",
-    kind: Kind::Choice(WITHOUT_BELOW),
-    default: Default::Choice("fits"),
-    aliases: &[],
-    source: "`fits`: Linux bfifo; `reached`: ns-2 with its queue in bytes",
-    help: "byte limits only: `fits` refuses a packet that would exceed the limit, `reached` refuses every \
-           packet once the backlog has reached it",
-};
+params! {
+    /// The parameters whose resolution is the same in all disciplines that have them. A discipline adds defaults,
+    /// sources and the names in other tools.
+    pub(crate) struct Common {
+        /// buffer size, excluding the packet in transmission
+        limit: Size = Row::size(),
+        /// byte limits only: `fits` refuses a packet that would exceed the limit, `reached` refuses every
+        /// packet once the backlog has reached it
+        limit_rule: LimitRule = Row::choice("fits").only(WITHOUT_BELOW)
+            .source("`fits`: Linux bfifo; `reached`: ns-2 with its queue in bytes"),
+        /// unit of the queue length
+        measure: Measure = Row::choice("packets"),
+        /// mean packet size, for the conversion of sizes between packets and bytes
+        mean_packet: Bytes = Row::bytes(1, 65_535).auto("the link's mean packet size").source("ours"),
+    }
+}
 
-/// The same parameter for the disciplines in which ns-2 counts the arriving packet: DropTail and REM.
-pub(crate) const LIMIT_RULE_OR_BELOW: Param = Param {
-    kind: Kind::Choice(LimitRule::WORDS),
-    source: "`fits`: Linux bfifo; `reached`: ns-2 with its queue in bytes; `below`: ns-2's DropTail and REM",
-    help: "`below` refuses a packet that would raise the backlog to the limit, so the buffer holds one packet \
-           or byte less; byte limits only: `fits` refuses a packet that would exceed the limit, `reached` \
-           refuses every packet once the backlog has reached it",
-    ..LIMIT_RULE
-};
+/// The parameter `limit_rule` of the disciplines in which ns-2 counts the arriving packet: DropTail and REM.
+pub(crate) const LIMIT_RULE_OR_BELOW: Row<LimitRule> = Common::limit_rule()
+    .only(LimitRule::WORDS)
+    .source("`fits`: Linux bfifo; `reached`: ns-2 with its queue in bytes; `below`: ns-2's DropTail and REM")
+    .help(
+        "`below` refuses a packet that would raise the backlog to the limit, so the buffer holds one packet \
+         or byte less; byte limits only: `fits` refuses a packet that would exceed the limit, `reached` \
+         refuses every packet once the backlog has reached it",
+    );
+
+/// Transitional.
+pub(crate) const LIMIT_RULE: Param = Common::limit_rule().param;
 
 /// Returns these values as settings, as if a scenario had given them.
 pub(crate) fn given(values: &[(&'static str, Value)]) -> Settings {
@@ -59,7 +68,7 @@ pub(crate) fn sample(values: &[(&'static str, Value)]) -> Vec<(&'static str, Set
 }
 
 /// The buffer size of the samples.
-pub(crate) const SAMPLE_LIMIT: (&str, Value) = ("limit", Value::Size(Size::Packets(Packets::new(70))));
+pub(crate) const SAMPLE_LIMIT: (&str, Value) = Common::limit().is(Size::Packets(Packets::new(70)));
 
 /// Converts to packets a size given as a multiple of the bandwidth-delay product or as a time.
 pub(crate) fn absolute_size(
@@ -82,11 +91,11 @@ pub(crate) fn absolute_size(
 
 /// Replaces an automatic `mean_packet` with the mean packet size of the link.
 pub(crate) fn mean_packet(settings: &mut Settings, link: &LinkContext) -> Result<Bytes, ParamError> {
-    if settings.is_auto("mean_packet") {
-        let rule = Origin::Derived("the link's mean packet size".into());
-        settings.set("mean_packet", Value::Size(Size::Bytes(link.mean_packet)), rule);
+    let mean = Common::mean_packet();
+    if mean.is_auto(settings) {
+        mean.derive(settings, link.mean_packet, "the link's mean packet size");
     }
-    bytes(settings, "mean_packet")
+    mean.read(settings)
 }
 
 /// Returns `size` in bytes, counting each packet at the mean size. Sizes relative to the path have already
@@ -154,8 +163,8 @@ pub(crate) fn check_order(
 
 /// Checks that a buffer can hold at least one packet of mean size.
 pub(crate) fn check_buffer(effective: &Settings, mean_packet: Bytes) -> Result<(), ParamError> {
-    let limit = effective.size("limit")?;
-    let below = LimitRule::read(effective, "limit_rule") == Ok(LimitRule::Below);
+    let limit = Common::limit().read(effective)?;
+    let below = Common::limit_rule().read(effective) == Ok(LimitRule::Below);
     let too_small = match limit {
         Size::Packets(n) => n.get() <= u64::from(below),
         Size::Bytes(n) => n < mean_packet + Bytes::new(u64::from(below)),
@@ -167,7 +176,7 @@ pub(crate) fn check_buffer(effective: &Settings, mean_packet: Bytes) -> Result<(
         } else {
             format!("limit `{limit}` is smaller than one packet of `{mean_packet}`")
         };
-        return Err(ParamError::new("limit", message));
+        return Err(Common::limit().error(message));
     }
     Ok(())
 }
@@ -175,10 +184,10 @@ pub(crate) fn check_buffer(effective: &Settings, mean_packet: Bytes) -> Result<(
 /// Returns the limit that effective parameters describe.
 pub(crate) fn limit(effective: &Settings) -> Result<Limit, ParamError> {
     // ns-2 with its queue in bytes interprets a limit in packets as that many packets of mean size.
-    let mean_packets = |n: Packets| Ok(bytes(effective, "mean_packet")? * n.get());
-    let in_bytes = Measure::read(effective, "measure") == Ok(Measure::Bytes);
+    let mean_packets = |n: Packets| Ok(Common::mean_packet().read(effective)? * n.get());
+    let in_bytes = Common::measure().read(effective) == Ok(Measure::Bytes);
     let one_less = |n: u64| n.saturating_sub(1);
-    match (effective.size("limit")?, LimitRule::read(effective, "limit_rule")?) {
+    match (Common::limit().read(effective)?, Common::limit_rule().read(effective)?) {
         (Size::Packets(n), LimitRule::Reached) if in_bytes => Ok(Limit::BytesReached(mean_packets(n)?)),
         (Size::Packets(n), LimitRule::Below) if in_bytes => {
             Ok(Limit::Bytes(Bytes::new(one_less(mean_packets(n)?.get()))))
@@ -189,7 +198,7 @@ pub(crate) fn limit(effective: &Settings) -> Result<Limit, ParamError> {
         (Size::Bytes(n), LimitRule::Below) => Ok(Limit::Bytes(Bytes::new(one_less(n.get())))),
         (Size::Bytes(n), LimitRule::Fits) => Ok(Limit::Bytes(n)),
         (size @ (Size::Bdp(_) | Size::Time(_)), _) => {
-            Err(ParamError::new("limit", format!("limit `{size}` has not been resolved to packets or bytes")))
+            Err(Common::limit().error(format!("limit `{size}` has not been resolved to packets or bytes")))
         }
     }
 }

@@ -1,13 +1,13 @@
 //! DropTail: a queue that drops an arrival when it is full.
 
-use aqmlab_params::{Alias, Default, Kind, Param, ParamError, Settings};
+use aqmlab_params::{Alias, ParamError, Settings, params};
 use aqmlab_random::Stream;
-use aqmlab_units::{Bytes, Instant, Packets, Rate};
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Instant, Rate};
 
-use super::red_table::NS2_LIMIT;
-use super::table::{LINUX, NS2, NS2_TITLE, names, ns2_in, preset, word};
+use super::table::{LINUX, NS2, NS2_TITLE, names, ns2_in, packets, presets};
 use crate::info::{Decides, Effective, Info, Maturity, Preset};
-use crate::resolve;
+use crate::resolve::{self, Common, LIMIT_RULE_OR_BELOW, LimitRule};
 use crate::{Backlog, Cause, Fifo, LawSamples, Limit, LinkContext, Observer, Packet, Qdisc, Reason};
 
 /// A first-in first-out queue with a limit. Drops are reported as [`Reason::Overflow`]; packets are never
@@ -86,7 +86,7 @@ pub(crate) const DROPTAIL_INFO: Info = Info {
     applies: &[],
     maturity: Maturity::ReferenceChecked,
     decides: Decides::Enqueue,
-    params: PARAMS,
+    params: Parameters::TABLE,
     presets: PRESETS,
     derive,
     samples: || resolve::sample(&[]),
@@ -95,33 +95,35 @@ pub(crate) const DROPTAIL_INFO: Info = Info {
 /// DropTail's presets.
 const PRESETS: &[Preset] = &[
     Preset { name: LINUX, title: "Linux pfifo and bfifo", values: &[] },
-    Preset { name: NS2, title: NS2_TITLE, values: &[("limit", NS2_LIMIT), word("limit_rule", "below")] },
+    Preset {
+        name: NS2,
+        title: NS2_TITLE,
+        values: &[Parameters::limit().is(packets(50)), Parameters::limit_rule().is("below")],
+    },
 ];
 
-static PARAMS: &[Param] = &[
-    preset(const { &names::<2>(PRESETS) }),
-    Param {
-        name: "limit",
-        kind: Kind::Size { min: Packets::new(1) },
-        default: Default::Bdp(1.0),
-        aliases: &[ns2_in("p", "limit_").implies("limit_rule", "below"), Alias::new("ns-3", "MaxSize")],
-        source: "one bandwidth-delay product: Villamizar and Song 1994",
-        help: "buffer size, excluding the packet in transmission; a multiple of the bandwidth-delay product \
-               is converted to packets of mean size, rounded to the nearest whole number",
-    },
-    resolve::LIMIT_RULE_OR_BELOW,
-];
+params! {
+    struct Parameters {
+        preset: &'static str = presets(const { &names::<2>(PRESETS) }),
+        /// buffer size, excluding the packet in transmission; a multiple of the bandwidth-delay product is converted
+        /// to packets of mean size, rounded to the nearest whole number
+        limit: Size = Common::limit().default(Size::Bdp(1.0))
+            .aliases(&[ns2_in("p", "limit_").implies(LIMIT_RULE_OR_BELOW, "below"), Alias::new("ns-3", "MaxSize")])
+            .source("one bandwidth-delay product: Villamizar and Song 1994"),
+        limit_rule: LimitRule = LIMIT_RULE_OR_BELOW,
+    }
+}
 
 fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
-    resolve::absolute_size(all, "limit", link)?;
+    resolve::absolute_size(all, Parameters::limit().name(), link)?;
     resolve::check_buffer(all, link.mean_packet)
 }
 
 #[cfg(test)]
 mod tests {
     use aqmlab_params::{Origin, Value};
-    use aqmlab_units::Span;
     use aqmlab_units::text::Size;
+    use aqmlab_units::{Packets, Span};
 
     use super::*;
 

@@ -161,8 +161,8 @@ const PAPER: &str = "Athuraliya, Li, Low, Yin 2001";
 /// REM's parameters.
 pub(super) static REM: &[Param] = &[
     preset(const { &names::<2>(REM_PRESETS) }),
-    Param { aliases: &[ns2_in("p", "limit_").implies("limit_rule", "below")], ..LIMIT },
-    LIMIT_RULE_OR_BELOW,
+    Param { aliases: &[ns2_in("p", "limit_").implies(LIMIT_RULE_OR_BELOW, "below")], ..LIMIT },
+    LIMIT_RULE_OR_BELOW.param,
     Param {
         name: "q_ref",
         kind: Kind::Size { min: Packets::new(1) },

@@ -1,6 +1,9 @@
 //! Parts common to the parameter tables of several disciplines.
 
-use aqmlab_params::{Alias, Default, Kind, Param, Reading, Value};
+use aqmlab_params::{Alias, Default, Kind, Param, Reading, Row, Value};
+
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Packets};
 
 use super::Measure;
 use crate::registry::Preset;
@@ -77,6 +80,15 @@ pub(super) const fn word(name: &'static str, value: &'static str) -> (&'static s
     (name, Value::Choice(value))
 }
 
+pub(super) const fn packets(n: u64) -> Size {
+    Size::Packets(Packets::new(n))
+}
+
+#[allow(dead_code)]
+pub(super) const fn bytes(n: u64) -> Size {
+    Size::Bytes(Bytes::new(n))
+}
+
 /// The preset whose automatic sizes follow tc.
 pub(super) const LINUX: &str = "linux";
 /// The preset that follows ns-2.
@@ -102,13 +114,11 @@ pub(super) const fn names<const N: usize>(presets: &[Preset]) -> [&'static str; 
 }
 
 /// Returns the parameter `preset`, the choice among a discipline's presets; the first is the default.
+pub(super) const fn presets(words: &'static [&'static str]) -> Row<&'static str> {
+    Row::one_of(words).source("ours").help("the preset whose variants apply unless other values are given")
+}
+
+/// Transitional.
 pub(super) const fn preset(words: &'static [&'static str]) -> Param {
-    Param {
-        name: "preset",
-        kind: Kind::Choice(words),
-        default: Default::Choice(words[0]),
-        aliases: &[],
-        source: "ours",
-        help: "the preset whose variants apply unless other values are given",
-    }
+    presets(words).named("preset", "").param
 }

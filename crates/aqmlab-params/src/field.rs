@@ -1,0 +1,85 @@
+//! The types of values, and their conversion from and to [`Value`].
+
+use alloc::string::String;
+
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Rate, Span};
+
+use crate::settings::mismatch;
+use crate::{ParamError, Settings, Value, Words};
+
+/// A type of values.
+pub trait Field: Sized {
+    /// Converts the value of the parameter `name`.
+    ///
+    /// # Errors
+    /// If the value is missing, still automatic or of another kind. The parser has checked kinds against the
+    /// table, so this is a mistake in the code of the table's owner. It is reported as an error rather than a
+    /// panic because users can register parameter tables of their own.
+    fn from_value(name: &'static str, value: Option<&Value>) -> Result<Self, ParamError>;
+
+    /// Returns the value that settings hold.
+    fn into_value(self) -> Value;
+}
+
+/// Defines the conversions of a type, and the method of [`Settings`] that reads it by name.
+macro_rules! fields {
+    ($($reader:ident, $type:ty: $what:literal, $pattern:pat => $found:expr, $value:ident => $setting:expr;)+) => {
+        $(impl Field for $type {
+            fn from_value(name: &'static str, value: Option<&Value>) -> Result<Self, ParamError> {
+                match value {
+                    Some($pattern) => Ok($found),
+                    other => Err(mismatch(name, $what, other)),
+                }
+            }
+
+            fn into_value(self) -> Value {
+                let $value = self;
+                $setting
+            }
+        })+
+
+        impl Settings {
+            $(#[doc = concat!("Returns the value of `name`, ", $what, ".")]
+            ///
+            /// # Errors
+            /// If the value is missing, still automatic or of another kind.
+            pub fn $reader(&self, name: &'static str) -> Result<$type, ParamError> {
+                Field::from_value(name, self.get(name))
+            })+
+        }
+    };
+}
+
+fields! {
+    flag, bool: "true or false", Value::Flag(v) => *v, v => Value::Flag(v);
+    integer, u64: "a whole number", Value::Integer(v) => *v, v => Value::Integer(v);
+    number, f64: "a number", Value::Number(v) => *v, v => Value::Number(v);
+    span, Span: "a time", Value::Span(v) => *v, v => Value::Span(v);
+    rate, Rate: "a rate", Value::Rate(v) => *v, v => Value::Rate(v);
+    size, Size: "a size", Value::Size(v) => *v, v => Value::Size(v);
+    bytes, Bytes: "a number of bytes", Value::Size(Size::Bytes(v)) => *v, v => Value::Size(Size::Bytes(v));
+    choice, &'static str: "one word of a list", Value::Choice(v) => v, v => Value::Choice(v);
+    text, String: "a string", Value::Text(v) => v.clone(), v => Value::Text(v);
+}
+
+impl<T: Field> Field for Option<T> {
+    fn from_value(name: &'static str, value: Option<&Value>) -> Result<Self, ParamError> {
+        if value == Some(&Value::Nothing) { Ok(None) } else { T::from_value(name, value).map(Some) }
+    }
+
+    fn into_value(self) -> Value {
+        self.map_or(Value::Nothing, T::into_value)
+    }
+}
+
+impl<W: Words> Field for W {
+    fn from_value(name: &'static str, value: Option<&Value>) -> Result<Self, ParamError> {
+        let word = <&str>::from_value(name, value)?;
+        W::from_word(word).ok_or_else(|| ParamError::no_such_word(name, word, W::WORDS))
+    }
+
+    fn into_value(self) -> Value {
+        Value::Choice(self.to_word())
+    }
+}
