@@ -1,6 +1,5 @@
 //! Rules common to several disciplines: sizes, buffer limits, samples.
 
-use alloc::borrow::Cow;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -73,18 +72,18 @@ pub(crate) const SAMPLE_LIMIT: (&str, Value) = Common::limit().is(Size::Packets(
 /// Converts to packets a size given as a multiple of the bandwidth-delay product or as a time.
 pub(crate) fn absolute_size(
     settings: &mut Settings,
-    name: &'static str,
+    row: Row<Size>,
     link: &LinkContext,
 ) -> Result<(), ParamError> {
-    let written = settings.size(name)?;
-    let size = link.absolute(name, written)?;
+    let written = row.read(settings)?;
+    let size = link.absolute(row.name(), written)?;
     if size != written {
         let at_rate = if let Size::Time(_) = written { format!(" at {}", link.rate) } else { String::new() };
         let rule = format!(
             "{written}{at_rate} in packets of {}, rounded to the nearest whole number",
             link.mean_packet
         );
-        settings.set(name, Value::Size(size), Origin::Derived(Cow::Owned(rule)));
+        row.derive(settings, size, rule);
     }
     Ok(())
 }
@@ -150,15 +149,15 @@ pub(crate) fn whole(x: f64) -> u64 {
 /// bytes with the mean packet size `mean`.
 pub(crate) fn check_order(
     settings: &Settings,
-    small: &'static str,
-    large: &'static str,
+    small: Row<Size>,
+    large: Row<Size>,
     mean: Bytes,
 ) -> Result<(), ParamError> {
-    let (a, b) = (settings.size(small)?, settings.size(large)?);
+    let (a, b) = (small.read(settings)?, large.read(settings)?);
     if in_bytes(a, mean) <= in_bytes(b, mean) {
         return Ok(());
     }
-    Err(ParamError::new(small, format!("{small} `{a}` exceeds {large} `{b}`")))
+    Err(small.error(format!("{} `{a}` exceeds {} `{b}`", small.name(), large.name())))
 }
 
 /// Checks that a buffer can hold at least one packet of mean size.

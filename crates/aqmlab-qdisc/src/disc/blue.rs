@@ -2,17 +2,17 @@
 
 use alloc::format;
 
-use aqmlab_params::{Alias, Default, Kind, Origin, Param, ParamError, Settings, Value};
+use aqmlab_params::{Alias, ParamError, Row, Settings, params};
 use aqmlab_random::{Stream, unit_from_bits};
 use aqmlab_units::text::Size;
-use aqmlab_units::{Bytes, Instant, Packets, Span};
+use aqmlab_units::{Bytes, Instant, Span};
 
-use super::table::{MEAN_PACKET, PROBABILITY, ecn, measure, names, ns3, preset, word};
+use super::table::{names, ns3, packets, presets};
 use super::words::{Freeze, Gate, Loss, Precedence, Victim};
 use super::{Early, EarlyLaw, EarlyQueue, Measure};
 use crate::info::{Effective, Info, Maturity, Preset};
 use crate::law::{BlueIdle, BlueLaw, BlueParams, Decision};
-use crate::resolve::{self, LIMIT_RULE, in_bytes};
+use crate::resolve::{self, Common, LimitRule, in_bytes};
 use crate::{Backlog, LawSamples, Limit, LinkContext, Packet};
 
 /// BLUE.
@@ -130,137 +130,74 @@ pub(crate) const BLUE_INFO: Info = Info {
     applies: &[],
     maturity: Maturity::ReferenceChecked,
     decides: BlueControl::DECIDES,
-    params: BLUE,
+    params: Parameters::TABLE,
     presets: PRESETS,
     derive,
     samples: || {
-        let steps = [("d1", Value::Number(0.3)), ("d2", Value::Number(0.05))];
-        let time = ("freeze_time", Value::Span(Span::us(500)));
-        resolve::sample(&[("ecn", Value::Flag(true)), steps[0].clone(), steps[1].clone(), time])
+        let (d1, d2, time) = (Parameters::d1(), Parameters::d2(), Parameters::freeze_time());
+        resolve::sample(&[Parameters::ecn().is(true), d1.is(0.3), d2.is(0.05), time.is(Span::us(500))])
     },
 };
 
-static BLUE: &[Param] = &[
-    preset(const { &names::<3>(PRESETS) }),
-    Param {
-        name: "limit",
-        kind: Kind::Size { min: Packets::new(1) },
-        default: Default::Bdp(1.0),
-        aliases: &[ns3("MaxSize")],
-        source: "one bandwidth-delay product: Villamizar and Song 1994",
-        help: "buffer size, excluding the packet in transmission",
-    },
-    LIMIT_RULE,
-    Param {
-        name: "d1",
-        kind: PROBABILITY,
-        default: Default::Number(0.0025),
-        aliases: &[ns3("Increment")],
-        source: "Feng et al. 2002, figure 2; value: the author's ns-1.1 code as ported to ns-3",
-        help: "increase of the probability when a packet is lost",
-    },
-    Param {
-        name: "d2",
-        kind: PROBABILITY,
-        default: Default::Number(0.00025),
-        aliases: &[ns3("Decrement")],
-        source: "Feng et al. 2002, figure 2: a tenth of d1; value: the author's ns-1.1 code as ported to ns-3",
-        help: "decrease of the probability when the link is idle",
-    },
-    Param {
-        name: "freeze_time",
-        kind: Kind::Span { min: Span::ZERO, max: Span::s(1000) },
-        default: Default::Span(Span::ms(100)),
-        aliases: &[ns3("FreezeTime"), Alias::new("ALTQ", "hold_time")],
-        source: "Feng et al. 2002, figure 2; value: the author's ns-1.1 code as ported to ns-3",
-        help: "minimum time between two updates of the probability, upwards or downwards",
-    },
-    Param {
-        name: "freeze",
-        kind: Kind::Choice(Freeze::WORDS),
-        default: Default::Choice("fixed"),
-        aliases: &[],
-        source: "Feng et al. 2002, section 3: fixed there, but the paper advises randomising it to avoid \
-                 synchronisation; the distribution is ours",
-        help: "`random`: each freeze time is drawn uniformly between 0 and twice freeze_time",
-    },
-    Param {
-        name: "gate",
-        kind: Kind::Choice(Gate::WORDS),
-        default: Default::Choice("after"),
-        aliases: &[],
-        source: "Feng et al. 2002, figure 2, ALTQ and ns-3: `after`",
-        help: "whether an update is due only when more than freeze_time has passed since the last one (`after`), or \
-               also when exactly freeze_time has passed (`at`)",
-    },
-    Param {
-        name: "threshold",
-        kind: Kind::Size { min: Packets::new(1) },
-        default: Default::Auto("limit, which no backlog exceeds, so only losses count"),
-        aliases: &[],
-        source: "Feng et al. 2002, figure 2, variant with L; the value of L is not known",
-        help: "`L`: an arrival that finds a longer queue than this counts as a loss",
-    },
-    measure("ours", "unit in which the backlog is compared with threshold", &[]),
-    MEAN_PACKET,
-    Param {
-        name: "loss",
-        kind: Kind::Choice(Loss::WORDS),
-        default: Default::Choice("overflow"),
-        aliases: &[],
-        source: "overflow: Feng et al. 2002, ALTQ; any_drop: an early version of the port to ns-3",
-        help: "the drops that raise the probability: overflows only, or the discipline's own drops as well",
-    },
-    Param {
-        name: "idle",
-        kind: Kind::Choice(BlueIdle::WORDS),
-        default: Default::Choice("emptied"),
-        aliases: &[],
-        source: "emptied: Feng et al. 2002, figure 2; periods: ns-3; altq: ALTQ",
-        help: "when the probability is lowered: `emptied` when the link runs out of packets; `periods` at \
-               the arrival that ends an idle time, once for each whole freeze_time in it; `altq` at the \
-               same arrival, once if the idle time was longer than freeze_time; after more than a second or \
-               two, `altq` instead sets the probability to d2",
-    },
-    Param {
-        name: "min_backlog",
-        kind: Kind::Integer { min: 0, max: 1_000_000 },
-        default: Default::Integer(0),
-        aliases: &[],
-        source: "ours; ALTQ: 2",
-        help: "arrivals that find a queue of fewer packets than this are never chosen",
-    },
-    Param {
-        name: "steps",
-        kind: Kind::Integer { min: 0, max: 1_000_000_000 },
-        default: Default::Integer(0),
-        aliases: &[Alias::new("ALTQ", "max_pmark")],
-        source: "ours; ALTQ: 1000",
-        help: "the probability is rounded to a multiple of 1/steps; 0: no rounding",
-    },
-    Param {
-        name: "precedence",
-        kind: Kind::Choice(Precedence::WORDS),
-        default: Default::Choice("law"),
-        aliases: &[],
-        source: "law: ALTQ; limit: ns-3; the paper does not say",
-        help: "the cause that is recorded when a chosen packet finds the buffer full and is lost; with \
-               `limit`, it counts as a loss that raises the probability",
-    },
-    Param {
-        name: "victim",
-        kind: Kind::Choice(Victim::WORDS),
-        default: Default::Choice("arrival"),
-        aliases: &[],
-        source: "arrival: Feng et al. 2002; random: ALTQ",
-        help: "the packet that an overflow drops: the arrival, or one chosen at random from the queue and the arrival",
-    },
-    ecn(
-        "RFC 3168; Feng et al. 2002",
-        "mark ECN-capable packets instead of dropping them; only an overflow still drops them",
-        &[],
-    ),
-];
+params! {
+    struct Parameters {
+        preset: &'static str = presets(const { &names::<3>(PRESETS) }),
+        /// buffer size, excluding the packet in transmission
+        limit: Size = Common::limit().default(Size::Bdp(1.0))
+            .aliases(&[ns3("MaxSize")])
+            .source("one bandwidth-delay product: Villamizar and Song 1994"),
+        limit_rule: LimitRule = Common::limit_rule(),
+        /// increase of the probability when a packet is lost
+        d1: f64 = Row::above(0.0, 1.0).default(0.0025)
+            .aliases(&[ns3("Increment")])
+            .source("Feng et al. 2002, figure 2; value: the author's ns-1.1 code as ported to ns-3"),
+        /// decrease of the probability when the link is idle
+        d2: f64 = Row::above(0.0, 1.0).default(0.00025)
+            .aliases(&[ns3("Decrement")])
+            .source("Feng et al. 2002, figure 2: a tenth of d1; value: the author's ns-1.1 code as ported \
+             to ns-3"),
+        /// minimum time between two updates of the probability, upwards or downwards
+        freeze_time: Span = Row::span(Span::ZERO, Span::s(1000)).default(Span::ms(100))
+            .aliases(&[ns3("FreezeTime"), Alias::new("ALTQ", "hold_time")])
+            .source("Feng et al. 2002, figure 2; value: the author's ns-1.1 code as ported to ns-3"),
+        /// `random`: each freeze time is drawn uniformly between 0 and twice freeze_time
+        freeze: Freeze = Row::choice("fixed")
+            .source("Feng et al. 2002, section 3: fixed there, but the paper advises randomising it to \
+             avoid synchronisation; the distribution is ours"),
+        /// whether an update is due only when more than freeze_time has passed since the last one (`after`),
+        /// or also when exactly freeze_time has passed (`at`)
+        gate: Gate = Row::choice("after").source("Feng et al. 2002, figure 2, ALTQ and ns-3: `after`"),
+        /// `L`: an arrival that finds a longer queue than this counts as a loss
+        threshold: Size = Row::size().auto("limit, which no backlog exceeds, so only losses count")
+            .source("Feng et al. 2002, figure 2, variant with L; the value of L is not known"),
+        /// unit in which the backlog is compared with threshold
+        measure: Measure = Common::measure().source("ours"),
+        mean_packet: Bytes = Common::mean_packet(),
+        /// the drops that raise the probability: overflows only, or the discipline's own drops as well
+        loss: Loss = Row::choice("overflow")
+            .source("overflow: Feng et al. 2002, ALTQ; any_drop: an early version of the port to ns-3"),
+        /// when the probability is lowered: `emptied` when the link runs out of packets; `periods` at the
+        /// arrival that ends an idle time, once for each whole freeze_time in it; `altq` at the same arrival,
+        /// once if the idle time was longer than freeze_time; after more than a second or two, `altq` instead
+        /// sets the probability to d2
+        idle: BlueIdle = Row::choice("emptied")
+            .source("emptied: Feng et al. 2002, figure 2; periods: ns-3; altq: ALTQ"),
+        /// arrivals that find a queue of fewer packets than this are never chosen
+        min_backlog: u64 = Row::integer(0, 1_000_000).default(0).source("ours; ALTQ: 2"),
+        /// the probability is rounded to a multiple of 1/steps; 0: no rounding
+        steps: u64 = Row::integer(0, 1_000_000_000).default(0)
+            .aliases(&[Alias::new("ALTQ", "max_pmark")])
+            .source("ours; ALTQ: 1000"),
+        /// the cause that is recorded when a chosen packet finds the buffer full and is lost; with `limit`,
+        /// it counts as a loss that raises the probability
+        precedence: Precedence = Row::choice("law").source("law: ALTQ; limit: ns-3; the paper does not say"),
+        /// the packet that an overflow drops: the arrival, or one chosen at random from the queue and the
+        /// arrival
+        victim: Victim = Row::choice("arrival").source("arrival: Feng et al. 2002; random: ALTQ"),
+        /// mark ECN-capable packets instead of dropping them; only an overflow still drops them
+        ecn: bool = Row::flag(false).source("RFC 3168; Feng et al. 2002"),
+    }
+}
 
 const PRESETS: &[Preset] = &[
     Preset { name: "paper", title: "Feng et al. 2002 with the constants of the author's code", values: &[] },
@@ -268,94 +205,92 @@ const PRESETS: &[Preset] = &[
         name: "ns3",
         title: "BlueQueueDisc, the port of the author's ns-1.1 code to ns-3",
         values: &[
-            ("limit", Value::Size(Size::Packets(Packets::new(25)))),
-            word("idle", "periods"),
-            word("precedence", "limit"),
+            Parameters::limit().is(packets(25)),
+            Parameters::idle().is("periods"),
+            Parameters::precedence().is("limit"),
         ],
     },
     Preset {
         name: "altq",
         title: "ALTQ's blue as shipped",
         values: &[
-            ("limit", Value::Size(Size::Packets(Packets::new(200)))),
-            ("d1", Value::Number(0.125)),
-            ("d2", Value::Number(0.001)),
-            ("freeze_time", Value::Span(Span::ms(50))),
-            word("idle", "altq"),
-            ("min_backlog", Value::Integer(2)),
-            ("steps", Value::Integer(1000)),
-            word("victim", "random"),
+            Parameters::limit().is(packets(200)),
+            Parameters::d1().is(0.125),
+            Parameters::d2().is(0.001),
+            Parameters::freeze_time().is(Span::ms(50)),
+            Parameters::idle().is("altq"),
+            Parameters::min_backlog().is(2),
+            Parameters::steps().is(1000),
+            Parameters::victim().is("random"),
         ],
     },
 ];
 
 fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     let mean = resolve::mean_packet(all, link)?;
-    resolve::absolute_size(all, "limit", link)?;
-    if all.is_auto("threshold") {
-        let limit = all.size("limit")?;
-        all.set("threshold", Value::Size(limit), Origin::Derived("limit: only losses count".into()));
+    let (limit, threshold) = (Parameters::limit(), Parameters::threshold());
+    resolve::absolute_size(all, limit, link)?;
+    if threshold.is_auto(all) {
+        let size = limit.read(all)?;
+        threshold.derive(all, size, "limit: only losses count");
     } else {
-        resolve::absolute_size(all, "threshold", link)?;
+        resolve::absolute_size(all, threshold, link)?;
     }
     resolve::check_buffer(all, link.mean_packet.max(mean))?;
-    resolve::check_order(all, "threshold", "limit", mean)?;
-    check_steps(all)?;
-    if Victim::read(all, "victim")? == Victim::Random && !matches!(resolve::limit(all)?, Limit::Packets(_)) {
-        let limit = all.size("limit")?;
-        let message = format!(
-            "victim `random` needs a limit in packets, but limit is `{limit}`; a victim smaller than the \
-             arrival might not make enough room"
-        );
-        return Err(ParamError::new("victim", message));
+    resolve::check_order(all, threshold, limit, mean)?;
+    let p = Parameters::read(all)?;
+    for (row, change) in [(Parameters::d1(), p.d1), (Parameters::d2(), p.d2)] {
+        check_step(row, change, p.steps)?;
+    }
+    if p.victim == Victim::Random && !matches!(resolve::limit(all)?, Limit::Packets(_)) {
+        return Err(Parameters::victim().error(format!(
+            "victim `random` needs a limit in packets, but limit is `{}`; a victim smaller than the \
+             arrival might not make enough room",
+            p.limit
+        )));
     }
     Ok(())
 }
 
 /// Refuses a change that is smaller than one step of the probability (1/steps), because rounding could remove
 /// it.
-fn check_steps(all: &Settings) -> Result<(), ParamError> {
-    let steps = all.integer("steps")?;
-    for name in ["d1", "d2"] {
-        let change = all.number(name)?;
-        if steps > 0 && change * (steps as f64) < 1.0 {
-            let message =
-                format!("{name} `{change}` is less than one step, 1/{steps}; write steps 0 for no rounding");
-            return Err(ParamError::new(name, message));
-        }
+fn check_step(row: Row<f64>, change: f64, steps: u64) -> Result<(), ParamError> {
+    if steps == 0 || change * (steps as f64) >= 1.0 {
+        return Ok(());
     }
-    Ok(())
+    Err(row.error(format!(
+        "{} `{change}` is less than one step, 1/{steps}; write steps 0 for no rounding",
+        row.name()
+    )))
 }
 
 /// Builds a BLUE queue from these parameters.
 pub(crate) fn build_blue<P: Packet>(s: &Effective, draws: Stream) -> Result<Blue<P>, ParamError> {
-    let measure = Measure::read(s, "measure")?;
-    let unit = match measure {
-        Measure::Packets => resolve::bytes(s, "mean_packet")?.as_f64(),
+    let p = Parameters::read(s)?;
+    let unit = match p.measure {
+        Measure::Packets => p.mean_packet.as_f64(),
         Measure::Bytes => 1.0,
     };
-    let threshold = in_bytes(s.size("threshold")?, resolve::bytes(s, "mean_packet")?) / unit;
-    let limit = resolve::limit(s)?;
+    let threshold = in_bytes(p.threshold, p.mean_packet) / unit;
     let params = BlueParams {
-        increment: s.number("d1")?,
-        decrement: s.number("d2")?,
-        freeze_time: s.span("freeze_time")?,
-        at_freeze_time: Gate::read(s, "gate")? == Gate::At,
+        increment: p.d1,
+        decrement: p.d2,
+        freeze_time: p.freeze_time,
+        at_freeze_time: p.gate == Gate::At,
         // A threshold equal to the limit must never be exceeded, but after a conversion of units the backlog
         // might exceed it, so such a threshold is replaced by infinity.
-        threshold: if s.size("threshold")? == s.size("limit")? { f64::INFINITY } else { threshold },
-        early_drops_count: Loss::read(s, "loss")? == Loss::AnyDrop,
-        idle: BlueIdle::read(s, "idle")?,
-        min_backlog: s.integer("min_backlog")? as f64,
-        steps: Some(s.integer("steps")? as f64).filter(|steps| *steps > 0.0),
+        threshold: if p.threshold == p.limit { f64::INFINITY } else { threshold },
+        early_drops_count: p.loss == Loss::AnyDrop,
+        idle: p.idle,
+        min_backlog: p.min_backlog as f64,
+        steps: Some(p.steps as f64).filter(|steps| *steps > 0.0),
     };
-    let random_freeze = Freeze::read(s, "freeze")? == Freeze::Random;
-    let random_victim = Victim::read(s, "victim")? == Victim::Random;
-    let control = BlueControl::new(BlueLaw::new(params), measure, random_freeze, random_victim, draws);
+    let (random_freeze, random_victim) = (p.freeze == Freeze::Random, p.victim == Victim::Random);
+    let control = BlueControl::new(BlueLaw::new(params), p.measure, random_freeze, random_victim, draws);
     let queue = EarlyQueue {
-        limit,
-        ecn: s.flag("ecn")?,
-        overflow_first: Precedence::read(s, "precedence")? == Precedence::Limit,
+        limit: resolve::limit(s)?,
+        ecn: p.ecn,
+        overflow_first: p.precedence == Precedence::Limit,
         spares_not_ect: false,
     };
     Ok(Blue::new(control, queue, draws))

@@ -290,7 +290,7 @@ pub(super) fn replace(all: &mut Settings, name: &'static str, value: Value) {
 /// Resolves the classes with their weights and queues, and refuses contradictory settings.
 pub(crate) fn derive_classes(all: &mut Settings, link: &LinkContext, find: Find) -> Result<(), ParamError> {
     if !matches!(all.get("limit"), None | Some(Value::Nothing)) {
-        resolve::absolute_size(all, "limit", link)?;
+        resolve::absolute_size(all, resolve::Common::limit(), link)?;
         resolve::check_buffer(all, link.mean_packet)?;
     }
     needs(all, "class", "at least one table with a `name` and a `queue`")?;

@@ -3,16 +3,16 @@
 
 use alloc::format;
 
-use aqmlab_params::{Default, Kind, Param, ParamError, Settings, Value};
+use aqmlab_params::{ParamError, Row, Settings, params};
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
-use aqmlab_units::{Bytes, Instant, Packets, Span};
+use aqmlab_units::{Bytes, Instant, Span};
 
-use super::table::{ecn, names, ns2_in, ns3, preset, tc, word};
+use super::table::{names, ns2_in, ns3, packets, presets, tc};
 use super::{Early, EarlyLaw, EarlyQueue, Leaving};
 use crate::info::{Decides, Effective, Info, Maturity, Preset};
 use crate::law::{Arithmetic, CodelLaw, CodelParams, Decision, Notice};
-use crate::resolve::{self, LIMIT_RULE};
+use crate::resolve::{self, Common, LimitRule};
 use crate::{Backlog, LawSamples, LinkContext, Packet};
 
 /// CoDel.
@@ -67,105 +67,72 @@ pub(crate) const CODEL_INFO: Info = Info {
     applies: &[],
     maturity: Maturity::ReferenceChecked,
     decides: CodelControl::DECIDES,
-    params: CODEL,
+    params: Parameters::TABLE,
     presets: PRESETS,
     derive,
     samples: || {
-        let times = [("target", Value::Span(Span::us(200))), ("interval", Value::Span(Span::ms(2)))];
-        resolve::sample(&[("ecn", Value::Flag(true)), times[0].clone(), times[1].clone()])
+        let (target, interval) = (Parameters::target(), Parameters::interval());
+        resolve::sample(&[Parameters::ecn().is(true), target.is(Span::us(200)), interval.is(Span::ms(2))])
     },
 };
 
 const RFC: &str = "RFC 8289";
 
-static CODEL: &[Param] = &[
-    preset(const { &names::<2>(PRESETS) }),
-    Param {
-        name: "limit",
-        kind: Kind::Size { min: Packets::new(1) },
-        default: Default::Packets(1000),
-        aliases: &[ns2_in("p", "limit_"), tc("limit"), ns3("MaxSize")],
-        source: "tc-codel(8); the RFC leaves it open",
-        help: "buffer size, excluding the packet in transmission; an arrival that finds no room is lost",
-    },
-    LIMIT_RULE,
-    Param {
-        name: "target",
-        kind: Kind::Span { min: Span::ns(1), max: Span::s(100) },
-        default: Default::Span(Span::ms(5)),
-        aliases: &[ns2_in("s", "target_"), tc("target"), ns3("Target")],
-        source: "RFC 8289, section 4.2: 5 % to 10 % of interval",
-        help: "acceptable waiting time; a packet that waits this long or longer has waited too long",
-    },
-    Param {
-        name: "interval",
-        kind: Kind::Span { min: Span::us(1), max: Span::s(1000) },
-        default: Default::Span(Span::ms(100)),
-        aliases: &[ns2_in("s", "interval_"), tc("interval"), ns3("Interval")],
-        source: "RFC 8289, section 4.2: a large round-trip time",
-        help: "period throughout which every packet must have waited for target or longer before the first \
-               packet is chosen; the time to each further choice is interval divided by the square root of \
-               the count so far",
-    },
-    Param {
-        name: "mtu",
-        kind: Kind::Bytes { min: 1, max: 1_000_000 },
-        default: Default::Bytes(1500),
-        aliases: &[ns3("MinBytes")],
-        source: "RFC 8289, `maxpacket_`; tc takes the device's MTU plus its link header",
-        help: "a packet is not chosen if the backlog that it leaves behind is no larger than this",
-    },
-    Param {
-        name: "arithmetic",
-        kind: Kind::Choice(Arithmetic::WORDS),
-        default: Default::Choice("exact"),
-        aliases: &[],
-        source: "RFC 8289; Linux",
-        help: "arithmetic: `exact` uses nanoseconds and exact square roots; `linux` uses units of 1024 ns \
-               and, for each chosen packet, one step of Newton's method in 16 bits",
-    },
-    ecn(
-        RFC,
-        "mark ECN-capable packets instead of dropping them; only an overflow still drops them",
-        &[tc("ecn"), ns3("UseEcn")],
-    ),
-];
+params! {
+    struct Parameters {
+        preset: &'static str = presets(const { &names::<2>(PRESETS) }),
+        /// buffer size, excluding the packet in transmission; an arrival that finds no room is lost
+        limit: Size = Common::limit().default(packets(1000))
+            .aliases(&[ns2_in("p", "limit_"), tc("limit"), ns3("MaxSize")])
+            .source("tc-codel(8); the RFC leaves it open"),
+        limit_rule: LimitRule = Common::limit_rule(),
+        /// acceptable waiting time; a packet that waits this long or longer has waited too long
+        target: Span = Row::span(Span::ns(1), Span::s(100)).default(Span::ms(5))
+            .aliases(&[ns2_in("s", "target_"), tc("target"), ns3("Target")])
+            .source("RFC 8289, section 4.2: 5 % to 10 % of interval"),
+        /// period throughout which every packet must have waited for target or longer before the first packet
+        /// is chosen; the time to each further choice is interval divided by the square root of the count so
+        /// far
+        interval: Span = Row::span(Span::us(1), Span::s(1000)).default(Span::ms(100))
+            .aliases(&[ns2_in("s", "interval_"), tc("interval"), ns3("Interval")])
+            .source("RFC 8289, section 4.2: a large round-trip time"),
+        /// a packet is not chosen if the backlog that it leaves behind is no larger than this
+        mtu: Bytes = Row::bytes(1, 1_000_000).default(Bytes::new(1500))
+            .aliases(&[ns3("MinBytes")])
+            .source("RFC 8289, `maxpacket_`; tc takes the device's MTU plus its link header"),
+        /// arithmetic: `exact` uses nanoseconds and exact square roots; `linux` uses units of 1024 ns and,
+        /// for each chosen packet, one step of Newton's method in 16 bits
+        arithmetic: Arithmetic = Row::choice("exact").source("RFC 8289; Linux"),
+        /// mark ECN-capable packets instead of dropping them; only an overflow still drops them
+        ecn: bool = Row::flag(false).aliases(&[tc("ecn"), ns3("UseEcn")]).source(RFC),
+    }
+}
 
 const PRESETS: &[Preset] = &[
     Preset { name: "rfc8289", title: RFC, values: &[] },
     Preset {
         name: "linux",
         title: "Linux's codel as tc configures it on Ethernet",
-        values: &[("mtu", Value::Size(Size::Bytes(Bytes::new(1514)))), word("arithmetic", "linux")],
+        values: &[Parameters::mtu().is(Bytes::new(1514)), Parameters::arithmetic().is("linux")],
     },
 ];
 
 fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
-    resolve::absolute_size(all, "limit", link)?;
+    resolve::absolute_size(all, Parameters::limit(), link)?;
     resolve::check_buffer(all, link.mean_packet)?;
-    let (target, interval) = (all.span("target")?, all.span("interval")?);
+    let Parameters { target, interval, .. } = Parameters::read(all)?;
     if target > interval {
-        let message = format!(
+        return Err(Parameters::target().error(format!(
             "target `{target}` exceeds interval `{interval}`; RFC 8289 sets the target to 5 % to 10 % of the interval"
-        );
-        return Err(ParamError::new("target", message));
+        )));
     }
     Ok(())
 }
 
 /// Builds a CoDel queue from these parameters.
 pub(crate) fn build_codel<P: Packet>(s: &Effective, draws: Stream) -> Result<Codel<P>, ParamError> {
-    let law = CodelLaw::new(CodelParams {
-        target: s.span("target")?,
-        interval: s.span("interval")?,
-        mtu: resolve::bytes(s, "mtu")?,
-        arithmetic: Arithmetic::read(s, "arithmetic")?,
-    });
-    let queue = EarlyQueue {
-        limit: resolve::limit(s)?,
-        ecn: s.flag("ecn")?,
-        overflow_first: false,
-        spares_not_ect: false,
-    };
+    let Parameters { target, interval, mtu, arithmetic, ecn, .. } = Parameters::read(s)?;
+    let law = CodelLaw::new(CodelParams { target, interval, mtu, arithmetic });
+    let queue = EarlyQueue { limit: resolve::limit(s)?, ecn, overflow_first: false, spares_not_ect: false };
     Ok(Codel::new(CodelControl { law }, queue, draws))
 }

@@ -115,7 +115,7 @@ params! {
 }
 
 fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
-    resolve::absolute_size(all, Parameters::limit().name(), link)?;
+    resolve::absolute_size(all, Parameters::limit(), link)?;
     resolve::check_buffer(all, link.mean_packet)
 }
 

@@ -3,17 +3,17 @@
 
 use alloc::format;
 
-use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Settings, Value};
+use aqmlab_params::{ParamError, Row, Settings, params};
 use aqmlab_random::{Numbered, Stream, unit_from_bits};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Packets, Rate};
 
-use super::table::{MEAN_PACKET, PROBABILITY, ecn, names, preset};
+use super::table::{names, presets};
 use super::words::ManyFlowsRule;
 use crate::flow_table::{FlowTable, Keyed};
 use crate::info::{Decides, Effective, Info, Maturity, Preset};
 use crate::law::{Decision, FredFlow, FredLaw, FredParams, ManyFlows, Notice};
-use crate::resolve::{self, LIMIT_RULE, in_bytes, whole};
+use crate::resolve::{self, Common, LimitRule, in_bytes, whole};
 use crate::{Backlog, Cause, Ecn, Fifo, LawSamples, Limit, LinkContext, Observer, Packet, Qdisc, Reason};
 
 /// The parameters of a FRED queue other than those of its law.
@@ -184,183 +184,132 @@ pub(crate) const FRED_INFO: Info = Info {
     applies: &[],
     maturity: Maturity::Experimental,
     decides: Decides::Enqueue,
-    params: FRED,
+    params: Parameters::TABLE,
     presets: PRESETS,
     derive,
-    samples: || resolve::sample(&[("ecn", Value::Flag(true)), ("w_q", Value::Number(0.2))]),
+    samples: || resolve::sample(&[Parameters::ecn().is(true), Parameters::w_q().is(0.2)]),
 };
 
 const PRESETS: &[Preset] = &[Preset { name: "paper", title: "Lin and Morris 1997", values: &[] }];
 
 const FIGURE: &str = "Lin and Morris 1997, figure 6";
 
-static FRED: &[Param] = &[
-    preset(const { &names::<1>(PRESETS) }),
-    Param {
-        name: "limit",
-        kind: Kind::Size { min: Packets::new(1) },
-        default: Default::Bdp(1.0),
-        aliases: &[],
-        source: "one bandwidth-delay product: Villamizar and Song 1994",
-        help: "buffer size, excluding the packet in transmission",
-    },
-    LIMIT_RULE,
-    Param {
-        name: "min_th",
-        kind: Kind::Size { min: Packets::new(1) },
-        default: Default::Auto("limit / 4, but at most one bandwidth-delay product"),
-        aliases: &[],
-        source: "Lin and Morris 1997, figure 6 (from memory): the smaller of a quarter of the buffer and what the \
-                 link sends in a round-trip time",
-        help: "average queue below which no packet is chosen at random",
-    },
-    Param {
-        name: "max_th",
-        kind: Kind::Size { min: Packets::new(1) },
-        default: Default::Auto("2 min_th"),
-        aliases: &[],
-        source: "Lin and Morris 1997, figure 6 (from memory)",
-        help: "average queue at and above which every arrival is lost, unless many_flows replaces this rule",
-    },
-    Param {
-        name: "max_p",
-        kind: PROBABILITY,
-        default: Default::Number(0.02),
-        aliases: &[],
-        source: "Lin and Morris 1997, figure 6 (from memory)",
-        help: "probability at max_th",
-    },
-    Param {
-        name: "w_q",
-        kind: PROBABILITY,
-        default: Default::Number(0.002),
-        aliases: &[],
-        source: "Lin and Morris 1997, figure 6 (from memory)",
-        help: "weight of a new sample in the average; a sample is taken when a packet is queued and when one leaves",
-    },
-    Param {
-        name: "min_q",
-        kind: Kind::Integer { min: 1, max: 1_000_000 },
-        default: Default::Auto("4, or 2 where max_q is below 4 packets"),
-        aliases: &[],
-        source: "Lin and Morris 1997, figure 6 (from memory): 2 for small buffers, 4 for large",
-        help: "number of packets that a flow may have waiting without its arrivals being chosen at random",
-    },
-    Param {
-        name: "max_q",
-        kind: Kind::Size { min: Packets::new(1) },
-        default: Default::Auto("min_th"),
-        aliases: &[],
-        source: FIGURE,
-        help: "number of waiting packets at which a flow is cut off and gets a strike",
-    },
-    Param {
-        name: "many_flows",
-        kind: Kind::Choice(ManyFlowsRule::WORDS),
-        default: Default::Choice("off"),
-        aliases: &[],
-        source: "Lin and Morris 1997, section 6 (from memory); J-Sim 1.3 has `average`, but keeps the drops above max_th",
-        help: "when to limit each flow to two waiting packets, instead of dropping every arrival while the \
-               average is at max_th or above: `off` never, `average` while the average is at max_th or \
-               above, `count` while at least many_flows_from flows have packets waiting",
-    },
-    Param {
-        name: "many_flows_from",
-        kind: Kind::Integer { min: 1, max: 1_000_000_000 },
-        default: Default::Auto("limit / min_q in packets, rounded up"),
-        aliases: &[],
-        source: "ours: this many flows can fill the buffer without any of their packets being chosen at \
-                 random",
-        help: "with many_flows `count`: the smallest number of flows with packets waiting that counts as \
-               many flows",
-    },
-    MEAN_PACKET,
-    ecn(
-        "ours: the paper drops; RFC 3168, section 7",
-        "mark, rather than drop, ECN-capable packets that are chosen at random; packets beyond a flow's \
-         limit are still dropped",
-        &[],
-    ),
-];
+params! {
+    struct Parameters {
+        preset: &'static str = presets(const { &names::<1>(PRESETS) }),
+        /// buffer size, excluding the packet in transmission
+        limit: Size = Common::limit().default(Size::Bdp(1.0))
+            .source("one bandwidth-delay product: Villamizar and Song 1994"),
+        limit_rule: LimitRule = Common::limit_rule(),
+        /// average queue below which no packet is chosen at random
+        min_th: Size = Row::size().auto("limit / 4, but at most one bandwidth-delay product")
+            .source("Lin and Morris 1997, figure 6 (from memory): the smaller of a quarter of the buffer \
+             and what the link sends in a round-trip time"),
+        /// average queue at and above which every arrival is lost, unless many_flows replaces this rule
+        max_th: Size = Row::size().auto("2 min_th").source("Lin and Morris 1997, figure 6 (from memory)"),
+        /// probability at max_th
+        max_p: f64 = Row::above(0.0, 1.0).default(0.02)
+            .source("Lin and Morris 1997, figure 6 (from memory)"),
+        /// weight of a new sample in the average; a sample is taken when a packet is queued and when one
+        /// leaves
+        w_q: f64 = Row::above(0.0, 1.0).default(0.002).source("Lin and Morris 1997, figure 6 (from memory)"),
+        /// number of packets that a flow may have waiting without its arrivals being chosen at random
+        min_q: u64 = Row::integer(1, 1_000_000).auto("4, or 2 where max_q is below 4 packets")
+            .source("Lin and Morris 1997, figure 6 (from memory): 2 for small buffers, 4 for large"),
+        /// number of waiting packets at which a flow is cut off and gets a strike
+        max_q: Size = Row::size().auto("min_th").source(FIGURE),
+        /// when to limit each flow to two waiting packets, instead of dropping every arrival while the
+        /// average is at max_th or above: `off` never, `average` while the average is at max_th or above,
+        /// `count` while at least many_flows_from flows have packets waiting
+        many_flows: ManyFlowsRule = Row::choice("off")
+            .source("Lin and Morris 1997, section 6 (from memory); J-Sim 1.3 has `average`, but keeps the \
+             drops above max_th"),
+        /// with many_flows `count`: the smallest number of flows with packets waiting that counts as many
+        /// flows
+        many_flows_from: u64 = Row::integer(1, 1_000_000_000).auto("limit / min_q in packets, rounded up")
+            .source("ours: this many flows can fill the buffer without any of their packets being chosen at \
+             random"),
+        mean_packet: Bytes = Common::mean_packet(),
+        /// mark, rather than drop, ECN-capable packets that are chosen at random; packets beyond a flow's
+        /// limit are still dropped
+        ecn: bool = Row::flag(false).source("ours: the paper drops; RFC 3168, section 7"),
+    }
+}
 
 fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     let mean = resolve::mean_packet(all, link)?;
-    for name in ["limit", "min_th", "max_th", "max_q"] {
-        if !all.is_auto(name) {
-            resolve::absolute_size(all, name, link)?;
+    let (limit, min_th, max_th) = (Parameters::limit(), Parameters::min_th(), Parameters::max_th());
+    let (min_q, max_q, flows) = (Parameters::min_q(), Parameters::max_q(), Parameters::many_flows_from());
+    for row in [limit, min_th, max_th, max_q] {
+        if !row.is_auto(all) {
+            resolve::absolute_size(all, row, link)?;
         }
     }
-    let packets = |all: &Settings, name| all.size(name).map(|size| in_bytes(size, mean) / mean.as_f64());
-    if all.is_auto("min_th") {
-        let quarter = packets(all, "limit")? / 4.0;
-        let bdp = link.rtt.map(|_| link.bdp_bytes("min_th", 1.0)).transpose()?;
+    let packets =
+        |all: &Settings, row: Row<Size>| row.read(all).map(|size| in_bytes(size, mean) / mean.as_f64());
+    if min_th.is_auto(all) {
+        let quarter = packets(all, limit)? / 4.0;
+        let bdp = link.rtt.map(|_| link.bdp_bytes(min_th.name(), 1.0)).transpose()?;
         let bdp = bdp.map_or(f64::INFINITY, |b| b / mean.as_f64());
         let rule = if bdp < quarter { "one bandwidth-delay product" } else { "limit / 4" };
-        set(all, "min_th", size(quarter.min(bdp)), rule);
+        min_th.derive(all, size(quarter.min(bdp)), rule);
     }
-    if all.is_auto("max_th") {
-        let twice = 2.0 * packets(all, "min_th")?;
-        set(all, "max_th", size(twice), "2 min_th");
+    if max_th.is_auto(all) {
+        let twice = 2.0 * packets(all, min_th)?;
+        max_th.derive(all, size(twice), "2 min_th");
     }
-    if all.is_auto("max_q") {
-        let min_th = all.size("min_th")?;
-        set(all, "max_q", Value::Size(min_th), "min_th");
+    if max_q.is_auto(all) {
+        let size = min_th.read(all)?;
+        max_q.derive(all, size, "min_th");
     }
-    let max_q = packets(all, "max_q")?;
-    if all.is_auto("min_q") {
-        let min_q = if max_q < 4.0 { 2 } else { 4 };
-        set(all, "min_q", Value::Integer(min_q), "4, or 2 where max_q is below 4 packets");
+    if min_q.is_auto(all) {
+        let packets = if packets(all, max_q)? < 4.0 { 2 } else { 4 };
+        min_q.derive(all, packets, "4, or 2 where max_q is below 4 packets");
     }
-    if all.is_auto("many_flows_from") {
-        let flows = libm::ceil(packets(all, "limit")? / all.integer("min_q")? as f64);
-        set(all, "many_flows_from", Value::Integer((flows as u64).max(1)), "limit / min_q");
+    if flows.is_auto(all) {
+        let many = libm::ceil(packets(all, limit)? / min_q.read(all)? as f64);
+        flows.derive(all, (many as u64).max(1), "limit / min_q");
     }
-    check(all, link, mean, max_q)
+    check(all, link, mean)
 }
 
-fn check(all: &Settings, link: &LinkContext, mean: Bytes, max_q: f64) -> Result<(), ParamError> {
+fn check(all: &Settings, link: &LinkContext, mean: Bytes) -> Result<(), ParamError> {
     resolve::check_buffer(all, link.mean_packet.max(mean))?;
-    resolve::check_order(all, "min_th", "max_th", mean)?;
-    resolve::check_order(all, "max_th", "limit", mean)?;
-    let min_q = all.integer("min_q")?;
-    if all.is_given("min_q") && min_q as f64 > max_q {
-        let message = format!(
-            "min_q `{min_q}` exceeds max_q `{}`: flows would be cut off before any of their packets is chosen at random",
-            all.size("max_q")?
-        );
-        return Err(ParamError::new("min_q", message));
+    resolve::check_order(all, Parameters::min_th(), Parameters::max_th(), mean)?;
+    resolve::check_order(all, Parameters::max_th(), Parameters::limit(), mean)?;
+    let Parameters { min_q, max_q, .. } = Parameters::read(all)?;
+    if all.is_given(Parameters::min_q().name()) && min_q as f64 > in_bytes(max_q, mean) / mean.as_f64() {
+        return Err(Parameters::min_q().error(format!(
+            "min_q `{min_q}` exceeds max_q `{max_q}`: flows would be cut off before any of their packets is chosen at random"
+        )));
     }
     Ok(())
 }
 
-fn set(all: &mut Settings, name: &'static str, value: Value, rule: &'static str) {
-    all.set(name, value, Origin::Derived(rule.into()));
-}
-
 /// Returns a size in packets, rounded to the nearest whole number but at least one.
-fn size(packets: f64) -> Value {
-    Value::Size(Size::Packets(Packets::new(whole(packets))))
+fn size(packets: f64) -> Size {
+    Size::Packets(Packets::new(whole(packets)))
 }
 
 /// Builds a FRED queue from these parameters.
 pub(crate) fn build_fred<P: Packet>(s: &Effective, draws: Stream) -> Result<Fred<P>, ParamError> {
-    let mean_packet = resolve::bytes(s, "mean_packet")?;
-    let packets = |name| s.size(name).map(|size| in_bytes(size, mean_packet) / mean_packet.as_f64());
+    let p = Parameters::read(s)?;
+    let mean_packet = p.mean_packet;
+    let packets = |size| in_bytes(size, mean_packet) / mean_packet.as_f64();
     let params = FredParams {
-        min_th: packets("min_th")?,
-        max_th: packets("max_th")?,
-        max_p: s.number("max_p")?,
-        weight: s.number("w_q")?,
-        min_q: s.integer("min_q")? as f64,
-        max_q: packets("max_q")?,
-        many_flows: match ManyFlowsRule::read(s, "many_flows")? {
+        min_th: packets(p.min_th),
+        max_th: packets(p.max_th),
+        max_p: p.max_p,
+        weight: p.w_q,
+        min_q: p.min_q as f64,
+        max_q: packets(p.max_q),
+        many_flows: match p.many_flows {
             ManyFlowsRule::Off => ManyFlows::Off,
             ManyFlowsRule::Average => ManyFlows::Average,
-            ManyFlowsRule::Count => ManyFlows::Count(s.integer("many_flows_from")?),
+            ManyFlowsRule::Count => ManyFlows::Count(p.many_flows_from),
         },
         packets_per_s: s.link().rate.packets_per_s(mean_packet),
     };
-    let ecn = s.flag("ecn")?;
-    let queue = FredQueue { limit: resolve::limit(s)?, ecn, mean_packet };
+    let queue = FredQueue { limit: resolve::limit(s)?, ecn: p.ecn, mean_packet };
     Ok(Fred::new(FredLaw::new(params), queue, draws))
 }

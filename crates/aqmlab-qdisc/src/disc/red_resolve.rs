@@ -228,11 +228,21 @@ impl<'a> Resolver<'a> {
 
     fn check(&self) -> Result<(), ParamError> {
         resolve::check_buffer(self.all, self.mean)?;
-        resolve::check_order(self.all, "min_th", "max_th", self.mean)?;
+        resolve::check_order(
+            self.all,
+            aqmlab_params::Row::size().named("min_th", ""),
+            aqmlab_params::Row::size().named("max_th", ""),
+            self.mean,
+        )?;
         if self.linux {
             return Ok(()); // Linux has no order of these two, and tc gives `min 1200` the `max` 3600 at any limit
         }
-        resolve::check_order(self.all, "max_th", "limit", self.mean)
+        resolve::check_order(
+            self.all,
+            aqmlab_params::Row::size().named("max_th", ""),
+            aqmlab_params::Row::size().named("limit", ""),
+            self.mean,
+        )
     }
 }
 
