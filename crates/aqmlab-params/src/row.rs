@@ -209,10 +209,15 @@ impl Row<&'static str> {
 }
 
 impl<W: Words> Row<W> {
+    /// Creates a parameter that is one of the words of `W`.
+    pub const fn words() -> Self {
+        Row::of(Kind::Choice(W::WORDS))
+    }
+
     /// Creates a parameter that is one of the words of `W`, by default the word `default`. In a constant, any
     /// other default does not compile.
     pub const fn choice(default: &'static str) -> Self {
-        Row::of(Kind::Choice(W::WORDS)).or(Default::Choice(a_word_of(W::WORDS, default)))
+        Self::words().default(default)
     }
 
     /// Returns this parameter with only some of the words of `W`.

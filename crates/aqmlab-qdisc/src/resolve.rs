@@ -120,22 +120,22 @@ pub(crate) fn in_queue_unit(bytes: f64, measure: Measure, mean: Bytes) -> Size {
 /// time.
 pub(crate) fn absolute_in_queue_unit(
     settings: &mut Settings,
-    name: &'static str,
+    row: Row<Size>,
     link: &LinkContext,
     measure: Measure,
     mean: Bytes,
 ) -> Result<(), ParamError> {
-    if settings.is_auto(name) {
+    if row.is_auto(settings) {
         return Ok(());
     }
-    let written = settings.size(name)?;
-    if let Some(bytes) = link.relative_bytes(name, written)? {
+    let written = row.read(settings)?;
+    if let Some(bytes) = link.relative_bytes(row.name(), written)? {
         let size = in_queue_unit(bytes, measure, mean);
         let rule = match written {
             Size::Time(_) => format!("{written} at {}, rounded to the nearest whole number", link.rate),
             _ => format!("{written}, rounded to the nearest whole number"),
         };
-        settings.set(name, Value::Size(size), Origin::Derived(rule.into()));
+        row.derive(settings, size, rule);
     }
     Ok(())
 }

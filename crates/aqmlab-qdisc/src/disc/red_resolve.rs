@@ -107,7 +107,13 @@ impl<'a> Resolver<'a> {
 
     fn run(mut self) -> Result<(), ParamError> {
         for name in ["limit", "min_th", "max_th"] {
-            resolve::absolute_in_queue_unit(self.all, name, self.link, self.measure, self.mean)?;
+            resolve::absolute_in_queue_unit(
+                self.all,
+                aqmlab_params::Row::size().named(name, ""),
+                self.link,
+                self.measure,
+                self.mean,
+            )?;
         }
         if self.linux {
             self.linux_sizes()?;

@@ -3,19 +3,19 @@
 
 use alloc::format;
 
-use aqmlab_params::{Default, Kind, Param, ParamError, Reading, Settings, Value};
+use aqmlab_params::{ParamError, Reading, Row, Settings, params};
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
-use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
+use aqmlab_units::{Bytes, Instant, Rate, Span};
 
-use super::controller::{BYTE_MODE, Controller, Gauge, LARGEST, LIMIT, MEAN_PACKET, Target, UNIT};
-use super::table::{NS2, NS2_TITLE, ecn, names, ns2, ns2_in, ns2_switch, preset, word};
-use super::words::{Decide, NotEct};
+use super::controller::{Controller, Gauge, Shared, Target};
+use super::table::{NS2, NS2_TITLE, names, ns2, ns2_in, ns2_switch, packets, presets};
+use super::words::{ByteScale, Decide, NotEct};
 use super::{Early, EarlyLaw, EarlyQueue, Leaving, Measure};
 use crate::info::{Decides, Effective, Info, Maturity, Preset};
 use crate::law::{Decision, RemLaw, RemParams, Sampling};
-use crate::resolve::LIMIT_RULE_OR_BELOW;
-use crate::{Backlog, LawSamples, LinkContext, Packet, resolve};
+use crate::resolve::{self, LIMIT_RULE_OR_BELOW, LimitRule};
+use crate::{Backlog, LawSamples, LinkContext, Packet};
 
 /// REM.
 pub type Rem<P> = Early<P, RemControl>;
@@ -93,10 +93,10 @@ pub(crate) const REM_INFO: Info = Info {
     applies: &[],
     maturity: Maturity::ReferenceChecked,
     decides: RemControl::DECIDES,
-    params: REM,
-    presets: REM_PRESETS,
+    params: Parameters::TABLE,
+    presets: PRESETS,
     derive,
-    samples: || resolve::sample(&[("ecn", Value::Flag(true)), ("gamma", Value::Number(0.5))]),
+    samples: || resolve::sample(&[Parameters::ecn().is(true), Parameters::gamma().is(0.5)]),
 };
 
 const TARGET: Target = Target { packets: 20, source: "20 packets, as in the paper" };
@@ -104,38 +104,38 @@ const TARGET: Target = Target { packets: 20, source: "20 packets, as in the pape
 fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     let mut rem = Controller::new(all, link)?;
     rem.sizes(TARGET)?;
-    if rem.all.is_auto("decide") {
-        let late = rem.all.choice("preset")? == NS2 && rem.all.flag("ecn")?;
-        let (decide, rule) =
+    let decide = Parameters::decide();
+    if decide.is_auto(rem.all) {
+        let late = Parameters::preset().read(rem.all)? == NS2 && Parameters::ecn().read(rem.all)?;
+        let (value, rule) =
             if late { (Decide::Dequeue, "where ns-2 marks") } else { (Decide::Enqueue, "on arrival") };
-        rem.derive("decide", Value::Choice(decide.word()), rule.into());
+        decide.derive(rem.all, value, rule);
     }
     check_room(rem.all)
 }
 
 /// Checks that a buffer that holds one packet or byte less than its limit can still hold a packet.
 fn check_room(all: &Settings) -> Result<(), ParamError> {
-    if resolve::limit(all)?.admits_any(resolve::bytes(all, "mean_packet")?) {
+    let Parameters { limit, mean_packet, .. } = Parameters::read(all)?;
+    if resolve::limit(all)?.admits_any(mean_packet) {
         return Ok(());
     }
-    let limit = all.size("limit")?;
-    Err(ParamError::new(
-        "limit",
-        format!("limit `{limit}` with limit_rule `below` admits no packet; write a larger limit"),
-    ))
+    Err(Parameters::limit()
+        .error(format!("limit `{limit}` with limit_rule `below` admits no packet; write a larger limit")))
 }
 
 /// Builds a REM queue from these parameters.
 pub(crate) fn build_rem<P: Packet>(s: &Effective, draws: Stream) -> Result<Rem<P>, ParamError> {
+    let p = Parameters::read(s)?;
     let gauge = Gauge::new(s)?;
     let law = RemLaw::new(RemParams {
-        gamma: s.number("gamma")?,
-        alpha: s.number("alpha")?,
-        phi: s.number("phi")?,
+        gamma: p.gamma,
+        alpha: p.alpha,
+        phi: p.phi,
         q_ref: gauge.q_ref,
-        inw: s.number("inw")?,
+        inw: p.inw,
         unit: gauge.unit,
-        sampling: Sampling::every(s.span("period")?),
+        sampling: Sampling::every(p.period),
         packets_per_s: s.link().rate.packets_per_s(gauge.mean),
         byte_mode: gauge.byte_mode,
     });
@@ -143,112 +143,74 @@ pub(crate) fn build_rem<P: Packet>(s: &Effective, draws: Stream) -> Result<Rem<P
         law,
         measure: gauge.measure,
         mean_packet: gauge.mean,
-        at_departure: Decide::read(s, "decide")? == Decide::Dequeue,
+        at_departure: p.decide == Decide::Dequeue,
     };
-    let ecn = s.flag("ecn")?;
     let queue = EarlyQueue {
         limit: resolve::limit(s)?,
-        ecn,
+        ecn: p.ecn,
         // ns-2: the check for a full buffer comes first.
         overflow_first: true,
-        spares_not_ect: ecn && NotEct::read(s, "not_ect")? == NotEct::Pass,
+        spares_not_ect: p.ecn && p.not_ect == NotEct::Pass,
     };
     Ok(Rem::new(control, queue, draws))
 }
 
 const PAPER: &str = "Athuraliya, Li, Low, Yin 2001";
 
-/// REM's parameters.
-pub(super) static REM: &[Param] = &[
-    preset(const { &names::<2>(REM_PRESETS) }),
-    Param { aliases: &[ns2_in("p", "limit_").implies(LIMIT_RULE_OR_BELOW, "below")], ..LIMIT },
-    LIMIT_RULE_OR_BELOW.param,
-    Param {
-        name: "q_ref",
-        kind: Kind::Size { min: Packets::new(1) },
-        default: Default::Auto("20 packets, but at most half of a given limit"),
-        aliases: &[ns2_in("p", "pbo_")],
-        source: PAPER,
-        help: "the target queue length, b*",
-    },
-    Param {
-        name: "gamma",
-        kind: Kind::NumberAbove { above: 0.0, max: 1000.0 },
-        default: Default::Number(0.001),
-        aliases: &[ns2("gamma_")],
-        source: PAPER,
-        help: "step size of the price",
-    },
-    Param {
-        name: "alpha",
-        kind: Kind::NumberAbove { above: 0.0, max: 1000.0 },
-        default: Default::Number(0.1),
-        aliases: &[],
-        source: "Athuraliya, Li, Low, Yin 2001; a constant in ns-2",
-        help: "weight of the queue's distance from q_ref relative to the mismatch between input and capacity",
-    },
-    Param {
-        name: "phi",
-        kind: Kind::NumberAbove { above: 1.0, max: 1000.0 },
-        default: Default::Number(1.001),
-        aliases: &[ns2("phi_")],
-        source: PAPER,
-        help: "base of the exponential: the probability is 1 - phi^-price",
-    },
-    Param {
-        name: "period",
-        kind: Kind::Span { min: Span::us(1), max: Span::s(3600) },
-        default: Default::Span(Span::ms(2)),
-        aliases: &[ns2_in("s", "pupdtime_")],
-        source: "ns-2.35",
-        help: "time between updates of the price",
-    },
-    Param {
-        name: "inw",
-        kind: Kind::Number { min: 0.01, max: 1.0 },
-        default: Default::Number(1.0),
-        aliases: &[ns2("inw_")],
-        source: "ns-2.35; 1 is the paper's rule",
-        help: "weight of one period's arrivals in the average over the periods",
-    },
-    Param {
-        name: "decide",
-        kind: Kind::Choice(Decide::WORDS),
-        default: Default::Auto("enqueue; preset `ns2` with ecn: dequeue"),
-        aliases: &[],
-        source: "ns-2.35 drops at enqueue and marks at dequeue; the paper does not say",
-        help: "when packets are chosen",
-    },
-    ecn("RFC 3168", "mark ECN-capable packets instead of dropping them", &[ns2_switch("markpkts_")]),
-    Param {
-        name: "not_ect",
-        kind: Kind::Choice(NotEct::WORDS),
-        default: Default::Choice("drop"),
-        aliases: &[],
-        source: "drop: RFC 3168, section 5; pass: ns-2.35",
-        help: "treatment of a chosen packet that is not ECN-capable, if ecn is on",
-    },
-    Param {
-        aliases: &[ns2("qib_").reads(Reading::Words("bytes", "packets"))],
-        help: "unit of the queue length and of the arrivals; an amount in `bytes` is divided by mean_packet",
-        ..UNIT
-    },
-    MEAN_PACKET,
-    Param { aliases: &[], ..BYTE_MODE },
-    LARGEST,
-];
+params! {
+    struct Parameters {
+        preset: &'static str = presets(const { &names::<2>(PRESETS) }),
+        limit: Size = Shared::limit().aliases(&[ns2_in("p", "limit_").implies(LIMIT_RULE_OR_BELOW, "below")]),
+        limit_rule: LimitRule = LIMIT_RULE_OR_BELOW,
+        /// the target queue length, b*
+        q_ref: Size = Shared::q_ref().auto("20 packets, but at most half of a given limit")
+            .aliases(&[ns2_in("p", "pbo_")])
+            .source(PAPER),
+        /// step size of the price
+        gamma: f64 = Row::above(0.0, 1000.0).default(0.001)
+            .aliases(&[ns2("gamma_")])
+            .source(PAPER),
+        /// weight of the queue's distance from q_ref relative to the mismatch between input and capacity
+        alpha: f64 = Row::above(0.0, 1000.0).default(0.1)
+            .source("Athuraliya, Li, Low, Yin 2001; a constant in ns-2"),
+        /// base of the exponential: the probability is 1 - phi^-price
+        phi: f64 = Row::above(1.0, 1000.0).default(1.001)
+            .aliases(&[ns2("phi_")])
+            .source(PAPER),
+        /// time between updates of the price
+        period: Span = Row::span(Span::us(1), Span::s(3600)).default(Span::ms(2))
+            .aliases(&[ns2_in("s", "pupdtime_")])
+            .source("ns-2.35"),
+        /// weight of one period's arrivals in the average over the periods
+        inw: f64 = Row::number(0.01, 1.0).default(1.0)
+            .aliases(&[ns2("inw_")])
+            .source("ns-2.35; 1 is the paper's rule"),
+        /// when packets are chosen
+        decide: Decide = Row::words().auto("enqueue; preset `ns2` with ecn: dequeue")
+            .source("ns-2.35 drops at enqueue and marks at dequeue; the paper does not say"),
+        /// mark ECN-capable packets instead of dropping them
+        ecn: bool = Row::flag(false).aliases(&[ns2_switch("markpkts_")]).source("RFC 3168"),
+        /// treatment of a chosen packet that is not ECN-capable, if ecn is on
+        not_ect: NotEct = Row::choice("drop").source("drop: RFC 3168, section 5; pass: ns-2.35"),
+        /// unit of the queue length and of the arrivals; an amount in `bytes` is divided by mean_packet
+        measure: Measure = Shared::measure().aliases(&[ns2("qib_").reads(Reading::Words("bytes", "packets"))]),
+        mean_packet: Bytes = Shared::mean_packet(),
+        byte_mode: ByteScale = Shared::byte_mode().aliases(&[]),
+        ..Shared { max_packet },
+    }
+}
 
 /// REM's presets.
-pub(super) const REM_PRESETS: &[Preset] = &[
+const PRESETS: &[Preset] = &[
     Preset { name: "paper", title: "Athuraliya, Li, Low and Yin 2001", values: &[] },
     Preset {
         name: NS2,
         title: NS2_TITLE,
         values: &[
-            ("limit", Value::Size(Size::Packets(Packets::new(50)))),
-            word("limit_rule", "below"),
-            word("not_ect", "pass"),
-            ("mean_packet", Value::Size(Size::Bytes(Bytes::new(1000)))),
+            Parameters::limit().is(packets(50)),
+            Parameters::limit_rule().is("below"),
+            Parameters::not_ect().is("pass"),
+            Parameters::mean_packet().is(Bytes::new(1000)),
         ],
     },
 ];

@@ -48,6 +48,9 @@ pub(super) const MEAN_PACKET: Param = Param {
     help: "mean packet size, for the conversion of sizes between packets and bytes",
 };
 
+/// The parameter `max_packet`, the largest packet size, relative to which a discipline scales probabilities.
+pub(super) const MAX_PACKET: Row<Bytes> = Row::bytes(1, 65_535).default(Bytes::new(1500));
+
 /// Returns the parameter `max_packet`, the largest packet size, relative to which a discipline
 /// scales probabilities.
 pub(super) const fn max_packet(source: &'static str, help: &'static str) -> Param {
