@@ -11,7 +11,6 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Rate, Span};
 
 use super::classes::share_of;
-use super::table::PROBABILITY;
 use super::{ClassQueue, Classes, Classifier, MOST_CLASSES, Scheduler};
 use crate::info::{Decides, Derive, Effective, Info, Maturity};
 use crate::law::RoundRobin;
@@ -155,7 +154,7 @@ const THRESHOLDS: &[Param] = &[
     required("class", Kind::Text, "the class"),
     optional("min_th", Kind::Size { min: Packets::new(1) }, "as in `queue`", "its `min_th`"),
     optional("max_th", Kind::Size { min: Packets::new(1) }, "as in `queue`", "its `max_th`"),
-    optional("max_p", PROBABILITY, "as in `queue`", "its `max_p`"),
+    optional("max_p", Kind::NumberAbove { above: 0.0, max: 1.0 }, "as in `queue`", "its `max_p`"),
 ];
 
 /// Returns a port with classes for each kind of queue, and nested ports with classes for each classifying

@@ -3,21 +3,17 @@
 use alloc::format;
 use core::cell::{Ref, RefCell};
 
-use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Settings, Value};
+use aqmlab_params::{ParamError, Row, Settings, params};
 use aqmlab_random::{Stream, unit_from_bits};
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 use super::Red;
 use super::red_resolve::{build_red, derive_red};
-use super::red_table::{
-    ARITHMETIC, BURST, BYTE_MODE, COUNTING, ECN, ECN_REGION, IDLE, LIMIT, MARK_P, MAX_P, MAX_PACKET, MAX_TH,
-    MEAN_PACKET, MEASURE, MIN_TH, RED_NS2, SPACING, W_P, W_Q, gentle, target, w_rule,
-};
-use super::table::{NS2, NS2_TITLE, PROBABILITY, names, ns2, ns2_in, ns2_switch, preset};
+use super::red_table::{RED_NS2, RedOwn, Shared};
+use super::table::{NS2, NS2_TITLE, names, ns2, ns2_in, ns2_switch, presets};
 use crate::info::{Decides, Effective, Info, Maturity, Preset};
 use crate::law::{RedPdLaw, RedPdParams};
-use crate::resolve::LIMIT_RULE;
-use crate::{Arrived, Backlog, Cause, LawSamples, LinkContext, Observer, Packet, Qdisc, Reason};
+use crate::{Arrived, Backlog, Cause, LawSamples, LinkContext, Observer, Packet, Qdisc, Reason, resolve};
 
 /// RED with Preferential Dropping.
 #[derive(Clone, Debug)]
@@ -158,18 +154,18 @@ pub(crate) const RED_PD_INFO: Info = Info {
     applies: &["red"],
     maturity: Maturity::ReferenceChecked,
     decides: Decides::Enqueue,
-    params: RED_PD,
+    params: Parameters::TABLE,
     presets: PRESETS,
     derive,
     samples: || {
-        crate::resolve::sample(&[
-            ("ecn", Value::Flag(true)),
-            ("w_q", Value::Number(0.2)),
-            ("start", Value::Span(Span::ms(1))),
-            ("hits", Value::Integer(1)),
-            ("min_interval", Value::Span(Span::ms(2))),
-            ("max_interval", Value::Span(Span::ms(20))),
-            ("min_change", Value::Span(Span::ZERO)),
+        resolve::sample(&[
+            Shared::ecn().is(true),
+            Shared::w_q().is(0.2),
+            Parameters::start().is(Span::ms(1)),
+            Parameters::hits().is(1),
+            Parameters::min_interval().is(Span::ms(2)),
+            Parameters::max_interval().is(Span::ms(20)),
+            Parameters::min_change().is(Span::ZERO),
         ])
     },
 };
@@ -185,209 +181,113 @@ const PRESETS: &[Preset] = &[
 
 const SCRIPTS: &str = "the authors' scripts in ns-2.35";
 
-const fn interval(name: &'static str, auto: &'static str, help: &'static str) -> Param {
-    Param {
-        name,
-        kind: Kind::Span { min: Span::ms(2), max: Span::s(1000) },
-        default: Default::Auto(auto),
-        aliases: &[],
-        source: SCRIPTS,
-        help,
+const INTERVAL: Row<Span> = Row::span(Span::ms(2), Span::s(1000)).source(SCRIPTS);
+
+params! {
+    struct Parameters {
+        /// the preset whose variants of RED apply unless others are given
+        preset: &'static str = presets(const { &names::<2>(PRESETS) }),
+        ..Shared { limit, limit_rule },
+        /// round-trip time of the TCP connection whose rate, at RED's drop rate, a flow must exceed to be
+        /// identified
+        target_rtt: Span = Row::span(Span::ms(1), Span::s(100)).default(Span::ms(40))
+            .aliases(&[ns2_in("s", "target_rtt_")])
+            .source("Mahajan and Floyd 2001, section 3: R; value from memory"),
+        /// lists in the drop history, one per interval
+        lists: u64 = Row::integer(1, 8).default(5)
+            .aliases(&[ns2("MaxHighDRFlowHist_")])
+            .source("Mahajan and Floyd 2001, section 3: M; the authors' scripts in ns-2.35"),
+        /// a flow on at least this many lists is monitored
+        hits: u64 = Row::integer(1, 8).default(3)
+            .aliases(&[ns2("XinRegular_")])
+            .source("Mahajan and Floyd 2001, section 3: K; the authors' scripts in ns-2.35"),
+        /// largest number of flows per list; a list contains the flows with the most dropped bytes
+        list_flows: u64 = Row::integer(1, 1_000_000).default(50)
+            .aliases(&[ns2("MaxDropList_")])
+            .source(SCRIPTS),
+        /// shortest interval between identifications; a longer interval is the fraction hits / lists of the
+        /// congestion epoch target_rtt / sqrt(1.5 p), where p is the average drop rate
+        min_interval: Span = INTERVAL.auto("2 target_rtt"),
+        /// longest interval between identifications, even when nothing is dropped
+        max_interval: Span = INTERVAL.auto("10 target_rtt"),
+        /// time at which flows are first identified
+        start: Span = Row::span(Span::ms(1), Span::s(1_000_000)).default(Span::us(10_100_000))
+            .source(SCRIPTS),
+        /// weight of an interval's drop rate in the average from which the next interval is computed
+        drop_rate_weight: f64 = Row::number(0.05, 1.0).default(0.5).source(SCRIPTS),
+        /// drop rate that RED must exceed in an interval before the filter monitors further flows or raises
+        /// the probabilities of monitored ones
+        min_drop_rate: f64 = Row::number(0.0, 1.0).default(0.001).source(SCRIPTS),
+        /// minimum time between two changes of a flow's probability; if the last few intervals together are
+        /// longer, their total length applies instead (4 intervals before an increase, 3 before a decrease,
+        /// and 5 before a decrease for an unresponsive flow)
+        min_change: Span = Row::span(Span::ZERO, Span::s(1000)).default(Span::ms(400))
+            .aliases(&[ns2_in("s", "minTimetoConsider_")])
+            .source(SCRIPTS),
+        /// largest reduction of a flow's probability per step; a small probability is halved instead
+        /// (unresponsive: divided by 1.5)
+        max_reduction: f64 = Row::above(0.0, 1.0).default(0.05)
+            .aliases(&[ns2("maxPReduction_")])
+            .source(SCRIPTS),
+        /// probability at or below which a flow is released rather than given a lower probability; for
+        /// unresponsive flows, half this value applies
+        release: f64 = Row::above(0.0, 1.0).default(0.005).source(SCRIPTS),
+        /// test whether monitored flows lower their rate when they lose more; unresponsive flows lose packets
+        /// even while the queue is short, and their probability rises faster and falls more slowly
+        unresponsive_test: bool = Row::flag(true)
+            .aliases(&[ns2_switch("unresponsiveTestOn_")])
+            .source("Mahajan and Floyd 2001, section 4"),
+        /// also spare unresponsive flows while at most one packet (or byte) waits
+        no_idle: bool = Row::flag(false)
+            .aliases(&[ns2_switch("noidle_")])
+            .source("ns-2.35, queue/red-pd.cc"),
+        /// count RED's marks as drops in the drop history
+        marks_count: bool = Row::flag(false).source("ours; in ns-2 only drops are counted"),
+        ..Shared { min_th, max_th, max_p, w_q, w_rule },
+        ..RedOwn { w_p },
+        ..Shared { gentle, ecn, ecn_region, mark_p, measure, mean_packet, byte_mode, max_packet,
+            uniformisation, counting, idle, arithmetic, target, burst },
     }
 }
 
-static RED_PD: &[Param] = &[
-    Param {
-        help: "the preset whose variants of RED apply unless others are given",
-        ..preset(const { &names::<2>(PRESETS) })
-    },
-    LIMIT,
-    LIMIT_RULE,
-    Param {
-        name: "target_rtt",
-        kind: Kind::Span { min: Span::ms(1), max: Span::s(100) },
-        default: Default::Span(Span::ms(40)),
-        aliases: &[ns2_in("s", "target_rtt_")],
-        source: "Mahajan and Floyd 2001, section 3: R; value from memory",
-        help: "round-trip time of the TCP connection whose rate, at RED's drop rate, a flow must exceed to \
-               be identified",
-    },
-    Param {
-        name: "lists",
-        kind: Kind::Integer { min: 1, max: 8 },
-        default: Default::Integer(5),
-        aliases: &[ns2("MaxHighDRFlowHist_")],
-        source: "Mahajan and Floyd 2001, section 3: M; the authors' scripts in ns-2.35",
-        help: "lists in the drop history, one per interval",
-    },
-    Param {
-        name: "hits",
-        kind: Kind::Integer { min: 1, max: 8 },
-        default: Default::Integer(3),
-        aliases: &[ns2("XinRegular_")],
-        source: "Mahajan and Floyd 2001, section 3: K; the authors' scripts in ns-2.35",
-        help: "a flow on at least this many lists is monitored",
-    },
-    Param {
-        name: "list_flows",
-        kind: Kind::Integer { min: 1, max: 1_000_000 },
-        default: Default::Integer(50),
-        aliases: &[ns2("MaxDropList_")],
-        source: SCRIPTS,
-        help: "largest number of flows per list; a list contains the flows with the most dropped bytes",
-    },
-    interval(
-        "min_interval",
-        "2 target_rtt",
-        "shortest interval between identifications; a longer interval is the fraction hits / lists of the \
-         congestion epoch target_rtt / sqrt(1.5 p), where p is the average drop rate",
-    ),
-    interval(
-        "max_interval",
-        "10 target_rtt",
-        "longest interval between identifications, even when nothing is dropped",
-    ),
-    Param {
-        name: "start",
-        kind: Kind::Span { min: Span::ms(1), max: Span::s(1_000_000) },
-        default: Default::Span(Span::us(10_100_000)),
-        aliases: &[],
-        source: SCRIPTS,
-        help: "time at which flows are first identified",
-    },
-    Param {
-        name: "drop_rate_weight",
-        kind: Kind::Number { min: 0.05, max: 1.0 },
-        default: Default::Number(0.5),
-        aliases: &[],
-        source: SCRIPTS,
-        help: "weight of an interval's drop rate in the average from which the next interval is computed",
-    },
-    Param {
-        name: "min_drop_rate",
-        kind: Kind::Number { min: 0.0, max: 1.0 },
-        default: Default::Number(0.001),
-        aliases: &[],
-        source: SCRIPTS,
-        help: "drop rate that RED must exceed in an interval before the filter monitors further flows or \
-               raises the probabilities of monitored ones",
-    },
-    Param {
-        name: "min_change",
-        kind: Kind::Span { min: Span::ZERO, max: Span::s(1000) },
-        default: Default::Span(Span::ms(400)),
-        aliases: &[ns2_in("s", "minTimetoConsider_")],
-        source: SCRIPTS,
-        help: "minimum time between two changes of a flow's probability; if the last few intervals together \
-               are longer, their total length applies instead (4 intervals before an increase, 3 before a \
-               decrease, and 5 before a decrease for an unresponsive flow)",
-    },
-    Param {
-        name: "max_reduction",
-        kind: PROBABILITY,
-        default: Default::Number(0.05),
-        aliases: &[ns2("maxPReduction_")],
-        source: SCRIPTS,
-        help: "largest reduction of a flow's probability per step; a small probability is halved instead \
-               (unresponsive: divided by 1.5)",
-    },
-    Param {
-        name: "release",
-        kind: PROBABILITY,
-        default: Default::Number(0.005),
-        aliases: &[],
-        source: SCRIPTS,
-        help: "probability at or below which a flow is released rather than given a lower probability; for \
-               unresponsive flows, half this value applies",
-    },
-    Param {
-        name: "unresponsive_test",
-        kind: Kind::Flag,
-        default: Default::Flag(true),
-        aliases: &[ns2_switch("unresponsiveTestOn_")],
-        source: "Mahajan and Floyd 2001, section 4",
-        help: "test whether monitored flows lower their rate when they lose more; unresponsive flows lose \
-               packets even while the queue is short, and their probability rises faster and falls more \
-               slowly",
-    },
-    Param {
-        name: "no_idle",
-        kind: Kind::Flag,
-        default: Default::Flag(false),
-        aliases: &[ns2_switch("noidle_")],
-        source: "ns-2.35, queue/red-pd.cc",
-        help: "also spare unresponsive flows while at most one packet (or byte) waits",
-    },
-    Param {
-        name: "marks_count",
-        kind: Kind::Flag,
-        default: Default::Flag(false),
-        aliases: &[],
-        source: "ours; in ns-2 only drops are counted",
-        help: "count RED's marks as drops in the drop history",
-    },
-    MIN_TH,
-    MAX_TH,
-    MAX_P,
-    W_Q,
-    w_rule("fixed"),
-    W_P,
-    gentle(false),
-    ECN,
-    ECN_REGION,
-    MARK_P,
-    MEASURE,
-    MEAN_PACKET,
-    BYTE_MODE,
-    MAX_PACKET,
-    SPACING,
-    COUNTING,
-    IDLE,
-    ARITHMETIC,
-    target(Default::Span(Span::ZERO), "target delay for automatic thresholds; 0: min_th is 5 packets"),
-    BURST,
-];
-
 fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     derive_red(all, link)?;
-    let rtt = all.span("target_rtt")?;
-    for (name, multiple) in [("min_interval", 2), ("max_interval", 10)] {
-        if all.is_auto(name) {
-            let rule = Origin::Derived(format!("{multiple} target_rtt").into());
-            all.set(name, Value::Span(rtt.saturating_mul(multiple)), rule);
+    let rtt = Parameters::target_rtt().read(all)?;
+    for (row, multiple) in [(Parameters::min_interval(), 2), (Parameters::max_interval(), 10)] {
+        if row.is_auto(all) {
+            row.derive(all, rtt.saturating_mul(multiple), format!("{multiple} target_rtt"));
         }
     }
-    let (shortest, longest) = (all.span("min_interval")?, all.span("max_interval")?);
-    if shortest > longest {
-        let message = format!("min_interval `{shortest}` exceeds max_interval `{longest}`");
-        return Err(ParamError::new("min_interval", message));
+    let Parameters { min_interval, max_interval, hits, lists, .. } = Parameters::read(all)?;
+    if min_interval > max_interval {
+        return Err(Parameters::min_interval()
+            .error(format!("min_interval `{min_interval}` exceeds max_interval `{max_interval}`")));
     }
-    let (hits, lists) = (all.integer("hits")?, all.integer("lists")?);
     if hits > lists {
-        let message = format!("hits `{hits}` exceeds lists `{lists}`; no flow can be on that many lists");
-        return Err(ParamError::new("hits", message));
+        return Err(Parameters::hits()
+            .error(format!("hits `{hits}` exceeds lists `{lists}`; no flow can be on that many lists")));
     }
     Ok(())
 }
 
 /// Builds a RED-PD queue from these parameters.
 pub(crate) fn build_red_pd<P: Packet>(s: &Effective, draws: Stream) -> Result<RedPd<P>, ParamError> {
-    let count = |name| s.integer(name).map(|n| n as usize);
+    let p = Parameters::read(s)?;
     let filter = RedPdLaw::new(RedPdParams {
-        target_rtt: s.span("target_rtt")?,
-        lists: count("lists")?,
-        hits: count("hits")?,
-        list_flows: count("list_flows")?,
-        min_interval: s.span("min_interval")?,
-        max_interval: s.span("max_interval")?,
-        start: s.span("start")?,
-        drop_rate_weight: s.number("drop_rate_weight")?,
-        min_drop_rate: s.number("min_drop_rate")?,
-        min_change: s.span("min_change")?,
-        max_reduction: s.number("max_reduction")?,
-        release: s.number("release")?,
-        unresponsive_test: s.flag("unresponsive_test")?,
-        no_idle: s.flag("no_idle")?,
+        target_rtt: p.target_rtt,
+        lists: p.lists as usize,
+        hits: p.hits as usize,
+        list_flows: p.list_flows as usize,
+        min_interval: p.min_interval,
+        max_interval: p.max_interval,
+        start: p.start,
+        drop_rate_weight: p.drop_rate_weight,
+        min_drop_rate: p.min_drop_rate,
+        min_change: p.min_change,
+        max_reduction: p.max_reduction,
+        release: p.release,
+        unresponsive_test: p.unresponsive_test,
+        no_idle: p.no_idle,
     });
-    Ok(RedPd::new(filter, build_red(s, draws)?, s.flag("marks_count")?, draws))
+    Ok(RedPd::new(filter, build_red(s, draws)?, p.marks_count, draws))
 }

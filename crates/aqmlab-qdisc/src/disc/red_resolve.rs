@@ -3,26 +3,27 @@
 use alloc::format;
 use alloc::string::String;
 
-use aqmlab_params::{Origin, ParamError, Settings, Value};
+use aqmlab_params::{ParamError, Row, Settings, Value};
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Span};
 
-use super::red_table::{ARED, ARED_PRESETS, RED, RED_PRESETS};
-use super::scred_table::{SCRED, SCRED_PRESETS};
+use super::red_table::{ARED_PRESETS, AredOwn, RED_PRESETS, RedOwn, Shared};
+use super::scred_table::{SCRED_PRESETS, ScredOwn};
 use super::table::{LINUX, NS2};
 use super::words::{GentleLine, RedByteMode, Region, Start, WeightRule};
 use super::{EarlyLaw, EarlyQueue, Measure, Red, RedControl, RedRule};
 use crate::info::{Effective, Info, Maturity};
 use crate::law::{
-    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, EcnRegion, IdleRule, RedArithmetic,
-    RedLaw, RedParams, SpacingRule, When,
+    Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, EcnRegion, RedLaw, RedParams,
 };
-use crate::resolve::{bytes, in_bytes, whole};
+use crate::resolve::{in_bytes, whole};
 use crate::{LinkContext, Packet, resolve};
 
+const ONE_BDP: &str = "one bandwidth-delay product, rounded to the nearest whole number";
+
 /// Settings that make the average follow the queue quickly in a test script.
-const QUICK: &[(&str, Value)] = &[("ecn", Value::Flag(true)), ("w_q", Value::Number(0.2))];
+const QUICK: &[(&str, Value)] = &[Shared::ecn().is(true), Shared::w_q().is(0.2)];
 
 /// RED's entry in the catalogue.
 pub(crate) const RED_INFO: Info = Info {
@@ -33,7 +34,7 @@ pub(crate) const RED_INFO: Info = Info {
     applies: &[],
     maturity: Maturity::ReferenceChecked,
     decides: RedControl::DECIDES,
-    params: RED,
+    params: RedOwn::TABLE,
     presets: RED_PRESETS,
     derive: derive_red,
     samples: || resolve::sample(QUICK),
@@ -48,14 +49,10 @@ pub(crate) const ARED_INFO: Info = Info {
     applies: &["red"],
     maturity: Maturity::ReferenceChecked,
     decides: RedControl::DECIDES,
-    params: ARED,
+    params: AredOwn::TABLE,
     presets: ARED_PRESETS,
     derive: derive_ared,
-    samples: || {
-        let mut samples = resolve::sample(QUICK);
-        samples[0].1.set("interval", Value::Span(Span::ms(2)), Origin::Given);
-        samples
-    },
+    samples: || resolve::sample(&[QUICK, &[AredOwn::interval().is(Span::ms(2))]].concat()),
 };
 
 /// Self-Configuring RED's entry in the catalogue.
@@ -67,7 +64,7 @@ pub(crate) const SCRED_INFO: Info = Info {
     applies: &["red"],
     maturity: Maturity::ReferenceChecked,
     decides: RedControl::DECIDES,
-    params: SCRED,
+    params: ScredOwn::TABLE,
     presets: SCRED_PRESETS,
     derive: derive_red,
     samples: || resolve::sample(QUICK),
@@ -82,9 +79,9 @@ fn derive_ared(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError>
     let mut resolver = Resolver::new(all, link)?;
     resolver.bottom()?;
     resolver.run()?;
-    let (bottom, top) = (all.number("bottom")?, all.number("top")?);
+    let AredOwn { bottom, top, .. } = AredOwn::read(all)?;
     if bottom > top {
-        return Err(ParamError::new("bottom", format!("bottom `{bottom}` exceeds top `{top}`")));
+        return Err(AredOwn::bottom().error(format!("bottom `{bottom}` exceeds top `{top}`")));
     }
     Ok(())
 }
@@ -100,20 +97,14 @@ struct Resolver<'a> {
 
 impl<'a> Resolver<'a> {
     fn new(all: &'a mut Settings, link: &'a LinkContext) -> Result<Self, ParamError> {
-        let linux = all.choice("preset")? == LINUX;
-        let (mean, measure) = (resolve::mean_packet(all, link)?, Measure::read(all, "measure")?);
+        let linux = RedOwn::preset().read(all)? == LINUX;
+        let (mean, measure) = (resolve::mean_packet(all, link)?, Shared::measure().read(all)?);
         Ok(Resolver { all, link, linux, mean, measure })
     }
 
     fn run(mut self) -> Result<(), ParamError> {
-        for name in ["limit", "min_th", "max_th"] {
-            resolve::absolute_in_queue_unit(
-                self.all,
-                aqmlab_params::Row::size().named(name, ""),
-                self.link,
-                self.measure,
-                self.mean,
-            )?;
+        for row in [Shared::limit(), Shared::min_th(), Shared::max_th()] {
+            resolve::absolute_in_queue_unit(self.all, row, self.link, self.measure, self.mean)?;
         }
         if self.linux {
             self.linux_sizes()?;
@@ -134,20 +125,16 @@ impl<'a> Resolver<'a> {
         resolve::in_queue_unit(bytes, self.measure, self.mean)
     }
 
-    fn derive(&mut self, name: &'static str, size: Size, rule: String) {
-        self.all.set(name, Value::Size(size), Origin::Derived(rule.into()));
-    }
-
     /// Resolves min_th, max_th and limit, in this order, as in the papers and ns-2.
     fn sizes(&mut self) -> Result<(), ParamError> {
-        if self.all.is_auto("min_th") {
+        if Shared::min_th().is_auto(self.all) {
             self.automatic_min_th()?;
         }
-        if self.all.is_auto("max_th") {
-            let min_th = self.all.size("min_th")?;
-            self.derive("max_th", times(min_th, 3), format!("3 min_th ({min_th})"));
+        if Shared::max_th().is_auto(self.all) {
+            let min_th = Shared::min_th().read(self.all)?;
+            Shared::max_th().derive(self.all, times(min_th, 3), format!("3 min_th ({min_th})"));
         }
-        if self.all.is_auto("limit") {
+        if Shared::limit().is_auto(self.all) {
             self.automatic_limit()?;
         }
         Ok(())
@@ -156,7 +143,7 @@ impl<'a> Resolver<'a> {
     /// Resolves min_th according to Floyd, Gummadi, Shenker 2001, section 5.1: max(5, target C / 2) packets.
     /// A value in bytes is not rounded to whole packets.
     fn automatic_min_th(&mut self) -> Result<(), ParamError> {
-        let target = self.all.span("target")?;
+        let target = Shared::target().read(self.all)?;
         let packets = target.as_secs_f64() * self.capacity() / 2.0;
         if packets <= 5.0 {
             let rule = if target.is_zero() {
@@ -164,91 +151,74 @@ impl<'a> Resolver<'a> {
             } else {
                 format!("5 packets, more than target * C / 2 = {packets:.3} packets")
             };
-            self.derive("min_th", Size::Packets(Packets::new(5)), rule);
+            Shared::min_th().derive(self.all, Size::Packets(Packets::new(5)), rule);
         } else {
             let rule = format!("target * C / 2 = {packets:.3} packets of {}", self.mean);
-            self.derive("min_th", Size::Bytes(Bytes::new(whole(packets * self.mean.as_f64()))), rule);
+            let bytes = Bytes::new(whole(packets * self.mean.as_f64()));
+            Shared::min_th().derive(self.all, Size::Bytes(bytes), rule);
         }
         Ok(())
     }
 
     fn automatic_limit(&mut self) -> Result<(), ParamError> {
-        let max_th = self.all.size("max_th")?;
+        let max_th = Shared::max_th().read(self.all)?;
         let least = 4.0 * in_bytes(max_th, self.mean);
-        let bdp = self.link.rtt.map(|_| self.link.bdp_bytes("limit", 1.0)).transpose()?;
+        let bdp = self.link.rtt.map(|_| self.link.bdp_bytes(Shared::limit().name(), 1.0)).transpose()?;
         match bdp.filter(|bdp| *bdp > least) {
             Some(bdp) => {
                 let size = self.in_queue_unit(bdp);
-                self.derive(
-                    "limit",
-                    size,
-                    "one bandwidth-delay product, rounded to the nearest whole number".into(),
-                );
+                Shared::limit().derive(self.all, size, ONE_BDP);
             }
-            None => self.derive("limit", times(max_th, 4), format!("4 max_th ({max_th})")),
+            None => Shared::limit().derive(self.all, times(max_th, 4), format!("4 max_th ({max_th})")),
         }
         Ok(())
     }
 
     /// Resolves limit, max_th and min_th, in this order, according to tc-red(8).
     fn linux_sizes(&mut self) -> Result<(), ParamError> {
-        if self.all.is_auto("limit") {
-            let size = self.in_queue_unit(self.link.bdp_bytes("limit", 1.0)?);
-            self.derive(
-                "limit",
-                size,
-                "one bandwidth-delay product, rounded to the nearest whole number".into(),
-            );
+        if Shared::limit().is_auto(self.all) {
+            let size = self.in_queue_unit(self.link.bdp_bytes(Shared::limit().name(), 1.0)?);
+            Shared::limit().derive(self.all, size, ONE_BDP);
         }
-        if self.all.is_auto("max_th") && !self.all.is_auto("min_th") {
-            let min_th = self.all.size("min_th")?;
-            self.derive("max_th", times(min_th, 3), format!("3 min_th ({min_th})"));
+        if Shared::max_th().is_auto(self.all) && !Shared::min_th().is_auto(self.all) {
+            let min_th = Shared::min_th().read(self.all)?;
+            Shared::max_th().derive(self.all, times(min_th, 3), format!("3 min_th ({min_th})"));
         }
-        if self.all.is_auto("max_th") {
-            let limit = self.all.size("limit")?;
+        if Shared::max_th().is_auto(self.all) {
+            let limit = Shared::limit().read(self.all)?;
             let size = Size::Bytes(Bytes::new((in_bytes(limit, self.mean) / 4.0) as u64));
-            self.derive("max_th", size, format!("limit / 4 (limit {limit})"));
+            Shared::max_th().derive(self.all, size, format!("limit / 4 (limit {limit})"));
         }
-        if self.all.is_auto("min_th") {
-            let max_th = self.all.size("max_th")?;
+        if Shared::min_th().is_auto(self.all) {
+            let max_th = Shared::max_th().read(self.all)?;
             let size = Size::Bytes(Bytes::new((in_bytes(max_th, self.mean) / 3.0) as u64));
-            self.derive("min_th", size, format!("max_th / 3 (max_th {max_th})"));
+            Shared::min_th().derive(self.all, size, format!("max_th / 3 (max_th {max_th})"));
         }
         Ok(())
     }
 
     /// Resolves the lower bound on Adaptive RED's max_p: ns-2.35 takes min(0.01, 80 000 / rate).
     fn bottom(&mut self) -> Result<(), ParamError> {
-        if !self.all.is_auto("bottom") {
+        let bottom = AredOwn::bottom();
+        if !bottom.is_auto(self.all) {
             return Ok(());
         }
-        if self.all.choice("preset")? == NS2 {
-            let bottom = (80_000.0 / self.link.rate.as_bps() as f64).min(0.01);
-            let rule = "80 000 bit/s divided by the link's rate, but at most 0.01";
-            self.all.set("bottom", Value::Number(bottom), Origin::Derived(rule.into()));
+        if AredOwn::preset().read(self.all)? == NS2 {
+            let value = (80_000.0 / self.link.rate.as_bps() as f64).min(0.01);
+            bottom.derive(self.all, value, "80 000 bit/s divided by the link's rate, but at most 0.01");
         } else {
-            self.all.set("bottom", Value::Number(0.01), Origin::Derived("0.01, as in the paper".into()));
+            bottom.derive(self.all, 0.01, "0.01, as in the paper");
         }
         Ok(())
     }
 
     fn check(&self) -> Result<(), ParamError> {
         resolve::check_buffer(self.all, self.mean)?;
-        resolve::check_order(
-            self.all,
-            aqmlab_params::Row::size().named("min_th", ""),
-            aqmlab_params::Row::size().named("max_th", ""),
-            self.mean,
-        )?;
+        resolve::check_order(self.all, Shared::min_th(), Shared::max_th(), self.mean)?;
         if self.linux {
             return Ok(()); // Linux has no order of these two, and tc gives `min 1200` the `max` 3600 at any limit
         }
-        resolve::check_order(
-            self.all,
-            aqmlab_params::Row::size().named("max_th", ""),
-            aqmlab_params::Row::size().named("limit", ""),
-            self.mean,
-        )
+        resolve::check_order(self.all, Shared::max_th(), Shared::limit(), self.mean)
     }
 }
 
@@ -263,85 +233,75 @@ fn times(size: Size, factor: u64) -> Size {
 
 /// Builds a RED queue from these parameters.
 pub(crate) fn build_red<P: Packet>(s: &Effective, draws: Stream) -> Result<Red<P>, ParamError> {
-    let law = RedLaw::new(params(s)?).low_passed(s.number("w_p")?);
-    Ok(Red::new(control(s, RedRule::Fixed(law))?, queue(s)?, draws))
+    let w_p = RedOwn::w_p().read(s)?;
+    build(s, draws, |law| RedRule::Fixed(law.low_passed(w_p)))
 }
 
 /// Builds an Adaptive RED queue from these parameters.
 pub(crate) fn build_ared<P: Packet>(s: &Effective, draws: Stream) -> Result<Red<P>, ParamError> {
-    build_adaptive(s, draws, aimd(s)?)
+    let own = AredOwn::read(s)?;
+    let rule = Adaptation::Aimd(AimdRule {
+        interval: own.interval,
+        alpha: own.alpha,
+        beta: own.beta,
+        top: own.top,
+        bottom: own.bottom,
+        when: own.adapt_at,
+        move_gentle_foot: own.gentle_line == GentleLine::Moving,
+    });
+    build(s, draws, |law| RedRule::Adaptive(AdaptiveRed::new(law, rule)))
 }
 
 /// Builds a Self-Configuring RED queue from these parameters.
 pub(crate) fn build_scred<P: Packet>(s: &Effective, draws: Stream) -> Result<Red<P>, ParamError> {
-    build_adaptive(s, draws, crossings(s)?)
+    let own = ScredOwn::read(s)?;
+    let rule = Adaptation::Crossings(CrossingRule {
+        alpha: own.alpha,
+        beta: own.beta,
+        starts_above: own.start == Start::Above,
+        move_gentle_foot: own.gentle_line == GentleLine::Moving,
+    });
+    build(s, draws, |law| RedRule::Adaptive(AdaptiveRed::new(law, rule)))
 }
 
-fn build_adaptive<P: Packet>(s: &Effective, draws: Stream, rule: Adaptation) -> Result<Red<P>, ParamError> {
-    let law = AdaptiveRed::new(RedLaw::new(params(s)?), rule);
-    Ok(Red::new(control(s, RedRule::Adaptive(law))?, queue(s)?, draws))
-}
-
-fn params(s: &Effective) -> Result<RedParams, ParamError> {
-    let mean = bytes(s, "mean_packet")?;
-    let unit = match Measure::read(s, "measure")? {
-        Measure::Packets => mean.as_f64(),
+/// Builds a queue whose law is RED's under the rule that `rule` makes of it.
+fn build<P: Packet>(
+    s: &Effective,
+    draws: Stream,
+    rule: impl FnOnce(RedLaw) -> RedRule,
+) -> Result<Red<P>, ParamError> {
+    let p = Shared::read(s)?;
+    let (mean_packet, measure) = (p.mean_packet, p.measure);
+    let unit = match measure {
+        Measure::Packets => mean_packet.as_f64(),
         Measure::Bytes => 1.0,
     };
-    Ok(RedParams {
-        min_th: in_bytes(s.size("min_th")?, mean) / unit,
-        max_th: in_bytes(s.size("max_th")?, mean) / unit,
-        max_p: s.number("max_p")?,
-        weight: s.number("w_q")?,
-        gentle: s.flag("gentle")?,
-        spacing: SpacingRule::read(s, "uniformisation")?,
-        byte_mode: match RedByteMode::read(s, "byte_mode")? {
+    let law = RedLaw::new(RedParams {
+        min_th: in_bytes(p.min_th, mean_packet) / unit,
+        max_th: in_bytes(p.max_th, mean_packet) / unit,
+        max_p: p.max_p,
+        weight: p.w_q,
+        gentle: p.gentle,
+        spacing: p.uniformisation,
+        byte_mode: match p.byte_mode {
             RedByteMode::Off => ByteMode::Off,
-            RedByteMode::Paper => ByteMode::Paper { largest: bytes(s, "max_packet")? },
-            RedByteMode::Ns2 => ByteMode::Ns2 { mean },
+            RedByteMode::Paper => ByteMode::Paper { largest: p.max_packet },
+            RedByteMode::Ns2 => ByteMode::Ns2 { mean: mean_packet },
         },
-        idle: IdleRule::read(s, "idle")?,
-        counting: Counting::read(s, "counting")?,
-        ecn_region: match Region::read(s, "ecn_region")? {
+        idle: p.idle,
+        counting: p.counting,
+        ecn_region: match p.ecn_region {
             Region::Rfc3168 => EcnRegion::BelowMaxTh,
-            Region::Ns2MarkP => EcnRegion::BelowMarkP(s.number("mark_p")?),
+            Region::Ns2MarkP => EcnRegion::BelowMarkP(p.mark_p),
             Region::Feng | Region::Linux => EcnRegion::Everywhere,
         },
-        arithmetic: RedArithmetic::read(s, "arithmetic")?,
-        packets_per_s: s.link().rate.packets_per_s(mean),
-    })
-}
-
-fn control(s: &Settings, rule: RedRule) -> Result<RedControl, ParamError> {
-    let (measure, mean_packet) = (Measure::read(s, "measure")?, bytes(s, "mean_packet")?);
-    Ok(RedControl { rule, measure, mean_packet })
-}
-
-fn queue(s: &Settings) -> Result<EarlyQueue, ParamError> {
+        arithmetic: p.arithmetic,
+        packets_per_s: s.link().rate.packets_per_s(mean_packet),
+    });
     // ns-2 attributes a drop at a full queue to the queue's limit, whatever RED decides.
-    let overflow_first = Counting::read(s, "counting")? == Counting::Ns2;
-    Ok(EarlyQueue { limit: resolve::limit(s)?, ecn: s.flag("ecn")?, overflow_first, spares_not_ect: false })
-}
-
-fn aimd(s: &Settings) -> Result<Adaptation, ParamError> {
-    Ok(Adaptation::Aimd(AimdRule {
-        interval: s.span("interval")?,
-        alpha: s.number("alpha")?,
-        beta: s.number("beta")?,
-        top: s.number("top")?,
-        bottom: s.number("bottom")?,
-        when: When::read(s, "adapt_at")?,
-        move_gentle_foot: GentleLine::read(s, "gentle_line")? == GentleLine::Moving,
-    }))
-}
-
-fn crossings(s: &Settings) -> Result<Adaptation, ParamError> {
-    Ok(Adaptation::Crossings(CrossingRule {
-        alpha: s.number("alpha")?,
-        beta: s.number("beta")?,
-        starts_above: Start::read(s, "start")? == Start::Above,
-        move_gentle_foot: GentleLine::read(s, "gentle_line")? == GentleLine::Moving,
-    }))
+    let overflow_first = p.counting == Counting::Ns2;
+    let queue = EarlyQueue { limit: resolve::limit(s)?, ecn: p.ecn, overflow_first, spares_not_ect: false };
+    Ok(Red::new(RedControl { rule: rule(law), measure, mean_packet }, queue, draws))
 }
 
 /// Floyd and Jacobson 1993, section 6.
@@ -349,11 +309,12 @@ const FIXED: f64 = 0.002;
 
 /// Replaces an automatic `w_q` with the value that `w_rule` yields.
 pub(super) fn resolve_weight(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
-    if !all.is_auto("w_q") {
+    let w_q = Shared::w_q();
+    if !w_q.is_auto(all) {
         return Ok(());
     }
-    let capacity = link.rate.packets_per_s(bytes(all, "mean_packet")?);
-    let (weight, rule) = match WeightRule::read(all, "w_rule")? {
+    let capacity = link.rate.packets_per_s(Shared::mean_packet().read(all)?);
+    let (weight, rule) = match Shared::w_rule().read(all)? {
         WeightRule::Paper => {
             (from_time_constant(1.0 / capacity), format!("1 - exp(-1/C), C = {capacity:.3} packets/s"))
         }
@@ -367,29 +328,31 @@ pub(super) fn resolve_weight(all: &mut Settings, link: &LinkContext) -> Result<(
             (from_time_constant(1.0 / (10.0 * rtt * capacity)), rule)
         }
         WeightRule::Linux => {
-            let (min_th, burst) = (minimum_in_packets(all)?, all.integer("burst")?);
+            let (min_th, burst) = (minimum_in_packets(all)?, Shared::burst().read(all)?);
             let log = linux_weight_log(min_th, burst).ok_or_else(|| no_weight(min_th, burst))?;
             (1.0 / (1u64 << log) as f64, format!("2^-{log}, as tc derives it from burst {burst}"))
         }
         WeightRule::Fixed => (FIXED, format!("{FIXED}")),
     };
-    all.set("w_q", Value::Number(weight), Origin::Derived(rule.into()));
+    w_q.derive(all, weight, rule);
     Ok(())
 }
 
 /// Replaces an automatic `burst` with the value that tc's guideline gives.
 pub(super) fn resolve_burst(all: &mut Settings) -> Result<(), ParamError> {
-    if !all.is_auto("burst") {
+    let row = Shared::burst();
+    if !row.is_auto(all) {
         return Ok(());
     }
-    let mean = bytes(all, "mean_packet")?;
-    let (min_th, max_th) = (in_bytes(all.size("min_th")?, mean), in_bytes(all.size("max_th")?, mean));
+    let mean = Shared::mean_packet().read(all)?;
+    let in_bytes = |row: Row<Size>| row.read(all).map(|size| in_bytes(size, mean));
+    let (min_th, max_th) = (in_bytes(Shared::min_th())?, in_bytes(Shared::max_th())?);
     let guideline = ((2.0 * min_th + max_th) / (3.0 * mean.as_f64())) as u64;
     // DEVIATES from tc, which refuses a guideline below min_th (impossible here, because max_th >=
     // min_th).
     let burst = guideline.max(1);
     let rule = format!("(2 min_th + max_th) / (3 mean_packet) = {burst}");
-    all.set("burst", Value::Integer(burst), Origin::Derived(rule.into()));
+    row.derive(all, burst, rule);
     Ok(())
 }
 
@@ -399,24 +362,22 @@ fn from_time_constant(x: f64) -> f64 {
 }
 
 fn minimum_in_packets(all: &Settings) -> Result<f64, ParamError> {
-    let mean: Bytes = bytes(all, "mean_packet")?;
-    Ok(in_bytes(all.size("min_th")?, mean) / mean.as_f64())
+    let mean = Shared::mean_packet().read(all)?;
+    Ok(in_bytes(Shared::min_th().read(all)?, mean) / mean.as_f64())
 }
 
 /// Returns the reason why tc finds no weight.
 fn no_weight(min_th: f64, burst: u64) -> ParamError {
-    let (name, message) = if min_th < 1.0 {
-        (
-            "min_th",
-            String::from("min_th must be at least one packet of mean size: tc finds no weight below that"),
-        )
-    } else if burst as f64 + 1.0 - min_th < 1.0 {
+    if min_th < 1.0 {
+        return Shared::min_th()
+            .error("min_th must be at least one packet of mean size: tc finds no weight below that");
+    }
+    Shared::burst().error(if burst as f64 + 1.0 - min_th < 1.0 {
         let least = libm::ceil(min_th) as u64;
-        ("burst", format!("burst `{burst}` is too small for min_th; it must be at least {least}"))
+        format!("burst `{burst}` is too small for min_th; it must be at least {least}")
     } else {
-        ("burst", format!("burst `{burst}` is too large: tc finds no weight of at least 2^-31 for it"))
-    };
-    ParamError::new(name, message)
+        format!("burst `{burst}` is too large: tc finds no weight of at least 2^-31 for it")
+    })
 }
 
 /// Returns the smallest k with `burst + 1 - min_th <= (1 - (1 - W)^burst) / W`, W = 2^-k (Floyd and Jacobson

@@ -1,11 +1,9 @@
 //! Parts common to the parameter tables of several disciplines.
 
-use aqmlab_params::{Alias, Default, Kind, Param, Reading, Row, Value};
-
+use aqmlab_params::{Alias, Reading, Row};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets};
 
-use super::Measure;
 use crate::registry::Preset;
 
 pub(super) const fn ns2(name: &'static str) -> Alias {
@@ -36,60 +34,14 @@ pub(super) const fn tc_bytes(name: &'static str) -> Alias {
     tc(name).reads(Reading::In("B"))
 }
 
-pub(super) const PROBABILITY: Kind = Kind::NumberAbove { above: 0.0, max: 1.0 };
-
-/// The mean packet size, a parameter of every discipline that converts packets to bytes.
-pub(super) const MEAN_PACKET: Param = Param {
-    name: "mean_packet",
-    kind: Kind::Bytes { min: 1, max: 65_535 },
-    default: Default::Auto("the link's mean packet size"),
-    aliases: &[],
-    source: "ours",
-    help: "mean packet size, for the conversion of sizes between packets and bytes",
-};
-
 /// The parameter `max_packet`, the largest packet size, relative to which a discipline scales probabilities.
 pub(super) const MAX_PACKET: Row<Bytes> = Row::bytes(1, 65_535).default(Bytes::new(1500));
-
-/// Returns the parameter `max_packet`, the largest packet size, relative to which a discipline
-/// scales probabilities.
-pub(super) const fn max_packet(source: &'static str, help: &'static str) -> Param {
-    Param {
-        name: "max_packet",
-        kind: Kind::Bytes { min: 1, max: 65_535 },
-        default: Default::Bytes(1500),
-        aliases: &[],
-        source,
-        help,
-    }
-}
 
 /// The name of `measure` in ns-2's RED, PI and related disciplines.
 pub(super) const IN_BYTES: Alias = ns2("queue_in_bytes_").reads(Reading::Words("bytes", "packets"));
 
-/// Returns the parameter `measure`, the unit in which a discipline measures its queue: packets or bytes.
-pub(super) const fn measure(source: &'static str, help: &'static str, aliases: &'static [Alias]) -> Param {
-    Param {
-        name: "measure",
-        kind: Kind::Choice(Measure::WORDS),
-        default: Default::Choice("packets"),
-        aliases,
-        source,
-        help,
-    }
-}
-
-pub(super) const fn word(name: &'static str, value: &'static str) -> (&'static str, Value) {
-    (name, Value::Choice(value))
-}
-
 pub(super) const fn packets(n: u64) -> Size {
     Size::Packets(Packets::new(n))
-}
-
-#[allow(dead_code)]
-pub(super) const fn bytes(n: u64) -> Size {
-    Size::Bytes(Bytes::new(n))
 }
 
 /// The preset whose automatic sizes follow tc.
@@ -98,11 +50,6 @@ pub(super) const LINUX: &str = "linux";
 pub(super) const NS2: &str = "ns2";
 
 pub(super) const NS2_TITLE: &str = "ns-2.35 as shipped";
-
-/// Returns the parameter `ecn`, which every discipline that can mark has.
-pub(super) const fn ecn(source: &'static str, help: &'static str, aliases: &'static [Alias]) -> Param {
-    Param { name: "ecn", kind: Kind::Flag, default: Default::Flag(false), aliases, source, help }
-}
 
 /// Returns the names of all `N` presets, as the keywords of the choice among them.
 pub(super) const fn names<const N: usize>(presets: &[Preset]) -> [&'static str; N] {
@@ -119,9 +66,4 @@ pub(super) const fn names<const N: usize>(presets: &[Preset]) -> [&'static str; 
 /// Returns the parameter `preset`, the choice among a discipline's presets; the first is the default.
 pub(super) const fn presets(words: &'static [&'static str]) -> Row<&'static str> {
     Row::one_of(words).source("ours").help("the preset whose variants apply unless other values are given")
-}
-
-/// Transitional.
-pub(super) const fn preset(words: &'static [&'static str]) -> Param {
-    presets(words).named("preset", "").param
 }
