@@ -1,6 +1,7 @@
 //! The types of values, and their conversion from and to [`Value`].
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Rate, Span};
@@ -61,6 +62,57 @@ fields! {
     bytes, Bytes: "a number of bytes", Value::Size(Size::Bytes(v)) => *v, v => Value::Size(Size::Bytes(v));
     choice, &'static str: "one word of a list", Value::Choice(v) => v, v => Value::Choice(v);
     text, String: "a string", Value::Text(v) => v.clone(), v => Value::Text(v);
+}
+
+/// A queue discipline: its name, and its parameters.
+impl Field for (&'static str, Settings) {
+    fn from_value(name: &'static str, value: Option<&Value>) -> Result<Self, ParamError> {
+        match value {
+            Some(Value::Discipline { kind, settings }) => Ok((kind, settings.clone())),
+            other => Err(mismatch(name, "a queue discipline", other)),
+        }
+    }
+
+    fn into_value(self) -> Value {
+        Value::Discipline { kind: self.0, settings: self.1 }
+    }
+}
+
+impl Field for Settings {
+    fn from_value(name: &'static str, value: Option<&Value>) -> Result<Self, ParamError> {
+        match value {
+            Some(Value::Table(settings)) => Ok(settings.clone()),
+            other => Err(mismatch(name, "a table", other)),
+        }
+    }
+
+    fn into_value(self) -> Value {
+        Value::Table(self)
+    }
+}
+
+/// A value of any kind, not converted.
+impl Field for Value {
+    fn from_value(name: &'static str, value: Option<&Value>) -> Result<Self, ParamError> {
+        value.cloned().ok_or_else(|| mismatch(name, "a value", None))
+    }
+
+    fn into_value(self) -> Value {
+        self
+    }
+}
+
+impl<T: Field> Field for Vec<T> {
+    fn from_value(name: &'static str, value: Option<&Value>) -> Result<Self, ParamError> {
+        match value {
+            Some(Value::List(items)) => items.iter().map(|item| T::from_value(name, Some(item))).collect(),
+            other => Err(mismatch(name, "a list", other)),
+        }
+    }
+
+    fn into_value(self) -> Value {
+        Value::List(self.into_iter().map(T::into_value).collect())
+    }
 }
 
 impl<T: Field> Field for Option<T> {

@@ -109,6 +109,11 @@ impl<T: Field> Row<T> {
         T::from_value(self.name(), settings.get(self.name()))
     }
 
+    /// Returns the name with this value.
+    pub fn pair(&self, value: T) -> (&'static str, Value) {
+        (self.name(), value.into_value())
+    }
+
     /// Sets the value that `rule` yields.
     pub fn derive(&self, settings: &mut Settings, value: T, rule: impl Into<Cow<'static, str>>) {
         settings.set(self.name(), value.into_value(), Origin::Derived(rule.into()));

@@ -112,17 +112,15 @@ impl Effective {
         &self.link
     }
 
-    /// Converts these parameters to a value that the settings of the containing discipline can hold.
-    pub(crate) fn into_value(self) -> Value {
-        Value::Discipline { kind: self.kind, settings: self.settings }
+    /// Returns the name and the parameters, which the settings of the containing discipline can hold.
+    pub(crate) fn into_inner(self) -> (&'static str, Settings) {
+        (self.kind, self.settings)
     }
 
-    /// Returns the effective parameters, for `link`, of the inner queue that `table` describes.
-    pub(crate) fn inner(&self, table: &Settings, link: LinkContext) -> Result<Effective, ParamError> {
-        match table.discipline("queue")? {
-            Some((kind, settings)) => Ok(Effective { kind, settings: settings.clone(), link }),
-            None => Err(ParamError::new("queue", format!("`{}` contains no queue", self.kind))),
-        }
+    /// Returns the effective parameters, for `link`, of an inner queue that the containing discipline has
+    /// resolved.
+    pub(crate) fn inner((kind, settings): (&'static str, Settings), link: LinkContext) -> Effective {
+        Effective { kind, settings, link }
     }
 }
 

@@ -4,7 +4,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use aqmlab_params::{Origin, Param, ParamError, Row, Settings, Value, params, words};
+use aqmlab_params::{Origin, ParamError, Row, Settings, Value, params, words};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets};
 
@@ -45,9 +45,6 @@ pub(crate) const LIMIT_RULE_OR_BELOW: Row<LimitRule> = Common::limit_rule()
          or byte less; byte limits only: `fits` refuses a packet that would exceed the limit, `reached` \
          refuses every packet once the backlog has reached it",
     );
-
-/// Transitional.
-pub(crate) const LIMIT_RULE: Param = Common::limit_rule().param;
 
 /// Returns these values as settings, as if a scenario had given them.
 pub(crate) fn given(values: &[(&'static str, Value)]) -> Settings {
@@ -199,16 +196,5 @@ pub(crate) fn limit(effective: &Settings) -> Result<Limit, ParamError> {
         (size @ (Size::Bdp(_) | Size::Time(_)), _) => {
             Err(Common::limit().error(format!("limit `{size}` has not been resolved to packets or bytes")))
         }
-    }
-}
-
-/// Returns the value of a parameter that holds a number of bytes.
-pub(crate) fn bytes(settings: &Settings, name: &'static str) -> Result<Bytes, ParamError> {
-    match settings.size(name)? {
-        Size::Bytes(n) if !n.is_zero() => Ok(n),
-        other => Err(ParamError::new(
-            name,
-            format!("{name} must be a number of bytes above zero, but it is `{other}`"),
-        )),
     }
 }

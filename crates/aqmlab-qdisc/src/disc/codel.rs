@@ -79,7 +79,7 @@ pub(crate) const CODEL_INFO: Info = Info {
 const RFC: &str = "RFC 8289";
 
 params! {
-    struct Parameters {
+    pub(super) struct Parameters {
         preset: &'static str = presets(const { &names::<2>(PRESETS) }),
         /// buffer size, excluding the packet in transmission; an arrival that finds no room is lost
         limit: Size = Common::limit().default(packets(1000))

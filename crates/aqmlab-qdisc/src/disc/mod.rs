@@ -8,6 +8,7 @@ mod controller;
 mod droptail;
 mod early;
 mod fred;
+mod inner;
 mod pi;
 mod policer;
 mod red;

@@ -3,13 +3,11 @@
 use alloc::boxed::Box;
 use alloc::format;
 
-use aqmlab_params::{Default, Kind, Param, ParamError, Settings, Value, words};
+use aqmlab_params::{Kind, ParamError, Row, Settings, params, words};
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate};
 
-use super::classes_table::{
-    A_QUEUE, BuildInner, Find, needs, optional, own_queue, policed, quick_red, replace, required,
-};
+use super::inner::{A_QUEUE, BuildInner, Find, Inner, RFC2475, needs, quick_red, replace, resolve_inner};
 use crate::info::{Decides, Derive, Effective, Info, Maturity};
 use crate::law::TokenBucket;
 use crate::{Arrived, Backlog, Cause, Dscp, LawSamples, LinkContext, Observer, Qdisc, Reason, resolve};
@@ -109,70 +107,67 @@ pub(crate) const fn policer_info(derive: Derive) -> Info {
         applies: &[],
         maturity: Maturity::Experimental,
         decides: Decides::Enqueue,
-        params: POLICER,
+        params: Parameters::TABLE,
         presets: &[],
         derive,
-        samples: || alloc::vec![("", policed(quick_red(), Some(8)))],
+        samples: || alloc::vec![("", policed(quick_red(), Some(8)).1)],
     }
 }
 
-static POLICER: &[Param] = &[
-    required("rate", Kind::Rate { min: Rate::bps(1), max: Rate::gbit(10_000) }, "rate of the token bucket"),
-    Param {
-        source: "RFC 2697, section 2: at least the largest packet",
-        ..required(
-            "burst",
-            Kind::Bytes { min: 1, max: 1_000_000_000 },
-            "depth of the token bucket, which is full at first",
-        )
-    },
-    Param {
-        name: "exceed",
-        kind: Kind::Choice(Exceeding::WORDS),
-        default: Default::Choice(Exceeding::Drop.word()),
-        aliases: &[],
-        source: "RFC 2475, section 2.3.3",
-        help: "treatment of excess packets: `drop`, or `remark` with `dscp`",
-    },
-    optional(
-        "dscp",
-        Kind::Dscp,
-        "none: with exceed `drop`, nothing is re-marked",
-        "with exceed `remark`, the code point that excess packets get",
-    ),
-    required("queue", Kind::Discipline, "the queue behind it: any discipline"),
-];
+params! {
+    struct Parameters {
+        /// rate of the token bucket
+        rate: Rate = Row::rate(Rate::bps(1), Rate::gbit(10_000)).source(RFC2475),
+        /// depth of the token bucket, which is full at first
+        burst: Bytes = Row::bytes(1, 1_000_000_000).source("RFC 2697, section 2: at least the largest packet"),
+        /// treatment of excess packets: `drop`, or `remark` with `dscp`
+        exceed: Exceeding = Row::choice("drop").source("RFC 2475, section 2.3.3"),
+        /// with exceed `remark`, the code point that excess packets get
+        dscp: Option<u64> = Row::of(Kind::Dscp)
+            .optional("none: with exceed `drop`, nothing is re-marked")
+            .source(RFC2475),
+        /// the queue behind it: any discipline
+        queue: Inner = Row::of(Kind::Discipline).source(RFC2475),
+    }
+}
+
+/// Returns a policer with a rate that about half of a script's packets exceed. The excess packets are
+/// re-marked if a code point is given.
+pub(super) fn policed(queue: Inner, remarked: Option<u64>) -> Inner {
+    let (rate, burst) = (Parameters::rate().is(Rate::mbit(8)), Parameters::burst().is(Bytes::new(20_000)));
+    let mut values = alloc::vec![rate, burst, Parameters::queue().pair(queue)];
+    if remarked.is_some() {
+        values.extend([Parameters::exceed().is("remark"), Parameters::dscp().pair(remarked)]);
+    }
+    ("policer", resolve::given(&values))
+}
 
 /// Resolves the queue behind a policer, and refuses contradictory settings.
 pub(crate) fn derive_policer(all: &mut Settings, link: &LinkContext, find: Find) -> Result<(), ParamError> {
-    for (name, what) in
-        [("rate", "a rate such as \"2Mbit\""), ("burst", "an amount such as \"10kB\""), ("queue", A_QUEUE)]
-    {
-        needs(all, name, what)?;
-    }
-    let burst = resolve::bytes(all, "burst")?;
+    needs(all, Parameters::rate(), "a rate such as \"2Mbit\"")?;
+    needs(all, Parameters::burst(), "an amount such as \"10kB\"")?;
+    needs(all, Parameters::queue(), A_QUEUE)?;
+    let Parameters { burst, exceed, dscp, queue, .. } = Parameters::read(all)?;
     if burst < link.mean_packet {
-        let message = format!(
+        return Err(Parameters::burst().error(format!(
             "burst `{burst}` is smaller than a packet of `{}`, which would never conform; write at least \
              the size of the packet",
             link.mean_packet
-        );
-        return Err(ParamError::new("burst", message));
+        )));
     }
-    match (Exceeding::read(all, "exceed")?, all.get("dscp")) {
-        (Exceeding::Remark, None | Some(Value::Nothing)) => {
-            return Err(ParamError::new("exceed", "exceed `remark` needs `dscp`, the code point to write"));
+    match (exceed, dscp) {
+        (Exceeding::Remark, None) => {
+            return Err(Parameters::exceed().error("exceed `remark` needs `dscp`, the code point to write"));
         }
-        (Exceeding::Drop, Some(Value::Integer(dscp))) => {
-            let message = format!(
+        (Exceeding::Drop, Some(dscp)) => {
+            return Err(Parameters::dscp().error(format!(
                 "with exceed `drop`, dscp `{dscp}` is never written into a packet; write exceed `remark`"
-            );
-            return Err(ParamError::new("dscp", message));
+            )));
         }
         _ => {}
     }
-    let queue = own_queue(all, link, find)?;
-    replace(all, "queue", queue);
+    let queue = resolve_inner(queue, link, find)?;
+    replace(all, Parameters::queue(), queue);
     Ok(())
 }
 
@@ -182,11 +177,11 @@ pub(crate) fn build_policer<Q>(
     draws: Stream,
     build: BuildInner<Q>,
 ) -> Result<Policer<Box<Q>>, ParamError> {
-    let exceed = match Exceeding::read(s, "exceed")? {
-        Exceeding::Drop => Exceed::Drop,
-        Exceeding::Remark => Exceed::Remark(Dscp(s.integer("dscp")? as u8)),
+    let Parameters { rate, burst, exceed, dscp, queue } = Parameters::read(s)?;
+    let exceed = match (exceed, dscp) {
+        (Exceeding::Remark, Some(dscp)) => Exceed::Remark(Dscp(dscp as u8)),
+        _ => Exceed::Drop,
     };
-    let bucket = TokenBucket::new(s.rate("rate")?, resolve::bytes(s, "burst")?);
-    let queue = build(&s.inner(s, *s.link())?, draws)?;
-    Ok(Policer::new(bucket, exceed, Box::new(queue)))
+    let queue = build(&Effective::inner(queue, *s.link()), draws)?;
+    Ok(Policer::new(TokenBucket::new(rate, burst), exceed, Box::new(queue)))
 }
