@@ -57,6 +57,7 @@ pub const LEFT_OUT_BY_DEFAULT: &[&str] = &[
     "cwr_without_data",
     "answer_repeated_syn",
     "keep_syn_backoff",
+    "ack_ends_backoff",
 ];
 
 /// The parameters of a TCP endpoint, in the order in which `show` prints them.
