@@ -146,8 +146,8 @@ impl Endpoint {
         }
         self.rto.handshake_done(ambiguous, profile);
         self.window.established(begins_with_one, profile);
-        if again > 0 && profile.timeout_ssthresh != TimeoutSsthresh::Rfc5681 {
-            self.ecn.reduced(); // in ns-2, the timeout of a SYN reduces the window like any other
+        if again > 0 && profile.timeout_ssthresh == TimeoutSsthresh::Inflated {
+            self.ecn.reduced(); // in FullTcp, the timeout of a SYN reduces the window like any other
         }
         if self.state == State::SynReceived && self.notes.take(HANDSHAKE_ACK) {
             self.receiver.ack_now();
