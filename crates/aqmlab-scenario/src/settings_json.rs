@@ -3,9 +3,9 @@
 
 use std::borrow::Cow;
 
-use aqmlab_params::{Default, Kind, Origin, Param, Setting, Settings, Value};
+use aqmlab_params::{Default, Kind, Param, Setting, Settings, Value};
 use aqmlab_qdisc::Effective;
-use aqmlab_transport::{LEFT_OUT_BY_DEFAULT, PARAMS};
+use aqmlab_transport::{LEFT_OUT_BY_DEFAULT, PARAMS, automatic};
 use aqmlab_units::Span;
 use aqmlab_units::text::Size;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -55,16 +55,17 @@ impl QueueJson {
 
 impl TcpJson {
     pub(crate) fn of(settings: &Settings) -> Self {
-        TcpJson(to_map(settings.iter().filter(|setting| is_stated(setting))))
+        TcpJson(to_map(settings.iter().filter(|setting| is_stated(setting, settings))))
     }
 }
 
 /// Whether plans state this TCP parameter: all but [`LEFT_OUT_BY_DEFAULT`] where they have their defaults.
-fn is_stated(setting: &Setting) -> bool {
-    let default =
-        || PARAMS.iter().find(|param| param.name == setting.name).and_then(|param| param.default.value());
-    let unset = matches!(setting.origin, Origin::Default(_) | Origin::Derived(_));
-    !LEFT_OUT_BY_DEFAULT.contains(&setting.name) || !(unset || default() == Some(setting.value.clone()))
+fn is_stated(setting: &Setting, all: &Settings) -> bool {
+    let default = || match PARAMS.iter().find(|param| param.name == setting.name)?.default {
+        Default::Auto(_) => automatic(setting.name, all).ok(),
+        constant => constant.value(),
+    };
+    !LEFT_OUT_BY_DEFAULT.contains(&setting.name) || default().as_ref() != Some(&setting.value)
 }
 
 fn settings_json(settings: &Settings) -> Map<String, Json> {

@@ -78,7 +78,7 @@ pub use profile::{
     AckCounting, Congestion, DelayedAckTimer, EcnAtOne, EcnFallback, FastRetransmitGuard, Fin, HandshakeAck,
     IdleRestart, Increase, InitialSsthresh, LEFT_OUT_BY_DEFAULT, NagleRule, PARAMS, PartialAck, Profile,
     ProfileInfo, ProfileValue, PromptAck, Recovery, RecoveryExit, ReductionBase, RttArithmetic, SackPipe,
-    TimeoutSsthresh, profile_settings, profiles,
+    TimeoutSsthresh, automatic, profile_settings, profiles,
 };
 pub use sack::{Options, Sack};
 pub use segment::{Flags, Segment};

@@ -427,6 +427,11 @@ impl Profile {
     }
 
     fn check_acks(&self) -> Result<(), ParamError> {
+        if !self.answer_repeated_syn && !self.syn_ack_timer {
+            let message = "syn_ack_timer must be `true` with answer_repeated_syn `false`, because nothing else \
+                           repeats a SYN-ACK";
+            return Err(ParamError::new("syn_ack_timer", message));
+        }
         if self.delayed_ack_timer == DelayedAckTimer::Periodic && self.delayed_ack.is_zero() {
             let message = "delayed_ack must be above zero with delayed_ack_timer `periodic`";
             return Err(ParamError::new("delayed_ack", message));
@@ -484,7 +489,13 @@ const MOST_COUNTED: u32 = 65_535;
 const LARGEST_PACKET: u32 = 65_535;
 
 /// Returns the value of an automatic parameter, given the values of the others.
-fn automatic(name: &str, settings: &Settings) -> Result<Value, ParamError> {
+///
+/// # Errors
+/// If a value on which it depends is missing or of the wrong kind.
+///
+/// # Panics
+/// If the parameter has no rule.
+pub fn automatic(name: &str, settings: &Settings) -> Result<Value, ParamError> {
     Ok(match name {
         "initial_window" => Value::Integer(initial_window(
             InitialWindowRule::read(settings, "initial_window_rule")?,
