@@ -7,7 +7,7 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Rate, Span};
 
 use crate::settings::mismatch;
-use crate::{ParamError, Settings, Value, Words};
+use crate::{ParamError, Settings, Value};
 
 /// A type of values.
 pub trait Field: Sized {
@@ -21,6 +21,18 @@ pub trait Field: Sized {
 
     /// Returns the value that settings hold.
     fn into_value(self) -> Value;
+}
+
+/// A type whose values are words; [`words!`](crate::words!) defines such types.
+pub trait Words: Copy + 'static {
+    /// The words that scenario files use.
+    const WORDS: &'static [&'static str];
+
+    /// Returns the value that `word` stands for.
+    fn from_word(word: &str) -> Option<Self>;
+
+    /// Returns the word that stands for this value.
+    fn to_word(self) -> &'static str;
 }
 
 /// Defines the conversions of a type, and the method of [`Settings`] that reads it by name.

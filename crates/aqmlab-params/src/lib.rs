@@ -22,8 +22,7 @@ mod settings;
 mod table;
 mod words;
 
-pub use field::Field;
+pub use field::{Field, Words};
 pub use row::Row;
 pub use settings::{Origin, ParamError, Place, Setting, Settings, Value};
 pub use table::{Alias, Automatic, Default, Kind, Param, Reading};
-pub use words::Words;

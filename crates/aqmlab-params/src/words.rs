@@ -1,17 +1,5 @@
 //! Choices as types: a single definition holds both the words that a table offers and their meanings.
 
-/// A type whose values are words; [`words!`](crate::words!) defines such types.
-pub trait Words: Copy + 'static {
-    /// The words that scenario files use.
-    const WORDS: &'static [&'static str];
-
-    /// Returns the value that `word` stands for.
-    fn from_word(word: &str) -> Option<Self>;
-
-    /// Returns the word that stands for this value.
-    fn to_word(self) -> &'static str;
-}
-
 /// Defines an enum whose variants are the words of a choice.
 ///
 /// The table takes the words from `WORDS`. The owner of the table reads the value with `read` and matches the

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use aqmlab_params::{Param, ParamError, Settings};
 use aqmlab_qdisc::contract::{LINK, TestPacket, check_entry};
-use aqmlab_qdisc::registry::{Decides, Info, Maturity};
+use aqmlab_qdisc::registry::{Decides, Derive, Info, Maturity};
 use aqmlab_qdisc::{
     Backlog, Cause, Discipline, Entry, LawSamples, LinkContext, Observer, Packet, Qdisc, Reason, Registry,
 };
@@ -62,10 +62,10 @@ pub fn ramp() -> Entry<TestPacket> {
             decides: Decides::Enqueue,
             params: NO_PARAMS,
             presets: &[],
-            derive: no_rules,
+            derive: Derive::Alone(no_rules),
             samples: || vec![("", Settings::default())],
         },
-        build: Box::new(|_, draws| {
+        build: Box::new(|_, draws, _| {
             Ok(Discipline::Custom(Box::new(Ramp::<TestPacket> { queue: VecDeque::new(), draws })))
         }),
     }

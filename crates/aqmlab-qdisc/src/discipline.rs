@@ -4,21 +4,27 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use aqmlab_params::{ParamError, Settings};
+use aqmlab_params::ParamError;
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate};
 
-use crate::disc::{self, Blue, Classes, Codel, DropTail, Fred, Pi, Policer, Red, RedPd, Rem};
-use crate::info::{Effective, Info};
-use crate::{Arrived, Backlog, LawSamples, LinkContext, Observer, Packet, Qdisc};
+use crate::disc::{self, Blue, BuildInner, Classes, Codel, DropTail, Fred, Pi, Policer, Red, RedPd, Rem};
+use crate::info::{Catalogue, Effective, Info};
+use crate::{Arrived, Backlog, LawSamples, Observer, Packet, Qdisc};
 
-/// Makes a built-in discipline from its parameters and its own stream of draws.
-pub(crate) type Builder<P> = fn(&Effective, Stream) -> Result<Discipline<P>, ParamError>;
+/// Makes a built-in discipline from its parameters and its own stream of draws. The last argument makes the
+/// disciplines inside it.
+pub(crate) type Builder<P> =
+    fn(&Effective, Stream, BuildInner<'_, Discipline<P>>) -> Result<Discipline<P>, ParamError>;
 
 /// Generates the enum, its dispatch, the catalogue and the builders from the list of built-in
-/// disciplines. `$d` is a dollar sign, for the inner macro.
+/// disciplines. The builders after `containing` also receive the function that makes inner disciplines. `$d` is a
+/// dollar sign, for the inner macro.
 macro_rules! disciplines {
-    ($d:tt $($(#[$doc:meta])* $variant:ident($queue:ty) { $($info:expr => $build:expr),+ $(,)? })+) => {
+    ($d:tt
+        $($(#[$doc:meta])* $variant:ident($queue:ty) { $($info:expr => $build:expr),+ $(,)? })+
+        ; containing $($(#[$outer_doc:meta])* $outer:ident($outer_queue:ty) { $outer_info:expr => $outer_build:expr })+
+    ) => {
         /// Any discipline. Built-in disciplines are dispatched by `match`, so a port's hot path has no
         /// indirect call and no box; [`Discipline::Custom`] holds a user-defined one.
         // A separate tag is quicker to test than one hidden in a field of the largest variant.
@@ -30,6 +36,7 @@ macro_rules! disciplines {
         )]
         pub enum Discipline<P: Packet> {
             $($(#[$doc])* $variant($queue),)+
+            $($(#[$outer_doc])* $outer($outer_queue),)+
             /// Any other discipline.
             Custom(Box<dyn Qdisc<P> + Send>),
         }
@@ -40,21 +47,23 @@ macro_rules! disciplines {
             ($d discipline:expr, $d inner:ident => $d call:expr) => {
                 match $d discipline {
                     $(Discipline::$variant($d inner) => $d call,)+
+                    $(Discipline::$outer($d inner) => $d call,)+
                     Discipline::Custom($d inner) => $d call,
                 }
             };
         }
 
         /// Returns the built-in disciplines.
-        pub fn catalogue() -> &'static [Info] {
-            static ALL: &[Info] = &[$($($info),+),+];
-            ALL
+        pub fn catalogue() -> &'static Catalogue {
+            static ALL: Catalogue = Catalogue::of(&[$($($info),+),+, $($outer_info),+]);
+            &ALL
         }
 
         /// Returns the builders of all entries in the [`catalogue`], in the same order.
         pub(crate) fn builders<P: Arrived>() -> impl Iterator<Item = (Info, Builder<P>)> {
             let builders: Vec<Builder<P>> = alloc::vec![
-                $($(|s, draws| Ok(Discipline::$variant($build(s, draws)?))),+),+
+                $($(|s, draws, _| Ok(Discipline::$variant($build(s, draws)?))),+),+,
+                $(|s, draws, inner| Ok(Discipline::$outer($outer_build(s, draws, inner)?))),+
             ];
             catalogue().iter().copied().zip(builders)
         }
@@ -83,45 +92,14 @@ disciplines! { $
     RedPd(RedPd<P>) { disc::RED_PD_INFO => disc::build_red_pd }
     /// [`Codel`]
     Codel(Codel<P>) { disc::CODEL_INFO => disc::build_codel }
+    ; containing
     /// [`Classes`]
-    Classes(Classes<P, Discipline<P>>) { disc::classes_info(derive_classes) => build_classes }
+    Classes(Classes<P, Discipline<P>>) { disc::CLASSES_INFO => disc::build_classes }
     /// [`Policer`]
-    Policer(Policer<Box<Discipline<P>>>) { disc::policer_info(derive_policer) => build_policer }
+    Policer(Policer<Box<Discipline<P>>>) { disc::POLICER_INFO => disc::build_policer }
 }
 
 pub(crate) use each_discipline as each;
-
-/// Returns the built-in discipline called `name`.
-pub fn info(name: &str) -> Option<&'static Info> {
-    catalogue().iter().find(|i| i.name == name)
-}
-
-// --- disciplines inside others: the inner ones come from the same list -----------------------------------------------------
-
-fn derive_classes(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
-    disc::derive_classes(all, link, info)
-}
-
-fn derive_policer(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
-    disc::derive_policer(all, link, info)
-}
-
-fn build_classes<P: Arrived>(s: &Effective, draws: Stream) -> Result<Classes<P, Discipline<P>>, ParamError> {
-    disc::build_classes(s, draws, build_inner)
-}
-
-fn build_policer<P: Arrived>(
-    s: &Effective,
-    draws: Stream,
-) -> Result<Policer<Box<Discipline<P>>>, ParamError> {
-    disc::build_policer(s, draws, build_inner)
-}
-
-fn build_inner<P: Arrived>(s: &Effective, draws: Stream) -> Result<Discipline<P>, ParamError> {
-    let inner = builders().find(|(info, _)| info.name == s.kind());
-    let (_, build) = inner.expect("an inner queue was found in the catalogue when it was resolved");
-    build(s, draws)
-}
 
 impl<P: Arrived> Qdisc<P> for Discipline<P> {
     #[inline(always)]

@@ -82,7 +82,52 @@ pub struct Preset {
 /// The discipline's own part of [`Info::resolve`]. It receives settings that already contain
 /// presets and defaults, computes the values that are automatic or relative to the link, and checks
 /// the values against each other.
-pub type Derive = fn(&mut Settings, &LinkContext) -> Result<(), ParamError>;
+#[derive(Clone, Copy, Debug)]
+pub enum Derive {
+    /// From the settings and the link.
+    Alone(fn(&mut Settings, &LinkContext) -> Result<(), ParamError>),
+    /// The discipline contains others, which the catalogue describes.
+    Containing(fn(&mut Settings, &LinkContext, &Catalogue) -> Result<(), ParamError>),
+}
+
+/// Disciplines that can be named: the built-in ones, or those of a [`Registry`](crate::Registry).
+#[derive(Clone, Debug)]
+pub struct Catalogue(Cow<'static, [Info]>);
+
+impl Catalogue {
+    /// Returns a catalogue of these disciplines, which have different names.
+    pub(crate) const fn of(infos: &'static [Info]) -> Self {
+        Catalogue(Cow::Borrowed(infos))
+    }
+
+    /// Returns the discipline called `name`.
+    pub fn find(&self, name: &str) -> Option<&Info> {
+        self.iter().find(|info| info.name == name)
+    }
+}
+
+impl FromIterator<Info> for Catalogue {
+    fn from_iter<I: IntoIterator<Item = Info>>(infos: I) -> Self {
+        Catalogue(infos.into_iter().collect())
+    }
+}
+
+impl Deref for Catalogue {
+    type Target = [Info];
+
+    fn deref(&self) -> &[Info] {
+        &self.0
+    }
+}
+
+impl<'a> IntoIterator for &'a Catalogue {
+    type Item = &'a Info;
+    type IntoIter = core::slice::Iter<'a, Info>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
 
 /// Effective parameters: those from which a queue is built, with the link for which they were resolved.
 /// Every parameter is present, and none is automatic or relative to the link. Only
@@ -164,15 +209,22 @@ pub struct Info {
 }
 
 impl Info {
-    /// Returns the effective parameters: those in `given`, and otherwise the values that follow
-    /// from the preset, the defaults and `link`.
+    /// Does the same as [`Info::resolve`], with the queues inside this discipline from `catalogue`.
     ///
     /// # Errors
-    /// If a value is missing, or contradicts the others or the link.
-    pub fn resolve(&self, given: &Settings, link: &LinkContext) -> Result<Effective, ParamError> {
+    /// As [`Info::resolve`].
+    pub fn resolve_in(
+        &self,
+        catalogue: &Catalogue,
+        given: &Settings,
+        link: &LinkContext,
+    ) -> Result<Effective, ParamError> {
         let mut settings = given.completed(self.params);
         self.apply_preset(given, &mut settings)?;
-        (self.derive)(&mut settings, link)?;
+        match self.derive {
+            Derive::Alone(derive) => derive(&mut settings, link)?,
+            Derive::Containing(derive) => derive(&mut settings, link, catalogue)?,
+        }
         let open = |value: &Value| matches!(value, Value::Auto | Value::Size(Size::Bdp(_) | Size::Time(_)));
         if let Some(s) = settings.iter().find(|s| open(&s.value)) {
             return Err(ParamError::new(s.name, format!("{} `{}` has not been resolved", s.name, s.value)));

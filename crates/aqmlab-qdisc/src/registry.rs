@@ -1,24 +1,43 @@
 //! The registry of disciplines: their names, their parameters, their resolution and construction.
 //!
-//! Callers that have no packet type (`aqm list`, the scenario parser, the reference chapters) read the
-//! [`catalogue`]. A host that builds queues for its own packet type has a [`Registry`], to which user-defined
-//! disciplines can be added by [`Registry::register`]. They are then resolved, built, tested by the contract
-//! kit and recorded like the built-in ones.
+//! Callers that have no packet type (`aqm list`, the scenario parser, the reference chapters) read a
+//! [`Catalogue`]: that of the built-in disciplines ([`catalogue`]) or that of a registry. A host that builds
+//! queues for its own packet type has a [`Registry`], to which user-defined disciplines can be added by
+//! [`Registry::register`]. They are then named in scenarios that are read with [`Registry::catalogue`],
+//! resolved, built, tested by the contract kit and recorded like the built-in ones.
 
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 
-use aqmlab_params::ParamError;
+use aqmlab_params::{ParamError, Settings};
 use aqmlab_random::Stream;
 
-use crate::discipline::builders;
-pub use crate::discipline::{catalogue, info};
-pub use crate::info::{Decides, Derive, Effective, Info, Maturity, Preset};
-use crate::{Arrived, Discipline, Packet};
+pub use crate::discipline::catalogue;
+use crate::discipline::{Builder, builders};
+pub use crate::info::{Catalogue, Decides, Derive, Effective, Info, Maturity, Preset};
+use crate::{Arrived, Discipline, LinkContext, Packet};
 
-/// Builds a discipline from its parameters and its own stream of draws.
-pub type Build<P> = Box<dyn Fn(&Effective, Stream) -> Result<Discipline<P>, ParamError> + Send + Sync>;
+/// Returns the built-in discipline called `name`.
+pub fn info(name: &str) -> Option<&'static Info> {
+    catalogue().find(name)
+}
+
+impl Info {
+    /// Returns the effective parameters: those in `given`, and otherwise the values that follow
+    /// from the preset, the defaults and `link`. Queues inside this discipline are built-in ones.
+    ///
+    /// # Errors
+    /// If a value is missing, or contradicts the others or the link.
+    pub fn resolve(&self, given: &Settings, link: &LinkContext) -> Result<Effective, ParamError> {
+        self.resolve_in(catalogue(), given, link)
+    }
+}
+
+/// Builds a discipline from its parameters and its own stream of draws. The registry builds the disciplines
+/// inside it.
+pub type Build<P> =
+    Box<dyn Fn(&Effective, Stream, &Registry<P>) -> Result<Discipline<P>, ParamError> + Send + Sync>;
 
 /// One registered discipline.
 pub struct Entry<P: Packet> {
@@ -51,7 +70,10 @@ impl<P: Packet> Registry<P> {
     where
         P: Arrived + 'static,
     {
-        let entry = |(info, build)| Entry { info, build: Box::new(build) };
+        let entry = |(info, build): (Info, Builder<P>)| Entry {
+            info,
+            build: Box::new(move |s, draws, registry| build(s, draws, &|s, draws| registry.build(s, draws))),
+        };
         Registry { entries: builders().map(entry).collect() }
     }
 
@@ -77,6 +99,11 @@ impl<P: Packet> Registry<P> {
         self.entries.iter()
     }
 
+    /// Returns the descriptions of all disciplines, with which scenarios can be read.
+    pub fn catalogue(&self) -> Catalogue {
+        self.iter().map(|entry| entry.info).collect()
+    }
+
     /// Builds the discipline that `effective` describes.
     ///
     /// # Errors
@@ -86,6 +113,6 @@ impl<P: Packet> Registry<P> {
         let entry = self.find(name).ok_or_else(|| {
             ParamError::new("discipline", format!("there is no discipline called `{name}`"))
         })?;
-        (entry.build)(effective, draws)
+        (entry.build)(effective, draws, self)
     }
 }

@@ -44,8 +44,9 @@ fn each_subject(mut check: impl FnMut(&str, &Subject<'_>)) {
     for entry in Registry::<TestPacket>::builtin().iter() {
         for variant in contract::presets(&entry.info) {
             let effective = entry.info.resolve(&variant.settings, &LINK).unwrap();
-            let make =
-                |draws| -> Box<dyn Qdisc<TestPacket>> { Box::new((entry.build)(&effective, draws).unwrap()) };
+            let make = |draws| -> Box<dyn Qdisc<TestPacket>> {
+                Box::new((entry.build)(&effective, draws, &Registry::builtin()).unwrap())
+            };
             let draws = Stream::new(1, "contract/draws");
             let subject = Subject { make: &make, draws, limit: None, shaper: false, rate: LINK.rate };
             check(&format!("{} {}", entry.info.name, variant.label), &subject);

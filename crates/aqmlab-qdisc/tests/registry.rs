@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use aqmlab_params::{Default, Kind, Origin, Param, ParamError, Settings, Value};
 use aqmlab_qdisc::contract::{Item, LINK, TestPacket, check_entry};
-use aqmlab_qdisc::registry::{self, Decides, DuplicateName, Maturity};
+use aqmlab_qdisc::registry::{self, Decides, Derive, DuplicateName, Maturity};
 use aqmlab_qdisc::{
     Backlog, Cause, Discipline, Entry, Info, LawSamples, LinkContext, Observer, Packet, Qdisc, Reason,
     Registry,
@@ -62,10 +62,10 @@ fn coin(name: &'static str, forgets: bool) -> Entry<TestPacket> {
             decides: Decides::Enqueue,
             params: NO_PARAMS,
             presets: &[],
-            derive: nothing,
+            derive: Derive::Alone(nothing),
             samples: || vec![("", Settings::default())],
         },
-        build: Box::new(move |_, draws| {
+        build: Box::new(move |_, draws, _| {
             Ok(Discipline::Custom(Box::new(Coin { queue: VecDeque::new(), draws, forgets })))
         }),
     }
@@ -81,6 +81,24 @@ fn a_discipline_of_a_users_own_is_built_and_checked_like_the_built_in_ones() {
     }
     let coin = registry.find("coin").unwrap().info.resolve(&Settings::default(), &LINK).unwrap();
     assert!(registry.build(&coin, Stream::new(1, "coin")).is_ok());
+}
+
+#[test]
+fn a_discipline_of_a_users_own_can_be_inside_another_one() {
+    let mut registry = Registry::builtin();
+    registry.register(coin("coin", false)).unwrap();
+    let mut class = Settings::default();
+    class.set("name", Value::Text("all".into()), Origin::Given);
+    let queue = Value::Discipline { kind: "coin", settings: Settings::default() };
+    class.set("queue", queue, Origin::Given);
+    let mut given = Settings::default();
+    given.set("class", Value::List(vec![Value::Table(class)]), Origin::Given);
+    let catalogue = registry.catalogue();
+    let classes = catalogue.find("classes").unwrap();
+    assert_eq!(classes.resolve(&given, &LINK).unwrap_err().message, "there is no discipline called `coin`");
+    let resolved = classes.resolve_in(&catalogue, &given, &LINK).unwrap();
+    assert!(registry.build(&resolved, Stream::new(1, "coin")).is_ok());
+    assert!(Registry::<TestPacket>::builtin().build(&resolved, Stream::new(1, "coin")).is_err());
 }
 
 #[test]

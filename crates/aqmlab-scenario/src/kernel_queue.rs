@@ -3,7 +3,7 @@
 
 use aqmlab_params::{Default, Kind, Param, ParamError, Settings};
 use aqmlab_qdisc::LinkContext;
-use aqmlab_qdisc::registry::{Decides, Info, Maturity};
+use aqmlab_qdisc::registry::{Decides, Derive, Info, Maturity};
 
 use crate::plan::LinkPlan;
 
@@ -23,7 +23,7 @@ pub(crate) static TC_INFO: Info = Info {
     decides: Decides::Both,
     params: PARAMS,
     presets: &[],
-    derive,
+    derive: Derive::Alone(derive),
     samples: Vec::new,
 };
 

@@ -39,7 +39,7 @@ use aqmlab_params::Settings;
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Rate, Span};
 
-use crate::{Entry, LinkContext, Qdisc, resolve};
+use crate::{Entry, LinkContext, Qdisc, Registry, resolve};
 pub use checks::{Checks, Item, Subject, Violation};
 pub use packet::TestPacket;
 use run::{Disturbance, notified, run, time_after_pause, with_arrivals_at_updates};
@@ -204,7 +204,8 @@ pub fn check_entry(
     };
     let effective = entry.info.resolve(given, link).map_err(|e| refused(e.message))?;
     let draws = Stream::new(seed, "contract/draws");
-    let build = |draws| (entry.build)(&effective, draws);
+    let registry = Registry::builtin();
+    let build = |draws| (entry.build)(&effective, draws, &registry);
     if let Err(e) = build(draws) {
         return Err(refused(e.message));
     }

@@ -10,7 +10,7 @@ use aqmlab_units::{Bytes, Instant, Span};
 use super::table::{names, ns3, packets, presets};
 use super::words::{Freeze, Gate, Loss, Precedence, Victim};
 use super::{Early, EarlyLaw, EarlyQueue, Measure};
-use crate::info::{Effective, Info, Maturity, Preset};
+use crate::info::{Derive, Effective, Info, Maturity, Preset};
 use crate::law::{BlueIdle, BlueLaw, BlueParams, Decision};
 use crate::resolve::{self, Common, LimitRule, in_bytes};
 use crate::{Backlog, LawSamples, Limit, LinkContext, Packet};
@@ -132,7 +132,7 @@ pub(crate) const BLUE_INFO: Info = Info {
     decides: BlueControl::DECIDES,
     params: Parameters::TABLE,
     presets: PRESETS,
-    derive,
+    derive: Derive::Alone(derive),
     samples: || {
         let (d1, d2, time) = (Parameters::d1(), Parameters::d2(), Parameters::freeze_time());
         resolve::sample(&[Parameters::ecn().is(true), d1.is(0.3), d2.is(0.05), time.is(Span::us(500))])

@@ -11,10 +11,10 @@ use aqmlab_units::{Bytes, Span};
 
 use super::classes::share_of;
 use super::codel;
-use super::inner::{A_QUEUE, BuildInner, Find, Inner, RFC2475, needs, quick_red, replace, resolve_inner};
+use super::inner::{A_QUEUE, BuildInner, Inner, RFC2475, needs, quick_red, replace, resolve_inner};
 use super::policer::policed;
 use super::{ClassQueue, Classes, Classifier, MOST_CLASSES, Scheduler};
-use crate::info::{Decides, Derive, Effective, Info, Maturity};
+use crate::info::{Catalogue, Decides, Derive, Effective, Info, Maturity};
 use crate::law::RoundRobin;
 use crate::resolve::{Common, LimitRule};
 use crate::{LinkContext, Packet, Qdisc, resolve};
@@ -24,23 +24,20 @@ words! {
     enum Order { Strict = "strict", Wrr = "wrr", Drr = "drr" }
 }
 
-/// Returns the registry entry of the port with classes; `derive` resolves its settings and looks up
-/// the disciplines of the inner queues.
-pub(crate) const fn classes_info(derive: Derive) -> Info {
-    Info {
-        name: "classes",
-        title: "Port with classes",
-        summary: "a classifier, one queue with its own discipline per class, and a scheduler",
-        version: 2,
-        applies: &[],
-        maturity: Maturity::Experimental,
-        decides: Decides::Both,
-        params: Parameters::TABLE,
-        presets: &[],
-        derive,
-        samples,
-    }
-}
+/// The entry of the port with classes in the catalogue.
+pub(crate) const CLASSES_INFO: Info = Info {
+    name: "classes",
+    title: "Port with classes",
+    summary: "a classifier, one queue with its own discipline per class, and a scheduler",
+    version: 2,
+    applies: &[],
+    maturity: Maturity::Experimental,
+    decides: Decides::Both,
+    params: Parameters::TABLE,
+    presets: &[],
+    derive: Derive::Containing(derive),
+    samples,
+};
 
 params! {
     struct Parameters {
@@ -169,7 +166,7 @@ fn samples() -> Vec<(&'static str, Settings)> {
 }
 
 /// Resolves the classes with their weights and queues, and refuses contradictory settings.
-pub(crate) fn derive_classes(all: &mut Settings, link: &LinkContext, find: Find) -> Result<(), ParamError> {
+fn derive(all: &mut Settings, link: &LinkContext, catalogue: &Catalogue) -> Result<(), ParamError> {
     if Parameters::limit().read(all)?.is_some() {
         resolve::absolute_size(all, Common::limit(), link)?;
         resolve::check_buffer(all, link.mean_packet)?;
@@ -196,10 +193,10 @@ pub(crate) fn derive_classes(all: &mut Settings, link: &LinkContext, find: Find)
                 row.error(message).under(Parameters::class().name(), Some(i))
             })?;
             let own = thresholds.iter().find(|(class, _)| *class == i);
-            let settings = own.map_or(Ok(common.clone()), |(_, own)| over((kind, common), own, find))?;
-            row.derive(&mut class, resolve_inner((kind, settings), &link, find)?, "the port's `queue`");
+            let settings = own.map_or(Ok(common.clone()), |(_, own)| over((kind, common), own, catalogue))?;
+            row.derive(&mut class, resolve_inner((kind, settings), &link, catalogue)?, "the port's `queue`");
         } else {
-            let queue = resolve_inner(row.read(&class)?, &link, find);
+            let queue = resolve_inner(row.read(&class)?, &link, catalogue);
             replace(&mut class, row, queue.map_err(|e| e.under(Parameters::class().name(), Some(i)))?);
         }
         resolved.push(class);
@@ -361,8 +358,12 @@ fn thresholds(
 }
 
 /// Returns the common queue's settings, with the thresholds of a class in place of those of the queue.
-fn over((kind, mut common): Inner, thresholds: &Settings, find: Find) -> Result<Settings, ParamError> {
-    let params = find(kind).map_or(&[][..], |info| info.params);
+fn over(
+    (kind, mut common): Inner,
+    thresholds: &Settings,
+    catalogue: &Catalogue,
+) -> Result<Settings, ParamError> {
+    let params = catalogue.find(kind).map_or(&[][..], |info| info.params);
     let class = Thresholds::class().name();
     for s in thresholds.iter().filter(|s| s.name != class && s.value != Value::Nothing) {
         if !params.iter().any(|p| p.name == s.name) {
@@ -381,7 +382,7 @@ fn over((kind, mut common): Inner, thresholds: &Settings, find: Find) -> Result<
 pub(crate) fn build_classes<P: Packet, Q: Qdisc<P>>(
     s: &Effective,
     draws: Stream,
-    build: BuildInner<Q>,
+    build: BuildInner<'_, Q>,
 ) -> Result<Classes<P, Q>, ParamError> {
     let p = Parameters::read(s)?;
     let tables = p.class.iter().map(Class::read).collect::<Result<Vec<_>, _>>()?;

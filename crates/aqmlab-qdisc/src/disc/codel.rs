@@ -10,7 +10,7 @@ use aqmlab_units::{Bytes, Instant, Span};
 
 use super::table::{names, ns2_in, ns3, packets, presets, tc};
 use super::{Early, EarlyLaw, EarlyQueue, Leaving};
-use crate::info::{Decides, Effective, Info, Maturity, Preset};
+use crate::info::{Decides, Derive, Effective, Info, Maturity, Preset};
 use crate::law::{Arithmetic, CodelLaw, CodelParams, Decision, Notice};
 use crate::resolve::{self, Common, LimitRule};
 use crate::{Backlog, LawSamples, LinkContext, Packet};
@@ -69,7 +69,7 @@ pub(crate) const CODEL_INFO: Info = Info {
     decides: CodelControl::DECIDES,
     params: Parameters::TABLE,
     presets: PRESETS,
-    derive,
+    derive: Derive::Alone(derive),
     samples: || {
         let (target, interval) = (Parameters::target(), Parameters::interval());
         resolve::sample(&[Parameters::ecn().is(true), target.is(Span::us(200)), interval.is(Span::ms(2))])

@@ -6,7 +6,7 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use super::table::{LINUX, NS2, NS2_TITLE, names, ns2_in, packets, presets};
-use crate::info::{Decides, Effective, Info, Maturity, Preset};
+use crate::info::{Decides, Derive, Effective, Info, Maturity, Preset};
 use crate::resolve::{self, Common, LIMIT_RULE_OR_BELOW, LimitRule};
 use crate::{Backlog, Cause, Fifo, LawSamples, Limit, LinkContext, Observer, Packet, Qdisc, Reason};
 
@@ -88,7 +88,7 @@ pub(crate) const DROPTAIL_INFO: Info = Info {
     decides: Decides::Enqueue,
     params: Parameters::TABLE,
     presets: PRESETS,
-    derive,
+    derive: Derive::Alone(derive),
     samples: || resolve::sample(&[]),
 };
 

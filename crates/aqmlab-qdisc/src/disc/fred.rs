@@ -11,7 +11,7 @@ use aqmlab_units::{Bytes, Instant, Packets, Rate};
 use super::table::{names, presets};
 use super::words::ManyFlowsRule;
 use crate::flow_table::{FlowTable, Keyed};
-use crate::info::{Decides, Effective, Info, Maturity, Preset};
+use crate::info::{Decides, Derive, Effective, Info, Maturity, Preset};
 use crate::law::{Decision, FredFlow, FredLaw, FredParams, ManyFlows, Notice};
 use crate::resolve::{self, Common, LimitRule, in_bytes, whole};
 use crate::{Backlog, Cause, Ecn, Fifo, LawSamples, Limit, LinkContext, Observer, Packet, Qdisc, Reason};
@@ -186,7 +186,7 @@ pub(crate) const FRED_INFO: Info = Info {
     decides: Decides::Enqueue,
     params: Parameters::TABLE,
     presets: PRESETS,
-    derive,
+    derive: Derive::Alone(derive),
     samples: || resolve::sample(&[Parameters::ecn().is(true), Parameters::w_q().is(0.2)]),
 };
 

@@ -8,17 +8,14 @@ use aqmlab_units::Packets;
 use aqmlab_units::text::Size;
 
 use super::red_table::Shared;
-use crate::info::{Effective, Info};
+use crate::info::{Catalogue, Effective};
 use crate::{LinkContext, resolve};
 
 /// A queue: its name in the catalogue, and its parameters.
 pub(super) type Inner = (&'static str, Settings);
 
-/// Finds a discipline that may be inside another one.
-pub(crate) type Find = fn(&str) -> Option<&'static Info>;
-
 /// Builds a discipline that is inside another one.
-pub(crate) type BuildInner<Q> = fn(&Effective, Stream) -> Result<Q, ParamError>;
+pub(crate) type BuildInner<'a, Q> = &'a dyn Fn(&Effective, Stream) -> Result<Q, ParamError>;
 
 pub(super) const RFC2475: &str = "RFC 2475, section 2.3";
 
@@ -36,11 +33,13 @@ pub(super) fn quick_red() -> Inner {
 pub(super) fn resolve_inner(
     (kind, given): Inner,
     link: &LinkContext,
-    find: Find,
+    catalogue: &Catalogue,
 ) -> Result<Inner, ParamError> {
-    let info =
-        find(kind).ok_or_else(|| ParamError::new("kind", format!("there is no discipline called `{kind}`")));
-    let inner = info.and_then(|info| info.resolve(&given, link)).map_err(|e| e.under("queue", None))?;
+    let info = catalogue
+        .find(kind)
+        .ok_or_else(|| ParamError::new("kind", format!("there is no discipline called `{kind}`")));
+    let inner = info.and_then(|info| info.resolve_in(catalogue, &given, link));
+    let inner = inner.map_err(|e| e.under("queue", None))?;
     Ok(inner.into_inner())
 }
 

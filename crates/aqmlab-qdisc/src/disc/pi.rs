@@ -11,7 +11,7 @@ use super::controller::{Controller, Gauge, Shared, Target};
 use super::table::{NS2, NS2_TITLE, names, ns2, ns2_in, ns2_switch, packets, presets};
 use super::words::{Gains, OldQueue};
 use super::{Early, EarlyLaw, EarlyQueue, Measure};
-use crate::info::{Effective, Info, Maturity, Preset};
+use crate::info::{Derive, Effective, Info, Maturity, Preset};
 use crate::law::{Decision, PiLaw, PiParams, Sampling, TcpLoop};
 use crate::resolve::{self, Common, LimitRule};
 use crate::{Backlog, LawSamples, LinkContext, Packet};
@@ -67,7 +67,7 @@ pub(crate) const PI_INFO: Info = Info {
     decides: PiControl::DECIDES,
     params: Parameters::TABLE,
     presets: PRESETS,
-    derive,
+    derive: Derive::Alone(derive),
     samples: || {
         let (a, b) = (Parameters::a().is(0.01), Parameters::b().is(0.008));
         resolve::sample(&[Parameters::ecn().is(true), a, b])

@@ -7,8 +7,8 @@ use aqmlab_params::{Kind, ParamError, Row, Settings, params, words};
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate};
 
-use super::inner::{A_QUEUE, BuildInner, Find, Inner, RFC2475, needs, quick_red, replace, resolve_inner};
-use crate::info::{Decides, Derive, Effective, Info, Maturity};
+use super::inner::{A_QUEUE, BuildInner, Inner, RFC2475, needs, quick_red, replace, resolve_inner};
+use crate::info::{Catalogue, Decides, Derive, Effective, Info, Maturity};
 use crate::law::TokenBucket;
 use crate::{Arrived, Backlog, Cause, Dscp, LawSamples, LinkContext, Observer, Qdisc, Reason, resolve};
 
@@ -97,22 +97,20 @@ words! {
     enum Exceeding { Drop = "drop", Remark = "remark" }
 }
 
-/// Returns the policer's entry in the catalogue.
-pub(crate) const fn policer_info(derive: Derive) -> Info {
-    Info {
-        name: "policer",
-        title: "Policer",
-        summary: "a token bucket in front of a queue: packets beyond its rate and burst are dropped or re-marked",
-        version: 1,
-        applies: &[],
-        maturity: Maturity::Experimental,
-        decides: Decides::Enqueue,
-        params: Parameters::TABLE,
-        presets: &[],
-        derive,
-        samples: || alloc::vec![("", policed(quick_red(), Some(8)).1)],
-    }
-}
+/// The policer's entry in the catalogue.
+pub(crate) const POLICER_INFO: Info = Info {
+    name: "policer",
+    title: "Policer",
+    summary: "a token bucket in front of a queue: packets beyond its rate and burst are dropped or re-marked",
+    version: 1,
+    applies: &[],
+    maturity: Maturity::Experimental,
+    decides: Decides::Enqueue,
+    params: Parameters::TABLE,
+    presets: &[],
+    derive: Derive::Containing(derive),
+    samples: || alloc::vec![("", policed(quick_red(), Some(8)).1)],
+};
 
 params! {
     struct Parameters {
@@ -143,7 +141,7 @@ pub(super) fn policed(queue: Inner, remarked: Option<u64>) -> Inner {
 }
 
 /// Resolves the queue behind a policer, and refuses contradictory settings.
-pub(crate) fn derive_policer(all: &mut Settings, link: &LinkContext, find: Find) -> Result<(), ParamError> {
+fn derive(all: &mut Settings, link: &LinkContext, catalogue: &Catalogue) -> Result<(), ParamError> {
     needs(all, Parameters::rate(), "a rate such as \"2Mbit\"")?;
     needs(all, Parameters::burst(), "an amount such as \"10kB\"")?;
     needs(all, Parameters::queue(), A_QUEUE)?;
@@ -166,7 +164,7 @@ pub(crate) fn derive_policer(all: &mut Settings, link: &LinkContext, find: Find)
         }
         _ => {}
     }
-    let queue = resolve_inner(queue, link, find)?;
+    let queue = resolve_inner(queue, link, catalogue)?;
     replace(all, Parameters::queue(), queue);
     Ok(())
 }
@@ -175,7 +173,7 @@ pub(crate) fn derive_policer(all: &mut Settings, link: &LinkContext, find: Find)
 pub(crate) fn build_policer<Q>(
     s: &Effective,
     draws: Stream,
-    build: BuildInner<Q>,
+    build: BuildInner<'_, Q>,
 ) -> Result<Policer<Box<Q>>, ParamError> {
     let Parameters { rate, burst, exceed, dscp, queue } = Parameters::read(s)?;
     let exceed = match (exceed, dscp) {

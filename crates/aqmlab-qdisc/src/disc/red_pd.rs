@@ -11,7 +11,7 @@ use super::Red;
 use super::red_resolve::{build_red, derive_red};
 use super::red_table::{RED_NS2, RedOwn, Shared};
 use super::table::{NS2, NS2_TITLE, names, ns2, ns2_in, ns2_switch, presets};
-use crate::info::{Decides, Effective, Info, Maturity, Preset};
+use crate::info::{Decides, Derive, Effective, Info, Maturity, Preset};
 use crate::law::{RedPdLaw, RedPdParams};
 use crate::{Arrived, Backlog, Cause, LawSamples, LinkContext, Observer, Packet, Qdisc, Reason, resolve};
 
@@ -156,7 +156,7 @@ pub(crate) const RED_PD_INFO: Info = Info {
     decides: Decides::Enqueue,
     params: Parameters::TABLE,
     presets: PRESETS,
-    derive,
+    derive: Derive::Alone(derive),
     samples: || {
         resolve::sample(&[
             Shared::ecn().is(true),

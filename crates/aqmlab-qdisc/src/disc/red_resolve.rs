@@ -13,7 +13,7 @@ use super::scred_table::{SCRED_PRESETS, ScredOwn};
 use super::table::{LINUX, NS2};
 use super::words::{GentleLine, RedByteMode, Region, Start, WeightRule};
 use super::{EarlyLaw, EarlyQueue, Measure, Red, RedControl, RedRule};
-use crate::info::{Effective, Info, Maturity};
+use crate::info::{Derive, Effective, Info, Maturity};
 use crate::law::{
     Adaptation, AdaptiveRed, AimdRule, ByteMode, Counting, CrossingRule, EcnRegion, RedLaw, RedParams,
 };
@@ -36,7 +36,7 @@ pub(crate) const RED_INFO: Info = Info {
     decides: RedControl::DECIDES,
     params: RedOwn::TABLE,
     presets: RED_PRESETS,
-    derive: derive_red,
+    derive: Derive::Alone(derive_red),
     samples: || resolve::sample(QUICK),
 };
 
@@ -51,7 +51,7 @@ pub(crate) const ARED_INFO: Info = Info {
     decides: RedControl::DECIDES,
     params: AredOwn::TABLE,
     presets: ARED_PRESETS,
-    derive: derive_ared,
+    derive: Derive::Alone(derive_ared),
     samples: || resolve::sample(&[QUICK, &[AredOwn::interval().is(Span::ms(2))]].concat()),
 };
 
@@ -66,7 +66,7 @@ pub(crate) const SCRED_INFO: Info = Info {
     decides: RedControl::DECIDES,
     params: ScredOwn::TABLE,
     presets: SCRED_PRESETS,
-    derive: derive_red,
+    derive: Derive::Alone(derive_red),
     samples: || resolve::sample(QUICK),
 };
 

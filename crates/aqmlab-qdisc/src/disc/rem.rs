@@ -12,7 +12,7 @@ use super::controller::{Controller, Gauge, Shared, Target};
 use super::table::{NS2, NS2_TITLE, names, ns2, ns2_in, ns2_switch, packets, presets};
 use super::words::{ByteScale, Decide, NotEct};
 use super::{Early, EarlyLaw, EarlyQueue, Leaving, Measure};
-use crate::info::{Decides, Effective, Info, Maturity, Preset};
+use crate::info::{Decides, Derive, Effective, Info, Maturity, Preset};
 use crate::law::{Decision, RemLaw, RemParams, Sampling};
 use crate::resolve::{self, LIMIT_RULE_OR_BELOW, LimitRule};
 use crate::{Backlog, LawSamples, LinkContext, Packet};
@@ -95,7 +95,7 @@ pub(crate) const REM_INFO: Info = Info {
     decides: RemControl::DECIDES,
     params: Parameters::TABLE,
     presets: PRESETS,
-    derive,
+    derive: Derive::Alone(derive),
     samples: || resolve::sample(&[Parameters::ecn().is(true), Parameters::gamma().is(0.5)]),
 };
 

@@ -87,8 +87,8 @@ pub fn tapped(queue: &mut Effective, log: &Log) -> Registry<PortPacket> {
     let (mut registry, kind, log) = (Registry::builtin(), queue.kind(), log.clone());
     let info = registry::Info { name: "tapped", ..*registry::info(kind).unwrap() };
     *queue = info.resolve(queue, queue.link()).unwrap();
-    let build = move |effective: &Effective, draws: Stream| {
-        let inner = (Registry::builtin().find(kind).unwrap().build)(effective, draws)?;
+    let build = move |effective: &Effective, draws: Stream, registry: &Registry<PortPacket>| {
+        let inner = (registry.find(kind).unwrap().build)(effective, draws, registry)?;
         Ok(Discipline::Custom(Box::new(Tap { inner, log: log.clone() })))
     };
     registry.register(Entry { info, build: Box::new(build) }).unwrap();
