@@ -21,7 +21,7 @@ pub(crate) fn plan(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Stri
 #[pyfunction]
 pub(crate) fn schema(of: &str) -> PyResult<String> {
     let schema = match of {
-        "scenario" => aqmlab_scenario::schema(),
+        "scenario" => aqmlab_scenario::schema(aqmlab_qdisc::registry::catalogue()),
         "plan" => aqmlab_scenario::plan_schema(),
         "manifest" => aqmlab_recording::manifest_schema(),
         _ => {

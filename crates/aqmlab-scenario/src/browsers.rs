@@ -87,7 +87,7 @@ impl Pass<'_, '_> {
     fn read_model(&self, file: &str, text: &str) -> Result<Model, String> {
         let mut report = Report::new(text);
         let tree = tree::read(text, &mut report);
-        let mut pass = Pass::new(&mut report, self.traces);
+        let mut pass = Pass::new(&mut report, self.traces, self.catalogue);
         let model = tree.and_then(|tree| pass.whole_model(&tree));
         match (report.finish(file), model) {
             (Ok(_), Some(model)) => Ok(model),

@@ -1,5 +1,6 @@
 //! Turns the text of a scenario into an experiment.
 
+use aqmlab_qdisc::registry::Catalogue;
 use aqmlab_units::Bytes;
 
 use crate::error::Report;
@@ -55,9 +56,10 @@ pub(crate) fn common(
     root: &Node,
     file: &str,
     traces: &Traces<'_>,
+    catalogue: &Catalogue,
     report: &mut Report<'_>,
 ) -> Option<Common> {
-    let mut pass = Pass::new(report, traces);
+    let mut pass = Pass::new(report, traces, catalogue);
     let section = pass.section(root, "", FILE)?;
     let title = match section.node("title") {
         Some(_) => pass.prose(&section, "title", &[]),
@@ -82,9 +84,10 @@ pub(crate) fn plan(
     tree: &Node,
     limits: Limits,
     traces: &Traces<'_>,
+    catalogue: &Catalogue,
     report: &mut Report<'_>,
 ) -> Option<Plan> {
-    let mut pass = Pass::new(report, traces);
+    let mut pass = Pass::new(report, traces, catalogue);
     let file = pass.section(tree, "", FILE)?;
     pass.know_seeds(&file);
     let end = pass.end(&file);

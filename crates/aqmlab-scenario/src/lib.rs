@@ -70,6 +70,6 @@ pub use plan_json::{PlanJson, plan_schema};
 pub use reference::reference;
 pub use schema::schema;
 pub use settings_json::{ContextJson, QueueJson, TcpJson};
-pub use sweep::{Axis, Case, Claim, MOST_RUNS, Sweep, parse, parse_within};
+pub use sweep::{Axis, Case, Claim, MOST_RUNS, Sweep, parse, parse_with, parse_within};
 pub use trace::{Beside, Files, LeftOut, Schedule, Scheduled, Trace, recorded_openings};
 pub use vectors::ConnectionVector;

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use aqmlab_params::{Kind, Origin, Value};
+use aqmlab_qdisc::registry::Catalogue;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Rate, Span};
 
@@ -22,6 +23,8 @@ pub(crate) struct Pass<'p, 't> {
     pub(crate) report: &'p mut Report<'t>,
     /// The traces that the scenario names.
     pub(crate) traces: &'p Traces<'p>,
+    /// The disciplines that the scenario can name.
+    pub(crate) catalogue: &'p Catalogue,
     /// The first seed and the number of seeds, if the file gives valid values.
     pub(crate) seeds: Option<(u64, u64)>,
     /// The names of the classes of traffic that are not enabled.
@@ -80,10 +83,11 @@ impl<'n> Section<'n> {
 
 impl<'p, 't> Pass<'p, 't> {
     /// Creates a reading that has no effective parameters yet.
-    pub(crate) fn new(report: &'p mut Report<'t>, traces: &'p Traces<'p>) -> Self {
+    pub(crate) fn new(report: &'p mut Report<'t>, traces: &'p Traces<'p>, catalogue: &'p Catalogue) -> Self {
         Pass {
             report,
             traces,
+            catalogue,
             seeds: None,
             disabled: Vec::new(),
             traffic: None,

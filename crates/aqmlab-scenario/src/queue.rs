@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use aqmlab_params::{Origin, ParamError, Settings, Value};
-use aqmlab_qdisc::registry::{Info, catalogue, info};
+use aqmlab_qdisc::registry::Info;
 use aqmlab_qdisc::{Effective, LinkContext};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Span};
@@ -83,7 +83,7 @@ impl Pass<'_, '_> {
             let rule = "the default if the round-trip time, and so the bandwidth-delay product, is unknown";
             given.set("limit", Value::Size(UNWRITTEN_LIMIT), Origin::Derived(rule.into()));
         }
-        let resolved = info.resolve(&given, &context).and_then(|effective| {
+        let resolved = info.resolve_in(self.catalogue, &given, &context).and_then(|effective| {
             let wrong = untaken(info.name, &effective, &crossing.all, classes)
                 .or_else(|| buffer_flaw(&effective, crossing.largest_packet()));
             wrong.map_or(Ok(effective), Err)
@@ -131,13 +131,10 @@ impl Pass<'_, '_> {
 
     /// Returns the link's discipline, the table that gives it, if there is one, and the parameters
     /// that are written.
-    fn written_queue<'n>(
-        &mut self,
-        draft: &LinkDraft<'n>,
-    ) -> Option<(&'static Info, Option<&'n Table>, Settings)> {
+    fn written_queue<'n>(&mut self, draft: &LinkDraft<'n>) -> Option<(Info, Option<&'n Table>, Settings)> {
         let path = &draft.queue_path;
         let Some(node) = draft.queue else {
-            let default = info(DEFAULT_QUEUE).expect("the default discipline is built in");
+            let default = *self.catalogue.find(DEFAULT_QUEUE).expect("the default discipline is built in");
             let kind = format!("{path}.{QUEUE_KIND}");
             self.enter_at(kind, &default.name, Origin::Default(OURS), DISCIPLINE_HELP);
             return Some((default, None, Settings::default()));
@@ -153,7 +150,7 @@ impl Pass<'_, '_> {
         &mut self,
         node: &'n Node,
         path: &str,
-    ) -> Option<(&'static Info, Option<&'n Table>, Settings)> {
+    ) -> Option<(Info, Option<&'n Table>, Settings)> {
         self.queue_at(node, path, false)
     }
 
@@ -164,7 +161,7 @@ impl Pass<'_, '_> {
         node: &'n Node,
         path: &str,
         of_link: bool,
-    ) -> Option<(&'static Info, Option<&'n Table>, Settings)> {
+    ) -> Option<(Info, Option<&'n Table>, Settings)> {
         let (info, table) = self.discipline(node, path, of_link)?;
         let mut given = Settings::default();
         let clean = table.is_none_or(|table| {
@@ -181,8 +178,9 @@ impl Pass<'_, '_> {
         node: &'n Node,
         path: &str,
         of_link: bool,
-    ) -> Option<(&'static Info, Option<&'n Table>)> {
-        let names = || catalogue().iter().map(|i| i.name);
+    ) -> Option<(Info, Option<&'n Table>)> {
+        let catalogue = self.catalogue;
+        let names = || catalogue.iter().map(|i| i.name);
         let (named, table) = match &node.value {
             Tree::Table(table) => (table.get(QUEUE_KIND), Some(table)),
             _ => (Some(node), None),
@@ -212,15 +210,15 @@ impl Pass<'_, '_> {
                 );
                 return None;
             }
-            return Some((&TC_INFO, table));
+            return Some((TC_INFO, table));
         }
-        let Some(info) = info(name) else {
+        let Some(info) = catalogue.find(name) else {
             let known_elsewhere = elsewhere::of_discipline(name, of_link);
             let message = known_elsewhere.unwrap_or_else(|| no_such("discipline", name, names()));
             self.error(&named.at, &kind_path, message);
             return None;
         };
-        Some((info, table))
+        Some((*info, table))
     }
 
     fn enter_context(&mut self, path: &str, context: &LinkContext) {

@@ -2,6 +2,7 @@
 
 use aqmlab_params::{Alias, Default, Kind, Param, Reading, Value};
 use aqmlab_qdisc::Dscp;
+use aqmlab_qdisc::registry::Catalogue;
 use serde_json::{Map, Value as Json, json};
 
 use crate::field::{Absent, Drawn, Field, Form, Variant};
@@ -9,17 +10,18 @@ use crate::kernel_queue::TC_INFO;
 use crate::kind;
 use crate::language::{ARM, CASE, FILE, HOP, ZIP};
 
-/// Returns the JSON Schema (2020-12) of a scenario file, made from the same tables as the parser.
-/// It covers keys, types and keywords. Only [`crate::parse`] checks conditions on several values:
-/// for example, that `min_th` is not above `max_th`, or that there is a path between two nodes.
-pub fn schema() -> Json {
+/// Returns the JSON Schema (2020-12) of a scenario file whose queues are those of `catalogue`, made from the
+/// same tables as the parser. It covers keys, types and keywords. Only [`crate::parse`] checks conditions on
+/// several values: for example, that `min_th` is not above `max_th`, or that there is a path between two
+/// nodes.
+pub fn schema(catalogue: &Catalogue) -> Json {
     let mut root = object(FILE.iter(), None);
     let own = root.as_object_mut().expect("an object schema is an object");
     own.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
     own.insert("title".into(), json!("aqmlab scenario"));
     // The schema of a queue has a name so that it can refer to itself: a discipline may contain
     // others.
-    own.insert("$defs".into(), json!({ "queue": queue() }));
+    own.insert("$defs".into(), json!({ "queue": queue(catalogue) }));
     root
 }
 
@@ -161,10 +163,9 @@ fn distribution(drawn: &Drawn) -> Json {
 }
 
 /// Returns the schema of a queue: a discipline's name, or a table.
-fn queue() -> Json {
-    let infos = aqmlab_qdisc::registry::catalogue();
-    let names: Vec<&str> = infos.iter().map(|i| i.name).collect();
-    let infos = infos.iter().chain([&TC_INFO]);
+fn queue(catalogue: &Catalogue) -> Json {
+    let names: Vec<&str> = catalogue.iter().map(|i| i.name).collect();
+    let infos = catalogue.iter().chain([&TC_INFO]);
     let table = |info: &aqmlab_qdisc::Info| {
         let mut schema = params(info.params);
         let own = schema.as_object_mut().expect("an object schema is an object");

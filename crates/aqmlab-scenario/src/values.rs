@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use aqmlab_params::{Alias, Kind, Origin, Param, ParamError, Reading, Settings, Value};
-use aqmlab_qdisc::registry::info;
+use aqmlab_qdisc::registry::Catalogue;
 use aqmlab_units::text::Size;
 
 use crate::kind;
@@ -237,7 +237,7 @@ impl Pass<'_, '_> {
                 (path, node) = (item_path(&path, index, &item.value), item);
             }
             at = node.at.clone();
-            (table, params) = inside_of(&node.value, params, place.name);
+            (table, params) = inside_of(self.catalogue, &node.value, params, place.name);
         }
         if let Some(node) = written(table, params, error.name) {
             at = node.at.clone();
@@ -287,7 +287,7 @@ impl Pass<'_, '_> {
                 }
             }
             (Kind::Discipline, Value::Discipline { kind, settings }) => {
-                let Some(info) = info(kind) else { return false };
+                let Some(info) = self.catalogue.find(kind) else { return false };
                 self.enter_at(format!("{path}.{QUEUE_KIND}"), &info.name, origin.clone(), DISCIPLINE_HELP);
                 self.enter_settings(path, info.params, settings);
             }
@@ -305,6 +305,7 @@ fn written<'n>(table: Option<&'n Table>, params: &[Param], name: &str) -> Option
 
 /// Returns the table that a value of the parameter `name` holds, with its accepted keys.
 fn inside_of<'n>(
+    catalogue: &Catalogue,
     value: &'n Tree,
     params: &'static [Param],
     name: &str,
@@ -314,7 +315,7 @@ fn inside_of<'n>(
         Some(Kind::Table(params)) => params,
         Some(Kind::List(&Kind::Table(params))) => params,
         Some(Kind::Discipline) => match table.get(QUEUE_KIND).map(|node| &node.value) {
-            Some(Tree::Text(kind)) => info(kind).map_or(&[][..], |info| info.params),
+            Some(Tree::Text(kind)) => catalogue.find(kind).map_or(&[][..], |info| info.params),
             _ => &[],
         },
         _ => &[],

@@ -3,11 +3,12 @@
 
 use std::sync::LazyLock;
 
+use aqmlab_qdisc::registry::catalogue;
 use aqmlab_scenario::schema;
 use serde_json::{Map, Value as Json, json};
 
 /// A queue, which may be inside another.
-static QUEUE: LazyLock<Json> = LazyLock::new(|| schema()["$defs"]["queue"].clone());
+static QUEUE: LazyLock<Json> = LazyLock::new(|| schema(catalogue())["$defs"]["queue"].clone());
 
 /// Returns whether a value fits a schema, according to the part of JSON Schema 2020-12 that our
 /// schema uses.
@@ -94,7 +95,7 @@ fn text(path: &str) -> String {
 
 #[test]
 fn every_ready_made_scenario_fits() {
-    let schema = schema();
+    let schema = schema(catalogue());
     for name in [
         "classes",
         "demo",
@@ -113,7 +114,7 @@ fn every_ready_made_scenario_fits() {
 
 #[test]
 fn what_a_schema_can_know_to_be_wrong_does_not_fit() {
-    let schema = schema();
+    let schema = schema(catalogue());
     let names = [
         "unknown_top_key",
         "unknown_queue_key",
@@ -156,7 +157,7 @@ fn what_a_schema_can_know_to_be_wrong_does_not_fit() {
 
 #[test]
 fn it_is_json_schema_2020_12_with_help_for_every_key() {
-    let schema = schema();
+    let schema = schema(catalogue());
     assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
     for (key, rule) in schema["properties"].as_object().expect("keys") {
         assert!(rule["description"].is_string(), "{key}");

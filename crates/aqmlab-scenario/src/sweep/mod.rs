@@ -7,6 +7,8 @@ mod exclude;
 mod read;
 mod short;
 
+use aqmlab_qdisc::registry::Catalogue;
+
 use crate::arms::Arm;
 use crate::elaborate::{Common, Limits};
 use crate::plan::{Experiment, Plan};
@@ -16,7 +18,7 @@ use axes::Values;
 use exclude::Exclusion;
 
 pub use claims::Claim;
-pub use read::{parse, parse_within};
+pub use read::{parse, parse_with, parse_within};
 pub use short::Axis;
 
 /// Largest number of runs over all cases, arms and seeds; a larger number can only be a mistake.
@@ -30,6 +32,7 @@ pub struct Sweep<'f> {
     file: String,
     limits: Limits,
     traces: Traces<'f>,
+    catalogue: Catalogue,
     common: Common,
     /// The file without arms, sweep and claims.
     base: Table,

@@ -1,5 +1,7 @@
 //! Turns the text of a scenario into a sweep.
 
+use aqmlab_qdisc::registry::{Catalogue, catalogue};
+
 use crate::arms::{self, Arm};
 use crate::changes::{Change, apply, meets};
 use crate::elaborate::{self, Limits, common};
@@ -46,8 +48,22 @@ impl<'f> Sweep<'f> {
         limits: Limits,
         files: Box<dyn Files + 'f>,
     ) -> Result<Self, ScenarioError> {
+        Sweep::read_with(text, file, limits, files, catalogue())
+    }
+
+    /// Does the same as [`Sweep::read_within`] for scenarios that can name the disciplines of `catalogue`.
+    ///
+    /// # Errors
+    /// As [`Sweep::read`].
+    pub fn read_with(
+        text: &str,
+        file: &str,
+        limits: Limits,
+        files: Box<dyn Files + 'f>,
+        catalogue: &Catalogue,
+    ) -> Result<Self, ScenarioError> {
         let mut report = Report::new(text);
-        let sweep = read(text, file, limits, Traces::new(files), &mut report);
+        let sweep = read(text, file, limits, Traces::new(files), catalogue, &mut report);
         let warnings = report.finish(file)?;
         let mut sweep = sweep.expect("an unreadable file has been reported");
         sweep.warnings = warnings;
@@ -75,7 +91,22 @@ pub fn parse_within(
     limits: Limits,
     files: &dyn Files,
 ) -> Result<Experiment, ScenarioError> {
-    Ok(Sweep::read_within(text, file, limits, Box::new(files))?.experiment())
+    parse_with(text, file, limits, files, catalogue())
+}
+
+/// Does the same as [`parse_within`] for scenarios that can name the disciplines of `catalogue`, such as that of a
+/// [`Registry`](aqmlab_qdisc::Registry) with disciplines of your own.
+///
+/// # Errors
+/// All errors in the scenario.
+pub fn parse_with(
+    text: &str,
+    file: &str,
+    limits: Limits,
+    files: &dyn Files,
+    catalogue: &Catalogue,
+) -> Result<Experiment, ScenarioError> {
+    Ok(Sweep::read_with(text, file, limits, Box::new(files), catalogue)?.experiment())
 }
 
 fn read<'f>(
@@ -83,6 +114,7 @@ fn read<'f>(
     file: &str,
     limits: Limits,
     traces: Traces<'f>,
+    catalogue: &Catalogue,
     report: &mut Report<'_>,
 ) -> Option<Sweep<'f>> {
     let root = tree::read(text, report)?;
@@ -92,7 +124,7 @@ fn read<'f>(
         report.error(&(0..0), "", format!("the file is empty; {least}"));
         return None;
     }
-    let common = common(&root, file, &traces, report);
+    let common = common(&root, file, &traces, catalogue, report);
     let base = without(written, &["arm", "sweep", "claim"]);
     let tree = Node { at: root.at.clone(), value: Tree::Table(base.clone()) };
     let arms = arms::arms(written.get("arm"), &tree, report);
@@ -101,8 +133,9 @@ fn read<'f>(
     let known: Vec<&Axis> = axes.iter().flatten().map(|values| &values.axis).collect();
     let names: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
     // If axes could not be read, their labels are unknown, and so is the meaning of claims that use them.
-    let claims =
-        axes.is_some().then(|| Pass::new(report, &traces).claims(written.get("claim"), &known, &names));
+    let claims = axes
+        .is_some()
+        .then(|| Pass::new(report, &traces, catalogue).claims(written.get("claim"), &known, &names));
     let exclusions = match (&axes, written.get("sweep")) {
         (Some(axes), Some(Node { value: Tree::Table(sweep), .. })) => exclusions(sweep, axes, report)?,
         _ => Vec::new(),
@@ -113,6 +146,7 @@ fn read<'f>(
         file: file.to_string(),
         limits,
         traces,
+        catalogue: catalogue.clone(),
         common: common.clone().unwrap_or_default(),
         base,
         arms,
@@ -348,7 +382,14 @@ impl Sweep<'_> {
                     own.error(&at, "sweep", message);
                 }
             }
-            plans.push(elaborate::plan(&arm.name, &tree, self.limits, &self.traces, &mut own));
+            plans.push(elaborate::plan(
+                &arm.name,
+                &tree,
+                self.limits,
+                &self.traces,
+                &self.catalogue,
+                &mut own,
+            ));
             if let (Some(Some(plan)), true) = (plans.last(), own.is_clean()) {
                 for warning in warnings::of(plan) {
                     own.warn(if several { format!("arm \"{}\": {warning}", arm.name) } else { warning });

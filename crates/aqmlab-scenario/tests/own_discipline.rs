@@ -1,0 +1,51 @@
+//! A scenario can name a discipline that is not built in, if it is read with the catalogue of a registry.
+
+use aqmlab_qdisc::Registry;
+use aqmlab_qdisc::registry::catalogue;
+use aqmlab_random::Stream;
+use aqmlab_scenario::{Beside, Limits, parse, parse_with, schema};
+
+#[allow(dead_code, reason = "its `main` checks the contract")]
+#[path = "../../aqmlab-qdisc/examples/own_discipline.rs"]
+mod own_discipline;
+
+fn scenario(queue: &str) -> String {
+    format!(
+        r#"duration = "10s"
+[topology]
+rate = "10Mbit"
+delay = "10ms"
+queue = {queue}
+[[traffic]]
+name = "ftp"
+flows = 2
+rtt = "100ms"
+"#
+    )
+}
+
+#[test]
+fn a_discipline_of_ones_own_is_named_in_a_scenario_and_built() {
+    let mut registry = Registry::builtin();
+    registry.register(own_discipline::ramp()).unwrap();
+    let known = registry.catalogue();
+    let read = |text: &str| parse_with(text, "own.toml", Limits::default(), &Beside::of("own.toml"), &known);
+    let inside = r#"{ kind = "policer", rate = "2Mbit", burst = "10kB", queue = "ramp" }"#;
+    for queue in [r#""ramp""#, inside] {
+        let plan = read(&scenario(queue)).unwrap_or_else(|e| panic!("{e}")).arms.remove(0);
+        assert!(registry.build(&plan.links[0].queue, Stream::new(1, "ramp")).is_ok(), "{queue}");
+        let unknown = parse(&scenario(queue), "own.toml").unwrap_err().to_string();
+        assert!(unknown.contains("there is no discipline") && unknown.contains("ramp"), "{unknown}");
+    }
+    let misspelt = read(&scenario(r#""rampp""#)).unwrap_err().to_string();
+    assert!(misspelt.contains("`ramp`"), "{misspelt}");
+}
+
+#[test]
+fn the_schema_lists_the_disciplines_of_a_catalogue() {
+    let mut registry = Registry::builtin();
+    registry.register(own_discipline::ramp()).unwrap();
+    let lists = |schema: serde_json::Value| schema["$defs"]["queue"].to_string().contains("\"ramp\"");
+    assert!(lists(schema(&registry.catalogue())));
+    assert!(!lists(schema(catalogue())));
+}
