@@ -10,7 +10,8 @@ must be installed for that Python. Options of `aqmlab live` may follow: `--seeds
 again. The exit code is that of aqmlab, or 3 if the kernel does not boot.
 
 With `--both` as the first option, this script runs `aqmlab run --both`, which also simulates the same seeds; with
-`--sweep`, it runs `aqmlab sweep --host live` with DIRECTORY as the store.
+`--sweep`, it runs `aqmlab sweep --host live` with DIRECTORY as the store. With `--reproduce`, SCENARIO is the folder of a
+paper, DIRECTORY is the store, and it runs `aqmlab reproduce --live`.
 
 With CONFIG_UML_TIME_TRAVEL_SUPPORT, the kernel's clock stands still while any thread is computing; when all
 threads are idle, it jumps to the next timer. Nothing is therefore late, however slow or busy the machine is.
@@ -41,6 +42,7 @@ export PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 HOME=/run/home TMPDIR=/
 mount -t proc p /proc; mount -t sysfs s /sys; mount -t tmpfs t /run; mkdir /run/home /run/tmp
 mount -t hostfs -o {out} o {out}; mount -t hostfs -o {work} w {work}
 ip link set lo up
+ulimit -n "$(cat /proc/sys/fs/nr_open)"
 cd {here}
 {python} {this} --load {modules}
 {command} > {work}/log 2>&1; echo $? > {work}/rc
@@ -140,6 +142,8 @@ def main() -> int:
     match sys.argv[4:]:
         case ["--sweep", *rest]:
             command = ["sweep", scenario, "--host", "live", "--store", out, *rest]
+        case ["--reproduce", *rest]:
+            command = ["reproduce", scenario, "--live", "--store", out, *rest]
         case ["--both", *rest]:
             command = ["run", "--both", scenario, "-o", out, *resume, *rest]
         case options:
