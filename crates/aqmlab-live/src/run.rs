@@ -177,8 +177,9 @@ fn run_live(
     }
     let writer = capture.map(|capture| capture::observe(&mut router, capture, &budget)).transpose()?;
     // In virtual time, no time passes while a thread spins.
-    let wait = if calibration.in_virtual_time() { Wait::Epoll } else { plan.live.wait };
-    let run = Run { plan, seed, options, hosts: &hosts, wait, gather, cancel };
+    let virtual_time = calibration.in_virtual_time();
+    let wait = if virtual_time { Wait::Epoll } else { plan.live.wait };
+    let run = Run { plan, seed, options, hosts: &hosts, wait, gather, virtual_time, cancel };
     let begun = Clock::start();
     let (data_plane, mut traffic) = run.run(router, tuns, progress)?;
     let counters = hosts.counters()?;
@@ -215,6 +216,7 @@ struct Run<'a> {
     hosts: &'a Hosts,
     wait: Wait,
     gather: Span,
+    virtual_time: bool,
     cancel: &'a AtomicBool,
 }
 
@@ -234,13 +236,15 @@ impl Run<'_> {
             gather: self.gather,
             offload: self.plan.live.offload,
             realtime: self.options.realtime,
+            virtual_time: self.virtual_time,
         };
         let announcer = router.announcer();
         let data_plane = DataPlane::new(router, tuns, clock, settings)?;
         let run_end = RunEnd::new(Instant::ZERO + self.plan.stop.at);
         let control = DataPlaneControl::default();
         let traffic = Generator::new(self.plan, self.seed, self.hosts, clock, &run_end)?
-            .with_router(announcer, &control);
+            .with_router(announcer, &control)
+            .in_virtual_time(self.virtual_time);
         let watch = Watch { run: self, clock, control: &control, run_end: &run_end };
         thread::scope(|scope| {
             let data_plane = spawn(scope, "the router", || data_plane.run(&control))?;

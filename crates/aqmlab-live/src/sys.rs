@@ -38,6 +38,18 @@ fn unshare(flags: UnshareFlags) -> io::Result<()> {
     unsafe { unshare_unsafe(flags) }.map_err(io::Error::from)
 }
 
+/// Reads a clock that every kernel has, in nanoseconds. The C library reads it without a system call if the
+/// kernel's vDSO permits; rustix would panic if the vDSO lacks other functions, as in User Mode Linux from
+/// Linux 7.3 on.
+pub fn clock_ns(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the call writes a `timespec`, which lives during the call.
+    let answer = unsafe { libc::clock_gettime(clock, &raw mut time) };
+    debug_assert_eq!(answer, 0, "the clock exists");
+    // Clocks that start at boot are never negative.
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
 /// Lets the calling thread run whenever it is ready, before all ordinary threads. Threads that it starts do
 /// not inherit this.
 ///

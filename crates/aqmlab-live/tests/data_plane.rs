@@ -46,8 +46,8 @@ fn echoes(wait: Wait, realtime: bool, packets: u16) -> Vec<Span> {
     let router = Router::new(&plan, 1, &Registry::builtin(), &frame_budget(&plan, 1000)).unwrap();
     let ((near, client), (far, server)) = (pair(), pair());
     let clock = Clock::start();
-    let settings =
-        DataPlaneSettings { wait, spin: Span::us(30), gather: Span::ZERO, offload: false, realtime };
+    let (spin, gather) = (Span::us(30), Span::ZERO);
+    let settings = DataPlaneSettings { wait, spin, gather, offload: false, realtime, virtual_time: false };
     let data_plane = DataPlane::new(router, vec![near, far], clock, settings).unwrap();
     let control = DataPlaneControl::default();
     let (times, outcome) = thread::scope(|scope| {

@@ -9,7 +9,8 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use aqmlab_units::{Instant, Span};
 use rustix::event::{Timespec as Timeout, epoll};
 use rustix::io::Errno;
-use rustix::time::{ClockId, Timespec, clock_gettime};
+
+use crate::sys::clock_ns;
 
 /// Time since an origin on CLOCK_MONOTONIC, which never jumps, even when the clock is adjusted. (NTP slews it
 /// by 0.05 % at most.)
@@ -25,7 +26,7 @@ pub struct Clock {
 impl Clock {
     /// Returns a clock whose [`Instant::ZERO`] is now.
     pub fn start() -> Self {
-        let origin = nanoseconds(clock_gettime(ClockId::Monotonic));
+        let origin = clock_ns(libc::CLOCK_MONOTONIC);
         Clock { origin, boot_ahead: boot_ahead() }
     }
 
@@ -37,13 +38,13 @@ impl Clock {
 
     /// Returns the time until the clock starts to run.
     pub fn until_start(&self) -> Span {
-        Span::ns(self.origin.saturating_sub(nanoseconds(clock_gettime(ClockId::Monotonic))))
+        Span::ns(self.origin.saturating_sub(clock_ns(libc::CLOCK_MONOTONIC)))
     }
 
     /// Time since the origin.
     #[inline]
     pub fn now(&self) -> Instant {
-        Instant::from_ns(nanoseconds(clock_gettime(ClockId::Monotonic)).saturating_sub(self.origin))
+        Instant::from_ns(clock_ns(libc::CLOCK_MONOTONIC).saturating_sub(self.origin))
     }
 
     /// Returns how long the machine has been suspended since the origin.
@@ -66,7 +67,7 @@ impl Clock {
 
     /// Processor time that the calling thread has used, user and system.
     pub fn thread_time() -> Span {
-        Span::ns(nanoseconds(clock_gettime(ClockId::ThreadCPUTime)))
+        Span::ns(clock_ns(libc::CLOCK_THREAD_CPUTIME_ID))
     }
 }
 
@@ -81,15 +82,10 @@ const FASTEST_WORK: Span = Span::us(100);
 /// the smallest of several differences is used.
 fn boot_ahead() -> u64 {
     let ahead = || {
-        let monotonic = nanoseconds(clock_gettime(ClockId::Monotonic));
-        nanoseconds(clock_gettime(ClockId::Boottime)).saturating_sub(monotonic)
+        let monotonic = clock_ns(libc::CLOCK_MONOTONIC);
+        clock_ns(libc::CLOCK_BOOTTIME).saturating_sub(monotonic)
     };
     (0..3).map(|_| ahead()).min().unwrap_or(0)
-}
-
-fn nanoseconds(time: Timespec) -> u64 {
-    // Clocks that start at boot are never negative.
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// A clock that can wait.
@@ -116,23 +112,31 @@ pub trait Poller {
 pub struct SystemPoller {
     clock: Clock,
     epoll: OwnedFd,
+    /// Whether the clock stands still while threads compute ([`Clock::stands_still`]).
+    stands_still: bool,
+    /// If the clock stands still: the time since the last wait. Reading it again would cost a system call.
+    held: Option<Instant>,
 }
 
 /// Maximum number of devices that one call reports as ready; the next call reports the others.
 const AT_ONCE: usize = 32;
 
 impl SystemPoller {
-    /// Returns a poller that waits for these devices.
+    /// Returns a poller that waits for these devices, with a clock that may stand still while threads compute.
     ///
     /// # Errors
     /// Any error from the operating system.
-    pub fn new<'a>(clock: Clock, devices: impl Iterator<Item = BorrowedFd<'a>>) -> io::Result<Self> {
+    pub fn new<'a>(
+        clock: Clock,
+        stands_still: bool,
+        devices: impl Iterator<Item = BorrowedFd<'a>>,
+    ) -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         for (number, device) in devices.enumerate() {
             let data = epoll::EventData::new_u64(number as u64);
             epoll::add(&epoll, device, data, epoll::EventFlags::IN)?;
         }
-        Ok(SystemPoller { clock, epoll })
+        Ok(SystemPoller { clock, epoll, stands_still, held: None })
     }
 
     /// Polls the devices once, waiting for at most `at_most`; returns whether any is ready.
@@ -157,12 +161,16 @@ impl SystemPoller {
 impl Poller for SystemPoller {
     #[inline]
     fn now(&self) -> Instant {
-        self.clock.now()
+        self.held.unwrap_or_else(|| self.clock.now())
     }
 
     fn wait(&mut self, until: Instant, spin: Span, ready: &mut [bool]) -> io::Result<()> {
         let asleep = until.saturating_since(self.now()).saturating_sub(spin);
-        if self.ask(asleep, ready)? {
+        let found = self.ask(asleep, ready)?;
+        if self.stands_still {
+            self.held = Some(self.clock.now());
+        }
+        if found {
             return Ok(());
         }
         while self.now() < until {
@@ -204,6 +212,19 @@ mod tests {
     #[test]
     fn it_runs_while_the_thread_computes() {
         assert!(!Clock::stands_still());
+    }
+
+    #[test]
+    fn a_clock_that_stands_still_is_read_only_after_a_wait() {
+        let mut poller = SystemPoller::new(Clock::start(), true, std::iter::empty()).unwrap();
+        let first = poller.now() + Span::ms(1);
+        poller.wait(first, Span::ZERO, &mut []).unwrap();
+        let held = poller.now();
+        assert!(held >= first);
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        assert_eq!(poller.now(), held);
+        poller.wait(held, Span::ZERO, &mut []).unwrap();
+        assert!(poller.now() >= held + Span::ms(2));
     }
 
     #[test]

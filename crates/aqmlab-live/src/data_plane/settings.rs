@@ -19,4 +19,7 @@ pub struct DataPlaneSettings {
     /// Whether the data plane requests real-time scheduling and locked memory. If these are refused, it runs
     /// without them.
     pub realtime: bool,
+    /// Whether the kernel runs in virtual time: the clock stands still while a thread computes, so it is read
+    /// only after each wait.
+    pub virtual_time: bool,
 }

@@ -222,6 +222,7 @@ const SETTINGS: DataPlaneSettings = DataPlaneSettings {
     gather: Span::ZERO,
     offload: false,
     realtime: false,
+    virtual_time: false,
 };
 
 const fn at(ms: u64) -> Instant {

@@ -48,7 +48,8 @@ impl<D: Device> DataPlane<D> {
     ) -> Result<Self, LiveError> {
         assert_eq!(devices.len(), router.hosts().len(), "there must be one device for each host");
         let fds = devices.iter().map(Device::fd).chain(router.kernel_fds());
-        let poller = SystemPoller::new(clock, fds).map_err(LiveError::io("wait for", "the devices"))?;
+        let poller = SystemPoller::new(clock, settings.virtual_time, fds)
+            .map_err(LiveError::io("wait for", "the devices"))?;
         let spin = match settings.wait {
             Wait::Hybrid => settings.spin,
             Wait::Epoll => Span::ZERO,

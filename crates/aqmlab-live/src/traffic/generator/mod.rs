@@ -81,6 +81,10 @@ pub struct Generator<'a> {
     socket_errors: SocketErrors,
     lateness_ns: Histogram,
     network: Option<Network<'a>>,
+    /// Whether the clock stands still while threads compute.
+    virtual_time: bool,
+    /// In virtual time: the time since the last wait. Reading it again would cost a system call.
+    held: Option<Instant>,
 }
 
 /// Maximum time that the generator sleeps, so that it soon notices the end of the run.
@@ -124,6 +128,8 @@ impl<'a> Generator<'a> {
             socket_errors: SocketErrors::default(),
             lateness_ns: Histogram::new(),
             network: None,
+            virtual_time: false,
+            held: None,
         };
         (0..plan.classes.len()).try_for_each(|class| generator.open_server(class))?;
         generator.hosts.home.enter()?;
@@ -138,6 +144,16 @@ impl<'a> Generator<'a> {
     /// measured interval ends when enough flows have completed.
     pub fn with_router(self, announcer: Announcer, control: &'a DataPlaneControl) -> Self {
         Generator { network: Some(Network { announcer, control }), ..self }
+    }
+
+    /// In virtual time, the clock is read only after each wait.
+    pub fn in_virtual_time(self, virtual_time: bool) -> Self {
+        Generator { virtual_time, ..self }
+    }
+
+    /// The time.
+    fn now(&self) -> Instant {
+        self.held.unwrap_or_else(|| self.clock.now())
     }
 
     fn open_server(&mut self, class: usize) -> Result<(), LiveError> {
@@ -178,19 +194,23 @@ impl<'a> Generator<'a> {
 
     /// Executes everything that is due. Returns the time, or `None` once the run has ended.
     fn catch_up(&mut self) -> Result<Option<Instant>, LiveError> {
-        let (now, end) = (self.clock.now(), self.run_end.at());
+        let (now, end) = (self.now(), self.run_end.at());
         self.do_what_is_due(now.min(end))?;
         Ok((now < end).then_some(now))
     }
 
     /// Waits for events on sockets until something is due.
-    fn wait(&self, events: &mut Vec<epoll::Event>) -> Result<(), LiveError> {
+    fn wait(&mut self, events: &mut Vec<epoll::Event>) -> Result<(), LiveError> {
         let milestone = self.schedule.next().map(|(at, _)| at);
         let next =
             [self.timers.next_at(), milestone].into_iter().flatten().fold(self.run_end.at(), Instant::min);
-        let wait = next.saturating_since(self.clock.now()).min(LONGEST_WAIT);
+        let wait = next.saturating_since(self.now()).min(LONGEST_WAIT);
         let wait = Timespec { tv_sec: 0, tv_nsec: wait.as_ns() as i64 };
-        match epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&wait)) {
+        let waited = epoll::wait(&self.epoll, rustix::buffer::spare_capacity(events), Some(&wait));
+        if self.virtual_time {
+            self.held = Some(self.clock.now());
+        }
+        match waited {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(socket_error("wait for", "sockets")(error.into())),
         }

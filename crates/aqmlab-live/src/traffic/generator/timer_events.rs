@@ -50,7 +50,7 @@ impl Generator<'_> {
 
     /// Opens the next flow or connection of a class.
     fn open(&mut self, class: usize, wake: Wake) -> Result<(), LiveError> {
-        let (at, now) = (wake.at, self.clock.now());
+        let (at, now) = (wake.at, self.now());
         self.lateness_ns.add(now.saturating_since(at).as_ns(), 1);
         let woken = self.populations.on_wake(class, wake);
         self.wake_population(class, woken.wake());
@@ -222,7 +222,7 @@ impl Generator<'_> {
     /// Handles a timer of a session or of a source of datagrams. The next instant is computed from the one
     /// that was due, not from the present, so that lateness does not accumulate.
     fn wake(&mut self, key: FlowKey, at: Instant) {
-        let late = self.clock.now().saturating_since(at).as_ns();
+        let late = self.now().saturating_since(at).as_ns();
         let Some(flow) = self.flow(key) else { return };
         let (next, unsent, is_connection) = match &mut flow.body {
             Body::Tcp(connection) => (connection.wake(at), false, true),
