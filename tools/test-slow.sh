@@ -37,3 +37,12 @@ if command -v ns >/dev/null; then
 else
     echo "skipped: ns-2 (the command ns, Debian package ns2) is not installed"
 fi
+echo "== the UNC testbed at its own scale, live in virtual time"
+if [ -n "${AQMLAB_GUEST_KERNEL:-}" ] && [ -n "${AQMLAB_GUEST_STORE:-}" ]; then
+    # Hours for each seed (papers/le/README.md). Complete runs are kept in the store, so this continues where it was
+    # interrupted. A finding that fails is a result and no error.
+    AQMLAB_GUEST_MEMORY=${AQMLAB_GUEST_MEMORY:-4G} .venv/bin/python peers/linux/live.py \
+        "$AQMLAB_GUEST_KERNEL" papers/le "$AQMLAB_GUEST_STORE" --reproduce --finding F98 || [ $? -eq 1 ]
+else
+    echo "skipped: AQMLAB_GUEST_KERNEL names no Linux built with ARCH=um, or AQMLAB_GUEST_STORE no store"
+fi

@@ -43,6 +43,7 @@ mount -t proc p /proc; mount -t sysfs s /sys; mount -t tmpfs t /run; mkdir /run/
 mount -t hostfs -o {out} o {out}; mount -t hostfs -o {work} w {work}
 ip link set lo up
 ulimit -n "$(cat /proc/sys/fs/nr_open)"
+export PYTHONPATH={path}
 cd {here}
 {python} {this} --load {modules}
 {command} > {work}/log 2>&1; echo $? > {work}/rc
@@ -89,6 +90,7 @@ def boot(kernel: str, command: list[str], out: str) -> int:
     )
     paths = {"out": out, "here": os.getcwd(), "python": sys.executable, "this": __file__, "modules": modules}
     words = {name: shlex.quote(os.path.abspath(path)) for name, path in paths.items()}
+    words["path"] = shlex.quote(os.environ.get("PYTHONPATH", ""))
     words |= {"work": work, "command": shlex.join(command)}
     with open(init, "w") as file:
         file.write(INIT.format(**words))
@@ -96,6 +98,8 @@ def boot(kernel: str, command: list[str], out: str) -> int:
     memory = os.environ.get("AQMLAB_GUEST_MEMORY", "1G")
     arguments = [kernel, f"mem={memory}", "time-travel=inf-cpu", "rootfstype=hostfs", "rootflags=/", "ro"]
     arguments += [f"init={init}", "con=null", "con0=null,fd:1", "loglevel=4"]
+    # A kernel with this option catches system calls with fewer switches than by ptrace; others ignore it.
+    arguments += ["seccomp=auto"]
     try:
         with open(console, "w") as file:
             guest = subprocess.Popen(
