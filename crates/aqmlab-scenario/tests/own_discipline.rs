@@ -11,15 +11,18 @@ mod own_discipline;
 
 fn scenario(queue: &str) -> String {
     format!(
-        r#"duration = "10s"
+        r#"duration = "2s"
 [topology]
-rate = "10Mbit"
-delay = "10ms"
+kind = "dumbbell"
+rate = "2Mbit"
+delay = "5ms"
+access_rate = "20Mbit"
 queue = {queue}
 [[traffic]]
 name = "ftp"
-flows = 2
-rtt = "100ms"
+kind = "bulk"
+count = 2
+rtt = "30ms"
 "#
     )
 }
@@ -38,7 +41,7 @@ fn a_discipline_of_ones_own_is_named_in_a_scenario_and_built() {
         assert!(unknown.contains("there is no discipline") && unknown.contains("ramp"), "{unknown}");
     }
     let misspelt = read(&scenario(r#""rampp""#)).unwrap_err().to_string();
-    assert!(misspelt.contains("`ramp`"), "{misspelt}");
+    assert!(misspelt.contains("did you mean \"ramp\"?"), "{misspelt}");
 }
 
 #[test]
