@@ -14,7 +14,7 @@ from aqmlab.files import json_text
 from aqmlab.papers.inference import HeldAgainst, InferredReading, reading_of
 from aqmlab.papers.inference_spec import target_name
 from aqmlab.papers.names import scenario_digest
-from aqmlab.papers.paper import Paper
+from aqmlab.papers.paper import Paper, Setting
 from aqmlab.papers.search import Beside
 from aqmlab.stats import Estimate
 from aqmlab.stats.screening import Effect
@@ -65,12 +65,31 @@ def state_of(paper: Paper) -> str:
     tables = [t for t in paper.tables if any(target.table == t.name for target in both)]
     about: list[object] = [spec.fit, spec.test, spec.settings, spec.distance]
     about += [dict(spec.shorter)] if spec.shorter else []
-    about += [(s.name, s.chosen, s.experiments, s.arms, s.candidates) for s in paper.settings]
     about += [(t.name, t.value, t.rows, t.columns, t.published, t.both_below) for t in tables]
     about += [(f.name, [(p.experiment, p.expect, dict(p.where)) for p in f.parts]) for f in findings]
     files = {t.experiment for t in tables} | {p.experiment for f in findings for p in f.parts}
+    about += [
+        _of_setting(s, files)
+        for s in paper.settings
+        if not s.experiments or files.intersection(s.experiments)
+    ]
     about += [(file, scenario_digest(paper, paper.experiment(file))) for file in sorted(files)]
     return hashlib.sha256(repr(about).encode()).hexdigest()[:16]
+
+
+def _of_setting(setting: Setting, files: set[str]) -> object:
+    """Return what a setting changes in these experiments; the others play no part in the inference."""
+    candidates = {
+        label: {key: value for key, value in changes.items() if not key.endswith(".toml") or key in files}
+        for label, changes in setting.candidates.items()
+    }
+    return (
+        setting.name,
+        setting.chosen,
+        sorted(files.intersection(setting.experiments)),
+        setting.arms,
+        candidates,
+    )
 
 
 def inference_text(content: Mapping[str, Any]) -> str:
