@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.api import metric_list
-from aqmlab.papers.causes import read_causes
+from aqmlab.papers.causes import outcomes, read_causes
 from aqmlab.papers.citation import PACKAGED, PROGRAM, bibtex, entry, venue
 from aqmlab.papers.folder import read_paper
 from aqmlab.papers.paper import Finding, Paper
 from aqmlab.papers.scoring import reading_text
-from aqmlab.papers.stored_scorecard import explained_of, statements_in, statements_of
+from aqmlab.papers.stored_scorecard import statements_in, statements_of
 
 ROOT = Path(__file__).resolve().parent.parent
 BETTER = {"less": ", lower is better", "more": ", higher is better", "": ""}
@@ -190,13 +190,13 @@ def score_rows(paper: Paper) -> Iterator[str]:
     """The simulated findings of a paper on one screen, as rows of a table."""
     card = json.loads((paper.path / "scorecard.json").read_text(encoding="utf-8"))
     scored = {entry["name"]: entry for entry in card["findings"]}
-    causes = [one for one in read_causes(paper.path) if one["date"] >= card["date"]]
+    causes = read_causes(paper, paper.path)
     for finding in paper.findings:
         entry = scored.get(finding.name)
         if entry is None or statements_in(entry) != statements_of(finding):
             cells = ("not scored yet", UNKNOWN, UNKNOWN)
         else:
-            tried = explained_of(finding, entry, causes)
+            tried = outcomes(finding, entry["status"], causes)
             holding = [reading_text(one["reading"]) for one in tried if one["status"] == "holds"]
             none = f"none of {len(tried)} tried" if tried else UNKNOWN
             cells = (entry["status"], why(finding, entry["status"]), "; ".join(holding) or none)

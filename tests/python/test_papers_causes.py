@@ -28,7 +28,7 @@ def folder(tmp_path, store, aqmlab_cli):
 
 
 def test_what_fails_is_scored_under_its_causes_and_nothing_else_is_run(folder, store, aqmlab_cli):
-    before = (folder / "scorecard.json").read_bytes()
+    before = json.loads((folder / "scorecard.json").read_text())
     done = causes(aqmlab_cli, folder, store, "--json")
     assert done.returncode == 0, done.stderr
     content = json.loads(done.stdout)
@@ -42,7 +42,14 @@ def test_what_fails_is_scored_under_its_causes_and_nothing_else_is_run(folder, s
     # multiverse has.
     assert "drops" in cause["evidence"][0]
     assert cause["evidence"][0].endswith("n = 5 seeds")
-    assert (folder / "scorecard.json").read_bytes() == before
+    # What was measured stays; the scorecard now names the outcome.
+    after = json.loads((folder / "scorecard.json").read_text())
+    t2, tried = (card["findings"][1] for card in (before, after))
+    assert (t2["explained"], t2["explanation"]) == ([], "It is wrong.")
+    assert tried["explained"] == [{"reading": {"least RTO": "200 ms"}, "status": "fails"}]
+    assert tried["explanation"].startswith("It is wrong. With another reading (least RTO: 200 ms)")
+    kept = {"explained": [], "explanation": "It is wrong."}
+    assert after | {"findings": [after["findings"][0], tried | kept, after["findings"][2]]} == before
     text = (folder / "causes.md").read_text()
     assert "| T2 | fails | none |" in text
     assert "| least RTO: 200 ms | fails |" in text

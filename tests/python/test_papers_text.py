@@ -7,11 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from aqmlab.papers.causes import explained, score_causes
 from aqmlab.papers.figures import draw_figure
 from aqmlab.papers.folder import read_paper
 from aqmlab.papers.reproduce import reproduce
+from aqmlab.papers.runner import Runner
 from aqmlab.papers.scorecard import making, write_scorecard
 from aqmlab.papers.scorecard_json import as_json
+from aqmlab.papers.scoring import evidence
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -26,9 +29,16 @@ def scored(tmp_path_factory):
     """The toy paper with its scorecard and one of its figures."""
     folder = tmp_path_factory.mktemp("scored") / "toy"
     shutil.copytree(TOY, folder)
-    done = reproduce(read_paper(folder), store=tmp_path_factory.mktemp("store"), jobs=2)
+    store = tmp_path_factory.mktemp("store")
+    done = reproduce(read_paper(folder), store=store, jobs=2)
     draw_figure(done.figures[0], done.results["loss.toml"], folder / "figures", "0.0")
-    write_scorecard(done.paper, as_json(done, making("0.0", "abc1234")), folder)
+    made = making("0.0", "abc1234")
+    t2 = done.findings[1]
+    tried = list(score_causes(t2.finding, Runner(done.paper, store)))
+    entry = {"status": t2.status, "evidence": list(evidence(t2))}
+    causes = [explained(done.paper, t2.finding, entry, tried, made)]
+    write_scorecard(done.paper, as_json(done, made, causes=causes), folder)
+    (folder / "causes.json").write_text(json.dumps({"findings": causes}))
     return folder
 
 
@@ -153,20 +163,31 @@ def test_what_an_earlier_version_did_not_keep_is_left_out(folder, text):
     assert done.returncode == 0
     assert "does not say which scenarios it is of" in done.stderr
     markdown = (folder / "scorecard.md").read_text()
-    assert "**T2** fails. It is wrong.\n" in markdown
-    # The outcome of a cause is then that of a later `causes.json`, unless its statement has changed.
-    reading = {"reading": {"least RTO": "200 ms"}, "status": "holds", "evidence": []}
-    entry = {
-        **{key: card["findings"][1][key] for key in ("name", "text", "status", "evidence")},
-        **{key: card[key] for key in ("version", "commit", "date")},
-        "expect": ["drop_percent{arm=RED, limit=8p} <= 0.001 %"],
-        "causes": [reading],
-    }
-    for date, outcome in (("2020-01-01", ""), (card["date"], " With another reading (least RTO: 200 ms)")):
-        (folder / "causes.json").write_text(json.dumps({"findings": [entry | {"date": date}]}))
-        assert text().returncode == 0
-        assert f"**T2** fails. It is wrong.{outcome}" in (folder / "scorecard.md").read_text()
-        assert "| T2 | fails | least RTO: 200 ms |" in (folder / "causes.md").read_text()
+    assert "**T2** fails. It is wrong. With another reading (least RTO: 200 ms)" in markdown
+
+
+@pytest.mark.parametrize(
+    ("where", "value", "outcome"),
+    [
+        ((), None, " With another reading (least RTO: 200 ms), all else the same, it holds."),
+        (("expect",), ["drop_percent{arm=RED} == 0"], ""),
+        (("scenarios", "loss.toml"), "0", ""),
+    ],
+)
+def test_an_outcome_of_a_cause_is_that_of_the_same_statement_and_scenario(
+    folder, text, where, value, outcome
+):
+    (entry,) = json.loads((folder / "causes.json").read_text())["findings"]
+    entry["causes"][0]["status"] = "holds"
+    changed = entry
+    for key in where[:-1]:
+        changed = changed[key]
+    if where:
+        changed[where[-1]] = value
+    (folder / "causes.json").write_text(json.dumps({"findings": [entry]}))
+    assert text().returncode == 0
+    assert f"**T2** fails. It is wrong.{outcome}\n" in (folder / "scorecard.md").read_text()
+    assert ("| T2 | fails | least RTO: 200 ms |" in (folder / "causes.md").read_text()) == bool(outcome)
 
 
 def test_a_readme_has_each_finding_with_its_score_on_one_screen(folder):
@@ -175,9 +196,9 @@ def test_a_readme_has_each_finding_with_its_score_on_one_screen(folder):
         "| T2: RED loses nothing. | fails | It is wrong. | none of 1 tried |\n",
         "| T3: Two parts. | holds | by construction | – |\n",
     ]
-    card = json.loads((folder / "scorecard.json").read_text())
-    card["findings"][1]["explained"][0]["status"] = "holds"
-    (folder / "scorecard.json").write_text(json.dumps(card))
+    causes = json.loads((folder / "causes.json").read_text())
+    causes["findings"][0]["causes"][0]["status"] = "holds"
+    (folder / "causes.json").write_text(json.dumps(causes))
     change(folder, "expected.toml", '"It is wrong."', '"At 2.5 Mbit/s, it\\nis `wrong`. More on this."')
     change(folder, "expected.toml", "backlog_mean_packets{arm=RED} <", "2 * backlog_mean_packets{arm=RED} <")
     rows = list(pages.score_rows(read_paper(folder)))

@@ -161,13 +161,14 @@ def reproduce(
 
     An interrupted reproduction resumes when the command is repeated. Exits with 1 if a firm finding fails and
     the folder does not explain it. With --causes, the findings that do not hold in the scorecard are scored
-    under each reading that paper.toml names as their cause; `causes.md` shows what was measured, and findings
-    that were not requested keep their entries. With --infer, nothing is scored: `inference.md` reports which
-    reading fits the part of the results that paper.toml names, its error on the other part, and the evidence
-    for each setting. With --live, the paper's testbed runs between this machine's TCP stacks; only faithful
-    runs count, the others are repeated, and `live.md` shows the simulated value next to each number. With
-    --text, nothing is run: texts, kinds, notes and causes are read again from the paper's folder, and the
-    values from `scorecard.json` (with --live, from `live.json`); a changed statement or scenario is refused.
+    under each reading that paper.toml names as their cause; `causes.md` shows what was measured, the
+    scorecard names the outcomes, and findings that were not requested keep their entries. With --infer,
+    nothing is scored: `inference.md` reports which reading fits the part of the results that paper.toml
+    names, its error on the other part, and the evidence for each setting. With --live, the paper's testbed
+    runs between this machine's TCP stacks; only faithful runs count, the others are repeated, and `live.md`
+    shows the simulated value next to each number. With --text, nothing is run: texts, kinds, notes and
+    causes are read again from the paper's folder, and the values from `scorecard.json` (with --live, from
+    `live.json`); a changed statement or scenario is refused.
     """
     from aqmlab.papers.folder import find_paper
     from aqmlab.papers.reproduce import Wanted
@@ -293,11 +294,13 @@ def _left_out(done: Reproduction, figure: PaperFigure) -> str:
 
 
 def _tell(done: Reproduction, folder: Path, *, as_json: bool) -> None:
+    from aqmlab.papers.causes import read_causes
     from aqmlab.papers.inference_json import read_inference
     from aqmlab.papers.scorecard_json import as_json as scorecard_json
 
     inference = None if done.live else read_inference(folder)
-    _show(done.paper, scorecard_json(done, _made(done.paper), inference), folder, as_json=as_json)
+    causes = [] if done.live else read_causes(done.paper, folder)
+    _show(done.paper, scorecard_json(done, _made(done.paper), inference, causes), folder, as_json=as_json)
 
 
 def _text(paper: Paper, folder: Path, *, live: bool, as_json: bool) -> None:
@@ -316,8 +319,8 @@ def _text(paper: Paper, folder: Path, *, live: bool, as_json: bool) -> None:
     _show(part, card, folder, as_json=as_json)
     if live:
         return
-    if causes := rewrite(part, folder):
-        say(f"causes     {causes}")
+    if rewrite(part, folder)["findings"]:
+        say(f"causes     {folder / 'causes.md'}")
     if card["inference"]:
         say(f"inference  {_save_inference(card['inference'], folder)}")
 
@@ -338,6 +341,16 @@ def _show(paper: Paper, card: Card, folder: Path, *, as_json: bool) -> None:
     markdown, html = write_scorecard(paper, card, folder)
     say(f"scorecard  {markdown}")
     say(f"           {html}")
+    if untried := ", ".join(() if card["quick"] or "live" in card else _untried(paper, card)):
+        say(f"causes     not scored yet: {untried}; `aqmlab reproduce {paper.key} --causes -o {folder}`")
+
+
+def _untried(paper: Paper, card: Card) -> Iterator[str]:
+    """Yield the findings that do not hold, and were not scored under each reading named as their cause."""
+    causes = {finding.name: len(finding.causes) for finding in paper.findings}
+    for entry in card["findings"]:
+        if entry["status"] != "holds" and len(entry["explained"]) < causes[entry["name"]]:
+            yield entry["name"]
 
 
 def _print(paper: Paper, card: Card) -> None:
@@ -415,26 +428,36 @@ def _check_causes(wanted: Wanted, *, causes: bool, other: bool) -> None:
 
 
 def _causes(paper: Paper, folder: Path, common: dict[str, Any], *, as_json: bool, quiet: bool) -> None:
-    from aqmlab.papers.causes import add, causes_markdown, explained, score_causes, to_explain
+    from aqmlab.papers.causes import add, causes_markdown, explained, rewrite, score_causes, to_explain
     from aqmlab.papers.reproduce import choose
     from aqmlab.papers.runner import Runner
+    from aqmlab.papers.scorecard import write_scorecard
+    from aqmlab.papers.stored_scorecard import stored_scorecard
     from aqmlab.sweeps.store import store_path
 
     wanted = common["wanted"]
     among = choose(paper, wanted)[0]
-    content: dict[str, Any] = {}
+    wanting = to_explain(paper, folder, among)
+    if not wanting and not wanted.everything:
+        raise UsageError(
+            f"nothing to explain: in {folder / 'scorecard.json'}, no requested finding that names a `cause`"
+            " fails or is undecided"
+        )
+    stored_scorecard(paper, folder)  # refuses one of other statements or scenarios before anything is run
+    content = rewrite(paper, folder)
     with _progress(quiet=quiet) as watch:
         runner = Runner(
             paper, store_path(common["store"]), common["jobs"], common["seeds"], watch, common["executor"]
         )
-        for finding, entry in to_explain(paper, folder, among):
+        for finding, entry in wanting:
             scored = list(score_causes(finding, runner))
-            content = add(paper, folder, explained(finding, entry, scored, _made(paper)))
+            content = add(paper, folder, explained(paper, finding, entry, scored, _made(paper)))
             say(f"explained  {finding.name}")
     if as_json:
         tell_json(content)
     else:
         print(causes_markdown(paper, content))
+    write_scorecard(paper, stored_scorecard(paper, folder), folder)
     say(f"causes     {folder / 'causes.md'}")
 
 

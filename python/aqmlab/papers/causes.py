@@ -9,7 +9,7 @@ from typing import Any
 
 from aqmlab.errors import RecordingError, UsageError
 from aqmlab.files import save
-from aqmlab.papers.names import names_of
+from aqmlab.papers.names import names_of, scenario_digest
 from aqmlab.papers.paper import Finding, Paper
 from aqmlab.papers.required_cells import required_cells
 from aqmlab.papers.runner import Runner
@@ -45,7 +45,7 @@ def to_explain(
     Raises
     ------
     UsageError
-        If the folder has no scorecard, or none of these findings fails or is undecided in it.
+        If the folder has no scorecard.
     """
     file = folder / "scorecard.json"
     command = f"`aqmlab reproduce {paper.key} -o {folder}`"
@@ -55,27 +55,26 @@ def to_explain(
         raise UsageError(f"{file} is missing: `--causes` explains a scorecard; first run {command}") from None
     except (ValueError, LookupError, TypeError) as error:
         raise RecordingError(f"{file} is not a scorecard ({error}); repeat {command}") from None
-    found = [
+    return [
         (finding, scored[finding.name])
         for finding in among
         if finding.causes and scored.get(finding.name, {"status": "holds"})["status"] != "holds"
     ]
-    if not found:
-        raise UsageError(
-            f"nothing to explain: in {file}, no requested finding that names a `cause` fails or is undecided"
-        )
-    return found
 
 
 def explained(
-    finding: Finding, entry: Mapping[str, Any], scored: Sequence[ScoredFinding], made: Mapping[str, str]
+    paper: Paper,
+    finding: Finding,
+    entry: Mapping[str, Any],
+    scored: Sequence[ScoredFinding],
+    made: Mapping[str, str],
 ) -> dict[str, Any]:
     """Return the entry of a finding in ``causes.json``.
 
     Parameters
     ----------
-    finding
-        The finding.
+    paper, finding
+        The paper, and the finding.
     entry
         Its entry in the scorecard.
     scored
@@ -87,6 +86,7 @@ def explained(
         "name": finding.name,
         "text": finding.text,
         "expect": [part.expect for part in finding.parts],
+        "scenarios": _digests(paper, [finding]),
         "status": entry["status"],
         "evidence": entry["evidence"],
         **made,
@@ -100,45 +100,36 @@ def explained(
 def add(paper: Paper, folder: Path, entry: Mapping[str, Any]) -> dict[str, Any]:
     """Add a finding's entry to the folder's files, replacing an earlier one, and return their content.
 
-    Entries of findings that the paper no longer has, or whose statements have changed, are dropped.
+    Entries that are no longer about the paper are dropped.
 
     Raises
     ------
     RecordingError
         If the folder's file is not a valid file of causes.
     """
-    return _write(paper, folder, [*read_causes(folder), entry])
+    return _write(paper, folder, [*read_causes(paper, folder), entry])
 
 
-def rewrite(paper: Paper, folder: Path) -> Path | None:
-    """Write ``causes.md`` again with the current texts, if there are causes; return its path."""
-    entries = read_causes(folder)
-    if not entries:
-        return None
-    _write(paper, folder, entries)
-    return folder / "causes.md"
+def rewrite(paper: Paper, folder: Path) -> dict[str, Any]:
+    """Write the folder's files again with the current texts, if they exist; return their content."""
+    return _write(paper, folder, read_causes(paper, folder))
 
 
 def _write(paper: Paper, folder: Path, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     kept = {one["name"]: one for one in entries}
-    findings = [
-        {**kept[finding.name], "text": finding.text}
-        for finding in paper.findings
-        if finding.name in kept and is_about(kept[finding.name], finding)
-    ]
+    findings = [{**kept[f.name], "text": f.text} for f in paper.findings if f.name in kept]
     content = {"format_version": 1, "paper": paper.key, "findings": findings}
+    if not findings and not (folder / FILE).exists():
+        return content
     save(folder / FILE, json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     save(folder / "causes.md", causes_markdown(paper, content))
     return content
 
 
-def is_about(entry: Mapping[str, Any], finding: Finding) -> bool:
-    """Whether an entry of ``causes.json`` has the current statements of a finding."""
-    return bool(entry["expect"] == [part.expect for part in finding.parts])
+def read_causes(paper: Paper, folder: Path) -> list[dict[str, Any]]:
+    """Return the entries of the folder's ``causes.json``.
 
-
-def read_causes(folder: Path) -> list[dict[str, Any]]:
-    """Return the entries of the folder's ``causes.json``; none if there is no such file.
+    An entry of which the statement or scenario has changed since is left out.
 
     Raises
     ------
@@ -149,10 +140,46 @@ def read_causes(folder: Path) -> list[dict[str, Any]]:
     if not file.exists():
         return []
     try:
-        found: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8"))["findings"]
+        found = {one["name"]: one for one in json.loads(file.read_text(encoding="utf-8"))["findings"]}
+        findings = [f for f in paper.findings if f.name in found]
+        stated = [f for f in findings if found[f.name]["expect"] == [part.expect for part in f.parts]]
+        of = _digests(paper, stated)
+        return [found[f.name] for f in stated if found[f.name].get("scenarios") == _those_of(f, of)]
     except (ValueError, LookupError, TypeError) as error:
         raise RecordingError(f"{file} is damaged ({error}); remove it, and repeat the command") from None
-    return found
+
+
+def _digests(paper: Paper, findings: Sequence[Finding]) -> dict[str, str]:
+    """Return the digests of the scenarios of all these findings' experiments."""
+    files = dict.fromkeys(part.experiment for finding in findings for part in finding.parts)
+    return {file: scenario_digest(paper, paper.experiment(file)) for file in files}
+
+
+def _those_of(finding: Finding, digests: Mapping[str, str]) -> dict[str, str]:
+    return {part.experiment: digests[part.experiment] for part in finding.parts}
+
+
+def outcomes(finding: Finding, status: str, entries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the score of a finding under each reading that is named as its cause and was tried.
+
+    Parameters
+    ----------
+    finding
+        The finding.
+    status
+        Its score; if it holds, there is nothing to explain.
+    entries
+        What :func:`read_causes` returns.
+    """
+    if status == "holds":
+        return []
+    causes = (cause for one in entries if one["name"] == finding.name for cause in one["causes"])
+    told = {tuple(cause["reading"].items()): cause["status"] for cause in causes}
+    return [
+        {"reading": dict(cause), "status": told[key]}
+        for cause in finding.causes
+        if (key := tuple(cause.items())) in told
+    ]
 
 
 def causes_markdown(paper: Paper, content: Mapping[str, Any]) -> str:

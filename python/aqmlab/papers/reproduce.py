@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypeVar
 from aqmlab.cells import Cell
 from aqmlab.claims import Claim, Names
 from aqmlab.errors import unknown
-from aqmlab.papers.causes import score_causes
 from aqmlab.papers.folder import papers
 from aqmlab.papers.live import REPEATS, LiveRuns, compare, live_part
 from aqmlab.papers.names import names_of
@@ -180,8 +179,6 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     results = {e.file: runner.results(e, {}, thin[e.file], among.get(e.file)) for e in chosen}
     smaller = Smaller("--quick", whole) if quick else None
     scored = [score_finding(f, results, names, smaller) for f in findings]
-    if not quick and not live:
-        scored = [_explained(finding, runner) for finding in scored]
     seeds_of = [len(results[file].seeds) for file in scored_files or files]
     return Reproduction(
         paper,
@@ -285,14 +282,6 @@ def _is_part_of(name: str, whole: str) -> bool:
         return False
     last, following = whole[-1], name[len(whole)]
     return not (last.isdigit() and following.isdigit()) and not (last.isalpha() and following.isalpha())
-
-
-def _explained(scored: ScoredFinding, runner: Runner) -> ScoredFinding:
-    """Score a finding again under the readings named as its causes, unless it holds."""
-    if scored.status == "holds":
-        return scored
-    others = score_causes(scored.finding, runner)
-    return replace(scored, explained=tuple(one.verdict for one in others))
 
 
 __all__ = ["Reproduction", "Wanted", "reproduce"]

@@ -9,6 +9,7 @@ from typing import Any
 from aqmlab.claims.score import STATUSES, scored_json
 from aqmlab.claims.words import worded
 from aqmlab.files import json_text
+from aqmlab.papers.causes import outcomes
 from aqmlab.papers.live import LiveRuns
 from aqmlab.papers.names import scenario_digest
 from aqmlab.papers.paper import KINDS, STRENGTHS, Finding, Paper, PublishedTable, Setting
@@ -29,7 +30,10 @@ def as_text(card: Card) -> str:
 
 
 def as_json(
-    done: Reproduction, made: Mapping[str, str], inference: Mapping[str, Any] | None = None
+    done: Reproduction,
+    made: Mapping[str, str],
+    inference: Mapping[str, Any] | None = None,
+    causes: Sequence[Card] = (),
 ) -> dict[str, Any]:
     """Return the scorecard with every comparison.
 
@@ -41,9 +45,11 @@ def as_json(
         The facts about its creation: ``version``, ``commit``, ``date``.
     inference
         The contents of the folder's ``inference.json``.
+    causes
+        The entries of the folder's ``causes.json``.
     """
     paper = done.paper
-    findings = [_finding_json(scored) for scored in done.findings]
+    findings = [_finding_json(scored, causes) for scored in done.findings]
     return {
         **({"live": _live_json(done.live)} if done.live else {}),
         "format_version": 1,
@@ -90,12 +96,9 @@ def texts_of(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _finding_json(scored: ScoredFinding) -> dict[str, Any]:
+def _finding_json(scored: ScoredFinding, causes: Sequence[Card]) -> dict[str, Any]:
     finding = scored.finding
-    explained = [
-        {"reading": dict(cause), "status": verdict.status}
-        for cause, verdict in zip(finding.causes, scored.explained, strict=False)
-    ]
+    explained = outcomes(finding, scored.status, causes)
     return {
         "name": finding.name,
         **texts_of(finding),
@@ -123,7 +126,7 @@ def _setting_json(setting: Setting) -> dict[str, str]:
 
 def _live_json(live: LiveRuns) -> dict[str, Any]:
     return live.to_json() | {
-        "simulated": [_finding_json(scored) for scored in live.twin],
+        "simulated": [_finding_json(scored, ()) for scored in live.twin],
         "beside": list(_beside(live)),
     }
 

@@ -30,14 +30,11 @@ class ScoredFinding:
         ``holds`` if all parts hold.
     parts
         Each statement with its comparisons.
-    explained
-        For a failing or undecided finding: its verdict under each reading named as its cause.
     """
 
     finding: Finding
     verdict: Verdict
     parts: tuple[Scored, ...]
-    explained: tuple[Verdict, ...] = ()
 
     @property
     def status(self) -> str:

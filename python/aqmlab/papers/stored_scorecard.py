@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.errors import RecordingError, ScenarioError, UsageError
-from aqmlab.papers.causes import is_about, read_causes
+from aqmlab.papers.causes import outcomes, read_causes
 from aqmlab.papers.inference_json import read_inference
 from aqmlab.papers.names import scenario_digest
 from aqmlab.papers.paper import Finding, Paper, PublishedTable
@@ -20,7 +20,7 @@ from aqmlab.papers.scoring import explanation
 def stored_scorecard(paper: Paper, folder: Path, *, live: bool = False) -> dict[str, Any]:
     """Return a folder's scorecard with the current texts of the paper; what was measured stays.
 
-    What an earlier version did not keep is absent. Later outcomes of causes are taken from ``causes.json``.
+    What an earlier version did not keep is absent. The outcomes of causes are those in ``causes.json``.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def stored_scorecard(paper: Paper, folder: Path, *, live: bool = False) -> dict[
         card: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         stale = _Stale(f"since {file} was made on {card['date']}; run {again}")
         findings = _findings(paper, card["findings"], stale)
-        causes = [] if live else [one for one in read_causes(folder) if one["date"] >= card["date"]]
+        causes = [] if live else read_causes(paper, folder)
         _check_tables(paper, card["tables"], stale)
         _check_scenarios(paper, card.get("scenarios", {}), stale)
         _check_reading(paper, card["reading"], stale)
@@ -115,37 +115,10 @@ def _inference(paper: Paper, folder: Path) -> dict[str, Any] | None:
 def _retold(findings: Sequence[tuple[Finding, Card]], causes: Sequence[Card]) -> list[dict[str, Any]]:
     retold = []
     for finding, entry in findings:
-        explained = explained_of(finding, entry, causes)
+        explained = outcomes(finding, entry["status"], causes)
         texts = {**texts_of(finding), "explained": explained}
         retold.append({**entry, **texts, "explanation": explanation(finding, entry["status"], explained)})
     return retold
-
-
-def explained_of(finding: Finding, entry: Card, causes: Sequence[Card]) -> list[dict[str, Any]]:
-    """Return the score under each reading that is named as a cause and was tried.
-
-    Parameters
-    ----------
-    finding
-        The finding.
-    entry
-        Its entry in the scorecard.
-    causes
-        Entries of ``causes.json``, which take precedence.
-    """
-    tried = list(entry.get("explained", ()))
-    tried += (
-        cause
-        for one in causes
-        if one["name"] == finding.name and is_about(one, finding)
-        for cause in one["causes"]
-    )
-    told = {tuple(one["reading"].items()): one["status"] for one in tried}
-    return [
-        {"reading": dict(cause), "status": told[key]}
-        for cause in finding.causes
-        if (key := tuple(cause.items())) in told
-    ]
 
 
 def _table(paper: Paper, entry: Card, stale: _Stale) -> PublishedTable:
@@ -187,4 +160,4 @@ def _check_reading(paper: Paper, reading: Sequence[Card], stale: _Stale) -> None
             raise stale.error(place, f"`chosen` has changed from `{chosen[setting.name]}`")
 
 
-__all__ = ["explained_of", "statements_in", "statements_of", "stored_scorecard"]
+__all__ = ["statements_in", "statements_of", "stored_scorecard"]
