@@ -131,7 +131,7 @@ def test_a_cause_has_the_seeds_of_the_multiverse_or_those_of_the_score(tmp_path,
         paper = read_paper(folder)
         (finding,) = (f for f in paper.findings if f.name == "T2")
         runner = Runner(paper, store, None, None, None)
-        seeds += [cause.verdict.n for cause in score_causes(finding, runner)]
+        seeds += [one.verdict.n for _, (one,) in score_causes([finding], runner)]
     assert seeds == [5, 6]
 
 

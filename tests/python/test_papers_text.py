@@ -34,7 +34,7 @@ def scored(tmp_path_factory):
     draw_figure(done.figures[0], done.results["loss.toml"], folder / "figures", "0.0")
     made = making("0.0", "abc1234")
     t2 = done.findings[1]
-    tried = list(score_causes(t2.finding, Runner(done.paper, store)))
+    tried = [(reading, one) for reading, (one,) in score_causes([t2.finding], Runner(done.paper, store))]
     entry = {"status": t2.status, "evidence": list(evidence(t2))}
     causes = [explained(done.paper, t2.finding, entry, tried, made)]
     write_scorecard(done.paper, as_json(done, made, causes=causes), folder)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from aqmlab.papers.required_cells import RequiredCells
     from aqmlab.papers.runner import Watcher
     from aqmlab.papers.scorecard_json import Card
+    from aqmlab.papers.scoring import ScoredFinding
+    from aqmlab.papers.variants import Reading
     from aqmlab.sweeps.progress import Progress
 
 Names = list[str] | None
@@ -432,6 +434,7 @@ def _causes(paper: Paper, folder: Path, common: dict[str, Any], *, as_json: bool
     from aqmlab.papers.reproduce import choose
     from aqmlab.papers.runner import Runner
     from aqmlab.papers.scorecard import write_scorecard
+    from aqmlab.papers.scoring import reading_text
     from aqmlab.papers.stored_scorecard import stored_scorecard
     from aqmlab.sweeps.store import store_path
 
@@ -449,10 +452,14 @@ def _causes(paper: Paper, folder: Path, common: dict[str, Any], *, as_json: bool
         runner = Runner(
             paper, store_path(common["store"]), common["jobs"], common["seeds"], watch, common["executor"]
         )
-        for finding, entry in wanting:
-            scored = list(score_causes(finding, runner))
-            content = add(paper, folder, explained(paper, finding, entry, scored, _made(paper)))
-            say(f"explained  {finding.name}")
+        entries = {finding.name: entry for finding, entry in wanting}
+        tried: dict[str, list[tuple[Reading, ScoredFinding]]] = {name: [] for name in entries}
+        for reading, scored in score_causes([finding for finding, _ in wanting], runner):
+            for one in scored:
+                tried[one.finding.name].append((reading, one))
+            done = [(one.finding, entries[one.finding.name], tried[one.finding.name]) for one in scored]
+            content = add(paper, folder, [explained(paper, *of, _made(paper)) for of in done])
+            say(f"tried      {reading_text(reading)}: {', '.join(of.name for of, _, _ in done)}")
     if as_json:
         tell_json(content)
     else:

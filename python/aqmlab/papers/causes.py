@@ -9,32 +9,36 @@ from typing import Any
 
 from aqmlab.errors import RecordingError, UsageError
 from aqmlab.files import save
-from aqmlab.papers.names import names_of, scenario_digest
-from aqmlab.papers.paper import Finding, Paper
-from aqmlab.papers.required_cells import required_cells
+from aqmlab.papers.names import scenario_digest
+from aqmlab.papers.paper import Finding, Paper, Thinned
+from aqmlab.papers.readings import Scorer
 from aqmlab.papers.runner import Runner
 from aqmlab.papers.scorecard_text import markdown_cell
-from aqmlab.papers.scoring import ScoredFinding, claim_of, evidence, reading_text, score_finding
+from aqmlab.papers.scoring import ScoredFinding, evidence, reading_text
+from aqmlab.papers.variants import Reading
 
 FILE = "causes.json"
 """The name of the file in a paper's folder."""
 
 
-def score_causes(finding: Finding, runner: Runner) -> Iterator[ScoredFinding]:
-    """Score a finding under each reading named as its cause.
+def score_causes(
+    findings: Sequence[Finding], runner: Runner
+) -> Iterator[tuple[Reading, list[ScoredFinding]]]:
+    """Score findings under the readings named as their causes, reading by reading.
 
-    These verdicts are not part of the score. The finding's ``cause_seeds`` determines the number of seeds; if
+    These verdicts are not part of the score. A finding's ``cause_seeds`` determines the number of seeds; if
     it has none, that of the paper's multiverse does.
     """
-    paper = runner.paper
-    thinned = paper.multiverse.for_causes(finding)
-    files = dict.fromkeys(part.experiment for part in finding.parts)
-    names = {file: names_of(paper, paper.experiment(file)) for file in files}
-    claims = {file: [claim_of(finding, p) for p in finding.parts if p.experiment == file] for file in files}
-    among = {file: required_cells(names[file], claims[file]).cells for file in files}
-    for cause in finding.causes:
-        results = {f: runner.results(paper.experiment(f), cause, thinned, among[f]) for f in files}
-        yield score_finding(finding, results, names)
+    groups: dict[tuple[int, tuple[tuple[str, str], ...]], list[Finding]] = {}
+    for finding in findings:
+        for cause in finding.causes:
+            runs = runner.paper.multiverse.for_causes(finding).runs
+            groups.setdefault((runs, tuple(cause.items())), []).append(finding)
+    for (runs, choices), of_cause in groups.items():
+        reading = dict(choices)
+        scored = Scorer(runner, Thinned(runs)).scored(reading, of_cause)
+        yield reading, [one for one in scored if one is not None]
+        runner.forget()
 
 
 def to_explain(
@@ -66,7 +70,7 @@ def explained(
     paper: Paper,
     finding: Finding,
     entry: Mapping[str, Any],
-    scored: Sequence[ScoredFinding],
+    scored: Sequence[tuple[Reading, ScoredFinding]],
     made: Mapping[str, str],
 ) -> dict[str, Any]:
     """Return the entry of a finding in ``causes.json``.
@@ -78,10 +82,11 @@ def explained(
     entry
         Its entry in the scorecard.
     scored
-        The finding's score under each of its causes.
+        Its score under each of its causes that was tried.
     made
         The facts about its creation: ``version``, ``commit``, ``date``.
     """
+    tried = {tuple(cause.items()): one for cause, one in scored}
     return {
         "name": finding.name,
         "text": finding.text,
@@ -92,13 +97,14 @@ def explained(
         **made,
         "causes": [
             {"reading": dict(cause), "status": one.status, "evidence": list(evidence(one))}
-            for cause, one in zip(finding.causes, scored, strict=True)
+            for cause in finding.causes
+            if (one := tried.get(tuple(cause.items()))) is not None
         ],
     }
 
 
-def add(paper: Paper, folder: Path, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Add a finding's entry to the folder's files, replacing an earlier one, and return their content.
+def add(paper: Paper, folder: Path, entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Add findings' entries to the folder's files, replacing earlier ones, and return their content.
 
     Entries that are no longer about the paper are dropped.
 
@@ -107,7 +113,7 @@ def add(paper: Paper, folder: Path, entry: Mapping[str, Any]) -> dict[str, Any]:
     RecordingError
         If the folder's file is not a valid file of causes.
     """
-    return _write(paper, folder, [*read_causes(paper, folder), entry])
+    return _write(paper, folder, [*read_causes(paper, folder), *entries])
 
 
 def rewrite(paper: Paper, folder: Path) -> dict[str, Any]:

@@ -7,21 +7,19 @@ Perspectives on Psychological Science 11, 2016).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aqmlab.cells import Cell
 from aqmlab.errors import AqmlabError, RecordingError, RunError
-from aqmlab.papers.names import names_of
-from aqmlab.papers.paper import Finding, Paper, Thinned
-from aqmlab.papers.reproduce import EVERYTHING, Wanted, choose, claims_of
-from aqmlab.papers.required_cells import required_cells
+from aqmlab.papers.paper import Finding, Paper
+from aqmlab.papers.readings import Scorer
+from aqmlab.papers.reproduce import EVERYTHING, Wanted, choose
 from aqmlab.papers.runner import Runner, Watcher
-from aqmlab.papers.scoring import ScoredFinding, Smaller, score_finding
-from aqmlab.papers.variants import Reading, axis_names, changes
+from aqmlab.papers.scoring import ScoredFinding
+from aqmlab.papers.variants import Reading
 from aqmlab.sweeps.store import store_path
 from aqmlab.sweeps.sweep import LOCAL
 
@@ -124,51 +122,22 @@ def multiverse(  # noqa: PLR0913 (keyword arguments)
     A reading that cannot be run (its values contradict each other) is listed with the reason.
     """
     findings = choose(paper, wanted)[0]
-    runner = Runner(paper, store_path(store), jobs, seeds, progress, executor)
-    parts = {
-        file: _part(paper, file, findings)
-        for file in dict.fromkeys(part.experiment for finding in findings for part in finding.parts)
-    }
+    scorer = Scorer(
+        Runner(paper, store_path(store), jobs, seeds, progress, executor), paper.multiverse.thinned
+    )
     universes = []
     for reading in readings(paper):
-        universes.append(_universe(runner, reading, findings, parts))
-        runner.forget()
+        universes.append(_universe(scorer, reading, findings))
+        scorer.runner.forget()
     return MultiverseTable(paper, tuple(findings), tuple(universes))
 
 
-_Part = tuple[Thinned, frozenset[Cell] | None]
-"""The part of an experiment to run: a smaller version, and its cells (``None`` for all)."""
-
-
-def _part(paper: Paper, file: str, findings: Sequence[Finding]) -> _Part:
-    thinned = paper.multiverse.thinned
-    axes = axis_names(paper.path / file)
-    known = {axis: labels for axis, labels in thinned.keep.items() if axis in axes}
-    smaller = Thinned(thinned.runs, known)
-    names = names_of(paper, paper.experiment(file), smaller)
-    return smaller, required_cells(names, claims_of(findings, file), smaller=True).cells
-
-
-def _universe(
-    runner: Runner, reading: Reading, findings: Sequence[Finding], parts: Mapping[str, _Part]
-) -> Universe:
+def _universe(scorer: Scorer, reading: Reading, findings: Sequence[Finding]) -> Universe:
     try:
-        return Universe(reading, tuple(_score(runner, reading, finding, parts) for finding in findings))
+        return Universe(reading, scorer.scored(reading, findings))
     except (RunError, RecordingError) as error:
         return Universe(reading, (), str(error))
     except AqmlabError as error:
         if not reading:
             raise
         return Universe(reading, (), str(error))
-
-
-def _score(
-    runner: Runner, reading: Reading, finding: Finding, parts: Mapping[str, _Part]
-) -> ScoredFinding | None:
-    files = dict.fromkeys(part.experiment for part in finding.parts)
-    experiments = {file: runner.paper.experiment(file) for file in files}
-    if reading and not any(changes(runner.paper, e, reading) for e in experiments.values()):
-        return None
-    results = {file: runner.results(e, reading, *parts[file]) for file, e in experiments.items()}
-    smaller = Smaller("the multiverse") if runner.paper.multiverse.thinned.keep else None
-    return score_finding(finding, results, smaller=smaller)
