@@ -32,10 +32,10 @@ reproduce-quick: ## a small version of `make reproduce` in two minutes, into run
 	@tools/reproduce.sh --quick
 
 multiverse:      ## score every reading of what the papers leave open; takes hours, resumable
-	@tools/reproduce.sh --multiverse
+	@tools/reproduce.sh multiverse
 
 infer:           ## search for the readings that fit half of what the papers publish; takes hours, resumable
-	@tools/reproduce.sh --infer
+	@tools/reproduce.sh infer
 
 install:         ## .venv with aqmlab built and installed
 	@tools/install.sh

@@ -150,7 +150,7 @@ def body(paper: Paper, card: dict[str, Any]) -> Iterator[str]:
     yield f"""
 ## Code and data
 
-`aqmlab reproduce {paper.key}` repeats all runs, tables and figures
+`aqmlab paper reproduce {paper.key}` repeats all runs, tables and figures
 ({paper.cost.get("full", "time not measured")}); `--finding`, `--table` and `--figure` repeat a part. The
 scenarios, findings and published numbers are in the folder `papers/{paper.key}`; `scorecard.json` there has
 every comparison. The results were produced on {card["date"]} with aqmlab {card["version"]}, commit

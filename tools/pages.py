@@ -130,10 +130,10 @@ Python 3.11 and Rust; afterwards, no network, root access or GPU is needed. `mak
 the smoke test: a small version of all papers.
 
 ```
-aqmlab reproduce KEY                       all of a paper: findings, tables, figures, scorecard
-aqmlab reproduce KEY --quick               a small version of it, as a test
-aqmlab reproduce KEY --finding NAME        one finding; --table and --figure likewise
-aqmlab reproduce KEY --live                its experiments between real TCP stacks
+aqmlab paper reproduce KEY                 all of a paper: findings, tables, figures, scorecard
+aqmlab paper reproduce KEY --quick         a small version of it, as a test
+aqmlab paper reproduce KEY --finding NAME  one finding; --table and --figure likewise
+aqmlab paper live KEY                      its experiments between real TCP stacks
 aqmlab bundle DIRECTORY                    your own experiment, for others to check and repeat
 ```
 
@@ -153,7 +153,7 @@ def of_paper(paper: Paper) -> str:
     """The section of one paper."""
     about = [
         f"[{', '.join(paper.authors)}, {paper.year}](papers/{paper.key}/README.md).",
-        f"`aqmlab reproduce {paper.key}`: {paper.cost.get('full', 'time not measured')}.",
+        f"`aqmlab paper reproduce {paper.key}`: {paper.cost.get('full', 'time not measured')}.",
         *([f"`--quick`: {paper.cost['quick']}."] if "quick" in paper.cost else []),
     ]
     rows = [

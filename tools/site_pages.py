@@ -194,7 +194,7 @@ def figures_of_papers() -> Iterator[str]:
         for part, option, folder in ((paper, "", "figures"), (paper.live, " --live", "figures/live")):
             if not part or not part.figures:
                 continue
-            yield f"```text\naqmlab reproduce {paper.key}{option}\n```\n"
+            yield f"```text\naqmlab paper reproduce {paper.key}{option}\n```\n"
             for figure in part.figures:
                 number = f"Figure {figure.name}: " if figure.name[0].isdigit() else ""
                 if (ROOT / place / folder / figure.file_name).is_file():

@@ -87,7 +87,7 @@ plt.close(fig)
 #
 # The paper says that arrivals oscillate under RED and are steady under BLUE. The coefficient of
 # variation of the arrivals, in samples of 20 ms, measures this. One seed is an illustration, not a
-# result: `aqmlab reproduce blue` scores all findings of the paper with 20 seeds.
+# result: `aqmlab paper reproduce blue` scores all findings of the paper with 20 seeds.
 
 # %%
 swing = {arm: float(np.std(rows[2]) / np.mean(rows[2])) for arm, rows in shown.items()}

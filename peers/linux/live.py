@@ -11,7 +11,7 @@ again. The exit code is that of aqmlab, or 3 if the kernel does not boot.
 
 With `--both` as the first option, this script runs `aqmlab run --both`, which also simulates the same seeds; with
 `--sweep`, it runs `aqmlab sweep --host live` with DIRECTORY as the store. With `--reproduce`, SCENARIO is the folder of a
-paper, DIRECTORY is the store, and it runs `aqmlab reproduce --live`.
+paper, DIRECTORY is the store, and it runs `aqmlab paper live`.
 
 With CONFIG_UML_TIME_TRAVEL_SUPPORT, the kernel's clock stands still while any thread is computing; when all
 threads are idle, it jumps to the next timer. Nothing is therefore late, however slow or busy the machine is.
@@ -147,7 +147,7 @@ def main() -> int:
         case ["--sweep", *rest]:
             command = ["sweep", scenario, "--host", "live", "--store", out, *rest]
         case ["--reproduce", *rest]:
-            command = ["reproduce", scenario, "--live", "--store", out, *rest]
+            command = ["paper", "live", scenario, "--store", out, *rest]
         case ["--both", *rest]:
             command = ["run", "--both", scenario, "-o", out, *resume, *rest]
         case options:

@@ -26,7 +26,7 @@ def offered(line, shell="bash"):
 @pytest.mark.parametrize(
     ("line", "some", "others"),
     [
-        ("aqmlab re", {"report", "reproduce"}, {"run", "demo"}),
+        ("aqmlab paper re", {"reproduce"}, {"live", "list"}),
         ("aqmlab new x --template ", {"dumbbell", "parking-lot", "web", "live", "sweep"}, set()),
         ("aqmlab aqm show co", {"codel"}, {"red"}),
         ("aqmlab metrics queueing_delay_p9", {"queueing_delay_p95_s"}, {"goodput_bps"}),
@@ -35,7 +35,7 @@ def offered(line, shell="bash"):
         ("aqmlab run {small} --arm D", {"DropTail"}, {r"RED\ +\ ECN"}),
         ("aqmlab plot {path} series --arm ", {"DropTail", r"RED\ +\ ECN"}, set()),
         ("aqmlab plot {path} ", {"series", "ladder", "box"}, {"heat"}),
-        ("aqmlab reproduce ", {"blue", "weigle"}, set()),
+        ("aqmlab paper reproduce ", {"blue", "weigle"}, set()),
         ("aqmlab run none.toml --arm ", set(), {"DropTail"}),
         ("aqmlab plot none ", {"series"}, {"heat"}),
     ],

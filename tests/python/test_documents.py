@@ -65,7 +65,7 @@ def test_the_artifact_names_what_each_paper_has():
     text = (ROOT / "ARTIFACT.md").read_text(encoding="utf-8")
     for paper, section in zip(papers(), text.split("\n## ")[1:], strict=True):
         assert section.startswith(paper.title)
-        assert f"`aqmlab reproduce {paper.key}`" in " ".join(section.split())
+        assert f"`aqmlab paper reproduce {paper.key}`" in " ".join(section.split())
         rows = dict(re.findall(r"^\| `--(finding|table|figure)` \| (.*) \|$", section, re.MULTILINE))
         names = {option: re.findall(r"`([^`]+)`", row) for option, row in rows.items()}
         assert sum(map(len, names.values())) == len(paper.findings) + len(paper.tables) + len(paper.figures)

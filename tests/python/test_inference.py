@@ -256,7 +256,7 @@ INFERRED = [folder.parent.name for folder in sorted((ROOT / "papers").glob("*/in
 def test_the_inferences_of_the_project_are_of_the_papers_as_they_stand(key):
     paper = find_paper(str(ROOT / "papers" / key))
     content = read_inference(paper.path)
-    assert content["state"] == state_of(paper), f"aqmlab reproduce {key} --infer makes a new one"
+    assert content["state"] == state_of(paper), f"aqmlab paper infer {key} makes a new one"
     assert content["rule"] == paper.inference.rule
     page = (paper.path / "inference.md").read_text()
     assert page.startswith(f"# Inference: {paper.title}")
@@ -438,7 +438,7 @@ def test_a_gap_between_two_recordings_is_refused(tmp_path, monkeypatch):
     gap = f'expect = "cdf_gap({", ".join(sides)}) > 5 %"'
     expected = EXPECTED.replace('expect = "utilisation_percent{arm=one} > 90 %"', gap)
     head, _, _ = PAPER.partition("[infer]")
-    with pytest.raises(UsageError, match="F1: `cdf_gap` compares two recordings, and --infer keeps none"):
+    with pytest.raises(UsageError, match="F1: `cdf_gap` compares two recordings, and a search keeps none"):
         infer(read_paper(folder(tmp_path, head, expected)), store=tmp_path / "store")
     assert not runs.made
 
@@ -496,15 +496,15 @@ def test_runs_give_the_same_with_any_number_of_workers(tmp_path):
 
 def test_the_command_writes_it_and_the_scorecard_shows_it(aqmlab_cli, tmp_path):
     path, out, store = folder(tmp_path), tmp_path / "out", tmp_path / "store"
-    words = ("reproduce", path, "--store", store, "-o", out)
-    done = aqmlab_cli(*words, "--infer", "--minutes", "5", "-j", "2")
+    words = (path, "--store", store, "-o", out)
+    done = aqmlab_cli("paper", "infer", *words, "--minutes", "5", "-j", "2")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("# Inference: A paper whose reading is known")
     assert "infer      2 settings with 3 other candidates; a reading with 2 seeds takes" in done.stderr
     page = (out / "inference.md").read_text()
     assert "| rate | 2 Mbit/s | 3 Mbit/s | for 3 Mbit/s, against all others |" in page
     assert "How the two parts were chosen: the first column is fitted." in page
-    done = aqmlab_cli(*words, "-q")
+    done = aqmlab_cli("paper", "reproduce", *words, "-q")
     assert done.returncode == 0, done.stderr
     for name in ("scorecard.md", "scorecard.html"):
         card = (out / name).read_text()
@@ -514,7 +514,7 @@ def test_the_command_writes_it_and_the_scorecard_shows_it(aqmlab_cli, tmp_path):
     assert held == json.loads((out / FILE).read_text())
     about = (path / "paper.toml").read_text()
     (path / "paper.toml").write_text(about.replace("A paper whose reading is known", "Known"))
-    assert aqmlab_cli(*words, "--text", "-q").returncode == 0
+    assert aqmlab_cli("paper", "text", *words, "-q").returncode == 0
     assert (out / "inference.md").read_text() == page.replace("A paper whose reading is known", "Known")
 
 
@@ -538,23 +538,19 @@ def test_a_file_that_is_no_inference_is_told(tmp_path):
     assert read_inference(tmp_path) is None
     for wrong in ("{", "[]", '{"format_version": 99}'):
         (tmp_path / FILE).write_text(wrong)
-        with pytest.raises(RecordingError, match=r"inference\.json.*`--infer` makes a new one"):
+        with pytest.raises(RecordingError, match=r"inference\.json.*`aqmlab paper infer` makes a new one"):
             read_inference(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--infer", "--quick"], "leave out --table, --figure, --finding, --quick and --multiverse"),
-        (["--infer", "--multiverse"], "leave out --table"),
-        (["--infer", "--table", "I"], "leave out --table"),
-        (["--minutes", "3"], "`--minutes` is the budget of `--infer`"),
-        (["--infer", "--minutes", "0"], "`--minutes 0` is not a valid budget; give a number above 0"),
-        (["--infer", "--seeds", "1"], "`1` seeds are too few; give at least 2"),
+        (["--minutes", "0"], "`--minutes 0` is not a valid budget; give a number above 0"),
+        (["--seeds", "1"], "`1` seeds are too few; give at least 2"),
     ],
 )
-def test_options_that_do_not_go_together_are_told(aqmlab_cli, tmp_path, options, message):
-    done = aqmlab_cli("reproduce", folder(tmp_path), *options, "--store", tmp_path / "store")
+def test_a_wrong_budget_is_told(aqmlab_cli, tmp_path, options, message):
+    done = aqmlab_cli("paper", "infer", folder(tmp_path), *options, "--store", tmp_path / "store")
     assert done.returncode == 2
     assert message in done.stderr
 

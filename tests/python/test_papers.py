@@ -570,7 +570,7 @@ def test_unknown_papers_and_parts_are_told_with_the_nearest_name(store):
 @pytest.mark.usefixtures("toy")
 def test_the_command_writes_a_scorecard(aqmlab_cli, store, tmp_path):
     # T2 fails, but the folder says why.
-    done = aqmlab_cli("reproduce", TOY, "--store", store, "-o", tmp_path, "--json", "-q")
+    done = aqmlab_cli("paper", "reproduce", TOY, "--store", store, "-o", tmp_path, "--json", "-q")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["counts"]["firm"] == {"holds": 1, "fails": 1, "undecided": 0}
@@ -582,7 +582,7 @@ def test_the_command_writes_a_scorecard(aqmlab_cli, store, tmp_path):
     assert [part["at"] for part in statement["parts"]] == [{"limit": of} for of in ("8p", "40p", "80p")]
 
 
-@pytest.mark.parametrize("command", [("papers",), ("reproduce", "blue")])
+@pytest.mark.parametrize("command", [("paper", "list"), ("paper", "reproduce", "blue")])
 def test_a_program_without_papers_says_where_they_are(command, aqmlab_cli, monkeypatch, tmp_path):
     monkeypatch.setenv("AQMLAB_PAPERS", str(tmp_path))
     ended = aqmlab_cli(*command)

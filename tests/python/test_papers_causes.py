@@ -15,7 +15,7 @@ def store(tmp_path_factory):
 
 
 def causes(aqmlab_cli, folder, store, *words):
-    return aqmlab_cli("reproduce", folder, "--causes", "-o", folder, "--store", store, "-q", *words)
+    return aqmlab_cli("paper", "causes", folder, "-o", folder, "--store", store, "-q", *words)
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def folder(tmp_path, store, aqmlab_cli):
     """A paper with its scorecard: T2 fails and names a cause; T1 and T3 hold."""
     folder = tmp_path / "toy"
     shutil.copytree(TOY, folder)
-    assert aqmlab_cli("reproduce", folder, "-o", folder, "--store", store, "-q").returncode in (0, 1)
+    assert aqmlab_cli("paper", "reproduce", folder, "-o", folder, "--store", store, "-q").returncode in (0, 1)
     return folder
 
 
@@ -79,7 +79,7 @@ def test_nothing_to_explain_is_an_error(folder, store, aqmlab_cli):
     (folder / "scorecard.json").write_text("{}")
     done = causes(aqmlab_cli, folder, store)
     assert done.returncode == 4
-    assert "is not a scorecard ('findings'); repeat `aqmlab reproduce toy" in done.stderr
+    assert "is not a scorecard ('findings'); repeat `aqmlab paper reproduce toy" in done.stderr
     (folder / "scorecard.json").unlink()
     done = causes(aqmlab_cli, folder, store)
     assert done.returncode == 2
@@ -93,10 +93,3 @@ def test_damaged_causes_are_not_overwritten(folder, store, aqmlab_cli):
     assert done.returncode == 4
     assert "is damaged" in done.stderr
     assert (folder / "causes.json").read_text() == "["
-
-
-@pytest.mark.parametrize("word", ["--quick", "--multiverse", "--infer", "--live", "--table=I", "--figure=1"])
-def test_causes_are_scored_alone(word, aqmlab_cli):
-    done = aqmlab_cli("reproduce", TOY, "--causes", word)
-    assert done.returncode == 2
-    assert "leave out" in done.stderr

@@ -83,7 +83,7 @@ def folder(tmp_path):
 def again(aqmlab_cli, folder, tmp_path):
     """Reproduce the paper live."""
     return lambda *words: aqmlab_cli(
-        "reproduce", folder, "--live", "--store", tmp_path / "store", "-o", tmp_path / "out", *words
+        "paper", "live", folder, "--store", tmp_path / "store", "-o", tmp_path / "out", *words
     )
 
 
@@ -111,7 +111,7 @@ def test_live_runs_are_scored_beside_the_same_simulated(again, router, tmp_path)
     assert content["findings"][0]["status"] == content["live"]["simulated"][0]["status"] == "holds"
     markdown = (tmp_path / "out" / "live.md").read_text()
     for words in (
-        "aqmlab reproduce toy --live",
+        "aqmlab paper live toy",
         "| simulated |",
         "## The testbed: ",
         "figures/live/figure-L.svg",
@@ -163,24 +163,10 @@ def test_ctrl_c_keeps_what_is_done(again, router, monkeypatch):
 
 
 def test_a_paper_without_live_experiments_says_so(aqmlab_cli, tmp_path):
-    ended = aqmlab_cli("reproduce", TOY, "--live", "--store", tmp_path / "store")
+    ended = aqmlab_cli("paper", "live", TOY, "--store", tmp_path / "store")
     assert ended.returncode == 2
     assert "no experiment of `toy` can run live; those of `blue`, `le` can" in ended.stderr
     assert not (tmp_path / "store").exists()
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (["--repeats", "3"], "`--repeats` applies to live runs"),
-        (["--live", "--infer"], "leave out --multiverse, --infer and --causes"),
-        (["--live", "--multiverse"], "leave out --multiverse, --infer and --causes"),
-    ],
-)
-def test_options_that_do_not_go_together(aqmlab_cli, words, said):
-    ended = aqmlab_cli("reproduce", "blue", *words)
-    assert ended.returncode == 2
-    assert said in ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -247,12 +247,16 @@ def test_what_is_too_small_for_a_statement_says_so(store):
 
 
 def test_a_figure_that_the_small_version_lacks_is_left_out(aqmlab_cli, store, tmp_path):
-    done = aqmlab_cli("reproduce", TOY, "--quick", "--figure", "2a", "--store", store, "-o", tmp_path)
+    done = aqmlab_cli(
+        "paper", "reproduce", TOY, "--quick", "--figure", "2a", "--store", store, "-o", tmp_path
+    )
     assert done.returncode == 0, done.stderr
     assert "figure     2a is not in the small version: `40p` of `limit`: left out by --quick" in done.stderr
 
 
 def test_the_command_says_how_many_cells_it_runs(aqmlab_cli, store, tmp_path):
-    done = aqmlab_cli("reproduce", TOY, "--finding", "T3", "--seeds", "5", "--store", store, "-o", tmp_path)
+    done = aqmlab_cli(
+        "paper", "reproduce", TOY, "--finding", "T3", "--seeds", "5", "--store", store, "-o", tmp_path
+    )
     assert done.returncode == 0, done.stderr
     assert "cells      2 of the 6 in loss.toml: those that are scored or shown" in done.stderr

@@ -52,7 +52,7 @@ def text(aqmlab_cli, folder, tmp_path):
     """Write the texts again, with a store that must stay empty."""
 
     def call(*words):
-        done = aqmlab_cli("reproduce", folder, "--text", "-o", folder, "--store", tmp_path / "no", *words)
+        done = aqmlab_cli("paper", "text", folder, "-o", folder, "--store", tmp_path / "no", *words)
         assert not (tmp_path / "no").exists()
         return done
 
@@ -142,7 +142,7 @@ def test_a_changed_statement_or_scenario_is_refused(folder, text, file, old, new
     assert done.returncode == 2
     told = " ".join(done.stderr.split())
     assert said in told.replace(f"{folder}/", "")
-    assert f"run `aqmlab reproduce toy -o {folder}`" in told
+    assert f"run `aqmlab paper reproduce toy -o {folder}`" in told
     assert {name: (folder / name).read_bytes() for name in FILES} == before
 
 
@@ -223,10 +223,3 @@ def test_texts_need_a_scorecard(folder, text):
     done = text()
     assert done.returncode == 2
     assert "scorecard.json is missing" in done.stderr
-
-
-@pytest.mark.parametrize("word", ["--quick", "--multiverse", "--infer", "--causes", "--table=I", "--seeds=5"])
-def test_texts_are_written_alone(word, text):
-    done = text(word)
-    assert done.returncode == 2
-    assert "leave out" in done.stderr

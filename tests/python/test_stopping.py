@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM end ``aqmlab reproduce`` soon in every phase, and nothing is lost."""
+"""Ctrl-C and SIGTERM end ``aqmlab paper reproduce`` soon in every phase, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_signal_ends_a_reproduction_whatever_it_is_at(store, tmp_path, phase):
     module, place, what = PHASES[phase]
     there, known = manifests(store), every_table(store)
     script = SCRIPT.format(module=module, place=place, what=what, slow=SLOW)
-    words = ["reproduce", TOY, "--store", store, "-o", tmp_path, "-q", "-j", "2"]
+    words = ["paper", "reproduce", TOY, "--store", store, "-o", tmp_path, "-q", "-j", "2"]
     words += ["--seeds", "60"] if phase == "looking" else []
     with started_with_all_signals([sys.executable, "-c", script, *map(str, words)]) as process:
         assert "now\n" in iter(process.stdout.readline, ""), process.stderr.read()

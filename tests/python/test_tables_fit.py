@@ -118,7 +118,7 @@ def test_comparison_of_long_names(twelve, swept, aqmlab_cli, monkeypatch, width)
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize(
-    "command", [("aqm", "list"), ("aqm", "show", "red"), ("metrics",), ("papers",), ("doctor",)]
+    "command", [("aqm", "list"), ("aqm", "show", "red"), ("metrics",), ("paper", "list"), ("doctor",)]
 )
 def test_catalogues(aqmlab_cli, monkeypatch, command, width):
     monkeypatch.setenv("COLUMNS", str(width))
@@ -132,7 +132,7 @@ def test_catalogues(aqmlab_cli, monkeypatch, command, width):
             p[key] for p in told["params"] for key in ("name", "values", "default", "source")
         ],
         "metrics": lambda: [entry[key] for entry in told for key in ("name", "unit", "definition")],
-        "papers": lambda: [paper[key] for paper in told["papers"] for key in ("key", "title")],
+        "paper list": lambda: [paper[key] for paper in told["papers"] for key in ("key", "title")],
         "doctor": lambda: [finding[key] for finding in told["findings"] for key in ("severity", "name")],
     }[" ".join(command)]()
     assert lacking(wanted, seen) == set()

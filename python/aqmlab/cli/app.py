@@ -38,7 +38,7 @@ from aqmlab.cli.options import (
     on_executors,
     ports_of,
 )
-from aqmlab.cli.papers import papers, reproduce
+from aqmlab.cli.paper import paper
 from aqmlab.cli.plot import plot
 from aqmlab.cli.quick_parse import read_quickly
 from aqmlab.cli.report import report
@@ -57,6 +57,7 @@ app = typer.Typer(
 )
 app.add_typer(aqm, name="aqm")
 app.add_typer(plot, name="plot")
+app.add_typer(paper, name="paper")
 app.command()(demo)
 app.command()(new)
 app.command()(compare)
@@ -71,7 +72,7 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-_LIGHT = {"aqm", "cite", "doctor", "metrics", "new", "papers", "schema", "show", "verify"}
+_LIGHT = {"aqm", "cite", "doctor", "metrics", "new", "paper", "schema", "show", "verify"}
 """The commands that read no tables of recordings and draw nothing, so a small address space suffices."""
 
 
@@ -172,8 +173,6 @@ app.command()(bundle)
 app.command()(verify)
 app.command()(vectors)
 app.command()(metrics)
-app.command()(papers)
-app.command()(reproduce)
 app.command()(cite)
 
 

@@ -14,7 +14,7 @@ def cite(
         str | None,
         typer.Argument(
             metavar="PAPER",
-            help="A paper as listed by `aqmlab papers`, or its folder; aqmlab itself by default.",
+            help="A paper as listed by `aqmlab paper list`, or its folder; aqmlab itself by default.",
             show_default=False,
             autocompletion=completion.papers,
         ),

@@ -52,11 +52,13 @@ def to_explain(
         If the folder has no scorecard.
     """
     file = folder / "scorecard.json"
-    command = f"`aqmlab reproduce {paper.key} -o {folder}`"
+    command = f"`aqmlab paper reproduce {paper.key} -o {folder}`"
     try:
         scored = {entry["name"]: entry for entry in json.loads(file.read_text(encoding="utf-8"))["findings"]}
     except FileNotFoundError:
-        raise UsageError(f"{file} is missing: `--causes` explains a scorecard; first run {command}") from None
+        raise UsageError(
+            f"{file} is missing: there is no scorecard to explain; first run {command}"
+        ) from None
     except (ValueError, LookupError, TypeError) as error:
         raise RecordingError(f"{file} is not a scorecard ({error}); repeat {command}") from None
     return [
@@ -199,7 +201,7 @@ def causes_markdown(paper: Paper, content: Mapping[str, Any]) -> str:
         " measurements shown are the comparisons that decide: the clearest failures of a finding that fails,"
         " or the narrowest successes of one that holds.",
         "",
-        f"Written by `aqmlab reproduce {paper.key} --causes`; all are also in `{FILE}`.",
+        f"Written by `aqmlab paper causes {paper.key}`; all are also in `{FILE}`.",
         "",
         "| finding | scorecard | holds with |",
         "|---|---|---|",

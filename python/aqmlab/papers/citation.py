@@ -22,7 +22,7 @@ def cite(key: str | None = None) -> str:
     Parameters
     ----------
     key
-        A paper as ``aqmlab papers`` lists it, or its folder; without a key, the program is cited.
+        A paper as ``aqmlab paper list`` lists it, or its folder; without a key, the program is cited.
 
     Raises
     ------

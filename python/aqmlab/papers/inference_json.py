@@ -112,9 +112,11 @@ def read_inference(folder: Path) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RecordingError(f"`{file}` cannot be read: {error}; `--infer` makes a new one") from error
+        raise RecordingError(
+            f"`{file}` cannot be read: {error}; `aqmlab paper infer` makes a new one"
+        ) from error
     if version != FORMAT_VERSION:
-        raise RecordingError(f"`{file}` has format version `{version}`; `--infer` makes a new one")
+        raise RecordingError(f"`{file}` has format version `{version}`; `aqmlab paper infer` makes a new one")
     return content
 
 

@@ -31,7 +31,7 @@ def inference_markdown(content: Content) -> str:
         CAUTION,
         "",
         f"Made on {content['date']} by aqmlab {content['version']} (commit {content['commit']}) with"
-        f" `aqmlab reproduce {content['paper']} --infer`. {how_it_was_done(content)}",
+        f" `aqmlab paper infer {content['paper']}`. {how_it_was_done(content)}",
         "",
         *_errors_table(content),
         "",
@@ -73,8 +73,8 @@ def inference_section(content: Content, *, stale: bool) -> list[str]:
 def stale_text(content: Content) -> str:
     """State why an inference is not shown."""
     return (
-        f"The inference of {content['date']} belongs to an earlier state of this folder: `aqmlab reproduce"
-        f" {content['paper']} --infer` makes a new one."
+        f"The inference of {content['date']} belongs to an earlier state of this folder: `aqmlab paper infer"
+        f" {content['paper']}` makes a new one."
     )
 
 

@@ -117,7 +117,7 @@ class _ValuesOnly:
             Always.
         """
         raise UsageError(
-            f"`{function}` compares two recordings, and --infer keeps none; leave it out of `fit` and `test`"
+            f"`{function}` compares two recordings, and a search keeps none; leave it out of `fit` and `test`"
         )
 
 

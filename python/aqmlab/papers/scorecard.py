@@ -66,7 +66,7 @@ def figures_folder(folder: Path, *, live: bool) -> Path:
 
 
 def _command(card: Card) -> str:
-    return f"aqmlab reproduce {card['paper']}{' --live' if 'live' in card else ''}"
+    return f"aqmlab paper {'live' if 'live' in card else 'reproduce'} {card['paper']}"
 
 
 _HOW_SCORED = (

@@ -42,7 +42,7 @@ def stored_scorecard(paper: Paper, folder: Path, *, live: bool = False) -> dict[
         and its line where that is known.
     """
     file = folder / f"{name_of(live=live)}.json"
-    again = f"`aqmlab reproduce {paper.key}{' --live' if live else ''} -o {folder}`"
+    again = f"`aqmlab paper {'live' if live else 'reproduce'} {paper.key} -o {folder}`"
     try:
         card: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         stale = _Stale(f"since {file} was made on {card['date']}; run {again}")
@@ -64,7 +64,7 @@ def stored_scorecard(paper: Paper, folder: Path, *, live: bool = False) -> dict[
             kept["live"] = card["live"] | {"simulated": _retold(twins, [])}
     except FileNotFoundError:
         raise UsageError(
-            f"{file} is missing: `--text` rewrites the texts of a scorecard; first run {again}"
+            f"{file} is missing: there is no scorecard to write again; first run {again}"
         ) from None
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise RecordingError(f"{file} is not a scorecard ({error!r}); repeat {again}") from None
