@@ -7,7 +7,7 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Rate, Span};
 
 use crate::settings::mismatch;
-use crate::{ParamError, Settings, Value};
+use crate::{Limit, Open, ParamError, Settings, Value};
 
 /// A type of values.
 pub trait Field: Sized {
@@ -35,9 +35,9 @@ pub trait Words: Copy + 'static {
     fn to_word(self) -> &'static str;
 }
 
-/// Defines the conversions of a type, and the method of [`Settings`] that reads it by name.
+/// Defines the conversions of a type and, if it has one, the method of [`Settings`] that reads it by name.
 macro_rules! fields {
-    ($($reader:ident, $type:ty: $what:literal, $pattern:pat => $found:expr, $value:ident => $setting:expr;)+) => {
+    ($($type:ty $(, $reader:ident)?: $what:literal, $pattern:pat => $found:expr, $value:ident => $setting:expr;)+) => {
         $(impl Field for $type {
             fn from_value(name: &'static str, value: Option<&Value>) -> Result<Self, ParamError> {
                 match value {
@@ -53,27 +53,27 @@ macro_rules! fields {
         })+
 
         impl Settings {
-            $(#[doc = concat!("Returns the value of `name`, ", $what, ".")]
+            $($(#[doc = concat!("Returns the value of `name`, ", $what, ".")]
             ///
             /// # Errors
             /// If the value is missing, still automatic or of another kind.
             pub fn $reader(&self, name: &'static str) -> Result<$type, ParamError> {
                 Field::from_value(name, self.get(name))
-            })+
+            })?)+
         }
     };
 }
 
 fields! {
-    flag, bool: "true or false", Value::Flag(v) => *v, v => Value::Flag(v);
-    integer, u64: "a whole number", Value::Integer(v) => *v, v => Value::Integer(v);
-    number, f64: "a number", Value::Number(v) => *v, v => Value::Number(v);
-    span, Span: "a time", Value::Span(v) => *v, v => Value::Span(v);
-    rate, Rate: "a rate", Value::Rate(v) => *v, v => Value::Rate(v);
-    size, Size: "a size", Value::Size(v) => *v, v => Value::Size(v);
-    bytes, Bytes: "a number of bytes", Value::Size(Size::Bytes(v)) => *v, v => Value::Size(Size::Bytes(v));
-    choice, &'static str: "one word of a list", Value::Choice(v) => v, v => Value::Choice(v);
-    text, String: "a string", Value::Text(v) => v.clone(), v => Value::Text(v);
+    bool, flag: "true or false", Value::Flag(v) => *v, v => Value::Flag(v);
+    u64, integer: "a whole number", Value::Integer(v) => *v, v => Value::Integer(v);
+    f64, number: "a number", Value::Number(v) => *v, v => Value::Number(v);
+    Span, span: "a time", Value::Span(v) => *v, v => Value::Span(v);
+    Rate: "a rate", Value::Rate(v) => *v, v => Value::Rate(v);
+    Size, size: "a size", Value::Size(v) => *v, v => Value::Size(v);
+    Bytes: "a number of bytes", Value::Size(Size::Bytes(v)) => *v, v => Value::Size(Size::Bytes(v));
+    &'static str, choice: "one word of a list", Value::Choice(v) => v, v => Value::Choice(v);
+    String, text: "a string", Value::Text(v) => v.clone(), v => Value::Text(v);
 }
 
 /// A queue discipline: its name, and its parameters.
@@ -134,6 +134,39 @@ impl<T: Field> Field for Option<T> {
 
     fn into_value(self) -> Value {
         self.map_or(Value::Nothing, T::into_value)
+    }
+}
+
+impl Field for Limit {
+    fn from_value(name: &'static str, value: Option<&Value>) -> Result<Self, ParamError> {
+        match value {
+            Some(Value::Unlimited) => Ok(Limit::Unlimited),
+            Some(Value::Integer(v)) => Ok(Limit::At(*v)),
+            other => Err(mismatch(name, "a whole number or unlimited", other)),
+        }
+    }
+
+    fn into_value(self) -> Value {
+        match self {
+            Limit::At(v) => Value::Integer(v),
+            Limit::Unlimited => Value::Unlimited,
+        }
+    }
+}
+
+impl<W: Words> Field for Open<W> {
+    fn from_value(name: &'static str, value: Option<&Value>) -> Result<Self, ParamError> {
+        match value {
+            Some(Value::Text(other)) => Ok(Open::Other(other.clone())),
+            word => W::from_value(name, word).map(Open::Word),
+        }
+    }
+
+    fn into_value(self) -> Value {
+        match self {
+            Open::Word(word) => word.into_value(),
+            Open::Other(name) => Value::Text(name),
+        }
     }
 }
 

@@ -19,10 +19,12 @@ extern crate alloc;
 mod field;
 mod row;
 mod settings;
+mod stored;
 mod table;
 mod words;
 
 pub use field::{Field, Words};
 pub use row::Row;
 pub use settings::{Origin, ParamError, Place, Setting, Settings, Value};
+pub use stored::{Limit, Open, Stored};
 pub use table::{Alias, Automatic, Default, Kind, Param, Reading};

@@ -7,7 +7,9 @@ use core::marker::PhantomData;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Rate, Span};
 
-use crate::{Alias, Default, Field, Kind, Origin, Param, ParamError, Settings, Value, Words};
+use crate::{
+    Alias, Default, Field, Kind, Limit, Open, Origin, Param, ParamError, Settings, Stored, Value, Words,
+};
 
 /// A parameter whose values have the type `T`. Its bounds, its default and its values in presets have this
 /// type too.
@@ -29,8 +31,7 @@ impl<T> Copy for Row<T> {}
 impl<T> Row<T> {
     /// Creates a required parameter without a name; `kind` describes values of type `T`.
     pub const fn of(kind: Kind) -> Self {
-        let param = Param { name: "", kind, default: Default::Required, aliases: &[], source: "", help: "" };
-        Row { param, values: PhantomData }
+        Row { param: Param::of(kind), values: PhantomData }
     }
 
     /// Sets the name and, unless it is empty, the help. The text of a documentation comment begins with
@@ -79,6 +80,13 @@ impl<T> Row<T> {
         Row { param: self.param, values: PhantomData }
     }
 
+    /// Makes plans as data leave the parameter out where it has its default; see [`Param::implied`].
+    #[must_use]
+    pub const fn implied(mut self) -> Self {
+        self.param.implied = true;
+        self
+    }
+
     const fn or(mut self, default: Default) -> Self {
         self.param.default = default;
         self
@@ -109,6 +117,14 @@ impl<T: Field> Row<T> {
         T::from_value(self.name(), settings.get(self.name()))
     }
 
+    /// Returns the value in `settings` as a struct stores it.
+    ///
+    /// # Errors
+    /// As [`Row::read`], or if the struct's type cannot hold the value.
+    pub fn store<F: Stored<T>>(&self, settings: &Settings) -> Result<F, ParamError> {
+        F::stored(self.name(), self.read(settings)?)
+    }
+
     /// Returns the name with this value.
     pub fn pair(&self, value: T) -> (&'static str, Value) {
         (self.name(), value.into_value())
@@ -117,6 +133,24 @@ impl<T: Field> Row<T> {
     /// Sets the value that `rule` yields.
     pub fn derive(&self, settings: &mut Settings, value: T, rule: impl Into<Cow<'static, str>>) {
         settings.set(self.name(), value.into_value(), Origin::Derived(rule.into()));
+    }
+
+    /// Sets the value that the table's rule yields, if the value is still to be computed.
+    ///
+    /// # Errors
+    /// Those of `value`.
+    pub fn derive_if_auto(
+        &self,
+        settings: &mut Settings,
+        value: impl FnOnce(&Settings) -> Result<T, ParamError>,
+    ) -> Result<(), ParamError> {
+        if let Default::Auto(rule) = self.param.default
+            && self.is_auto(settings)
+        {
+            let value = value(settings)?;
+            self.derive(settings, value, rule);
+        }
+        Ok(())
     }
 }
 
@@ -145,6 +179,13 @@ of_type!(f64: v => Default::Number(v), Value::Number(v));
 of_type!(Span: v => Default::Span(v), Value::Span(v));
 of_type!(Rate: v => Default::Rate(v), Value::Rate(v));
 of_type!(Bytes: v => Default::Bytes(v.get()), Value::Size(Size::Bytes(v)));
+of_type!(Limit: v => match v {
+    Limit::At(n) => Default::Integer(n),
+    Limit::Unlimited => Default::Unlimited,
+}, match v {
+    Limit::At(n) => Value::Integer(n),
+    Limit::Unlimited => Value::Unlimited,
+});
 of_type!(Size: v => match v {
     Size::Packets(n) => Default::Packets(n.get()),
     Size::Bytes(n) => Default::Bytes(n.get()),
@@ -163,6 +204,13 @@ impl Row<u64> {
     /// Creates a parameter that is a whole number.
     pub const fn integer(min: u64, max: u64) -> Self {
         Row::of(Kind::Integer { min, max })
+    }
+}
+
+impl Row<Limit> {
+    /// Creates a parameter that is a whole number or unlimited.
+    pub const fn limit(min: u64, max: u64) -> Self {
+        Row::of(Kind::Limit { min, max })
     }
 }
 
@@ -244,6 +292,18 @@ impl<W: Words> Row<W> {
     }
 }
 
+impl<W: Words> Row<Open<W>> {
+    /// Creates a parameter that is one of the words of `W`, by default the word `default`, or another name.
+    pub const fn open(default: &'static str) -> Self {
+        Row::of(Kind::Open(W::WORDS)).or(Default::Choice(a_word_of(W::WORDS, default)))
+    }
+
+    /// Returns the name with this word, for presets. In a constant, another word does not compile.
+    pub const fn is(self, word: &'static str) -> (&'static str, Value) {
+        (self.param.name, Value::Choice(a_word_of(W::WORDS, word)))
+    }
+}
+
 impl Alias {
     /// Adds another parameter, and the word that it takes if this alias is used.
     #[must_use]
@@ -271,12 +331,13 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
     i == a.len() && i == b.len()
 }
 
-/// Defines a discipline's parameters: a struct with one field per parameter, `Self::TABLE`, `Self::read`,
-/// and a function per parameter that returns its [`Row`] and has its name.
+/// Defines the parameters of a discipline or an endpoint: a struct with one field per parameter, `Self::TABLE`,
+/// `Self::read`, and a function per parameter that returns its [`Row`] and has its name.
 ///
 /// A documentation comment is the field's and the parameter's: it becomes the help. Without one, the
 /// help of the row applies. `..Other { a, b }` puts the rows `a` and `b` of another struct into the table, without
-/// fields.
+/// fields. `a: u32 as Bytes` stores values of type `Bytes` as a `u32` ([`Stored`]). Fields in a `derived` block
+/// after the struct's are no parameters: `Self::read` leaves them at the defaults of their types.
 ///
 /// ```
 /// use aqmlab_params::{Origin, Row, Settings, params, words};
@@ -316,14 +377,21 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
 /// ```
 #[macro_export]
 macro_rules! params {
+    (@row $values:ty) => { $crate::Row<$values> };
+    (@row $stored:ty, $values:ty) => { $crate::Row<$values> };
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $(
         $(.. $base:ident { $($shared:ident),+ $(,)? })?
-        $($(#[doc = $help:literal])* $field:ident: $type:ty = $row:expr)?
-    ),* }) => {
+        $($(#[doc = $help:literal])* $field:ident: $type:ty $(as $values:ty)? = $row:expr)?
+    ),* } $(derived {
+        $($(#[$what:meta])* $seen:vis $derived:ident: $of:ty),* $(,)?
+    })?) => {
         $(#[$meta])*
         #[derive(Clone, Debug)]
         #[allow(dead_code, reason = "a parameter may serve only to derive others")]
-        $vis struct $name { $($($(#[doc = $help])* $vis $field: $type,)?)* }
+        $vis struct $name {
+            $($($(#[doc = $help])* $vis $field: $type,)?)*
+            $($($(#[$what])* $seen $derived: $of,)*)?
+        }
 
         #[allow(dead_code, missing_docs, reason = "the table explains each of them; not every row is derived")]
         impl $name {
@@ -335,12 +403,18 @@ macro_rules! params {
             ///
             /// # Errors
             /// If a value is missing, still automatic or of another kind.
-            $vis fn read(settings: &$crate::Settings) -> ::core::result::Result<Self, $crate::ParamError> {
-                Ok($name { $($($field: Self::$field().read(settings)?,)?)* })
+            pub(crate) fn read(
+                settings: &$crate::Settings,
+            ) -> ::core::result::Result<Self, $crate::ParamError> {
+                Ok($name {
+                    $($($field: Self::$field().store(settings)?,)?)*
+                    $($($derived: ::core::default::Default::default(),)*)?
+                })
             }
 
-            $($($vis const fn $field() -> $crate::Row<$type> {
-                const ROW: $crate::Row<$type> = $row.named(stringify!($field), concat!($($help),*));
+            $($($vis const fn $field() -> $crate::params!(@row $type $(, $values)?) {
+                const ROW: $crate::params!(@row $type $(, $values)?) =
+                    $row.named(stringify!($field), concat!($($help),*));
                 ROW
             })?)*
         }

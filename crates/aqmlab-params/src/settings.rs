@@ -246,23 +246,7 @@ impl Settings {
     pub fn is_auto(&self, name: &str) -> bool {
         self.get(name) == Some(&Value::Auto)
     }
-}
 
-impl Settings {
-    /// Returns the value of `name`, which is a whole number, or `None` if it is unlimited.
-    ///
-    /// # Errors
-    /// If the value is missing, still automatic or of another kind.
-    pub fn limit(&self, name: &'static str) -> Result<Option<u64>, ParamError> {
-        match self.get(name) {
-            Some(Value::Unlimited) => Ok(None),
-            Some(Value::Integer(v)) => Ok(Some(*v)),
-            other => Err(mismatch(name, "a whole number or unlimited", other)),
-        }
-    }
-}
-
-impl Settings {
     /// Returns the values in the list `name`; there are none if the parameter has no value.
     ///
     /// # Errors

@@ -23,6 +23,9 @@ pub struct Param {
     pub source: &'static str,
     /// Its meaning, in one sentence.
     pub help: &'static str,
+    /// Whether plans as data leave the parameter out where it has its default, so that plans from before the
+    /// parameter keep their digests. Only the parameters of TCP have this property so far.
+    pub implied: bool,
 }
 
 /// Another tool's name for a parameter, accepted as input and listed in help.
@@ -270,6 +273,12 @@ impl Default {
 }
 
 impl Param {
+    /// Creates a required parameter without a name.
+    pub const fn of(kind: Kind) -> Self {
+        let default = Default::Required;
+        Param { name: "", kind, default, aliases: &[], source: "", help: "", implied: false }
+    }
+
     /// Returns whether `name` is this parameter's name or one of its aliases.
     pub fn answers_to(&self, name: &str) -> bool {
         self.name == name || self.alias(name).is_some()

@@ -2,12 +2,12 @@
 
 /// Defines an enum whose variants are the words of a choice.
 ///
-/// The table takes the words from `WORDS`. The owner of the table reads the value with `read` and matches the
+/// The table takes the words from `WORDS`. The owner of the table reads the value as this type and matches the
 /// variants, so code that leaves a word unhandled does not compile. The second form of the macro assigns
 /// words to the variants of an existing enum.
 ///
 /// ```
-/// use aqmlab_params::{Kind, Origin, Settings, Value, words};
+/// use aqmlab_params::{Row, Settings, params, words};
 ///
 /// words! {
 ///     /// Where a queue decides.
@@ -19,11 +19,11 @@
 ///     }
 /// }
 ///
-/// let kind = Kind::Choice(Decide::WORDS);
-/// let mut settings = Settings::default();
-/// settings.set("decide", Value::Choice(Decide::Dequeue.word()), Origin::Given);
-/// assert_eq!(Decide::read(&settings, "decide"), Ok(Decide::Dequeue));
-/// # assert_eq!(kind, Kind::Choice(&["enqueue", "dequeue"]));
+/// params!(pub struct Queue { decide: Decide = Row::choice("dequeue").source("ours") });
+///
+/// let queue = Queue::read(&Settings::defaults(Queue::TABLE))?;
+/// assert_eq!(queue.decide, Decide::Dequeue);
+/// # Ok::<(), aqmlab_params::ParamError>(())
 /// ```
 #[macro_export]
 macro_rules! words {
@@ -42,17 +42,6 @@ macro_rules! words {
             /// Returns the variant's word.
             $vis const fn word(self) -> &'static str {
                 match self { $($name::$variant => $word),+ }
-            }
-
-            /// Reads the parameter `name`.
-            ///
-            /// # Errors
-            /// If the value is missing, still automatic, or none of these words.
-            $vis fn read(
-                settings: &$crate::Settings,
-                name: &'static str,
-            ) -> ::core::result::Result<Self, $crate::ParamError> {
-                $crate::Field::from_value(name, settings.get(name))
             }
         }
 

@@ -115,11 +115,10 @@ fn the_kit_reports_a_registered_discipline_that_forgets_packets() {
 fn what_a_discipline_leaves_automatic_or_relative_is_an_error() {
     static PARAMS: &[Param] = &[Param {
         name: "room",
-        kind: Kind::Size { min: Packets::new(1) },
         default: Default::Auto("never computed"),
-        aliases: &[],
         source: "none",
         help: "none",
+        ..Param::of(Kind::Size { min: Packets::new(1) })
     }];
     let info = Info { params: PARAMS, ..coin("coin", false).info };
     let resolved = |size| {

@@ -1,7 +1,7 @@
 //! Queues of a kernel (`kind = "tc"`): the live router hands its packets to a discipline that tc
 //! sets up. The simulator does not support kernel queues.
 
-use aqmlab_params::{Default, Kind, Param, ParamError, Settings};
+use aqmlab_params::{Kind, Param, ParamError, Settings};
 use aqmlab_qdisc::LinkContext;
 use aqmlab_qdisc::registry::{Decides, Derive, Info, Maturity};
 
@@ -29,11 +29,9 @@ pub(crate) static TC_INFO: Info = Info {
 
 static PARAMS: &[Param] = &[Param {
     name: TC_SPEC,
-    kind: Kind::Text,
-    default: Default::Required,
-    aliases: &[],
     source: "tc(8)",
     help: "the discipline and its options, written as they would follow `tc qdisc add dev DEV root`",
+    ..Param::of(Kind::Text)
 }];
 
 fn derive(all: &mut Settings, _link: &LinkContext) -> Result<(), ParamError> {

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use aqmlab_params::{Default, Param};
+use aqmlab_transport::ProfileValue;
 
 use crate::field::{Absent, Field, Form, Variant};
 use crate::kind;
@@ -52,7 +53,7 @@ pub fn reference() -> String {
     section(&mut out, "`[[sweep.case]]`", "Every other key is a dotted path with a new value.", CASE.iter());
     writeln!(out, "### `[[sweep.exclude]]`\n\n{EXCLUDE}\n").expect("a string can be written to");
     section(&mut out, "`[[claim]]`", "", CLAIM.iter());
-    params(&mut out, "TCP: `tcp = { profile = .., .. }`", aqmlab_transport::PARAMS);
+    params(&mut out, "TCP: `tcp = { profile = .., .. }`", aqmlab_transport::Profile::TABLE);
     profiles(&mut out);
     out
 }
@@ -90,9 +91,8 @@ fn profiles(out: &mut String) {
         write!(out, "\n### TCP profile `{}`\n\nStands for {}.\n\n", profile.name, profile.summary)
             .expect("a String accepts any text");
         out.push_str("| key | value | source |\n|---|---|---|\n");
-        for value in profile.values {
-            writeln!(out, "| `{}` | {} | {} |", value.name, shown(&value.value), value.source)
-                .expect("a String accepts any text");
+        for ProfileValue { pair: (name, value), source } in profile.values {
+            writeln!(out, "| `{name}` | `{value}` | {source} |").expect("a String accepts any text");
         }
     }
 }

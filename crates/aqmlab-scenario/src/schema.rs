@@ -184,7 +184,7 @@ fn queue(catalogue: &Catalogue) -> Json {
 /// Returns the schema of `tcp`: a profile's name, or a table.
 fn tcp() -> Json {
     let names: Vec<&str> = aqmlab_transport::profiles().iter().map(|p| p.name).collect();
-    let mut table = params(aqmlab_transport::PARAMS);
+    let mut table = params(aqmlab_transport::Profile::TABLE);
     let own = table["properties"].as_object_mut().expect("an object schema has properties");
     own.insert("profile".into(), json!({ "enum": names }));
     json!({ "anyOf": [{ "enum": names }, table] })

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use aqmlab_params::{Default, Kind, Param, Setting, Settings, Value};
 use aqmlab_qdisc::Effective;
-use aqmlab_transport::{LEFT_OUT_BY_DEFAULT, PARAMS, automatic};
+use aqmlab_transport::Profile;
 use aqmlab_units::Span;
 use aqmlab_units::text::Size;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -55,17 +55,13 @@ impl QueueJson {
 
 impl TcpJson {
     pub(crate) fn of(settings: &Settings) -> Self {
-        TcpJson(to_map(settings.iter().filter(|setting| is_stated(setting, settings))))
+        let implied = |setting: &Setting| {
+            let param = Profile::TABLE.iter().find(|param| param.name == setting.name);
+            let implied = param.filter(|param| param.implied);
+            implied.is_some_and(|param| Profile::default_of(param, settings).as_ref() == Some(&setting.value))
+        };
+        TcpJson(to_map(settings.iter().filter(|setting| !implied(setting))))
     }
-}
-
-/// Whether plans state this TCP parameter: all but [`LEFT_OUT_BY_DEFAULT`] where they have their defaults.
-fn is_stated(setting: &Setting, all: &Settings) -> bool {
-    let default = || match PARAMS.iter().find(|param| param.name == setting.name)?.default {
-        Default::Auto(_) => automatic(setting.name, all).ok(),
-        constant => constant.value(),
-    };
-    !LEFT_OUT_BY_DEFAULT.contains(&setting.name) || default().as_ref() != Some(&setting.value)
 }
 
 fn settings_json(settings: &Settings) -> Map<String, Json> {
@@ -149,7 +145,7 @@ impl JsonSchema for TcpJson {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        table(generator, PARAMS)
+        table(generator, Profile::TABLE)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::{Dscp, Ecn};
 use aqmlab_traffic::{Distribution, Spacing};
-use aqmlab_transport::{PARAMS, Profile, profile_settings, profiles};
+use aqmlab_transport::{Profile, profile_settings, profiles};
 use aqmlab_units::{Bytes, Rate, Span};
 
 use crate::language::{MOST_LINKS_OF_A_PATH, RATE, TRAFFIC_KINDS};
@@ -433,18 +433,18 @@ impl Pass<'_, '_> {
         };
         let mut settings = self.profile(named, &path)?;
         if let Some(table) = table {
-            self.check_keys(table, &path, PARAMS, &["profile"]);
-            self.overlay(table, &path, PARAMS, &mut settings);
+            self.check_keys(table, &path, Profile::TABLE, &["profile"]);
+            self.overlay(table, &path, Profile::TABLE, &mut settings);
         }
         let profile = match Profile::resolve(&mut settings) {
             Ok(profile) => profile,
             Err(error) => {
                 let at = node.map_or_else(|| section.at.clone(), |n| n.at.clone());
-                self.param_error(&error, table, PARAMS, &at, &path);
+                self.param_error(&error, table, Profile::TABLE, &at, &path);
                 return None;
             }
         };
-        self.enter_settings(&path, PARAMS, &settings);
+        self.enter_settings(&path, Profile::TABLE, &settings);
         Some((profile, settings))
     }
 

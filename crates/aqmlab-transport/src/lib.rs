@@ -24,7 +24,7 @@
 //!
 //! # Parameters
 //! A [`Profile`] holds all settings. The caller passes it to each call, and always passes the same
-//! one for the same endpoint. [`PARAMS`] explains each parameter and names its source;
+//! one for the same endpoint. [`Profile::TABLE`] explains each parameter and names its source;
 //! [`profile_settings`] provides the bundles `rfc`, `ns2`, `ns2_fulltcp`, `freebsd4`, `linux` and
 //! `modern`.
 //!
@@ -76,9 +76,9 @@ pub use endpoint::{ENDLESS, Endpoint, Role};
 pub use event::StreamEvent;
 pub use profile::{
     AckCounting, Congestion, DelayedAckTimer, EcnAtOne, EcnFallback, FastRetransmitGuard, Fin, HandshakeAck,
-    IdleRestart, Increase, InitialSsthresh, LEFT_OUT_BY_DEFAULT, NagleRule, PARAMS, PartialAck, Profile,
-    ProfileInfo, ProfileValue, PromptAck, Recovery, RecoveryExit, ReductionBase, RttArithmetic, SackPipe,
-    TimeoutSsthresh, automatic, profile_settings, profiles,
+    IdleRestart, Increase, InitialSsthresh, NagleRule, PartialAck, Profile, ProfileInfo, ProfileValue,
+    PromptAck, Recovery, RecoveryExit, ReductionBase, RttArithmetic, SackPipe, TimeoutSsthresh,
+    profile_settings, profiles,
 };
 pub use sack::{Options, Sack};
 pub use segment::{Flags, Segment};

@@ -6,7 +6,7 @@ mod support;
 
 use aqmlab_params::{Kind, Origin, Settings, Value};
 use aqmlab_random::Stream;
-use aqmlab_transport::{Endpoint, Flags, PARAMS, Profile, State, StreamEvent, profile_settings, profiles};
+use aqmlab_transport::{Endpoint, Flags, Profile, State, StreamEvent, profile_settings, profiles};
 use aqmlab_units::{Bytes, Instant, Rate, Span, text::Size};
 use support::{A, B, Fate, Faults, Link, Pair, Path};
 
@@ -22,7 +22,7 @@ struct Life {
 fn any_profile(draw: &mut Stream) -> Profile {
     let name = profiles()[draw.below(profiles().len() as u64) as usize].name;
     let mut settings = profile_settings(name).expect("listed");
-    for param in PARAMS {
+    for param in Profile::TABLE {
         // The bounds on the timer are left as they are, so that virtual time also stays bounded.
         match param.kind {
             Kind::Choice(words) | Kind::Open(words) if draw.hit(0.3) => {

@@ -1,7 +1,7 @@
 //! The parameter table and the profiles agree.
 
 use aqmlab_params::{Kind, Origin, Param, Value};
-use aqmlab_transport::{PARAMS, Profile, profile_settings, profiles};
+use aqmlab_transport::{Profile, profile_settings, profiles};
 use aqmlab_units::{Span, text::Size};
 
 fn fits(param: &Param, value: &Value) -> bool {
@@ -21,21 +21,21 @@ fn fits(param: &Param, value: &Value) -> bool {
 #[test]
 fn names_are_unique_and_explained() {
     let mut names: Vec<&str> =
-        PARAMS.iter().flat_map(|p| p.aliases.iter().map(|a| a.name).chain([p.name])).collect();
+        Profile::TABLE.iter().flat_map(|p| p.aliases.iter().map(|a| a.name).chain([p.name])).collect();
     names.sort_unstable();
     let all = names.len();
     names.dedup();
     assert_eq!(names.len(), all, "a name or alias denotes one parameter");
-    assert!(PARAMS.iter().all(|p| !p.help.is_empty() && !p.source.is_empty()));
+    assert!(Profile::TABLE.iter().all(|p| !p.help.is_empty() && !p.source.is_empty()));
 }
 
 #[test]
 fn each_profile_sets_known_parameters_within_their_range() {
     for info in profiles() {
         let settings = profile_settings(info.name).expect("listed");
-        assert_eq!(settings.iter().count(), PARAMS.len(), "{}", info.name);
+        assert_eq!(settings.iter().count(), Profile::TABLE.len(), "{}", info.name);
         for setting in settings.iter() {
-            let param = PARAMS.iter().find(|p| p.name == setting.name).expect("in the table");
+            let param = Profile::TABLE.iter().find(|p| p.name == setting.name).expect("in the table");
             assert!(fits(param, &setting.value), "{}: {} = {}", info.name, setting.name, setting.value);
         }
         assert!(Profile::named(info.name).is_some());
@@ -47,12 +47,12 @@ fn each_profile_sets_known_parameters_within_their_range() {
 #[test]
 fn each_value_of_a_profile_has_a_source_and_stands_once() {
     for info in profiles() {
-        let mut names: Vec<&str> = info.values.iter().map(|v| v.name).collect();
+        let mut names: Vec<&str> = info.values.iter().map(|v| v.pair.0).collect();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), info.values.len(), "{}", info.name);
         for bundled in info.values {
-            assert!(!bundled.source.is_empty() && bundled.value.value().is_some(), "{}", bundled.name);
+            assert!(!bundled.source.is_empty() && bundled.pair.1 != Value::Auto, "{}", bundled.pair.0);
         }
     }
 }
@@ -124,7 +124,7 @@ fn what_is_unlimited_is_more_than_any_number() {
         (profile.syn_retries, profile.data_retries, profile.max_burst),
         (u32::MAX, u32::MAX, u32::MAX)
     );
-    for param in PARAMS {
+    for param in Profile::TABLE {
         if let Kind::Limit { max, .. } = param.kind {
             assert!(max < u64::from(u32::MAX), "{}", param.name);
         }
