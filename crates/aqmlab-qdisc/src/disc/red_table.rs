@@ -199,53 +199,10 @@ const LINUX_TITLE: &str = "Linux sch_red with the defaults of tc";
 pub(super) const NS2_LIMIT: Size = packets(50);
 pub(super) const NS2_MEAN: Bytes = Bytes::new(500);
 
-/// RED's values in ns-2.35.
-pub(super) const RED_NS2: &[(&str, Value)] = &[
-    Shared::limit().is(NS2_LIMIT),
-    Shared::limit_rule().is("reached"),
-    Shared::w_rule().is("ns2"),
-    Shared::gentle().is(true),
-    Shared::measure().is("bytes"),
-    Shared::mean_packet().is(NS2_MEAN),
-    Shared::byte_mode().is("ns2"),
-    Shared::uniformisation().is("ns2_wait"),
-    Shared::idle().is("ns2"),
-    Shared::counting().is("ns2"),
-    Shared::ecn_region().is("ns2_mark_p"),
-    Shared::target().is(Span::ms(5)),
-];
-
-/// RED's presets.
-pub(super) const RED_PRESETS: &[Preset] = &[
-    Preset {
-        name: "paper",
-        title: "Floyd and Jacobson 1993 with max_p as Floyd advised in 1997",
-        values: &[],
-    },
-    Preset { name: NS2, title: NS2_TITLE, values: RED_NS2 },
-    Preset {
-        name: LINUX,
-        title: LINUX_TITLE,
-        values: &[
-            Shared::max_p().is(0.02),
-            Shared::w_rule().is("linux"),
-            Shared::measure().is("bytes"),
-            Shared::uniformisation().is("linux"),
-            Shared::idle().is("linux"),
-            Shared::counting().is("linux"),
-            Shared::arithmetic().is("linux"),
-            Shared::ecn_region().is("linux"),
-        ],
-    },
-];
-
-/// Adaptive RED's presets.
-pub(super) const ARED_PRESETS: &[Preset] = &[
-    Preset { name: "paper", title: "Floyd, Gummadi and Shenker 2001", values: &[] },
-    Preset {
-        name: NS2,
-        title: NS2_TITLE,
-        values: &[
+/// Lists ns-2.35's values for all kinds of RED, and then those that only some of them have.
+macro_rules! ns2_values {
+    ($($own:expr),*) => {
+        &[
             Shared::limit().is(NS2_LIMIT),
             Shared::limit_rule().is("reached"),
             Shared::w_rule().is("ns2"),
@@ -256,23 +213,52 @@ pub(super) const ARED_PRESETS: &[Preset] = &[
             Shared::idle().is("ns2"),
             Shared::counting().is("ns2"),
             Shared::ecn_region().is("ns2_mark_p"),
-            AredOwn::adapt_at().is("arrivals"),
-            AredOwn::gentle_line().is("fixed"),
-        ],
-    },
-    Preset {
-        name: LINUX,
-        title: LINUX_TITLE,
-        values: &[
+            $($own),*
+        ]
+    };
+}
+
+pub(super) use ns2_values;
+
+/// Lists Linux's values for RED, and then those that only Adaptive RED has.
+macro_rules! linux_values {
+    ($($own:expr),*) => {
+        &[
             Shared::max_p().is(0.02),
             Shared::w_rule().is("linux"),
-            Shared::gentle().is(false),
             Shared::measure().is("bytes"),
             Shared::uniformisation().is("linux"),
             Shared::idle().is("linux"),
             Shared::counting().is("linux"),
             Shared::arithmetic().is("linux"),
             Shared::ecn_region().is("linux"),
-        ],
+            $($own),*
+        ]
+    };
+}
+
+/// RED's values in ns-2.35.
+pub(super) const RED_NS2: &[(&str, Value)] =
+    ns2_values![Shared::gentle().is(true), Shared::target().is(Span::ms(5))];
+
+/// RED's presets.
+pub(super) const RED_PRESETS: &[Preset] = &[
+    Preset {
+        name: "paper",
+        title: "Floyd and Jacobson 1993 with max_p as Floyd advised in 1997",
+        values: &[],
     },
+    Preset { name: NS2, title: NS2_TITLE, values: RED_NS2 },
+    Preset { name: LINUX, title: LINUX_TITLE, values: linux_values![] },
+];
+
+/// Adaptive RED's presets.
+pub(super) const ARED_PRESETS: &[Preset] = &[
+    Preset { name: "paper", title: "Floyd, Gummadi and Shenker 2001", values: &[] },
+    Preset {
+        name: NS2,
+        title: NS2_TITLE,
+        values: ns2_values![AredOwn::adapt_at().is("arrivals"), AredOwn::gentle_line().is("fixed")],
+    },
+    Preset { name: LINUX, title: LINUX_TITLE, values: linux_values![Shared::gentle().is(false)] },
 ];

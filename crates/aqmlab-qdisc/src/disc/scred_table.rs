@@ -3,7 +3,7 @@
 use aqmlab_params::{Alias, Row, params};
 use aqmlab_units::Span;
 
-use super::red_table::{AredOwn, NS2_LIMIT, NS2_MEAN, Shared};
+use super::red_table::{AredOwn, NS2_LIMIT, NS2_MEAN, Shared, ns2_values};
 use super::table::{NS2, names, ns2, presets};
 use super::words::{GentleLine, Start};
 use crate::registry::Preset;
@@ -44,21 +44,11 @@ pub(super) const SCRED_PRESETS: &[Preset] = &[
     Preset {
         name: NS2,
         title: "ns-2.35 with feng_adaptive_ 1, alpha_ 3 and beta_ 2, otherwise as shipped",
-        values: &[
-            Shared::limit().is(NS2_LIMIT),
-            Shared::limit_rule().is("reached"),
-            ScredOwn::start().is("above"),
-            Shared::w_rule().is("ns2"),
+        values: ns2_values![
             Shared::gentle().is(true),
-            ScredOwn::gentle_line().is("fixed"),
-            Shared::measure().is("bytes"),
-            Shared::mean_packet().is(NS2_MEAN),
-            Shared::byte_mode().is("ns2"),
-            Shared::uniformisation().is("ns2_wait"),
-            Shared::idle().is("ns2"),
-            Shared::counting().is("ns2"),
-            Shared::ecn_region().is("ns2_mark_p"),
             Shared::target().is(Span::ms(5)),
+            ScredOwn::start().is("above"),
+            ScredOwn::gentle_line().is("fixed")
         ],
     },
 ];
