@@ -1,5 +1,6 @@
 //! The recording of a run.
 
+use aqmlab_qdisc::registry::Catalogue;
 use aqmlab_recording::live::LiveReport;
 use aqmlab_recording::{Host, LinkInfo, Manifest, PortRecord, Recording, StoppedBy, Table};
 use aqmlab_scenario::{LinkPlan, Parts, Plan, SEGMENTS};
@@ -41,9 +42,9 @@ pub fn parts(plan: &Plan) -> Parts {
     parts
 }
 
-/// Returns all parts of the program, including these hosts.
-pub fn all_parts(hosts: impl Iterator<Item = Engine>) -> Parts {
-    let mut parts = aqmlab_scenario::all_parts();
+/// Returns all parts of the program, including these hosts, with the disciplines of `catalogue`.
+pub fn all_parts(catalogue: &Catalogue, hosts: impl Iterator<Item = Engine>) -> Parts {
+    let mut parts = aqmlab_scenario::all_parts(catalogue);
     parts.extend(between());
     parts.extend(hosts.map(|engine| (engine.host.name().to_owned(), engine.version)));
     parts

@@ -1,4 +1,4 @@
-//! Values that a scenario can write only as two kinds, and values as a struct stores them.
+//! Values that are of two kinds, and the types as which structs store values.
 
 use alloc::format;
 use alloc::string::String;
@@ -70,7 +70,7 @@ impl Stored<u64> for f64 {
     }
 }
 
-/// Only a word is stored; another name is the business of its host.
+/// Another name is not stored: only its host knows it.
 impl<W> Stored<Open<W>> for Option<W> {
     fn stored(_: &'static str, value: Open<W>) -> Result<Self, ParamError> {
         Ok(match value {

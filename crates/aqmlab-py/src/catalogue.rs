@@ -1,7 +1,7 @@
 //! The disciplines and their parameter tables.
 
 use aqmlab_params::{Default, Kind, Param};
-use aqmlab_qdisc::registry::{self, Info};
+use aqmlab_qdisc::registry::{self, Catalogue, Info};
 use aqmlab_scenario::discipline_elsewhere;
 use aqmlab_scenario::suggest::by_nearness;
 use pyo3::prelude::*;
@@ -9,10 +9,15 @@ use serde_json::{Value, json};
 
 use crate::errors::UsageError;
 
+/// Returns the disciplines that Python can name: the built-in ones.
+pub(crate) fn known() -> &'static Catalogue {
+    registry::catalogue()
+}
+
 /// Returns the disciplines as JSON text: name, title, summary, maturity.
 #[pyfunction]
 pub(crate) fn aqm_list() -> String {
-    registry::catalogue().iter().map(heading).collect::<Value>().to_string()
+    known().iter().map(heading).collect::<Value>().to_string()
 }
 
 /// Returns one discipline with its parameters and presets, as JSON text.
@@ -34,13 +39,13 @@ pub(crate) fn aqm_show(name: &str) -> PyResult<String> {
 
 /// Returns the discipline called `name`.
 pub(crate) fn find(name: &str) -> PyResult<&'static Info> {
-    registry::info(name).ok_or_else(|| {
+    known().find(name).ok_or_else(|| {
         if let Some(message) = discipline_elsewhere(name, true) {
             return UsageError::new_err(message);
         }
-        let known = by_nearness(name, registry::catalogue().iter().map(|info| info.name));
-        let known: Vec<_> = known.iter().map(|name| format!("`{name}`")).collect();
-        let message = format!("there is no discipline `{name}`; the disciplines are {}", known.join(", "));
+        let names = by_nearness(name, known().iter().map(|info| info.name));
+        let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+        let message = format!("there is no discipline `{name}`; the disciplines are {}", names.join(", "));
         UsageError::new_err(message)
     })
 }

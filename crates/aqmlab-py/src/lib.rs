@@ -47,6 +47,6 @@ mod _core {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        module.add("PARTS", aqmlab_network::all_parts(sweep::engines()))
+        module.add("PARTS", aqmlab_network::all_parts(catalogue::known(), sweep::engines()))
     }
 }

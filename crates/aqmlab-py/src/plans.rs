@@ -1,12 +1,13 @@
 //! Scenarios: parsed, checked, and reported with the origin of every value.
 
-use aqmlab_scenario::{Axis, Claim, Experiment, Parameter, Parts, Plan, PlanJson, Sweep};
+use aqmlab_scenario::{Axis, Claim, Experiment, Parameter, Parts, Plan, PlanJson, Sweep, schema_of};
 use aqmlab_units::text::{parse_bytes, parse_packets, parse_rate, parse_span};
 use aqmlab_units::{Bytes, Packets, Rate, Span};
 use pyo3::prelude::*;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::catalogue::known;
 use crate::errors::{UsageError, scenario_error};
 
 /// Returns the resolved form of a scenario as JSON text; the arms of a sweep are those of its first
@@ -21,9 +22,9 @@ pub(crate) fn plan(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Stri
 #[pyfunction]
 pub(crate) fn schema(of: &str) -> PyResult<String> {
     let schema = match of {
-        "scenario" => aqmlab_scenario::schema(aqmlab_qdisc::registry::catalogue()),
-        "plan" => aqmlab_scenario::plan_schema(),
-        "manifest" => aqmlab_recording::manifest_schema(),
+        "scenario" => aqmlab_scenario::schema(known()),
+        "plan" => schema_of::<PlanJson>(known()),
+        "manifest" => aqmlab_recording::manifest_schema(known()),
         _ => {
             return Err(UsageError::new_err(format!(
                 "there is no schema for `{of}`; there are schemas for `scenario`, `plan` and `manifest`"

@@ -2,6 +2,7 @@
 //! their resolution.
 
 use alloc::borrow::Cow;
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
 use core::ops::Deref;
@@ -104,6 +105,30 @@ impl Catalogue {
     pub fn find(&self, name: &str) -> Option<&Info> {
         self.iter().find(|info| info.name == name)
     }
+
+    /// Adds the discipline called `name`, and those whose law it applies.
+    fn add_versions(&self, name: &str, versions: &mut Versions) {
+        let Some(info) = self.find(name) else { return };
+        if versions.insert(info.name, info.version).is_none() {
+            info.applies.iter().for_each(|applied| self.add_versions(applied, versions));
+        }
+    }
+
+    /// Adds the disciplines within this value, at any depth.
+    fn add_inner(&self, value: &Value, versions: &mut Versions) {
+        let within = |settings: &Settings, versions: &mut Versions| {
+            settings.iter().for_each(|setting| self.add_inner(&setting.value, versions));
+        };
+        match value {
+            Value::Discipline { kind, settings } => {
+                self.add_versions(kind, versions);
+                within(settings, versions);
+            }
+            Value::Table(settings) => within(settings, versions),
+            Value::List(items) => items.iter().for_each(|item| self.add_inner(item, versions)),
+            _ => {}
+        }
+    }
 }
 
 impl FromIterator<Info> for Catalogue {
@@ -144,7 +169,11 @@ pub struct Effective {
     kind: &'static str,
     settings: Settings,
     link: LinkContext,
+    versions: Versions,
 }
+
+/// The version of each discipline, by its name.
+pub type Versions = BTreeMap<&'static str, u32>;
 
 impl Effective {
     /// Returns the discipline's name.
@@ -157,15 +186,21 @@ impl Effective {
         &self.link
     }
 
+    /// Returns the disciplines that determine the fates of a link's packets: this one, those inside it, and
+    /// those whose law one of them applies.
+    pub const fn versions(&self) -> &Versions {
+        &self.versions
+    }
+
     /// Returns the name and the parameters, which the settings of the containing discipline can hold.
     pub(crate) fn into_inner(self) -> (&'static str, Settings) {
         (self.kind, self.settings)
     }
 
     /// Returns the effective parameters, for `link`, of an inner queue that the containing discipline has
-    /// resolved.
+    /// resolved, and whose versions include those of the inner queue.
     pub(crate) fn inner((kind, settings): (&'static str, Settings), link: LinkContext) -> Effective {
-        Effective { kind, settings, link }
+        Effective { kind, settings, link, versions: Versions::new() }
     }
 }
 
@@ -229,7 +264,10 @@ impl Info {
         if let Some(s) = settings.iter().find(|s| open(&s.value)) {
             return Err(ParamError::new(s.name, format!("{} `{}` has not been resolved", s.name, s.value)));
         }
-        Ok(Effective { kind: self.name, settings, link: *link })
+        let mut versions = Versions::new();
+        catalogue.add_versions(self.name, &mut versions);
+        settings.iter().for_each(|setting| catalogue.add_inner(&setting.value, &mut versions));
+        Ok(Effective { kind: self.name, settings, link: *link, versions })
     }
 
     /// Sets the preset's values for parameters that are not given.

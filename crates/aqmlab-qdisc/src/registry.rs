@@ -15,7 +15,7 @@ use aqmlab_random::Stream;
 
 pub use crate::discipline::catalogue;
 use crate::discipline::{Builder, builders};
-pub use crate::info::{Catalogue, Decides, Derive, Effective, Info, Maturity, Preset};
+pub use crate::info::{Catalogue, Decides, Derive, Effective, Info, Maturity, Preset, Versions};
 use crate::{Arrived, Discipline, LinkContext, Packet};
 
 /// Returns the built-in discipline called `name`.

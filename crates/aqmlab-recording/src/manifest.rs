@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use aqmlab_scenario::{Parts, PlanJson};
+use aqmlab_qdisc::registry::Catalogue;
+use aqmlab_scenario::{Parts, PlanJson, schema_of};
 use aqmlab_units::{Instant, Rate, Span};
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -175,13 +175,10 @@ impl TableFacts {
     }
 }
 
-/// Returns the JSON Schema (2020-12) of `manifest.json`, made from the types that write it.
-pub fn manifest_schema() -> Value {
-    SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator()
-        .into_root_schema_for::<ManifestFile<'_>>()
-        .to_value()
+/// Returns the JSON Schema (2020-12) of `manifest.json`, made from the types that write it. The queues of plans
+/// are those of `catalogue`.
+pub fn manifest_schema(catalogue: &Catalogue) -> Value {
+    schema_of::<ManifestFile<'_>>(catalogue)
 }
 
 impl Manifest {

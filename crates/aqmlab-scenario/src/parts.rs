@@ -7,8 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aqmlab_params::{Settings, Value};
-use aqmlab_qdisc::registry::{catalogue, info};
+use aqmlab_qdisc::registry::Catalogue;
 use aqmlab_traffic::packmime::PackMime;
 use aqmlab_traffic::{
     Arrivals, BrowserPlan, Bursty, ExchangePlan, ListedExchanges, OnOff, PacketSource, PagePlan,
@@ -38,8 +37,15 @@ const PACKMIME: &str = "traffic.packmime";
 const PAGES: &str = "traffic.pages";
 const BROWSERS: &str = "traffic.browsers";
 
-/// Returns all parts except the hosts themselves.
-pub fn all_parts() -> Parts {
+/// Returns all parts, with the disciplines of `catalogue`, except the hosts themselves.
+pub fn all_parts(catalogue: &Catalogue) -> Parts {
+    let mut all = own_parts();
+    all.extend(catalogue.iter().map(|info| (discipline(info.name), info.version)));
+    all
+}
+
+/// Returns the parts that are neither disciplines nor hosts.
+fn own_parts() -> Parts {
     let kinds = [
         ("random", aqmlab_random::VERSION),
         ("qdisc", aqmlab_qdisc::VERSION),
@@ -60,14 +66,8 @@ pub fn all_parts() -> Parts {
         (PAGES, PagePlan::VERSION),
         (BROWSERS, BrowserPlan::VERSION),
     ];
-    let disciplines = catalogue().iter().map(|info| (discipline(info.name), info.version));
     let controls = Congestion::ALL.iter().map(|of| (control(*of), of.version()));
-    kinds
-        .map(|(name, version)| (name.to_owned(), version))
-        .into_iter()
-        .chain(disciplines)
-        .chain(controls)
-        .collect()
+    kinds.map(|(name, version)| (name.to_owned(), version)).into_iter().chain(controls).collect()
 }
 
 impl Plan {
@@ -75,10 +75,6 @@ impl Plan {
     pub fn parts(&self) -> Parts {
         let mut names: BTreeSet<String> =
             ["random", "qdisc", "traffic", "scenario"].map(str::to_owned).into();
-        for link in &self.links {
-            add_discipline(&mut names, link.queue.kind());
-            add_inner(&mut names, &link.queue);
-        }
         for class in &self.classes {
             names.extend(
                 workload(&class.workload)
@@ -93,9 +89,11 @@ impl Plan {
                 names.extend(tcp.congestion.map(control));
             }
         }
-        let mut all = all_parts();
-        all.retain(|name, _| names.contains(name));
-        all
+        let mut parts = own_parts();
+        parts.retain(|name, _| names.contains(name));
+        let disciplines = self.links.iter().flat_map(|link| link.queue.versions());
+        parts.extend(disciplines.map(|(name, version)| (discipline(name), *version)));
+        parts
     }
 }
 
@@ -105,32 +103,6 @@ fn discipline(name: &str) -> String {
 
 fn control(of: Congestion) -> String {
     format!("transport.{}", of.word())
-}
-
-/// Adds the discipline, and the disciplines whose laws it applies. A discipline that a host has registered
-/// has no version.
-fn add_discipline(names: &mut BTreeSet<String>, name: &str) {
-    names.insert(discipline(name));
-    for applied in info(name).map_or(&[][..], |info| info.applies) {
-        add_discipline(names, applied);
-    }
-}
-
-/// Adds the disciplines within these settings, at any depth.
-fn add_inner(names: &mut BTreeSet<String>, settings: &Settings) {
-    settings.iter().for_each(|setting| add_inner_of(names, &setting.value));
-}
-
-fn add_inner_of(names: &mut BTreeSet<String>, value: &Value) {
-    match value {
-        Value::Discipline { kind, settings } => {
-            add_discipline(names, kind);
-            add_inner(names, settings);
-        }
-        Value::Table(settings) => add_inner(names, settings),
-        Value::List(items) => items.iter().for_each(|item| add_inner_of(names, item)),
-        _ => {}
-    }
 }
 
 /// Returns the kinds of traffic that a workload uses and that have versions. Transfers of one size
@@ -166,6 +138,8 @@ fn population(population: &PopulationPlan) -> &'static [&'static str] {
 
 #[cfg(test)]
 mod tests {
+    use aqmlab_qdisc::registry::{catalogue, info};
+
     use super::*;
     use crate::parse;
 

@@ -14,7 +14,6 @@ use aqmlab_traffic::{
 };
 use aqmlab_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
@@ -634,16 +633,6 @@ pub struct LiveJson {
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's
 const fn is_false(value: &bool) -> bool {
     !*value
-}
-
-/// Returns the JSON Schema (2020-12) of a plan, made from the types in this module and from the
-/// tables of parameters.
-pub fn plan_schema() -> Json {
-    SchemaSettings::draft2020_12()
-        .for_serialize()
-        .into_generator()
-        .into_root_schema_for::<PlanJson>()
-        .to_value()
 }
 
 impl PlanJson {

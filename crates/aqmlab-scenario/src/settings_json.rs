@@ -5,9 +5,11 @@ use std::borrow::Cow;
 
 use aqmlab_params::{Default, Kind, Param, Setting, Settings, Value};
 use aqmlab_qdisc::Effective;
+use aqmlab_qdisc::registry::{Catalogue, Info};
 use aqmlab_transport::Profile;
 use aqmlab_units::Span;
 use aqmlab_units::text::Size;
+use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
@@ -115,27 +117,33 @@ fn list_json(items: &[Value]) -> (&'static str, Json) {
     ("", items.into_iter().map(|(unit, value)| json!({ unit: value })).collect())
 }
 
-/// A discipline that is inside another one and has no link of its own.
-struct InnerQueue;
-
-impl JsonSchema for InnerQueue {
-    fn schema_name() -> Cow<'static, str> {
-        "InnerQueue".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        disciplines(generator, None)
-    }
+/// Returns the JSON Schema (2020-12) of `T`, which contains plans whose queues are those of `catalogue`.
+pub fn schema_of<T: JsonSchema>(catalogue: &Catalogue) -> Json {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    // Only the queue of a link can be a kernel's, and only the queue of a link has a context.
+    schema["$defs"][QUEUE] = disciplines(catalogue.iter().chain([&TC_INFO]), Some(reference(CONTEXT)));
+    schema["$defs"][INNER_QUEUE] = disciplines(catalogue.iter(), None);
+    schema
 }
 
+const QUEUE: &str = "Queue";
+const CONTEXT: &str = "ContextJson";
+/// A discipline that is inside another one and has no link of its own.
+const INNER_QUEUE: &str = "InnerQueue";
+
+fn reference(name: &str) -> Json {
+    json!({ "$ref": format!("#/$defs/{name}") })
+}
+
+/// [`schema_of`] defines this type, because types know no catalogue.
 impl JsonSchema for QueueJson {
     fn schema_name() -> Cow<'static, str> {
-        "Queue".into()
+        QUEUE.into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let context = generator.subschema_for::<ContextJson>();
-        disciplines(generator, Some(context))
+        generator.subschema_for::<ContextJson>()
     }
 }
 
@@ -144,33 +152,30 @@ impl JsonSchema for TcpJson {
         "Tcp".into()
     }
 
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        table(generator, Profile::TABLE)
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        table(Profile::TABLE)
     }
 }
 
-fn disciplines(generator: &mut SchemaGenerator, context: Option<Schema>) -> Schema {
-    // Only the queue of a link can be a kernel's, and only the queue of a link has a context.
-    let kernels = context.is_some().then_some(&TC_INFO);
-    let one = |info: &aqmlab_qdisc::Info| {
+fn disciplines<'a>(infos: impl Iterator<Item = &'a Info>, context: Option<Json>) -> Json {
+    let one = |info: &Info| {
         let mut properties = Map::new();
         properties.insert("kind".into(), json!({ "const": info.name }));
-        properties.insert("settings".into(), table(generator, info.params).to_value());
-        properties.extend(context.clone().map(|context| ("context".to_owned(), context.to_value())));
+        properties.insert("settings".into(), table(info.params).to_value());
+        properties.extend(context.clone().map(|context| ("context".to_owned(), context)));
         let required: Vec<_> = properties.keys().cloned().collect();
         json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
     };
-    let all: Vec<Json> = aqmlab_qdisc::registry::catalogue().iter().chain(kernels).map(one).collect();
-    json_schema!({ "oneOf": all })
+    json!({ "oneOf": infos.map(one).collect::<Vec<_>>() })
 }
 
 /// Returns the schema of a table of parameters. The unit of a size is known only from its value, so
 /// no property is required.
-fn table(generator: &mut SchemaGenerator, params: &'static [Param]) -> Schema {
+fn table(params: &'static [Param]) -> Schema {
     let mut properties = Map::new();
     for param in params {
         let description = format!("{} ({}).", param.help, param.source);
-        for (unit, mut schema) in forms(generator, &param.kind) {
+        for (unit, mut schema) in forms(&param.kind) {
             schema["description"] = json!(description);
             properties.insert(with_unit(param.name, unit), schema);
         }
@@ -187,7 +192,7 @@ fn table(generator: &mut SchemaGenerator, params: &'static [Param]) -> Schema {
 }
 
 /// Returns the possible units of a value of this kind, each with the schema of its number.
-fn forms(generator: &mut SchemaGenerator, kind: &Kind) -> Vec<(&'static str, Json)> {
+fn forms(kind: &Kind) -> Vec<(&'static str, Json)> {
     let whole = |unit| vec![(unit, json!({ "type": "integer", "minimum": 0 }))];
     let text = || vec![("", json!({ "type": "string" }))];
     match kind {
@@ -203,7 +208,7 @@ fn forms(generator: &mut SchemaGenerator, kind: &Kind) -> Vec<(&'static str, Jso
         Kind::Open(_) | Kind::Text | Kind::TrafficClass => text(),
         Kind::Dscp => vec![("", json!({ "type": ["integer", "string"] }))],
         Kind::List(of) => {
-            let forms = forms(generator, of);
+            let forms = forms(of);
             let mixed: Vec<_> = forms.iter().map(|(unit, value)| named(unit, value)).collect();
             let mut lists: Vec<_> = forms
                 .into_iter()
@@ -214,8 +219,8 @@ fn forms(generator: &mut SchemaGenerator, kind: &Kind) -> Vec<(&'static str, Jso
             }
             lists
         }
-        Kind::Table(params) => vec![("", table(generator, params).to_value())],
-        Kind::Discipline => vec![("", generator.subschema_for::<InnerQueue>().to_value())],
+        Kind::Table(params) => vec![("", table(params).to_value())],
+        Kind::Discipline => vec![("", reference(INNER_QUEUE))],
         _ => vec![("", json!({}))],
     }
 }

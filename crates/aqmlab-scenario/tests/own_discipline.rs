@@ -3,7 +3,7 @@
 use aqmlab_qdisc::Registry;
 use aqmlab_qdisc::registry::catalogue;
 use aqmlab_random::Stream;
-use aqmlab_scenario::{Beside, Limits, parse, parse_with, schema};
+use aqmlab_scenario::{Beside, Limits, PlanJson, parse, parse_with, schema, schema_of};
 
 #[allow(dead_code, reason = "its `main` checks the contract")]
 #[path = "../../aqmlab-qdisc/examples/own_discipline.rs"]
@@ -37,6 +37,8 @@ fn a_discipline_of_ones_own_is_named_in_a_scenario_and_built() {
     for queue in [r#""ramp""#, inside] {
         let plan = read(&scenario(queue)).unwrap_or_else(|e| panic!("{e}")).arms.remove(0);
         assert!(registry.build(&plan.links[0].queue, Stream::new(1, "ramp")).is_ok(), "{queue}");
+        let version = known.find("ramp").map(|info| info.version);
+        assert_eq!(plan.parts().get("qdisc.ramp").copied(), version, "{queue}");
         let unknown = parse(&scenario(queue), "own.toml").unwrap_err().to_string();
         assert!(unknown.contains("there is no discipline") && unknown.contains("ramp"), "{unknown}");
     }
@@ -45,10 +47,13 @@ fn a_discipline_of_ones_own_is_named_in_a_scenario_and_built() {
 }
 
 #[test]
-fn the_schema_lists_the_disciplines_of_a_catalogue() {
+fn the_schemas_list_the_disciplines_of_a_catalogue() {
     let mut registry = Registry::builtin();
     registry.register(own_discipline::ramp()).unwrap();
-    let lists = |schema: serde_json::Value| schema["$defs"]["queue"].to_string().contains("\"ramp\"");
-    assert!(lists(schema(&registry.catalogue())));
-    assert!(!lists(schema(catalogue())));
+    let lists = |schema: serde_json::Value, of: &str| schema["$defs"][of].to_string().contains("\"ramp\"");
+    for (known, listed) in [(&registry.catalogue(), true), (catalogue(), false)] {
+        assert_eq!(lists(schema(known), "queue"), listed);
+        assert_eq!(lists(schema_of::<PlanJson>(known), "Queue"), listed);
+        assert_eq!(lists(schema_of::<PlanJson>(known), "InnerQueue"), listed);
+    }
 }
