@@ -20,7 +20,7 @@ import aqmlab
 from aqmlab.plots.draw import save
 from aqmlab.plots.panels import legend_below
 from aqmlab.plots.sequence import draw_sequence, sequence_points
-from aqmlab.traces import Journey, flow_names, journeys
+from aqmlab.recordings.traces import Journey, flow_names, journeys
 
 ROOT = Path(__file__).resolve().parent.parent
 VECTORS = ROOT / "vectors" / "ns2-single-flow"

@@ -217,7 +217,7 @@ def figures(web_s: list[float], link: dict, goodput_bps: float) -> dict[str, flo
 
 def write_vectors(seed: int, folder: Path, span_s: tuple[float, float] = SPAN_S) -> tuple[Path, str]:
     """Writes the connections of a seed to a file, and returns the file and its SHA-256."""
-    from aqmlab.vectors import write_vectors
+    from aqmlab.exports.vectors import write_vectors
 
     file = write_vectors(scenario(seed, span_s), folder / f"{seed}.csv", classes=sided(WEB), arm="DT")
     return file, hashlib.sha256(file.read_bytes()).hexdigest()

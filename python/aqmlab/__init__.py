@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from aqmlab.errors import AqmlabError, HostError, RecordingError, RunError, ScenarioError, UsageError
 
 if TYPE_CHECKING:
-    from aqmlab.answers import Answer, answer
     from aqmlab.api import (
         aqm_check,
         figure,
@@ -32,19 +31,22 @@ if TYPE_CHECKING:
         show,
     )
     from aqmlab.bundles import bundle, check_bundle
+    from aqmlab.bundles.verification import verify
     from aqmlab.calibration import Calibration, calibrate
-    from aqmlab.cells import Axis, Cell
-    from aqmlab.comparison import Comparison
-    from aqmlab.disciplines import aqm_list, aqm_show
+    from aqmlab.disciplines.catalogue import aqm_list, aqm_show
     from aqmlab.experiment import run, run_both, run_live
     from aqmlab.exports import export
-    from aqmlab.faithfulness import verdicts
+    from aqmlab.exports.vectors import write_vectors
+    from aqmlab.language.templates import new
     from aqmlab.live.doctor import doctor
     from aqmlab.papers.citation import cite
     from aqmlab.paths import compare, load
-    from aqmlab.recording import Run
-    from aqmlab.results import Results
-    from aqmlab.scenario_templates import new
+    from aqmlab.recordings.faithfulness import verdicts
+    from aqmlab.recordings.recording import Run
+    from aqmlab.results.answers import Answer, answer
+    from aqmlab.results.cells import Axis, Cell
+    from aqmlab.results.comparison import Comparison
+    from aqmlab.results.results import Results
     from aqmlab.stats import Estimate
     from aqmlab.sweeps.beside import beside
     from aqmlab.sweeps.connection import Cluster
@@ -53,8 +55,6 @@ if TYPE_CHECKING:
     from aqmlab.sweeps.query import query
     from aqmlab.sweeps.sweep import Sweep, sweep
     from aqmlab.tc import TcLine, TcQueue, TcSkipped, read_tc, read_tc_script, tc_lines
-    from aqmlab.vectors import write_vectors
-    from aqmlab.verification import verify
 
 __all__ = [
     "Answer",
@@ -116,25 +116,25 @@ __all__ = [
 
 # Imported on demand, so that `--help` need not wait for any of them.
 _NAMES = {
-    "aqmlab.answers": ("Answer", "answer"),
+    "aqmlab.results.answers": ("Answer", "answer"),
     "aqmlab.api": (
         *("aqm_check", "figure", "metric_list", "metric_show"),
         *("plot", "plot_law", "report", "schema", "score_claims", "show"),
     ),
     "aqmlab.bundles": ("bundle", "check_bundle"),
     "aqmlab.calibration": ("Calibration", "calibrate"),
-    "aqmlab.comparison": ("Comparison",),
-    "aqmlab.disciplines": ("aqm_list", "aqm_show"),
+    "aqmlab.results.comparison": ("Comparison",),
+    "aqmlab.disciplines.catalogue": ("aqm_list", "aqm_show"),
     "aqmlab.live.doctor": ("doctor",),
     "aqmlab.experiment": ("run", "run_both", "run_live"),
     "aqmlab.exports": ("export",),
-    "aqmlab.faithfulness": ("verdicts",),
-    "aqmlab.recording": ("Run",),
-    "aqmlab.cells": ("Axis", "Cell"),
-    "aqmlab.results": ("Results",),
+    "aqmlab.recordings.faithfulness": ("verdicts",),
+    "aqmlab.recordings.recording": ("Run",),
+    "aqmlab.results.cells": ("Axis", "Cell"),
+    "aqmlab.results.results": ("Results",),
     "aqmlab.papers.citation": ("cite",),
     "aqmlab.paths": ("compare", "load"),
-    "aqmlab.scenario_templates": ("new",),
+    "aqmlab.language.templates": ("new",),
     "aqmlab.stats": ("Estimate",),
     "aqmlab.sweeps.beside": ("beside",),
     "aqmlab.sweeps.connection": ("Cluster",),
@@ -143,8 +143,8 @@ _NAMES = {
     "aqmlab.sweeps.query": ("query",),
     "aqmlab.sweeps.sweep": ("Sweep", "sweep"),
     "aqmlab.tc": ("TcLine", "TcQueue", "TcSkipped", "read_tc", "read_tc_script", "tc_lines"),
-    "aqmlab.vectors": ("write_vectors",),
-    "aqmlab.verification": ("verify",),
+    "aqmlab.exports.vectors": ("write_vectors",),
+    "aqmlab.bundles.verification": ("verify",),
     "aqmlab._core": ("__version__",),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from aqmlab.arguments import names, typed
-from aqmlab.checks import check as aqm_check
-from aqmlab.scenario import Scenario, resolve
+from aqmlab.disciplines.contract import check as aqm_check
+from aqmlab.language.scenario import Scenario, resolve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,9 +83,9 @@ def report(path: Path | str, output: Path | str | None = None) -> Path:
     Path
         The file.
     """
-    from aqmlab.both import is_both
     from aqmlab.paths import load, load_both
     from aqmlab.reports import write_report
+    from aqmlab.results.both import is_both
 
     return write_report(load_both(path) if is_both(path) else load(path), output)
 

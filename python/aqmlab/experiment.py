@@ -12,13 +12,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from aqmlab import both
 from aqmlab.arguments import typed
-from aqmlab.both import Both
 from aqmlab.errors import UsageError
-from aqmlab.machine import job_count
-from aqmlab.results import Results
-from aqmlab.scenario import Scenario
+from aqmlab.language.scenario import Scenario
+from aqmlab.results import both
+from aqmlab.results.both import Both
+from aqmlab.results.results import Results
 from aqmlab.sweeps.cases import Cases
 from aqmlab.sweeps.executor import Executor
 from aqmlab.sweeps.experiment_directory import (
@@ -33,6 +32,7 @@ from aqmlab.sweeps.experiment_directory import (
 from aqmlab.sweeps.parcel import RECORDINGS
 from aqmlab.sweeps.sweep import LOCAL, Sweep, Watcher, cluster_of
 from aqmlab.sweeps.task import LIVE, SIMULATOR, Capture
+from aqmlab.system.machine import job_count
 
 if TYPE_CHECKING:
     from aqmlab.sweeps.connection import Cluster
@@ -150,8 +150,7 @@ def run_live(  # noqa: PLR0913 (keyword arguments)
     Returns
     -------
     Results
-        The finished runs, faithful or not; :func:`aqmlab.faithfulness.verdicts` returns the verdict
-        on each.
+        The finished runs, faithful or not; :func:`aqmlab.recordings.faithfulness.verdicts` judges them.
 
     Raises
     ------

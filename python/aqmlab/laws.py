@@ -143,7 +143,7 @@ def law_responses(
         If the response is unknown or a parameter is invalid.
     """
     from aqmlab import experiment as experiments
-    from aqmlab.series import run_series
+    from aqmlab.recordings.time_series import run_series
 
     _check_name(name, RESPONSES)
     text, _ = bench_scenario(name, _arms(name, settings or {}, presets), bench or Bench())
@@ -223,7 +223,7 @@ def parse_settings(words: Sequence[str]) -> dict[str, Any]:
 
 
 def _check_name(name: str, possible: Sequence[str]) -> None:
-    from aqmlab.disciplines import aqm_show
+    from aqmlab.disciplines.catalogue import aqm_show
 
     aqm_show(name)  # reports an unknown name
     if name not in possible:
@@ -236,7 +236,7 @@ def _check_name(name: str, possible: Sequence[str]) -> None:
 
 def _arms(name: str, settings: Mapping[str, Any], presets: bool) -> dict[str, dict[str, Any]]:
     """Return a queue per preset, or a single queue named after the discipline."""
-    from aqmlab.disciplines import aqm_show
+    from aqmlab.disciplines.catalogue import aqm_show
 
     entry = aqm_show(name)
     queue = {"kind": name, **settings}
@@ -254,7 +254,7 @@ def bench_scenario(name: str, arms: Mapping[str, Mapping[str, Any]], bench: Benc
         If the bench's load is not a step, or its duration is too long.
     """
     from aqmlab import _core
-    from aqmlab.scenario import read
+    from aqmlab.language.scenario import read
 
     begin, end = bench.step_s
     if not 0 <= bench.load < bench.step_load <= 10:

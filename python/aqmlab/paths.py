@@ -6,18 +6,18 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from aqmlab import both
 from aqmlab.arguments import typed
-from aqmlab.both import Both
-from aqmlab.comparison import Comparison, compare_sides
 from aqmlab.errors import RecordingError, UsageError
-from aqmlab.files import SWEEP_FILE
-from aqmlab.integrity import read_json
-from aqmlab.loading import load_recording
 from aqmlab.metrics import EVERY_CLASS
-from aqmlab.pairing import Side, side_of
-from aqmlab.results import Results
+from aqmlab.recordings.integrity import read_json
+from aqmlab.results import both
+from aqmlab.results.both import Both
+from aqmlab.results.comparison import Comparison, compare_sides
+from aqmlab.results.loading import load_recording
+from aqmlab.results.pairing import Side, side_of
+from aqmlab.results.results import Results
 from aqmlab.sweeps.directory import load_sweep
+from aqmlab.system.files import SWEEP_FILE
 
 
 @typed

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from scipy import stats as scipy_stats
 
-from aqmlab.cells import Axis, Cell
 from aqmlab.claims import Claim, score
 from aqmlab.claims.scan import SourceLocation
 from aqmlab.metrics import find
-from aqmlab.results import Results
+from aqmlab.results.cells import Axis, Cell
+from aqmlab.results.results import Results
 
 BUFFER = Axis("topology.queue.limit", "limit", ("topology.queue.limit",), ("4p", "12p", "36p", "72p"))
 COUNT = Axis("traffic.ftp.count", "count", ("traffic.ftp.count",), ("2", "6"))

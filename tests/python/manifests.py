@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from aqmlab.manifest import Manifest, manifest_of
-from aqmlab.plan import Plan
-from aqmlab.reader import Reader
-from aqmlab.recording import Run
-from aqmlab.results import Results, of_runs
+from aqmlab.recordings.manifest import Manifest, manifest_of
+from aqmlab.recordings.plan import Plan
+from aqmlab.recordings.recording import Run
+from aqmlab.results.reader import Reader
+from aqmlab.results.results import Results, of_runs
 
 
 def manifest(**content: Any) -> Manifest:

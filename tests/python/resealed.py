@@ -9,8 +9,8 @@ from typing import Any
 
 import duckdb
 
-from aqmlab.columns import RENAMED
-from aqmlab.integrity import sealed, table_digest
+from aqmlab.recordings.columns import RENAMED
+from aqmlab.recordings.integrity import sealed, table_digest
 
 
 def reseal(run: Path, **changes: Any) -> None:

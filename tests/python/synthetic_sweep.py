@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 from scipy.special import ndtr
 
-from aqmlab.cells import Axis, Cell
 from aqmlab.metrics import EVERY_CLASS, Flows, FlowTotals, Histogram, Measured, QueueTotals
-from aqmlab.recording import Run
-from aqmlab.results import Missing, Results
+from aqmlab.recordings.recording import Run
+from aqmlab.results.cells import Axis, Cell
+from aqmlab.results.results import Missing, Results
 from manifests import manifest
 
 QUEUE = "bottleneck"

@@ -8,11 +8,11 @@ import json
 import pytest
 
 import aqmlab
-from aqmlab.answers import answer
 from aqmlab.claims import read_claims, score
 from aqmlab.errors import UsageError
 from aqmlab.metrics import find, flow_goodput
 from aqmlab.paths import load
+from aqmlab.results.answers import answer
 
 LOT = {
     "title": "Two hops",

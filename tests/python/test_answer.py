@@ -15,10 +15,10 @@ import pytest
 from scipy import stats
 
 import aqmlab
+from aqmlab.language.templates import TEMPLATES
 from aqmlab.metrics import find
 from aqmlab.reports.answer import in_words, sentences
 from aqmlab.reports.trade_off import DELAY, GOODPUT, TradeOff
-from aqmlab.scenario_templates import TEMPLATES
 from aqmlab.stats.sentence import spoken
 from synthetic_sweep import synthetic
 

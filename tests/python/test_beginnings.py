@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from aqmlab.scenario_templates import DEMO, TEMPLATES
+from aqmlab.language.templates import DEMO, TEMPLATES
 from living import why_not
 
 ROOT = Path(__file__).parents[2]

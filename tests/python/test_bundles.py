@@ -10,7 +10,7 @@ import zipfile
 import pytest
 
 import aqmlab
-from aqmlab.integrity import sealed
+from aqmlab.recordings.integrity import sealed
 from conftest import SMALL
 from resealed import reseal
 

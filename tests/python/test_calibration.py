@@ -25,7 +25,7 @@ from aqmlab.calibration.fit import fit, needed, spread
 from aqmlab.calibration.places import Load
 from aqmlab.calibration.population import population_of
 from aqmlab.errors import ScenarioError, UsageError
-from aqmlab.plan import Plan
+from aqmlab.recordings.plan import Plan
 
 SEGMENTS = math.ceil(20_000 / 1460)
 ON_THE_WIRE = 20_000 + 40 * (SEGMENTS + 2)

@@ -11,8 +11,8 @@ import time
 import pytest
 
 import aqmlab
-from aqmlab.checks import smallest_finding
 from aqmlab.cli.progress import check_text, duration_s
+from aqmlab.disciplines.contract import smallest_finding
 
 ITEMS = ["conservation", "time order", "liveness", "deadline", "catching up", "bounded work", "replay"]
 

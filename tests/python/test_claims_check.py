@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aqmlab.cells import Axis
 from aqmlab.claims import Claim, Names
 from aqmlab.claims.functions import FUNCTIONS
 from aqmlab.claims.names import window_label, window_of
@@ -19,7 +18,8 @@ from aqmlab.claims.scan import SourceLocation
 from aqmlab.errors import ScenarioError
 from aqmlab.metrics import Parameter, Window, find
 from aqmlab.metrics import registry as registry_module
-from aqmlab.units import LITERALS, PERCENT, PURE, RATE, SIZE, TIME, quantity, unit_of_metric
+from aqmlab.results.cells import Axis
+from aqmlab.text.units import LITERALS, PERCENT, PURE, RATE, SIZE, TIME, quantity, unit_of_metric
 from claim_worlds import BUFFER, COUNT
 
 ELSEWHERE = Axis("topology.reverse_queue.limit", "reverse_queue.limit", (), ("9p", "18p"))

@@ -14,11 +14,11 @@ import duckdb
 import pytest
 
 import aqmlab
-from aqmlab.columns import RENAMED, RENAMED_IN
-from aqmlab.integrity import FORMAT_VERSION
 from aqmlab.metrics import find
 from aqmlab.paths import load
-from aqmlab.series import run_series
+from aqmlab.recordings.columns import RENAMED, RENAMED_IN
+from aqmlab.recordings.integrity import FORMAT_VERSION
+from aqmlab.recordings.time_series import run_series
 from aqmlab.sweeps.store import Store
 from resealed import give_early_names, reseal, rewrite
 from sweeping import tiny

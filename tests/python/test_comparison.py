@@ -9,10 +9,10 @@ import pytest
 from scipy import stats as scipy_stats
 
 import aqmlab
-from aqmlab.comparison import compare_sides
 from aqmlab.errors import RecordingError, UsageError
-from aqmlab.pairing import side_of
 from aqmlab.paths import side
+from aqmlab.results.comparison import compare_sides
+from aqmlab.results.pairing import side_of
 from aqmlab.stats.differences import unpaired_difference
 from synthetic_sweep import DELAY, RATES, synthetic
 

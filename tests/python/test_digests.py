@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import aqmlab
-from aqmlab import integrity
 from aqmlab.errors import DamageError
 from aqmlab.paths import load
+from aqmlab.recordings import integrity
 from aqmlab.sweeps.store import Store
 from resealed import make_early_about, make_old
 from sweeping import tables as sweep_tables

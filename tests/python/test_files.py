@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from aqmlab.errors import HostError
-from aqmlab.files import locked, partial_directory, save, write_whole
+from aqmlab.system.files import locked, partial_directory, save, write_whole
 
 
 def test_a_file_that_cannot_be_written_stays_as_it_was(tmp_path):

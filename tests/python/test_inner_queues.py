@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import aqmlab
-from aqmlab.answers import answer
-from aqmlab.results import bottleneck
+from aqmlab.results.answers import answer
+from aqmlab.results.results import bottleneck
 
 SCENARIO = """
 duration = "6s"

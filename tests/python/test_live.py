@@ -14,11 +14,12 @@ import tomli_w
 
 import aqmlab
 import live_worlds
-from aqmlab import both, faithfulness
 from aqmlab.cli.progress import ProgressLine, progress_text
 from aqmlab.live import supervisor
 from aqmlab.metrics import Histogram
+from aqmlab.recordings import faithfulness
 from aqmlab.reports.live import exceedance
+from aqmlab.results import both
 from aqmlab.soundness import examine
 from aqmlab.sweeps.progress import Progress, UnderWay
 

@@ -12,13 +12,13 @@ import pytest
 
 from aqmlab.cli.outcome import print_lateness, print_verdict
 from aqmlab.errors import RecordingError
-from aqmlab.faithfulness import faithfulness_of, verdicts
-from aqmlab.figures import NO_VALUE
-from aqmlab.recording import Run
+from aqmlab.recordings.faithfulness import faithfulness_of, verdicts
+from aqmlab.recordings.recording import Run
 from aqmlab.reports.live import lateness_chart, live_context
 from aqmlab.reports.render import render
 from aqmlab.reports.templates import environment
 from aqmlab.soundness import live as checks
+from aqmlab.text.numbers import NO_VALUE
 from live_worlds import live_object
 from manifests import with_runs
 from resealed import reseal

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 import tomli_w
 
-from aqmlab.recording import load_run
+from aqmlab.recordings.recording import load_run
 from living import FAITHFUL, NOT_FAITHFUL, SCENARIO, as_user, children_of, interpreter, run_aqmlab
 from remains import Machine, all_namespaces, began, family, marked, namespaces_of, wait_until
 from sweeping import left_over

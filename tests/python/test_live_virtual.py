@@ -8,9 +8,9 @@ import jsonschema
 import pytest
 
 import aqmlab
-from aqmlab.faithfulness import Faithfulness
 from aqmlab.live.selftest import SelfTest, Trial
 from aqmlab.paths import load
+from aqmlab.recordings.faithfulness import Faithfulness
 from guest import needs_guest, run_in_guest
 
 SCENARIO = """

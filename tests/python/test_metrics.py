@@ -26,7 +26,7 @@ from aqmlab.metrics import (
     jain_index,
 )
 from aqmlab.metrics.measured import REASONS
-from aqmlab.recording import Run
+from aqmlab.recordings.recording import Run
 from aqmlab.stats.ellipse import covariance_ellipse, from_covariance
 from manifests import manifest
 

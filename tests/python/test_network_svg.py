@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from aqmlab.plan import Access, Link, Plan, TrafficClass
+from aqmlab.recordings.plan import Access, Link, Plan, TrafficClass
 from aqmlab.reports.network_svg import network_svg
 from aqmlab.reports.page import resource
 from aqmlab.reports.svg_canvas import text_width, wrapped

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 import aqmlab
-from aqmlab.cells import Axis
 from aqmlab.claims.check import check
 from aqmlab.claims.names import Names
 from aqmlab.claims.parse import parse
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.errors import ScenarioError, UsageError
-from aqmlab.losses import METRICS, kinds_with_losses, losses_by_kind
 from aqmlab.metrics import KINDS, find
+from aqmlab.results.cells import Axis
+from aqmlab.results.losses import METRICS, kinds_with_losses, losses_by_kind
 
 # The RFCs require these packets: SYN twice, ACK, two segments and the ACK of the server's FIN in the forward
 # direction; SYN-ACK, two ACKs and FIN twice in the reverse direction.

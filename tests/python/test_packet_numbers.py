@@ -11,7 +11,7 @@ import pytest
 
 import aqmlab
 from aqmlab.errors import RecordingError
-from aqmlab.traces import Positions, flow_names, follow, journeys
+from aqmlab.recordings.traces import Positions, flow_names, follow, journeys
 from resealed import reseal, rewrite
 
 

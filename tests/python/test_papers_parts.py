@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from aqmlab.cells import Cell
 from aqmlab.claims import Claim, Names
 from aqmlab.claims.metric_query import cell_of
 from aqmlab.errors import ScenarioError, UsageError
@@ -17,6 +16,7 @@ from aqmlab.papers.paper import Part
 from aqmlab.papers.reproduce import Wanted, choose, reproduce
 from aqmlab.papers.required_cells import required_cells
 from aqmlab.papers.scoring import missing_labels
+from aqmlab.results.cells import Cell
 from claim_worlds import BUFFER, COUNT
 
 ROOT = Path(__file__).parents[2]

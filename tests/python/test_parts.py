@@ -13,9 +13,9 @@ import pytest
 
 import aqmlab
 from aqmlab import _core
-from aqmlab.comparison import why_not_paired
-from aqmlab.integrity import FORMAT_VERSION, sealed
-from aqmlab.manifest import PROGRAM, parts_text, read_manifest
+from aqmlab.recordings.integrity import FORMAT_VERSION, sealed
+from aqmlab.recordings.manifest import PROGRAM, parts_text, read_manifest
+from aqmlab.results.comparison import why_not_paired
 from aqmlab.sweeps.cases import Cases
 from aqmlab.sweeps.store import Store
 from manifests import manifest

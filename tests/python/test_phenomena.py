@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import aqmlab
-from aqmlab.answers import HEADLINE, answer
 from aqmlab.errors import UsageError
 from aqmlab.metrics import Window, find
 from aqmlab.metrics.phenomena import long_lived
@@ -20,6 +19,7 @@ from aqmlab.metrics.synchronization import (
     starved_share,
     synchronisation_ratio,
 )
+from aqmlab.results.answers import HEADLINE, answer
 
 
 def test_jains_index_of_each_window():

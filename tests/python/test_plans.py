@@ -10,11 +10,11 @@ import pytest
 
 import aqmlab
 from aqmlab import _core
-from aqmlab.early_plans import present
 from aqmlab.errors import DamageError, UsageError
-from aqmlab.manifest import read_manifest
-from aqmlab.plan import Plan, drawn_text
-from aqmlab.recording import load_run
+from aqmlab.recordings.early_plans import present
+from aqmlab.recordings.manifest import read_manifest
+from aqmlab.recordings.plan import Plan, drawn_text
+from aqmlab.recordings.recording import load_run
 
 ROOT = Path(__file__).parents[2]
 EARLY = Path(__file__).parent / "recordings" / "format-2"

@@ -13,7 +13,6 @@ from matplotlib.text import Text
 from scipy import stats as scipy_stats
 
 import aqmlab
-from aqmlab.answers import answer
 from aqmlab.errors import UsageError
 from aqmlab.metrics import find
 from aqmlab.plots.appearance import Appearance
@@ -22,6 +21,7 @@ from aqmlab.plots.sweep_kinds import SWEEP_KINDS, WAIT_KINDS
 from aqmlab.plots.view import View
 from aqmlab.reports.differences import differences
 from aqmlab.reports.trade_off import TradeOff
+from aqmlab.results.answers import answer
 from laid_out import nothing_is_covered
 from synthetic_sweep import COUNTS, DELAY, RATES, synthetic
 

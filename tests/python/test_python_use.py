@@ -15,11 +15,11 @@ import pytest
 
 import aqmlab
 from aqmlab import api
-from aqmlab.both import Both
 from aqmlab.claims import read_claims, score
 from aqmlab.errors import HostError, ScenarioError, UsageError
-from aqmlab.grid import text_of
-from aqmlab.series import run_series
+from aqmlab.recordings.time_series import run_series
+from aqmlab.results.both import Both
+from aqmlab.text.tables import text_of
 from sweeping import tiny
 
 CLAIM = """
@@ -265,7 +265,7 @@ FUNCTIONS = [name for name in aqmlab.__all__ if inspect.isfunction(getattr(aqmla
 METHODS = {
     "Answer": ("by_seed", "estimate", "difference", "contrast", "defined_in"),
     "Results": ("axis", "runs_of", "select", "to_frame", "values"),
-    "recording.Tables": ("arrays", "rows", "select", "to_frame"),
+    "recordings.recording.Tables": ("arrays", "rows", "select", "to_frame"),
 }
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from aqmlab import reader as reader_module
 from aqmlab.metrics import Flows, FlowTotals, histograms
-from aqmlab.reader import Reader
-from aqmlab.recording import Tables
+from aqmlab.recordings.recording import Tables
+from aqmlab.results import reader as reader_module
+from aqmlab.results.reader import Reader
 
 
 def row(number, class_name="ftp", end_ns=None, delivered=0):

@@ -13,10 +13,10 @@ import jsonschema
 import pytest
 
 import aqmlab
-from aqmlab.cells import Cell
 from aqmlab.metrics import Window, find
 from aqmlab.paths import load
-from aqmlab.results import Missing
+from aqmlab.results.cells import Cell
+from aqmlab.results.results import Missing
 from resealed import make_old
 
 

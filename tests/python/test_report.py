@@ -17,12 +17,12 @@ from scipy import stats
 import aqmlab
 from aqmlab.plots.draw import KINDS, draw
 from aqmlab.plots.sweep_kinds import WAIT_KINDS
+from aqmlab.recordings.time_series import run_series
 from aqmlab.reports.answer import best_arm, in_words
 from aqmlab.reports.network_svg import network_svg, spread
 from aqmlab.reports.page import SCRIPTS, content_security_policy
 from aqmlab.reports.repeat import command
 from aqmlab.reports.trade_off import TradeOff
-from aqmlab.series import run_series
 from browser import ask, browse, needs_chromium
 
 
@@ -69,7 +69,7 @@ def test_the_page_says_what_was_asked_and_found(page, experiment):
     )
     for arm in results.arms:
         for metric in ("goodput_bps", "queueing_delay_p99_s"):
-            from aqmlab.figures import estimate_parts
+            from aqmlab.text.numbers import estimate_parts
 
             mean, half = estimate_parts(
                 results.estimate(arm, metric), results.metrics[0].unit if metric == "goodput_bps" else "s"

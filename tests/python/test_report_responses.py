@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from aqmlab.errors import UsageError
-from aqmlab.figures import estimate_parts
 from aqmlab.reports.render import render
-from aqmlab.results import of_runs
+from aqmlab.results.results import of_runs
 from aqmlab.soundness import examine
 from aqmlab.stats import estimate
+from aqmlab.text.numbers import estimate_parts
 from browser import ask, browse, data_of, needs_chromium
 from synthetic_sweep import synthetic
 from web_runs import ran, ran_one_web_at_a_time, ran_over_rates

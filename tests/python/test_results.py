@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 
 import aqmlab
-from aqmlab import results as results_module
-from aqmlab.cells import Axis, Cell, short_names
 from aqmlab.metrics import find
 from aqmlab.metrics.registry import metric
 from aqmlab.paths import load
-from aqmlab.recording import Tables
-from aqmlab.results import Missing, Results
+from aqmlab.recordings.recording import Tables
+from aqmlab.results import results as results_module
+from aqmlab.results.cells import Axis, Cell, short_names
+from aqmlab.results.results import Missing, Results
 from manifests import with_runs
 
 COUNTED = "queueing_delay_p99_s"

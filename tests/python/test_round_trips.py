@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 import aqmlab
 from aqmlab.calibration.population import LEAST_A_SECOND, Population, populations
 from aqmlab.calibration.writing import write_values
-from aqmlab.integrity import read_json, sealed
-from aqmlab.manifest import read_manifest
-from aqmlab.plan import Plan, drawn_text
-from aqmlab.scenario import read, resolve
+from aqmlab.language.scenario import read, resolve
+from aqmlab.recordings.integrity import read_json, sealed
+from aqmlab.recordings.manifest import read_manifest
+from aqmlab.recordings.plan import Plan, drawn_text
 from aqmlab.sweeps.parcel import COURSES, RECORDINGS, SUMMARIES, packed, unpack
 
 TOPOLOGY = {

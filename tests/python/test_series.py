@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import aqmlab
-from aqmlab.series import run_series
+from aqmlab.recordings.time_series import run_series
 
 
 @pytest.mark.parametrize("bins", [600, 40, 7])

@@ -11,10 +11,10 @@ from dataclasses import replace
 import pytest
 
 import aqmlab
-from aqmlab.cells import Axis, Cell
 from aqmlab.metrics import Flows, flow_goodput
 from aqmlab.paths import load
-from aqmlab.results import Results
+from aqmlab.results.cells import Axis, Cell
+from aqmlab.results.results import Results
 from aqmlab.soundness import doubts, examine
 from aqmlab.soundness.doubt import CellDoubt, merged
 from aqmlab.soundness.queue_history import queue_histories

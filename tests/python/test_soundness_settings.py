@@ -10,10 +10,10 @@ import sys
 import pytest
 
 import aqmlab
-from aqmlab.answers import answer
-from aqmlab.comparison import why_not_paired
 from aqmlab.errors import RecordingError
 from aqmlab.paths import load
+from aqmlab.results.answers import answer
+from aqmlab.results.comparison import why_not_paired
 from aqmlab.soundness import examine
 
 BASE = {

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from aqmlab.plots.kinds import series
-from aqmlab.recording import Run
+from aqmlab.recordings.recording import Run
+from aqmlab.recordings.time_series import run_series
 from aqmlab.reports.render import render
-from aqmlab.series import run_series
 from browser import ask, browse, data_of, needs_chromium
 from live_worlds import live_object
 from manifests import with_runs

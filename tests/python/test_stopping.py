@@ -13,8 +13,8 @@ import pytest
 
 from aqmlab.papers.folder import read_paper
 from aqmlab.papers.reproduce import reproduce
-from aqmlab.stopping import Stop, Stopped, answered, raise_if_stopped
 from aqmlab.sweeps.place import alone_in
+from aqmlab.system.stopping import Stop, Stopped, answered, raise_if_stopped
 from signalled import started_with_all_signals
 from sweeping import left_over, manifests, tables
 
@@ -28,7 +28,7 @@ import importlib, sys, time
 from pathlib import Path
 import aqmlab.sweeps.sweep
 from aqmlab.cli import main
-from aqmlab.recording import Tables
+from aqmlab.recordings.recording import Tables
 
 def query(results):
     Tables(results.runs_of(results.cells[0])).select("flows", {slow!r})
@@ -48,7 +48,7 @@ main()
 VALUES = 'given[-1].values("goodput_bps", given[-1].cells[0])'
 PHASES = {
     "looking": ("sweeps.progress", "module.Intervals.look", VALUES),
-    "reading": ("loading", "module.Recordings._opened", "module.raise_if_stopped()"),
+    "reading": ("results.loading", "module.Recordings._opened", "module.raise_if_stopped()"),
     "writing tables": ("sweeps.conclusion", "module.write_tables", "query(given[0])"),
     "scoring": ("papers.reproduce", "module.score_finding", 'query(given[1]["loss.toml"])'),
     "drawing": ("papers.figures", "module.draw_figure", "pass"),

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from aqmlab.answers import Row
-from aqmlab.answers import answer as answer_of
 from aqmlab.metrics import EVERY_CLASS, find
 from aqmlab.reports.answer import in_words
 from aqmlab.reports.differences import comparisons, differences
 from aqmlab.reports.distributions import delay_cdf
 from aqmlab.reports.table import best_cells
+from aqmlab.results.answers import Row
+from aqmlab.results.answers import answer as answer_of
 from synthetic_sweep import DELAY, QUEUE, synthetic
 
 

@@ -8,7 +8,7 @@ import pytest
 import tomli_w
 
 import aqmlab
-from aqmlab.units import si_numbers
+from aqmlab.text.units import si_numbers
 from sweeping import tiny
 
 

@@ -8,9 +8,9 @@ import re
 import pytest
 import tomli_w
 
-from aqmlab.cells import Cell
 from aqmlab.cli.progress import progress_text
 from aqmlab.cli.tables import MOST_ROWS
+from aqmlab.results.cells import Cell
 from aqmlab.sweeps.progress import Progress, Widest
 from sweeping import RUNS, tiny
 

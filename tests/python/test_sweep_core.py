@@ -10,7 +10,7 @@ import tomli_w
 
 import aqmlab
 from aqmlab import _core
-from aqmlab.manifest import read_manifest
+from aqmlab.recordings.manifest import read_manifest
 
 
 @pytest.fixture

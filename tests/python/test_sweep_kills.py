@@ -16,8 +16,8 @@ import pytest
 import tomli_w
 
 import aqmlab
-from aqmlab.files import write_whole
 from aqmlab.sweeps.store import Store
+from aqmlab.system.files import write_whole
 from sweeping import RUNS, left_over, manifests, tables, tiny
 
 

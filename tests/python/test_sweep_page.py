@@ -8,11 +8,11 @@ import re
 import numpy as np
 import pytest
 
-from aqmlab.answers import answer
 from aqmlab.metrics import find
 from aqmlab.reports import write_report
 from aqmlab.reports.differences import differences
 from aqmlab.reports.page import SCRIPTS
+from aqmlab.results.answers import answer
 from browser import CHROMIUM
 from synthetic_sweep import DELAY, RATES, synthetic
 

@@ -12,9 +12,9 @@ import pytest
 from scipy import stats as scipy_stats
 
 import aqmlab
-from aqmlab.answers import answer
-from aqmlab.recording import Run
+from aqmlab.recordings.recording import Run
 from aqmlab.reports import write_report
+from aqmlab.results.answers import answer
 from browser import data_of
 from live_worlds import live_object
 from sweeping import tiny

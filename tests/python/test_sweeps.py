@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 import aqmlab
-from aqmlab.answers import HEADLINE
-from aqmlab.cells import Cell
 from aqmlab.metrics import all_metrics
 from aqmlab.paths import load
+from aqmlab.results.answers import HEADLINE
+from aqmlab.results.cells import Cell
 from aqmlab.sweeps import worker
 from aqmlab.sweeps.cases import Cases, Shard
 from aqmlab.sweeps.executor import LocalExecutor

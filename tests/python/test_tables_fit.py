@@ -8,8 +8,8 @@ import json
 import pytest
 
 import aqmlab
-from aqmlab.figures import estimate_parts
-from aqmlab.grid import Column, Grid, Span, cell_width, text_of, text_width
+from aqmlab.text.numbers import estimate_parts
+from aqmlab.text.tables import Column, Grid, Span, cell_width, text_of, text_width
 from conftest import SMALL
 from sweeping import TINY
 

@@ -16,8 +16,8 @@ import pytest
 
 from aqmlab import TcQueue, read_tc
 from aqmlab.errors import ScenarioError, UsageError
-from aqmlab.plan import Link, Plan
-from aqmlab.scenario import resolve
+from aqmlab.language.scenario import resolve
+from aqmlab.recordings.plan import Link, Plan
 from aqmlab.tc import NoCounterpartError, tc_lines
 from aqmlab.tc.line import written
 from guest import KERNEL

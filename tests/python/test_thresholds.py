@@ -11,7 +11,7 @@ import pytest
 from aqmlab.errors import UsageError
 from aqmlab.metrics import Histogram, Measured, QueueTotals, Samples, Window, find
 from aqmlab.metrics.thresholds import thresholds
-from aqmlab.plan import Plan
+from aqmlab.recordings.plan import Plan
 
 RED = {"min_th": "9p", "max_th": "27p", "measure": "packets", "mean_packet": "1.5kB"}
 

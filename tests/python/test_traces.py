@@ -18,7 +18,7 @@ from aqmlab.plots.draw import draw
 from aqmlab.plots.ladder import caption
 from aqmlab.plots.sequence import sequence_points, time_sequence
 from aqmlab.plots.view import View
-from aqmlab.traces import REACTIONS, FlowName, chosen, flow_names, follow, journeys, trace
+from aqmlab.recordings.traces import REACTIONS, FlowName, chosen, flow_names, follow, journeys, trace
 
 SCENE = {
     "title": "Single flows",

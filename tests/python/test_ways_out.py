@@ -13,7 +13,7 @@ import pytest
 import tomli_w
 
 import aqmlab
-from aqmlab.files import json_text
+from aqmlab.system.files import json_text
 
 
 @pytest.fixture
@@ -191,7 +191,7 @@ def test_a_forecast_warns_of_what_this_machine_lacks(tmp_path, aqmlab_cli, monke
 
 
 def test_numbers_have_no_signed_zero_and_no_infinity():
-    from aqmlab.figures import change_text, counted, fixed, number
+    from aqmlab.text.numbers import change_text, counted, fixed, number
 
     assert [fixed(-0.001, 2), fixed(-0.01, 2), number(-0.0)] == ["0.00", "-0.01", "0"]
     texts = [change_text(share) for share in (-0.0001, 0.0, 0.012, -0.034, float("inf"))]
@@ -200,7 +200,7 @@ def test_numbers_have_no_signed_zero_and_no_infinity():
 
 
 def test_remarks_of_several_classes_are_one():
-    from aqmlab.faithfulness import grouped
+    from aqmlab.recordings.faithfulness import grouped
 
     remarks = ["class `a`: x", "of all", "class `b`: x", "class `a`: y", "class `b`: x"]
     assert grouped(remarks) == ["classes `a`, `b`: x", "of all", "class `a`: y"]

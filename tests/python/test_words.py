@@ -100,7 +100,7 @@ def test_words_are_read_as_typer_reads_them(words):
 
 
 def test_times_are_written_without_an_exponent():
-    from aqmlab.figures import time_text
+    from aqmlab.text.numbers import time_text
 
     cases = {
         40: "40 s",

@@ -12,14 +12,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from aqmlab.arguments import typed
+from aqmlab.bundles.verification import verify
 from aqmlab.bundles.write import EXPERIMENT, FORMAT_VERSION, INDEX, SCENARIO
 from aqmlab.errors import DamageError, RecordingError, UsageError, unknown
-from aqmlab.integrity import read_json
 from aqmlab.paths import load
-from aqmlab.recording import Run
-from aqmlab.results import Results
+from aqmlab.recordings.integrity import read_json
+from aqmlab.recordings.recording import Run
+from aqmlab.results.results import Results
 from aqmlab.sweeps.task import LIVE
-from aqmlab.verification import verify
 
 
 @dataclass(frozen=True)

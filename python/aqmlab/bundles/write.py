@@ -12,14 +12,14 @@ from typing import Any
 from aqmlab.arguments import typed
 from aqmlab.bundles.environment import cargo_lock, requirements
 from aqmlab.errors import HostError, RecordingError, UsageError
-from aqmlab.files import EXPERIMENT_FILE, slug
-from aqmlab.integrity import read_json, sealed
 from aqmlab.paths import is_sweep, load
-from aqmlab.results import Results
+from aqmlab.recordings.integrity import read_json, sealed
+from aqmlab.results.results import Results
 from aqmlab.sweeps.directory import store_of
 from aqmlab.sweeps.named_files import named_files
 from aqmlab.sweeps.parcel import RECORDINGS, SUMMARIES, packed
 from aqmlab.sweeps.store import STORE_FILE
+from aqmlab.system.files import EXPERIMENT_FILE, slug
 
 FORMAT_VERSION = 1
 INDEX = "bundle.json"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from aqmlab.calibration.places import PAYLOAD, Load
 from aqmlab.calibration.population import Population
-from aqmlab.plan import PACKMIME, Drawn
+from aqmlab.recordings.plan import PACKMIME, Drawn
 
 _EXCHANGES = 1.2
 _REQUEST_BYTES = 584.0

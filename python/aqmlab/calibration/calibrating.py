@@ -18,8 +18,8 @@ from aqmlab.calibration.search import Found, search
 from aqmlab.calibration.trials import MOST_BUSY, Trials, Watcher
 from aqmlab.calibration.writing import arms_with_their_own, check_destination
 from aqmlab.errors import UsageError, unknown
-from aqmlab.figures import change_text, number
-from aqmlab.scenario import DICT_NAME, Scenario, read
+from aqmlab.language.scenario import DICT_NAME, Scenario, read
+from aqmlab.text.numbers import change_text, number
 
 RUNS = 10
 _ROUNDING = 0.01

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.calibration.population import Population
-from aqmlab.cells import axes_of, axis_named
 from aqmlab.errors import UsageError, unknown
-from aqmlab.figures import listed
-from aqmlab.plan import Link, Plan, quantity_text
-from aqmlab.scenario import resolve
+from aqmlab.language.scenario import resolve
+from aqmlab.recordings.plan import Link, Plan, quantity_text
+from aqmlab.results.cells import axes_of, axis_named
+from aqmlab.text.numbers import listed
 
 QUEUE = {"kind": "droptail", "limit": "10s"}
 """The queue that replaces every link's own queue; it holds as much as the link sends in ten seconds."""

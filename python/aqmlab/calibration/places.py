@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aqmlab.errors import UsageError, unknown
-from aqmlab.figures import listed, number
-from aqmlab.plan import Link, Plan, TrafficClass
+from aqmlab.recordings.plan import Link, Plan, TrafficClass
+from aqmlab.text.numbers import listed, number
 
 RESPONSES = "responses"
 REQUESTS = "requests"

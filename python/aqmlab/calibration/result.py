@@ -12,8 +12,8 @@ from aqmlab.calibration.places import WIRE, Load
 from aqmlab.calibration.population import Population, shortest
 from aqmlab.calibration.trials import Loads
 from aqmlab.calibration.writing import write_values
-from aqmlab.figures import display_value, estimate_text, fixed, listed, number, time_text
-from aqmlab.grid import Column, Grid
+from aqmlab.text.numbers import display_value, estimate_text, fixed, listed, number, time_text
+from aqmlab.text.tables import Column, Grid
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from aqmlab.calibration.arithmetic import load_bps
 from aqmlab.calibration.fit import Fit, fit
 from aqmlab.calibration.trials import CongestedError, Loads, Trials
 from aqmlab.errors import UsageError
-from aqmlab.figures import display_value, number
+from aqmlab.text.numbers import display_value, number
 
 _PILOTS = 2
 """Number of seeds in the runs that search for the order of magnitude."""

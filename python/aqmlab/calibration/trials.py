@@ -11,10 +11,10 @@ from aqmlab.calibration.network import Uncongested
 from aqmlab.calibration.places import PAYLOAD, Load
 from aqmlab.calibration.population import Population
 from aqmlab.errors import ScenarioError, UsageError
-from aqmlab.figures import counted, number
 from aqmlab.metrics import EVERY_CLASS, Measured
 from aqmlab.sweeps.progress import Progress
 from aqmlab.sweeps.sweep import sweep
+from aqmlab.text.numbers import counted, number
 
 MOST_BUSY = 0.3
 """Share of the time for which a link may be busy and still count as uncongested.

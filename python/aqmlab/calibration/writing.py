@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.errors import AqmlabError, UsageError
-from aqmlab.figures import listed
-from aqmlab.files import save
+from aqmlab.system.files import save
+from aqmlab.text.numbers import listed
 
 Values = Mapping[str, str | int]
 """New values by path in the scenario: ``{"traffic.web.rate": "43.2/s"}``."""

@@ -37,7 +37,7 @@ from aqmlab.claims.tree import (
 )
 from aqmlab.claims.values import constant
 from aqmlab.metrics import Metric, all_metrics, find
-from aqmlab.units import LITERALS, PURE, Unit, numbers_of, unit_of_metric
+from aqmlab.text.units import LITERALS, PURE, Unit, numbers_of, unit_of_metric
 
 MOST_COMPARISONS = 10_000
 """Largest number of comparisons in a claim."""

@@ -15,7 +15,7 @@ from aqmlab.claims.parse import parse
 from aqmlab.claims.scan import MisplacedError, SourceLocation, place_in
 from aqmlab.claims.tree import Condition, label
 from aqmlab.errors import ScenarioError, UsageError, unknown
-from aqmlab.toml_files import read_toml
+from aqmlab.language.toml_files import read_toml
 
 STRENGTHS = ("firm", "soft")
 KEYS = ("name", "text", "expect", "where", "strength", "source")

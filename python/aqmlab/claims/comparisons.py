@@ -8,7 +8,7 @@ from aqmlab.claims.names import Bindings, Names
 from aqmlab.claims.tree import Expression
 from aqmlab.stats import Interval
 from aqmlab.stats.verdict import Verdict
-from aqmlab.units import Unit
+from aqmlab.text.units import Unit
 
 
 @dataclass(frozen=True)

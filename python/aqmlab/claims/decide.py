@@ -39,8 +39,7 @@ from aqmlab.claims.tree import (
     Test,
 )
 from aqmlab.claims.values import Evaluator, constant, needed
-from aqmlab.figures import counted
-from aqmlab.results import Results
+from aqmlab.results.results import Results
 from aqmlab.stats import CONFIDENCE, Interval
 from aqmlab.stats.verdict import (
     FAILS,
@@ -53,8 +52,9 @@ from aqmlab.stats.verdict import (
     negated,
     undecided,
 )
-from aqmlab.stopping import raise_if_stopped
-from aqmlab.units import PERCENT
+from aqmlab.system.stopping import raise_if_stopped
+from aqmlab.text.numbers import counted
+from aqmlab.text.units import PERCENT
 
 ALPHA = 1.0 - CONFIDENCE
 SHARE_OF_ANY = 0.15

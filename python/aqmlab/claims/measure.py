@@ -32,9 +32,9 @@ from aqmlab.claims.seeds import (
 )
 from aqmlab.claims.tree import Arithmetic, Call, Expression, MetricOf, Negative, Node, children
 from aqmlab.claims.values import Evaluator, Floats, constant
-from aqmlab.figures import counted
 from aqmlab.stats import CONFIDENCE, Interval, estimate
 from aqmlab.stats.verdict import Verdict
+from aqmlab.text.numbers import counted
 
 Located: TypeAlias = tuple[Expression, Bindings]
 """An expression and the bindings around it."""

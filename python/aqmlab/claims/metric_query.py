@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from aqmlab.cells import Cell
 from aqmlab.claims.names import (
     ARM,
     CLASS,
@@ -28,6 +27,7 @@ from aqmlab.claims.values import Evaluator, Leaves
 from aqmlab.errors import UsageError
 from aqmlab.metrics import EVERY_CLASS, EVERY_KIND, EVERY_ROUTER, KINDS, Metric, Window, find
 from aqmlab.metrics.braces import parameter_value as value_of
+from aqmlab.results.cells import Cell
 
 T = TypeVar("T")
 

@@ -6,14 +6,14 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from aqmlab.cells import Axis, axis_named
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.tree import Choice, Every, Label, Pick, label
 from aqmlab.errors import UsageError, unknown
 from aqmlab.metrics import KINDS, Window, named_classes
-from aqmlab.plan import Plan
-from aqmlab.results import Results
-from aqmlab.units import TIME, quantity
+from aqmlab.recordings.plan import Plan
+from aqmlab.results.cells import Axis, axis_named
+from aqmlab.results.results import Results
+from aqmlab.text.units import TIME, quantity
 
 ARM, QUEUE, CLASS, WINDOW = "arm", "queue", "class", "window"
 KIND, ROUTER = "kind", "router"

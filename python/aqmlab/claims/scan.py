@@ -8,7 +8,7 @@ from typing import Literal
 
 from aqmlab.claims.tree import PLAIN, Label
 from aqmlab.errors import Problem, ScenarioError
-from aqmlab.units import LITERALS
+from aqmlab.text.units import LITERALS
 
 LONGEST = 4000
 """Largest number of characters in a claim; the longest sensible claim has far fewer."""

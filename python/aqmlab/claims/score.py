@@ -16,12 +16,12 @@ from aqmlab.claims.names import Names
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.text import MOST_SHOWN, placed_sentence, sentence
 from aqmlab.errors import ScenarioError
-from aqmlab.figures import counted
-from aqmlab.files import CLAIMS_FILE, save
-from aqmlab.results import Results
+from aqmlab.results.results import Results
 from aqmlab.stats import CONFIDENCE, Interval
 from aqmlab.stats.verdict import FAILS, HOLDS, UNDECIDED, Verdict, undecided
-from aqmlab.units import PURE, Unit
+from aqmlab.system.files import CLAIMS_FILE, save
+from aqmlab.text.numbers import counted
+from aqmlab.text.units import PURE, Unit
 
 FORMAT_VERSION = 1
 _SCENARIO = "scenario.toml"
@@ -51,7 +51,7 @@ class Scored:
         return f"<Scored {self.claim.name!r}: {self.status}; {counted(len(self.parts), 'comparison')}>"
 
     def _repr_html_(self) -> str:
-        from aqmlab.notebook import block, note, said, title
+        from aqmlab.text.notebook import block, note, said, title
 
         sentences = [placed_sentence(part) for part in self.deciding()[:MOST_SHOWN]]
         head = f"{self.status}: {self.claim.name}"

@@ -23,7 +23,6 @@ from typing import Any, Protocol, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from aqmlab.cells import Axis, Cell
 from aqmlab.claims.functions import function_of
 from aqmlab.claims.metric_query import MetricQuery, metric_query, placed
 from aqmlab.claims.names import Bindings, Names
@@ -31,10 +30,11 @@ from aqmlab.claims.ranges import UNKNOWN, Range
 from aqmlab.claims.tree import Call, Condition, Expression, MetricOf, Node, children
 from aqmlab.claims.values import Evaluator, Floats, Leaves, Value, constant
 from aqmlab.metrics.asked import Part
+from aqmlab.results.cells import Axis, Cell
 from aqmlab.stats import Interval, estimate, t_quantile
 from aqmlab.stats.proportion import share
 from aqmlab.stats.quantiles import interpolated, quantile
-from aqmlab.units import in_base, unit_of_metric
+from aqmlab.text.units import in_base, unit_of_metric
 
 SMOOTH = ("mean", "std")
 """Functions over the seeds whose value changes little when one seed is left out."""

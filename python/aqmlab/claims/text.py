@@ -7,9 +7,9 @@ import re
 from typing import NamedTuple
 
 from aqmlab.claims.comparisons import ClaimComparison, Operand
-from aqmlab.figures import counted, number
 from aqmlab.stats import Interval
-from aqmlab.units import PURE, Unit
+from aqmlab.text.numbers import counted, number
+from aqmlab.text.units import PURE, Unit
 
 MOST_SHOWN = 4
 """Largest number of comparisons of a claim that are shown."""

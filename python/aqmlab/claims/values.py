@@ -36,7 +36,7 @@ from aqmlab.claims.tree import (
     Relation,
     Test,
 )
-from aqmlab.units import LITERALS, in_base, numbers_of
+from aqmlab.text.units import LITERALS, in_base, numbers_of
 
 Floats = npt.NDArray[np.float64]
 Value: TypeAlias = float | Floats | Range

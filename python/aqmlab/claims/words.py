@@ -21,9 +21,9 @@ from aqmlab.claims.tree import (
     Node,
     children,
 )
-from aqmlab.figures import listed
 from aqmlab.metrics.braces import spaced
 from aqmlab.metrics.registry import find
+from aqmlab.text.numbers import listed
 
 _ARM = "arm"
 _SIGNS = {"-": "−", "*": "×"}

@@ -45,7 +45,7 @@ from aqmlab.cli.report import report
 from aqmlab.cli.sweep import merge, query, sweep
 from aqmlab.cli.vectors import vectors
 from aqmlab.cli.verify import verify
-from aqmlab.memory import check_address_space
+from aqmlab.system.memory import check_address_space
 
 app = typer.Typer(
     name="aqmlab",

@@ -24,7 +24,7 @@ aqm = typer.Typer(
 def aqm_list(as_json: AsJson = False) -> None:
     """List the queue disciplines."""
     from aqmlab.cli.discipline_tables import print_disciplines
-    from aqmlab.disciplines import aqm_list as content
+    from aqmlab.disciplines.catalogue import aqm_list as content
 
     answer = content()
     if as_json:
@@ -46,7 +46,7 @@ def aqm_show(
 ) -> None:
     """Print a discipline's parameters (unit, range, default, source, aliases) and presets."""
     from aqmlab.cli.discipline_tables import print_discipline
-    from aqmlab.disciplines import aqm_show as content
+    from aqmlab.disciplines.catalogue import aqm_show as content
 
     answer = content(name)
     if as_json:
@@ -84,8 +84,8 @@ def aqm_check(
 
     If the contract is broken, prints the shortest script that shows it and exits with 1.
     """
-    from aqmlab.checks import check
     from aqmlab.cli.discipline_tables import print_checks
+    from aqmlab.disciplines.contract import check
 
     set_quiet(quiet)
     with interruptible(), ProgressLine(enabled=not quiet, text=check_text) as line:

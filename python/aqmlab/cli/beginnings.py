@@ -14,8 +14,8 @@ from aqmlab.cli.console import interruptible, say, set_quiet
 from aqmlab.cli.options import AsJson, Jobs, NoReport, Output, Quiet, Runs
 from aqmlab.cli.outcome import tell_experiment
 from aqmlab.cli.progress import ProgressLine
-from aqmlab.scenario_templates import DEMO, TEMPLATES
-from aqmlab.scenario_templates import new as write_template
+from aqmlab.language.templates import DEMO, TEMPLATES
+from aqmlab.language.templates import new as write_template
 
 
 def simulate(

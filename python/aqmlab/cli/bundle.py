@@ -67,7 +67,7 @@ def bundle(
 def _check(file: Path, *, seed: int | None, rerun: bool, as_json: bool) -> None:
     from aqmlab.bundles.check import as_json as found_json
     from aqmlab.bundles.check import check_bundle
-    from aqmlab.figures import counted
+    from aqmlab.text.numbers import counted
 
     if seed is not None and not rerun:
         raise UsageError("`--seed` is the seed that `--rerun` repeats; add `--rerun`, or leave out `--seed`")

@@ -14,7 +14,7 @@ from aqmlab.cli.options import AsJson
 
 if TYPE_CHECKING:
     from aqmlab.claims import Scored
-    from aqmlab.results import Results
+    from aqmlab.results.results import Results
 
 _STYLES = {"holds": "green", "fails": "bold red", "undecided": "yellow"}
 _WIDTH = max(map(len, _STYLES)) + 2
@@ -80,7 +80,7 @@ def print_claims(scored: Sequence[Scored]) -> None:
     from rich.text import Text
 
     from aqmlab.cli.tables import answer_console
-    from aqmlab.grid import text_width
+    from aqmlab.text.tables import text_width
 
     console = answer_console()
     console.print(headline(scored), style="bold", markup=False)

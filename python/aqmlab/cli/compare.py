@@ -11,7 +11,7 @@ from aqmlab.cli.console import refuse_damage, tell_json
 from aqmlab.cli.options import AsJson, ClassName, Metrics, Queue
 
 if TYPE_CHECKING:
-    from aqmlab.comparison import Comparison
+    from aqmlab.results.comparison import Comparison
 
 _FEW = 16
 """Largest number of comparisons that are also printed as sentences; with more, only the table is printed."""
@@ -36,8 +36,8 @@ def compare(
     as_json: AsJson = False,
 ) -> None:
     """Print how the second result differs from the first, paired by seed where both ran the same traffic."""
-    from aqmlab.comparison import compare_sides
     from aqmlab.paths import side
+    from aqmlab.results.comparison import compare_sides
 
     one = side(first)
     other = side(second, one)

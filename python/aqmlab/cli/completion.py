@@ -60,7 +60,7 @@ def arms(context: typer.Context) -> Iterable[str]:
 
 
 def _recorded_arms(path: Path) -> Iterable[str]:
-    from aqmlab.files import EXPERIMENT_FILE, SWEEP_FILE
+    from aqmlab.system.files import EXPERIMENT_FILE, SWEEP_FILE
 
     for name in (EXPERIMENT_FILE, SWEEP_FILE):
         if (path / name).is_file():
@@ -80,9 +80,9 @@ def metrics(_context: typer.Context) -> Iterable[str]:
 @_offers
 def kinds(context: typer.Context) -> Iterable[str]:
     """The kinds of figures of the recording or the sweep that the command line names."""
-    from aqmlab.files import SWEEP_FILE
     from aqmlab.plots.draw import KINDS
     from aqmlab.plots.sweep_kinds import SWEEP_KINDS
+    from aqmlab.system.files import SWEEP_FILE
 
     return SWEEP_KINDS if (Path(context.params["path"]) / SWEEP_FILE).is_file() else KINDS
 
@@ -90,7 +90,7 @@ def kinds(context: typer.Context) -> Iterable[str]:
 @_offers
 def disciplines(_context: typer.Context) -> Iterable[str]:
     """The names of the queue disciplines."""
-    from aqmlab.disciplines import aqm_list
+    from aqmlab.disciplines.catalogue import aqm_list
 
     return [entry["name"] for entry in aqm_list()]
 
@@ -106,7 +106,7 @@ def papers(_context: typer.Context) -> Iterable[str]:
 @_offers
 def templates(_context: typer.Context) -> Iterable[str]:
     """The templates of new scenarios."""
-    from aqmlab.scenario_templates import TEMPLATES
+    from aqmlab.language.templates import TEMPLATES
 
     return TEMPLATES
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from aqmlab.cli.streams import can_show, prepare_streams
 from aqmlab.errors import AqmlabError
-from aqmlab.files import json_text
-from aqmlab.memory import no_memory, out_of_memory
+from aqmlab.system.files import json_text
+from aqmlab.system.memory import no_memory, out_of_memory
 
 if TYPE_CHECKING:
-    from aqmlab.results import Results
+    from aqmlab.results.results import Results
 
 
 class Exit(IntEnum):

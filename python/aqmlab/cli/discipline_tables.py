@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.checks import smallest_finding
 from aqmlab.cli.tables import answer_console, print_grid
-from aqmlab.figures import NO_VALUE
-from aqmlab.grid import Column, Grid
+from aqmlab.disciplines.contract import smallest_finding
+from aqmlab.text.numbers import NO_VALUE
+from aqmlab.text.tables import Column, Grid
 
 if TYPE_CHECKING:
     from rich.console import Console

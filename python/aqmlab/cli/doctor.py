@@ -30,7 +30,7 @@ def doctor(as_json: AsJson = False) -> None:
         tell_json(found.to_json())
     else:
         from aqmlab.cli.tables import answer_console, print_grid
-        from aqmlab.grid import Column, Grid, Span
+        from aqmlab.text.tables import Column, Grid, Span
 
         prose = (Column("finding", prose=True), Column("remedy", prose=True))
         table = Grid("", "", *prose, keys=2)
@@ -67,7 +67,7 @@ def selftest_text(now: Mapping[str, Any], elapsed_s: float) -> str:
 
 def _print_selftest(found: SelfTest) -> None:
     from aqmlab.cli.tables import answer_console, print_grid
-    from aqmlab.grid import Column, Grid
+    from aqmlab.text.tables import Column, Grid
 
     heads = ("p50 [us]", "p99 [us]", "p99.9 [us]", "max [us]", "duty [%]", "faithful up to [Mbit/s]")
     table = Grid("scheduling", *(Column(head, right=True) for head in heads))

@@ -47,7 +47,7 @@ def metrics(
 def _print_list(entries: Sequence[Mapping[str, Any]]) -> None:
     """Print one line per metric if the output is wide enough, as it always is for a program."""
     from aqmlab.cli.tables import answer_console, print_grid
-    from aqmlab.grid import Column, Grid
+    from aqmlab.text.tables import Column, Grid
 
     prose = (Column(head, prose=True) for head in ("scope", "parameters", "definition"))
     table = Grid("name", "unit", "better", *prose)
@@ -71,8 +71,8 @@ def _row(entry: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _print_one(entry: Mapping[str, Any]) -> None:
     from aqmlab.cli.tables import answer_console, print_grid
-    from aqmlab.figures import NO_VALUE
-    from aqmlab.grid import Column, Grid
+    from aqmlab.text.numbers import NO_VALUE
+    from aqmlab.text.tables import Column, Grid
 
     console = answer_console()
     unit = f" [{entry['unit']}]" if entry["unit"] else ""

@@ -21,20 +21,20 @@ from aqmlab.cli.tables import (
     print_grid,
     print_left_out,
 )
-from aqmlab.figures import counted
-from aqmlab.grid import Column, Grid, Span
+from aqmlab.text.numbers import counted
+from aqmlab.text.tables import Column, Grid, Span
 
 if TYPE_CHECKING:
-    from aqmlab.answers import Answer
-    from aqmlab.both import Both
     from aqmlab.claims import Scored
-    from aqmlab.faithfulness import Faithfulness
-    from aqmlab.results import Results
+    from aqmlab.recordings.faithfulness import Faithfulness
+    from aqmlab.results.answers import Answer
+    from aqmlab.results.both import Both
+    from aqmlab.results.results import Results
 
 
 def tell_results(found: Answer, scored: Sequence[Scored] = (), *, as_json: bool) -> None:
     """Print an answer, the evidence for and against it, and the verdicts on the claims."""
-    from aqmlab.faithfulness import verdicts
+    from aqmlab.recordings.faithfulness import verdicts
     from aqmlab.soundness import examine
 
     if as_json:
@@ -50,8 +50,8 @@ def tell_results(found: Answer, scored: Sequence[Scored] = (), *, as_json: bool)
 
 def tell_experiment(experiment: Results, *, as_json: bool, no_report: bool) -> None:
     """Print the results of an experiment, write its report, and exit as its claims and verdicts require."""
-    from aqmlab.answers import answer
-    from aqmlab.faithfulness import verdicts
+    from aqmlab.recordings.faithfulness import verdicts
+    from aqmlab.results.answers import answer
 
     for warning in experiment.warnings:
         say(f"warning: {warning}")
@@ -95,7 +95,7 @@ def both_json(found: Both, scored: Mapping[str, Sequence[Scored]]) -> dict[str, 
 
 def said_json(results: Results, scored: Sequence[Scored]) -> dict[str, Any]:
     """Return the rest of the ``--json`` output, after the metrics: doubts, verdicts on live runs, claims."""
-    from aqmlab.faithfulness import verdicts
+    from aqmlab.recordings.faithfulness import verdicts
 
     found = verdicts(results.runs)
     about: dict[str, Any] = {"doubts": doubts_json(results)}
@@ -126,7 +126,7 @@ def _print_scored(scored: Sequence[Scored]) -> None:
 
 def print_sides(found: Both) -> None:
     """Print a table per arm or metric: simulated value, live value, and their difference."""
-    from aqmlab.both import grouped
+    from aqmlab.results.both import grouped
 
     console = answer_console()
     console.print(found.live.title, style="bold", markup=False)
@@ -144,7 +144,7 @@ def print_verdict(found: Sequence[Faithfulness]) -> None:
     """Print the verdict on live runs; print nothing for simulated runs."""
     if not found:
         return
-    from aqmlab.faithfulness import combined
+    from aqmlab.recordings.faithfulness import combined
 
     style = "green" if all(verdict.faithful for verdict in found) else "bold red"
     console = answer_console()
@@ -157,8 +157,8 @@ def print_lateness(results: Results) -> None:
 
     There is one row per run; for a sweep, there is one row per cell, with the worst values of its runs.
     """
-    from aqmlab.faithfulness import verdicts
-    from aqmlab.figures import shown
+    from aqmlab.recordings.faithfulness import verdicts
+    from aqmlab.text.numbers import shown
 
     heads = ("p50 [us]", "p99 [us]", "p99.9 [us]", "max [us]", "stalls", "duty [%]", "lost unseen", "")
     title = "faithfulness, worst of each cell's runs" if results.axes else "faithfulness"
@@ -188,7 +188,7 @@ def _worst(values: Sequence[float | None]) -> float | None:
 
 def _stalls(found: Sequence[Faithfulness]) -> str:
     """Return ``2 (31.0 ms)``: the number of stalls, and the longest one."""
-    from aqmlab.figures import shown
+    from aqmlab.text.numbers import shown
 
     worst = max(found, key=lambda verdict: (verdict.longest_stall_s or 0.0, verdict.stall_count or 0))
     count = shown(_worst([verdict.stall_count for verdict in found]))

@@ -8,7 +8,7 @@ import typer
 
 from aqmlab.cli.paper_readings import paper_causes, paper_infer, paper_multiverse
 from aqmlab.cli.paper_scores import paper_list, paper_live, paper_reproduce, paper_text
-from aqmlab.memory import check_address_space
+from aqmlab.system.memory import check_address_space
 
 paper = typer.Typer(
     help="List the papers that can be reproduced, score them, and explain what does not hold.",

@@ -12,7 +12,7 @@ from aqmlab.cli.options import AsJson, Jobs, Quiet, Seeds, StorePath, Where, on_
 from aqmlab.cli.paper_options import SEEDS, Findings, Folder, Key, folder_of, made, progress, resumable
 from aqmlab.cli.paper_scores import save_inference
 from aqmlab.errors import UsageError
-from aqmlab.files import save
+from aqmlab.system.files import save
 
 if TYPE_CHECKING:
     from aqmlab.papers.scoring import ScoredFinding

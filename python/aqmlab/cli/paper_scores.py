@@ -24,7 +24,7 @@ from aqmlab.cli.paper_options import (
     resumable,
 )
 from aqmlab.errors import ScenarioError, UsageError
-from aqmlab.files import save
+from aqmlab.system.files import save
 
 if TYPE_CHECKING:
     from aqmlab.papers.paper import Paper, PaperFigure
@@ -42,7 +42,7 @@ def paper_list(as_json: AsJson = False) -> None:
         tell_json({"format_version": 1, "papers": [_about(paper) for paper in found]})
         return
     from aqmlab.cli.tables import answer_console, print_grid
-    from aqmlab.grid import Column, Grid
+    from aqmlab.text.tables import Column, Grid
 
     numbers = (Column("experiments", right=True), Column("findings", right=True))
     table = Grid("key", Column("paper", prose=True), *numbers, Column("takes", prose=True))
@@ -194,7 +194,7 @@ def _draw(done: Reproduction, folder: Path) -> None:
     from aqmlab import _core
     from aqmlab.papers.figures import draw_figure
     from aqmlab.papers.scorecard import figures_folder
-    from aqmlab.results import Results
+    from aqmlab.results.results import Results
 
     for figure in done.figures:
         results: Results | None = done.results.get(figure.experiment)
@@ -287,8 +287,8 @@ def _untried(paper: Paper, card: Card) -> Iterator[str]:
 
 def _print(paper: Paper, card: Card) -> None:
     from aqmlab.cli.tables import answer_console, print_grid
-    from aqmlab.grid import Column, Grid, Span
     from aqmlab.papers.scorecard import cell_text, kinds_rows
+    from aqmlab.text.tables import Column, Grid, Span
 
     console = answer_console()
     console.print(paper.title, style="bold", markup=False)

@@ -15,7 +15,7 @@ from aqmlab.errors import UsageError
 
 if TYPE_CHECKING:
     from aqmlab.claims import Scored
-    from aqmlab.results import Results
+    from aqmlab.results.results import Results
 
 
 def report(
@@ -37,11 +37,11 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Print the results of a recording or a sweep and write its report."""
-    from aqmlab.answers import answer
-    from aqmlab.both import is_both
     from aqmlab.metrics import EVERY_CLASS
     from aqmlab.paths import is_sweep, load
     from aqmlab.reports import write_report
+    from aqmlab.results.answers import answer
+    from aqmlab.results.both import is_both
 
     set_quiet(quiet)
     if is_both(path):

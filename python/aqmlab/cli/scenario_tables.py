@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.cli.tables import answer_console, print_grid
-from aqmlab.grid import Column, Grid, Span
+from aqmlab.text.tables import Column, Grid, Span
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -61,8 +61,8 @@ def _print_head(console: Console, answer: Mapping[str, Any]) -> None:
 
 
 def _head(answer: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    from aqmlab.figures import counted
-    from aqmlab.plan import Plan
+    from aqmlab.recordings.plan import Plan
+    from aqmlab.text.numbers import counted
 
     arms, seeds, cases = answer["arms"], answer["seeds"], answer["cases"]
     plans = [Plan.of(arm["plan"]) for arm in arms]

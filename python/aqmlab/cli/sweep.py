@@ -45,7 +45,7 @@ from aqmlab.cli.tables import short_answer
 from aqmlab.errors import AqmlabError, DamageError, HostError, RecordingError, RunError, UsageError
 
 if TYPE_CHECKING:
-    from aqmlab.faithfulness import Faithfulness
+    from aqmlab.recordings.faithfulness import Faithfulness
     from aqmlab.sweeps.forecast import Forecast
     from aqmlab.sweeps.progress import Progress
     from aqmlab.sweeps.sweep import Sweep
@@ -194,7 +194,7 @@ def _print(under_way: Sweep, *, whole: bool) -> None:
     if whole or not results.missing:
         tell_results(short_answer(results), under_way.claims, as_json=False)
     else:
-        from aqmlab.figures import counted
+        from aqmlab.text.numbers import counted
 
         print_verdict(_verdicts(under_way))
         asked = len(results.cells) * len(results.seeds)
@@ -208,7 +208,7 @@ def _verdicts(under_way: Sweep) -> tuple[Faithfulness, ...]:
     """Return the verdicts on the sweep's live runs."""
     if under_way.cases.host != "live":
         return ()
-    from aqmlab.faithfulness import verdicts
+    from aqmlab.recordings.faithfulness import verdicts
 
     return verdicts(under_way.results.runs)
 
@@ -229,8 +229,8 @@ def _print_forecast(found: Forecast) -> None:
     """Print the work to do, and its expected cost."""
     from aqmlab.cli.progress import duration_text
     from aqmlab.cli.tables import answer_console, print_grid
-    from aqmlab.figures import counted
-    from aqmlab.grid import Column, Grid
+    from aqmlab.text.numbers import counted
+    from aqmlab.text.tables import Column, Grid
 
     console = answer_console()
     table = Grid("", Column("", prose=True))
@@ -337,8 +337,8 @@ def merge(
 
     Exits with 1 if a firm claim of any of these sweeps fails.
     """
-    from aqmlab.figures import counted
     from aqmlab.sweeps.merge import merge as bring_together
+    from aqmlab.text.numbers import counted
 
     set_quiet(quiet)
     merged = bring_together(stores, store, report=not no_report)
@@ -372,7 +372,7 @@ def merge(
         if found.report is not None:
             say(f"report     {found.report}")
     if merged.damaged:
-        from aqmlab.figures import left_out
+        from aqmlab.text.numbers import left_out
 
         count = left_out(len({Path(reason.split("`")[1]).parent for reason in merged.damaged}), "recording")
         raise DamageError([f"{count}: {merged.damaged[0]}", *merged.damaged[1:]])
@@ -410,7 +410,7 @@ def query(
 
         print_grid(answer_console(), answer.grid())
     if answer.skipped:
-        from aqmlab.figures import left_out
+        from aqmlab.text.numbers import left_out
 
         for reason in answer.skipped:
             say(f"left out: {reason}")

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from aqmlab.cli.console import tell_json
 from aqmlab.cli.streams import can_show, spelled
-from aqmlab.figures import counted
-from aqmlab.grid import Column, Grid, Span, text_width
+from aqmlab.text.numbers import counted
+from aqmlab.text.tables import Column, Grid, Span, text_width
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from aqmlab.answers import Answer
-    from aqmlab.results import Results
+    from aqmlab.results.answers import Answer
+    from aqmlab.results.results import Results
     from aqmlab.soundness import Check
 
 MOST_ROWS = 60
@@ -31,14 +31,14 @@ _ENDLESS = 1_000_000
 
 def short_answer(results: Results) -> Answer:
     """Return the default answer for results."""
-    from aqmlab.answers import answer
+    from aqmlab.results.answers import answer
 
     return answer(results, (results.metrics or SHORT) if results.axes else None)
 
 
 def tell_losses(results: Results, *, as_json: bool) -> None:
     """Print losses and marks by kind of packet, as text or as JSON."""
-    from aqmlab.losses import losses_by_kind, losses_grid, losses_json
+    from aqmlab.results.losses import losses_by_kind, losses_grid, losses_json
 
     rows = tuple(losses_by_kind(results))
     if as_json:
@@ -116,7 +116,7 @@ def print_answer(found: Answer) -> None:
 
 def _conclusion(found: Answer) -> str:
     """Answer the question in words; empty if a live run is not faithful or other metrics were named."""
-    from aqmlab.faithfulness import verdicts
+    from aqmlab.recordings.faithfulness import verdicts
     from aqmlab.reports.answer import in_words
     from aqmlab.reports.trade_off import TradeOff
 

@@ -66,7 +66,7 @@ def vectors(
     are read from a recorded run (`--recording`). A class of `kind = "trace"` can read the file, and so can
     ns-2's Tmix.
     """
-    from aqmlab.vectors import write_vectors
+    from aqmlab.exports.vectors import write_vectors
 
     set_quiet(quiet)
     file = write_vectors(

@@ -25,9 +25,9 @@ def verify(
 
     Exits with 4 if a file has changed; each changed file is named.
     """
-    from aqmlab.figures import counted
-    from aqmlab.verification import Verified
-    from aqmlab.verification import verify as check
+    from aqmlab.bundles.verification import Verified
+    from aqmlab.bundles.verification import verify as check
+    from aqmlab.text.numbers import counted
 
     found: list[Verified] = []
     with interruptible():

@@ -18,7 +18,7 @@ from aqmlab.exports.qlog import qlog_file
 from aqmlab.exports.text_tables import TEXTS, answer_text
 
 if TYPE_CHECKING:
-    from aqmlab.results import Results
+    from aqmlab.results.results import Results
 
 OF_A_RUN: Mapping[str, tuple[str, Callable[[Results, Chosen], bytes]]] = MappingProxyType(
     {

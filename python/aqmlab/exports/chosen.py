@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from aqmlab.cells import Cell
 from aqmlab.errors import RecordingError, UsageError, unknown
-from aqmlab.files import slug
-from aqmlab.recording import Run
-from aqmlab.results import Results
+from aqmlab.recordings.recording import Run
+from aqmlab.results.cells import Cell
+from aqmlab.results.results import Results
+from aqmlab.system.files import slug
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from aqmlab.errors import unknown
 from aqmlab.exports.chosen import Chosen
-from aqmlab.frames import column_names
-from aqmlab.results import Results
+from aqmlab.recordings.frames import column_names
+from aqmlab.results.results import Results
 
 
 def csv_files(results: Results, chosen: Sequence[Chosen], tables: Sequence[str]) -> dict[str, bytes]:

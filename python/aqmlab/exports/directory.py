@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from aqmlab.errors import HostError
-from aqmlab.files import save
+from aqmlab.system.files import save
 
 
 def written(place: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aqmlab.exports.chosen import Chosen, lacks
-from aqmlab.files import json_text
 from aqmlab.metrics import jain_index
 from aqmlab.metrics.histograms import quoted
-from aqmlab.results import Results
+from aqmlab.results.results import Results
+from aqmlab.system.files import json_text
 
 if TYPE_CHECKING:
     import numpy.typing as npt

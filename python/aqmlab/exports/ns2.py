@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from aqmlab.exports.chosen import Chosen, lacks
-from aqmlab.plan import Link
-from aqmlab.results import Results
-from aqmlab.traces import Positions, check_numbers
+from aqmlab.recordings.plan import Link
+from aqmlab.recordings.traces import Positions, check_numbers
+from aqmlab.results.results import Results
 
 _SIGNS = {"enqueue": "+", "dequeue": "-", "receive": "r", "drop": "d"}
 NEEDED = frozenset(_SIGNS)

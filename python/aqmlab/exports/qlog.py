@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from aqmlab.exports.chosen import Chosen, lacks
-from aqmlab.files import json_text
-from aqmlab.results import Results
-from aqmlab.traces import FlowName, check_numbers
+from aqmlab.recordings.traces import FlowName, check_numbers
+from aqmlab.results.results import Results
+from aqmlab.system.files import json_text
 
 FILE_SCHEMA = "urn:ietf:params:qlog:file:contained"
 EVENT_SCHEMA = "urn:ietf:params:qlog:events:quic-07"

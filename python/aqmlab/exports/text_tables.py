@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from aqmlab.answers import answer
-from aqmlab.grid import Grid
-from aqmlab.results import Results
+from aqmlab.results.answers import answer
+from aqmlab.results.results import Results
+from aqmlab.text.tables import Grid
 
 TEXTS: Mapping[str, str] = MappingProxyType({"markdown": ".md", "latex": ".tex"})
 """The formats of answers, and the extensions of their files."""

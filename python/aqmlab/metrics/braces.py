@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import UsageError, unknown
 from aqmlab.metrics.measured import Window
-from aqmlab.units import PURE, TIME, quantity, unit_of_metric
+from aqmlab.text.units import PURE, TIME, quantity, unit_of_metric
 
 if TYPE_CHECKING:
     from aqmlab.metrics.registry import Metric

@@ -6,7 +6,7 @@ from aqmlab.metrics.flow import goodput
 from aqmlab.metrics.measured import Measured, Window
 from aqmlab.metrics.queue import queueing_delay_mean
 from aqmlab.metrics.registry import metric
-from aqmlab.plan import TrafficClass
+from aqmlab.recordings.plan import TrafficClass
 
 
 @metric(

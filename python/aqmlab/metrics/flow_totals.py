@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress
 from typing import Any, NamedTuple, overload
 
-from aqmlab.figures import counted
-from aqmlab.frames import TEXT, WHOLE, Columns, Framed
+from aqmlab.recordings.frames import TEXT, WHOLE, Columns, Framed
+from aqmlab.text.numbers import counted
 
 LEAST_RTT_SPREAD = 1.1
 """Smallest ratio of the longest to the shortest RTT at which a bias can be measured."""

@@ -11,10 +11,10 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.figures import counted
+from aqmlab.text.numbers import counted
 
 if TYPE_CHECKING:
-    from aqmlab.recording import Run, Tables
+    from aqmlab.recordings.recording import Run, Tables
 
     Bins = tuple[array[int], array[int], array[int]]
 

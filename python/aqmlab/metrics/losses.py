@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from aqmlab.metrics.measured import Measured
 from aqmlab.metrics.registry import metric
-from aqmlab.plan import TrafficClass
+from aqmlab.recordings.plan import TrafficClass
 
 _WEIGLE = "Weigle, Vembar, Du, Assessing the Impact of Multiple Active Queue Management Routers"
 

@@ -9,11 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab.errors import RecordingError
-from aqmlab.figures import counted
-from aqmlab.manifest import NUMBERED
 from aqmlab.metrics.flow_totals import FLOW_COLUMNS, Flows
 from aqmlab.metrics.histograms import EMPTY_HISTOGRAM, Histogram, Histograms, quoted
 from aqmlab.metrics.packet_kinds import EVERY_KIND, KindCounts
+from aqmlab.recordings.manifest import NUMBERED
+from aqmlab.text.numbers import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from aqmlab.plan import TrafficClass
-    from aqmlab.recording import Run, Tables
+    from aqmlab.recordings.plan import TrafficClass
+    from aqmlab.recordings.recording import Run, Tables
 
 REASONS = ("early", "forced", "overflow", "injected")
 EVERY_CLASS = "*"

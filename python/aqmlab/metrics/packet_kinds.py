@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from aqmlab.recording import Run, Tables
+    from aqmlab.recordings.recording import Run, Tables
 
 KINDS = ("syn", "data", "ack", "fin", "other")
 """SYN and SYN-ACK; segments with payload; pure ACKs; FIN without payload; all others."""

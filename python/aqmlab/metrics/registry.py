@@ -19,11 +19,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aqmlab.errors import UsageError, unknown
-from aqmlab.figures import time_text
 from aqmlab.metrics.braces import with_settings
 from aqmlab.metrics.formulas import FORMULAS, Formula
 from aqmlab.metrics.measured import EVERY_QUEUE, Measured, Window
 from aqmlab.metrics.packet_kinds import EVERY_KIND, KINDS
+from aqmlab.text.numbers import time_text
 
 if TYPE_CHECKING:
     from aqmlab.metrics.response_times import CdfUntil

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from aqmlab.metrics.histograms import quoted
 from aqmlab.metrics.measured import EVERY_CLASS, Measured, RequestTotals, named_classes
 from aqmlab.metrics.response_times import ResponseTimes
-from aqmlab.plan import quantity_text
+from aqmlab.recordings.plan import quantity_text
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from aqmlab.recording import Run, Tables
+    from aqmlab.recordings.recording import Run, Tables
 
 AT_LEAST, BELOW = "at_least", "below"
 """Names of the parameters that restrict a metric to a range of sizes."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.errors import RecordingError, UsageError
-from aqmlab.files import save
 from aqmlab.papers.names import scenario_digest
 from aqmlab.papers.paper import Finding, Paper, Thinned
 from aqmlab.papers.readings import Scorer
@@ -16,6 +15,7 @@ from aqmlab.papers.runner import Runner
 from aqmlab.papers.scorecard_text import markdown_cell
 from aqmlab.papers.scoring import ScoredFinding, evidence, reading_text
 from aqmlab.papers.variants import Reading
+from aqmlab.system.files import save
 
 FILE = "causes.json"
 """The name of the file in a paper's folder."""

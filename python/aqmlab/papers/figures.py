@@ -8,7 +8,6 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.cells import Cell, axis_named
 from aqmlab.claims import Names
 from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.metrics import EVERY_QUEUE
@@ -25,8 +24,9 @@ from aqmlab.papers.response_figure import (
 )
 from aqmlab.papers.sweep_figure import SweepLine, sweep_figure
 from aqmlab.plots.appearance import AS_MADE, Appearance
-from aqmlab.recording import Run
-from aqmlab.results import Results, of_runs
+from aqmlab.recordings.recording import Run
+from aqmlab.results.cells import Cell, axis_named
+from aqmlab.results.results import Results, of_runs
 from aqmlab.stats import estimate
 
 if TYPE_CHECKING:

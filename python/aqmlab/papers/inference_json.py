@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.errors import RecordingError
-from aqmlab.files import json_text
 from aqmlab.papers.inference import HeldAgainst, InferredReading, reading_of
 from aqmlab.papers.inference_spec import target_name
 from aqmlab.papers.names import scenario_digest
@@ -18,6 +17,7 @@ from aqmlab.papers.paper import Paper, Setting
 from aqmlab.papers.search import Beside
 from aqmlab.stats import Estimate
 from aqmlab.stats.screening import Effect
+from aqmlab.system.files import json_text
 
 FILE = "inference.json"
 FORMAT_VERSION = 1

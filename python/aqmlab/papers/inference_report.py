@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from aqmlab.figures import NO_VALUE, counted, number
 from aqmlab.papers.inference_json import AGAINST, FOR, NOT_ASKED, NOTHING, UNTOUCHED
 from aqmlab.papers.scorecard_text import estimate_text, markdown_cell
 from aqmlab.papers.targets import FARTHEST
 from aqmlab.stats import Estimate
+from aqmlab.text.numbers import NO_VALUE, counted, number
 
 Content = Mapping[str, Any]
 """The contents of ``inference.json``."""

@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from aqmlab.comparison import Comparison, compare_sides
 from aqmlab.errors import UsageError
-from aqmlab.faithfulness import faithfulness_of
-from aqmlab.figures import counted
-from aqmlab.files import save
-from aqmlab.pairing import side_of
 from aqmlab.papers.paper import Paper
 from aqmlab.papers.scoring import ScoredFinding
-from aqmlab.recording import Run
-from aqmlab.results import Missing, Results
+from aqmlab.recordings.faithfulness import faithfulness_of
+from aqmlab.recordings.recording import Run
+from aqmlab.results.comparison import Comparison, compare_sides
+from aqmlab.results.pairing import side_of
+from aqmlab.results.results import Missing, Results
 from aqmlab.sweeps.sweep import Sweep
+from aqmlab.system.files import save
+from aqmlab.text.numbers import counted
 
 REPEATS = 2
 """Largest number of repetitions of a live run that is not faithful."""

@@ -20,13 +20,13 @@ from itertools import groupby, product
 from pathlib import Path
 from typing import Any, Unpack
 
-from aqmlab.cells import Axis, Cell
 from aqmlab.claims import Names
 from aqmlab.errors import HostError, UsageError
 from aqmlab.metrics.asked import Asked, Part
 from aqmlab.papers.paper import PaperExperiment, Thinned
 from aqmlab.papers.runner import Runner
 from aqmlab.papers.variants import Reading
+from aqmlab.results.cells import Axis, Cell
 
 Value = float | None
 
@@ -99,7 +99,8 @@ class ValueFile:
 
 def _metrics_digest() -> str:
     """Return a digest of the sources that define metrics."""
-    from aqmlab import metrics, results
+    from aqmlab import metrics
+    from aqmlab.results import results
 
     files = [*sorted(Path(metrics.__file__).parent.glob("*.py")), Path(results.__file__)]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:8]

@@ -6,11 +6,11 @@ import hashlib
 import json
 from typing import Any
 
-from aqmlab.cells import Axis
 from aqmlab.claims import Names
 from aqmlab.papers.paper import Paper, PaperExperiment, Thinned
 from aqmlab.papers.variants import Reading, variant
-from aqmlab.plan import Plan
+from aqmlab.recordings.plan import Plan
+from aqmlab.results.cells import Axis
 
 AS_IT_STANDS = Thinned()
 

@@ -11,10 +11,10 @@ from aqmlab.papers.paper import PaperFigure
 from aqmlab.plots.appearance import entitle, new_figure, warmup
 from aqmlab.plots.panels import fit
 from aqmlab.plots.view import View
+from aqmlab.recordings.time_series import MOST_BINS, Floats, RunSeries, run_series
 from aqmlab.reports.looks import PALETTE
-from aqmlab.results import Results
-from aqmlab.series import MOST_BINS, Floats, RunSeries, run_series
-from aqmlab.units import TIME, Unit, quantity
+from aqmlab.results.results import Results
+from aqmlab.text.units import TIME, Unit, quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from aqmlab.cells import Cell
 from aqmlab.claims import Names
 from aqmlab.papers.names import names_of
 from aqmlab.papers.paper import Finding, Thinned
@@ -14,6 +13,7 @@ from aqmlab.papers.required_cells import required_cells
 from aqmlab.papers.runner import Runner
 from aqmlab.papers.scoring import ScoredFinding, Smaller, score_finding
 from aqmlab.papers.variants import Reading, axis_names, changes
+from aqmlab.results.cells import Cell
 
 
 @dataclass

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from aqmlab.cells import Cell
 from aqmlab.claims import Claim, Names
 from aqmlab.errors import unknown
 from aqmlab.papers.folder import papers
@@ -19,7 +18,8 @@ from aqmlab.papers.required_cells import Question, RequiredCells, required_cells
 from aqmlab.papers.runner import Runner, Watcher
 from aqmlab.papers.scoring import ScoredFinding, Smaller, claim_of, score_finding
 from aqmlab.papers.tables import FilledTable, fill
-from aqmlab.results import Results
+from aqmlab.results.cells import Cell
+from aqmlab.results.results import Results
 from aqmlab.sweeps.store import store_path
 from aqmlab.sweeps.sweep import LOCAL
 from aqmlab.sweeps.task import LIVE, SIMULATOR

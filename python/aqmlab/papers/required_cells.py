@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import product
 
-from aqmlab.cells import Cell, axis_named
 from aqmlab.claims import Claim, Names
 from aqmlab.claims.metric_query import MetricQuery, asked_by, cell_of
 from aqmlab.errors import AqmlabError
@@ -16,6 +15,7 @@ from aqmlab.papers.figures import places, text_of
 from aqmlab.papers.paper import RESPONSES, PaperFigure, PublishedTable
 from aqmlab.papers.response_figure import cell_curves
 from aqmlab.papers.tables import cell_expression
+from aqmlab.results.cells import Cell, axis_named
 
 
 @dataclass(frozen=True)

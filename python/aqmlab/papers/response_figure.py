@@ -11,7 +11,6 @@ from itertools import product
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aqmlab.cells import Cell, axis_named
 from aqmlab.claims import Names
 from aqmlab.errors import ScenarioError, UsageError, unknown
 from aqmlab.metrics import EVERY_CLASS, named_classes
@@ -23,8 +22,9 @@ from aqmlab.plots.panel_grid import band_note
 from aqmlab.plots.response_curves import SHARES, WaitLine, draw_lines, limits_of, point_rows, share_label
 from aqmlab.plots.view import View
 from aqmlab.reports.distributions import wait_cdf
-from aqmlab.results import Results
-from aqmlab.units import SIZE
+from aqmlab.results.cells import Cell, axis_named
+from aqmlab.results.results import Results
+from aqmlab.text.units import SIZE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,11 +9,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aqmlab.cells import Cell
 from aqmlab.papers.live import REPEATS, Refused, until_faithful
 from aqmlab.papers.paper import Paper, PaperExperiment, Thinned
 from aqmlab.papers.variants import Reading, variant
-from aqmlab.results import Results
+from aqmlab.results.cells import Cell
+from aqmlab.results.results import Results
 from aqmlab.sweeps.cases import Cases
 from aqmlab.sweeps.parcel import RECORDINGS
 from aqmlab.sweeps.progress import Progress

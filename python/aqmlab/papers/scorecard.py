@@ -8,8 +8,6 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from aqmlab.figures import NO_VALUE
-from aqmlab.files import save
 from aqmlab.papers.inference_json import state_of
 from aqmlab.papers.inference_report import (
     CAUTION,
@@ -25,6 +23,8 @@ from aqmlab.papers.scorecard_json import Card, as_text
 from aqmlab.papers.scorecard_text import estimate_text, markdown_cell
 from aqmlab.papers.tables import AGREES, NOT_SCORED
 from aqmlab.stats import Estimate
+from aqmlab.system.files import save
+from aqmlab.text.numbers import NO_VALUE
 
 KIND_WORDS = {
     "distinguishes": "a difference between disciplines or settings",

@@ -8,7 +8,6 @@ from typing import Any
 
 from aqmlab.claims.score import STATUSES, scored_json
 from aqmlab.claims.words import worded
-from aqmlab.files import json_text
 from aqmlab.papers.causes import outcomes
 from aqmlab.papers.live import LiveRuns
 from aqmlab.papers.names import scenario_digest
@@ -17,6 +16,7 @@ from aqmlab.papers.reproduce import Reproduction
 from aqmlab.papers.scoring import ScoredFinding, evidence, explanation
 from aqmlab.papers.tables import FilledTable, TableCell
 from aqmlab.stats import Estimate
+from aqmlab.system.files import json_text
 
 Card = Mapping[str, Any]
 """The contents of ``scorecard.json``."""

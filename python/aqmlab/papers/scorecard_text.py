@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from aqmlab.figures import NO_VALUE, decimal_places, number
 from aqmlab.stats import Estimate
+from aqmlab.text.numbers import NO_VALUE, decimal_places, number
 
 
 def markdown_cell(text: str) -> str:

@@ -16,7 +16,7 @@ from aqmlab.claims.tree import BestIs, Choice, Label, Matcher, Node, Pick, child
 from aqmlab.claims.words import worded
 from aqmlab.errors import ScenarioError
 from aqmlab.papers.paper import Finding, Part
-from aqmlab.results import Results
+from aqmlab.results.results import Results
 from aqmlab.stats.verdict import Verdict, all_of, undecided
 
 

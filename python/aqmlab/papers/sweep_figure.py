@@ -8,13 +8,13 @@ from itertools import chain
 from math import ceil
 from typing import TYPE_CHECKING
 
-from aqmlab.figures import display_unit, display_value
 from aqmlab.metrics import all_metrics
 from aqmlab.papers.over_time import COLUMN, LETTERS
 from aqmlab.papers.paper import PaperFigure
 from aqmlab.plots.appearance import arm_color, arm_look, entitle, legend_below, new_figure
 from aqmlab.stats import Estimate
-from aqmlab.units import written
+from aqmlab.text.numbers import display_unit, display_value
+from aqmlab.text.units import written
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

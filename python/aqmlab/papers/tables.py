@@ -10,7 +10,7 @@ from aqmlab.claims import Names
 from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.papers.expressions import ExpressionValues
 from aqmlab.papers.paper import SCORED_MARKS, PublishedTable
-from aqmlab.results import Results
+from aqmlab.results.results import Results
 from aqmlab.stats import Estimate, estimate
 
 AGREES, DIFFERS, NOT_SCORED = "agrees", "differs", "not scored"

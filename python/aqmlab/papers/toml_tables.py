@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from aqmlab import toml_files
 from aqmlab.claims.scan import SourceLocation, place_in
 from aqmlab.errors import ScenarioError, unknown
+from aqmlab.language import toml_files
 
 T = TypeVar("T")
 _KINDS = {str: "a string", list: "a list", dict: "a table", bool: "true or false", int: "a whole number"}

@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from aqmlab.answers import refuse_class
-from aqmlab.classes import classes_of
 from aqmlab.errors import UsageError, unknown
-from aqmlab.figures import display_value
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured
 from aqmlab.metrics.flow import goodputs
 from aqmlab.plots.appearance import (
@@ -35,8 +32,11 @@ from aqmlab.plots.panel_grid import (
     turned,
 )
 from aqmlab.plots.view import View
-from aqmlab.results import Results
+from aqmlab.results.answers import refuse_class
+from aqmlab.results.classes import classes_of
+from aqmlab.results.results import Results
 from aqmlab.stats import estimate
+from aqmlab.text.numbers import display_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

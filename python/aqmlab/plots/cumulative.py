@@ -19,9 +19,9 @@ from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured
 from aqmlab.plots.appearance import arm_color, arm_dash, warmup
 from aqmlab.plots.panels import fit, legend_below, panels
 from aqmlab.plots.view import View
-from aqmlab.recording import Run
-from aqmlab.results import Results
-from aqmlab.traces import FlowName, chosen
+from aqmlab.recordings.recording import Run
+from aqmlab.recordings.traces import FlowName, chosen
+from aqmlab.results.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -21,10 +21,10 @@ from aqmlab.plots.appearance import (
     new_figure,
     warmup,
 )
-from aqmlab.recording import Run
+from aqmlab.recordings.recording import Run
+from aqmlab.recordings.time_series import RunSeries, run_series
 from aqmlab.reports.looks import MUTED, PALETTE, STALL
-from aqmlab.results import Results
-from aqmlab.series import RunSeries, run_series
+from aqmlab.results.results import Results
 from aqmlab.stats.ellipse import covariance_ellipse
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ def draw_law(  # noqa: PLR0913 (keyword arguments)
     If given, ``heading`` replaces the figure's usual title.
     """
     from aqmlab import _core
-    from aqmlab.disciplines import aqm_show
+    from aqmlab.disciplines.catalogue import aqm_show
 
     file = Path(output) if output is not None else Path(f"law-{name}.pdf")
     check_format(file, (".csv",))

@@ -7,9 +7,7 @@ from itertools import accumulate
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aqmlab.cells import Cell
 from aqmlab.errors import UsageError
-from aqmlab.figures import display_value
 from aqmlab.metrics import Metric
 from aqmlab.plots.appearance import (
     legend_below,
@@ -26,7 +24,9 @@ from aqmlab.plots.panel_grid import (
 )
 from aqmlab.plots.view import View
 from aqmlab.reports.differences import differences
-from aqmlab.results import Results
+from aqmlab.results.cells import Cell
+from aqmlab.results.results import Results
+from aqmlab.text.numbers import display_value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

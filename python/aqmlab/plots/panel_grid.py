@@ -7,10 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.answers import Answer, answer
-from aqmlab.cells import Axis, Cell
 from aqmlab.errors import UsageError, unknown
-from aqmlab.figures import display_unit, display_value
 from aqmlab.metrics import Metric, find
 from aqmlab.plots.appearance import (
     entitle,
@@ -20,8 +17,11 @@ from aqmlab.plots.appearance import (
     width_asked,
 )
 from aqmlab.plots.view import View
-from aqmlab.results import Results
+from aqmlab.results.answers import Answer, answer
+from aqmlab.results.cells import Axis, Cell
+from aqmlab.results.results import Results
 from aqmlab.stats import Estimate, estimate
+from aqmlab.text.numbers import display_unit, display_value
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

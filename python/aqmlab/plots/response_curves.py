@@ -16,7 +16,7 @@ from aqmlab.plots.panel_grid import Panel, PanelGrid, band_note, empty_plots, pa
 from aqmlab.plots.panels import plain_powers
 from aqmlab.plots.view import View
 from aqmlab.reports.distributions import WaitCdf, wait_cdf
-from aqmlab.results import Results
+from aqmlab.results.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.cells import Cell
 from aqmlab.errors import UsageError
 from aqmlab.metrics import Metric
 from aqmlab.metrics.waits import Sample, SizeBand, Waits
@@ -23,7 +22,8 @@ from aqmlab.plots.panel_grid import (
 from aqmlab.plots.panels import plain_powers
 from aqmlab.plots.response_curves import MEDIAN, REFERENCE, named, other_arms, wait_grid
 from aqmlab.plots.view import View
-from aqmlab.results import Results
+from aqmlab.results.cells import Cell
+from aqmlab.results.results import Results
 from aqmlab.stats import Estimate, estimate
 
 if TYPE_CHECKING:

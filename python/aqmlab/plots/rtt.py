@@ -11,7 +11,7 @@ from aqmlab.metrics import EVERY_QUEUE
 from aqmlab.plots.appearance import arm_color, arm_mark, entitle, legend_below, mark_size, new_figure
 from aqmlab.plots.view import View
 from aqmlab.reports.by_class import Points, class_names, rtt_points
-from aqmlab.results import Results
+from aqmlab.results.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

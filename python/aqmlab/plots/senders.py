@@ -10,10 +10,10 @@ import numpy as np
 from aqmlab.plots.appearance import warmup
 from aqmlab.plots.panels import fit, legend_below, panels, plain_powers
 from aqmlab.plots.view import View
-from aqmlab.recording import Run
+from aqmlab.recordings.recording import Run
+from aqmlab.recordings.traces import Trace, chosen, flow_names, trace
 from aqmlab.reports.looks import MUTED, PALETTE
-from aqmlab.results import Results
-from aqmlab.traces import Trace, chosen, flow_names, trace
+from aqmlab.results.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,10 +13,10 @@ from aqmlab.errors import UsageError
 from aqmlab.plots.appearance import warmup
 from aqmlab.plots.panels import fit, legend_below, panels
 from aqmlab.plots.view import View
-from aqmlab.recording import Run
+from aqmlab.recordings.recording import Run
+from aqmlab.recordings.traces import FlowName, Journey, chosen, flow_names, journeys
 from aqmlab.reports.looks import MUTED, PALETTE
-from aqmlab.results import Results
-from aqmlab.traces import FlowName, Journey, chosen, flow_names, journeys
+from aqmlab.results.results import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,10 +8,7 @@ from itertools import product
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.answers import answer
-from aqmlab.cells import Axis, Cell
 from aqmlab.errors import UsageError
-from aqmlab.figures import listed
 from aqmlab.metrics import find
 from aqmlab.plots.appearance import (
     arm_color,
@@ -39,8 +36,11 @@ from aqmlab.plots.view import View
 from aqmlab.reports.distributions import delay_cdf
 from aqmlab.reports.payload import trade_off_points
 from aqmlab.reports.trade_off import TradeOff
-from aqmlab.results import Results
+from aqmlab.results.answers import answer
+from aqmlab.results.cells import Axis, Cell
+from aqmlab.results.results import Results
 from aqmlab.stats import Estimate
+from aqmlab.text.numbers import listed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

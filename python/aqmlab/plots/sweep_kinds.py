@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from aqmlab.cells import Cell
-from aqmlab.classes import classes_of
-from aqmlab.figures import display_unit, display_value
 from aqmlab.metrics import Metric
 from aqmlab.metrics.waits import ALL_WAITS, Waits
 from aqmlab.plots.boxes_and_bars import bar, box, flow_goodputs
@@ -21,7 +18,10 @@ from aqmlab.plots.response_curves import ccdf_figure, cdf_figure, curve_rows
 from aqmlab.plots.response_sizes import quantile_rows, quantiles_figure, scatter_figure, scatter_rows
 from aqmlab.plots.sweep_curves import cdfs, lines, trade_off
 from aqmlab.plots.view import FigureKind, View
-from aqmlab.results import Results
+from aqmlab.results.cells import Cell
+from aqmlab.results.classes import classes_of
+from aqmlab.results.results import Results
+from aqmlab.text.numbers import display_unit, display_value
 
 
 def value_rows(results: Results, view: View, queue: str | None) -> Iterator[tuple[Any, ...]]:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aqmlab.errors import UsageError
-from aqmlab.figures import estimate_text
 from aqmlab.metrics.scaling import VarianceTime, of_arrivals
 from aqmlab.plots.appearance import arm_color, arm_look, legend_below
 from aqmlab.plots.kinds import single
 from aqmlab.plots.panels import plain_powers
 from aqmlab.reports.looks import FAINT
-from aqmlab.results import Results
+from aqmlab.results.results import Results
 from aqmlab.stats import estimate
+from aqmlab.text.numbers import estimate_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

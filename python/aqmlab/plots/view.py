@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab.errors import UsageError
-from aqmlab.figures import time_text
 from aqmlab.metrics import EVERY_CLASS
-from aqmlab.recording import Run
-from aqmlab.results import Results
+from aqmlab.recordings.recording import Run
+from aqmlab.results.results import Results
+from aqmlab.text.numbers import time_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aqmlab.files import save, slug
+from aqmlab.system.files import save, slug
 
 if TYPE_CHECKING:
-    from aqmlab.both import Both
     from aqmlab.claims import Scored
-    from aqmlab.results import Results
+    from aqmlab.results.both import Both
+    from aqmlab.results.results import Results
 
 __all__ = ["write_report"]
 
@@ -48,8 +48,8 @@ def write_report(
     HostError
         If the file cannot be written.
     """
-    from aqmlab.both import Both
     from aqmlab.reports.render import render
+    from aqmlab.results.both import Both
 
     queue = None if queue == "*" else queue
     if isinstance(of, Both):

@@ -9,10 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aqmlab.answers import Answer
-from aqmlab.answers import answer as answer_of
-from aqmlab.cells import Cell
-from aqmlab.figures import listed
 from aqmlab.metrics import Metric
 from aqmlab.reports.answer_cases import of_cases
 from aqmlab.reports.answer_words import (
@@ -34,8 +30,12 @@ from aqmlab.reports.answer_words import (
     value_text,
 )
 from aqmlab.reports.trade_off import SHARE, Front, Starved, TradeOff
+from aqmlab.results.answers import Answer
+from aqmlab.results.answers import answer as answer_of
+from aqmlab.results.cells import Cell
 from aqmlab.stats import Difference
 from aqmlab.stats.sentence import spoken
+from aqmlab.text.numbers import listed
 
 _NOTHING = "Nothing was delivered in the measured interval, so there is nothing to compare."
 _NO_PAIR = "No two choices have finished runs in the same case, so there is nothing to compare."

@@ -6,8 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import product
 
-from aqmlab.cells import Cell
-from aqmlab.figures import counted, listed
 from aqmlab.metrics import Metric
 from aqmlab.reports.answer_words import (
     MOST_NAMED,
@@ -22,7 +20,9 @@ from aqmlab.reports.answer_words import (
     used_text,
 )
 from aqmlab.reports.trade_off import SHARE, Starved, TradeOff
+from aqmlab.results.cells import Cell
 from aqmlab.stats.sentence import spoken
+from aqmlab.text.numbers import counted, listed
 
 _ONE_RUN = "In one run each (no interval), "
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from aqmlab.cells import Cell
-from aqmlab.figures import decimal_places, display_unit, estimate_parts, listed, number
 from aqmlab.metrics import Metric
 from aqmlab.reports.trade_off import TradeOff
+from aqmlab.results.cells import Cell
 from aqmlab.stats import Difference, Estimate
+from aqmlab.text.numbers import decimal_places, display_unit, estimate_parts, listed, number
 
 MOST_NAMED = 4
 """Largest number of choices whose values are listed one by one."""

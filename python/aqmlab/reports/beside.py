@@ -6,13 +6,13 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from aqmlab.answers import Answer
-from aqmlab.both import LIVE, SIMULATED, Both, grouped
-from aqmlab.comparison import Compared, compare_sides
-from aqmlab.pairing import side_of
 from aqmlab.reports.charts import ChartAxis, PlainChart
 from aqmlab.reports.distributions import delay_cdf
-from aqmlab.results import Results
+from aqmlab.results.answers import Answer
+from aqmlab.results.both import LIVE, SIMULATED, Both, grouped
+from aqmlab.results.comparison import Compared, compare_sides
+from aqmlab.results.pairing import side_of
+from aqmlab.results.results import Results
 
 _SIDES: tuple[tuple[str, tuple[int, ...]], ...] = ((SIMULATED, ()), (LIVE, (6, 3)))
 

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import Any
 
-from aqmlab.answers import Answer, Row, answer
-from aqmlab.classes import classes_of
-from aqmlab.figures import display_unit, display_value
 from aqmlab.metrics import EVERY_CLASS, Measured, Metric, find, flow_goodput
 from aqmlab.metrics.flow_totals import LEAST_RTT_SPREAD
 from aqmlab.metrics.phenomena import long_lived
 from aqmlab.reports.charts import ChartAxis, PlainChart
 from aqmlab.reports.looks import marker
-from aqmlab.results import Results
+from aqmlab.results.answers import Answer, Row, answer
+from aqmlab.results.classes import classes_of
+from aqmlab.results.results import Results
+from aqmlab.text.numbers import display_unit, display_value
 
 Points = dict[tuple[str, str], tuple[list[float], list[float]]]
 """RTTs in ms and goodputs in Mbit/s, one value per flow, by arm and class."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import islice
 from typing import Any
 
-from aqmlab.figures import display_unit
-from aqmlab.losses import kinds_with_losses, losses_by_kind, metrics
-from aqmlab.results import Results
+from aqmlab.results.losses import kinds_with_losses, losses_by_kind, metrics
+from aqmlab.results.results import Results
+from aqmlab.text.numbers import display_unit
 
 MOST_ROWS = 300
 """Largest number of rows; this limit keeps the page of a large sweep small."""

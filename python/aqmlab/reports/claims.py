@@ -7,7 +7,7 @@ from typing import Any
 
 from aqmlab.claims import ClaimComparison, Scored, counts
 from aqmlab.claims.text import MOST_SHOWN, effect_text, side_text, where_text
-from aqmlab.figures import listed
+from aqmlab.text.numbers import listed
 
 SIGNS = {"holds": "✓", "fails": "✗", "undecided": "?"}
 

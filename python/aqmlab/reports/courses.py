@@ -9,12 +9,12 @@ from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from aqmlab.answers import Answer
 from aqmlab.errors import RecordingError
-from aqmlab.figures import time_text
-from aqmlab.recording import Run, Tables
+from aqmlab.recordings.recording import Run, Tables
+from aqmlab.recordings.time_series import MOST_BINS, MOST_FLOWS, RunSeries, run_series
 from aqmlab.reports.looks import PALETTE
-from aqmlab.series import MOST_BINS, MOST_FLOWS, RunSeries, run_series
+from aqmlab.results.answers import Answer
+from aqmlab.text.numbers import time_text
 
 _BLUE, _ORANGE, _GREEN, _RED, _SKY = PALETTE[:5]
 _NAN = float("nan")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from aqmlab.answers import Answer
-from aqmlab.cells import Cell
 from aqmlab.metrics import Metric
+from aqmlab.results.answers import Answer
+from aqmlab.results.cells import Cell
 from aqmlab.stats import CONFIDENCE, Difference
 from aqmlab.stats.multiple import MultipleComparisons, adjusted, multiple_comparisons
 

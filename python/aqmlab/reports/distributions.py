@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum, inf, log10, sqrt
 
-from aqmlab.cells import Cell
 from aqmlab.metrics import EVERY_CLASS, Histogram
 from aqmlab.metrics.waits import Waits
-from aqmlab.results import Results
+from aqmlab.results.cells import Cell
+from aqmlab.results.results import Results
 from aqmlab.stats import CONFIDENCE, t_quantile
 
 SHARES = (

@@ -6,11 +6,11 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aqmlab.faithfulness import Faithfulness, combined, grouped
-from aqmlab.figures import NO_VALUE, shown
 from aqmlab.metrics import Histogram
+from aqmlab.recordings.faithfulness import Faithfulness, combined, grouped
 from aqmlab.reports.charts import ChartAxis, PlainChart
 from aqmlab.reports.looks import dash_lengths
+from aqmlab.text.numbers import NO_VALUE, shown
 
 _MOST_POINTS = 300
 _QUANTILES = ("p50", "p99", "p999", "max")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from aqmlab.results import Missing, Results
+from aqmlab.results.results import Missing, Results
 
 _MOST_NAMED = 12
 

@@ -12,11 +12,11 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from aqmlab.figures import counted
-from aqmlab.plan import Drawn, Link, Plan, TrafficClass, drawn_text, quantity_text
+from aqmlab.recordings.plan import Drawn, Link, Plan, TrafficClass, drawn_text, quantity_text
 from aqmlab.reports.answer_words import case_text
 from aqmlab.reports.svg_canvas import LINE, Area, Canvas, TextLine, around, wrapped
-from aqmlab.results import Results
+from aqmlab.results.results import Results
+from aqmlab.text.numbers import counted
 
 _MOST_ACROSS = 3
 """Largest number of columns of routers for a drawing from left to right."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from aqmlab.files import json_text
+from aqmlab.system.files import json_text
 
 SCRIPTS = (
     *("csv.js", "chart.js", "figure.js", "panels.js", "waits.js", "heat.js"),

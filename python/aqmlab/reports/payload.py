@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from aqmlab.answers import Answer
-from aqmlab.cells import Cell
-from aqmlab.figures import display_unit, display_value, estimate_parts
 from aqmlab.metrics import Metric
 from aqmlab.reports.differences import Contrast, Differences
 from aqmlab.reports.distributions import DelayCdf, delay_cdf
 from aqmlab.reports.looks import MUTED, UNIT_MARKS, color, dash_lengths, marker
 from aqmlab.reports.trade_off import TradeOff
+from aqmlab.results.answers import Answer
+from aqmlab.results.cells import Cell
 from aqmlab.stats import Estimate
 from aqmlab.stats.ellipse import covariance_ellipse
 from aqmlab.stats.sentence import spoken
+from aqmlab.text.numbers import display_unit, display_value, estimate_parts
 
 
 def payload(
@@ -101,7 +101,7 @@ def trade_off_points(
 ) -> dict[int, tuple[float, float]]:
     """By seed, the values of two metrics, in displayed units, in those runs of a cell that have both.
 
-    ``like`` is the largest price that is shown (:func:`aqmlab.figures.display_unit`).
+    ``like`` is the largest price that is shown (:func:`aqmlab.text.numbers.display_unit`).
     """
     xs, ys = (answer.by_seed(cell, metric.name) for metric in (delay, price))
     return {

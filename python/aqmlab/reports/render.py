@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.answers import Answer
-from aqmlab.answers import answer as answer_of
-from aqmlab.both import LIVE, SIMULATED, Both
-from aqmlab.faithfulness import Faithfulness, verdicts
-from aqmlab.figures import counted, estimate_text, listed, time_text
-from aqmlab.manifest import parts_text
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, find
-from aqmlab.recording import Run
+from aqmlab.recordings.faithfulness import Faithfulness, verdicts
+from aqmlab.recordings.manifest import parts_text
+from aqmlab.recordings.recording import Run
 from aqmlab.reports.answer import best_arm, sentences
 from aqmlab.reports.beside import beside_context, sides_chart, two_arms
 from aqmlab.reports.by_class import by_class_context, rtt_chart, rtt_points
@@ -30,8 +26,12 @@ from aqmlab.reports.repeat import repeat_context
 from aqmlab.reports.table import table_context
 from aqmlab.reports.trade_off import TradeOff
 from aqmlab.reports.waits import waits_context, waits_data
-from aqmlab.results import Results
+from aqmlab.results.answers import Answer
+from aqmlab.results.answers import answer as answer_of
+from aqmlab.results.both import LIVE, SIMULATED, Both
+from aqmlab.results.results import Results
 from aqmlab.soundness import examine
+from aqmlab.text.numbers import counted, estimate_text, listed, time_text
 
 if TYPE_CHECKING:
     from aqmlab.claims import Scored

@@ -8,9 +8,9 @@ import shlex
 from typing import Any
 
 from aqmlab import _core
-from aqmlab.both import Both
 from aqmlab.errors import AqmlabError
-from aqmlab.results import Results
+from aqmlab.results.both import Both
+from aqmlab.results.results import Results
 
 
 def repeat_context(of: Results | Both, results: Results) -> dict[str, Any]:

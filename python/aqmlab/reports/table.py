@@ -6,13 +6,13 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from aqmlab.answers import Answer
-from aqmlab.cells import Cell
-from aqmlab.figures import display_unit, display_value, estimate_parts
 from aqmlab.metrics import Metric
 from aqmlab.reports.differences import Differences
 from aqmlab.reports.looks import chip
+from aqmlab.results.answers import Answer
+from aqmlab.results.cells import Cell
 from aqmlab.stats import Estimate
+from aqmlab.text.numbers import display_unit, display_value, estimate_parts
 
 
 def table_context(answer: Answer, compared: Sequence[Differences]) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
-from aqmlab.answers import Answer, Settings
-from aqmlab.answers import answer as answer_of
-from aqmlab.cells import Axis, Cell
 from aqmlab.metrics import Metric, find
+from aqmlab.results.answers import Answer, Settings
+from aqmlab.results.answers import answer as answer_of
+from aqmlab.results.cells import Axis, Cell
 from aqmlab.soundness.bottleneck import BUSY_PERCENT
 from aqmlab.stats import CONFIDENCE, Difference, Estimate, difference, estimate
 from aqmlab.stats.multiple import adjusted

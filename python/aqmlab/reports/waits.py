@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from aqmlab.answers import Answer
-from aqmlab.cells import Cell
-from aqmlab.classes import classes_of
-from aqmlab.figures import display_unit, estimate_parts
 from aqmlab.metrics import EVERY_CLASS, find
 from aqmlab.metrics.waits import ALL_WAITS, SizeBand, Waits
 from aqmlab.reports.distributions import WaitCdf, wait_cdf
-from aqmlab.results import Results
+from aqmlab.results.answers import Answer
+from aqmlab.results.cells import Cell
+from aqmlab.results.classes import classes_of
+from aqmlab.results.results import Results
 from aqmlab.stats import estimate
+from aqmlab.text.numbers import display_unit, estimate_parts
 
 ALL_SIZES = SizeBand(0)
 _TIMED = {

@@ -29,7 +29,7 @@ from aqmlab.soundness import (
 from aqmlab.soundness.doubt import SEVERITIES, Check, Doubt, Severity
 
 if TYPE_CHECKING:
-    from aqmlab.results import Results
+    from aqmlab.results.results import Results
 
 _CHECKS = (
     seeds.finished,

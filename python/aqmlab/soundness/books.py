@@ -9,7 +9,7 @@ from aqmlab.soundness.doubt import CellDoubt, Check, merged
 
 if TYPE_CHECKING:
     from aqmlab.metrics import Measured, QueueTotals
-    from aqmlab.results import Results
+    from aqmlab.results.results import Results
 
 _REPORT_IT = "do not use these figures: the recording is damaged, or this is a bug to report"
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aqmlab.metrics import EVERY_CLASS
-from aqmlab.plan import Link, Plan, quantity_text
+from aqmlab.recordings.plan import Link, Plan, quantity_text
 from aqmlab.soundness.doubt import CellDoubt, Check, merged
 
 if TYPE_CHECKING:
-    from aqmlab.cells import Cell
     from aqmlab.metrics import Measured
-    from aqmlab.results import Results
+    from aqmlab.results.cells import Cell
+    from aqmlab.results.results import Results
 
 BUSY_PERCENT = 90.0
 """Links busy for less than this share of the time are reported, because they do not limit greedy flows.

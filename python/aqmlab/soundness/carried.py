@@ -7,13 +7,13 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from aqmlab.metrics import EVERY_CLASS, flow_goodput
-from aqmlab.plan import ANSWERED, TrafficClass
+from aqmlab.recordings.plan import ANSWERED, TrafficClass
 from aqmlab.soundness.doubt import CellDoubt, Check, merged
 
 if TYPE_CHECKING:
-    from aqmlab.manifest import LinkInfo
     from aqmlab.metrics import FlowTotals, Measured
-    from aqmlab.results import Results
+    from aqmlab.recordings.manifest import LinkInfo
+    from aqmlab.results.results import Results
 
 _REMEDY = (
     "do not use this goodput: it includes data from before the measured interval; repeat"

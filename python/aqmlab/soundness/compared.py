@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.figures import listed
 from aqmlab.metrics import EVERY_CLASS
 from aqmlab.soundness.doubt import CellDoubt, Check, counted, merged
+from aqmlab.text.numbers import listed
 
 if TYPE_CHECKING:
-    from aqmlab.cells import Cell
-    from aqmlab.plan import Link, TrafficClass
-    from aqmlab.results import Results
+    from aqmlab.recordings.plan import Link, TrafficClass
+    from aqmlab.results.cells import Cell
+    from aqmlab.results.results import Results
 
 _OBVIOUS = ("congestion", "ecn")
 """Parameters that classes are compared by."""

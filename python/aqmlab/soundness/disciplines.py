@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aqmlab.plan import quantity_text
+from aqmlab.recordings.plan import quantity_text
 from aqmlab.soundness.doubt import CellDoubt, Check, merged
 
 if TYPE_CHECKING:
-    from aqmlab.plan import Link, Plan, TrafficClass
-    from aqmlab.results import Results
+    from aqmlab.recordings.plan import Link, Plan, TrafficClass
+    from aqmlab.results.results import Results
 
 _UNMARKED = frozenset({"droptail", "policer", "classes"})
 """Disciplines that never mark packets themselves."""

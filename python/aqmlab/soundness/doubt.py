@@ -6,11 +6,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from aqmlab.figures import listed
+from aqmlab.text.numbers import listed
 
 if TYPE_CHECKING:
-    from aqmlab.cells import Cell
-    from aqmlab.results import Results
+    from aqmlab.results.cells import Cell
+    from aqmlab.results.results import Results
 
 Severity = Literal["serious", "warning", "note"]
 SEVERITIES: tuple[Severity, ...] = ("serious", "warning", "note")

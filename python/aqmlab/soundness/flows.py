@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from aqmlab.figures import listed
 from aqmlab.metrics import EVERY_CLASS
-from aqmlab.plan import TrafficClass, quantity_text
+from aqmlab.recordings.plan import TrafficClass, quantity_text
 from aqmlab.soundness.doubt import CellDoubt, Check, merged
+from aqmlab.text.numbers import listed
 
 if TYPE_CHECKING:
     from aqmlab.metrics import FlowTotals, Measured
-    from aqmlab.results import Results
+    from aqmlab.results.results import Results
 
 FILLED = 0.85
 """A flow counts as limited by its window if at least this share of the window is in flight on average.

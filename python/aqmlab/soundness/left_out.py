@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from aqmlab.soundness.doubt import CellDoubt, Check, merged
 
 if TYPE_CHECKING:
-    from aqmlab.results import Results
+    from aqmlab.results.results import Results
 
 
 def traces_are_whole(results: Results) -> Check:

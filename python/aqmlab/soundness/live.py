@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aqmlab.faithfulness import NOT_FAITHFUL, faithfulness_of, grouped, verdicts
+from aqmlab.recordings.faithfulness import NOT_FAITHFUL, faithfulness_of, grouped, verdicts
 from aqmlab.soundness.doubt import CellDoubt, Check, counted, merged
 
 if TYPE_CHECKING:
-    from aqmlab.results import Results
+    from aqmlab.results.results import Results
 
 _REMEDY = "do not use these figures; `aqmlab doctor` reports what this machine lacks (see docs/live.md)"
 _SMALLER_CAPTURE = "free disk space, or capture fewer ports or fewer bytes of each packet"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from aqmlab.errors import AqmlabError
-from aqmlab.figures import counted
-from aqmlab.notebook import block, facts, note, runs_text, seeds_text, title
-from aqmlab.results import Results
+from aqmlab.results.results import Results
 from aqmlab.soundness import doubts
+from aqmlab.text.notebook import block, facts, note, runs_text, seeds_text, title
+from aqmlab.text.numbers import counted
 
 
 def results_html(results: Results) -> str:

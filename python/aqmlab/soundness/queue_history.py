@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from aqmlab.reader import RUNS_READ_TOGETHER
-from aqmlab.recording import Run, Tables
+from aqmlab.recordings.recording import Run, Tables
+from aqmlab.results.reader import RUNS_READ_TOGETHER
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from aqmlab.cells import Cell
-    from aqmlab.results import Results
+    from aqmlab.results.cells import Cell
+    from aqmlab.results.results import Results
 
 POINTS = 500
 """Largest number of steps per run: MSER-5 then finds the transient's end to within 1 % of the run."""

@@ -6,17 +6,17 @@ import math
 from typing import TYPE_CHECKING
 
 from aqmlab.errors import RecordingError
-from aqmlab.figures import estimate_text
 from aqmlab.soundness.doubt import CellDoubt, Check, counted, merged
 from aqmlab.soundness.queue_history import queue_histories
 from aqmlab.stats.batch_means import batch_means
 from aqmlab.stats.student import quantile
 from aqmlab.stats.verdict import LEAST_SEEDS
+from aqmlab.text.numbers import estimate_text
 
 if TYPE_CHECKING:
-    from aqmlab.cells import Cell
     from aqmlab.metrics import Measured
-    from aqmlab.results import Results
+    from aqmlab.results.cells import Cell
+    from aqmlab.results.results import Results
 
 PLENTY = 10
 """Number of seeds whose interval serves as the reference for widths.

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aqmlab.errors import RecordingError
-from aqmlab.figures import time_text
 from aqmlab.soundness.doubt import CellDoubt, Check, Doubt, merged
 from aqmlab.soundness.queue_history import QueueHistory, queue_histories
 from aqmlab.stats.intervals import estimate
 from aqmlab.stats.warmup import mser
+from aqmlab.text.numbers import time_text
 
 if TYPE_CHECKING:
-    from aqmlab.cells import Cell
-    from aqmlab.results import Results
+    from aqmlab.results.cells import Cell
+    from aqmlab.results.results import Results
 
 SETTLING_RTTS = 10
 """Number of round trips that a flow should have completed before it is measured (our choice)."""

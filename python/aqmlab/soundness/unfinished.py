@@ -11,8 +11,8 @@ from aqmlab.soundness.doubt import CellDoubt, Check, merged
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from aqmlab.cells import Cell
-    from aqmlab.results import Results
+    from aqmlab.results.cells import Cell
+    from aqmlab.results.results import Results
 
 MANY = 0.05
 """The share of unfinished requests from which figures of the completed ones may mislead (our choice)."""

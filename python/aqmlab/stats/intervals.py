@@ -67,7 +67,7 @@ class Estimate:
     confidence: float = CONFIDENCE
 
     def __str__(self) -> str:
-        from aqmlab.figures import estimate_text
+        from aqmlab.text.numbers import estimate_text
 
         return estimate_text(self, "")
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from aqmlab.figures import decimal_places, display_unit, display_value
 from aqmlab.stats.differences import Difference
 from aqmlab.stats.intervals import Estimate, Interval
+from aqmlab.text.numbers import decimal_places, display_unit, display_value
 
 if TYPE_CHECKING:
     from aqmlab.metrics import Metric

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 
 from aqmlab.arguments import typed
-from aqmlab.both import FILE, LIVE, SIMULATED, Both, of_sides
 from aqmlab.errors import UsageError
-from aqmlab.files import write_whole
-from aqmlab.results import Results
+from aqmlab.results.both import FILE, LIVE, SIMULATED, Both, of_sides
+from aqmlab.results.results import Results
 from aqmlab.sweeps.directory import store_of
+from aqmlab.system.files import write_whole
 
 
 @typed

@@ -12,13 +12,13 @@ from typing import Any
 
 from aqmlab.arguments import names as all_names
 from aqmlab.arguments import whole
-from aqmlab.cells import Cell, LeftOut, axes_of
 from aqmlab.errors import ScenarioError, UsageError
-from aqmlab.figures import counted
-from aqmlab.files import slug
-from aqmlab.plan import Plan
-from aqmlab.scenario import Scenario, read
+from aqmlab.language.scenario import Scenario, read
+from aqmlab.recordings.plan import Plan
+from aqmlab.results.cells import Cell, LeftOut, axes_of
 from aqmlab.sweeps.task import LIVE, NO_CAPTURE, SIMULATOR, Capture, Task
+from aqmlab.system.files import slug
+from aqmlab.text.numbers import counted
 
 MOST_RUNS = 1_000_000
 """Largest number of runs in a sweep, as in the scenario language."""

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aqmlab.cells import Cell, short_names
-from aqmlab.columns import TableFile, has_early_names
 from aqmlab.errors import RecordingError
-from aqmlab.files import SWEEP_FILE
-from aqmlab.integrity import damaged_tables
-from aqmlab.loading import SweepFile, load_recording
-from aqmlab.manifest import PROGRAM, Manifest, read_manifest
-from aqmlab.plan import Plan
+from aqmlab.recordings.columns import TableFile, has_early_names
+from aqmlab.recordings.integrity import damaged_tables
+from aqmlab.recordings.manifest import PROGRAM, Manifest, read_manifest
+from aqmlab.recordings.plan import Plan
+from aqmlab.results.cells import Cell, short_names
+from aqmlab.results.loading import SweepFile, load_recording
 from aqmlab.sweeps.directory import store_of
 from aqmlab.sweeps.store import Store
+from aqmlab.system.files import SWEEP_FILE
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import HostError, RecordingError
-from aqmlab.figures import counted
-from aqmlab.recording import load_run
+from aqmlab.recordings.recording import load_run
 from aqmlab.sweeps import remote
 from aqmlab.sweeps.connection import Cluster, Connection
 from aqmlab.sweeps.executor import Outcome
@@ -27,6 +26,7 @@ from aqmlab.sweeps.parcel import SUMMARIES, Bring, unpack
 from aqmlab.sweeps.place import Place
 from aqmlab.sweeps.progress import UnderWay
 from aqmlab.sweeps.task import Task
+from aqmlab.text.numbers import counted
 
 if TYPE_CHECKING:
     from distributed import Future

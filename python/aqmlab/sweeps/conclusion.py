@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from aqmlab.files import CLAIMS_FILE
-from aqmlab.results import Results
+from aqmlab.results.results import Results
 from aqmlab.sweeps.tables import write_tables
+from aqmlab.system.files import CLAIMS_FILE
 
 if TYPE_CHECKING:
     from aqmlab.claims import Scored

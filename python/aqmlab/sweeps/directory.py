@@ -13,15 +13,15 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from aqmlab.errors import DamageError, RecordingError
-from aqmlab.files import SWEEP_FILE, write_whole
-from aqmlab.integrity import sealed
-from aqmlab.loading import SWEEP_FORMAT, Recordings, SweepFile
-from aqmlab.results import Results
+from aqmlab.recordings.integrity import sealed
+from aqmlab.results.loading import SWEEP_FORMAT, Recordings, SweepFile
+from aqmlab.results.results import Results
 from aqmlab.sweeps.cases import Cases
 from aqmlab.sweeps.conclusion import Conclusion, conclude
 from aqmlab.sweeps.place import Place, alone_in
 from aqmlab.sweeps.store import Store
 from aqmlab.sweeps.task import LIVE
+from aqmlab.system.files import SWEEP_FILE, write_whole
 
 _ABOUT = ("title", "question", "metrics", "warnings", "arms", "axes", "claims")
 

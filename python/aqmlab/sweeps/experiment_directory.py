@@ -20,15 +20,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import DamageError, HostError, UsageError
-from aqmlab.files import EXPERIMENT_FILE, partial_directory, save, slug
-from aqmlab.integrity import FORMAT_VERSION, read_json, sealed
-from aqmlab.manifest import PROGRAM
+from aqmlab.recordings.integrity import FORMAT_VERSION, read_json, sealed
+from aqmlab.recordings.manifest import PROGRAM
 from aqmlab.sweeps.place import Place
 from aqmlab.sweeps.task import LIVE
+from aqmlab.system.files import EXPERIMENT_FILE, partial_directory, save, slug
 
 if TYPE_CHECKING:
-    from aqmlab.loading import Recordings
-    from aqmlab.recording import Run
+    from aqmlab.recordings.recording import Run
+    from aqmlab.results.loading import Recordings
     from aqmlab.sweeps.cases import Cases
     from aqmlab.sweeps.conclusion import Conclusion
 
@@ -147,7 +147,7 @@ class AskedExperiment:
 
     def recordings(self) -> Recordings:
         """Return the recordings of the runs, which are not opened yet."""
-        from aqmlab.loading import experiment_recordings
+        from aqmlab.results.loading import experiment_recordings
 
         return experiment_recordings(self.path)
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.arguments import typed
-from aqmlab.figures import counted
-from aqmlab.machine import job_count, memory_cap
-from aqmlab.scenario import Scenario
+from aqmlab.language.scenario import Scenario
 from aqmlab.sweeps.cases import Cases, PlannedCell, Shard
 from aqmlab.sweeps.store import Store, store_path
 from aqmlab.sweeps.task import LIVE, SIMULATOR
+from aqmlab.system.machine import job_count, memory_cap
+from aqmlab.text.numbers import counted
 
 _TRIAL_S = 2.0
 

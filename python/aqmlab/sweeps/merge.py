@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aqmlab.arguments import typed
-from aqmlab.columns import RENAMED, has_early_names
 from aqmlab.errors import RecordingError, UsageError
-from aqmlab.files import SWEEP_FILE
-from aqmlab.integrity import table_digest
-from aqmlab.loading import Recordings, SweepFile
-from aqmlab.manifest import read_manifest
-from aqmlab.results import NOT_RUN, Results
+from aqmlab.recordings.columns import RENAMED, has_early_names
+from aqmlab.recordings.integrity import table_digest
+from aqmlab.recordings.manifest import read_manifest
+from aqmlab.results.loading import Recordings, SweepFile
+from aqmlab.results.results import NOT_RUN, Results
 from aqmlab.sweeps.conclusion import Conclusion, conclude
 from aqmlab.sweeps.directory import with_failed, write_about
 from aqmlab.sweeps.place import Needs, alone_in
 from aqmlab.sweeps.store import Store, store_path
 from aqmlab.sweeps.task import LIVE
+from aqmlab.system.files import SWEEP_FILE
 
 WHOLE = Needs(whole=True)
 _NO_LINKS = {errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, errno.EACCES}

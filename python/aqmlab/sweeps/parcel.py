@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from aqmlab.errors import unknown
-from aqmlab.integrity import read_json, sealed
 from aqmlab.metrics import all_metrics
+from aqmlab.recordings.integrity import read_json, sealed
 
 Bring = Literal["summaries", "recordings"]
 """The part of a recording that a worker without access to the store sends back."""

@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from aqmlab.errors import DamageError, HostError
-from aqmlab.files import locked, may_be_in_use, own_name
-from aqmlab.stopping import raise_if_stopped
 from aqmlab.sweeps.captured import has_packets
 from aqmlab.sweeps.task import NO_CAPTURE, Capture
+from aqmlab.system.files import locked, may_be_in_use, own_name
+from aqmlab.system.stopping import raise_if_stopped
 
 if TYPE_CHECKING:
-    from aqmlab.recording import Run
+    from aqmlab.recordings.recording import Run
 
 _TAKEN = {errno.ENOTEMPTY, errno.EEXIST}
 _LOOK_S = 0.05
@@ -134,7 +134,7 @@ class Place(ABC):
         RecordingError
             If the run has a newer format or cannot be read.
         """
-        from aqmlab.recording import load_run
+        from aqmlab.recordings.recording import load_run
 
         path = self.path_of(name)
         try:

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from aqmlab.cells import Cell
-from aqmlab.results import Results
+from aqmlab.results.cells import Cell
+from aqmlab.results.results import Results
 from aqmlab.stats import estimate
 
 WATCHED = ("goodput_bps", "queueing_delay_mean_s", "queueing_delay_p95_s")

@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.arguments import typed
-from aqmlab.columns import TableFile, parquet_source, without_columns
 from aqmlab.errors import HostError, UsageError
-from aqmlab.figures import counted, left_out
-from aqmlab.frames import REAL, TEXT, WHOLE, YES_OR_NO, Columns, Framed, column_names
-from aqmlab.grid import Grid
-from aqmlab.manifest import parts_text
-from aqmlab.memory import database
-from aqmlab.recording import damage
-from aqmlab.stopping import answered
+from aqmlab.recordings.columns import TableFile, parquet_source, without_columns
+from aqmlab.recordings.frames import REAL, TEXT, WHOLE, YES_OR_NO, Columns, Framed, column_names
+from aqmlab.recordings.manifest import parts_text
+from aqmlab.recordings.recording import damage
 from aqmlab.sweeps.catalogue import Catalogue, catalogue, labels
 from aqmlab.sweeps.store import store_path
-from aqmlab.units import si_numbers
+from aqmlab.system.memory import database
+from aqmlab.system.stopping import answered
+from aqmlab.text.numbers import counted, left_out
+from aqmlab.text.tables import Grid
+from aqmlab.text.units import si_numbers
 
 if TYPE_CHECKING:
     import duckdb

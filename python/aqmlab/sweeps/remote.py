@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.errors import HostError
-from aqmlab.machine import SHARE_OF_MEMORY, memory_cap
 from aqmlab.sweeps.parcel import packed
 from aqmlab.sweeps.process import Hear, Keeper
 from aqmlab.sweeps.store import Store
+from aqmlab.system.machine import SHARE_OF_MEMORY, memory_cap
 
 FORMAT = 1
 """The format version of requests and answers."""

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aqmlab.errors import HostError, RecordingError, UsageError
-from aqmlab.files import SWEEP_FILE, write_whole
 from aqmlab.sweeps.place import Place
+from aqmlab.system.files import SWEEP_FILE, write_whole
 
 if TYPE_CHECKING:
-    from aqmlab.recording import Run
+    from aqmlab.recordings.recording import Run
 
 FORMAT_VERSION = 1
 DEFAULT_STORE = Path("runs/store")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Self
 
 from aqmlab import errors
 from aqmlab.arguments import typed
-from aqmlab.cells import Cell
 from aqmlab.errors import (
     AqmlabError,
     DisciplineError,
@@ -23,12 +22,9 @@ from aqmlab.errors import (
     UsageError,
     unknown,
 )
-from aqmlab.figures import counted
-from aqmlab.machine import job_count, memory_cap
-from aqmlab.memory import check_address_space
-from aqmlab.results import Results
-from aqmlab.scenario import Scenario
-from aqmlab.stopping import Stop, Stopped, raise_if_stopped, wait_heeding_signals
+from aqmlab.language.scenario import Scenario
+from aqmlab.results.cells import Cell
+from aqmlab.results.results import Results
 from aqmlab.sweeps.cases import Cases, PlannedCell, Shard
 from aqmlab.sweeps.conclusion import Conclusion
 from aqmlab.sweeps.directory import Directory, SweepDirectory
@@ -39,6 +35,10 @@ from aqmlab.sweeps.progress import Intervals, Progress
 from aqmlab.sweeps.store import Store, store_path
 from aqmlab.sweeps.tally import EndedRun, Tally
 from aqmlab.sweeps.task import LIVE, SIMULATOR, Capture
+from aqmlab.system.machine import job_count, memory_cap
+from aqmlab.system.memory import check_address_space
+from aqmlab.system.stopping import Stop, Stopped, raise_if_stopped, wait_heeding_signals
+from aqmlab.text.numbers import counted
 
 if TYPE_CHECKING:
     from aqmlab.claims import Scored

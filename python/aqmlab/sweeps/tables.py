@@ -13,13 +13,13 @@ import io
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from aqmlab.answers import HEADLINE, Answer, answer
-from aqmlab.cells import Cell
-from aqmlab.classes import classes_of
-from aqmlab.files import write_whole
 from aqmlab.metrics import Metric, all_metrics, find
-from aqmlab.results import Results
+from aqmlab.results.answers import HEADLINE, Answer, answer
+from aqmlab.results.cells import Cell
+from aqmlab.results.classes import classes_of
+from aqmlab.results.results import Results
 from aqmlab.stats import Estimate
+from aqmlab.system.files import write_whole
 
 RESULTS_FILE = "results.csv"
 ANSWER_FILE = "answer.csv"

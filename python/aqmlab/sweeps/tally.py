@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 
-from aqmlab.stopping import HEARD_S
 from aqmlab.sweeps.cases import PlannedCell
 from aqmlab.sweeps.executor import SKIPPED, Outcome
 from aqmlab.sweeps.progress import Progress, UnderWay, Widest
+from aqmlab.system.stopping import HEARD_S
 
 
 @dataclass(frozen=True)

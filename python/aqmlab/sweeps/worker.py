@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from aqmlab.errors import AqmlabError, HostError, MemoryCapError, RunError
-from aqmlab.files import EXPERIMENT_FILE
-from aqmlab.integrity import read_json
+from aqmlab.recordings.integrity import read_json
 from aqmlab.sweeps.experiment_directory import ExperimentDirectory
 from aqmlab.sweeps.place import Place
 from aqmlab.sweeps.process import ALIVE
 from aqmlab.sweeps.store import Store
 from aqmlab.sweeps.task import Task
+from aqmlab.system.files import EXPERIMENT_FILE
 
 _DEATH_SIGNAL = 1
 """``PR_SET_PDEATHSIG`` of prctl(2)."""

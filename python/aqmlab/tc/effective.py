@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from aqmlab.errors import ScenarioError, UsageError
+from aqmlab.language.scenario import read
 from aqmlab.laws import wrong_parameter
-from aqmlab.scenario import read
 
 Queue = Mapping[str, Any]
 """A queue in the notation of scenarios."""

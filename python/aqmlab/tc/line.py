@@ -10,8 +10,8 @@ from typing import Any
 
 from aqmlab.arguments import typed
 from aqmlab.errors import UsageError
-from aqmlab.plan import Link, Plan, quantity_text
-from aqmlab.scenario import Scenario, resolve
+from aqmlab.language.scenario import Scenario, resolve
+from aqmlab.recordings.plan import Link, Plan, quantity_text
 from aqmlab.tc.effective import effective
 from aqmlab.tc.linux import CODEL_UNIT_NS, weight_log
 from aqmlab.tc.numbers import LARGEST

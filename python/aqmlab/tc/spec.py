@@ -9,7 +9,7 @@ from typing import Any
 
 from aqmlab.arguments import typed
 from aqmlab.errors import UsageError
-from aqmlab.plan import quantity_text
+from aqmlab.recordings.plan import quantity_text
 from aqmlab.tc import linux, numbers
 from aqmlab.tc.commands import EXAMPLE, Other, Source, Words, disciplines
 from aqmlab.tc.effective import LEAST_RATE_BPS, NoCounterpartError, Queue, effective

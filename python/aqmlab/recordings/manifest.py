@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.errors import DamageError, RecordingError
-from aqmlab.integrity import FORMAT_VERSION, read_json
-from aqmlab.plan import Plan
+from aqmlab.recordings.integrity import FORMAT_VERSION, read_json
+from aqmlab.recordings.plan import Plan
 
 PARTS_SINCE = 4
 """The first format version in which each part of the program has its own version."""

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from aqmlab.errors import RecordingError, UsageError
-from aqmlab.figures import counted
-from aqmlab.frames import REAL, TEXT, Columns, Framed
-from aqmlab.manifest import NUMBERED
-from aqmlab.recording import Run, Tables
+from aqmlab.recordings.frames import REAL, TEXT, Columns, Framed
+from aqmlab.recordings.manifest import NUMBERED
+from aqmlab.recordings.recording import Run, Tables
+from aqmlab.text.numbers import counted
 
 Floats = npt.NDArray[np.float64]
 

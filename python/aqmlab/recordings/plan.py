@@ -262,7 +262,7 @@ class Plan:
             If the content is not a plan.
         """
         if "warmup_ns" not in content:
-            from aqmlab.early_plans import present
+            from aqmlab.recordings.early_plans import present
 
             content = present(content)
         record = content["record"]

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab.arguments import names as given_names
 from aqmlab.arguments import typed
-from aqmlab.classes import BY_CLASS, classes_at
 from aqmlab.errors import RecordingError, UsageError, unknown
-from aqmlab.figures import counted, estimate_parts, listed, with_unit
-from aqmlab.frames import REAL, TEXT, WHOLE, Columns, Framed, column_names
-from aqmlab.grid import Column, Grid
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Metric, find
+from aqmlab.recordings.frames import REAL, TEXT, WHOLE, Columns, Framed, column_names
+from aqmlab.results.classes import BY_CLASS, classes_at
 from aqmlab.stats import CONFIDENCE, Difference, Estimate, difference, estimate
-from aqmlab.units import si_numbers
+from aqmlab.text.numbers import counted, estimate_parts, listed, with_unit
+from aqmlab.text.tables import Column, Grid
+from aqmlab.text.units import si_numbers
 
 if TYPE_CHECKING:
-    from aqmlab.cells import Cell
-    from aqmlab.results import Results
+    from aqmlab.results.cells import Cell
+    from aqmlab.results.results import Results
 
 HEADLINE = (
     "goodput_bps",
@@ -315,7 +315,7 @@ class Answer(Framed):
         return f"{'; '.join(parts)}; mean ± 95 % t interval over {seen}{lost}{chance}"
 
     def __repr__(self) -> str:
-        from aqmlab.notebook import names_text
+        from aqmlab.text.notebook import names_text
 
         cells = counted(len(self.results.cells), "cell")
         of = cells if self.results.axes else names_text(self.crossed_by if self.by_class else self.arms)
@@ -326,7 +326,7 @@ class Answer(Framed):
         return f"{self.results.title}\n\n{self.grid()}\n{self.footnote()}"
 
     def _repr_html_(self) -> str:
-        from aqmlab.notebook import block, note, title
+        from aqmlab.text.notebook import block, note, title
 
         return block(title(self.results.title), self.grid().html(), note(self.footnote()))
 

@@ -7,15 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from aqmlab.cells import Cell, LeftOut, axes_of
 from aqmlab.errors import DamageError, RecordingError
-from aqmlab.files import EXPERIMENT_FILE, SWEEP_FILE
-from aqmlab.integrity import FORMAT_VERSION, read_json
-from aqmlab.plan import Plan
-from aqmlab.reader import Reader
-from aqmlab.recording import Run, load_run
-from aqmlab.results import NOT_RUN, Missing, Results, of_runs
-from aqmlab.stopping import raise_if_stopped
+from aqmlab.recordings.integrity import FORMAT_VERSION, read_json
+from aqmlab.recordings.plan import Plan
+from aqmlab.recordings.recording import Run, load_run
+from aqmlab.results.cells import Cell, LeftOut, axes_of
+from aqmlab.results.reader import Reader
+from aqmlab.results.results import NOT_RUN, Missing, Results, of_runs
+from aqmlab.system.files import EXPERIMENT_FILE, SWEEP_FILE
+from aqmlab.system.stopping import raise_if_stopped
 
 SWEEP_FORMAT = 2
 """The ``format_version`` of ``sweep.json``."""

@@ -12,22 +12,22 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from aqmlab.answers import HEADLINE
 from aqmlab.arguments import names as given_names
-from aqmlab.cells import Cell
 from aqmlab.errors import RecordingError
-from aqmlab.figures import change_text, counted, estimate_text, listed, with_unit
-from aqmlab.frames import REAL, TEXT, WHOLE, YES_OR_NO, Columns, Framed
-from aqmlab.grid import Column, Grid
-from aqmlab.manifest import PROGRAM, Manifest
 from aqmlab.metrics import EVERY_CLASS, Metric, find
-from aqmlab.pairing import Side, match, named
-from aqmlab.plan import Plan, TrafficClass
-from aqmlab.results import Results
+from aqmlab.recordings.frames import REAL, TEXT, WHOLE, YES_OR_NO, Columns, Framed
+from aqmlab.recordings.manifest import PROGRAM, Manifest
+from aqmlab.recordings.plan import Plan, TrafficClass
+from aqmlab.results.answers import HEADLINE
+from aqmlab.results.cells import Cell
+from aqmlab.results.pairing import Side, match, named
+from aqmlab.results.results import Results
 from aqmlab.stats import CONFIDENCE, Estimate, estimate
 from aqmlab.stats.differences import Difference, Values, difference, unpaired_difference
 from aqmlab.stats.multiple import MultipleComparisons, adjusted, multiple_comparisons
 from aqmlab.stats.sentence import relative_sentence, sentence
+from aqmlab.text.numbers import change_text, counted, estimate_text, listed, with_unit
+from aqmlab.text.tables import Column, Grid
 
 MAIN = ("queueing_delay_p95_s", "goodput_bps", "drop_percent")
 """The default metrics if there are several cases; those of the scenario are added."""
@@ -125,7 +125,7 @@ class Comparison(Framed):
         return f"{self.second} against {self.first}\n\n{self.grid()}"
 
     def _repr_html_(self) -> str:
-        from aqmlab.notebook import comparison_html
+        from aqmlab.text.notebook import comparison_html
 
         return comparison_html(self)
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
-from aqmlab.grid import Column, Grid
+from aqmlab.text.tables import Column, Grid
 
 if TYPE_CHECKING:
-    from aqmlab.comparison import Comparison
+    from aqmlab.results.comparison import Comparison
 
 _SOFT = "opacity:0.75;font-size:90%"
 

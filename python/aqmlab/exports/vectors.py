@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab.arguments import names, typed, whole
 from aqmlab.errors import UsageError, unknown
-from aqmlab.files import save
-from aqmlab.scenario import Scenario, read, resolve
+from aqmlab.language.scenario import Scenario, read, resolve
+from aqmlab.system.files import save
 
 if TYPE_CHECKING:
-    from aqmlab.recording import Run
+    from aqmlab.recordings.recording import Run
 
 FORMATS = {"csv": ".csv", "parquet": ".parquet", "tmix": ".cvec"}
 """The formats, each with the extension of its files."""
@@ -138,7 +138,7 @@ def _classes(arm: Mapping[str, Any], wanted: Sequence[str] | None) -> list[str]:
 
 def _run(path: Path | str, about: Mapping[str, Any], arm: str | None, seed: int | None) -> Run:
     """Return the run of this scenario that a recording contains."""
-    from aqmlab.loading import load_recording
+    from aqmlab.results.loading import load_recording
 
     runs = [run for run in load_recording(path).runs if arm in (None, run.arm) and seed in (None, run.seed)]
     if len(runs) != 1:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aqmlab.errors import RecordingError
 from aqmlab.metrics import Measured, measure
-from aqmlab.recording import Run, Tables
+from aqmlab.recordings.recording import Run, Tables
 
 RUNS_READ_TOGETHER = 500
 """Largest number of runs whose tables one query reads."""

@@ -6,9 +6,9 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from aqmlab.cells import Cell
 from aqmlab.errors import UsageError, unknown
-from aqmlab.results import Results
+from aqmlab.results.cells import Cell
+from aqmlab.results.results import Results
 
 ARM = "arm"
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from aqmlab.metrics import EVERY_QUEUE
 
 if TYPE_CHECKING:
-    from aqmlab.plan import Plan
-    from aqmlab.results import Results
+    from aqmlab.recordings.plan import Plan
+    from aqmlab.results.results import Results
 
 BY_CLASS = (
     "flows",

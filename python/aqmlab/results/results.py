@@ -14,9 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab.arguments import typed
-from aqmlab.cells import Axis, Cell, LeftOut, axis_named
 from aqmlab.errors import DamageError, RecordingError, unknown
-from aqmlab.figures import counted, left_out
 from aqmlab.metrics import (
     EVERY_CLASS,
     EVERY_KIND,
@@ -30,10 +28,12 @@ from aqmlab.metrics import (
 from aqmlab.metrics.asked import Asked, Part
 from aqmlab.metrics.registry import NO_PARAMETERS
 from aqmlab.metrics.response_times import CdfUntil
-from aqmlab.plan import Plan
-from aqmlab.reader import RUNS_READ_TOGETHER, Reader
-from aqmlab.recording import Run, Tables
-from aqmlab.stopping import raise_if_stopped
+from aqmlab.recordings.plan import Plan
+from aqmlab.recordings.recording import Run, Tables
+from aqmlab.results.cells import Axis, Cell, LeftOut, axis_named
+from aqmlab.results.reader import RUNS_READ_TOGETHER, Reader
+from aqmlab.system.stopping import raise_if_stopped
+from aqmlab.text.numbers import counted, left_out
 
 _OF_CURVES = {"cdf_gap": CdfUntil.gap, "cdf_crossing": CdfUntil.crossing}
 
@@ -114,7 +114,7 @@ class Results:
     reader: Reader = field(default_factory=Reader)
 
     def __repr__(self) -> str:
-        from aqmlab.notebook import names_text, seeds_text
+        from aqmlab.text.notebook import names_text, seeds_text
 
         axes = f"{counted(len(self.cells), 'cell')} over {', '.join(axis.short for axis in self.axes)}, "
         lost = f", {len(self.missing)} missing" if self.missing else ""
@@ -192,7 +192,7 @@ class Results:
         RecordingError
             If a recording cannot be read.
         """
-        from aqmlab.answers import answer
+        from aqmlab.results.answers import answer
 
         return answer(self, metrics, queue=queue, class_name=class_name).to_frame(library)
 

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from aqmlab.faithfulness import faithfulness_of
-from aqmlab.figures import counted
-from aqmlab.frames import REAL, Columns, Framed
-from aqmlab.recording import Run, Tables
+from aqmlab.recordings.faithfulness import faithfulness_of
+from aqmlab.recordings.frames import REAL, Columns, Framed
+from aqmlab.recordings.recording import Run, Tables
+from aqmlab.text.numbers import counted
 
 # A report draws a few thousand points: computing them takes less time than importing NumPy.
 Floats = Sequence[float]

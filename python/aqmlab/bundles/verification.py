@@ -9,15 +9,15 @@ from typing import Any
 
 from aqmlab.arguments import typed
 from aqmlab.errors import DamageError, RecordingError
-from aqmlab.files import SWEEP_FILE
-from aqmlab.integrity import read_json, table_digest, unreadable
-from aqmlab.loading import SweepFile
-from aqmlab.recording import Run, load_run
-from aqmlab.stopping import raise_if_stopped
+from aqmlab.recordings.integrity import read_json, table_digest, unreadable
+from aqmlab.recordings.recording import Run, load_run
+from aqmlab.results.loading import SweepFile
 from aqmlab.sweeps.directory import store_of
 from aqmlab.sweeps.experiment_directory import ExperimentDirectory
 from aqmlab.sweeps.place import Place
 from aqmlab.sweeps.store import Store
+from aqmlab.system.files import SWEEP_FILE
+from aqmlab.system.stopping import raise_if_stopped
 
 _BOTH = "both.json"
 

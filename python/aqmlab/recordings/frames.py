@@ -8,7 +8,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import HostError, UsageError, unknown
-from aqmlab.memory import database
+from aqmlab.system.memory import database
 
 if TYPE_CHECKING:
     import duckdb

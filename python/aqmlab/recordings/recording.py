@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.arguments import typed
-from aqmlab.columns import TableFile, has_early_names, parquet_source, without_columns
 from aqmlab.errors import DamageError, RecordingError, unknown
-from aqmlab.integrity import damaged_tables, unreadable
-from aqmlab.manifest import NUMBERED, PROGRAM, LinkInfo, Manifest, read_manifest
-from aqmlab.memory import database
-from aqmlab.plan import Plan
-from aqmlab.stopping import answered
+from aqmlab.recordings.columns import TableFile, has_early_names, parquet_source, without_columns
+from aqmlab.recordings.integrity import damaged_tables, unreadable
+from aqmlab.recordings.manifest import NUMBERED, PROGRAM, LinkInfo, Manifest, read_manifest
+from aqmlab.recordings.plan import Plan
+from aqmlab.system.memory import database
+from aqmlab.system.stopping import answered
 
 if TYPE_CHECKING:
     import duckdb
@@ -163,7 +163,7 @@ class Tables:
         RecordingError
             If a file is missing or cannot be read.
         """
-        from aqmlab.frames import of_arrays
+        from aqmlab.recordings.frames import of_arrays
 
         chosen = self.runs if runs is None else tuple(runs)
         known = list(dict.fromkeys(name for run in chosen for name in run.manifest.tables))

@@ -64,7 +64,7 @@ def check(  # noqa: PLR0913 (keyword arguments)
         If the discipline is unknown or an argument is out of range.
     """
     from aqmlab import _core
-    from aqmlab.machine import job_count
+    from aqmlab.system.machine import job_count
 
     if seeds is not None and for_s is not None:
         raise UsageError("a number of seeds and a time exclude each other; give one of them")

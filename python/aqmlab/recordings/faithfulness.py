@@ -9,8 +9,8 @@ from typing import Any
 
 from aqmlab.arguments import typed
 from aqmlab.errors import RecordingError
-from aqmlab.figures import counted
-from aqmlab.recording import Run
+from aqmlab.recordings.recording import Run
+from aqmlab.text.numbers import counted
 
 FAITHFUL = "faithful"
 NOT_FAITHFUL = "NOT FAITHFUL"

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from aqmlab.arguments import typed
 from aqmlab.errors import HostError, UsageError, unknown
 
-_FOLDER = Path(__file__).parent / "scenarios"
+_FOLDER = Path(__file__).parents[1] / "scenarios"
 DEMO = _FOLDER / "demo.toml"
 """The scenario of the demonstration; a clone of the repository also has it as ``scenarios/demo.toml``."""
 TEMPLATES: Mapping[str, str] = MappingProxyType(

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from aqmlab.errors import DamageError, RecordingError
-from aqmlab.memory import database
+from aqmlab.system.memory import database
 
 FORMAT_VERSION = 4
 """The ``format_version`` that this version writes; it also reads all earlier ones."""

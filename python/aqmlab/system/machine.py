@@ -7,7 +7,7 @@ from pathlib import Path
 
 from aqmlab.arguments import whole
 from aqmlab.errors import UsageError
-from aqmlab.memory import address_space
+from aqmlab.system.memory import address_space
 
 SHARE_OF_MEMORY = 0.8
 

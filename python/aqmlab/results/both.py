@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.answers import HEADLINE
-from aqmlab.faithfulness import Faithfulness, verdicts
-from aqmlab.figures import change_text, counted
-from aqmlab.results import Results
+from aqmlab.recordings.faithfulness import Faithfulness, verdicts
+from aqmlab.results.answers import HEADLINE
+from aqmlab.results.results import Results
+from aqmlab.text.numbers import change_text, counted
 
 if TYPE_CHECKING:
-    from aqmlab.comparison import Compared, Comparison
+    from aqmlab.results.comparison import Compared, Comparison
 
 SIMULATED, LIVE = "simulated", "live"
 """The names of the two sides, which in an experiment are also the names of their folders."""
@@ -55,7 +55,7 @@ class Both:
         return f"<Both of {self.live.title!r}: {self.comparison!r}, in {str(self.path)!r}>"
 
     def _repr_html_(self) -> str:
-        from aqmlab.notebook import comparison_html
+        from aqmlab.text.notebook import comparison_html
 
         return comparison_html(self.comparison)
 
@@ -128,8 +128,8 @@ def is_both(path: Path | str) -> bool:
 
 def of_sides(path: Path, simulated: Results, live: Results) -> Both:
     """Combine two sides that are already open, and compare them; ``path`` is their common directory."""
-    from aqmlab.comparison import compare_sides
-    from aqmlab.pairing import side_of
+    from aqmlab.results.comparison import compare_sides
+    from aqmlab.results.pairing import side_of
 
     sides = (side_of(simulated, ""), side_of(live, ""))
     usual = None if live.axes else HEADLINE

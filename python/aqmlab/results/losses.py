@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aqmlab.cells import Cell
-from aqmlab.figures import estimate_parts, with_unit
-from aqmlab.grid import Column, Grid
 from aqmlab.metrics import EVERY_CLASS, KINDS, Measured, Metric, find
-from aqmlab.results import Results
+from aqmlab.results.cells import Cell
+from aqmlab.results.results import Results
 from aqmlab.stats import Estimate, estimate
+from aqmlab.text.numbers import estimate_parts, with_unit
+from aqmlab.text.tables import Column, Grid
 
 METRICS = ("drop_percent", "mark_percent", "notification_percent")
 

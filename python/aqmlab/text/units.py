@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from aqmlab.figures import display_unit, display_value, number
+from aqmlab.text.numbers import display_unit, display_value, number
 
 Powers = tuple[tuple[str, int], ...]
 

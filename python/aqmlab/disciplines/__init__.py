@@ -1,0 +1,1 @@
+"""Queue disciplines as data, and the test of their contract."""

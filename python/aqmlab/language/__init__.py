@@ -1,0 +1,1 @@
+"""Scenarios as text: what callers pass, templates, and TOML files with the places of errors."""

@@ -1,0 +1,1 @@
+"""Recordings of runs: plans, manifests, tables, time series, traces, and the verdict on live runs."""

@@ -1,0 +1,1 @@
+"""Results of many runs: cells, metrics by cell, comparisons."""

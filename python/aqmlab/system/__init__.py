@@ -1,0 +1,1 @@
+"""What this process does with the machine: files, memory, processors, signals."""

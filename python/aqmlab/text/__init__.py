@@ -1,0 +1,1 @@
+"""Text for people: numbers, units, tables, and HTML for notebooks."""
