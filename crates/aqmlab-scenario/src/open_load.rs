@@ -96,7 +96,9 @@ impl Pass<'_, '_> {
         section: &Section<'_>,
         population: &PopulationPlan,
     ) -> Option<bool> {
-        let Some(node) = section.node("allow_overload") else { return Some(false) };
+        // Elsewhere the key is unknown, which has been reported.
+        let is_key = section.fields.iter().any(|field| field.name == "allow_overload");
+        let Some(node) = section.node("allow_overload").filter(|_| is_key) else { return Some(false) };
         if population.per_s().is_none() {
             let message =
                 "`allow_overload` belongs to `rate`; users who wait for responses never offer such a load";
