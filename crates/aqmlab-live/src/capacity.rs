@@ -4,8 +4,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use aqmlab_scenario::{Plan, Workload};
-use aqmlab_units::{Bytes, Instant, Rate, Span};
+use aqmlab_scenario::{Carries, Plan, Tcp};
+use aqmlab_units::{Bytes, Instant, Span};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 
@@ -116,16 +116,12 @@ pub fn demand(plan: &Plan) -> f64 {
     let (mut first, mut last) = (Vec::new(), Vec::new());
     let (mut others, mut acks_per_segment) = (0.0, 0.0f64);
     for class in &plan.classes {
-        match &class.workload {
-            Workload::Packets { rate, sizes, .. } => {
-                others += class.count as f64 * rate.packets_per_s(sizes.mean());
+        match class.traffic.carries() {
+            Carries::Datagrams(of) => {
+                let rate = of.rate.or(of.mean_rate).map_or(0.0, |rate| rate.packets_per_s(of.mean_size));
+                others += class.count as f64 * rate;
             }
-            Workload::OnOff { rate, size, .. } => others += class.count as f64 * rate.packets_per_s(*size),
-            Workload::Schedule(schedule) => {
-                let of_flow = |rate: Rate| rate.packets_per_s(schedule.mean_size());
-                others += class.count as f64 * schedule.mean_rate().map_or(0.0, of_flow);
-            }
-            Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => {
+            Carries::Stream(Tcp { profile: tcp, .. }) | Carries::Sessions(Tcp { profile: tcp, .. }) => {
                 acks_per_segment = acks_per_segment.max(1.0 / f64::from(tcp.ack_every));
                 let segment = Bytes::new(u64::from(tcp.mss + tcp.header));
                 let most = |&link: &usize| (link, plan.links[link].rate.packets_per_s(segment));

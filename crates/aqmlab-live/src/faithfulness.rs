@@ -7,8 +7,8 @@
 use std::fmt;
 
 use aqmlab_recording::live::Check;
-use aqmlab_scenario::{Plan, Workload};
-use aqmlab_units::{Bytes, Span};
+use aqmlab_scenario::Plan;
+use aqmlab_units::Span;
 
 use crate::capacity::MOST_DUTY;
 
@@ -99,7 +99,7 @@ impl TimeScales {
     /// small, and no flow is sensitive to the lateness of a single acknowledgment.
     pub fn of(plan: &Plan, least_rtt: Span) -> Self {
         let times = plan.classes.iter().flat_map(|class| {
-            let size = packet_of(&class.workload);
+            let size = class.traffic.data_packet();
             class.ways_of_data().flatten().map(move |&link| (plan.links[link].rate.time_for(size), link))
         });
         let (packet_time, link) = times.min().unwrap_or((Span::ZERO, 0));
@@ -115,19 +115,6 @@ impl TimeScales {
         } else {
             (percent, "1 % of the shortest base RTT".to_owned())
         }
-    }
-}
-
-/// Returns the size of a full-sized packet of a class of connections, or the mean packet size of a class of
-/// datagrams.
-fn packet_of(workload: &Workload) -> Bytes {
-    match workload {
-        Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => {
-            Bytes::new(u64::from(tcp.mss + tcp.header))
-        }
-        Workload::OnOff { size, .. } => *size,
-        Workload::Packets { sizes, .. } => sizes.mean(),
-        Workload::Schedule(schedule) => schedule.mean_size(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Checks whether a plan can run live, as far as this can be known before the hosts are created.
 
-use aqmlab_scenario::{Plan, Sessions, Workload};
+use aqmlab_scenario::{Carries, ClassPlan, Plan};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::addresses::Addresses;
@@ -39,7 +39,7 @@ pub fn check(plan: &Plan) -> Result<(), LiveError> {
 /// would outgrow any memory.
 fn check_access(plan: &Plan) -> Result<(), LiveError> {
     for class in &plan.classes {
-        if let (Some(access), Some(rate)) = (&class.access, class.workload.mean_rate())
+        if let (Some(access), Some(rate)) = (&class.access, class.traffic.mean_rate())
             && rate > access.rate
         {
             return Err(LiveError::Unsupported(format!(
@@ -78,11 +78,11 @@ pub fn most_connections(plan: &Plan) -> u64 {
 /// Returns the number of descriptors needed at the same time, without those for connections of users and
 /// arrivals (see [`open_connections`]) and of traces, whose number is not known in advance.
 fn descriptors(plan: &Plan) -> u64 {
-    let of_class = |class: &aqmlab_scenario::ClassPlan| match &class.workload {
+    let of_class = |class: &ClassPlan| match class.traffic.carries() {
         _ if !class.is_list() => 0,
-        Workload::Sessions { sessions: Sessions::Trace { .. }, .. } => 0,
-        Workload::Bulk { .. } | Workload::Sessions { .. } => 2 * class.count,
-        Workload::OnOff { .. } | Workload::Packets { .. } | Workload::Schedule(_) => class.count,
+        Carries::Sessions(_) if class.traffic.is_from_file() => 0,
+        Carries::Stream(_) | Carries::Sessions(_) => 2 * class.count,
+        Carries::Datagrams(_) => class.count,
     };
     OTHERS + plan.classes.iter().map(|class| PER_CLASS + of_class(class)).sum::<u64>()
 }

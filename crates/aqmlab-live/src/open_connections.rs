@@ -1,8 +1,7 @@
 //! Number of connections that a plan is expected to have open at the same time, and the memory that they
 //! take.
 
-use aqmlab_scenario::{Plan, PopulationPlan};
-use aqmlab_traffic::{Distribution, Gaps};
+use aqmlab_scenario::{Opens, Plan};
 
 use crate::error::LiveError;
 use crate::router::{client_ports, own_round_trip};
@@ -23,17 +22,14 @@ pub fn expected(plan: &Plan) -> u64 {
 fn expected_of(plan: &Plan, number: usize) -> f64 {
     let class = &plan.classes[number];
     let open_s = 2.0 * (plan.propagation(number) + own_round_trip(plan, number)).as_secs_f64();
-    let of_users = |think: &Distribution, at_a_time: u64| {
-        let share = open_s / (open_s + think.mean().as_secs_f64()).max(f64::MIN_POSITIVE);
-        (class.count * at_a_time) as f64 * share
-    };
-    match &class.population {
-        PopulationPlan::List => 0.0,
-        PopulationPlan::Arrivals(Gaps::Exponential { per_s }) => per_s * open_s,
-        PopulationPlan::Cloud(cloud) => cloud.per_s * open_s,
-        PopulationPlan::Users(think) => of_users(think, 1),
-        PopulationPlan::Pages(pages) => of_users(&pages.think, pages.origins.mean().0 + 1),
-        PopulationPlan::Browsers(pages) => of_users(&pages.think, 1),
+    match class.traffic.opens() {
+        Opens::Listed => 0.0,
+        Opens::AtRate { per_s, .. } => per_s * open_s,
+        Opens::ByUsers { think, pages } => {
+            let at_once = pages.and_then(|pages| pages.at_once).map_or(1, |others| others.mean().0 + 1);
+            let share = open_s / (open_s + think.mean().as_secs_f64()).max(f64::MIN_POSITIVE);
+            (class.count * at_once) as f64 * share
+        }
     }
 }
 

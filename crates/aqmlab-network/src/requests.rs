@@ -9,7 +9,7 @@ use aqmlab_units::Instant;
 /// Returns whether the plan requires one row per request. If it does, a host with a directory passes a file
 /// for the rows to [`request_recorder`].
 pub fn wants_request_rows(plan: &Plan) -> bool {
-    plan.record.requests.each && plan.classes.iter().any(|class| class.workload.makes_requests())
+    plan.record.requests.each && plan.classes.iter().any(|class| class.traffic.makes_requests())
 }
 
 /// Returns the recorder for `plan`, or `None` if no class makes requests. Rows go into the file `rows`;
@@ -18,7 +18,7 @@ pub fn wants_request_rows(plan: &Plan) -> bool {
 /// # Panics
 /// If `rows` is a file although the plan does not require rows.
 pub fn request_recorder(plan: &Plan, seed: u64, rows: Option<TableWriter>) -> Option<RequestRecorder> {
-    let name = |class: &ClassPlan| class.workload.makes_requests().then(|| class.name.clone());
+    let name = |class: &ClassPlan| class.traffic.makes_requests().then(|| class.name.clone());
     let classes: Vec<_> = plan.classes.iter().map(name).collect();
     let wanted = wants_request_rows(plan);
     assert!(wanted || rows.is_none(), "a file for rows that the plan does not require");

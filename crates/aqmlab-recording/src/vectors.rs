@@ -161,7 +161,7 @@ const MOST_OF_NS2: u64 = i32::MAX as u64;
 /// If the format cannot hold a connection. The error is a sentence without a full stop.
 pub fn vectors_tmix(class: &ClassPlan, vectors: &[ConnectionVector]) -> Result<String, String> {
     check(class, vectors)?;
-    let tcp = class.workload.tcp().expect("a class with exchanges has connections");
+    let tcp = class.traffic.tcp().expect("a class with exchanges has connections");
     let window = u64::from(tcp.receive_window).min(u64::from(tcp.max_window) * u64::from(tcp.mss));
     let mut text = String::new();
     for (number, vector) in vectors.iter().enumerate() {

@@ -30,7 +30,7 @@ impl<'c> Crossing<'c> {
     pub(crate) fn of(link: usize, classes: &'c [ClassPlan]) -> Self {
         let data = |c: &ClassPlan| c.ways_of_data().any(|way| way.contains(&link));
         let acks = |c: &ClassPlan| {
-            c.workload.tcp().is_some() && (c.path.contains(&link) || c.return_path.contains(&link))
+            c.traffic.tcp().is_some() && (c.path.contains(&link) || c.return_path.contains(&link))
         };
         let all = classes.iter().enumerate().filter(|(_, c)| data(c) || acks(c)).map(|(i, _)| i).collect();
         for (crosses, has) in [(Crosses::Data, &data as &dyn Fn(&ClassPlan) -> bool), (Crosses::Acks, &acks)]
@@ -46,8 +46,7 @@ impl<'c> Crossing<'c> {
     /// Returns the mean base round-trip time of the flows that react to the queue (of all flows if
     /// none reacts), or `None` if it is zero.
     pub(crate) fn rtt(&self, rtts: &BTreeMap<&str, Span>) -> Option<Span> {
-        let responsive: Vec<_> =
-            self.classes.iter().copied().filter(|c| c.workload.tcp().is_some()).collect();
+        let responsive: Vec<_> = self.classes.iter().copied().filter(|c| c.traffic.tcp().is_some()).collect();
         let classes = if responsive.is_empty() { &self.classes } else { &responsive };
         let mean = mean(classes, |c| rtts[c.name.as_str()].as_ns());
         (mean > 0).then_some(Span::ns(mean))
@@ -58,7 +57,7 @@ impl<'c> Crossing<'c> {
         if self.crosses != Crosses::Data {
             return None;
         }
-        let responsive = self.classes.iter().filter(|c| c.workload.tcp().is_some());
+        let responsive = self.classes.iter().filter(|c| c.traffic.tcp().is_some());
         let flows = responsive.fold(0u64, |sum, c| sum.saturating_add(c.count));
         (flows > 0).then_some(flows)
     }
@@ -74,9 +73,9 @@ impl<'c> Crossing<'c> {
     }
 
     fn packet(&self, class: &ClassPlan) -> Bytes {
-        match class.workload.tcp() {
+        match class.traffic.tcp() {
             Some(tcp) if self.crosses == Crosses::Acks => Bytes::new(u64::from(tcp.header.max(1))),
-            _ => class.data_packet(),
+            _ => class.traffic.data_packet(),
         }
     }
 }

@@ -3,13 +3,13 @@
 use aqmlab_qdisc::registry::Catalogue;
 use aqmlab_units::Bytes;
 
+use crate::class::ClassDraft;
 use crate::error::Report;
 use crate::estimate;
 use crate::language::FILE;
 use crate::pass::{LINES, Pass, Section};
 use crate::plan::{Experiment, Plan};
 use crate::trace::Traces;
-use crate::traffic::ClassDraft;
 use crate::tree::Node;
 
 /// The machine's resources that a scenario may use.

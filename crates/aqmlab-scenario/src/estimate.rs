@@ -2,27 +2,15 @@
 
 use aqmlab_units::{Bytes, Span};
 
-use crate::plan::{ClassPlan, Plan, PopulationPlan, Workload};
+use crate::plan::{ClassPlan, Plan};
 
-// Measured on a simulated 10 Gbit/s dumbbell with 200 000 TCP flows: 1.6 kB per flow, including all its
-// packets in flight, and 57 B per sample of a flow. The figures here are rounded up.
+// Measured on a simulated 10 Gbit/s dumbbell with 200 000 TCP flows: 57 B per sample of a flow. The figures here
+// are rounded up.
 
-/// Bytes for the state of a TCP connection: both endpoints, their timers and reordering lists, and
-/// the flow's row in the record.
-const TCP_FLOW: u64 = 2048;
 /// Bytes for the state of a connection in a class that opens connections at a rate. Measured: 0.6
 /// to 0.8 kB per connection, in runs with 198 000 and 150 000 connections that the link could not
 /// carry.
 const WAITING: u64 = 1024;
-/// Bytes for the state of a connection's applications: their periods, each with its stream of
-/// draws.
-const SESSION: u64 = 160;
-/// Bytes for the state of a source of packets.
-const PACKET_FLOW: u64 = 256;
-/// Bytes for an object of a page, which is stored twice: in the page, and in the list of transfers.
-const OBJECT: u64 = 112;
-/// Number of objects that nine out of ten pages do not exceed.
-const LARGE_PAGE: u64 = 185;
 /// Bytes for a sample of a flow, as the recorder holds it until it is written.
 const FLOW_SAMPLE: u64 = 64;
 /// Bytes for a sample of a queue, with its law's values.
@@ -68,23 +56,7 @@ pub fn memory(plan: &Plan) -> Estimate {
 fn state_bytes(class: &ClassPlan, plan: &Plan) -> u64 {
     match class.most_open(plan) {
         Some(open) => (open as u64).saturating_mul(WAITING),
-        None => class.count.saturating_mul(flow_bytes(class)),
-    }
-}
-
-fn flow_bytes(class: &ClassPlan) -> u64 {
-    if let PopulationPlan::Pages(plan) = &class.population {
-        let objects = plan.objects.as_ref().map_or(LARGE_PAGE, |objects| objects.mean().0);
-        return plan.origins.mean().0 * (TCP_FLOW + SESSION) + objects * OBJECT;
-    }
-    if let PopulationPlan::Browsers(plan) = &class.population {
-        return plan.parallel.mean().0 * (TCP_FLOW + SESSION);
-    }
-    match class.workload {
-        Workload::Bulk { .. } => TCP_FLOW,
-        Workload::Sessions { .. } => TCP_FLOW + SESSION,
-        Workload::Packets { .. } | Workload::Schedule(_) => PACKET_FLOW,
-        Workload::OnOff { .. } => PACKET_FLOW + SESSION,
+        None => class.count.saturating_mul(class.traffic.flow_bytes()),
     }
 }
 
@@ -101,15 +73,12 @@ pub(crate) fn refusal(plan: &Plan, cap: Bytes) -> Option<(usize, String)> {
     }
     let (class, largest) =
         plan.classes.iter().enumerate().max_by_key(|(_, class)| state_bytes(class, plan))?;
-    let (flows, smaller) = match (largest.most_open(plan), &largest.population) {
-        (Some(open), _) => (
+    let (flows, smaller) = match largest.most_open(plan) {
+        Some(open) => (
             format!("about `{}` connections at the same time", two_digits(open as u64)),
             "a lower rate, a faster link, or a shorter run",
         ),
-        (None, PopulationPlan::Pages(_)) => {
-            (format!("`{}` flows", estimate.flows), "fewer flows, or pages with fewer objects")
-        }
-        _ => (format!("`{}` flows", estimate.flows), "fewer flows, or sample less often in [record]"),
+        None => (format!("`{}` flows", estimate.flows), largest.traffic.smaller()),
     };
     let message = format!(
         "{flows} need about {} of memory ({} for their state, {} for samples); at most {} is allowed: choose {smaller}",

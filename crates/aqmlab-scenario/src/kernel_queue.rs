@@ -5,12 +5,10 @@ use aqmlab_params::{Kind, Param, ParamError, Settings};
 use aqmlab_qdisc::LinkContext;
 use aqmlab_qdisc::registry::{Decides, Derive, Info, Maturity};
 
-use crate::plan::LinkPlan;
-
 /// The `kind` of a kernel queue.
 pub const TC_QUEUE: &str = "tc";
 /// The parameter that contains the arguments for tc.
-pub const TC_SPEC: &str = "spec";
+pub(crate) const TC_SPEC: &str = "spec";
 
 /// The entry that describes this kind; it is in no catalogue, because nothing here implements the kind.
 pub(crate) static TC_INFO: Info = Info {
@@ -44,13 +42,6 @@ fn derive(all: &mut Settings, _link: &LinkContext) -> Result<(), ParamError> {
     let message = "write the discipline first, then its options: `red limit 400000 min 30000 max 90000 avpkt 1500`; \
                    aqmlab adds `tc qdisc add`, the device, `parent` and `handle`";
     Err(ParamError::new(TC_SPEC, message))
-}
-
-impl LinkPlan {
-    /// Returns the arguments for tc that set up the link's queue, if it is a kernel queue.
-    pub fn kernel_spec(&self) -> Option<String> {
-        (self.queue.kind() == TC_QUEUE).then(|| self.queue.text(TC_SPEC).unwrap_or_default())
-    }
 }
 
 /// Iterates over the words of the arguments for tc.

@@ -6,8 +6,9 @@ use aqmlab_transport::Congestion;
 use crate::error::Problem;
 use crate::language::LIVE;
 use crate::pass::{Pass, Section};
-use crate::plan::{IpVersion, LivePlan, Wait, Workload};
+use crate::plan::{IpVersion, LivePlan, Wait};
 use crate::suggest::{listed, nearest};
+use crate::traffic::Traffic;
 use crate::tree::Tree;
 
 /// The key that formerly held a traffic class's settings for the live router.
@@ -55,11 +56,11 @@ impl Pass<'_, '_> {
     }
 
     /// Returns why the simulator cannot run a class, or `None` if it can.
-    pub(crate) fn only_live(&mut self, class: &Section<'_>, workload: &Workload) -> Option<Problem> {
-        if workload.tcp()?.congestion.is_some() {
+    pub(crate) fn only_live(&mut self, class: &Section<'_>, traffic: &Traffic) -> Option<Problem> {
+        if traffic.tcp()?.congestion.is_some() {
             return None;
         }
-        let name = workload.congestion()?;
+        let name = traffic.congestion()?;
         let at = match class.node("tcp").map(|node| &node.value) {
             Some(Tree::Table(table)) => table.get("congestion").map(|node| node.at.clone()),
             _ => None,

@@ -1,13 +1,12 @@
 //! Connections that open at a rate, whatever the state of earlier ones: the load that they offer to
 //! links, and the number that are open.
 
-use aqmlab_traffic::packmime::PackMime;
-use aqmlab_traffic::{Gaps, MeanConnection};
-use aqmlab_units::{Bytes, Span};
+use aqmlab_units::Span;
 
+use crate::class::Number;
 use crate::pass::{Pass, Section};
-use crate::plan::{ClassPlan, LinkPlan, Plan, PopulationPlan, Sessions, Workload};
-use crate::traffic::Number;
+use crate::plan::{ClassPlan, LinkPlan, Plan};
+use crate::traffic::Opens;
 
 /// A class distinguishes its connections by a 32-bit number.
 const MOST_CONNECTIONS: f64 = u32::MAX as f64;
@@ -18,42 +17,14 @@ const OVERLOAD: f64 = 10.0;
 /// The packets without payload that a connection sends in each direction: SYN and FIN.
 const CONTROL_PACKETS: f64 = 2.0;
 
-impl PopulationPlan {
-    /// Returns how many connections per second are opened, if they open at a rate.
-    pub(crate) const fn per_s(&self) -> Option<f64> {
-        match self {
-            PopulationPlan::Arrivals(Gaps::Exponential { per_s }) => Some(*per_s),
-            PopulationPlan::Cloud(cloud) => Some(cloud.per_s),
-            PopulationPlan::List
-            | PopulationPlan::Users(_)
-            | PopulationPlan::Pages(_)
-            | PopulationPlan::Browsers(_) => None,
-        }
-    }
-}
-
 impl ClassPlan {
-    /// Returns what a connection of the class carries on average, or `None` if the class has no
-    /// connections that can open at a rate.
-    fn mean_connection(&self) -> Option<MeanConnection> {
-        match (&self.workload, &self.population) {
-            (Workload::Sessions { sessions: Sessions::Requests(plan), .. }, _) => {
-                Some(plan.mean_connection())
-            }
-            (Workload::Sessions { sessions: Sessions::Web, .. }, PopulationPlan::Cloud(cloud)) => {
-                Some(PackMime::mean_connection(cloud.max_response.map(Bytes::get)))
-            }
-            _ => None,
-        }
-    }
-
     /// Returns the bit rates that connections opened at a rate offer to each link on the path of
     /// requests and to each link on the path of responses. They include payload, and the headers of
     /// data, SYN and FIN. Acknowledgments and retransmissions are not included.
     fn open_load(&self) -> Option<[f64; 2]> {
-        let (per_s, tcp) = (self.population.per_s()?, self.workload.tcp()?);
+        let (per_s, tcp) = (self.traffic.opens().per_s()?, self.traffic.tcp()?);
         let (mss, header) = (f64::from(tcp.mss), f64::from(tcp.header));
-        let bytes = self.mean_connection()?.bytes;
+        let bytes = self.traffic.mean_connection()?.bytes;
         Some(bytes.map(|bytes| 8.0 * per_s * (bytes + header * (bytes / mss + CONTROL_PACKETS))))
     }
 
@@ -70,7 +41,7 @@ impl ClassPlan {
     /// open at the same time is the number that arrive during the lifetime of one connection; the
     /// lifetime is computed without slow start.
     pub(crate) fn most_open(&self, plan: &Plan) -> Option<f64> {
-        let (per_s, mean) = (self.population.per_s()?, self.mean_connection()?);
+        let (per_s, mean) = (self.traffic.opens().per_s()?, self.traffic.mean_connection()?);
         let carried =
             per_s / fullest(plan, |link| self.open_load_on(link)).map_or(1.0, |(_, times)| times.max(1.0));
         let propagation =
@@ -91,15 +62,11 @@ fn fullest(plan: &Plan, load: impl Fn(usize) -> f64) -> Option<(usize, f64)> {
 
 impl Pass<'_, '_> {
     /// Returns whether a class may offer a link a load of many times the link's rate.
-    pub(crate) fn allows_overload(
-        &mut self,
-        section: &Section<'_>,
-        population: &PopulationPlan,
-    ) -> Option<bool> {
+    pub(crate) fn allows_overload(&mut self, section: &Section<'_>, opens: Opens<'_>) -> Option<bool> {
         // Elsewhere the key is unknown, which has been reported.
         let is_key = section.fields.iter().any(|field| field.name == "allow_overload");
         let Some(node) = section.node("allow_overload").filter(|_| is_key) else { return Some(false) };
-        if population.per_s().is_none() {
+        if opens.per_s().is_none() {
             let message =
                 "`allow_overload` belongs to `rate`; users who wait for responses never offer such a load";
             self.error(&node.at, &section.sub("allow_overload"), message);
@@ -119,7 +86,7 @@ impl Pass<'_, '_> {
     }
 
     fn can_be_told_apart(&mut self, class: &ClassPlan, plan: &Plan, number: &Number) -> bool {
-        let per_s = class.population.per_s().unwrap_or_default();
+        let per_s = class.traffic.opens().per_s().unwrap_or_default();
         let (expected, most) = (plan.stop.at.as_secs_f64() * per_s, MOST_CONNECTIONS / 2.0);
         if expected > most {
             let message = format!(

@@ -3,11 +3,12 @@
 use aqmlab_traffic::{Distribution, End};
 use aqmlab_units::Span;
 
+use crate::class::ClassDraft;
 use crate::delay;
 use crate::pass::Pass;
-use crate::plan::{ClassPlan, DelayPlan, PopulationPlan, Sessions, Workload};
+use crate::plan::DelayPlan;
 use crate::topology::Network;
-use crate::traffic::ClassDraft;
+use crate::traffic::OwnDelays;
 
 impl Pass<'_, '_> {
     /// Places the delays that a cloud draws, or a trace gives, for its clients and servers: in the
@@ -19,11 +20,12 @@ impl Pass<'_, '_> {
         network: &Network<'_>,
     ) {
         for (number, draft) in drafts.iter_mut().enumerate() {
-            let Some((whose, own_delays)) = owner(&draft.plan) else { continue };
+            let Some(OwnDelays { from, apply }) = draft.plan.traffic.own_delays() else { continue };
+            let whose = from.name();
             let ends = |link: usize| [network.links[link].from, network.links[link].to];
             let rules = delay::met(delays, &draft.plan, number, ends);
             draft.plan.placed = End::ALL.map(|end| rules.iter().any(|rule| rule.places(end)));
-            if !own_delays {
+            if !apply {
                 continue;
             }
             let placed = draft.plan.placed;
@@ -53,19 +55,5 @@ impl Pass<'_, '_> {
                 }
             }
         }
-    }
-}
-
-/// If the connections of a class have delays of their own, returns the source of these delays (a
-/// model or a trace), and whether they apply; they do not if an `rtt` is written.
-fn owner(class: &ClassPlan) -> Option<(&'static str, bool)> {
-    match (&class.population, &class.workload) {
-        (PopulationPlan::Cloud(cloud), _) => Some(("PackMime-HTTP", cloud.own_delays)),
-        (_, Workload::Sessions { sessions: Sessions::Trace { own_delays, .. }, .. })
-            if class.knows_ends() =>
-        {
-            Some(("this trace", *own_delays))
-        }
-        _ => None,
     }
 }

@@ -8,34 +8,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use aqmlab_qdisc::registry::Catalogue;
-use aqmlab_traffic::packmime::PackMime;
-use aqmlab_traffic::{
-    Arrivals, BrowserPlan, Bursty, ExchangePlan, ListedExchanges, OnOff, PacketSource, PagePlan,
-    SingleExchange, Users,
-};
 use aqmlab_transport::Congestion;
 
 use crate::draws;
-use crate::plan::{Plan, PopulationPlan, Sessions, Workload};
-use crate::trace::Schedule;
+use crate::plan::Plan;
+use crate::traffic::PARTS;
 
 /// The version of each part, by the part's name. A part is a crate or a piece of one, such as `qdisc.red`.
 pub type Parts = BTreeMap<String, u32>;
 
 /// The sender that tracks segments. Live runs do not use it, whatever their profile.
 pub const SEGMENTS: &str = "transport.segments";
-const ON_OFF: &str = "traffic.on_off";
-const BURSTS: &str = "traffic.bursts";
-const EXCHANGE: &str = "traffic.exchange";
-const REQUESTS: &str = "traffic.requests";
-const LISTED: &str = "traffic.listed";
-const PACKETS: &str = "traffic.packets";
-const SCHEDULE: &str = "scenario.schedule";
-const ARRIVALS: &str = "traffic.arrivals";
-const USERS: &str = "traffic.users";
-const PACKMIME: &str = "traffic.packmime";
-const PAGES: &str = "traffic.pages";
-const BROWSERS: &str = "traffic.browsers";
 
 /// Returns all parts, with the disciplines of `catalogue`, except the hosts themselves.
 pub fn all_parts(catalogue: &Catalogue) -> Parts {
@@ -46,28 +29,22 @@ pub fn all_parts(catalogue: &Catalogue) -> Parts {
 
 /// Returns the parts that are neither disciplines nor hosts.
 fn own_parts() -> Parts {
-    let kinds = [
+    let crates = [
         ("random", aqmlab_random::VERSION),
         ("qdisc", aqmlab_qdisc::VERSION),
         ("traffic", aqmlab_traffic::VERSION),
         ("scenario", draws::VERSION),
         ("transport", aqmlab_transport::VERSION),
         (SEGMENTS, aqmlab_transport::SEGMENTS_VERSION),
-        (ON_OFF, OnOff::VERSION),
-        (BURSTS, Bursty::VERSION),
-        (EXCHANGE, SingleExchange::VERSION),
-        (REQUESTS, ExchangePlan::VERSION),
-        (LISTED, ListedExchanges::VERSION),
-        (PACKETS, PacketSource::VERSION),
-        (SCHEDULE, Schedule::VERSION),
-        (ARRIVALS, Arrivals::VERSION),
-        (USERS, Users::VERSION),
-        (PACKMIME, PackMime::VERSION),
-        (PAGES, PagePlan::VERSION),
-        (BROWSERS, BrowserPlan::VERSION),
     ];
     let controls = Congestion::ALL.iter().map(|of| (control(*of), of.version()));
-    kinds.map(|(name, version)| (name.to_owned(), version)).into_iter().chain(controls).collect()
+    let kinds = PARTS.iter().copied().flatten().map(|(name, version)| ((*name).to_owned(), *version));
+    crates
+        .map(|(name, version)| (name.to_owned(), version))
+        .into_iter()
+        .chain(kinds)
+        .chain(controls)
+        .collect()
 }
 
 impl Plan {
@@ -76,13 +53,8 @@ impl Plan {
         let mut names: BTreeSet<String> =
             ["random", "qdisc", "traffic", "scenario"].map(str::to_owned).into();
         for class in &self.classes {
-            names.extend(
-                workload(&class.workload)
-                    .iter()
-                    .chain(population(&class.population))
-                    .map(|name| (*name).to_owned()),
-            );
-            if let Some(tcp) = class.workload.tcp() {
+            names.extend(class.traffic.parts().iter().map(|(name, _)| (*name).to_owned()));
+            if let Some(tcp) = class.traffic.tcp() {
                 names.insert("transport".to_owned());
                 names.extend(tcp.lists_segments().then(|| SEGMENTS.to_owned()));
                 // A congestion control that only kernels implement has no version here.
@@ -103,37 +75,6 @@ fn discipline(name: &str) -> String {
 
 fn control(of: Congestion) -> String {
     format!("transport.{}", of.word())
-}
-
-/// Returns the kinds of traffic that a workload uses and that have versions. Transfers of one size
-/// have no version because they are only a list of starts.
-fn workload(workload: &Workload) -> &'static [&'static str] {
-    match workload {
-        Workload::Bulk { .. } => &[],
-        Workload::Sessions { sessions: Sessions::Greedy(_), .. } => &[ON_OFF],
-        Workload::Sessions { sessions: Sessions::Bursts(_), .. } => &[BURSTS],
-        Workload::Sessions { sessions: Sessions::Trace { trace, .. }, .. } if trace.has_vectors() => {
-            &[EXCHANGE, LISTED]
-        }
-        Workload::Sessions { sessions: Sessions::Trace { .. }, .. } => &[EXCHANGE],
-        Workload::Sessions { sessions: Sessions::Requests(_), .. } => &[REQUESTS],
-        Workload::Sessions { sessions: Sessions::Web, .. } => &[PACKMIME, REQUESTS],
-        Workload::Sessions { sessions: Sessions::Pages, .. } => &[PAGES],
-        Workload::OnOff { .. } => &[ON_OFF, PACKETS],
-        Workload::Packets { .. } => &[PACKETS],
-        Workload::Schedule(_) => &[SCHEDULE],
-    }
-}
-
-fn population(population: &PopulationPlan) -> &'static [&'static str] {
-    match population {
-        PopulationPlan::List => &[],
-        PopulationPlan::Arrivals(_) => &[ARRIVALS],
-        PopulationPlan::Users(_) => &[USERS],
-        PopulationPlan::Cloud(_) => &[PACKMIME],
-        PopulationPlan::Pages(_) => &[PAGES],
-        PopulationPlan::Browsers(_) => &[BROWSERS],
-    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::error::Report;
 use crate::field::{Absent, Field, Form, Key, OURS, Variant};
 use crate::kind;
 use crate::names::{is_printable, name_flaw};
-use crate::plan::Parameter;
+use crate::parameter::Parameter;
 use crate::suggest::{listed, nearest, no_such};
 use crate::trace::Traces;
 use crate::tree::{At, Entry, Node, Table, Tree};
@@ -375,6 +375,7 @@ impl Pass<'_, '_> {
     typed!(number, Value::Number(v) => v, f64);
     typed!(flag, Value::Flag(v) => v, bool);
     typed!(text, Value::Text(v) => v, String);
+    typed!(word, Value::Choice(v) => v, &'static str);
     typed!(bytes, Value::Size(Size::Bytes(v)) => v, Bytes);
 }
 

@@ -1,19 +1,12 @@
 //! The plan: a scenario with everything resolved, which is all that a host needs to run it.
 
-use std::sync::Arc;
-
-use aqmlab_params::{Alias, Origin, Settings};
-use aqmlab_qdisc::{Dscp, Ecn, Effective};
-use aqmlab_traffic::packmime::PausesOf;
-use aqmlab_traffic::{
-    BrowserPlan, Bursty, Distribution, End, ExchangePlan, Gaps, OnOff, PacketSizes, PagePlan, Probability,
-    Quantity, Spacing,
-};
-use aqmlab_transport::Profile;
+use aqmlab_qdisc::{Dscp, Effective};
+use aqmlab_traffic::{Distribution, End, Probability};
 use aqmlab_units::{Bytes, Rate, Span};
 
 use crate::error::Problem;
-use crate::trace::{Schedule, Trace};
+use crate::parameter::Parameter;
+use crate::traffic::Traffic;
 
 /// A scenario file as parsed: one plan per arm, and the seeds with which each plan is run.
 #[derive(Clone, Debug)]
@@ -58,24 +51,6 @@ pub struct Plan {
     pub live: LivePlan,
     /// Every value of this arm in readable form, with its origin; empty in a plan built by hand.
     pub parameters: Vec<Parameter>,
-}
-
-/// One effective parameter, as `aqmlab show` and the report print it.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Parameter {
-    /// The path of the parameter in a scenario file, even if the file does not contain it:
-    /// `topology.queue.min_th`, `traffic.ftp.start`. Arms refer to the parameter by this path.
-    pub path: String,
-    /// The value with its unit, in the notation of scenarios.
-    pub value: String,
-    /// Origin of the value.
-    pub origin: Origin,
-    /// Paper or RFC section from which the parameter and its default are taken.
-    pub source: &'static str,
-    /// The meaning of the parameter, in one sentence.
-    pub help: &'static str,
-    /// Other tools' names for the parameter.
-    pub aliases: &'static [Alias],
 }
 
 /// The conditions that end a run: the first that becomes true ends it. `at` always applies, so
@@ -186,8 +161,6 @@ pub struct ClassPlan {
     pub path: Vec<usize>,
     /// Links from destination to source, in order.
     pub return_path: Vec<usize>,
-    /// The population that opens connections.
-    pub population: PopulationPlan,
     /// When each flow starts; if [`ClassPlan::seed_starts`] is given, this covers the times of all seeds.
     pub start: Distribution,
     /// When each flow starts in the run with each seed, if the file gives a list per seed.
@@ -205,56 +178,10 @@ pub struct ClassPlan {
     pub dscp: Dscp,
     /// The port of the server's end of each flow.
     pub port: u16,
-    /// What the flows of the class carry.
-    pub workload: Workload,
+    /// What the flows of the class carry, and when they begin.
+    pub traffic: Traffic,
     /// The reason why only a kernel can run the class; `None` if the simulator can run it too.
     pub only_live: Option<Problem>,
-}
-
-/// The population that opens the connections of a class.
-#[derive(Clone, Debug)]
-pub enum PopulationPlan {
-    /// Each flow is one connection, or one stream of datagrams, and starts once.
-    List,
-    /// Connections open with these gaps between them, whatever the state of earlier ones. All of them count
-    /// as one flow.
-    Arrivals(Gaps),
-    /// Each flow is a user who has one connection at a time and thinks for a drawn time before
-    /// opening the next.
-    Users(Arc<Distribution>),
-    /// Connections open as in PackMime-HTTP. All of them count as one flow.
-    Cloud(CloudPlan),
-    /// Each flow is a user who fetches pages of this kind and thinks before fetching the next.
-    Pages(Arc<PagePlan>),
-    /// Each flow is a user who fetches pages with one request at a time on each connection.
-    Browsers(Arc<BrowserPlan>),
-}
-
-impl PopulationPlan {
-    /// Returns the users' think time, if there are users.
-    pub fn think(&self) -> Option<&Distribution> {
-        match self {
-            PopulationPlan::Users(think) => Some(think),
-            PopulationPlan::Pages(plan) => Some(&plan.think),
-            PopulationPlan::Browsers(plan) => Some(&plan.think),
-            PopulationPlan::List | PopulationPlan::Arrivals(_) | PopulationPlan::Cloud(_) => None,
-        }
-    }
-}
-
-/// A cloud of web users: see [`PackMime`](aqmlab_traffic::packmime::PackMime).
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct CloudPlan {
-    /// Connections per second.
-    pub per_s: f64,
-    /// How often the location and spread of the pauses on persistent connections are drawn.
-    pub pauses: PausesOf,
-    /// Whether a connection may carry more than one exchange, as in HTTP/1.1.
-    pub persistent: bool,
-    /// The largest response, if there is a bound.
-    pub max_response: Option<Bytes>,
-    /// Whether the model draws delays for each connection; otherwise the class's `rtt` applies.
-    pub own_delays: bool,
 }
 
 impl ClassPlan {
@@ -262,23 +189,14 @@ impl ClassPlan {
     pub const PORT: u16 = 5001;
 
     /// Returns whether the users of the class fetch pages.
-    pub const fn fetches_pages(&self) -> bool {
-        matches!(self.population, PopulationPlan::Pages(_) | PopulationPlan::Browsers(_))
+    pub fn fetches_pages(&self) -> bool {
+        self.traffic.opens().pages().is_some()
     }
 
     /// Iterates over the directions in which the class sends data, and yields the links on the path of each,
     /// in order. With traces and requests, servers may send data too; with traces, clients may send none.
     pub fn ways_of_data(&self) -> impl Iterator<Item = &[usize]> {
-        let (there, back) = match &self.workload {
-            Workload::Sessions { sessions: Sessions::Trace { trace, .. }, .. } => (
-                trace.exchanges().iter().any(|exchange| exchange.request > 0),
-                trace.exchanges().iter().any(|exchange| exchange.response > 0),
-            ),
-            Workload::Sessions {
-                sessions: Sessions::Requests(_) | Sessions::Web | Sessions::Pages, ..
-            } => (true, true),
-            _ => (true, false),
-        };
+        let [there, back] = self.traffic.data_of();
         let there = there.then_some(self.path.as_slice());
         there.into_iter().chain(back.then_some(self.return_path.as_slice()))
     }
@@ -321,127 +239,12 @@ impl Access {
     }
 }
 
-/// What the flows of a class carry.
-#[derive(Clone, Debug)]
-pub enum Workload {
-    /// A TCP connection that sends `bytes` and closes, or sends forever.
-    Bulk {
-        /// `None` if the transfer never ends.
-        bytes: Option<Bytes>,
-        /// The endpoints' effective parameters.
-        tcp: Box<Profile>,
-        /// The same parameters as settings, with origins.
-        tcp_settings: Settings,
-    },
-    /// TCP connections whose applications write, pause and respond.
-    Sessions {
-        /// The applications.
-        sessions: Sessions,
-        /// The endpoints' effective parameters.
-        tcp: Box<Profile>,
-        /// The same parameters as settings, with origins.
-        tcp_settings: Settings,
-    },
-    /// UDP packets of one size, sent at a fixed rate during on periods, and not at all during off
-    /// periods.
-    OnOff {
-        /// Network-layer rate during on periods.
-        rate: Rate,
-        /// Packet size, headers included.
-        size: Bytes,
-        /// Durations of on and off periods.
-        times: Arc<OnOff>,
-        /// The ECN field of each packet.
-        ecn: Ecn,
-    },
-    /// UDP packets at a rate.
-    Packets {
-        /// Network-layer rate.
-        rate: Rate,
-        /// Packet sizes, headers included.
-        sizes: PacketSizes,
-        /// Whether the gaps are constant, random around a mean, or those of a Poisson process.
-        spacing: Spacing,
-        /// The ECN field of each packet.
-        ecn: Ecn,
-    },
-    /// UDP packets from a list.
-    Schedule(Arc<Schedule>),
-}
-
-/// The applications on the connections of a class.
-#[derive(Clone, Debug)]
-pub enum Sessions {
-    /// Connections that are greedy during on periods.
-    Greedy(Arc<OnOff>),
-    /// Connections that send one burst of bytes in each on period.
-    Bursts(Arc<Bursty>),
-    /// A list of connections; each is a flow.
-    Trace {
-        /// The list.
-        trace: Arc<Trace>,
-        /// Whether each connection has its own delays, which the list gives; otherwise the class's
-        /// `rtt` applies.
-        own_delays: bool,
-    },
-    /// Any number of exchanges on each connection.
-    Requests(Arc<ExchangePlan>),
-    /// The exchanges that the cloud assigns to each connection.
-    Web,
-    /// The objects that the users request on the connections, page by page.
-    Pages,
-}
-
 impl Plan {
     /// Iterates over the parts of the plan that only a kernel supports; the simulator refuses a
     /// plan that has any.
     pub fn only_live(&self) -> impl Iterator<Item = &Problem> {
         let of_classes = self.classes.iter().filter_map(|class| class.only_live.as_ref());
         of_classes.chain(self.links.iter().filter_map(|link| link.only_live.as_ref()))
-    }
-}
-
-impl Workload {
-    /// Returns whether the class's connections carry requests that a server answers.
-    pub fn makes_requests(&self) -> bool {
-        match self {
-            Workload::Sessions { sessions: Sessions::Trace { trace, .. }, .. } => {
-                trace.exchanges().iter().any(|exchange| exchange.response > 0)
-            }
-            Workload::Sessions {
-                sessions: Sessions::Requests(_) | Sessions::Web | Sessions::Pages, ..
-            } => true,
-            _ => false,
-        }
-    }
-
-    /// Returns the TCP parameters of the class's connections, if it has any.
-    pub fn tcp(&self) -> Option<&Profile> {
-        match self {
-            Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => Some(tcp),
-            Workload::OnOff { .. } | Workload::Packets { .. } | Workload::Schedule(_) => None,
-        }
-    }
-
-    /// Returns the name of the congestion control of the class's connections, if it has any.
-    pub fn congestion(&self) -> Option<String> {
-        match self {
-            Workload::Bulk { tcp_settings, .. } | Workload::Sessions { tcp_settings, .. } => {
-                tcp_settings.get("congestion").map(ToString::to_string)
-            }
-            Workload::OnOff { .. } | Workload::Packets { .. } | Workload::Schedule(_) => None,
-        }
-    }
-
-    /// Returns the long-run network-layer rate of a flow that does not react to congestion, or
-    /// `None` if it does react.
-    pub fn mean_rate(&self) -> Option<Rate> {
-        match self {
-            Workload::Packets { rate, .. } => Some(*rate),
-            Workload::OnOff { rate, times, .. } => Some(rate.times(times.duty())),
-            Workload::Schedule(schedule) => schedule.mean_rate(),
-            Workload::Bulk { .. } | Workload::Sessions { .. } => None,
-        }
     }
 }
 

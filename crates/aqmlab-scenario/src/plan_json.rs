@@ -6,24 +6,21 @@
 
 use std::collections::BTreeMap;
 
-use aqmlab_qdisc::Ecn;
-use aqmlab_traffic::packmime::PausesOf;
-use aqmlab_traffic::{
-    Begin, BrowserPlan, Count, Device, Distribution, End, ExchangePlan, Gaps, OnOff, PacketSizes, PagePlan,
-    Spacing,
-};
-use aqmlab_units::{Bytes, Rate, Span};
+use aqmlab_traffic::End;
+use aqmlab_units::{Rate, Span};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
+pub use crate::distribution_json::DistributionJson;
+use crate::distribution_json::distribution;
 use crate::plan::{
     Access, ClassPlan, Completed, CountStop, DelayPlan, Edge, FlowChoice, LinkPlan, LivePlan, Plan,
-    PopulationPlan, QueueCount, RecordPlan, RequestPlan, Sessions, StageDelay, StagePlace, Stop, Workload,
+    QueueCount, RecordPlan, RequestPlan, StageDelay, StagePlace, Stop,
 };
-use crate::settings_json::{QueueJson, TcpJson};
-use crate::trace::ecn_word;
+use crate::settings_json::QueueJson;
+pub use crate::traffic::WorkloadJson;
 
 /// A plan with the origin of every value.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -199,278 +196,6 @@ pub enum EndJson {
     Sender,
     /// the endpoint that receives the data
     Receiver,
-}
-
-/// A distribution of numbers in one unit, in the same form as in a scenario.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[serde(untagged)]
-#[schemars(deny_unknown_fields)]
-pub enum DistributionJson<T> {
-    /// always the same
-    Constant(T),
-    /// uniform between the two values, which are included
-    Uniform {
-        /// smallest and largest
-        uniform: [T; 2],
-    },
-    /// spread evenly over the flows, without random draws
-    Spread {
-        /// the value of the first flow and that of the last
-        spread: [T; 2],
-    },
-    /// exponential
-    Exponential {
-        /// mean of the exponential part
-        exponential: T,
-        /// added to every draw
-        #[serde(skip_serializing_if = "Option::is_none")]
-        offset: Option<T>,
-    },
-    /// Pareto
-    Pareto {
-        /// mean without a bound
-        pareto: T,
-        /// shape, above 1
-        shape: f64,
-        /// upper bound
-        #[serde(skip_serializing_if = "Option::is_none")]
-        max: Option<T>,
-    },
-    /// flow i has entry `i mod len`
-    List {
-        /// the entries
-        list: Vec<T>,
-    },
-    /// points of a distribution function, joined by straight lines
-    Empirical {
-        /// values, each with the share of draws that do not exceed it
-        empirical: Vec<(T, f64)>,
-    },
-    /// one list per seed
-    Seeds {
-        /// for each seed, one value for all flows or one value for each flow
-        seeds: Vec<Vec<T>>,
-    },
-}
-
-/// How often the location and the spread of the pauses on persistent connections are drawn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PausesJson {
-    /// for each connection
-    Connection,
-    /// once for the whole cloud
-    Cloud,
-}
-
-/// The device on which users view web pages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DeviceJson {
-    /// desktop computers
-    Desktop,
-    /// mobile phones
-    Mobile,
-}
-
-/// What the flows of a class carry.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-#[schemars(deny_unknown_fields)]
-pub enum WorkloadJson {
-    /// a TCP connection that sends this much and closes
-    Bulk {
-        /// `null` if it never ends
-        bytes: Option<u64>,
-        /// the endpoints' parameters
-        tcp: TcpJson,
-    },
-    /// TCP connections that are greedy during on periods, or send one burst in each on period
-    OnOffTcp {
-        /// duration of the on periods of a greedy connection
-        #[serde(skip_serializing_if = "Option::is_none")]
-        on_ns: Option<DistributionJson<u64>>,
-        /// size of a burst
-        #[serde(skip_serializing_if = "Option::is_none")]
-        burst_bytes: Option<DistributionJson<u64>>,
-        /// duration of the off periods
-        off_ns: DistributionJson<u64>,
-        /// initial state
-        begin: BeginJson,
-        /// the endpoints' parameters
-        tcp: TcpJson,
-    },
-    /// TCP connections that carry requests and responses, opened at a rate or by users; exactly one
-    /// of `rate_per_s` and `think_ns` is present
-    Requests {
-        /// connections per second, with exponential gaps
-        #[serde(skip_serializing_if = "Option::is_none")]
-        rate_per_s: Option<f64>,
-        /// time from the last response of a user's connection to the user's next connection
-        #[serde(skip_serializing_if = "Option::is_none")]
-        think_ns: Option<DistributionJson<u64>>,
-        /// size of each request
-        request_bytes: DistributionJson<u64>,
-        /// size of each response
-        response_bytes: DistributionJson<u64>,
-        /// exchanges per connection
-        exchanges: DistributionJson<u64>,
-        /// pause at the client between two exchanges on a connection
-        pause_ns: DistributionJson<u64>,
-        /// delay at the server from a request to its response
-        server_delay_ns: DistributionJson<u64>,
-        /// the endpoints' parameters
-        tcp: TcpJson,
-    },
-    /// TCP connections of web users, as in PackMime-HTTP
-    Packmime {
-        /// connections per second
-        rate_per_s: f64,
-        /// how often the location and spread of pauses on persistent connections are drawn
-        pauses: PausesJson,
-        /// whether each connection carries one exchange, as in HTTP/1.0
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
-        http_1_0: bool,
-        /// the largest response; larger ones are drawn again
-        #[serde(skip_serializing_if = "Option::is_none")]
-        max_response_bytes: Option<u64>,
-        /// whether each connection draws its own delays instead of the class's round-trip time
-        own_delays: bool,
-        /// the endpoints' parameters
-        tcp: TcpJson,
-    },
-    /// TCP connections of users who fetch web pages
-    Pages {
-        /// device whose tables apply
-        device: DeviceJson,
-        /// weight of a page, if it does not come from the device's table
-        #[serde(skip_serializing_if = "Option::is_none")]
-        weight_bytes: Option<DistributionJson<u64>>,
-        /// number of objects of a page, if it does not come from the device's table
-        #[serde(skip_serializing_if = "Option::is_none")]
-        objects: Option<DistributionJson<u64>>,
-        /// rank correlation between weight and number of objects, if both come from the device's tables
-        correlation: f64,
-        /// shares of scripts, style sheets, fonts and images among the objects other than the
-        /// document
-        shares: [f64; 4],
-        /// depth of a page
-        waves: u32,
-        /// number of origins of a page
-        origins: DistributionJson<u64>,
-        /// size of each request
-        request_bytes: DistributionJson<u64>,
-        /// delay at the server from a request until its response is ready
-        server_delay_ns: DistributionJson<u64>,
-        /// time at the client from one wave to the next
-        parse_ns: DistributionJson<u64>,
-        /// time from the end of a user's page to the next page
-        think_ns: DistributionJson<u64>,
-        /// whether connections stay open for the user's next page
-        keeps_connections: bool,
-        /// the endpoints' parameters
-        tcp: TcpJson,
-    },
-    /// TCP connections of users with browsers: one page at a time, one request at a time on each
-    /// connection
-    Browsers {
-        /// size of each request
-        request_bytes: DistributionJson<u64>,
-        /// size of each response
-        response_bytes: DistributionJson<u64>,
-        /// time from the end of a user's page to the next page
-        think_ns: DistributionJson<u64>,
-        /// number of objects of a page in addition to its document
-        embedded: DistributionJson<u64>,
-        /// number of servers of a page
-        servers: DistributionJson<u64>,
-        /// largest number of connections that a page has open at the same time
-        parallel: DistributionJson<u64>,
-        /// the share of connections that are persistent
-        persistent: f64,
-        /// number of objects on a persistent connection
-        per_persistent: DistributionJson<u64>,
-        /// delay at the server from a request to its response
-        server_delay_ns: DistributionJson<u64>,
-        /// the endpoints' parameters
-        tcp: TcpJson,
-    },
-    /// a list of TCP connections
-    Trace {
-        /// the file
-        file: String,
-        /// SHA-256 of its contents
-        digest: String,
-        /// class whose rows apply, if the file has several classes
-        class: Option<String>,
-        /// whether each connection has the delays in the file, instead of the class's round-trip
-        /// time
-        #[serde(skip_serializing_if = "Option::is_none")]
-        own_delays: Option<bool>,
-        /// number of connections that are left out because they cannot be expressed, by kind
-        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-        left_out: BTreeMap<String, u64>,
-        /// the endpoints' parameters
-        tcp: TcpJson,
-    },
-    /// UDP packets of a fixed size, sent at a fixed rate during on periods
-    OnOffUdp {
-        /// duration of the on periods
-        on_ns: DistributionJson<u64>,
-        /// duration of the off periods
-        off_ns: DistributionJson<u64>,
-        /// initial state
-        begin: BeginJson,
-        /// network-layer rate during on periods
-        rate_bps: u64,
-        /// packet size, headers included
-        size_bytes: u64,
-        /// ECN field of each packet, if it is ECN-capable
-        #[serde(skip_serializing_if = "Option::is_none")]
-        ecn: Option<&'static str>,
-    },
-    /// UDP packets at a rate
-    Cbr {
-        /// network-layer rate
-        rate_bps: u64,
-        /// packet sizes, headers included
-        size_bytes: DistributionJson<u64>,
-        /// whether the gaps between packets are drawn
-        #[serde(skip_serializing_if = "std::ops::Not::not")]
-        random_gaps: bool,
-        /// ECN field of each packet, if it is ECN-capable
-        #[serde(skip_serializing_if = "Option::is_none")]
-        ecn: Option<&'static str>,
-    },
-    /// UDP packets with exponential gaps
-    Poisson {
-        /// network-layer rate
-        rate_bps: u64,
-        /// packet sizes, headers included
-        size_bytes: DistributionJson<u64>,
-        /// ECN field of each packet, if it is ECN-capable
-        #[serde(skip_serializing_if = "Option::is_none")]
-        ecn: Option<&'static str>,
-    },
-    /// a list of UDP packets
-    Schedule {
-        /// the file
-        file: String,
-        /// SHA-256 of its contents
-        digest: String,
-    },
-}
-
-/// The initial state of an on/off flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum BeginJson {
-    /// on
-    On,
-    /// off
-    Off,
-    /// on or off, with the long-run probabilities
-    Stationary,
 }
 
 /// A delay stage at the edge of the network or in a router.
@@ -748,7 +473,7 @@ impl Plan {
             loss: class.access_loss,
             dscp: Some(class.dscp.0).filter(|dscp| *dscp != 0),
             port: Some(class.port).filter(|port| *port != ClassPlan::PORT),
-            workload: workload_json(&class.workload, &class.population),
+            workload: class.traffic.json(),
         }
     }
 
@@ -820,14 +545,16 @@ impl Plan {
 }
 
 fn start_json(class: &ClassPlan) -> Option<DistributionJson<u64>> {
-    match (&class.workload, &class.seed_starts) {
-        (Workload::Sessions { sessions: Sessions::Trace { .. }, .. } | Workload::Schedule(_), _) => None,
-        (_, Some(starts)) => {
-            let seeds = starts.lists.iter().map(|list| list.iter().map(|start| start.as_ns()).collect());
-            Some(DistributionJson::Seeds { seeds: seeds.collect() })
-        }
-        _ => Some(distribution(&class.start, Span::as_ns)),
+    if class.traffic.is_from_file() {
+        return None;
     }
+    Some(match &class.seed_starts {
+        Some(starts) => {
+            let seeds = starts.lists.iter().map(|list| list.iter().map(|start| start.as_ns()).collect());
+            DistributionJson::Seeds { seeds: seeds.collect() }
+        }
+        None => distribution(&class.start, Span::as_ns),
+    })
 }
 
 fn access_json(access: &Access) -> AccessJson {
@@ -842,165 +569,11 @@ fn access_json(access: &Access) -> AccessJson {
     }
 }
 
-fn workload_json(workload: &Workload, population: &PopulationPlan) -> WorkloadJson {
-    match workload {
-        Workload::Bulk { bytes, tcp_settings, .. } => {
-            WorkloadJson::Bulk { bytes: bytes.map(|bytes| bytes.get()), tcp: TcpJson::of(tcp_settings) }
-        }
-        Workload::Sessions { sessions, tcp_settings, .. } => {
-            sessions_json(sessions, population, TcpJson::of(tcp_settings))
-        }
-        Workload::OnOff { rate, size, times, ecn } => {
-            let (on_ns, off_ns, begin) = on_off_json(times);
-            let (rate_bps, size_bytes, ecn) = (rate.as_bps(), size.get(), ecn_json(*ecn));
-            WorkloadJson::OnOffUdp { on_ns, off_ns, begin, rate_bps, size_bytes, ecn }
-        }
-        Workload::Packets { rate, sizes, spacing, ecn } => {
-            let (rate_bps, size_bytes, ecn) = (rate.as_bps(), sizes_json(sizes), ecn_json(*ecn));
-            match spacing {
-                Spacing::Poisson => WorkloadJson::Poisson { rate_bps, size_bytes, ecn },
-                Spacing::Constant | Spacing::Random => {
-                    let random_gaps = *spacing == Spacing::Random;
-                    WorkloadJson::Cbr { rate_bps, size_bytes, random_gaps, ecn }
-                }
-            }
-        }
-        Workload::Schedule(schedule) => {
-            WorkloadJson::Schedule { file: schedule.file.clone(), digest: schedule.digest.clone() }
-        }
-    }
-}
-
-fn sessions_json(sessions: &Sessions, population: &PopulationPlan, tcp: TcpJson) -> WorkloadJson {
-    match sessions {
-        Sessions::Greedy(times) => {
-            let (on, off_ns, begin) = on_off_json(times);
-            WorkloadJson::OnOffTcp { on_ns: Some(on), burst_bytes: None, off_ns, begin, tcp }
-        }
-        Sessions::Bursts(bursty) => WorkloadJson::OnOffTcp {
-            on_ns: None,
-            burst_bytes: Some(distribution(&bursty.sizes, |bytes| bytes.get())),
-            off_ns: distribution(&bursty.off, Span::as_ns),
-            begin: if bursty.begins_off { BeginJson::Off } else { BeginJson::On },
-            tcp,
-        },
-        Sessions::Requests(exchanges) => {
-            if let PopulationPlan::Browsers(plan) = population {
-                return browsers_json(plan, exchanges, tcp);
-            }
-            let (rate_per_s, think_ns) = match population {
-                PopulationPlan::Arrivals(Gaps::Exponential { per_s }) => (Some(*per_s), None),
-                other => (None, other.think().map(|think| distribution(think, Span::as_ns))),
-            };
-            let size = |of| distribution(of, Bytes::get);
-            let time = |of| distribution(of, Span::as_ns);
-            WorkloadJson::Requests {
-                rate_per_s,
-                think_ns,
-                request_bytes: size(&exchanges.request),
-                response_bytes: size(&exchanges.response),
-                exchanges: distribution(&exchanges.per_connection, |count| count.0),
-                pause_ns: time(&exchanges.pause),
-                server_delay_ns: time(&exchanges.server_delay),
-                tcp,
-            }
-        }
-        Sessions::Web => {
-            let PopulationPlan::Cloud(cloud) = population else {
-                unreachable!("only a cloud opens connections whose exchanges a cloud draws")
-            };
-            WorkloadJson::Packmime {
-                rate_per_s: cloud.per_s,
-                pauses: match cloud.pauses {
-                    PausesOf::Connection => PausesJson::Connection,
-                    PausesOf::Cloud => PausesJson::Cloud,
-                },
-                http_1_0: !cloud.persistent,
-                max_response_bytes: cloud.max_response.map(Bytes::get),
-                own_delays: cloud.own_delays,
-                tcp,
-            }
-        }
-        Sessions::Pages => {
-            let PopulationPlan::Pages(plan) = population else { unreachable!("users fetch pages") };
-            pages_json(plan, tcp)
-        }
-        Sessions::Trace { trace, own_delays } => WorkloadJson::Trace {
-            file: trace.file.clone(),
-            digest: trace.digest.clone(),
-            class: trace.class.clone(),
-            own_delays: own_delays.then_some(true),
-            left_out: trace.left_out.kinds().map(|(word, count)| (word.to_string(), count)).collect(),
-            tcp,
-        },
-    }
-}
-
-fn browsers_json(plan: &BrowserPlan, exchanges: &ExchangePlan, tcp: TcpJson) -> WorkloadJson {
-    let count = |of| distribution(of, |count: Count| count.0);
-    WorkloadJson::Browsers {
-        request_bytes: distribution(&exchanges.request, Bytes::get),
-        response_bytes: distribution(&exchanges.response, Bytes::get),
-        think_ns: distribution(&plan.think, Span::as_ns),
-        embedded: count(&plan.embedded),
-        servers: count(&plan.servers),
-        parallel: count(&plan.parallel),
-        persistent: plan.persistent,
-        per_persistent: count(&plan.per_persistent),
-        server_delay_ns: distribution(&exchanges.server_delay, Span::as_ns),
-        tcp,
-    }
-}
-
-fn pages_json(plan: &PagePlan, tcp: TcpJson) -> WorkloadJson {
-    let time = |of| distribution(of, Span::as_ns);
-    WorkloadJson::Pages {
-        device: match plan.device {
-            Device::Desktop => DeviceJson::Desktop,
-            Device::Mobile => DeviceJson::Mobile,
-        },
-        weight_bytes: plan.weight.as_ref().map(|weight| distribution(weight, Bytes::get)),
-        objects: plan.objects.as_ref().map(|objects| distribution(objects, |count| count.0)),
-        correlation: plan.correlation,
-        shares: plan.shares,
-        waves: plan.waves,
-        origins: distribution(&plan.origins, |count| count.0),
-        request_bytes: distribution(&plan.request, Bytes::get),
-        server_delay_ns: time(&plan.server_delay),
-        parse_ns: time(&plan.parse),
-        think_ns: time(&plan.think),
-        keeps_connections: plan.keeps_connections,
-        tcp,
-    }
-}
-
-fn on_off_json(times: &OnOff) -> (DistributionJson<u64>, DistributionJson<u64>, BeginJson) {
-    let begin = match times.begin {
-        Begin::On => BeginJson::On,
-        Begin::Off => BeginJson::Off,
-        Begin::Stationary => BeginJson::Stationary,
-    };
-    (distribution(&times.on, Span::as_ns), distribution(&times.off, Span::as_ns), begin)
-}
-
 const fn host_json(end: End) -> HostJson {
     match end {
         End::Client => HostJson::Client,
         End::Server => HostJson::Server,
     }
-}
-
-fn sizes_json(sizes: &PacketSizes) -> DistributionJson<u64> {
-    match sizes {
-        PacketSizes::Fixed(size) => DistributionJson::Constant(size.get()),
-        PacketSizes::Exponential(mean) => {
-            DistributionJson::Exponential { exponential: mean.get(), offset: None }
-        }
-    }
-}
-
-fn ecn_json(ecn: Ecn) -> Option<&'static str> {
-    (ecn != Ecn::NotEct).then(|| ecn_word(ecn))
 }
 
 fn live_json(live: &LivePlan) -> LiveJson {
@@ -1010,28 +583,6 @@ fn live_json(live: &LivePlan) -> LiveJson {
         wait: live.wait.name(),
         spin_ns: live.spin.as_ns(),
         offload: live.offload,
-    }
-}
-
-fn distribution<Q: Copy, T>(of: &Distribution<Q>, number: impl Fn(Q) -> T) -> DistributionJson<T> {
-    let pair = |low: &Q, high: &Q| [number(*low), number(*high)];
-    match of {
-        Distribution::Constant(value) => DistributionJson::Constant(number(*value)),
-        Distribution::Uniform { low, high } => DistributionJson::Uniform { uniform: pair(low, high) },
-        Distribution::Spread { low, high } => DistributionJson::Spread { spread: pair(low, high) },
-        Distribution::Exponential { mean, offset } => {
-            DistributionJson::Exponential { exponential: number(*mean), offset: Some(number(*offset)) }
-        }
-        Distribution::Pareto { mean, shape, max } => {
-            DistributionJson::Pareto { pareto: number(*mean), shape: *shape, max: max.map(&number) }
-        }
-        Distribution::List(values) => {
-            DistributionJson::List { list: values.iter().copied().map(&number).collect() }
-        }
-        Distribution::Empirical(points) => {
-            let points = points.iter().map(|(value, share)| (number(*value), *share));
-            DistributionJson::Empirical { empirical: points.collect() }
-        }
     }
 }
 
@@ -1076,19 +627,5 @@ mod tests {
         let mut text = Vec::new();
         write_canonical(&json!({ "b": [1, { "z": null, "a": "x\"y" }], "a": 0.1 }), &mut text);
         assert_eq!(text, br#"{"a":0.1,"b":[1,{"a":"x\"y","z":null}]}"#);
-    }
-
-    #[test]
-    fn a_distribution_keeps_its_form_and_has_whole_numbers() {
-        let json = |d: Distribution<Span>| {
-            serde_json::to_value(distribution(&d, Span::as_ns)).expect("numbers have texts")
-        };
-        assert_eq!(json(Distribution::Constant(Span::ms(5))), json!(5_000_000));
-        let range = Distribution::Uniform { low: Span::ZERO, high: Span::us(3) };
-        assert_eq!(json(range), json!({ "uniform": [0, 3000] }));
-        let tail = Distribution::Pareto { mean: Span::ns(7), shape: 1.5, max: None };
-        assert_eq!(json(tail), json!({ "pareto": 7, "shape": 1.5 }));
-        let points = Distribution::Empirical(vec![(Span::ns(1), 0.25), (Span::ns(2), 1.0)]);
-        assert_eq!(json(points), json!({ "empirical": [[1, 0.25], [2, 1.0]] }));
     }
 }

@@ -13,7 +13,7 @@ use crate::crossing::{Crossing, base_rtt};
 use crate::elsewhere;
 use crate::error::Problem;
 use crate::field::OURS;
-use crate::kernel_queue::{TC_INFO, TC_QUEUE};
+use crate::kernel_queue::{TC_INFO, TC_QUEUE, TC_SPEC};
 use crate::language::{DEFAULT_QUEUE, QUEUE_KIND};
 use crate::pass::Pass;
 use crate::plan::{ClassPlan, DelayPlan, LinkPlan};
@@ -301,5 +301,12 @@ pub(crate) fn in_packets(size: Size, mean_packet: Bytes) -> Option<f64> {
         Size::Packets(n) => Some(n.as_f64()),
         Size::Bytes(n) => Some(n.as_f64() / mean_packet.as_f64()),
         Size::Bdp(_) | Size::Time(_) => None,
+    }
+}
+
+impl LinkPlan {
+    /// Returns the arguments for tc that set up the link's queue, if it is a kernel queue.
+    pub fn kernel_spec(&self) -> Option<String> {
+        (self.queue.kind() == TC_QUEUE).then(|| self.queue.text(TC_SPEC).unwrap_or_default())
     }
 }

@@ -4,11 +4,11 @@
 use aqmlab_params::Origin;
 use aqmlab_units::Span;
 
+use crate::class::ClassDraft;
 use crate::language::{PACKET_EVENTS, PACKET_RECORD, RECORD, REQUEST_RECORD};
 use crate::pass::{Pass, Section};
 use crate::plan::{ClassPlan, FlowChoice, PacketChoice, PacketEvent, RecordPlan, RequestPlan};
 use crate::suggest::{listed, no_such};
-use crate::traffic::ClassDraft;
 use crate::tree::{Node, Table, Tree};
 
 const PACKETS: &str = "record.packets";
@@ -95,7 +95,7 @@ impl Pass<'_, '_> {
             self.all_tcp(&section, &record.trace, classes)?;
         }
         if let Some(node) = section.node("requests")
-            && !classes.iter().any(|class| class.plan.workload.makes_requests())
+            && !classes.iter().any(|class| class.plan.traffic.makes_requests())
         {
             let message =
                 "no class makes requests; leave out this table, or add traffic that a server answers";
@@ -352,6 +352,6 @@ fn words<'n>(names: impl Iterator<Item = &'n str>) -> String {
 impl ClassPlan {
     /// Returns whether the flows of the class send over TCP.
     pub fn is_tcp(&self) -> bool {
-        self.workload.tcp().is_some()
+        self.traffic.tcp().is_some()
     }
 }

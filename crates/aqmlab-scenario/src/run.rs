@@ -2,12 +2,12 @@
 
 use aqmlab_units::Span;
 
+use crate::class::ClassDraft;
 use crate::field::Absent;
 use crate::language::{COMPLETED, CONDITION, FILE, QUANTITIES, STOP};
 use crate::pass::{Pass, Section};
-use crate::plan::{ClassPlan, Completed, CountStop, QueueCount, QueueStop, Sessions, Stop, Workload};
+use crate::plan::{ClassPlan, Completed, CountStop, QueueCount, QueueStop, Stop};
 use crate::suggest::{listed, no_such};
-use crate::traffic::ClassDraft;
 use crate::tree::{At, Node, Tree};
 
 /// The time at which a run ends at the latest, with its place in the file.
@@ -116,10 +116,10 @@ impl Pass<'_, '_> {
         let count = count?;
         let plans = || counted.iter().map(|&class| &classes[class].plan);
         let flaw = |plan: &ClassPlan| match of {
-            Completed::Flows if !plan.completes() => {
+            Completed::Flows if !plan.traffic.completes() => {
                 Some("never complete; those of bulk traffic with `bytes` and of traces do")
             }
-            Completed::Requests if !plan.workload.makes_requests() => {
+            Completed::Requests if !plan.traffic.makes_requests() => {
                 Some("make no requests; those of `requests`, `packmime` and traces with responses do")
             }
             _ => None,
@@ -206,16 +206,5 @@ impl Pass<'_, '_> {
             self.enter(section, key, &name, aqmlab_params::Origin::Given);
         }
         found
-    }
-}
-
-impl ClassPlan {
-    /// Returns whether the flows of the class ever end by themselves.
-    pub fn completes(&self) -> bool {
-        matches!(
-            &self.workload,
-            Workload::Bulk { bytes: Some(_), .. }
-                | Workload::Sessions { sessions: Sessions::Trace { .. }, .. }
-        )
     }
 }

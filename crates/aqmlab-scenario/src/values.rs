@@ -9,9 +9,9 @@ use aqmlab_units::text::Size;
 
 use crate::kind;
 use crate::language::{MOST_PACKETS, QUEUE_KIND};
+use crate::parameter::Parameter;
 use crate::part;
 use crate::pass::Pass;
-use crate::plan::Parameter;
 use crate::queue::DISCIPLINE_HELP;
 use crate::suggest::no_such;
 use crate::tree::{At, Entry, Node, Table, Tree};

@@ -4,9 +4,9 @@
 use aqmlab_traffic::{Identity, Opening, PlannedExchange, Woken};
 use aqmlab_units::{Instant, Span};
 
-use crate::draws::FlowSource;
-use crate::plan::{ClassPlan, PopulationPlan, Sessions, Workload};
+use crate::plan::ClassPlan;
 use crate::trace::check_connection;
+use crate::traffic::{FlowSource, Opens};
 
 /// Largest number of connections. All of them are held in memory together with the resulting file, about 300
 /// bytes each.
@@ -66,10 +66,9 @@ impl ClassPlan {
                     until.saturating_since(Instant::ZERO)
                 ));
             }
-            let Woken::Opens(Opening { open, wake: then, carried, exchanges, .. }) = population.on_wake(next)
-            else {
-                unreachable!("only users of pages make further requests")
-            };
+            let woken = population.on_wake(next);
+            wake = woken.wake();
+            let Woken::Opens(Opening { open, carried, exchanges, .. }) = woken else { continue };
             let delays = match &carried {
                 Some(carried) => self.own_delays(carried),
                 None => self.listed_delays(open.index()),
@@ -79,7 +78,6 @@ impl ClassPlan {
                 None => self.source(open, exchanges, next.at, seed),
             };
             vectors.push(ConnectionVector { start: next.at, delays, exchanges: planned(source) });
-            wake = then;
         }
         Ok(vectors)
     }
@@ -103,33 +101,13 @@ impl ClassPlan {
     }
 
     /// Returns whether the network decides when the connections of the class open.
-    pub const fn waits_for_answers(&self) -> bool {
-        matches!(self.population, PopulationPlan::Users(_))
+    pub fn waits_for_answers(&self) -> bool {
+        matches!(self.traffic.opens(), Opens::ByUsers { pages: None, .. })
     }
 
     /// Checks that connection vectors can describe what the connections of the class carry.
     fn check_vectors(&self) -> Result<(), String> {
-        if let PopulationPlan::Browsers(_) = self.population {
-            return Err(format!(
-                "the number of exchanges of a connection of \"{}\" follows from its user's page, and the pages fetched \
-                 depend on the network; classes of kind \"packmime\", \"requests\" and \"trace\" have connection vectors",
-                self.name
-            ));
-        }
-        match &self.workload {
-            Workload::Sessions {
-                sessions: Sessions::Trace { .. } | Sessions::Requests(_) | Sessions::Web,
-                ..
-            } => Ok(()),
-            Workload::Sessions { sessions: Sessions::Pages, .. } => Err(format!(
-                "the connections of \"{}\" carry many exchanges at the same time, but connection vectors list them one after another",
-                self.name
-            )),
-            _ => Err(format!(
-                "the flows of \"{}\" carry no exchanges; classes of kind \"packmime\", \"requests\" and \"trace\" do",
-                self.name
-            )),
-        }
+        self.traffic.vectors_flaw(&self.name).map_or(Ok(()), Err)
     }
 }
 
@@ -141,6 +119,6 @@ fn last_before(stop: Span) -> Instant {
 fn planned(source: FlowSource) -> Vec<PlannedExchange> {
     match source {
         FlowSource::Session(session) => session.planned(),
-        FlowSource::Stream | FlowSource::Packets(_) => unreachable!("its class has been checked"),
+        FlowSource::Stream(_) | FlowSource::Packets(_) => Vec::new(),
     }
 }

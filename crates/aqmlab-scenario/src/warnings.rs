@@ -2,13 +2,14 @@
 
 use aqmlab_params::{Settings, Value};
 use aqmlab_qdisc::disc::pi_phase_margin;
-use aqmlab_traffic::{Distribution, LARGEST_DATAGRAM, PacketSizes, SMALLEST_DATAGRAM, exponential_scale};
+use aqmlab_traffic::{Distribution, LARGEST_DATAGRAM, SMALLEST_DATAGRAM, exponential_scale};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Rate, Span};
 
 use crate::crossing;
-use crate::plan::{ClassPlan, LinkPlan, Plan, Workload};
+use crate::plan::{ClassPlan, LinkPlan, Plan};
 use crate::queue::in_packets;
+use crate::traffic::{Carries, DatagramFlow};
 
 /// Returns a sentence for each setting in `plan` that may be unintended.
 pub(crate) fn of(plan: &Plan) -> Vec<String> {
@@ -29,7 +30,7 @@ fn late_starts(plan: &Plan, all: &mut Vec<String>) {
         let latest = latest(&class.start);
         if latest >= plan.stop.at {
             all.push(format!("some flows of `{}` start at `{latest}`, when the run is over", class.name));
-        } else if latest > plan.warmup && !class.completes() {
+        } else if latest > plan.warmup && !class.traffic.completes() {
             all.push(format!(
                 "the warm-up of `{}` ends before the last flows of `{}` start at `{latest}`",
                 plan.warmup, class.name
@@ -81,11 +82,11 @@ fn has_data_on(class: &ClassPlan, link: usize) -> bool {
 fn unused_ecn(plan: &Plan, all: &mut Vec<String>) {
     for (i, link) in plan.links.iter().enumerate() {
         let Some(who) = marker(link) else { continue };
-        if !plan.classes.iter().any(|c| c.ecn_capable() && has_data_on(c, i)) {
+        if !plan.classes.iter().any(|c| c.traffic.ecn_capable() && has_data_on(c, i)) {
             all.push(format!("{who} of `{}` marks packets, but no flow that crosses it uses ECN", link.name));
         }
     }
-    for class in plan.classes.iter().filter(|c| c.ecn_capable()) {
+    for class in plan.classes.iter().filter(|c| c.traffic.ecn_capable()) {
         if !class.ways_of_data().flatten().any(|&l| marker(&plan.links[l]).is_some()) {
             all.push(format!(
                 "the flows of `{}` use ECN, but no queue on their path marks packets",
@@ -97,7 +98,7 @@ fn unused_ecn(plan: &Plan, all: &mut Vec<String>) {
 
 fn small_buffers(plan: &Plan, all: &mut Vec<String>) {
     for (i, link) in plan.links.iter().enumerate() {
-        let carries_tcp = plan.classes.iter().any(|c| c.workload.tcp().is_some() && has_data_on(c, i));
+        let carries_tcp = plan.classes.iter().any(|c| c.traffic.tcp().is_some() && has_data_on(c, i));
         let context = link.queue.link();
         let (true, Some(rtt), Ok(limit)) = (carries_tcp, context.rtt, link.queue.size("limit")) else {
             continue;
@@ -119,7 +120,7 @@ fn floods(plan: &Plan, all: &mut Vec<String>) {
     for (i, link) in plan.links.iter().enumerate() {
         let crossing = plan.classes.iter().filter(|c| c.path.contains(&i));
         let offered = crossing.fold(0u64, |sum, c| {
-            let rate = c.workload.mean_rate().map_or(0, Rate::as_bps);
+            let rate = c.traffic.mean_rate().map_or(0, Rate::as_bps);
             sum.saturating_add(rate.saturating_mul(c.count))
         });
         if offered > link.rate.as_bps() {
@@ -136,12 +137,10 @@ fn floods(plan: &Plan, all: &mut Vec<String>) {
 /// Warns of access links that are slower than the rate at which a flow sends datagrams over them.
 fn narrow_access(plan: &Plan, all: &mut Vec<String>) {
     for class in &plan.classes {
-        let (Some(access), Workload::Packets { rate, .. } | Workload::OnOff { rate, .. }) =
-            (&class.access, &class.workload)
-        else {
+        let (Some(access), Carries::Datagrams(datagrams)) = (&class.access, class.traffic.carries()) else {
             continue;
         };
-        if access.rate < *rate {
+        if let Some(rate) = datagrams.rate.filter(|rate| access.rate < *rate) {
             all.push(format!(
                 "the access links of `{}` have a rate of `{}`, below the `{rate}` at which its flows send",
                 class.name, access.rate
@@ -176,10 +175,11 @@ const CLIPPED: f64 = 0.2;
 /// Warns of exponential sizes of which a noticeable share would be smaller or larger than datagrams can be.
 fn clipped_sizes(plan: &Plan, all: &mut Vec<String>) {
     for class in &plan.classes {
-        let Workload::Packets { sizes: PacketSizes::Exponential(mean), .. } = &class.workload else {
+        let Carries::Datagrams(DatagramFlow { mean_size: mean, largest: None, .. }) = class.traffic.carries()
+        else {
             continue;
         };
-        let Some(scale) = exponential_scale(*mean) else { continue };
+        let Some(scale) = exponential_scale(mean) else { continue };
         let below = -libm::expm1(-SMALLEST_DATAGRAM.as_f64() / scale);
         let above = libm::exp(-LARGEST_DATAGRAM.as_f64() / scale);
         for (share, size, which) in

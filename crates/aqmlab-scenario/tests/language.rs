@@ -177,10 +177,10 @@ fn arms_replace_add_and_open_shorthands() {
     );
     let arms = read(&text).arms;
     assert_eq!(arms[0].links[0].queue.get("limit").map(ToString::to_string), Some("77p".to_string()));
-    assert!(arms[0].classes[0].ecn_capable());
-    assert_eq!(arms[0].classes[0].data_packet().get(), 1040, "the profile ns2 is kept");
+    assert!(arms[0].classes[0].traffic.ecn_capable());
+    assert_eq!(arms[0].classes[0].traffic.data_packet().get(), 1040, "the profile ns2 is kept");
     assert_eq!((arms[1].links[0].rate.to_string(), arms[1].classes[0].count), ("5Mbit".to_string(), 3));
-    assert!(!arms[1].classes[0].ecn_capable(), "arms do not touch each other");
+    assert!(!arms[1].classes[0].traffic.ecn_capable(), "arms do not touch each other");
     assert_eq!(arms[2].links[0].rate.to_string(), "2Mbit");
 }
 
@@ -237,7 +237,7 @@ fn values_under_other_tools_names_are_as_those_tools_write_them() {
 
     let tcp = |written: &str| {
         let text = format!("{SMALL}tcp = {{ profile = \"ns2\", {written} }}\n");
-        only(&text).classes[0].workload.tcp().expect("bulk").clone()
+        only(&text).classes[0].traffic.tcp().expect("bulk").clone()
     };
     let tcp =
         tcp("minrto_ = 0.3, rtxcur_init_ = 6, packetSize_ = 960, ecn_ = 1, singledup_ = 0, maxburst_ = 0");

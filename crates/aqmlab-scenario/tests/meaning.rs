@@ -2,10 +2,10 @@
 
 use aqmlab_qdisc::Passage;
 use aqmlab_scenario::{
-    Access, Completed, CountStop, FlowChoice, IpVersion, LivePlan, PacketEvent, Plan, QueueCount,
-    RequestPlan, Wait, Workload, parse,
+    Access, Bulk, Carries, Completed, CountStop, FlowChoice, IpVersion, LivePlan, PacketEvent, Packets, Plan,
+    Poisson, QueueCount, RequestPlan, Tcp, Traffic, Wait, parse,
 };
-use aqmlab_traffic::{Distribution, Identity, PacketSizes, Spacing};
+use aqmlab_traffic::{Distribution, Identity, PacketSizes};
 use aqmlab_transport::{Congestion, Profile};
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
@@ -34,10 +34,8 @@ fn a_dumbbell_has_two_links_and_defaults_for_the_rest() {
     assert!(class.stop_at.is_none() && class.start == Distribution::Constant(Span::ZERO));
     let Some(Access { rate, rtt, .. }) = &class.access else { panic!("there are access links") };
     assert_eq!((*rate, rtt), (Rate::mbit(100), &Distribution::Constant(Span::ms(20))));
-    let Workload::Bulk { bytes: None, tcp, tcp_settings } = &class.workload else {
-        panic!("an endless transfer")
-    };
-    assert!(!tcp.ecn && !tcp_settings.is_auto("initial_window"));
+    let Traffic::Bulk(Bulk { bytes: None, tcp }) = &class.traffic else { panic!("an endless transfer") };
+    assert!(!tcp.profile.ecn && !tcp.settings.is_auto("initial_window"));
     assert_eq!((plan.stop.at, plan.warmup), (Span::s(60), Span::ZERO));
     assert_eq!((plan.record.queues, plan.record.flows), (Span::ms(100), Span::ms(500)));
 }
@@ -181,9 +179,10 @@ fn packets_and_stops_are_as_written() {
          condition = {{ queue = \"reverse\", backlog = 5 }}\n[record]\nqueues = \"0s\"\n",
         DUMBBELL.replace("duration = \"60s\"\n", "")
     ));
-    let Workload::Packets { rate, sizes, spacing, .. } = plan.classes[1].workload else { panic!("packets") };
-    assert_eq!((rate, spacing), (Rate::mbit(1), Spacing::Poisson));
-    assert_eq!(sizes, PacketSizes::Exponential(Bytes::new(500)));
+    let Traffic::Poisson(Poisson(Packets { rate, sizes, .. })) = plan.classes[1].traffic else {
+        panic!("packets")
+    };
+    assert_eq!((rate, sizes), (Rate::mbit(1), PacketSizes::Exponential(Bytes::new(500))));
     assert_eq!((plan.classes[1].stop_at, plan.classes[1].access_loss), (Some(Span::s(9)), 0.25));
     assert_eq!(plan.stop.at, Span::s(50));
     let completed = plan.stop.completed.expect("a count stops it");
@@ -295,13 +294,15 @@ fn what_has_no_limit_is_called_so() {
         "duration = \"60s\"\n[topology]\nkind = \"dumbbell\"\nrate = \"1Mbit\"\ndelay = \"1ms\"\n[[traffic]]\n\
          kind = \"bulk\"\ntcp = { syn_retries = \"unlimited\", data_retries = 3 }\n",
     );
-    let Workload::Bulk { tcp, tcp_settings, .. } = &plan.classes[0].workload else { panic!("it is bulk") };
+    let Carries::Stream(Tcp { profile, settings }) = plan.classes[0].traffic.carries() else {
+        panic!("it is bulk")
+    };
     for (name, text) in unlimited {
-        assert_eq!(tcp_settings.get(name).expect("a TCP parameter").to_string(), text);
+        assert_eq!(settings.get(name).expect("a TCP parameter").to_string(), text);
         let shown = plan.parameters.iter().find(|p| p.path.ends_with(name)).expect("it is shown");
         assert_eq!(shown.value, text);
     }
-    assert_eq!((tcp.max_burst, tcp.syn_retries, tcp.data_retries), (u32::MAX, u32::MAX, 3));
+    assert_eq!((profile.max_burst, profile.syn_retries, profile.data_retries), (u32::MAX, u32::MAX, 3));
     let json = serde_json::to_value(plan.to_json()).expect("plain data");
     assert_eq!(json["classes"][0]["workload"]["tcp"]["max_burst"], serde_json::Value::Null);
     assert_eq!(json["classes"][0]["workload"]["tcp"]["data_retries"], 3);
@@ -326,9 +327,9 @@ fn a_congestion_control_that_only_kernels_have_is_understood_and_its_place_known
     for (name, ours) in [("reno", Some(Congestion::Reno)), ("cubic", Some(Congestion::Cubic)), ("bbr", None)]
     {
         let plan = congestion(name);
-        let workload = &plan.classes[0].workload;
-        assert_eq!(workload.tcp().expect("it is bulk").congestion, ours);
-        assert_eq!(workload.congestion().as_deref(), Some(name));
+        let traffic = &plan.classes[0].traffic;
+        assert_eq!(traffic.tcp().expect("it is bulk").congestion, ours);
+        assert_eq!(traffic.congestion().as_deref(), Some(name));
         assert_eq!(plan.only_live().count(), usize::from(ours.is_none()));
         let json = serde_json::to_value(plan.to_json()).expect("plain data");
         assert_eq!(json["classes"][0]["workload"]["tcp"]["congestion"], name);
@@ -404,7 +405,7 @@ fn automatic_parameters_count_data_whichever_way_it_flows() {
          tcp = { mss = \"500B\" }\n",
     );
     let queue = &plan.links[0].queue;
-    let [users, bulk] = [0, 1].map(|class: usize| plan.classes[class].data_packet().get());
+    let [users, bulk] = [0, 1].map(|class: usize| plan.classes[class].traffic.data_packet().get());
     assert_eq!(queue.link().flows, Some(16), "12 of responses, 4 of bulk data");
     assert_eq!(queue.link().mean_packet.get(), (12 * users + 4 * bulk + 8) / 16);
     assert_eq!(queue.integer("flows"), Ok(16));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use aqmlab_scenario::{Experiment, Plan, Sweep, Workload, parse};
+use aqmlab_scenario::{Experiment, Plan, Sweep, Traffic, parse};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Rate, Span};
 
@@ -52,10 +52,8 @@ fn the_demo_is_what_it_says() {
         assert_eq!(bottleneck.rate, Rate::mbit(10));
         // In 80 ms, 10 Mbit/s carries 100 packets of 1000 B.
         assert_eq!(bottleneck.queue.size("limit"), Ok(Size::Packets(Packets::new(200))));
-        let Workload::Packets { rate, .. } = plan.classes[1].workload else {
-            panic!("the second class is CBR")
-        };
-        assert_eq!(rate.as_bps() * 10, bottleneck.rate.as_bps(), "a tenth of the link");
+        let Traffic::Cbr(cbr) = &plan.classes[1].traffic else { panic!("the second class is CBR") };
+        assert_eq!(cbr.packets.rate.as_bps() * 10, bottleneck.rate.as_bps(), "a tenth of the link");
         let with_ecn = plan.arm.ends_with("ECN");
         assert_eq!(
             bottleneck.queue.get("ecn").map(|v| v.to_string()),
@@ -64,7 +62,7 @@ fn the_demo_is_what_it_says() {
                 _ => Some(with_ecn.to_string()),
             }
         );
-        assert_eq!(plan.classes[0].ecn_capable(), with_ecn);
+        assert_eq!(plan.classes[0].traffic.ecn_capable(), with_ecn);
     }
 }
 
@@ -75,13 +73,13 @@ fn the_live_demo_is_what_it_says() {
     assert_eq!(names, ["DropTail", "RED + ECN", "PI + ECN", "BLUE + ECN"]);
     for plan in &demo.arms {
         let (class, bottleneck) = (&plan.classes[0], &plan.links[0]);
-        assert_eq!((class.count, class.workload.congestion().as_deref()), (10, Some("reno")));
+        assert_eq!((class.count, class.traffic.congestion().as_deref()), (10, Some("reno")));
         // The link sends 833 packets of 1500 B per second, each in 1.2 ms; the buffer holds 120 ms
         // of packets.
-        assert_eq!(class.data_packet(), Bytes::new(1500));
-        assert_eq!(bottleneck.rate.time_for(class.data_packet()), Span::us(1200));
-        assert_eq!(bottleneck.rate.time_for(class.data_packet() * 100), Span::ms(120));
-        let tcp = class.workload.tcp().expect("they are downloads");
+        assert_eq!(class.traffic.data_packet(), Bytes::new(1500));
+        assert_eq!(bottleneck.rate.time_for(class.traffic.data_packet()), Span::us(1200));
+        assert_eq!(bottleneck.rate.time_for(class.traffic.data_packet() * 100), Span::ms(120));
+        let tcp = class.traffic.tcp().expect("they are downloads");
         assert_eq!(tcp.ecn, plan.arm.ends_with("ECN"), "{}", plan.arm);
     }
 }

@@ -6,7 +6,7 @@ use aqmlab_network::{FlowPath, ended_page, stages};
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Port, Registry};
 use aqmlab_recording::{Ending, RequestRecorder};
-use aqmlab_scenario::{ClassPlan, Edge, LinkPlan, Plan, PopulationPlan, StagePlace, Workload, base_rtt};
+use aqmlab_scenario::{ClassPlan, Edge, LinkPlan, Opens, Plan, StagePlace, base_rtt};
 use aqmlab_traffic::{ConnectionEvent, Identity, PageEnded, Population, Wake};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Instant, Rate, Serialiser, Span};
@@ -234,7 +234,7 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
                     open: BTreeMap::new(),
                 },
                 stopping: None,
-                tcp: class.workload.tcp().map(|tcp| Box::new(tcp.clone())),
+                tcp: class.traffic.tcp().map(|tcp| Box::new(tcp.clone())),
             };
             first_number += class.count as u32;
             built
@@ -247,8 +247,8 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
 
 /// Returns approximately how many connections the busiest cloud opens during the run.
 fn most_connections_of_a_cloud(plan: &Plan) -> usize {
-    let rate = |class: &ClassPlan| match &class.population {
-        PopulationPlan::Cloud(cloud) => cloud.per_s,
+    let rate = |class: &ClassPlan| match class.traffic.opens() {
+        Opens::AtRate { per_s, bursty: true } => per_s,
         _ => 0.0,
     };
     let fastest = plan.classes.iter().map(rate).fold(0.0, f64::max);
@@ -258,14 +258,10 @@ fn most_connections_of_a_cloud(plan: &Plan) -> usize {
 /// Returns the instant until which nothing external stops the flows of a class, or time zero if its
 /// hosts delay what they send.
 fn unattended_until(class: &ClassPlan) -> Instant {
-    match class.workload {
-        _ if class.delays_sending() => Instant::ZERO,
-        Workload::Sessions { .. }
-        | Workload::Bulk { .. }
-        | Workload::OnOff { .. }
-        | Workload::Packets { .. }
-        | Workload::Schedule(_) => class.stop_at.map_or(Instant::FAR_FUTURE, |at| Instant::ZERO + at),
+    if class.delays_sending() {
+        return Instant::ZERO;
     }
+    class.stop_at.map_or(Instant::FAR_FUTURE, |at| Instant::ZERO + at)
 }
 
 /// Returns whether there is anything between the network and the hosts of class `number`: access

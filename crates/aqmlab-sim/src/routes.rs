@@ -1,7 +1,7 @@
 //! Routes: the places on all paths of a run, in one table.
 
 use aqmlab_network::{End, Hop, OwnPipe, hops};
-use aqmlab_scenario::{ClassPlan, DelayPlan, Edge, Plan, StagePlace, Workload};
+use aqmlab_scenario::{Carries, ClassPlan, DelayPlan, Edge, Plan, StagePlace};
 
 use crate::access::AccessLink;
 use crate::network::has_edges;
@@ -171,13 +171,12 @@ struct LastPlaces {
 
 /// Returns how the packets of a class reach their hosts, at which events may be `recorded`.
 fn arrival(class: &ClassPlan, recorded: bool) -> LastPlaces {
-    let ClassPlan { workload, .. } = class;
-    let lists = workload.tcp().is_some_and(|tcp| tcp.lists_segments());
+    let lists = class.traffic.tcp().is_some_and(|tcp| tcp.lists_segments());
     if recorded || class.delays_sending() {
         return LastPlaces { access: Next::Access, host: Next::WatchedHost };
     }
-    match workload {
-        Workload::Sessions { .. } => LastPlaces { access: Next::AttendedAccess, host: Next::AttendedHost },
+    match class.traffic.carries() {
+        Carries::Sessions(_) => LastPlaces { access: Next::AttendedAccess, host: Next::AttendedHost },
         _ if lists => LastPlaces { access: Next::ListingAccess, host: Next::Host },
         _ => LastPlaces { access: Next::Access, host: Next::Host },
     }

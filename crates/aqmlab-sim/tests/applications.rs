@@ -82,8 +82,8 @@ fn another_content_of_a_trace_is_another_plan() {
     assert_eq!(one, digest("start_s,request_bytes,response_bytes\n1,100,1000\n"));
     assert_ne!(one, digest("start_s,request_bytes,response_bytes\n1,100,1001\n"));
     let plan = experiment(kind, "start_s,request_bytes,response_bytes\n1,100,1000\n").arms[0].to_json();
-    let WorkloadJson::Trace { digest, .. } = &plan.classes[0].workload else { panic!("it is a trace") };
-    assert_eq!(digest.len(), 64);
+    let WorkloadJson::Trace(trace) = &plan.classes[0].workload else { panic!("it is a trace") };
+    assert_eq!(trace.digest.len(), 64);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aqmlab_random::Stream;
 use aqmlab_recording::Recording;
-use aqmlab_scenario::{Plan, PopulationPlan, Sessions, Workload};
+use aqmlab_scenario::{Plan, Traffic};
 use aqmlab_traffic::{BrowserPlan, ExchangePlan};
 
 use support::{integers, plan, record};
@@ -45,11 +45,8 @@ fn total(recording: &Recording, table: &str, name: &str) -> u128 {
 }
 
 fn models(plan: &Plan) -> (&BrowserPlan, &ExchangePlan) {
-    let PopulationPlan::Browsers(browsers) = &plan.classes[0].population else { panic!("browsers") };
-    let Workload::Sessions { sessions: Sessions::Requests(exchanges), .. } = &plan.classes[0].workload else {
-        panic!("they carry exchanges")
-    };
-    (browsers, exchanges)
+    let Traffic::Browsers(browsers) = &plan.classes[0].traffic else { panic!("browsers") };
+    (&browsers.plan, &browsers.exchanges)
 }
 
 /// Checks a million draws. The share of small responses, and how the tail falls off, lie within

@@ -212,7 +212,7 @@ proptest! {
         let csv = vectors_csv(&[(&class, vectors.clone())]).unwrap_or_else(|e| panic!("{e}"));
         let mut plan = plan("t.csv", csv.as_bytes()).unwrap_or_else(|e| panic!("{e}"));
         plan.stop.at = Span::s(20);
-        plan.record.requests.each = plan.classes[0].workload.makes_requests();
+        plan.record.requests.each = plan.classes[0].traffic.makes_requests();
         let fast = run(&plan, 1, &Control::default()).unwrap_or_else(|e| panic!("{e}"));
         let plain = run_plain(&plan, 1, &Control::default(), &Registry::builtin());
         let plain = plain.unwrap_or_else(|e| panic!("{e}"));

@@ -7,8 +7,7 @@
 
 use aqmlab_params::{Origin, Settings};
 use aqmlab_qdisc::Dscp;
-use aqmlab_scenario::{ClassPlan, IpVersion, Workload};
-use aqmlab_traffic::PacketSizes;
+use aqmlab_scenario::{Carries, ClassPlan, DatagramFlow, IpVersion};
 use aqmlab_transport::{
     EcnFallback, IdleRestart, Increase, Profile, Recovery, RttArithmetic, profile_settings,
 };
@@ -142,17 +141,16 @@ impl Stack {
     /// # Errors
     /// If the class's packets cannot be carried.
     pub fn of(class: &ClassPlan, ip: IpVersion) -> Result<Self, LiveError> {
-        match &class.workload {
-            Workload::Bulk { tcp, tcp_settings, .. } | Workload::Sessions { tcp, tcp_settings, .. } => {
-                Ok(Stack::of_connections(class, tcp, tcp_settings, ip))
+        match class.traffic.carries() {
+            Carries::Stream(tcp) | Carries::Sessions(tcp) => {
+                Ok(Stack::of_connections(class, &tcp.profile, &tcp.settings, ip))
             }
-            Workload::Packets { sizes: PacketSizes::Fixed(size), .. } | Workload::OnOff { size, .. } => {
-                Stack::of_datagrams(class, *size, ip)
+            Carries::Datagrams(DatagramFlow { largest: Some(size), .. }) => {
+                Stack::of_datagrams(class, size, ip)
             }
-            Workload::Schedule(schedule) => Stack::of_datagrams(class, schedule.largest(), ip),
-            Workload::Packets { sizes: PacketSizes::Exponential(mean), .. } => {
+            Carries::Datagrams(DatagramFlow { largest: None, mean_size: mean, .. }) => {
                 let mut stack =
-                    Stack::of_datagrams(class, (*mean * MOST_MEANS).min(Bytes::new(MOST_MTU)), ip)?;
+                    Stack::of_datagrams(class, (mean * MOST_MEANS).min(Bytes::new(MOST_MTU)), ip)?;
                 stack.remarks.push(format!(
                     "class `{}`: exponential sizes are limited to those that packets can have, {} to {} bytes",
                     class.name,

@@ -116,7 +116,7 @@ impl Router {
         let slot_len = budget.largest.iter().copied().max().unwrap_or(0);
         let flows: Vec<Vec<[FlowBooks; 2]>> =
             (0..plan.classes.len()).map(|class| vec![<_>::default(); flow_table.books(class)]).collect();
-        let streams = |(class, rows): (&ClassPlan, &u32)| match class.workload.tcp() {
+        let streams = |(class, rows): (&ClassPlan, &u32)| match class.traffic.tcp() {
             Some(_) => (0..*rows).map(|_| [(); 2].map(|()| UniqueBytes::with_room(HOLES))).collect(),
             None => Vec::new(),
         };

@@ -2,8 +2,8 @@
 
 use aqmlab_network::stages;
 use aqmlab_params::{Settings, Value};
-use aqmlab_scenario::{ClassPlan, LinkPlan, Plan, PopulationPlan};
-use aqmlab_traffic::{Distribution, Gaps};
+use aqmlab_scenario::{ClassPlan, LinkPlan, Opens, Plan};
+use aqmlab_traffic::Distribution;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Span};
 
@@ -82,21 +82,18 @@ pub fn client_ports(plan: &Plan) -> Result<Vec<u32>, LiveError> {
 
 fn ports_of(plan: &Plan, (number, class): (usize, &ClassPlan)) -> u64 {
     let opens_until = class.stop_at.map_or(plan.stop.at, |at| at.min(plan.stop.at)).as_secs_f64();
-    match &class.population {
-        PopulationPlan::List => class.count,
+    match class.traffic.opens() {
+        Opens::Listed => class.count,
+        // A cloud opens connections in bursts on all time scales, hence the large margin.
+        Opens::AtRate { per_s, bursty: true } => ((4.0 * per_s * opens_until) as u64 + 64).min(AMPLE_PORTS),
         // Six standard deviations above the mean; only one run in 10^9 opens more connections.
-        PopulationPlan::Arrivals(Gaps::Exponential { per_s }) => {
+        Opens::AtRate { per_s, bursty: false } => {
             let mean = per_s * opens_until;
             ((mean + 6.0 * mean.sqrt()) as u64 + 16).min(AMPLE_PORTS)
         }
-        // A cloud opens connections in bursts on all time scales, hence the large margin.
-        PopulationPlan::Cloud(cloud) => ((4.0 * cloud.per_s * opens_until) as u64 + 64).min(AMPLE_PORTS),
-        PopulationPlan::Users(think) => opened_by_users(plan, number, think, 1),
-        PopulationPlan::Pages(pages) => {
-            opened_by_users(plan, number, &pages.think, pages.origins.mean().0 + 1)
-        }
-        PopulationPlan::Browsers(pages) => {
-            opened_by_users(plan, number, &pages.think, pages.embedded.mean().0 + 1)
+        Opens::ByUsers { think, pages } => {
+            let of_page = pages.map_or(1, |pages| pages.opened.mean().0 + 1);
+            opened_by_users(plan, number, think, of_page)
         }
     }
 }

@@ -3,7 +3,6 @@
 use std::io;
 
 use aqmlab_network::End;
-use aqmlab_scenario::{ClassPlan, Workload};
 use aqmlab_traffic::{Act, ExchangeDone, Identity, PageObject, Session, Step, StreamPosition};
 use aqmlab_units::{Bytes, Instant, Span};
 
@@ -78,18 +77,9 @@ impl Connection {
     }
 
     /// Executes the applications' first actions; returns the instant at which the session wants to be woken.
-    pub fn begin(&mut self, plan: &ClassPlan, now: Instant) -> Option<Instant> {
-        match (&mut self.session, &plan.workload) {
-            (Some(session), _) => {
-                let step = session.begin(now);
-                self.act(&step)
-            }
-            (None, Workload::Bulk { bytes, .. }) => {
-                self.client.act(bytes.map_or(Act::WriteEndlessly, |bytes| Act::WriteLast(bytes.get())));
-                None
-            }
-            (None, _) => None,
-        }
+    pub fn begin(&mut self, now: Instant) -> Option<Instant> {
+        let step = self.session.as_mut()?.begin(now);
+        self.act(&step)
     }
 
     /// Records that the server has accepted the connection.

@@ -4,19 +4,22 @@ mod experiment;
 mod network;
 mod quantity;
 mod run;
-mod traffic;
 
 use aqmlab_params::{Default, Kind};
 use aqmlab_units::Span;
 
 pub use experiment::*;
 pub use network::*;
-use quantity::{MOMENT, RUN_TIME};
-pub(crate) use quantity::{MOST_LINKS_OF_A_PATH, MOST_PACKETS, PACKET, RATE, STARTS};
+pub(crate) use quantity::MOMENT;
+use quantity::RUN_TIME;
+pub(crate) use quantity::{
+    COUNT, COUNTS, EMBEDDED, MOST_LINKS_OF_A_PATH, MOST_PACKETS, OBJECTS, ORIGINS, PACKET, PARALLEL, PERIODS,
+    RATE, STARTS, TIMES, TRANSFER, TRANSFERS,
+};
 pub use run::*;
-pub use traffic::*;
 
 use crate::field::{Field, Form, default, required, ruled};
+pub use crate::traffic::TRAFFIC_KINDS;
 
 /// The keys of a file.
 pub const FILE: &[Field] = &[

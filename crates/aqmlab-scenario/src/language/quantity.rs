@@ -10,26 +10,26 @@ const YEAR: Span = Span::s(365 * 24 * 3600);
 const HOUR: Span = Span::s(3600);
 
 pub(super) const RUN_TIME: Kind = Kind::Span { min: Span::ms(1), max: YEAR };
-pub(super) const MOMENT: Kind = Kind::Span { min: Span::ZERO, max: YEAR };
+pub(crate) const MOMENT: Kind = Kind::Span { min: Span::ZERO, max: YEAR };
 /// Propagation delay. The limit is generous: in an hour, light travels beyond Jupiter.
 pub(super) const DELAY: Kind = Kind::Span { min: Span::ZERO, max: HOUR };
 /// A clock tick; kernels have had 1, 4 or 10 ms.
 pub(super) const TICK: Kind = Kind::Span { min: Span::ZERO, max: Span::s(1) };
 pub(crate) const RATE: Kind = Kind::Rate { min: Rate::kbit(1), max: Rate::gbit(100_000) };
 pub(super) const OVERHEAD: Kind = Kind::Bytes { min: 0, max: 1000 };
-pub(super) const TRANSFER: Kind = Kind::Bytes { min: 1, max: 1 << 50 };
+pub(crate) const TRANSFER: Kind = Kind::Bytes { min: 1, max: 1 << 50 };
 const CHANCE: Kind = Kind::Number { min: 0.0, max: 1.0 };
 /// Sizes of UDP packets: from an IP header and a UDP header alone to the largest IPv4 packet.
 pub(crate) const PACKET: Kind = Kind::Bytes { min: 28, max: 65_535 };
 /// Intervals between samples. Below a microsecond, there would be more to record than to simulate.
 pub(super) const INTERVAL: Kind = Kind::Span { min: Span::ZERO, max: YEAR };
-pub(super) const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000_000_000 };
+pub(crate) const COUNT: Kind = Kind::Integer { min: 1, max: 1_000_000_000_000 };
 
 /// No distribution of times exceeds a year.
 const ANY_TIME: Kind = MOMENT;
 
 /// Times that are distributed over the flows of a class.
-pub(super) const TIMES: Drawn = Drawn {
+pub(crate) const TIMES: Drawn = Drawn {
     kind: ANY_TIME,
     noun: "time",
     example: "\"80ms\"",
@@ -45,7 +45,7 @@ pub(crate) const STARTS: Drawn = Drawn {
 };
 
 /// Times that are drawn repeatedly.
-pub(super) const PERIODS: Drawn = Drawn {
+pub(crate) const PERIODS: Drawn = Drawn {
     kind: ANY_TIME,
     noun: "time",
     example: "\"500ms\"",
@@ -53,7 +53,7 @@ pub(super) const PERIODS: Drawn = Drawn {
 };
 
 /// Amounts of data that are drawn repeatedly.
-pub(super) const TRANSFERS: Drawn = Drawn {
+pub(crate) const TRANSFERS: Drawn = Drawn {
     kind: TRANSFER,
     noun: "size",
     example: "\"12kB\"",
@@ -61,7 +61,7 @@ pub(super) const TRANSFERS: Drawn = Drawn {
 };
 
 /// Counts that are drawn repeatedly, such as the number of exchanges on a connection.
-pub(super) const COUNTS: Drawn = Drawn {
+pub(crate) const COUNTS: Drawn = Drawn {
     kind: Kind::Integer { min: 1, max: 1_000_000_000 },
     noun: "number",
     example: "5",
@@ -69,14 +69,14 @@ pub(super) const COUNTS: Drawn = Drawn {
 };
 
 /// Number of origins of a web page.
-pub(super) const ORIGINS: Drawn = Drawn { kind: Kind::Integer { min: 1, max: 10 }, ..COUNTS };
+pub(crate) const ORIGINS: Drawn = Drawn { kind: Kind::Integer { min: 1, max: 10 }, ..COUNTS };
 
 /// Number of objects of a web page; all of them are in memory while the page is fetched.
-pub(super) const OBJECTS: Drawn =
+pub(crate) const OBJECTS: Drawn =
     Drawn { kind: Kind::Integer { min: 1, max: 100_000 }, example: "70", ..COUNTS };
 
 /// Number of objects of a page besides its document.
-pub(super) const EMBEDDED: Drawn = Drawn {
+pub(crate) const EMBEDDED: Drawn = Drawn {
     kind: Kind::Integer { min: 0, max: 100_000 },
     noun: "number",
     example: "4",
@@ -84,7 +84,7 @@ pub(super) const EMBEDDED: Drawn = Drawn {
 };
 
 /// Number of servers of a page, or number of its parallel connections.
-pub(super) const PARALLEL: Drawn = Drawn { kind: Kind::Integer { min: 1, max: 100 }, example: "2", ..COUNTS };
+pub(crate) const PARALLEL: Drawn = Drawn { kind: Kind::Integer { min: 1, max: 100 }, example: "2", ..COUNTS };
 
 /// Probabilities that are distributed over flows.
 pub(super) const CHANCES: Drawn = Drawn {

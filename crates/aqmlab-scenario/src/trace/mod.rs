@@ -194,6 +194,11 @@ impl Trace {
         self.delays.iter().map(move |delays| delays[end as usize])
     }
 
+    /// Returns whether the file gives delays.
+    pub(crate) const fn has_delays(&self) -> bool {
+        !self.delays.is_empty()
+    }
+
     /// Returns the mean contribution of the connections' own delays to the round-trip time, or
     /// `None` if there are no such delays.
     pub(crate) fn mean_delays(&self) -> Option<Span> {

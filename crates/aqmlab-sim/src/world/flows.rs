@@ -4,10 +4,9 @@ use std::cmp::Reverse;
 
 use aqmlab_network::{End, FlowPath};
 use aqmlab_recording::{Ending, StoppedBy};
-use aqmlab_scenario::{ClassPlan, Completed, FlowSource, Workload};
+use aqmlab_scenario::{ClassPlan, Completed, FlowSource};
 use aqmlab_traffic::{Identity, Opening, PageObject, Step, Wake, Woken};
-use aqmlab_transport::ENDLESS;
-use aqmlab_units::{Bytes, Instant};
+use aqmlab_units::Instant;
 
 use super::World;
 use crate::access::{AccessLink, AccessLinks};
@@ -90,53 +89,46 @@ impl<Q: EventQueue> World<'_, Q> {
 
     /// Creates the body of a flow or connection that starts now in the class with this plan.
     fn body(&mut self, plan: &ClassPlan, of: Identity, source: FlowSource) -> Body {
-        let applications = match source {
+        let (applications, first) = match source {
             FlowSource::Packets(source) => return Body::Packets(Box::new(Datagrams::new(source))),
             FlowSource::Session(session) => {
                 let new = Applications { session, wakes_at: Instant::FAR_FUTURE, of };
                 // Reuses the memory of an ended connection, if there is one.
-                Some(match self.spare.pop() {
+                let applications = match self.spare.pop() {
                     Some(mut spare) => {
                         *spare = new;
                         spare
                     }
                     None => Box::new(new),
-                })
+                };
+                (Some(applications), None)
             }
-            FlowSource::Stream => None,
+            FlowSource::Stream(act) => (None, Some(act)),
         };
-        let tcp = plan.workload.tcp().expect("every other workload has connections");
-        Body::Tcp(Connection::new(tcp, applications, plan.send_jitter(of, self.seed)))
+        let tcp = plan.traffic.tcp().expect("every other source belongs to a connection");
+        let mut connection = Connection::new(tcp, applications, plan.send_jitter(of, self.seed));
+        connection.act(&Step { client: first, ..Step::default() });
+        Body::Tcp(connection)
     }
 
     /// Carries out the first action of a flow's application.
     fn begin(&mut self, flow: FlowRef) {
         let f = self.in_transit.flows.of_packet(flow.slot);
-        let workload = &self.plan.classes[usize::from(f.id.class)].workload;
-        match (&mut f.body, workload) {
-            (Body::Tcp(connection), Workload::Sessions { tcp, .. }) => {
+        match &mut f.body {
+            Body::Tcp(connection) => {
                 let begin = |of: &mut Box<Applications>| of.session.begin(self.now);
                 let step = connection.applications.as_mut().map(begin).unwrap_or_default();
                 connection.act(&step);
-                connection.sender.open(self.now, tcp);
+                connection.sender.open(self.now, self.classes[usize::from(f.id.class)].profile());
                 self.schedule_wake(flow, &step);
                 self.serve(flow, End::Client);
             }
-            (Body::Tcp(connection), Workload::Bulk { bytes, tcp, .. }) => {
-                connection.sender.write(bytes.map_or(ENDLESS, Bytes::get));
-                if bytes.is_some() {
-                    connection.sender.close();
-                }
-                connection.sender.open(self.now, tcp);
-                self.serve(flow, End::Client);
-            }
-            (Body::Packets(d), _) => {
+            Body::Packets(d) => {
                 let number = f.id.number;
                 if let Some(at) = d.source.next_at() {
                     self.scheduler.timer(at, number, FlowObject::Source, Notice::Emit { flow });
                 }
             }
-            _ => unreachable!("a flow's body is made from its workload"),
         }
     }
 

@@ -171,7 +171,7 @@ impl Generator<'_> {
         let host = self.hosts.of(HostId { class, side: End::Client });
         let port = self.plan.classes[class].port;
         let (from, to) = (addresses.client(class, row), addresses.server(class, port));
-        let session = match source {
+        let (session, first) = match source {
             FlowSource::Packets(source) => {
                 let socket = sockets::datagram_client(host, from, to)?;
                 let sizes = stack.datagrams(addresses.0);
@@ -179,8 +179,8 @@ impl Generator<'_> {
                 let packets = Datagrams::new(socket, source, sizes, addresses.0, dscp);
                 return Ok(Body::Packets(Box::new(packets)));
             }
-            FlowSource::Session(session) => Some(session),
-            FlowSource::Stream => None,
+            FlowSource::Session(session) => (Some(session), None),
+            FlowSource::Stream(act) => (None, Some(act)),
         };
         let options = stack.tcp.as_ref().expect("a class without datagrams has connections");
         let socket = sockets::client(host, from, options)?;
@@ -193,16 +193,17 @@ impl Generator<'_> {
             // Linux numbers the bytes of a connection only once the connection has begun to open.
             sys::stamp_acknowledgments(&socket)?;
         }
-        Ok(Body::Tcp(Box::new(Connection::new(Stream::new(socket, true, options.receive_window), session))))
+        let mut client = Stream::new(socket, true, options.receive_window);
+        first.into_iter().for_each(|act| client.act(act));
+        Ok(Body::Tcp(Box::new(Connection::new(client, session))))
     }
 
     /// Executes the applications' first actions.
     fn begin(&mut self, key: FlowKey, at: Instant) {
-        let plan = &self.plan.classes[usize::from(key.class)];
         let Some(flow) = self.flow(key) else { return };
         match &mut flow.body {
             Body::Tcp(connection) => {
-                let wake_at = connection.begin(plan, at);
+                let wake_at = connection.begin(at);
                 self.wake_later(key, wake_at);
                 self.see_to(key, at);
             }

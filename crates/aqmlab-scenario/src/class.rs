@@ -1,23 +1,21 @@
-//! Classes of flows: their workloads, their endpoints, and their paths.
+//! Classes of flows: their traffic, their endpoints, and their paths.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use aqmlab_params::{Origin, Settings, Value};
-use aqmlab_qdisc::{Dscp, Ecn};
-use aqmlab_traffic::{Distribution, Spacing};
+use aqmlab_qdisc::Dscp;
+use aqmlab_traffic::Distribution;
 use aqmlab_transport::{Profile, profile_settings, profiles};
-use aqmlab_units::{Bytes, Rate, Span};
+use aqmlab_units::{Rate, Span};
 
-use crate::language::{MOST_LINKS_OF_A_PATH, RATE, TRAFFIC_KINDS};
+use crate::language::{MOST_LINKS_OF_A_PATH, RATE};
 use crate::live::OLD_KEY;
 use crate::pass::{Pass, Section};
-use crate::plan::{Access, ClassPlan, MOST_CLASSES, PopulationPlan, Workload};
-use crate::requests::{is_cloud, mean_delays};
+use crate::plan::{Access, ClassPlan, MOST_CLASSES};
 use crate::route;
 use crate::suggest::{listed, no_such};
 use crate::topology::{AccessWord, Network, item_name};
-use crate::trace::{Schedule, Trace, ecn_of};
+use crate::traffic::{self, Opens, Reading, TRAFFIC_KINDS, Tcp};
 use crate::tree::{At, Node, Tree};
 
 const DEFAULT_PROFILE: &str = "rfc";
@@ -112,29 +110,9 @@ impl Pass<'_, '_> {
             Some(_) => self.flag(&section, "enabled"),
             None => Some(true),
         };
-        // If a trace determines the number of connections and their starts, no other key may do so.
-        let listed = match variant.kind {
-            "trace" => Some(List::Trace(self.trace(&section)?)),
-            "schedule" => Some(List::Schedule(self.schedule(&section)?)),
-            _ => None,
-        };
-        let (count, start) = match &listed {
-            Some(list) => {
-                let starts = list.starts();
-                (Some(starts.len() as u64), Some(Distribution::List(starts)))
-            }
-            None if matches!(variant.kind, "requests" | "packmime" | "pages" | "browsers") => (None, None),
-            None => (self.integer(&section, "count"), None),
-        };
-        let (population, count) = match (variant.kind, count) {
-            ("requests", _) => self.population(&section).unzip(),
-            ("packmime", _) => (self.cloud(&section).map(PopulationPlan::Cloud), Some(1)),
-            ("pages", _) => self.page_users(&section).unzip(),
-            ("browsers", _) => self.browsers(&section).unzip(),
-            (_, count) => (Some(PopulationPlan::List), count),
-        };
-        let (start, seed_starts) = match start {
-            Some(start) => (Some(start), None),
+        let Reading { count, starts, own_delays, rest } = traffic::read(variant.kind, self, &section)?;
+        let (start, seed_starts) = match starts {
+            Some(starts) => (Some(Distribution::List(starts)), None),
             None => match self.starts(&section, count) {
                 Some((start, of_seeds)) => (Some(start), of_seeds),
                 None => (None, None),
@@ -145,37 +123,15 @@ impl Pass<'_, '_> {
         let dscp = Dscp(self.integer(&section, "dscp").unwrap_or_default() as u8);
         let port = self.integer(&section, "port").map_or(ClassPlan::PORT, |port| port as u16);
         let ways = self.ways(&section, network);
-        let own_delays = match &listed {
-            Some(List::Trace(trace)) => trace.mean_delays(),
-            _ => is_cloud(&section).then(mean_delays),
-        };
         let access = ways.as_ref().and_then(|ways| self.class_access(&section, network, ways, own_delays));
 
-        let workload = match (variant.kind, listed) {
-            (_, Some(List::Trace(trace))) => self.traced(&section, trace),
-            (_, Some(List::Schedule(schedule))) => Some(Workload::Schedule(schedule)),
-            ("bulk", _) => self.bulk(&section),
-            ("requests", _) => self.requests(&section),
-            ("packmime", _) => self.web(&section),
-            ("pages", _) => self.multiplexed(&section),
-            ("browsers", _) => self.browsed(&section),
-            ("on_off_tcp", _) => self.on_off_tcp(&section),
-            ("on_off_udp", _) => self.on_off_udp(&section),
-            ("cbr", _) => match self.flag(&section, "random_gaps") {
-                Some(random) => {
-                    self.packets(&section, if random { Spacing::Random } else { Spacing::Constant })
-                }
-                None => None,
-            },
-            _ => self.packets(&section, Spacing::Poisson),
-        };
+        let traffic = rest(self, &section);
         let (path_links, return_path) = ways?;
-        let workload = workload?;
-        let only_live = self.only_live(&section, &workload);
+        let traffic = traffic?;
+        let only_live = self.only_live(&section, &traffic);
         let plan = ClassPlan {
             name: name?,
             count: count?,
-            population: population?,
             path: path_links,
             return_path,
             start: start?,
@@ -186,20 +142,20 @@ impl Pass<'_, '_> {
             access_loss: access_loss?,
             dscp,
             port,
-            workload,
+            traffic,
             only_live,
         };
         if !enabled? {
             self.disable(&plan.name, &path, first);
         }
         self.check_class(&section, &plan);
-        self.check_requests(&section, &plan, propagation(network, &plan.path, &plan.return_path));
-        let key = match &plan.population {
-            PopulationPlan::List => "count",
-            population if population.per_s().is_some() => "rate",
-            _ => "users",
+        self.check_openings(&section, &plan, propagation(network, &plan.path, &plan.return_path));
+        let key = match plan.traffic.opens() {
+            Opens::Listed => "count",
+            Opens::AtRate { .. } => "rate",
+            Opens::ByUsers { .. } => "users",
         };
-        let allows_overload = self.allows_overload(&section, &plan.population)?;
+        let allows_overload = self.allows_overload(&section, plan.traffic.opens())?;
         let number = Number { at: section.at(key), path: section.sub(key), allows_overload };
         Some(ClassDraft { plan, at: section.at.clone(), number, start_at: section.at("start"), path })
     }
@@ -218,6 +174,37 @@ impl Pass<'_, '_> {
             };
             let message = format!("`loss` applies to packets on the access links of the senders, but {why}");
             self.error(&section.at("loss"), &section.sub("loss"), message);
+        }
+    }
+
+    /// Checks that the settings of a class's users or arrivals agree with each other. `propagation` is the delay of
+    /// the class's path, summed over both directions.
+    fn check_openings(&mut self, section: &Section<'_>, plan: &ClassPlan, propagation: Span) {
+        let rtt = plan.access.as_ref().map(|access| &access.rtt);
+        match plan.traffic.opens() {
+            Opens::Listed => {}
+            Opens::AtRate { .. } => {
+                if let Some(Distribution::Spread { .. }) = rtt {
+                    let message = "`spread` needs a known number of flows, but the number of connections that \
+                                   open at a `rate` is not known in advance; write `uniform`";
+                    self.error(&section.at("rtt"), &section.sub("rtt"), message);
+                }
+            }
+            Opens::ByUsers { think, .. } => {
+                if plan.draws_by_connection()
+                    && let Some(Distribution::Spread { .. }) = rtt
+                {
+                    let message = "`spread` needs a known number of flows, but each connection of a browser has its own \
+                                   round-trip time; write `uniform`";
+                    self.error(&section.at("rtt"), &section.sub("rtt"), message);
+                }
+                let travels = !propagation.is_zero() || rtt.is_some_and(|rtt| !rtt.mean().is_zero());
+                if think.mean().is_zero() && !travels {
+                    let message = "without think time and without any path delay, a user opens infinitely many \
+                                   connections at the same instant; write a longer `think`";
+                    self.error(&section.at("think"), &section.sub("think"), message);
+                }
+            }
         }
     }
 
@@ -293,13 +280,13 @@ impl Pass<'_, '_> {
 
     /// Returns the access links: an outer `None` means a mistake, an inner `None` means that there are none.
     /// Where connections have delays of their own, `own_delays` is the mean of their contributions to the
-    /// round-trip time.
+    /// round-trip time, with the rule for `rtt`.
     fn class_access(
         &mut self,
         section: &Section<'_>,
         network: &Network<'_>,
         (there, back): &(Vec<usize>, Vec<usize>),
-        own_delays: Option<Span>,
+        own_delays: Option<(Span, &str)>,
     ) -> Option<Option<Access>> {
         // Access links must not be a bottleneck in either direction, whatever the rates of the path.
         let slowest = |way: &[usize]| way.iter().map(|&l| network.links[l].rate).min();
@@ -361,16 +348,11 @@ impl Pass<'_, '_> {
         &mut self,
         section: &Section<'_>,
         propagation: Span,
-        own_delays: Option<Span>,
+        own_delays: Option<(Span, &str)>,
     ) -> Option<Distribution> {
         let Some(node) = section.node("rtt") else {
-            if let Some(own_delays) = own_delays {
+            if let Some((own_delays, rule)) = own_delays {
                 let mean = propagation + own_delays;
-                let rule = if is_cloud(section) {
-                    "the path's propagation delay plus the mean of the connections' draws"
-                } else {
-                    "the path's propagation delay plus the mean of the delays in the trace"
-                };
                 self.derive(section, "rtt", &mean, rule);
                 return Some(Distribution::Constant(mean));
             }
@@ -390,37 +372,8 @@ impl Pass<'_, '_> {
         Some(rtt)
     }
 
-    fn packets(&mut self, section: &Section<'_>, spacing: Spacing) -> Option<Workload> {
-        let (rate, sizes) = (self.rate(section, "rate"), self.sizes(section, "size"));
-        let ecn = self.ecn(section);
-        Some(Workload::Packets { rate: rate?, sizes: sizes?, spacing, ecn: ecn? })
-    }
-
-    /// Returns the ECN field of a class's datagrams.
-    pub(crate) fn ecn(&mut self, section: &Section<'_>) -> Option<Ecn> {
-        match self.value(section, "ecn")? {
-            Value::Choice(word) => ecn_of(word),
-            _ => unreachable!("the kind decides the value's type"),
-        }
-    }
-
-    fn bulk(&mut self, section: &Section<'_>) -> Option<Workload> {
-        let bytes = match section.node("bytes") {
-            Some(Node { value: Tree::Text(word), .. }) if word == "endless" => {
-                self.enter(section, "bytes", &"endless", Origin::Given);
-                Some(None)
-            }
-            Some(_) => self.bytes(section, "bytes").map(Some),
-            None => {
-                self.enter(section, "bytes", &"endless", Origin::Default(crate::field::OURS));
-                Some(None)
-            }
-        };
-        let (tcp, tcp_settings) = self.tcp(section)?;
-        Some(Workload::Bulk { bytes: bytes?, tcp: Box::new(tcp), tcp_settings })
-    }
-
-    pub(crate) fn tcp(&mut self, section: &Section<'_>) -> Option<(Profile, Settings)> {
+    /// Returns the endpoints of a class's connections.
+    pub(crate) fn tcp(&mut self, section: &Section<'_>) -> Option<Tcp> {
         let path = section.sub("tcp");
         let node = section.node("tcp");
         let table = match node.map(|n| &n.value) {
@@ -445,7 +398,7 @@ impl Pass<'_, '_> {
             }
         };
         self.enter_settings(&path, Profile::TABLE, &settings);
-        Some((profile, settings))
+        Some(Tcp { profile: Box::new(profile), settings })
     }
 
     /// Returns the settings of the named profile or, if none is named, of the default profile.
@@ -476,22 +429,6 @@ impl Pass<'_, '_> {
     }
 }
 
-/// A file that lists what the flows of a class send, and when.
-enum List {
-    Trace(Arc<Trace>),
-    Schedule(Arc<Schedule>),
-}
-
-impl List {
-    /// Returns when each flow starts.
-    fn starts(&self) -> Vec<Span> {
-        match self {
-            List::Trace(trace) => trace.starts().collect(),
-            List::Schedule(schedule) => schedule.starts(),
-        }
-    }
-}
-
 /// Returns the propagation delay of the path, summed over both directions, excluding access links.
 fn propagation(network: &Network<'_>, there: &[usize], back: &[usize]) -> Span {
     there.iter().chain(back).fold(Span::ZERO, |sum, &l| sum + network.links[l].delay)
@@ -509,28 +446,5 @@ fn name_at(node: &Node) -> At {
     match &node.value {
         Tree::Table(table) => table.get("name").map_or_else(|| node.at.clone(), |n| n.at.clone()),
         _ => node.at.clone(),
-    }
-}
-
-impl ClassPlan {
-    /// Returns the size of a full data packet at the network layer, or the mean if sizes vary.
-    pub fn data_packet(&self) -> Bytes {
-        match &self.workload {
-            Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => {
-                Bytes::new(u64::from(tcp.mss) + u64::from(tcp.header))
-            }
-            Workload::OnOff { size, .. } => *size,
-            Workload::Packets { sizes, .. } => sizes.mean(),
-            Workload::Schedule(schedule) => schedule.mean_size(),
-        }
-    }
-
-    /// Returns whether the packets of the class are ECN-capable.
-    pub fn ecn_capable(&self) -> bool {
-        match &self.workload {
-            Workload::Bulk { tcp, .. } | Workload::Sessions { tcp, .. } => tcp.ecn,
-            Workload::OnOff { ecn, .. } | Workload::Packets { ecn, .. } => ecn.is_capable(),
-            Workload::Schedule(schedule) => schedule.is_ecn_capable(),
-        }
     }
 }

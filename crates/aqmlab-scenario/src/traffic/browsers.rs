@@ -1,0 +1,344 @@
+//! `browsers`: users who fetch one page at a time, with one request at a time on each connection.
+
+use std::fmt::Display;
+use std::sync::Arc;
+
+use aqmlab_params::{Default, Kind};
+use aqmlab_traffic::{
+    BrowserPlan, Browsers as Users, Count, Distribution, ExchangePlan, Identity, Population,
+};
+use aqmlab_units::{Bytes, Instant, Span};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::fields::{CLASS, SHARE, TCP};
+use super::kind::{Carries, Draws, Opens, PageFetches, Part, SESSION, TCP_FLOW, Tcp, TrafficKind};
+use super::reading::Reading;
+use super::requests::{REQUESTS, exchange_source};
+use super::source::FlowSource;
+use crate::distribution_json::{DistributionJson, distribution};
+use crate::drawn::{Times, Written};
+use crate::error::Report;
+use crate::field::{Field, Form, Variant, default, required, ruled};
+use crate::language::{COUNT, COUNTS, EMBEDDED, PARALLEL, PERIODS, STARTS, TRANSFERS};
+use crate::pass::{Pass, Section};
+use crate::settings_json::TcpJson;
+use crate::tree;
+
+/// TCP connections of users with browsers, who determine the number of exchanges on each connection.
+#[derive(Clone, Debug)]
+pub struct Browsers {
+    /// The pages and the users.
+    pub plan: Arc<BrowserPlan>,
+    /// What the connections carry.
+    pub exchanges: Arc<ExchangePlan>,
+    /// The endpoints.
+    pub tcp: Tcp,
+}
+
+pub(super) const PARTS: &[Part] = &[REQUESTS, ("traffic.browsers", BrowserPlan::VERSION)];
+
+/// The default model of a class.
+const STAND_IN: (&str, &str) = ("aqmlab's stand-in", include_str!("../../models/unc_stand_in.toml"));
+
+/// The distributions of a class: those of a model, or those that the class gives in their place.
+#[derive(Clone)]
+struct Model {
+    request: Distribution<Bytes>,
+    response: Distribution<Bytes>,
+    think: Distribution,
+    embedded: Distribution<Count>,
+    servers: Distribution<Count>,
+    parallel: Distribution<Count>,
+    persistent: f64,
+    per_persistent: Distribution<Count>,
+}
+
+const FIELDS: &[Field] = &[
+    required("users", Form::One(COUNT), "number of users; each fetches one page after another"),
+    ruled(
+        "model",
+        Form::One(Kind::Text),
+        "the stand-in model that comes with aqmlab",
+        "a TOML file next to the scenario that gives the distributions of the class: it has `title`, `source` and \
+         all the keys below except `server_delay` and `tcp`",
+    ),
+    default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when each user begins its first page"),
+    default(
+        "server_delay",
+        Form::Drawn(&PERIODS),
+        Default::Span(Span::ZERO),
+        "delay at the server, from the last byte of a request to its response",
+    ),
+    TCP,
+];
+
+const AS_MODEL: &str = "from the model";
+
+/// The keys of a model of browsers.
+const MODEL: &[Field] = &[
+    ruled("request", Form::Drawn(&TRANSFERS), AS_MODEL, "bytes of each request"),
+    ruled("response", Form::Drawn(&TRANSFERS), AS_MODEL, "bytes of each response"),
+    ruled("think", Form::Drawn(&PERIODS), AS_MODEL, "time from the end of a user's page to the next page"),
+    ruled("embedded", Form::Drawn(&EMBEDDED), AS_MODEL, "objects of a page besides its document"),
+    ruled(
+        "servers",
+        Form::Drawn(&PARALLEL),
+        AS_MODEL,
+        "servers of a page, which share its objects evenly; each connection goes to one of them",
+    ),
+    ruled(
+        "parallel",
+        Form::Drawn(&PARALLEL),
+        AS_MODEL,
+        "largest number of connections that a page has open at the same time; the document is fetched alone",
+    ),
+    ruled(
+        "persistent",
+        SHARE,
+        AS_MODEL,
+        "share of the connections that are persistent; each of the others carries one object, as in HTTP/1.0",
+    ),
+    ruled(
+        "per_persistent",
+        Form::Drawn(&COUNTS),
+        AS_MODEL,
+        "number of objects on a persistent connection, fetched one after another; fewer if the server has fewer left",
+    ),
+];
+
+/// The other keys of a file that contains a model of browsers.
+const FILE: &[Field] = &[
+    required("title", Form::One(Kind::Text), "the model's name"),
+    required("source", Form::One(Kind::Text), "the source of the distributions"),
+];
+
+pub(super) const KIND: Variant = Variant {
+    kind: "browsers",
+    help: "TCP connections of users with browsers from around 2000, following the UNC model of HTTP traffic: \
+           one page at a time, over parallel connections with one request at a time on each",
+    fields: &[CLASS, FIELDS, MODEL],
+};
+
+/// Reads a class.
+pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Reading<Browsers>> {
+    let (users, model) = (pass.integer(section, "users"), model_of(pass, section));
+    Some(Reading::new(users, move |pass, section| {
+        let server_delay = pass.drawn(section, "server_delay");
+        let tcp = pass.tcp(section);
+        let Model { request, response, think, embedded, servers, parallel, persistent, per_persistent } =
+            model?;
+        let exchanges = ExchangePlan {
+            request,
+            response,
+            per_connection: Distribution::Constant(Count(1)),
+            pause: Distribution::Constant(Span::ZERO),
+            server_delay: server_delay?,
+        };
+        let plan = BrowserPlan { embedded, servers, parallel, persistent, per_persistent, think };
+        Some(Browsers { plan: Arc::new(plan), exchanges: Arc::new(exchanges), tcp: tcp? })
+    }))
+}
+
+/// Returns the distributions of a class.
+fn model_of(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Model> {
+    let (name, model) = match section.node("model") {
+        None => {
+            pass.derive(section, "model", &STAND_IN.0, "no `model` is written");
+            let (name, text) = STAND_IN;
+            (name.to_string(), read_model(pass, name, text).expect("a test checks the stand-in"))
+        }
+        Some(_) => {
+            let file = pass.text(section, "model")?;
+            let read = pass.traces.text("model of browsers", &file);
+            match read.and_then(|text| read_model(pass, &file, &text)) {
+                Ok(model) => (file, model),
+                Err(message) => {
+                    pass.error(&section.at("model"), &section.sub("model"), message);
+                    return None;
+                }
+            }
+        }
+    };
+    overlaid(pass, section, &name, model)
+}
+
+/// Reads a model from `text`, the content of `file`.
+///
+/// # Errors
+/// Returns everything that is wrong with the text, with line numbers.
+fn read_model(outer: &Pass<'_, '_>, file: &str, text: &str) -> Result<Model, String> {
+    let mut report = Report::new(text);
+    let tree = tree::read(text, &mut report);
+    let mut pass = Pass::new(&mut report, outer.traces, outer.catalogue);
+    let model = tree.and_then(|tree| whole_model(&mut pass, &tree));
+    match (report.finish(file), model) {
+        (Ok(_), Some(model)) => Ok(model),
+        (Err(error), _) => Err(error.to_string().replace('\n', "; ")),
+        (Ok(_), None) => unreachable!("an invalid model has been reported"),
+    }
+}
+
+/// Reads a model, in which every key is required.
+fn whole_model(pass: &mut Pass<'_, '_>, root: &tree::Node) -> Option<Model> {
+    let section = pass.section(root, "", FILE.iter().chain(MODEL))?;
+    for field in MODEL.iter().filter(|field| section.node(field.name).is_none()) {
+        let message =
+            format!("`{}` is missing ({}); a model of browsers must have it", field.name, field.help);
+        pass.error(&section.at, &section.path, message);
+    }
+    let (title, source) = (pass.text(&section, "title"), pass.text(&section, "source"));
+    let (request, response) = (pass.drawn(&section, "request"), pass.drawn(&section, "response"));
+    let (think, embedded) = (pass.drawn(&section, "think"), pass.drawn(&section, "embedded"));
+    let (servers, parallel) = (pass.drawn(&section, "servers"), pass.drawn(&section, "parallel"));
+    let persistent = pass.number(&section, "persistent");
+    let per_persistent = pass.drawn(&section, "per_persistent");
+    title.and(source)?;
+    Some(Model {
+        request: request?,
+        response: response?,
+        think: think?,
+        embedded: embedded?,
+        servers: servers?,
+        parallel: parallel?,
+        persistent: persistent?,
+        per_persistent: per_persistent?,
+    })
+}
+
+/// Returns `model` with the distributions that the class itself gives in place of the model's
+/// own.
+fn overlaid(pass: &mut Pass<'_, '_>, section: &Section<'_>, name: &str, model: Model) -> Option<Model> {
+    let of = &format!("as {name} has it");
+    let (request, response) =
+        (or(pass, section, "request", model.request, of), or(pass, section, "response", model.response, of));
+    let (think, embedded) =
+        (or(pass, section, "think", model.think, of), or(pass, section, "embedded", model.embedded, of));
+    let (servers, parallel) =
+        (or(pass, section, "servers", model.servers, of), or(pass, section, "parallel", model.parallel, of));
+    let per_persistent = or(pass, section, "per_persistent", model.per_persistent, of);
+    let persistent = match section.node("persistent") {
+        Some(_) => pass.number(section, "persistent"),
+        None => {
+            pass.derive(section, "persistent", &model.persistent, of);
+            Some(model.persistent)
+        }
+    };
+    Some(Model {
+        request: request?,
+        response: response?,
+        think: think?,
+        embedded: embedded?,
+        servers: servers?,
+        parallel: parallel?,
+        persistent: persistent?,
+        per_persistent: per_persistent?,
+    })
+}
+
+/// Returns the distribution written at a key, or the model's if the key is not written.
+fn or<T: Written + Display>(
+    pass: &mut Pass<'_, '_>,
+    section: &Section<'_>,
+    key: &str,
+    model: Distribution<T>,
+    rule: &str,
+) -> Option<Distribution<T>> {
+    if section.node(key).is_some() {
+        return pass.drawn(section, key);
+    }
+    // The mean is more informative here than a table of a hundred points.
+    let text = match &model {
+        Distribution::Empirical(points) => {
+            format!("{} points with mean {}", points.len(), model.mean())
+        }
+        other => Times(other).to_string(),
+    };
+    pass.derive(section, key, &text, rule);
+    Some(model)
+}
+
+impl TrafficKind for Browsers {
+    fn carries(&self) -> Carries<'_> {
+        Carries::Sessions(&self.tcp)
+    }
+
+    fn parts(&self) -> &'static [Part] {
+        PARTS
+    }
+
+    fn opens(&self) -> Opens<'_> {
+        let BrowserPlan { think, embedded, .. } = &*self.plan;
+        let pages = PageFetches { opened: embedded, at_once: None, own_hosts: true };
+        Opens::ByUsers { think, pages: Some(pages) }
+    }
+
+    fn population(&self, starts: Vec<(Instant, u32)>, draws: Draws<'_>) -> Population {
+        let users = Users::new(starts, self.plan.clone(), draws.of("pages"), draws.of("think"));
+        Population::Browsers(Box::new(users))
+    }
+
+    fn source(&self, of: Identity, exchanges: Option<u32>, _now: Instant, draws: Draws<'_>) -> FlowSource {
+        exchange_source(&self.exchanges, of, exchanges, draws)
+    }
+
+    fn data_of(&self) -> [bool; 2] {
+        [true, true]
+    }
+
+    fn vectors_flaw(&self, class: &str) -> Option<String> {
+        Some(format!(
+            "the number of exchanges of a connection of \"{class}\" follows from its user's page, and the pages fetched \
+             depend on the network; classes of kind \"packmime\", \"requests\" and \"trace\" have connection vectors"
+        ))
+    }
+
+    fn flow_bytes(&self) -> u64 {
+        self.plan.parallel.mean().0 * (TCP_FLOW + SESSION)
+    }
+}
+
+/// A [`Browsers`] as plain data.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Json {
+    /// size of each request
+    request_bytes: DistributionJson<u64>,
+    /// size of each response
+    response_bytes: DistributionJson<u64>,
+    /// time from the end of a user's page to the next page
+    think_ns: DistributionJson<u64>,
+    /// number of objects of a page in addition to its document
+    embedded: DistributionJson<u64>,
+    /// number of servers of a page
+    servers: DistributionJson<u64>,
+    /// largest number of connections that a page has open at the same time
+    parallel: DistributionJson<u64>,
+    /// the share of connections that are persistent
+    persistent: f64,
+    /// number of objects on a persistent connection
+    per_persistent: DistributionJson<u64>,
+    /// delay at the server from a request to its response
+    server_delay_ns: DistributionJson<u64>,
+    /// the endpoints' parameters
+    tcp: TcpJson,
+}
+
+impl Browsers {
+    pub(super) fn json(&self) -> Json {
+        let (plan, exchanges) = (&self.plan, &self.exchanges);
+        let count = |of| distribution(of, |count: Count| count.0);
+        Json {
+            request_bytes: distribution(&exchanges.request, Bytes::get),
+            response_bytes: distribution(&exchanges.response, Bytes::get),
+            think_ns: distribution(&plan.think, Span::as_ns),
+            embedded: count(&plan.embedded),
+            servers: count(&plan.servers),
+            parallel: count(&plan.parallel),
+            persistent: plan.persistent,
+            per_persistent: count(&plan.per_persistent),
+            server_delay_ns: distribution(&exchanges.server_delay, Span::as_ns),
+            tcp: self.tcp.json(),
+        }
+    }
+}

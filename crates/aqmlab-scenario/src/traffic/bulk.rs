@@ -1,0 +1,96 @@
+//! `bulk`: TCP connections that send a given number of bytes and close, or send forever.
+
+use aqmlab_params::Origin;
+use aqmlab_traffic::{Act, Identity};
+use aqmlab_units::{Bytes, Instant};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::fields::{CLASS, MANY, TCP};
+use super::kind::{Carries, Draws, Part, Tcp, TrafficKind};
+use super::reading::Reading;
+use super::source::FlowSource;
+use crate::field::{Field, Form, OURS, Variant, ruled};
+use crate::language::TRANSFER;
+use crate::pass::{Pass, Section};
+use crate::settings_json::TcpJson;
+use crate::tree::{Node, Tree};
+
+/// A TCP connection that sends `bytes` and closes, or sends forever.
+#[derive(Clone, Debug)]
+pub struct Bulk {
+    /// `None` if the transfer never ends.
+    pub bytes: Option<Bytes>,
+    /// The endpoints.
+    pub tcp: Tcp,
+}
+
+/// Transfers have no version, because they are only a list of starts.
+pub(super) const PARTS: &[Part] = &[];
+
+const FIELDS: &[Field] =
+    &[ruled("bytes", Form::OrWord(TRANSFER, "endless"), "\"endless\"", "how much each flow sends"), TCP];
+
+pub(super) const KIND: Variant = Variant {
+    kind: "bulk",
+    help: "TCP connections that send a given number of bytes and close, or send forever",
+    fields: &[CLASS, MANY, FIELDS],
+};
+
+/// Reads a class.
+pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Reading<Bulk>> {
+    Some(Reading::new(pass.integer(section, "count"), |pass, section| {
+        let bytes = bytes(pass, section);
+        let tcp = pass.tcp(section)?;
+        Some(Bulk { bytes: bytes?, tcp })
+    }))
+}
+
+/// Returns how much each flow sends: an outer `None` means a mistake, an inner `None` no end.
+fn bytes(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Option<Bytes>> {
+    match section.node("bytes") {
+        Some(Node { value: Tree::Text(word), .. }) if word == "endless" => {
+            pass.enter(section, "bytes", &"endless", Origin::Given);
+            Some(None)
+        }
+        Some(_) => pass.bytes(section, "bytes").map(Some),
+        None => {
+            pass.enter(section, "bytes", &"endless", Origin::Default(OURS));
+            Some(None)
+        }
+    }
+}
+
+impl TrafficKind for Bulk {
+    fn carries(&self) -> Carries<'_> {
+        Carries::Stream(&self.tcp)
+    }
+
+    fn parts(&self) -> &'static [Part] {
+        PARTS
+    }
+
+    fn source(&self, _of: Identity, _exchanges: Option<u32>, _now: Instant, _draws: Draws<'_>) -> FlowSource {
+        FlowSource::Stream(self.bytes.map_or(Act::WriteEndlessly, |bytes| Act::WriteLast(bytes.get())))
+    }
+
+    fn completes(&self) -> bool {
+        self.bytes.is_some()
+    }
+}
+
+/// A [`Bulk`] as plain data.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Json {
+    /// `null` if it never ends
+    bytes: Option<u64>,
+    /// the endpoints' parameters
+    tcp: TcpJson,
+}
+
+impl Bulk {
+    pub(super) fn json(&self) -> Json {
+        Json { bytes: self.bytes.map(Bytes::get), tcp: self.tcp.json() }
+    }
+}

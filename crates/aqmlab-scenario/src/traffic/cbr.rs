@@ -1,0 +1,87 @@
+//! `cbr`: UDP packets at a constant bit rate.
+
+use aqmlab_params::{Alias, Default, Kind};
+use aqmlab_traffic::{Identity, Spacing};
+use aqmlab_units::Instant;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::fields::{CLASS, MANY};
+use super::kind::{Carries, Draws, Part, TrafficKind};
+use super::packets::{PACKETS, Packets, RATE_AND_SIZE, UDP};
+use super::reading::Reading;
+use super::source::FlowSource;
+use crate::distribution_json::DistributionJson;
+use crate::field::{Field, Form, Variant, default};
+use crate::pass::{Pass, Section};
+
+/// UDP packets at a constant bit rate.
+#[derive(Clone, Copy, Debug)]
+pub struct Cbr {
+    /// The packets.
+    pub packets: Packets,
+    /// Whether gaps are random around a mean; otherwise they are constant.
+    pub random_gaps: bool,
+}
+
+pub(super) const PARTS: &[Part] = &[PACKETS];
+
+const FIELDS: &[Field] = &[default(
+    "random_gaps",
+    Form::One(Kind::Flag),
+    Default::Flag(false),
+    "each gap is drawn separately, uniformly from 0.5 to 1.5 times the constant gap",
+)
+.known_as(&[Alias::new("ns-2", "random_")])];
+
+pub(super) const KIND: Variant = Variant {
+    kind: "cbr",
+    help: "UDP packets at a constant bit rate",
+    fields: &[CLASS, MANY, RATE_AND_SIZE, FIELDS, UDP],
+};
+
+/// Reads a class.
+pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Reading<Cbr>> {
+    Some(Reading::new(pass.integer(section, "count"), |pass, section| {
+        let random_gaps = pass.flag(section, "random_gaps")?;
+        Some(Cbr { packets: Packets::read(pass, section)?, random_gaps })
+    }))
+}
+
+impl TrafficKind for Cbr {
+    fn carries(&self) -> Carries<'_> {
+        Carries::Datagrams(self.packets.flow())
+    }
+
+    fn parts(&self) -> &'static [Part] {
+        PARTS
+    }
+
+    fn source(&self, of: Identity, _exchanges: Option<u32>, now: Instant, draws: Draws<'_>) -> FlowSource {
+        let spacing = if self.random_gaps { Spacing::Random } else { Spacing::Constant };
+        self.packets.source(spacing, of, now, draws)
+    }
+}
+
+/// A [`Cbr`] as plain data.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Json {
+    /// network-layer rate
+    rate_bps: u64,
+    /// packet sizes, headers included
+    size_bytes: DistributionJson<u64>,
+    /// whether the gaps between packets are drawn
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    random_gaps: bool,
+    /// ECN field of each packet, if it is ECN-capable
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ecn: Option<&'static str>,
+}
+
+impl Cbr {
+    pub(super) fn json(&self) -> Json {
+        let (rate_bps, size_bytes, ecn) = self.packets.json();
+        Json { rate_bps, size_bytes, random_gaps: self.random_gaps, ecn }
+    }
+}

@@ -1,0 +1,121 @@
+//! `on_off_udp`: UDP packets at a constant bit rate during on periods, none during off periods.
+
+use std::sync::Arc;
+
+use aqmlab_params::Default;
+use aqmlab_qdisc::Ecn;
+use aqmlab_traffic::{Identity, OnOff, PacketSource, Quantity};
+use aqmlab_units::{Bytes, Instant, Rate};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::fields::{CLASS, MANY};
+use super::kind::{Carries, DatagramFlow, Draws, PACKET_FLOW, Part, SESSION, TrafficKind};
+use super::on_off::{BeginJson, OFF, ON_OFF, begin, on_off, on_off_json};
+use super::packets::{PACKETS, UDP, ecn, ecn_json};
+use super::reading::Reading;
+use super::source::{DatagramSource, FlowSource};
+use crate::distribution_json::DistributionJson;
+use crate::field::{Field, Form, Variant, default, required};
+use crate::language::{PACKET, PERIODS, RATE};
+use crate::pass::{Pass, Section};
+
+/// UDP packets of one size, sent at a fixed rate during on periods, and not at all during off
+/// periods.
+#[derive(Clone, Debug)]
+pub struct OnOffUdp {
+    /// Network-layer rate during on periods.
+    pub rate: Rate,
+    /// Packet size, headers included.
+    pub size: Bytes,
+    /// Durations of on and off periods.
+    pub times: Arc<OnOff>,
+    /// The ECN field of each packet.
+    pub ecn: Ecn,
+}
+
+pub(super) const PARTS: &[Part] = &[ON_OFF, PACKETS];
+
+const FIELDS: &[Field] = &[
+    required("rate", Form::One(RATE), "network-layer rate of each flow during on periods"),
+    default("size", Form::One(PACKET), Default::Bytes(1000), "packet size, headers included"),
+    required(
+        "on",
+        Form::Drawn(&PERIODS),
+        "lengths of on periods; each is rounded to the nearest whole number of packets, at least one",
+    ),
+    OFF[0],
+    OFF[1],
+];
+
+pub(super) const KIND: Variant = Variant {
+    kind: "on_off_udp",
+    help: "UDP packets at a constant bit rate during on periods, none during off periods",
+    fields: &[CLASS, MANY, FIELDS, UDP],
+};
+
+/// Reads a class.
+pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Reading<OnOffUdp>> {
+    Some(Reading::new(pass.integer(section, "count"), |pass, section| {
+        let (rate, size) = (pass.rate(section, "rate"), pass.bytes(section, "size"));
+        let (on, off) = (pass.drawn(section, "on"), pass.drawn(section, "off"));
+        let (begin, ecn) = (begin(pass, section), ecn(pass, section));
+        let size = size?;
+        let times = on_off(pass, section, on?, off?, begin?)?;
+        Some(OnOffUdp { rate: rate?, size, times, ecn: ecn? })
+    }))
+}
+
+impl TrafficKind for OnOffUdp {
+    fn carries(&self) -> Carries<'_> {
+        Carries::Datagrams(DatagramFlow {
+            mean_size: self.size,
+            largest: Some(self.size),
+            rate: Some(self.rate),
+            mean_rate: Some(self.rate.times(self.times.duty())),
+            ecn_capable: self.ecn.is_capable(),
+        })
+    }
+
+    fn parts(&self) -> &'static [Part] {
+        PARTS
+    }
+
+    fn source(&self, of: Identity, _exchanges: Option<u32>, now: Instant, draws: Draws<'_>) -> FlowSource {
+        let draws = |what| draws.member(what, of.index());
+        let times = self.times.clone();
+        let source = PacketSource::on_off(self.rate, self.size, times, now, draws("on"), draws("off"));
+        FlowSource::Packets(DatagramSource::Rate { source, ecn: self.ecn })
+    }
+
+    fn flow_bytes(&self) -> u64 {
+        PACKET_FLOW + SESSION
+    }
+}
+
+/// An [`OnOffUdp`] as plain data.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Json {
+    /// duration of the on periods
+    on_ns: DistributionJson<u64>,
+    /// duration of the off periods
+    off_ns: DistributionJson<u64>,
+    /// initial state
+    begin: BeginJson,
+    /// network-layer rate during on periods
+    rate_bps: u64,
+    /// packet size, headers included
+    size_bytes: u64,
+    /// ECN field of each packet, if it is ECN-capable
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ecn: Option<&'static str>,
+}
+
+impl OnOffUdp {
+    pub(super) fn json(&self) -> Json {
+        let (on_ns, off_ns, begin) = on_off_json(&self.times);
+        let (rate_bps, size_bytes) = (self.rate.as_bps(), self.size.get());
+        Json { on_ns, off_ns, begin, rate_bps, size_bytes, ecn: ecn_json(self.ecn) }
+    }
+}

@@ -1,0 +1,70 @@
+//! `poisson`: UDP packets with exponential gaps.
+
+use aqmlab_traffic::{Identity, Spacing};
+use aqmlab_units::Instant;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::fields::{CLASS, MANY};
+use super::kind::{Carries, Draws, Part, TrafficKind};
+use super::packets::{PACKETS, Packets, RATE_AND_SIZE, UDP};
+use super::reading::Reading;
+use super::source::FlowSource;
+use crate::distribution_json::DistributionJson;
+use crate::field::Variant;
+use crate::pass::{Pass, Section};
+
+/// UDP packets with exponential gaps.
+#[derive(Clone, Copy, Debug)]
+pub struct Poisson(
+    /// The packets.
+    pub Packets,
+);
+
+pub(super) const PARTS: &[Part] = &[PACKETS];
+
+pub(super) const KIND: Variant = Variant {
+    kind: "poisson",
+    help: "UDP packets with exponential gaps",
+    fields: &[CLASS, MANY, RATE_AND_SIZE, UDP],
+};
+
+/// Reads a class.
+pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Reading<Poisson>> {
+    let rest = |pass: &mut Pass<'_, '_>, section: &Section<'_>| Packets::read(pass, section).map(Poisson);
+    Some(Reading::new(pass.integer(section, "count"), rest))
+}
+
+impl TrafficKind for Poisson {
+    fn carries(&self) -> Carries<'_> {
+        Carries::Datagrams(self.0.flow())
+    }
+
+    fn parts(&self) -> &'static [Part] {
+        PARTS
+    }
+
+    fn source(&self, of: Identity, _exchanges: Option<u32>, now: Instant, draws: Draws<'_>) -> FlowSource {
+        self.0.source(Spacing::Poisson, of, now, draws)
+    }
+}
+
+/// A [`Poisson`] as plain data.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Json {
+    /// network-layer rate
+    rate_bps: u64,
+    /// packet sizes, headers included
+    size_bytes: DistributionJson<u64>,
+    /// ECN field of each packet, if it is ECN-capable
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ecn: Option<&'static str>,
+}
+
+impl Poisson {
+    pub(super) fn json(&self) -> Json {
+        let (rate_bps, size_bytes, ecn) = self.0.json();
+        Json { rate_bps, size_bytes, ecn }
+    }
+}

@@ -1,0 +1,263 @@
+//! `requests`: TCP connections that carry exchanges, opened at a rate or by users with think times.
+
+use std::sync::Arc;
+
+use aqmlab_params::Default;
+use aqmlab_traffic::{
+    Arrivals, Distribution, ExchangePlan, Gaps, Identity, MeanConnection, Population,
+    Requests as RequestSession, Session, Users,
+};
+use aqmlab_units::{Bytes, Instant, Span};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::fields::{ALLOW_OVERLOAD, CLASS, TCP};
+use super::kind::{Carries, Draws, Opens, Part, Tcp, TrafficKind, first_start};
+use super::reading::{Reading, per_second};
+use super::source::FlowSource;
+use crate::distribution_json::{DistributionJson, distribution};
+use crate::field::{Field, Form, Variant, default, required, ruled};
+use crate::language::{COUNT, COUNTS, PERIODS, STARTS, TRANSFERS};
+use crate::pass::{Pass, Section};
+use crate::settings_json::TcpJson;
+
+/// TCP connections that carry one exchange after another.
+#[derive(Clone, Debug)]
+pub struct Requests {
+    /// What opens them.
+    pub opened: Opened,
+    /// What they carry.
+    pub exchanges: Arc<ExchangePlan>,
+    /// The endpoints.
+    pub tcp: Tcp,
+}
+
+/// What opens the connections.
+#[derive(Clone, Debug)]
+pub enum Opened {
+    /// A Poisson process with this number of connections per second.
+    AtRate(f64),
+    /// Users, who think for these times.
+    ByUsers(Arc<Distribution>),
+}
+
+pub(super) const REQUESTS: Part = ("traffic.requests", ExchangePlan::VERSION);
+const ARRIVALS: Part = ("traffic.arrivals", Arrivals::VERSION);
+const USERS: Part = ("traffic.users", Users::VERSION);
+pub(super) const PARTS: &[Part] = &[REQUESTS, ARRIVALS, USERS];
+
+const FIELDS: &[Field] = &[
+    ruled(
+        "rate",
+        Form::PerSecond,
+        "given by `users`",
+        "connections per second, with exponential gaps (a Poisson process), whatever the state of earlier ones",
+    ),
+    ruled(
+        "users",
+        Form::One(COUNT),
+        "given by `rate`",
+        "number of users; each has one connection at a time, and opens the next one after thinking",
+    ),
+    ruled(
+        "think",
+        Form::Drawn(&PERIODS),
+        "given by `rate`",
+        "time from the last response of a user's connection to the user's next connection",
+    ),
+    default(
+        "start",
+        Form::Drawn(&STARTS),
+        Default::Span(Span::ZERO),
+        "when each user opens its first connection, or when the arrivals begin",
+    ),
+    required("request", Form::Drawn(&TRANSFERS), "bytes of each request"),
+    required("response", Form::Drawn(&TRANSFERS), "bytes of each response"),
+    default(
+        "exchanges",
+        Form::Drawn(&COUNTS),
+        Default::Integer(1),
+        "requests, with their responses, per connection",
+    ),
+    default(
+        "pause",
+        Form::Drawn(&PERIODS),
+        Default::Span(Span::ZERO),
+        "pause at the client, from the last byte of a response to the next request on the connection",
+    ),
+    default(
+        "server_delay",
+        Form::Drawn(&PERIODS),
+        Default::Span(Span::ZERO),
+        "delay at the server, from the last byte of a request to its response",
+    ),
+    ALLOW_OVERLOAD,
+    TCP,
+];
+
+pub(super) const KIND: Variant = Variant {
+    kind: "requests",
+    help: "TCP connections that carry requests and responses, one exchange after another, opened at a \
+           rate or by users with think times",
+    fields: &[CLASS, FIELDS],
+};
+
+/// Reads a class.
+pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Reading<Requests>> {
+    let (opened, count) = opened(pass, section).unzip();
+    Some(Reading::new(count, |pass, section| {
+        let (request, response) = (pass.drawn(section, "request"), pass.drawn(section, "response"));
+        let per_connection = pass.drawn(section, "exchanges");
+        let (pause, server_delay) = (pass.drawn(section, "pause"), pass.drawn(section, "server_delay"));
+        let tcp = pass.tcp(section);
+        let exchanges = ExchangePlan {
+            request: request?,
+            response: response?,
+            per_connection: per_connection?,
+            pause: pause?,
+            server_delay: server_delay?,
+        };
+        Some(Requests { opened: opened?, exchanges: Arc::new(exchanges), tcp: tcp? })
+    }))
+}
+
+/// Returns what opens the connections, and the number of flows of the class.
+fn opened(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<(Opened, u64)> {
+    match (section.node("rate"), section.node("users")) {
+        (Some(_), None) => {
+            if let Some(node) = section.node("think") {
+                let message = "`think` belongs to `users`; connections that open at a `rate` do not wait";
+                pass.error(&node.at, &section.sub("think"), message);
+                return None;
+            }
+            let per_second = per_second(pass, section, "rate")?;
+            Some((Opened::AtRate(per_second), 1))
+        }
+        (None, Some(_)) => {
+            let users = pass.integer(section, "users");
+            if section.node("think").is_none() {
+                let message = "`think` is missing (time from the last response of a user's connection to the user's \
+                               next connection); write a time such as \"5s\", or a distribution";
+                pass.error(&section.at, &section.path, message);
+                return None;
+            }
+            let think = pass.drawn(section, "think");
+            Some((Opened::ByUsers(Arc::new(think?)), users?))
+        }
+        (None, None) => {
+            let message = "neither `rate` (connections per second) nor `users` (number of users with \
+                           think times) is written; write one of them";
+            pass.error(&section.at, &section.path, message);
+            None
+        }
+        (Some(_), Some(node)) => {
+            pass.error(&node.at, &section.sub("users"), "`rate` is written as well; keep one of them");
+            None
+        }
+    }
+}
+
+impl TrafficKind for Requests {
+    fn carries(&self) -> Carries<'_> {
+        Carries::Sessions(&self.tcp)
+    }
+
+    fn parts(&self) -> &'static [Part] {
+        match self.opened {
+            Opened::AtRate(_) => &[REQUESTS, ARRIVALS],
+            Opened::ByUsers(_) => &[REQUESTS, USERS],
+        }
+    }
+
+    fn opens(&self) -> Opens<'_> {
+        match &self.opened {
+            Opened::AtRate(per_s) => Opens::AtRate { per_s: *per_s, bursty: false },
+            Opened::ByUsers(think) => Opens::ByUsers { think, pages: None },
+        }
+    }
+
+    fn population(&self, starts: Vec<(Instant, u32)>, draws: Draws<'_>) -> Population {
+        match &self.opened {
+            &Opened::AtRate(per_s) => Population::Arrivals(Arrivals::new(
+                Gaps::Exponential { per_s },
+                first_start(&starts),
+                draws.of("gap"),
+            )),
+            Opened::ByUsers(think) => Population::Users(Users::new(starts, think.clone(), draws.of("think"))),
+        }
+    }
+
+    fn source(&self, of: Identity, exchanges: Option<u32>, _now: Instant, draws: Draws<'_>) -> FlowSource {
+        exchange_source(&self.exchanges, of, exchanges, draws)
+    }
+
+    fn data_of(&self) -> [bool; 2] {
+        [true, true]
+    }
+
+    fn mean_connection(&self) -> Option<MeanConnection> {
+        Some(self.exchanges.mean_connection())
+    }
+
+    fn vectors_flaw(&self, _class: &str) -> Option<String> {
+        None
+    }
+}
+
+/// Returns the source of a connection with exchanges; `count` is their number, if its population determines it.
+pub(super) fn exchange_source(
+    plan: &Arc<ExchangePlan>,
+    of: Identity,
+    count: Option<u32>,
+    draws: Draws<'_>,
+) -> FlowSource {
+    let exchange = draws.of("exchange");
+    FlowSource::Session(Session::Requests(match count {
+        Some(count) => RequestSession::counted(plan.clone(), of, &exchange, count),
+        None => RequestSession::new(plan.clone(), of, &exchange, &draws.of("exchanges")),
+    }))
+}
+
+/// A [`Requests`] as plain data; exactly one of `rate_per_s` and `think_ns` is present.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Json {
+    /// connections per second, with exponential gaps
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rate_per_s: Option<f64>,
+    /// time from the last response of a user's connection to the user's next connection
+    #[serde(skip_serializing_if = "Option::is_none")]
+    think_ns: Option<DistributionJson<u64>>,
+    /// size of each request
+    request_bytes: DistributionJson<u64>,
+    /// size of each response
+    response_bytes: DistributionJson<u64>,
+    /// exchanges per connection
+    exchanges: DistributionJson<u64>,
+    /// pause at the client between two exchanges on a connection
+    pause_ns: DistributionJson<u64>,
+    /// delay at the server from a request to its response
+    server_delay_ns: DistributionJson<u64>,
+    /// the endpoints' parameters
+    tcp: TcpJson,
+}
+
+impl Requests {
+    pub(super) fn json(&self) -> Json {
+        let (rate_per_s, think_ns) = match &self.opened {
+            Opened::AtRate(per_s) => (Some(*per_s), None),
+            Opened::ByUsers(think) => (None, Some(distribution(think, Span::as_ns))),
+        };
+        let exchanges = &self.exchanges;
+        Json {
+            rate_per_s,
+            think_ns,
+            request_bytes: distribution(&exchanges.request, Bytes::get),
+            response_bytes: distribution(&exchanges.response, Bytes::get),
+            exchanges: distribution(&exchanges.per_connection, |count| count.0),
+            pause_ns: distribution(&exchanges.pause, Span::as_ns),
+            server_delay_ns: distribution(&exchanges.server_delay, Span::as_ns),
+            tcp: self.tcp.json(),
+        }
+    }
+}

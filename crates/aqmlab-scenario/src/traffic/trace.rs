@@ -1,0 +1,182 @@
+//! `trace`: TCP connections from a list.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use aqmlab_params::{Default, Kind, Origin, Value};
+use aqmlab_traffic::{Identity, ListedExchanges, SingleExchange};
+use aqmlab_units::Instant;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::delays::{DelaysFrom, OwnDelays};
+use super::fields::{CLASS, TCP};
+use super::kind::{Carries, Draws, Part, Tcp, TrafficKind};
+use super::reading::{Reading, list_file};
+use super::source::FlowSource;
+use crate::field::{Field, Form, Variant, default, required, ruled};
+use crate::pass::{Pass, Section};
+use crate::settings_json::TcpJson;
+use crate::trace::{OnUnsupported, Trace};
+
+/// A list of connections; each is a flow.
+#[derive(Clone, Debug)]
+pub struct TracedConnections {
+    /// The list.
+    pub trace: Arc<Trace>,
+    /// Whether each connection has its own delays, which the list gives; otherwise the class's
+    /// `rtt` applies.
+    pub own_delays: bool,
+    /// The endpoints.
+    pub tcp: Tcp,
+}
+
+const EXCHANGE: Part = ("traffic.exchange", SingleExchange::VERSION);
+pub(super) const PARTS: &[Part] = &[EXCHANGE, ("traffic.listed", ListedExchanges::VERSION)];
+
+/// What happens to connections of a trace that cannot be expressed.
+const ON_UNSUPPORTED: &[&str] = &["refuse", "skip"];
+
+const FIELDS: &[Field] = &[
+    required(
+        "file",
+        Form::One(Kind::Text),
+        "a CSV or Parquet file next to the scenario with the columns `start_s` or `start_ns`, \
+         `request_bytes`, `response_bytes` and, optionally, `class`: one connection per row; or connection \
+         vectors, one exchange per row; or a file for Tmix (`.cvec`, `.tcvec`, `.ns`)",
+    ),
+    ruled("class", Form::Name, "all rows", "only the rows with this `class` are used"),
+    default(
+        "on_unsupported",
+        Form::One(Kind::Choice(ON_UNSUPPORTED)),
+        Default::Choice("refuse"),
+        "connections of a file for Tmix that cannot be expressed, such as concurrent ones: the file is refused, or \
+         they are skipped and counted",
+    ),
+    TCP,
+];
+
+pub(super) const KIND: Variant = Variant {
+    kind: "trace",
+    help: "TCP connections from a list: the start of each, and the bytes that client and server send, exchange by \
+           exchange",
+    fields: &[CLASS, FIELDS],
+};
+
+/// Reads a class.
+pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Reading<TracedConnections>> {
+    let trace = trace(pass, section)?;
+    let rule = "the path's propagation delay plus the mean of the delays in the trace";
+    let own_delays = trace.mean_delays().map(|mean| (mean, rule));
+    let reading = Reading::listed(trace.starts().collect(), |pass, section| {
+        let tcp = pass.tcp(section)?;
+        let own_delays = trace.has_delays() && section.node("rtt").is_none();
+        Some(TracedConnections { trace, own_delays, tcp })
+    });
+    Some(Reading { own_delays, ..reading })
+}
+
+/// Returns the trace of a class, and adds the number of its connections to the effective
+/// parameters.
+fn trace(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Arc<Trace>> {
+    let file = list_file(pass, section)?;
+    let class = match section.node("class") {
+        Some(_) => Some(pass.name(section, "class")?),
+        None => None,
+    };
+    if let Some(class) = &class {
+        pass.enter(section, "class", class, Origin::Given);
+    }
+    let unsupported = match pass.value(section, "on_unsupported")? {
+        Value::Choice("skip") => OnUnsupported::Skip,
+        _ => OnUnsupported::Refuse,
+    };
+    match pass.traces.read(&file, class.as_deref(), unsupported) {
+        Ok(trace) => {
+            let rule = Origin::Derived("the rows of the trace".into());
+            let help = "connections of the trace";
+            pass.enter_at(section.sub("count"), &trace.starts().len(), rule.clone(), help);
+            for (what, count) in trace.left_out.kinds() {
+                let help = "connections of the file that cannot be expressed";
+                pass.enter_at(section.sub(&format!("left_out.{what}")), &count, rule.clone(), help);
+            }
+            pass.enter_at(section.sub("digest"), &trace.digest, rule, "SHA-256 of the trace's file");
+            Some(trace)
+        }
+        Err(message) => {
+            pass.error(&section.at("file"), &section.sub("file"), message);
+            None
+        }
+    }
+}
+
+impl TrafficKind for TracedConnections {
+    fn carries(&self) -> Carries<'_> {
+        Carries::Sessions(&self.tcp)
+    }
+
+    fn parts(&self) -> &'static [Part] {
+        if self.trace.has_vectors() { PARTS } else { &[EXCHANGE] }
+    }
+
+    fn source(&self, of: Identity, _exchanges: Option<u32>, _now: Instant, _draws: Draws<'_>) -> FlowSource {
+        FlowSource::Session(self.trace.session(of.index() as usize))
+    }
+
+    fn data_of(&self) -> [bool; 2] {
+        let exchanges = self.trace.exchanges();
+        [exchanges.iter().any(|of| of.request > 0), exchanges.iter().any(|of| of.response > 0)]
+    }
+
+    fn completes(&self) -> bool {
+        true
+    }
+
+    fn own_delays(&self) -> Option<OwnDelays<'_>> {
+        let delays = OwnDelays { from: DelaysFrom::Trace(&self.trace), apply: self.own_delays };
+        self.trace.has_delays().then_some(delays)
+    }
+
+    fn is_from_file(&self) -> bool {
+        true
+    }
+
+    fn vectors_flaw(&self, _class: &str) -> Option<String> {
+        None
+    }
+}
+
+/// A [`TracedConnections`] as plain data.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Json {
+    /// the file
+    file: String,
+    /// SHA-256 of its contents
+    pub digest: String,
+    /// class whose rows apply, if the file has several classes
+    class: Option<String>,
+    /// whether each connection has the delays in the file, instead of the class's round-trip
+    /// time
+    #[serde(skip_serializing_if = "Option::is_none")]
+    own_delays: Option<bool>,
+    /// number of connections that are left out because they cannot be expressed, by kind
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    left_out: BTreeMap<String, u64>,
+    /// the endpoints' parameters
+    tcp: TcpJson,
+}
+
+impl TracedConnections {
+    pub(super) fn json(&self) -> Json {
+        let trace = &self.trace;
+        Json {
+            file: trace.file.clone(),
+            digest: trace.digest.clone(),
+            class: trace.class.clone(),
+            own_delays: self.own_delays.then_some(true),
+            left_out: trace.left_out.kinds().map(|(word, count)| (word.to_string(), count)).collect(),
+            tcp: self.tcp.json(),
+        }
+    }
+}
