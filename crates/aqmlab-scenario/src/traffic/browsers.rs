@@ -8,11 +8,10 @@ use aqmlab_traffic::{
     BrowserPlan, Browsers as Users, Count, Distribution, ExchangePlan, Identity, Population,
 };
 use aqmlab_units::{Bytes, Instant, Span};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::fields::{CLASS, SHARE, TCP};
 use super::kind::{Carries, Draws, Opens, PageFetches, Part, SESSION, TCP_FLOW, Tcp, TrafficKind};
+use super::plain::plain;
 use super::reading::Reading;
 use super::requests::{REQUESTS, exchange_source};
 use super::source::FlowSource;
@@ -263,10 +262,6 @@ impl TrafficKind for Browsers {
         Carries::Sessions(&self.tcp)
     }
 
-    fn parts(&self) -> &'static [Part] {
-        PARTS
-    }
-
     fn opens(&self) -> Opens<'_> {
         let BrowserPlan { think, embedded, .. } = &*self.plan;
         let pages = PageFetches { opened: embedded, at_once: None, own_hosts: true };
@@ -282,10 +277,6 @@ impl TrafficKind for Browsers {
         exchange_source(&self.exchanges, of, exchanges, draws)
     }
 
-    fn data_of(&self) -> [bool; 2] {
-        [true, true]
-    }
-
     fn vectors_flaw(&self, class: &str) -> Option<String> {
         Some(format!(
             "the number of exchanges of a connection of \"{class}\" follows from its user's page, and the pages fetched \
@@ -298,47 +289,25 @@ impl TrafficKind for Browsers {
     }
 }
 
-/// A [`Browsers`] as plain data.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub struct Json {
+plain!(Browsers, of => {
     /// size of each request
-    request_bytes: DistributionJson<u64>,
+    request_bytes: DistributionJson<u64> = distribution(&of.exchanges.request, Bytes::get),
     /// size of each response
-    response_bytes: DistributionJson<u64>,
+    response_bytes: DistributionJson<u64> = distribution(&of.exchanges.response, Bytes::get),
     /// time from the end of a user's page to the next page
-    think_ns: DistributionJson<u64>,
+    think_ns: DistributionJson<u64> = distribution(&of.plan.think, Span::as_ns),
     /// number of objects of a page in addition to its document
-    embedded: DistributionJson<u64>,
+    embedded: DistributionJson<u64> = distribution(&of.plan.embedded, |count| count.0),
     /// number of servers of a page
-    servers: DistributionJson<u64>,
+    servers: DistributionJson<u64> = distribution(&of.plan.servers, |count| count.0),
     /// largest number of connections that a page has open at the same time
-    parallel: DistributionJson<u64>,
+    parallel: DistributionJson<u64> = distribution(&of.plan.parallel, |count| count.0),
     /// the share of connections that are persistent
-    persistent: f64,
+    persistent: f64 = of.plan.persistent,
     /// number of objects on a persistent connection
-    per_persistent: DistributionJson<u64>,
+    per_persistent: DistributionJson<u64> = distribution(&of.plan.per_persistent, |count| count.0),
     /// delay at the server from a request to its response
-    server_delay_ns: DistributionJson<u64>,
+    server_delay_ns: DistributionJson<u64> = distribution(&of.exchanges.server_delay, Span::as_ns),
     /// the endpoints' parameters
-    tcp: TcpJson,
-}
-
-impl Browsers {
-    pub(super) fn json(&self) -> Json {
-        let (plan, exchanges) = (&self.plan, &self.exchanges);
-        let count = |of| distribution(of, |count: Count| count.0);
-        Json {
-            request_bytes: distribution(&exchanges.request, Bytes::get),
-            response_bytes: distribution(&exchanges.response, Bytes::get),
-            think_ns: distribution(&plan.think, Span::as_ns),
-            embedded: count(&plan.embedded),
-            servers: count(&plan.servers),
-            parallel: count(&plan.parallel),
-            persistent: plan.persistent,
-            per_persistent: count(&plan.per_persistent),
-            server_delay_ns: distribution(&exchanges.server_delay, Span::as_ns),
-            tcp: self.tcp.json(),
-        }
-    }
-}
+    tcp: TcpJson = of.tcp.json(),
+});

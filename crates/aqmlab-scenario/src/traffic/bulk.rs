@@ -3,11 +3,10 @@
 use aqmlab_params::Origin;
 use aqmlab_traffic::{Act, Identity};
 use aqmlab_units::{Bytes, Instant};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::fields::{CLASS, MANY, TCP};
 use super::kind::{Carries, Draws, Part, Tcp, TrafficKind};
+use super::plain::plain;
 use super::reading::Reading;
 use super::source::FlowSource;
 use crate::field::{Field, Form, OURS, Variant, ruled};
@@ -66,10 +65,6 @@ impl TrafficKind for Bulk {
         Carries::Stream(&self.tcp)
     }
 
-    fn parts(&self) -> &'static [Part] {
-        PARTS
-    }
-
     fn source(&self, _of: Identity, _exchanges: Option<u32>, _now: Instant, _draws: Draws<'_>) -> FlowSource {
         FlowSource::Stream(self.bytes.map_or(Act::WriteEndlessly, |bytes| Act::WriteLast(bytes.get())))
     }
@@ -79,18 +74,9 @@ impl TrafficKind for Bulk {
     }
 }
 
-/// A [`Bulk`] as plain data.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub struct Json {
+plain!(Bulk, of => {
     /// `null` if it never ends
-    bytes: Option<u64>,
+    bytes: Option<u64> = of.bytes.map(Bytes::get),
     /// the endpoints' parameters
-    tcp: TcpJson,
-}
-
-impl Bulk {
-    pub(super) fn json(&self) -> Json {
-        Json { bytes: self.bytes.map(Bytes::get), tcp: self.tcp.json() }
-    }
-}
+    tcp: TcpJson = of.tcp.json(),
+});

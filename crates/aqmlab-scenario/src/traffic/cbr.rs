@@ -3,12 +3,11 @@
 use aqmlab_params::{Alias, Default, Kind};
 use aqmlab_traffic::{Identity, Spacing};
 use aqmlab_units::Instant;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::fields::{CLASS, MANY};
 use super::kind::{Carries, Draws, Part, TrafficKind};
-use super::packets::{PACKETS, Packets, RATE_AND_SIZE, UDP};
+use super::packets::{PACKETS, Packets, RATE_AND_SIZE, UDP, ecn_json};
+use super::plain::plain;
 use super::reading::Reading;
 use super::source::FlowSource;
 use crate::distribution_json::DistributionJson;
@@ -53,35 +52,21 @@ impl TrafficKind for Cbr {
         Carries::Datagrams(self.packets.flow())
     }
 
-    fn parts(&self) -> &'static [Part] {
-        PARTS
-    }
-
     fn source(&self, of: Identity, _exchanges: Option<u32>, now: Instant, draws: Draws<'_>) -> FlowSource {
         let spacing = if self.random_gaps { Spacing::Random } else { Spacing::Constant };
         self.packets.source(spacing, of, now, draws)
     }
 }
 
-/// A [`Cbr`] as plain data.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub struct Json {
+plain!(Cbr, of => {
     /// network-layer rate
-    rate_bps: u64,
+    rate_bps: u64 = of.packets.rate.as_bps(),
     /// packet sizes, headers included
-    size_bytes: DistributionJson<u64>,
+    size_bytes: DistributionJson<u64> = of.packets.sizes_json(),
     /// whether the gaps between packets are drawn
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    random_gaps: bool,
+    random_gaps: bool = of.random_gaps,
     /// ECN field of each packet, if it is ECN-capable
     #[serde(skip_serializing_if = "Option::is_none")]
-    ecn: Option<&'static str>,
-}
-
-impl Cbr {
-    pub(super) fn json(&self) -> Json {
-        let (rate_bps, size_bytes, ecn) = self.packets.json();
-        Json { rate_bps, size_bytes, random_gaps: self.random_gaps, ecn }
-    }
-}
+    ecn: Option<&'static str> = ecn_json(of.packets.ecn),
+});

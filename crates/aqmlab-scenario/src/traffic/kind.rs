@@ -32,8 +32,10 @@ pub trait TrafficKind: fmt::Debug {
     /// Returns what each flow or connection carries.
     fn carries(&self) -> Carries<'_>;
 
-    /// Returns the parts with versions that the class uses, apart from TCP.
-    fn parts(&self) -> &'static [Part];
+    /// Returns the parts with versions that the class uses, apart from TCP; `all` are those of its kind.
+    fn uses(&self, all: &'static [Part]) -> &'static [Part] {
+        all
+    }
 
     /// Returns when connections open.
     fn opens(&self) -> Opens<'_> {
@@ -57,7 +59,7 @@ pub trait TrafficKind: fmt::Debug {
 
     /// Returns whether clients send data, and whether servers do.
     fn data_of(&self) -> [bool; 2] {
-        [true, false]
+        [true, !matches!(self.opens(), Opens::Listed)]
     }
 
     /// Returns whether flows ever end by themselves.

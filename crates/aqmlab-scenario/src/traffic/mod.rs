@@ -12,6 +12,7 @@ mod on_off_udp;
 mod packets;
 mod packmime;
 mod pages;
+mod plain;
 mod poisson;
 mod reading;
 mod requests;
@@ -71,6 +72,13 @@ macro_rules! kinds {
         }
 
         impl Traffic {
+            /// Returns the parts with versions that the class uses, apart from TCP.
+            pub(crate) fn parts(&self) -> &'static [Part] {
+                match self {
+                    $(Traffic::$name(kind) => TrafficKind::uses(kind, $file::PARTS),)*
+                }
+            }
+
             /// Returns the traffic as plain data.
             pub fn json(&self) -> WorkloadJson {
                 match self {

@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use aqmlab_params::{Default, Kind, Value};
 use aqmlab_traffic::{Begin, Distribution, OnOff};
-use aqmlab_units::Span;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::kind::Part;
-use crate::distribution_json::{DistributionJson, distribution};
 use crate::field::{Field, Form, default, required};
 use crate::language::PERIODS;
 use crate::pass::{Pass, Section};
@@ -79,12 +77,11 @@ pub enum BeginJson {
     Stationary,
 }
 
-/// Returns the on periods, the off periods and the initial state as plain data.
-pub(super) fn on_off_json(times: &OnOff) -> (DistributionJson<u64>, DistributionJson<u64>, BeginJson) {
-    let begin = match times.begin {
+/// Returns the initial state as plain data.
+pub(super) const fn begin_json(begin: Begin) -> BeginJson {
+    match begin {
         Begin::On => BeginJson::On,
         Begin::Off => BeginJson::Off,
         Begin::Stationary => BeginJson::Stationary,
-    };
-    (distribution(&times.on, Span::as_ns), distribution(&times.off, Span::as_ns), begin)
+    }
 }

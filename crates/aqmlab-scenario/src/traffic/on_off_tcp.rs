@@ -4,12 +4,11 @@ use std::sync::Arc;
 
 use aqmlab_traffic::{Begin, Bursty, Distribution, Identity, OnOff, Session};
 use aqmlab_units::{Bytes, Instant, Span};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::fields::{CLASS, MANY, TCP};
 use super::kind::{Carries, Draws, Part, Tcp, TrafficKind};
-use super::on_off::{BeginJson, OFF, ON_OFF, begin, on_off, on_off_json};
+use super::on_off::{BeginJson, OFF, ON_OFF, begin, begin_json, on_off};
+use super::plain::plain;
 use super::reading::Reading;
 use super::source::FlowSource;
 use crate::distribution_json::{DistributionJson, distribution};
@@ -117,7 +116,7 @@ impl TrafficKind for OnOffTcp {
         Carries::Sessions(&self.tcp)
     }
 
-    fn parts(&self) -> &'static [Part] {
+    fn uses(&self, _all: &'static [Part]) -> &'static [Part] {
         match self.sends {
             Sends::Greedily(_) => &[ON_OFF],
             Sends::Bursts(_) => &[BURSTS],
@@ -133,39 +132,30 @@ impl TrafficKind for OnOffTcp {
     }
 }
 
-/// An [`OnOffTcp`] as plain data.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub struct Json {
+plain!(OnOffTcp, of => {
     /// duration of the on periods of a greedy connection
     #[serde(skip_serializing_if = "Option::is_none")]
-    on_ns: Option<DistributionJson<u64>>,
+    on_ns: Option<DistributionJson<u64>> = match &of.sends {
+        Sends::Greedily(times) => Some(distribution(&times.on, Span::as_ns)),
+        Sends::Bursts(_) => None,
+    },
     /// size of a burst
     #[serde(skip_serializing_if = "Option::is_none")]
-    burst_bytes: Option<DistributionJson<u64>>,
+    burst_bytes: Option<DistributionJson<u64>> = match &of.sends {
+        Sends::Greedily(_) => None,
+        Sends::Bursts(bursty) => Some(distribution(&bursty.sizes, Bytes::get)),
+    },
     /// duration of the off periods
-    off_ns: DistributionJson<u64>,
+    off_ns: DistributionJson<u64> = match &of.sends {
+        Sends::Greedily(times) => distribution(&times.off, Span::as_ns),
+        Sends::Bursts(bursty) => distribution(&bursty.off, Span::as_ns),
+    },
     /// initial state
-    begin: BeginJson,
+    begin: BeginJson = match &of.sends {
+        Sends::Greedily(times) => begin_json(times.begin),
+        Sends::Bursts(bursty) if bursty.begins_off => BeginJson::Off,
+        Sends::Bursts(_) => BeginJson::On,
+    },
     /// the endpoints' parameters
-    tcp: TcpJson,
-}
-
-impl OnOffTcp {
-    pub(super) fn json(&self) -> Json {
-        let tcp = self.tcp.json();
-        match &self.sends {
-            Sends::Greedily(times) => {
-                let (on, off_ns, begin) = on_off_json(times);
-                Json { on_ns: Some(on), burst_bytes: None, off_ns, begin, tcp }
-            }
-            Sends::Bursts(bursty) => Json {
-                on_ns: None,
-                burst_bytes: Some(distribution(&bursty.sizes, Bytes::get)),
-                off_ns: distribution(&bursty.off, Span::as_ns),
-                begin: if bursty.begins_off { BeginJson::Off } else { BeginJson::On },
-                tcp,
-            },
-        }
-    }
-}
+    tcp: TcpJson = of.tcp.json(),
+});

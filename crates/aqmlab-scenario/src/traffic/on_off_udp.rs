@@ -5,17 +5,16 @@ use std::sync::Arc;
 use aqmlab_params::Default;
 use aqmlab_qdisc::Ecn;
 use aqmlab_traffic::{Identity, OnOff, PacketSource, Quantity};
-use aqmlab_units::{Bytes, Instant, Rate};
-use schemars::JsonSchema;
-use serde::Serialize;
+use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 use super::fields::{CLASS, MANY};
 use super::kind::{Carries, DatagramFlow, Draws, PACKET_FLOW, Part, SESSION, TrafficKind};
-use super::on_off::{BeginJson, OFF, ON_OFF, begin, on_off, on_off_json};
+use super::on_off::{BeginJson, OFF, ON_OFF, begin, begin_json, on_off};
 use super::packets::{PACKETS, UDP, ecn, ecn_json};
+use super::plain::plain;
 use super::reading::Reading;
 use super::source::{DatagramSource, FlowSource};
-use crate::distribution_json::DistributionJson;
+use crate::distribution_json::{DistributionJson, distribution};
 use crate::field::{Field, Form, Variant, default, required};
 use crate::language::{PACKET, PERIODS, RATE};
 use crate::pass::{Pass, Section};
@@ -77,10 +76,6 @@ impl TrafficKind for OnOffUdp {
         })
     }
 
-    fn parts(&self) -> &'static [Part] {
-        PARTS
-    }
-
     fn source(&self, of: Identity, _exchanges: Option<u32>, now: Instant, draws: Draws<'_>) -> FlowSource {
         let draws = |what| draws.member(what, of.index());
         let times = self.times.clone();
@@ -93,29 +88,18 @@ impl TrafficKind for OnOffUdp {
     }
 }
 
-/// An [`OnOffUdp`] as plain data.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub struct Json {
+plain!(OnOffUdp, of => {
     /// duration of the on periods
-    on_ns: DistributionJson<u64>,
+    on_ns: DistributionJson<u64> = distribution(&of.times.on, Span::as_ns),
     /// duration of the off periods
-    off_ns: DistributionJson<u64>,
+    off_ns: DistributionJson<u64> = distribution(&of.times.off, Span::as_ns),
     /// initial state
-    begin: BeginJson,
+    begin: BeginJson = begin_json(of.times.begin),
     /// network-layer rate during on periods
-    rate_bps: u64,
+    rate_bps: u64 = of.rate.as_bps(),
     /// packet size, headers included
-    size_bytes: u64,
+    size_bytes: u64 = of.size.get(),
     /// ECN field of each packet, if it is ECN-capable
     #[serde(skip_serializing_if = "Option::is_none")]
-    ecn: Option<&'static str>,
-}
-
-impl OnOffUdp {
-    pub(super) fn json(&self) -> Json {
-        let (on_ns, off_ns, begin) = on_off_json(&self.times);
-        let (rate_bps, size_bytes) = (self.rate.as_bps(), self.size.get());
-        Json { on_ns, off_ns, begin, rate_bps, size_bytes, ecn: ecn_json(self.ecn) }
-    }
-}
+    ecn: Option<&'static str> = ecn_json(of.ecn),
+});

@@ -3,7 +3,7 @@
 use aqmlab_params::{Default, Kind};
 use aqmlab_qdisc::Ecn;
 use aqmlab_traffic::{Identity, PacketSizes, PacketSource, Spacing};
-use aqmlab_units::{Bytes, Instant, Rate};
+use aqmlab_units::{Instant, Rate};
 
 use super::kind::{DatagramFlow, Draws, Part};
 use super::source::{DatagramSource, FlowSource};
@@ -75,15 +75,14 @@ impl Packets {
         FlowSource::Packets(DatagramSource::Rate { source, ecn: self.ecn })
     }
 
-    /// Returns the rate, the sizes and the ECN field as plain data.
-    pub(super) fn json(&self) -> (u64, DistributionJson<u64>, Option<&'static str>) {
-        let sizes = match self.sizes {
+    /// Returns the sizes as plain data.
+    pub(super) fn sizes_json(&self) -> DistributionJson<u64> {
+        match self.sizes {
             PacketSizes::Fixed(size) => DistributionJson::Constant(size.get()),
             PacketSizes::Exponential(mean) => {
-                DistributionJson::Exponential { exponential: Bytes::get(mean), offset: None }
+                DistributionJson::Exponential { exponential: mean.get(), offset: None }
             }
-        };
-        (self.rate.as_bps(), sizes, ecn_json(self.ecn))
+        }
     }
 }
 

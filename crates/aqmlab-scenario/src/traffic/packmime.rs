@@ -10,6 +10,7 @@ use serde::Serialize;
 use super::delays::{DelaysFrom, OwnDelays};
 use super::fields::{ALLOW_OVERLOAD, CLASS, TCP};
 use super::kind::{Carries, Draws, Opens, Part, Tcp, TrafficKind, first_start};
+use super::plain::plain;
 use super::reading::{Reading, per_second};
 use super::requests::REQUESTS;
 use crate::field::{Field, Form, OURS, Variant, default, required, ruled};
@@ -121,10 +122,6 @@ impl TrafficKind for Packmime {
         Carries::Sessions(&self.tcp)
     }
 
-    fn parts(&self) -> &'static [Part] {
-        PARTS
-    }
-
     fn opens(&self) -> Opens<'_> {
         Opens::AtRate { per_s: self.cloud.per_s, bursty: true }
     }
@@ -137,10 +134,6 @@ impl TrafficKind for Packmime {
             None => model,
         };
         Population::Cloud(Box::new(Cloud::new(model, first_start(&starts))))
-    }
-
-    fn data_of(&self) -> [bool; 2] {
-        [true, true]
     }
 
     fn mean_connection(&self) -> Option<MeanConnection> {
@@ -166,38 +159,22 @@ pub enum PausesJson {
     Cloud,
 }
 
-/// A [`Packmime`] as plain data.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub struct Json {
+plain!(Packmime, of => {
     /// connections per second
-    rate_per_s: f64,
+    rate_per_s: f64 = of.cloud.per_s,
     /// how often the location and spread of pauses on persistent connections are drawn
-    pauses: PausesJson,
+    pauses: PausesJson = match of.cloud.pauses {
+        PausesOf::Connection => PausesJson::Connection,
+        PausesOf::Cloud => PausesJson::Cloud,
+    },
     /// whether each connection carries one exchange, as in HTTP/1.0
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    http_1_0: bool,
+    http_1_0: bool = !of.cloud.persistent,
     /// the largest response; larger ones are drawn again
     #[serde(skip_serializing_if = "Option::is_none")]
-    max_response_bytes: Option<u64>,
+    max_response_bytes: Option<u64> = of.cloud.max_response.map(Bytes::get),
     /// whether each connection draws its own delays instead of the class's round-trip time
-    own_delays: bool,
+    own_delays: bool = of.cloud.own_delays,
     /// the endpoints' parameters
-    tcp: TcpJson,
-}
-
-impl Packmime {
-    pub(super) fn json(&self) -> Json {
-        Json {
-            rate_per_s: self.cloud.per_s,
-            pauses: match self.cloud.pauses {
-                PausesOf::Connection => PausesJson::Connection,
-                PausesOf::Cloud => PausesJson::Cloud,
-            },
-            http_1_0: !self.cloud.persistent,
-            max_response_bytes: self.cloud.max_response.map(Bytes::get),
-            own_delays: self.cloud.own_delays,
-            tcp: self.tcp.json(),
-        }
-    }
-}
+    tcp: TcpJson = of.tcp.json(),
+});

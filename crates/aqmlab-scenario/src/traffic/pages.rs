@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::fields::{CLASS, SHARE, TCP};
 use super::kind::{Carries, Draws, Opens, PageFetches, Part, SESSION, TCP_FLOW, Tcp, TrafficKind};
+use super::plain::plain;
 use super::reading::Reading;
 use crate::distribution_json::{DistributionJson, distribution};
 use crate::field::{Field, Form, Variant, default, required, ruled};
@@ -206,10 +207,6 @@ impl TrafficKind for Pages {
         Carries::Sessions(&self.tcp)
     }
 
-    fn parts(&self) -> &'static [Part] {
-        PARTS
-    }
-
     fn opens(&self) -> Opens<'_> {
         let PagePlan { think, origins, .. } = &*self.plan;
         let pages = PageFetches { opened: origins, at_once: Some(origins), own_hosts: false };
@@ -219,10 +216,6 @@ impl TrafficKind for Pages {
     fn population(&self, starts: Vec<(Instant, u32)>, draws: Draws<'_>) -> Population {
         let users = PageUsers::new(starts, self.plan.clone(), draws.of("pages"), draws.of("think"));
         Population::Pages(Box::new(users))
-    }
-
-    fn data_of(&self) -> [bool; 2] {
-        [true, true]
     }
 
     fn vectors_flaw(&self, class: &str) -> Option<String> {
@@ -251,61 +244,37 @@ pub enum DeviceJson {
     Mobile,
 }
 
-/// A [`Pages`] as plain data.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub struct Json {
+plain!(Pages, of => {
     /// device whose tables apply
-    device: DeviceJson,
+    device: DeviceJson = match of.plan.device {
+        Device::Desktop => DeviceJson::Desktop,
+        Device::Mobile => DeviceJson::Mobile,
+    },
     /// weight of a page, if it does not come from the device's table
     #[serde(skip_serializing_if = "Option::is_none")]
-    weight_bytes: Option<DistributionJson<u64>>,
+    weight_bytes: Option<DistributionJson<u64>> = of.plan.weight.as_ref().map(|weight| distribution(weight, Bytes::get)),
     /// number of objects of a page, if it does not come from the device's table
     #[serde(skip_serializing_if = "Option::is_none")]
-    objects: Option<DistributionJson<u64>>,
+    objects: Option<DistributionJson<u64>> = of.plan.objects.as_ref().map(|objects| distribution(objects, |count| count.0)),
     /// rank correlation between weight and number of objects, if both come from the device's tables
-    correlation: f64,
+    correlation: f64 = of.plan.correlation,
     /// shares of scripts, style sheets, fonts and images among the objects other than the
     /// document
-    shares: [f64; 4],
+    shares: [f64; 4] = of.plan.shares,
     /// depth of a page
-    waves: u32,
+    waves: u32 = of.plan.waves,
     /// number of origins of a page
-    origins: DistributionJson<u64>,
+    origins: DistributionJson<u64> = distribution(&of.plan.origins, |count| count.0),
     /// size of each request
-    request_bytes: DistributionJson<u64>,
+    request_bytes: DistributionJson<u64> = distribution(&of.plan.request, Bytes::get),
     /// delay at the server from a request until its response is ready
-    server_delay_ns: DistributionJson<u64>,
+    server_delay_ns: DistributionJson<u64> = distribution(&of.plan.server_delay, Span::as_ns),
     /// time at the client from one wave to the next
-    parse_ns: DistributionJson<u64>,
+    parse_ns: DistributionJson<u64> = distribution(&of.plan.parse, Span::as_ns),
     /// time from the end of a user's page to the next page
-    think_ns: DistributionJson<u64>,
+    think_ns: DistributionJson<u64> = distribution(&of.plan.think, Span::as_ns),
     /// whether connections stay open for the user's next page
-    keeps_connections: bool,
+    keeps_connections: bool = of.plan.keeps_connections,
     /// the endpoints' parameters
-    tcp: TcpJson,
-}
-
-impl Pages {
-    pub(super) fn json(&self) -> Json {
-        let (plan, time) = (&self.plan, |of| distribution(of, Span::as_ns));
-        Json {
-            device: match plan.device {
-                Device::Desktop => DeviceJson::Desktop,
-                Device::Mobile => DeviceJson::Mobile,
-            },
-            weight_bytes: plan.weight.as_ref().map(|weight| distribution(weight, Bytes::get)),
-            objects: plan.objects.as_ref().map(|objects| distribution(objects, |count| count.0)),
-            correlation: plan.correlation,
-            shares: plan.shares,
-            waves: plan.waves,
-            origins: distribution(&plan.origins, |count| count.0),
-            request_bytes: distribution(&plan.request, Bytes::get),
-            server_delay_ns: time(&plan.server_delay),
-            parse_ns: time(&plan.parse),
-            think_ns: time(&plan.think),
-            keeps_connections: plan.keeps_connections,
-            tcp: self.tcp.json(),
-        }
-    }
-}
+    tcp: TcpJson = of.tcp.json(),
+});

@@ -2,12 +2,11 @@
 
 use aqmlab_traffic::{Identity, Spacing};
 use aqmlab_units::Instant;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::fields::{CLASS, MANY};
 use super::kind::{Carries, Draws, Part, TrafficKind};
-use super::packets::{PACKETS, Packets, RATE_AND_SIZE, UDP};
+use super::packets::{PACKETS, Packets, RATE_AND_SIZE, UDP, ecn_json};
+use super::plain::plain;
 use super::reading::Reading;
 use super::source::FlowSource;
 use crate::distribution_json::DistributionJson;
@@ -40,31 +39,17 @@ impl TrafficKind for Poisson {
         Carries::Datagrams(self.0.flow())
     }
 
-    fn parts(&self) -> &'static [Part] {
-        PARTS
-    }
-
     fn source(&self, of: Identity, _exchanges: Option<u32>, now: Instant, draws: Draws<'_>) -> FlowSource {
         self.0.source(Spacing::Poisson, of, now, draws)
     }
 }
 
-/// A [`Poisson`] as plain data.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub struct Json {
+plain!(Poisson, of => {
     /// network-layer rate
-    rate_bps: u64,
+    rate_bps: u64 = of.0.rate.as_bps(),
     /// packet sizes, headers included
-    size_bytes: DistributionJson<u64>,
+    size_bytes: DistributionJson<u64> = of.0.sizes_json(),
     /// ECN field of each packet, if it is ECN-capable
     #[serde(skip_serializing_if = "Option::is_none")]
-    ecn: Option<&'static str>,
-}
-
-impl Poisson {
-    pub(super) fn json(&self) -> Json {
-        let (rate_bps, size_bytes, ecn) = self.0.json();
-        Json { rate_bps, size_bytes, ecn }
-    }
-}
+    ecn: Option<&'static str> = ecn_json(of.0.ecn),
+});

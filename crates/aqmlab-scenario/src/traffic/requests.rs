@@ -8,11 +8,10 @@ use aqmlab_traffic::{
     Requests as RequestSession, Session, Users,
 };
 use aqmlab_units::{Bytes, Instant, Span};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::fields::{ALLOW_OVERLOAD, CLASS, TCP};
 use super::kind::{Carries, Draws, Opens, Part, Tcp, TrafficKind, first_start};
+use super::plain::plain;
 use super::reading::{Reading, per_second};
 use super::source::FlowSource;
 use crate::distribution_json::{DistributionJson, distribution};
@@ -162,7 +161,7 @@ impl TrafficKind for Requests {
         Carries::Sessions(&self.tcp)
     }
 
-    fn parts(&self) -> &'static [Part] {
+    fn uses(&self, _all: &'static [Part]) -> &'static [Part] {
         match self.opened {
             Opened::AtRate(_) => &[REQUESTS, ARRIVALS],
             Opened::ByUsers(_) => &[REQUESTS, USERS],
@@ -191,10 +190,6 @@ impl TrafficKind for Requests {
         exchange_source(&self.exchanges, of, exchanges, draws)
     }
 
-    fn data_of(&self) -> [bool; 2] {
-        [true, true]
-    }
-
     fn mean_connection(&self) -> Option<MeanConnection> {
         Some(self.exchanges.mean_connection())
     }
@@ -218,46 +213,26 @@ pub(super) fn exchange_source(
     }))
 }
 
-/// A [`Requests`] as plain data; exactly one of `rate_per_s` and `think_ns` is present.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub struct Json {
+plain!(Requests, of => {
     /// connections per second, with exponential gaps
     #[serde(skip_serializing_if = "Option::is_none")]
-    rate_per_s: Option<f64>,
+    rate_per_s: Option<f64> = of.opens().per_s(),
     /// time from the last response of a user's connection to the user's next connection
     #[serde(skip_serializing_if = "Option::is_none")]
-    think_ns: Option<DistributionJson<u64>>,
+    think_ns: Option<DistributionJson<u64>> = match &of.opened {
+        Opened::AtRate(_) => None,
+        Opened::ByUsers(think) => Some(distribution(think, Span::as_ns)),
+    },
     /// size of each request
-    request_bytes: DistributionJson<u64>,
+    request_bytes: DistributionJson<u64> = distribution(&of.exchanges.request, Bytes::get),
     /// size of each response
-    response_bytes: DistributionJson<u64>,
+    response_bytes: DistributionJson<u64> = distribution(&of.exchanges.response, Bytes::get),
     /// exchanges per connection
-    exchanges: DistributionJson<u64>,
+    exchanges: DistributionJson<u64> = distribution(&of.exchanges.per_connection, |count| count.0),
     /// pause at the client between two exchanges on a connection
-    pause_ns: DistributionJson<u64>,
+    pause_ns: DistributionJson<u64> = distribution(&of.exchanges.pause, Span::as_ns),
     /// delay at the server from a request to its response
-    server_delay_ns: DistributionJson<u64>,
+    server_delay_ns: DistributionJson<u64> = distribution(&of.exchanges.server_delay, Span::as_ns),
     /// the endpoints' parameters
-    tcp: TcpJson,
-}
-
-impl Requests {
-    pub(super) fn json(&self) -> Json {
-        let (rate_per_s, think_ns) = match &self.opened {
-            Opened::AtRate(per_s) => (Some(*per_s), None),
-            Opened::ByUsers(think) => (None, Some(distribution(think, Span::as_ns))),
-        };
-        let exchanges = &self.exchanges;
-        Json {
-            rate_per_s,
-            think_ns,
-            request_bytes: distribution(&exchanges.request, Bytes::get),
-            response_bytes: distribution(&exchanges.response, Bytes::get),
-            exchanges: distribution(&exchanges.per_connection, |count| count.0),
-            pause_ns: distribution(&exchanges.pause, Span::as_ns),
-            server_delay_ns: distribution(&exchanges.server_delay, Span::as_ns),
-            tcp: self.tcp.json(),
-        }
-    }
-}
+    tcp: TcpJson = of.tcp.json(),
+});

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use aqmlab_params::{Kind, Origin};
 use aqmlab_traffic::Identity;
 use aqmlab_units::Instant;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::fields::CLASS;
 use super::kind::{Carries, DatagramFlow, Draws, Part, TrafficKind};
+use super::plain::plain;
 use super::reading::{Reading, list_file};
 use super::source::{DatagramSource, FlowSource};
 use crate::field::{Field, Form, Variant, required};
@@ -86,10 +85,6 @@ impl TrafficKind for ScheduledPackets {
         Carries::Datagrams(self.flow)
     }
 
-    fn parts(&self) -> &'static [Part] {
-        PARTS
-    }
-
     fn source(&self, of: Identity, _exchanges: Option<u32>, _now: Instant, _draws: Draws<'_>) -> FlowSource {
         FlowSource::Packets(DatagramSource::listed(&self.schedule, of.index()))
     }
@@ -99,18 +94,9 @@ impl TrafficKind for ScheduledPackets {
     }
 }
 
-/// A [`ScheduledPackets`] as plain data.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub struct Json {
+plain!(ScheduledPackets, of => {
     /// the file
-    file: String,
+    file: String = of.schedule.file.clone(),
     /// SHA-256 of its contents
-    digest: String,
-}
-
-impl ScheduledPackets {
-    pub(super) fn json(&self) -> Json {
-        Json { file: self.schedule.file.clone(), digest: self.schedule.digest.clone() }
-    }
-}
+    digest: String = of.schedule.digest.clone(),
+});

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use aqmlab_params::{Default, Kind, Origin, Value};
 use aqmlab_traffic::{Identity, ListedExchanges, SingleExchange};
 use aqmlab_units::Instant;
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::delays::{DelaysFrom, OwnDelays};
 use super::fields::{CLASS, TCP};
 use super::kind::{Carries, Draws, Part, Tcp, TrafficKind};
+use super::plain::plain;
 use super::reading::{Reading, list_file};
 use super::source::FlowSource;
 use crate::field::{Field, Form, Variant, default, required, ruled};
@@ -115,8 +114,8 @@ impl TrafficKind for TracedConnections {
         Carries::Sessions(&self.tcp)
     }
 
-    fn parts(&self) -> &'static [Part] {
-        if self.trace.has_vectors() { PARTS } else { &[EXCHANGE] }
+    fn uses(&self, all: &'static [Part]) -> &'static [Part] {
+        if self.trace.has_vectors() { all } else { &[EXCHANGE] }
     }
 
     fn source(&self, of: Identity, _exchanges: Option<u32>, _now: Instant, _draws: Draws<'_>) -> FlowSource {
@@ -146,37 +145,20 @@ impl TrafficKind for TracedConnections {
     }
 }
 
-/// A [`TracedConnections`] as plain data.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub struct Json {
+plain!(TracedConnections, of => {
     /// the file
-    file: String,
+    file: String = of.trace.file.clone(),
     /// SHA-256 of its contents
-    pub digest: String,
+    pub digest: String = of.trace.digest.clone(),
     /// class whose rows apply, if the file has several classes
-    class: Option<String>,
+    class: Option<String> = of.trace.class.clone(),
     /// whether each connection has the delays in the file, instead of the class's round-trip
     /// time
     #[serde(skip_serializing_if = "Option::is_none")]
-    own_delays: Option<bool>,
+    own_delays: Option<bool> = of.own_delays.then_some(true),
     /// number of connections that are left out because they cannot be expressed, by kind
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    left_out: BTreeMap<String, u64>,
+    left_out: BTreeMap<String, u64> = of.trace.left_out.kinds().map(|(word, count)| (word.to_string(), count)).collect(),
     /// the endpoints' parameters
-    tcp: TcpJson,
-}
-
-impl TracedConnections {
-    pub(super) fn json(&self) -> Json {
-        let trace = &self.trace;
-        Json {
-            file: trace.file.clone(),
-            digest: trace.digest.clone(),
-            class: trace.class.clone(),
-            own_delays: self.own_delays.then_some(true),
-            left_out: trace.left_out.kinds().map(|(word, count)| (word.to_string(), count)).collect(),
-            tcp: self.tcp.json(),
-        }
-    }
-}
+    tcp: TcpJson = of.tcp.json(),
+});
