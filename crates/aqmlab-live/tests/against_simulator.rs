@@ -16,7 +16,7 @@ use aqmlab_recording::{ColumnData, Recording, Table};
 use aqmlab_scenario::{DatagramSource, FlowChoice, FlowSource, PacketChoice, PacketEvent, Plan};
 use aqmlab_sim::{Control, run};
 use aqmlab_traffic::packmime::Carried;
-use aqmlab_traffic::{Identity, Population, Woken};
+use aqmlab_traffic::{Content, Identity, Population, Woken};
 use aqmlab_units::{Instant, Span};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::RowAccessor;
@@ -146,7 +146,7 @@ impl Senders {
                 None => {
                     let FlowSource::Packets(started) = plan.classes[host.class].source(
                         Identity::first_of(u32::from(*index)),
-                        None,
+                        Content::Drawn,
                         *at,
                         seed,
                     ) else {
@@ -595,7 +595,7 @@ fn carried(plan: &Plan, seed: u64, connections: usize) -> Vec<Carried> {
             unreachable!("a cloud only opens")
         };
         wake = opening.wake;
-        opening.carried.map(|carried| *carried)
+        opening.content.carried().cloned()
     };
     std::iter::from_fn(open).take(connections).collect()
 }

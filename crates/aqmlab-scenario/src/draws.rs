@@ -4,11 +4,11 @@
 use aqmlab_qdisc::Loss;
 use aqmlab_random::Stream;
 use aqmlab_traffic::packmime::{Carried, HostDelay};
-use aqmlab_traffic::{End, Identity, Population};
+use aqmlab_traffic::{Content, End, Identity, Population, Requests, Session};
 use aqmlab_units::{Instant, Span};
 
 use crate::plan::{Access, ClassPlan, Plan};
-use crate::traffic::{DelaysFrom, Draws, FlowSource, Opens, PageFetches};
+use crate::traffic::{DelaysFrom, Draws, FlowSource, Opens, PageFetches, Start};
 
 /// Incremented whenever a change here changes the starts, delays, losses or sources of a plan with a given
 /// seed.
@@ -87,14 +87,21 @@ impl ClassPlan {
         self.delays_sending().then(|| [draws("jitter"), draws("answer_jitter")])
     }
 
-    /// Returns the source of a flow or connection that starts at `now`; `exchanges` is the number
-    /// of exchanges that it carries, if its population determines that number.
+    /// Returns the source of a flow or connection that starts at `now`.
     ///
     /// # Panics
-    /// If the class is a cloud or fetches pages, because its population then determines what the
-    /// connections carry.
-    pub fn source(&self, of: Identity, exchanges: Option<u32>, now: Instant, seed: u64) -> FlowSource {
-        self.traffic.source(of, exchanges, now, self.draws(seed))
+    /// If the content is drawn, but the class is a cloud or fetches pages: its population then determines what
+    /// the connections carry.
+    pub fn source(&self, of: Identity, content: Content, now: Instant, seed: u64) -> FlowSource {
+        let exchanges = match content {
+            Content::Drawn => None,
+            Content::Counted(count) => Some(count),
+            Content::Carried(carried) => {
+                return FlowSource::Session(Session::Requests(Requests::of_web(carried.exchanges)));
+            }
+            Content::Objects(objects) => return FlowSource::Session(Session::multiplexed(objects)),
+        };
+        self.traffic.source(Start { of, exchanges, now, draws: self.draws(seed) })
     }
 
     /// Returns the random streams of the class.

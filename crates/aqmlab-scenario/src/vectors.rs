@@ -1,7 +1,7 @@
 //! Connection vectors: what the connections of a class do, exchange by exchange, independently of
 //! any network.
 
-use aqmlab_traffic::{Identity, Opening, PlannedExchange, Woken};
+use aqmlab_traffic::{Content, Identity, Opening, PlannedExchange, Woken};
 use aqmlab_units::{Instant, Span};
 
 use crate::plan::ClassPlan;
@@ -68,15 +68,12 @@ impl ClassPlan {
             }
             let woken = population.on_wake(next);
             wake = woken.wake();
-            let Woken::Opens(Opening { open, carried, exchanges, .. }) = woken else { continue };
-            let delays = match &carried {
+            let Woken::Opens(Opening { open, content, .. }) = woken else { continue };
+            let delays = match content.carried() {
                 Some(carried) => self.own_delays(carried),
                 None => self.listed_delays(open.index()),
             };
-            let source = match carried {
-                Some(carried) => FlowSource::carried(*carried),
-                None => self.source(open, exchanges, next.at, seed),
-            };
+            let source = self.source(open, content, next.at, seed);
             vectors.push(ConnectionVector { start: next.at, delays, exchanges: planned(source) });
         }
         Ok(vectors)
@@ -95,7 +92,7 @@ impl ClassPlan {
         let vector = |&(start, of): &(Instant, Identity)| ConnectionVector {
             start,
             delays: None,
-            exchanges: planned(self.source(of, None, start, seed)),
+            exchanges: planned(self.source(of, Content::Drawn, start, seed)),
         };
         Ok(opened.iter().map(vector).collect())
     }

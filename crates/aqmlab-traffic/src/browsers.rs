@@ -14,7 +14,7 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant};
 
 use crate::distribution::Distribution;
-use crate::opening::{ConnectionEvent, Identity, Opening, Reaction, Wake};
+use crate::opening::{ConnectionEvent, Content, Identity, Opening, Reaction, Wake};
 use crate::pages::PageEnded;
 use crate::quantity::Count;
 use crate::starts::Starts;
@@ -194,7 +194,7 @@ impl Browsers {
         let lane = due.expect("a wake-up belongs to a connection that is due");
         (lane.opens, lane.arrived) = (None, 0);
         let open = Identity { user: wake.user, serial: page.first.wrapping_add(lane.connection as u32) };
-        Opening { exchanges: Some(page.connections[lane.connection]), ..Opening::of(open, next) }
+        Opening { content: Content::Counted(page.connections[lane.connection]), ..Opening::of(open, next) }
     }
 
     pub(crate) fn on_event(&mut self, now: Instant, of: Identity, event: ConnectionEvent) -> Reaction {

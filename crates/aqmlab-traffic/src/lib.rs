@@ -38,7 +38,7 @@ pub use distribution::Distribution;
 pub use listed::ListedExchanges;
 pub use mean_connection::MeanConnection;
 pub use on_off::{Begin, OnOff};
-pub use opening::{ConnectionEvent, Identity, Opening, Reaction, Wake, Woken};
+pub use opening::{ConnectionEvent, Content, Identity, Opening, Reaction, Wake, Woken};
 pub use packets::{
     LARGEST_DATAGRAM, PacketSizes, PacketSource, SMALLEST_DATAGRAM, Spacing, exponential_scale,
 };

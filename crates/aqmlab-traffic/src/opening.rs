@@ -103,19 +103,36 @@ pub struct Opening {
     pub open: Identity,
     /// The next wake-up requested, for this instant or a later one.
     pub wake: Option<Wake>,
-    /// The values that the connection gets from its cloud, if a cloud opens it; otherwise its
-    /// identity determines its draws.
-    pub carried: Option<Box<Carried>>,
-    /// The objects that it requests immediately, if it is opened to fetch a page; otherwise empty.
-    pub objects: Vec<PageObject>,
-    /// Number of exchanges that it carries, if its user determines that number; otherwise the
-    /// number is drawn separately.
-    pub exchanges: Option<u32>,
+    /// What it carries.
+    pub content: Content,
+}
+
+/// What a connection carries, as far as its population determines that.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// The draws that belong to its identity.
+    Drawn,
+    /// The same, but its user determines the number of exchanges.
+    Counted(u32),
+    /// The values that its cloud has drawn.
+    Carried(Box<Carried>),
+    /// Objects of a page: it requests these immediately, and others when its user asks for them.
+    Objects(Vec<PageObject>),
+}
+
+impl Content {
+    /// Returns the values that a cloud has drawn, if a cloud opens the connection.
+    pub fn carried(&self) -> Option<&Carried> {
+        match self {
+            Content::Carried(carried) => Some(carried),
+            Content::Drawn | Content::Counted(_) | Content::Objects(_) => None,
+        }
+    }
 }
 
 impl Opening {
     pub(crate) const fn of(open: Identity, wake: Option<Wake>) -> Self {
-        Opening { open, wake, carried: None, objects: Vec::new(), exchanges: None }
+        Opening { open, wake, content: Content::Drawn }
     }
 }
 

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant};
 
-use crate::opening::{ConnectionEvent, Identity, Opening, Reaction, Wake, Woken};
+use crate::opening::{ConnectionEvent, Content, Identity, Opening, Reaction, Wake, Woken};
 use crate::pages::{Page, PageEnded, PageObject, PagePlan};
 use crate::starts::Starts;
 
@@ -230,7 +230,7 @@ impl User {
                 *none = Some(Open { serial: self.opened, under_way });
                 self.opened = self.opened.wrapping_add(1);
                 page.opened_connection |= wave == 0;
-                Woken::Opens(Opening { objects: asked, ..Opening::of(of, None) })
+                Woken::Opens(Opening { content: Content::Objects(asked), ..Opening::of(of, None) })
             }
         };
         (woken, whole_wave)

@@ -14,7 +14,7 @@ use aqmlab_units::{Instant, Span};
 
 use crate::browsers::Browsers;
 use crate::distribution::Distribution;
-use crate::opening::{ConnectionEvent, Identity, Opening, Reaction, Wake, Woken};
+use crate::opening::{ConnectionEvent, Content, Identity, Opening, Reaction, Wake, Woken};
 use crate::packmime::{Carried, OpenedByCloud, PackMime};
 use crate::page_users::PageUsers;
 use crate::pages::PageEnded;
@@ -194,7 +194,7 @@ impl Cloud {
         let OpenedByCloud { gap, carried } = self.model.open();
         self.next_at += gap;
         let carried = core::mem::replace(&mut self.carried, carried);
-        Opening { carried: Some(Box::new(carried)), ..Opening::of(open, Some(self.next())) }
+        Opening { content: Content::Carried(Box::new(carried)), ..Opening::of(open, Some(self.next())) }
     }
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use aqmlab_random::Stream;
 use aqmlab_traffic::{
-    BrowserPlan, Browsers, ConnectionEvent, Count, Distribution, ExchangeDone, Identity, Opening, Population,
-    Reaction, Wake, Woken,
+    BrowserPlan, Browsers, ConnectionEvent, Content, Count, Distribution, ExchangeDone, Identity, Opening,
+    Population, Reaction, Wake, Woken,
 };
 use aqmlab_units::{Bytes, Instant, Span};
 
@@ -129,13 +129,21 @@ fn open(population: &mut Population, wake: Wake) -> Opening {
     }
 }
 
+/// Returns the number of exchanges that a user determines.
+fn exchanges(opening: &Opening) -> u32 {
+    match opening.content {
+        Content::Counted(count) => count,
+        ref other => panic!("{other:?}"),
+    }
+}
+
 /// Opens the connection for which `reaction` requests a wake-up, and all others due at the same instant.
 /// Returns the serial number of each and its number of exchanges.
-fn opened(population: &mut Population, reaction: Reaction) -> Vec<(u32, Option<u32>)> {
+fn opened(population: &mut Population, reaction: Reaction) -> Vec<(u32, u32)> {
     let (mut found, mut next) = (Vec::new(), reaction.wake);
     while let Some(wake) = next {
         let opening = open(population, wake);
-        found.push((opening.open.serial, opening.exchanges));
+        found.push((opening.open.serial, exchanges(&opening)));
         next = opening.wake;
         assert!(next.is_none_or(|next| next == wake), "{next:?}");
     }
@@ -163,20 +171,20 @@ fn the_document_comes_alone_and_then_so_many_connections_at_a_time() {
     let first = population.begin().expect("a first page");
     assert_eq!(first, Wake { at: at_ms(10), user: 0 });
     let document = open(&mut population, first);
-    assert_eq!((document.open, document.exchanges), (of(0), Some(1)));
+    assert_eq!((document.open, exchanges(&document)), (of(0), 1));
     assert_eq!(document.wake, Some(Wake { at: at_ms(20), user: 1 }), "the other's first page");
     assert_eq!(population.on_event(at_ms(20), of(0), ConnectionEvent::Opened), Reaction::default());
     let reaction = population.on_event(at_ms(30), of(0), done(0, true));
-    assert_eq!(opened(&mut population, reaction), [(2, Some(1)), (1, Some(1))]);
+    assert_eq!(opened(&mut population, reaction), [(2, 1), (1, 1)]);
     assert_eq!(population.on_event(at_ms(31), of(0), ConnectionEvent::Closed), Reaction::default());
     // Connection n opens when connection n - 2 is over.
     let reaction = population.on_event(at_ms(50), of(1), done(0, true));
-    assert_eq!(opened(&mut population, reaction), [(3, Some(1))]);
+    assert_eq!(opened(&mut population, reaction), [(3, 1)]);
     let reaction = population.on_event(at_ms(70), of(3), done(0, true));
-    assert_eq!(opened(&mut population, reaction), [(5, Some(1))]);
+    assert_eq!(opened(&mut population, reaction), [(5, 1)]);
     assert_eq!(population.on_event(at_ms(90), of(5), done(0, true)), Reaction::default());
     let reaction = population.on_event(at_ms(200), of(2), done(0, true));
-    assert_eq!(opened(&mut population, reaction), [(4, Some(1))]);
+    assert_eq!(opened(&mut population, reaction), [(4, 1)]);
     let Reaction { wake, page: Some(page) } = population.on_event(at_ms(300), of(4), done(0, true)) else {
         panic!("the page is over")
     };
@@ -192,9 +200,9 @@ fn the_document_comes_alone_and_then_so_many_connections_at_a_time() {
 fn a_persistent_connection_goes_on_with_the_page_beside_the_others() {
     let plan = BrowserPlan { persistent: 1.0, per_persistent: constant(3), ..plan() };
     let mut population = users(plan);
-    assert_eq!(open(&mut population, Wake { at: at_ms(10), user: 0 }).exchanges, Some(3));
+    assert_eq!(exchanges(&open(&mut population, Wake { at: at_ms(10), user: 0 })), 3);
     let reaction = population.on_event(at_ms(30), of(0), done(0, false));
-    assert_eq!(opened(&mut population, reaction), [(1, Some(3))], "the rest, when the document has arrived");
+    assert_eq!(opened(&mut population, reaction), [(1, 3)], "the rest, when the document has arrived");
     for number in 1..3 {
         let at = at_ms(40 + u64::from(number));
         assert_eq!(population.on_event(at, of(0), done(number, number == 2)), Reaction::default());
@@ -240,7 +248,7 @@ fn a_page_without_its_document_ends_and_one_without_another_object_goes_on() {
     let reaction = population.on_event(after(1), second, done(0, true));
     assert_eq!(opened(&mut population, reaction).len(), 2);
     let failed = population.on_event(after(2), of(7), ConnectionEvent::Failed);
-    assert_eq!(opened(&mut population, failed), [(9, Some(1))], "the next one replaces it");
+    assert_eq!(opened(&mut population, failed), [(9, 1)], "the next one replaces it");
     let mut ended = None;
     for (serial, ms) in [(9, 3), (8, 4), (11, 5), (10, 6)] {
         let reaction = population.on_event(after(ms), of(serial), done(0, true));

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use aqmlab_random::Stream;
 use aqmlab_traffic::{
-    Act, ConnectionEvent, Count, Device, Distribution, End, ExchangeDone, Identity, ObjectType, Opening,
-    Page, PageObject, PagePlan, PageUsers, Population, Reaction, Session, StreamPosition, Wake, Woken,
+    Act, ConnectionEvent, Content, Count, Device, Distribution, End, ExchangeDone, Identity, ObjectType,
+    Opening, Page, PageObject, PagePlan, PageUsers, Population, Reaction, Session, StreamPosition, Wake,
+    Woken,
 };
 use aqmlab_units::{Bytes, Instant, Span};
 
@@ -194,7 +195,10 @@ fn turns(population: &mut Population, wake: Wake) -> (Vec<(String, Identity, usi
         let woken = population.on_wake(now);
         next = woken.wake();
         said.push(match woken {
-            Woken::Opens(Opening { open, objects, .. }) => ("open".to_owned(), open, objects.len()),
+            Woken::Opens(Opening { open, content: Content::Objects(objects), .. }) => {
+                ("open".to_owned(), open, objects.len())
+            }
+            Woken::Opens(other) => panic!("{other:?}"),
             Woken::Asks { of, objects, .. } => ("ask".to_owned(), of, objects.len()),
             Woken::Closes { of, .. } => ("close".to_owned(), of, 0),
         });

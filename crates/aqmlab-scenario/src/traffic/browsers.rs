@@ -4,13 +4,11 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use aqmlab_params::{Default, Kind};
-use aqmlab_traffic::{
-    BrowserPlan, Browsers as Users, Count, Distribution, ExchangePlan, Identity, Population,
-};
+use aqmlab_traffic::{BrowserPlan, Browsers as Users, Count, Distribution, ExchangePlan, Population};
 use aqmlab_units::{Bytes, Instant, Span};
 
 use super::fields::{CLASS, SHARE, TCP};
-use super::kind::{Carries, Draws, Opens, PageFetches, Part, SESSION, TCP_FLOW, Tcp, TrafficKind};
+use super::kind::{Carries, Draws, Opens, PageFetches, Part, SESSION, Start, TCP_FLOW, Tcp, TrafficKind};
 use super::plain::plain;
 use super::reading::Reading;
 use super::requests::{REQUESTS, exchange_source};
@@ -273,8 +271,8 @@ impl TrafficKind for Browsers {
         Population::Browsers(Box::new(users))
     }
 
-    fn source(&self, of: Identity, exchanges: Option<u32>, _now: Instant, draws: Draws<'_>) -> FlowSource {
-        exchange_source(&self.exchanges, of, exchanges, draws)
+    fn source(&self, start: Start<'_>) -> FlowSource {
+        exchange_source(&self.exchanges, start)
     }
 
     fn vectors_flaw(&self, class: &str) -> Option<String> {

@@ -1,11 +1,11 @@
 //! `bulk`: TCP connections that send a given number of bytes and close, or send forever.
 
 use aqmlab_params::Origin;
-use aqmlab_traffic::{Act, Identity};
-use aqmlab_units::{Bytes, Instant};
+use aqmlab_traffic::Act;
+use aqmlab_units::Bytes;
 
 use super::fields::{CLASS, MANY, TCP};
-use super::kind::{Carries, Draws, Part, Tcp, TrafficKind};
+use super::kind::{Carries, Part, Start, Tcp, TrafficKind};
 use super::plain::plain;
 use super::reading::Reading;
 use super::source::FlowSource;
@@ -65,7 +65,7 @@ impl TrafficKind for Bulk {
         Carries::Stream(&self.tcp)
     }
 
-    fn source(&self, _of: Identity, _exchanges: Option<u32>, _now: Instant, _draws: Draws<'_>) -> FlowSource {
+    fn source(&self, _start: Start<'_>) -> FlowSource {
         FlowSource::Stream(self.bytes.map_or(Act::WriteEndlessly, |bytes| Act::WriteLast(bytes.get())))
     }
 

@@ -1,11 +1,10 @@
 //! `cbr`: UDP packets at a constant bit rate.
 
 use aqmlab_params::{Alias, Default, Kind};
-use aqmlab_traffic::{Identity, Spacing};
-use aqmlab_units::Instant;
+use aqmlab_traffic::Spacing;
 
 use super::fields::{CLASS, MANY};
-use super::kind::{Carries, Draws, Part, TrafficKind};
+use super::kind::{Carries, Part, Start, TrafficKind};
 use super::packets::{PACKETS, Packets, RATE_AND_SIZE, UDP, ecn_json};
 use super::plain::plain;
 use super::reading::Reading;
@@ -52,9 +51,9 @@ impl TrafficKind for Cbr {
         Carries::Datagrams(self.packets.flow())
     }
 
-    fn source(&self, of: Identity, _exchanges: Option<u32>, now: Instant, draws: Draws<'_>) -> FlowSource {
+    fn source(&self, start: Start<'_>) -> FlowSource {
         let spacing = if self.random_gaps { Spacing::Random } else { Spacing::Constant };
-        self.packets.source(spacing, of, now, draws)
+        self.packets.source(spacing, start)
     }
 }
 

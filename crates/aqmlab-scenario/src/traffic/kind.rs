@@ -48,12 +48,11 @@ pub trait TrafficKind: fmt::Debug {
         Population::List(Starts::new(starts))
     }
 
-    /// Returns the source of a flow or connection that starts at `now`; `exchanges` is the number
-    /// of exchanges that it carries, if its population determines that number.
+    /// Returns the source of a flow or connection whose content belongs to its identity.
     ///
     /// # Panics
     /// If the population determines everything that its connections carry.
-    fn source(&self, _of: Identity, _exchanges: Option<u32>, _now: Instant, _draws: Draws<'_>) -> FlowSource {
+    fn source(&self, _start: Start<'_>) -> FlowSource {
         unreachable!("the population determines what its connections carry")
     }
 
@@ -266,6 +265,23 @@ impl Draws<'_> {
     /// Returns a member of that family.
     pub(crate) fn member(self, what: &str, index: u64) -> Stream {
         Stream::indexed(self.seed, format_args!("traffic/{}/{what}", self.class), index)
+    }
+}
+
+/// The start of a flow or connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Start<'a> {
+    pub(crate) of: Identity,
+    /// The number of exchanges that it carries, if its population determines that number.
+    pub(crate) exchanges: Option<u32>,
+    pub(crate) now: Instant,
+    pub(crate) draws: Draws<'a>,
+}
+
+impl Start<'_> {
+    /// Returns the stream for one thing that the flow or connection draws.
+    pub(super) fn draws(self, what: &str) -> Stream {
+        self.draws.member(what, self.of.index())
     }
 }
 

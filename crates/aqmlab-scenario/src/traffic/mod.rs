@@ -32,7 +32,7 @@ pub use browsers::Browsers;
 pub use bulk::Bulk;
 pub use cbr::Cbr;
 pub use delays::{DelaysFrom, OwnDelays};
-pub use kind::{Carries, DatagramFlow, Draws, Opens, PageFetches, Part, Tcp, TrafficKind};
+pub use kind::{Carries, DatagramFlow, Draws, Opens, PageFetches, Part, Start, Tcp, TrafficKind};
 pub use on_off_tcp::{OnOffTcp, Sends};
 pub use on_off_udp::OnOffUdp;
 pub use packets::Packets;

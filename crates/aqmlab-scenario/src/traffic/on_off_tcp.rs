@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use aqmlab_traffic::{Begin, Bursty, Distribution, Identity, OnOff, Session};
-use aqmlab_units::{Bytes, Instant, Span};
+use aqmlab_traffic::{Begin, Bursty, Distribution, OnOff, Session};
+use aqmlab_units::{Bytes, Span};
 
 use super::fields::{CLASS, MANY, TCP};
-use super::kind::{Carries, Draws, Part, Tcp, TrafficKind};
+use super::kind::{Carries, Part, Start, Tcp, TrafficKind};
 use super::on_off::{BeginJson, OFF, ON_OFF, begin, begin_json, on_off};
 use super::plain::plain;
 use super::reading::Reading;
@@ -123,11 +123,12 @@ impl TrafficKind for OnOffTcp {
         }
     }
 
-    fn source(&self, of: Identity, _exchanges: Option<u32>, _now: Instant, draws: Draws<'_>) -> FlowSource {
-        let draws = |what| draws.member(what, of.index());
+    fn source(&self, start: Start<'_>) -> FlowSource {
         FlowSource::Session(match &self.sends {
-            Sends::Greedily(times) => Session::greedy(times.clone(), draws("on"), draws("off")),
-            Sends::Bursts(bursty) => Session::bursts(bursty.clone(), draws("burst"), draws("off")),
+            Sends::Greedily(times) => Session::greedy(times.clone(), start.draws("on"), start.draws("off")),
+            Sends::Bursts(bursty) => {
+                Session::bursts(bursty.clone(), start.draws("burst"), start.draws("off"))
+            }
         })
     }
 }

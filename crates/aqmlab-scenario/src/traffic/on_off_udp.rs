@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use aqmlab_params::Default;
 use aqmlab_qdisc::Ecn;
-use aqmlab_traffic::{Identity, OnOff, PacketSource, Quantity};
-use aqmlab_units::{Bytes, Instant, Rate, Span};
+use aqmlab_traffic::{OnOff, PacketSource, Quantity};
+use aqmlab_units::{Bytes, Rate, Span};
 
 use super::fields::{CLASS, MANY};
-use super::kind::{Carries, DatagramFlow, Draws, PACKET_FLOW, Part, SESSION, TrafficKind};
+use super::kind::{Carries, DatagramFlow, PACKET_FLOW, Part, SESSION, Start, TrafficKind};
 use super::on_off::{BeginJson, OFF, ON_OFF, begin, begin_json, on_off};
 use super::packets::{PACKETS, UDP, ecn, ecn_json};
 use super::plain::plain;
@@ -76,10 +76,9 @@ impl TrafficKind for OnOffUdp {
         })
     }
 
-    fn source(&self, of: Identity, _exchanges: Option<u32>, now: Instant, draws: Draws<'_>) -> FlowSource {
-        let draws = |what| draws.member(what, of.index());
-        let times = self.times.clone();
-        let source = PacketSource::on_off(self.rate, self.size, times, now, draws("on"), draws("off"));
+    fn source(&self, start: Start<'_>) -> FlowSource {
+        let (on, off) = (start.draws("on"), start.draws("off"));
+        let source = PacketSource::on_off(self.rate, self.size, self.times.clone(), start.now, on, off);
         FlowSource::Packets(DatagramSource::Rate { source, ecn: self.ecn })
     }
 

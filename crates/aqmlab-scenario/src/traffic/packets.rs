@@ -2,10 +2,10 @@
 
 use aqmlab_params::{Default, Kind};
 use aqmlab_qdisc::Ecn;
-use aqmlab_traffic::{Identity, PacketSizes, PacketSource, Spacing};
-use aqmlab_units::{Instant, Rate};
+use aqmlab_traffic::{PacketSizes, PacketSource, Spacing};
+use aqmlab_units::Rate;
 
-use super::kind::{DatagramFlow, Draws, Part};
+use super::kind::{DatagramFlow, Part, Start};
 use super::source::{DatagramSource, FlowSource};
 use crate::distribution_json::DistributionJson;
 use crate::field::{Field, Form, default, required};
@@ -63,15 +63,9 @@ impl Packets {
         }
     }
 
-    pub(super) fn source(
-        &self,
-        spacing: Spacing,
-        of: Identity,
-        now: Instant,
-        draws: Draws<'_>,
-    ) -> FlowSource {
-        let draws = |what| draws.member(what, of.index());
-        let source = PacketSource::new(self.rate, self.sizes, spacing, now, draws("gap"), draws("size"));
+    pub(super) fn source(&self, spacing: Spacing, start: Start<'_>) -> FlowSource {
+        let (gaps, sizes) = (start.draws("gap"), start.draws("size"));
+        let source = PacketSource::new(self.rate, self.sizes, spacing, start.now, gaps, sizes);
         FlowSource::Packets(DatagramSource::Rate { source, ecn: self.ecn })
     }
 

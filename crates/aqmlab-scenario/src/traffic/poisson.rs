@@ -1,10 +1,9 @@
 //! `poisson`: UDP packets with exponential gaps.
 
-use aqmlab_traffic::{Identity, Spacing};
-use aqmlab_units::Instant;
+use aqmlab_traffic::Spacing;
 
 use super::fields::{CLASS, MANY};
-use super::kind::{Carries, Draws, Part, TrafficKind};
+use super::kind::{Carries, Part, Start, TrafficKind};
 use super::packets::{PACKETS, Packets, RATE_AND_SIZE, UDP, ecn_json};
 use super::plain::plain;
 use super::reading::Reading;
@@ -39,8 +38,8 @@ impl TrafficKind for Poisson {
         Carries::Datagrams(self.0.flow())
     }
 
-    fn source(&self, of: Identity, _exchanges: Option<u32>, now: Instant, draws: Draws<'_>) -> FlowSource {
-        self.0.source(Spacing::Poisson, of, now, draws)
+    fn source(&self, start: Start<'_>) -> FlowSource {
+        self.0.source(Spacing::Poisson, start)
     }
 }
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use aqmlab_params::Default;
 use aqmlab_traffic::{
-    Arrivals, Distribution, ExchangePlan, Gaps, Identity, MeanConnection, Population,
-    Requests as RequestSession, Session, Users,
+    Arrivals, Distribution, ExchangePlan, Gaps, MeanConnection, Population, Requests as RequestSession,
+    Session, Users,
 };
 use aqmlab_units::{Bytes, Instant, Span};
 
 use super::fields::{ALLOW_OVERLOAD, CLASS, TCP};
-use super::kind::{Carries, Draws, Opens, Part, Tcp, TrafficKind, first_start};
+use super::kind::{Carries, Draws, Opens, Part, Start, Tcp, TrafficKind, first_start};
 use super::plain::plain;
 use super::reading::{Reading, per_second};
 use super::source::FlowSource;
@@ -186,8 +186,8 @@ impl TrafficKind for Requests {
         }
     }
 
-    fn source(&self, of: Identity, exchanges: Option<u32>, _now: Instant, draws: Draws<'_>) -> FlowSource {
-        exchange_source(&self.exchanges, of, exchanges, draws)
+    fn source(&self, start: Start<'_>) -> FlowSource {
+        exchange_source(&self.exchanges, start)
     }
 
     fn mean_connection(&self) -> Option<MeanConnection> {
@@ -199,15 +199,11 @@ impl TrafficKind for Requests {
     }
 }
 
-/// Returns the source of a connection with exchanges; `count` is their number, if its population determines it.
-pub(super) fn exchange_source(
-    plan: &Arc<ExchangePlan>,
-    of: Identity,
-    count: Option<u32>,
-    draws: Draws<'_>,
-) -> FlowSource {
+/// Returns the source of a connection with exchanges.
+pub(super) fn exchange_source(plan: &Arc<ExchangePlan>, start: Start<'_>) -> FlowSource {
+    let Start { of, draws, .. } = start;
     let exchange = draws.of("exchange");
-    FlowSource::Session(Session::Requests(match count {
+    FlowSource::Session(Session::Requests(match start.exchanges {
         Some(count) => RequestSession::counted(plan.clone(), of, &exchange, count),
         None => RequestSession::new(plan.clone(), of, &exchange, &draws.of("exchanges")),
     }))

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use aqmlab_params::{Kind, Origin};
-use aqmlab_traffic::Identity;
-use aqmlab_units::Instant;
 
 use super::fields::CLASS;
-use super::kind::{Carries, DatagramFlow, Draws, Part, TrafficKind};
+use super::kind::{Carries, DatagramFlow, Part, Start, TrafficKind};
 use super::plain::plain;
 use super::reading::{Reading, list_file};
 use super::source::{DatagramSource, FlowSource};
@@ -85,8 +83,8 @@ impl TrafficKind for ScheduledPackets {
         Carries::Datagrams(self.flow)
     }
 
-    fn source(&self, of: Identity, _exchanges: Option<u32>, _now: Instant, _draws: Draws<'_>) -> FlowSource {
-        FlowSource::Packets(DatagramSource::listed(&self.schedule, of.index()))
+    fn source(&self, start: Start<'_>) -> FlowSource {
+        FlowSource::Packets(DatagramSource::listed(&self.schedule, start.of.index()))
     }
 
     fn is_from_file(&self) -> bool {

@@ -4,8 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use aqmlab_qdisc::Ecn;
-use aqmlab_traffic::packmime::Carried;
-use aqmlab_traffic::{Act, PacketSource, PageObject, Requests, Session};
+use aqmlab_traffic::{Act, PacketSource, Session};
 use aqmlab_units::{Bytes, Instant};
 
 use crate::trace::Schedule;
@@ -20,19 +19,6 @@ pub enum FlowSource {
     /// Datagrams.
     Packets(DatagramSource),
 }
-impl FlowSource {
-    /// Returns the source of a connection that carries these exchanges, which its cloud has drawn.
-    pub fn carried(carried: Carried) -> Self {
-        FlowSource::Session(Session::Requests(Requests::of_web(carried.exchanges)))
-    }
-
-    /// Returns the source of a connection that requests these objects immediately, and further ones whenever
-    /// its user asks for them.
-    pub fn multiplexed(objects: Vec<PageObject>) -> Self {
-        FlowSource::Session(Session::multiplexed(objects))
-    }
-}
-
 /// A flow's datagrams.
 #[derive(Clone, Debug)]
 pub enum DatagramSource {

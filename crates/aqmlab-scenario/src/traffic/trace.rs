@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use aqmlab_params::{Default, Kind, Origin, Value};
-use aqmlab_traffic::{Identity, ListedExchanges, SingleExchange};
-use aqmlab_units::Instant;
+use aqmlab_traffic::{ListedExchanges, SingleExchange};
 
 use super::delays::{DelaysFrom, OwnDelays};
 use super::fields::{CLASS, TCP};
-use super::kind::{Carries, Draws, Part, Tcp, TrafficKind};
+use super::kind::{Carries, Part, Start, Tcp, TrafficKind};
 use super::plain::plain;
 use super::reading::{Reading, list_file};
 use super::source::FlowSource;
@@ -118,8 +117,8 @@ impl TrafficKind for TracedConnections {
         if self.trace.has_vectors() { all } else { &[EXCHANGE] }
     }
 
-    fn source(&self, of: Identity, _exchanges: Option<u32>, _now: Instant, _draws: Draws<'_>) -> FlowSource {
-        FlowSource::Session(self.trace.session(of.index() as usize))
+    fn source(&self, start: Start<'_>) -> FlowSource {
+        FlowSource::Session(self.trace.session(start.of.index() as usize))
     }
 
     fn data_of(&self) -> [bool; 2] {

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use aqmlab_network::{End, FlowPath};
 use aqmlab_recording::{Ending, StoppedBy};
 use aqmlab_scenario::{ClassPlan, Completed, FlowSource};
-use aqmlab_traffic::{Identity, Opening, PageObject, Step, Wake, Woken};
+use aqmlab_traffic::{Content, Identity, Opening, PageObject, Step, Wake, Woken};
 use aqmlab_units::Instant;
 
 use super::World;
@@ -31,7 +31,7 @@ impl<Q: EventQueue> World<'_, Q> {
     }
 
     /// Starts the next flow or connection of a class.
-    fn start(&mut self, class: u32, Opening { open, carried, objects, exchanges, .. }: Opening) {
+    fn start(&mut self, class: u32, Opening { open, content, .. }: Opening) {
         let c = &mut self.classes[class as usize];
         let number = if c.opener.is_list {
             c.opener.first_number + open.user
@@ -43,12 +43,9 @@ impl<Q: EventQueue> World<'_, Q> {
         };
         let plan = &self.plan.classes[class as usize];
         let path = FlowPath::new(self.plan, class as usize, c.propagation, Some(open), self.seed);
-        let (access, stages) = c.own_path(&path.carrying(carried.as_deref()));
-        let (asks_again, source) = match carried {
-            Some(carried) => (false, FlowSource::carried(*carried)),
-            None if !objects.is_empty() => (true, FlowSource::multiplexed(objects)),
-            None => (false, plan.source(open, exchanges, self.now, self.seed)),
-        };
+        let (access, stages) = c.own_path(&path.carrying(content.carried()));
+        let asks_again = matches!(content, Content::Objects(_));
+        let source = plan.source(open, content, self.now, self.seed);
         let body = self.body(plan, open, source);
         let flow = self.in_transit.flows.insert(|slot| Flow {
             id: FlowId { slot, number, class: class as u16 },

@@ -5,7 +5,7 @@ use std::io;
 use aqmlab_network::{End, FlowPath, Milestone};
 use aqmlab_recording::{Cell, Ending};
 use aqmlab_scenario::FlowSource;
-use aqmlab_traffic::{ConnectionEvent, Identity, Opening, PageObject, Session, Wake, Woken};
+use aqmlab_traffic::{ConnectionEvent, Content, Identity, Opening, PageObject, Session, Wake, Woken};
 use aqmlab_units::{Instant, Span};
 
 use super::{Generator, OPENED, PER_PASS, socket_error};
@@ -99,25 +99,20 @@ impl Generator<'_> {
     fn start(
         &mut self,
         class: usize,
-        Opening { open: of, carried, objects, exchanges, .. }: Opening,
+        Opening { open: of, content, .. }: Opening,
         at: Instant,
         now: Instant,
     ) -> Result<Option<FlowKey>, LiveError> {
-        let carried = carried.as_deref();
         let plan = &self.plan.classes[class];
         let path = FlowPath::new(self.plan, class, self.plan.propagation(class), Some(of), self.seed);
-        let path = path.carrying(carried);
+        let path = path.carrying(content.carried());
         for _ in 0..PORTS_TRIED {
             let Some(row) = self.populations.take_port(class, of, now) else { break };
-            let source = match carried {
-                Some(carried) => FlowSource::carried(carried.clone()),
-                None if !objects.is_empty() => FlowSource::multiplexed(objects.clone()),
-                None => plan.source(of, exchanges, at, self.seed),
-            };
+            let source = plan.source(of, content.clone(), at, self.seed);
             match self.body(class, row, of, source, &path) {
                 Ok(body) => {
                     let key = self.insert(class, row, of, at, path.whole_base_rtt(), body);
-                    if !objects.is_empty() {
+                    if matches!(content, Content::Objects(_)) {
                         self.asked_on.insert((key.class, of), key);
                     }
                     return Ok(Some(key));
