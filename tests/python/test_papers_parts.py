@@ -115,7 +115,7 @@ def store(tmp_path_factory):
 def test_a_finding_runs_the_cells_that_it_names(store):
     told = []
     paper = read_paper(TOY)
-    done = reproduce(paper, wanted=Wanted(findings=["T3"]), seeds=5, store=store, jobs=2, told=told.append)
+    done = reproduce(paper, wanted=Wanted(findings=["T3"]), seeds=5, store=store, jobs=2, notify=told.append)
     # The finding needs RED at 40 packets and DropTail at 80: two of six cells (two arms, three buffers).
     assert [(part.count, part.of) for of in told for part in of.values()] == [(2, 6)]
     assert done.runs == 10
@@ -135,7 +135,7 @@ def test_cells_that_are_neither_scored_nor_shown_are_not_run(store):
     told = []
     paper = read_paper(TOY)
     scored = replace(paper, findings=paper.findings[2:3], tables=(), figures=())
-    done = reproduce(scored, seeds=5, store=store, jobs=2, told=told.append)
+    done = reproduce(scored, seeds=5, store=store, jobs=2, notify=told.append)
     # The same two cells are run as in the test above, although no part of the paper is named.
     assert [(part.count, part.of) for of in told for part in of.values()] == [(2, 6)]
     results = done.results["loss.toml"]
@@ -148,7 +148,7 @@ def test_tables_and_figures_run_the_cells_that_they_show(store):
 
     def count(**wanted):
         told = []
-        reproduce(paper, wanted=Wanted(**wanted), seeds=5, store=store, jobs=2, told=told.append)
+        reproduce(paper, wanted=Wanted(**wanted), seeds=5, store=store, jobs=2, notify=told.append)
         return [part.count for of in told for part in of.values()]
 
     assert count(tables=["I"]) == [4]

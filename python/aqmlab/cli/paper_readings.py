@@ -149,7 +149,7 @@ def paper_infer(
             paper,
             minutes=minutes,
             progress=watch,
-            told=lambda what: say(f"infer      {what}"),
+            notify=lambda what: say(f"infer      {what}"),
             **asked,
         )
     content = inference_json(found, made(paper))

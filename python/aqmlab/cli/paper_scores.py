@@ -152,7 +152,7 @@ def _reproduce(
     folder = folder_of(paper, output, asked["store"])
     with resumable(asked["store"]):
         with progress(quiet=quiet) as watch:
-            done = reproduce(paper, quick=quick, told=_say_needed, progress=watch, **asked)
+            done = reproduce(paper, quick=quick, notify=_say_needed, progress=watch, **asked)
         _draw(done, folder)
         _tell(done, folder, as_json=as_json)
     if any(_is_unexplained(done, i) for i in range(len(done.findings))):

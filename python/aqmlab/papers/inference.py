@@ -177,7 +177,7 @@ def infer(  # noqa: PLR0913 (keyword arguments)
     jobs: int | None = None,
     executor: str | Cluster = LOCAL,
     progress: Watcher | None = None,
-    told: Callable[[str], object] = lambda _: None,
+    notify: Callable[[str], object] = lambda _: None,
 ) -> InferredReading:
     """Search for the reading that best fits the part of a paper named in ``[infer]``; test it on the rest.
 
@@ -195,7 +195,7 @@ def infer(  # noqa: PLR0913 (keyword arguments)
         As for :func:`aqmlab.sweep`.
     progress
         Receives the progress of a reading.
-    told
+    notify
         Receives a description of the next step and its expected time.
 
     Raises
@@ -210,8 +210,8 @@ def infer(  # noqa: PLR0913 (keyword arguments)
     paper = replace(paper, inference=replace(spec, final_seeds=max(spec.final_seeds, spec.seeds)))
     looker = _looker(paper, store_path(store), jobs, executor, progress)
     looker.searched, untouched = _searched(looker)
-    budget, final_seeds = _budget(looker, told)
-    watch = _Watch(looker, progress, told)
+    budget, final_seeds = _budget(looker, notify)
+    watch = _Watch(looker, progress, notify)
     search = Search(
         tuple(len(setting.candidates) for setting in looker.searched),
         watch.errors,
@@ -222,7 +222,7 @@ def infer(  # noqa: PLR0913 (keyword arguments)
         watch.stage,
     )
     found = search.run()
-    told("the fixed reading and the inferred one, with all seeds")
+    notify("the fixed reading and the inferred one, with all seeds")
     fit, test = (_held(looker, part, found.inferred, final_seeds) for part in ("fit", "test"))
     failures = dict(looker.failures)
     return InferredReading(paper, looker.searched, untouched, found, failures, fit, test, final_seeds)
@@ -287,7 +287,7 @@ def _touches(looker: _Looker, setting: Setting, label: str) -> bool:
     return False
 
 
-def _budget(looker: _Looker, told: Callable[[str], object]) -> tuple[Budget, int]:
+def _budget(looker: _Looker, notify: Callable[[str], object]) -> tuple[Budget, int]:
     """Return the search's own budget, and the number of seeds for the final evaluation of both readings."""
     spec = looker.paper.inference
     first = range(spec.seeds)
@@ -301,7 +301,7 @@ def _budget(looker: _Looker, told: Callable[[str], object]) -> tuple[Budget, int
     levels = [len(setting.candidates) for setting in looker.searched]
     one_s = looker.errors((0,) * len(levels), 0, spec.seeds).seconds
     search_s = one_s / spec.seeds * expected_seeds(levels, spec.seeds, final_seeds, spec.seed)
-    told(
+    notify(
         f"{len(levels)} settings with {sum(levels) - len(levels)} other candidates; a reading with"
         f" {spec.seeds} seeds takes {one_s:.1f} s, the whole search about {search_s / 60:.0f} min, the last"
         f" comparison of two readings with {final_seeds} seeds {last_s / 60:.1f} min; the budget is"
@@ -336,8 +336,8 @@ def _mean(values: Floats) -> Estimate | None:
 class _Watch:
     """Counts the readings evaluated, and shows the stage of the search."""
 
-    def __init__(self, looker: _Looker, progress: Watcher | None, told: Callable[[str], object]) -> None:
-        self._looker, self._told = looker, told
+    def __init__(self, looker: _Looker, progress: Watcher | None, notify: Callable[[str], object]) -> None:
+        self._looker, self._notify = looker, notify
         self._stage, self._readings, self._best = "", 0, float("inf")
         if progress is not None:
             runner = looker.measurer.runner
@@ -348,7 +348,7 @@ class _Watch:
     def stage(self, name: str) -> None:
         """Record that the next stage begins."""
         self._stage = name
-        self._told(f"{name}: {self._readings} readings so far")
+        self._notify(f"{name}: {self._readings} readings so far")
 
     def errors(self, row: Row, begin: int, end: int) -> Measured:
         """Return the errors of a reading, and show the progress."""

@@ -106,7 +106,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     repeats: int = REPEATS,
     progress: Watcher | None = None,
     interrupted: Callable[[], object] | None = None,
-    told: Callable[[Mapping[str, RequiredCells]], object] | None = None,
+    notify: Callable[[Mapping[str, RequiredCells]], object] | None = None,
 ) -> Reproduction:
     """Run a paper's experiments, score its findings, and fill its tables.
 
@@ -136,7 +136,7 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
         Receives the progress.
     interrupted
         Called once, when a live run has been asked to end.
-    told
+    notify
         Receives the required cells by file before the first run.
 
     Raises
@@ -170,8 +170,8 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
         ]
         parts[file] = required_cells(names[file], asked, smaller=quick)
     among = {file: part.cells for file, part in parts.items()}
-    if told is not None:
-        told(parts)
+    if notify is not None:
+        notify(parts)
     host = LIVE if live else SIMULATOR
     runner = Runner(
         paper, store_path(store), jobs, seeds, progress, executor, host, repeats, interrupted=interrupted

@@ -106,7 +106,7 @@ class Search:
         Number of seeds for each reading, and for the readings compared last.
     seed
         Seed of the design.
-    told
+    notify
         Receives the current step.
     """
 
@@ -116,7 +116,7 @@ class Search:
     seeds: int
     final_seeds: int
     seed: int = 1
-    told: Callable[[str], object] = lambda _: None
+    notify: Callable[[str], object] = lambda _: None
     _tried: dict[Row, tuple[float, ...] | None] = field(default_factory=dict)
     _design: tuple[int, bool] = (0, False)
     _effects: tuple[tuple[Effect, ...], ...] = ()
@@ -148,7 +148,7 @@ class Search:
 
     def _stage(self, name: str, share: float, stage: Callable[[], object]) -> None:
         self.budget.allow(share)
-        self.told(name)
+        self.notify(name)
         try:
             stage()
         except OverBudgetError:
