@@ -39,16 +39,10 @@ pub(super) const PARTS: &[Part] = &[REQUESTS, ("traffic.browsers", BrowserPlan::
 const STAND_IN: (&str, &str) = ("aqmlab's stand-in", include_str!("../../models/unc_stand_in.toml"));
 
 /// The distributions of a class: those of a model, or those that the class gives in their place.
-#[derive(Clone)]
 struct Model {
     request: Distribution<Bytes>,
     response: Distribution<Bytes>,
-    think: Distribution,
-    embedded: Distribution<Count>,
-    servers: Distribution<Count>,
-    parallel: Distribution<Count>,
-    persistent: f64,
-    per_persistent: Distribution<Count>,
+    plan: BrowserPlan,
 }
 
 const FIELDS: &[Field] = &[
@@ -117,14 +111,12 @@ pub(super) const KIND: Variant = Variant {
     fields: &[CLASS, FIELDS, MODEL],
 };
 
-/// Reads a class.
 pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Reading<Browsers>> {
     let (users, model) = (pass.integer(section, "users"), model_of(pass, section));
     Some(Reading::new(users, move |pass, section| {
         let server_delay = pass.drawn(section, "server_delay");
         let tcp = pass.tcp(section);
-        let Model { request, response, think, embedded, servers, parallel, persistent, per_persistent } =
-            model?;
+        let Model { request, response, plan } = model?;
         let exchanges = ExchangePlan {
             request,
             response,
@@ -132,7 +124,6 @@ pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Rea
             pause: Distribution::Constant(Span::ZERO),
             server_delay: server_delay?,
         };
-        let plan = BrowserPlan { embedded, servers, parallel, persistent, per_persistent, think };
         Some(Browsers { plan: Arc::new(plan), exchanges: Arc::new(exchanges), tcp: tcp? })
     }))
 }
@@ -157,7 +148,7 @@ fn model_of(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Model> {
             }
         }
     };
-    overlaid(pass, section, &name, model)
+    distributions(pass, section, Some((&model, &format!("as {name} has it"))))
 }
 
 /// Reads a model from `text`, the content of `file`.
@@ -185,52 +176,44 @@ fn whole_model(pass: &mut Pass<'_, '_>, root: &tree::Node) -> Option<Model> {
         pass.error(&section.at, &section.path, message);
     }
     let (title, source) = (pass.text(&section, "title"), pass.text(&section, "source"));
-    let (request, response) = (pass.drawn(&section, "request"), pass.drawn(&section, "response"));
-    let (think, embedded) = (pass.drawn(&section, "think"), pass.drawn(&section, "embedded"));
-    let (servers, parallel) = (pass.drawn(&section, "servers"), pass.drawn(&section, "parallel"));
-    let persistent = pass.number(&section, "persistent");
-    let per_persistent = pass.drawn(&section, "per_persistent");
-    title.and(source)?;
-    Some(Model {
-        request: request?,
-        response: response?,
-        think: think?,
-        embedded: embedded?,
-        servers: servers?,
-        parallel: parallel?,
-        persistent: persistent?,
-        per_persistent: per_persistent?,
-    })
+    let model = distributions(pass, &section, None);
+    title.and(source).and(model)
 }
 
-/// Returns `model` with the distributions that the class itself gives in place of the model's
-/// own.
-fn overlaid(pass: &mut Pass<'_, '_>, section: &Section<'_>, name: &str, model: Model) -> Option<Model> {
-    let of = &format!("as {name} has it");
-    let (request, response) =
-        (or(pass, section, "request", model.request, of), or(pass, section, "response", model.response, of));
-    let (think, embedded) =
-        (or(pass, section, "think", model.think, of), or(pass, section, "embedded", model.embedded, of));
-    let (servers, parallel) =
-        (or(pass, section, "servers", model.servers, of), or(pass, section, "parallel", model.parallel, of));
-    let per_persistent = or(pass, section, "per_persistent", model.per_persistent, of);
-    let persistent = match section.node("persistent") {
-        Some(_) => pass.number(section, "persistent"),
-        None => {
-            pass.derive(section, "persistent", &model.persistent, of);
-            Some(model.persistent)
+/// Returns the distributions at the keys of a section; for a key that is not written, those of a model, with the
+/// rule that is given as their origin.
+fn distributions(
+    pass: &mut Pass<'_, '_>,
+    section: &Section<'_>,
+    model: Option<(&Model, &str)>,
+) -> Option<Model> {
+    let (request, response) = (
+        or(pass, section, "request", model.map(|(of, rule)| (&of.request, rule))),
+        or(pass, section, "response", model.map(|(of, rule)| (&of.response, rule))),
+    );
+    let model = model.map(|(of, rule)| (&of.plan, rule));
+    let think = or(pass, section, "think", model.map(|(of, rule)| (&of.think, rule)));
+    let embedded = or(pass, section, "embedded", model.map(|(of, rule)| (&of.embedded, rule)));
+    let servers = or(pass, section, "servers", model.map(|(of, rule)| (&of.servers, rule)));
+    let parallel = or(pass, section, "parallel", model.map(|(of, rule)| (&of.parallel, rule)));
+    let per_persistent =
+        or(pass, section, "per_persistent", model.map(|(of, rule)| (&of.per_persistent, rule)));
+    let persistent = match model {
+        Some((of, rule)) if section.node("persistent").is_none() => {
+            pass.derive(section, "persistent", &of.persistent, rule);
+            Some(of.persistent)
         }
+        _ => pass.number(section, "persistent"),
     };
-    Some(Model {
-        request: request?,
-        response: response?,
-        think: think?,
+    let plan = BrowserPlan {
         embedded: embedded?,
         servers: servers?,
         parallel: parallel?,
         persistent: persistent?,
         per_persistent: per_persistent?,
-    })
+        think: think?,
+    };
+    Some(Model { request: request?, response: response?, plan })
 }
 
 /// Returns the distribution written at a key, or the model's if the key is not written.
@@ -238,21 +221,20 @@ fn or<T: Written + Display>(
     pass: &mut Pass<'_, '_>,
     section: &Section<'_>,
     key: &str,
-    model: Distribution<T>,
-    rule: &str,
+    model: Option<(&Distribution<T>, &str)>,
 ) -> Option<Distribution<T>> {
-    if section.node(key).is_some() {
+    let Some((model, rule)) = model.filter(|_| section.node(key).is_none()) else {
         return pass.drawn(section, key);
-    }
+    };
     // The mean is more informative here than a table of a hundred points.
-    let text = match &model {
+    let text = match model {
         Distribution::Empirical(points) => {
             format!("{} points with mean {}", points.len(), model.mean())
         }
         other => Times(other).to_string(),
     };
     pass.derive(section, key, &text, rule);
-    Some(model)
+    Some(model.clone())
 }
 
 impl TrafficKind for Browsers {

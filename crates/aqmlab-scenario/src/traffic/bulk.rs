@@ -36,7 +36,6 @@ pub(super) const KIND: Variant = Variant {
     fields: &[CLASS, MANY, FIELDS],
 };
 
-/// Reads a class.
 pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Reading<Bulk>> {
     Some(Reading::new(pass.integer(section, "count"), |pass, section| {
         let bytes = bytes(pass, section);

@@ -38,7 +38,6 @@ pub(super) const KIND: Variant = Variant {
     fields: &[CLASS, MANY, RATE_AND_SIZE, FIELDS, UDP],
 };
 
-/// Reads a class.
 pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Reading<Cbr>> {
     Some(Reading::new(pass.integer(section, "count"), |pass, section| {
         let random_gaps = pass.flag(section, "random_gaps")?;

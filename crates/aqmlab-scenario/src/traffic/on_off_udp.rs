@@ -53,7 +53,6 @@ pub(super) const KIND: Variant = Variant {
     fields: &[CLASS, MANY, FIELDS, UDP],
 };
 
-/// Reads a class.
 pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Reading<OnOffUdp>> {
     Some(Reading::new(pass.integer(section, "count"), |pass, section| {
         let (rate, size) = (pass.rate(section, "rate"), pass.bytes(section, "size"));

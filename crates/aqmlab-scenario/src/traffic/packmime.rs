@@ -85,7 +85,6 @@ pub(super) const KIND: Variant = Variant {
     fields: &[CLASS, FIELDS],
 };
 
-/// Reads a class.
 pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Reading<Packmime>> {
     let cloud = cloud(pass, section);
     let mean = End::ALL.into_iter().fold(Span::ZERO, |sum, end| sum + HostDelay::mean(end) * 2);

@@ -127,7 +127,6 @@ pub(super) const KIND: Variant = Variant {
     fields: &[CLASS, FIELDS],
 };
 
-/// Reads a class.
 pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Reading<Pages>> {
     let (users, plan) = (pass.integer(section, "users"), page_plan(pass, section));
     Some(Reading::new(users, move |pass, section| {

@@ -27,7 +27,6 @@ pub(super) const KIND: Variant = Variant {
     fields: &[CLASS, MANY, RATE_AND_SIZE, UDP],
 };
 
-/// Reads a class.
 pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Reading<Poisson>> {
     let rest = |pass: &mut Pass<'_, '_>, section: &Section<'_>| Packets::read(pass, section).map(Poisson);
     Some(Reading::new(pass.integer(section, "count"), rest))

@@ -101,7 +101,6 @@ pub(super) const KIND: Variant = Variant {
     fields: &[CLASS, FIELDS],
 };
 
-/// Reads a class.
 pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Reading<Requests>> {
     let (opened, count) = opened(pass, section).unzip();
     Some(Reading::new(count, |pass, section| {

@@ -51,7 +51,6 @@ pub(super) const KIND: Variant = Variant {
     fields: &[CLASS, FIELDS],
 };
 
-/// Reads a class.
 pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Reading<ScheduledPackets>> {
     let schedule = schedule(pass, section)?;
     Some(Reading::listed(schedule.starts(), |_, _| Some(ScheduledPackets::new(schedule))))

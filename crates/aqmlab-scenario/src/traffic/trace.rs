@@ -61,7 +61,6 @@ pub(super) const KIND: Variant = Variant {
     fields: &[CLASS, FIELDS],
 };
 
-/// Reads a class.
 pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Reading<TracedConnections>> {
     let trace = trace(pass, section)?;
     let rule = "the path's propagation delay plus the mean of the delays in the trace";
