@@ -4,6 +4,7 @@
 //!   [`queue_stop_is_reached`] and [`Completions`] end a run early.
 //! - [`FlowCounts`], [`FlowRow`], [`flow_table`]: the counts of a flow, and the table `flows`.
 //!   Where each flow stands for a user, [`UserRows`] adds up the counts of that user's connections.
+//! - [`Opener`]: what opens the connections of a class.
 //! - [`hops`], [`FlowPath`]: the path of a class, and a flow's own pipes on it.
 //! - [`request_recorder`], [`recorded_exchange`]: the recorder of a run's requests, and the conversion of
 //!   sessions' reports into its form.
@@ -18,6 +19,7 @@ pub const VERSION: u32 = 1;
 
 mod flow_counts;
 mod flow_rows;
+mod opener;
 mod path;
 mod recording;
 mod requests;
@@ -27,6 +29,7 @@ mod user_rows;
 pub use aqmlab_traffic::End;
 pub use flow_counts::{Count, FlowCounts};
 pub use flow_rows::{FlowRow, flow_table};
+pub use opener::Opener;
 pub use path::{FlowPath, Hop, OwnPipe, hops, stages};
 pub use recording::{Engine, RunFacts, all_parts, parts};
 pub use requests::{ended_page, recorded_exchange, request_recorder, wants_request_rows};

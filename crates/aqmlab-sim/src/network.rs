@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use aqmlab_network::{FlowPath, ended_page, stages};
+use aqmlab_network::{FlowPath, Opener, stages};
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::{Port, Registry};
-use aqmlab_recording::{Ending, RequestRecorder};
+use aqmlab_recording::RequestRecorder;
 use aqmlab_scenario::{ClassPlan, Edge, LinkPlan, Opens, Plan, StagePlace, base_rtt};
-use aqmlab_traffic::{ConnectionEvent, Identity, PageEnded, Population, Wake};
+use aqmlab_traffic::{ConnectionEvent, Identity, Wake};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Instant, Rate, Serialiser, Span};
 
@@ -65,7 +65,7 @@ pub struct Class {
     /// The instant until which the hosts of the class are currently processed ahead of time.
     pub served_until: Instant,
     /// The source of the class's flows.
-    pub opener: Opener,
+    pub opening: Opening,
     /// The flows that have yet to stop because the class has stopped sending, in descending order
     /// of their numbers.
     pub stopping: Option<Vec<(u32, FlowRef)>>,
@@ -73,31 +73,20 @@ pub struct Class {
     pub tcp: Option<Box<Profile>>,
 }
 
-/// The source of the flows of a class.
-pub struct Opener {
-    /// The population, which determines when flows start, and for which users.
-    pub population: Population,
-    /// Whether the class is a list of flows, each of which is one connection or one stream of
-    /// datagrams.
-    pub is_list: bool,
-    /// The instant from which no further connections are opened.
-    pub until: Instant,
-    /// Index of the class.
-    pub class: u32,
-    /// The number that the class's first flow has in the run.
-    pub first_number: u32,
+/// What opens the flows of a class, and what of them is needed to open more.
+pub struct Opening {
+    /// The population, as in a live run.
+    pub opener: Opener,
     /// The connections on which users may make further requests.
     pub open: BTreeMap<Identity, FlowRef>,
 }
 
-impl Opener {
+impl Opening {
     /// Schedules the population's next wake-up.
     pub fn schedule<Q: EventQueue>(&self, scheduler: &mut Scheduler<Q>, wake: Option<Wake>) {
-        if let Some(Wake { at, user }) = wake
-            && at < self.until
-        {
-            let number = self.first_number + user;
-            scheduler.timer(at, number, FlowObject::Start, Notice::Start { class: self.class, user });
+        if let Some(Wake { at, user }) = wake {
+            let (number, class) = (self.opener.first_number + user, self.opener.class);
+            scheduler.timer(at, number, FlowObject::Start, Notice::Start { class, user });
         }
     }
 
@@ -113,26 +102,8 @@ impl Opener {
         if matches!(event, ConnectionEvent::Closed | ConnectionEvent::Failed) {
             self.open.remove(&of);
         }
-        let reaction = self.population.on_event(now, of, event);
-        self.schedule(scheduler, reaction.wake);
-        if let Some(page) = reaction.page {
-            let how = if page.failed { Ending::Failed } else { Ending::Completed };
-            self.record_page(requests, &page, how);
-        }
-    }
-
-    /// Ends the pages in progress, which are recorded as cut off.
-    pub fn cut_off_pages(&mut self, requests: &mut Option<Box<RequestRecorder>>, now: Instant) {
-        for page in self.population.give_up_pages(now) {
-            self.record_page(requests, &page, Ending::Censored);
-        }
-    }
-
-    #[cold]
-    fn record_page(&self, requests: &mut Option<Box<RequestRecorder>>, page: &PageEnded, how: Ending) {
-        if let Some(requests) = requests {
-            requests.page_ended(&ended_page(self.class, page), how, page.at);
-        }
+        let wake = self.opener.on_event(now, of, event, requests.as_deref_mut());
+        self.schedule(scheduler, wake);
     }
 }
 
@@ -201,15 +172,16 @@ pub fn links(plan: &Plan, seed: u64, registry: &Registry<PortPacket>) -> Result<
 
 /// Computes the delays and start times of every class; `begins` are the places at which their paths begin.
 pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
-    let mut first_number = 0;
-    let mut classes: Vec<Class> = plan
-        .classes
+    let mut openers = Opener::all(plan, seed);
+    Opener::draw_ahead(openers.iter_mut(), most_connections_of_a_cloud(plan));
+    plan.classes
         .iter()
         .zip(begins)
+        .zip(openers)
         .enumerate()
-        .map(|(number, (class, begins))| {
+        .map(|(number, ((class, begins), opener))| {
             let unattended_until = unattended_until(class).min(Instant::ZERO + plan.stop.at);
-            let built = Class {
+            Class {
                 begins: begins.map(|place| Begin::new(place, class.dscp)),
                 serialisers: [Serialiser::new(class.access.as_ref().map_or(Rate::bps(1), |a| a.rate)); 4],
                 propagation: plan.propagation(number),
@@ -222,27 +194,12 @@ pub fn classes(plan: &Plan, begins: Vec<[Place; 2]>, seed: u64) -> Vec<Class> {
                 }),
                 unattended_until,
                 served_until: unattended_until,
-                opener: Opener {
-                    population: class.population(seed),
-                    is_list: class.is_list(),
-                    until: match class.stop_at {
-                        Some(at) if !class.is_list() => Instant::ZERO + at,
-                        _ => Instant::FAR_FUTURE,
-                    },
-                    class: number as u32,
-                    first_number,
-                    open: BTreeMap::new(),
-                },
+                opening: Opening { opener, open: BTreeMap::new() },
                 stopping: None,
                 tcp: class.traffic.tcp().map(|tcp| Box::new(tcp.clone())),
-            };
-            first_number += class.count as u32;
-            built
+            }
         })
-        .collect();
-    let populations = classes.iter_mut().map(|class| &mut class.opener.population);
-    Population::draw_ahead(populations, most_connections_of_a_cloud(plan));
-    classes
+        .collect()
 }
 
 /// Returns approximately how many connections the busiest cloud opens during the run.

@@ -138,7 +138,7 @@ fn finish<Q: EventQueue>(
     world.check_options().map_err(RunError::OptionBooks)?;
     let (mut recorder, mut requests) = (world.recorder, world.requests);
     for class in &mut world.classes {
-        class.opener.cut_off_pages(&mut requests, t1);
+        class.opening.opener.cut_off_pages(t1, requests.as_deref_mut());
     }
     for flow in world.in_transit.flows.drain() {
         recorder.flow_ended(&flow, &world.classes[usize::from(flow.id.class)]);

@@ -5,10 +5,10 @@
 //! notified of each connection's events. All that remains of a connection that has ended is a row
 //! of `flows` (its own or its user's) and a free port.
 
-use aqmlab_network::{Completions, UserRows, ended_page, recorded_exchange, request_recorder};
+use aqmlab_network::{Completions, Opener, UserRows, recorded_exchange, request_recorder};
 use aqmlab_recording::{Ending, RequestRecord, RequestRecorder};
-use aqmlab_scenario::{ClassPlan, Completed, Plan};
-use aqmlab_traffic::{ConnectionEvent, ExchangeDone, Identity, PageEnded, Population, Reaction, Wake, Woken};
+use aqmlab_scenario::{Completed, Plan};
+use aqmlab_traffic::{ConnectionEvent, ExchangeDone, Identity, Wake, Woken};
 use aqmlab_units::Instant;
 
 use super::port_pool::PortPool;
@@ -19,7 +19,7 @@ pub type FlowRow = aqmlab_network::FlowRow<Option<u64>>;
 
 /// See the module.
 pub struct Populations {
-    classes: Vec<ClassPopulation>,
+    classes: Vec<Class>,
     /// Number of open connections that are not flows of a list.
     open: u64,
     /// Upper limit on that number.
@@ -30,12 +30,8 @@ pub struct Populations {
     requests: Option<RequestRecorder>,
 }
 
-struct ClassPopulation {
-    population: Population,
-    /// No connection opens at or after this instant.
-    until: Instant,
-    /// The number that the class's first flow has in the run.
-    first_number: u32,
+struct Class {
+    opener: Opener,
     /// The pool of client ports; `None` if flow `i` has client port `i`.
     ports: Option<PortPool>,
 }
@@ -44,22 +40,12 @@ impl Populations {
     /// Returns the populations of `plan`, with `client_ports` client ports for each class. In addition to the
     /// flows of lists, at most `most_open` connections may be open at the same time.
     pub fn new(plan: &Plan, seed: u64, client_ports: &[u32], most_open: u64) -> Self {
-        let mut first_number = 0;
-        let class = |(class, &ports): (&ClassPlan, &u32)| {
-            let of_class = ClassPopulation {
-                population: class.population(seed),
-                until: match class.stop_at {
-                    Some(at) if !class.is_list() => Instant::ZERO + at,
-                    _ => Instant::FAR_FUTURE,
-                },
-                first_number,
-                ports: (!class.is_list()).then(|| PortPool::new(ports)),
-            };
-            first_number += class.count as u32;
-            of_class
+        let class = |(opener, &ports): (Opener, &u32)| {
+            let ports = (!opener.is_list).then(|| PortPool::new(ports));
+            Class { opener, ports }
         };
         Populations {
-            classes: plan.classes.iter().zip(client_ports).map(class).collect(),
+            classes: Opener::all(plan, seed).into_iter().zip(client_ports).map(class).collect(),
             open: 0,
             most_open,
             completions: Completions::new(plan),
@@ -73,17 +59,13 @@ impl Populations {
 
     /// Returns the first instant at which a class wants to be woken. Call this once, before any other method.
     pub fn begin(&mut self, class: usize) -> Option<Wake> {
-        let of = &mut self.classes[class];
-        of.population.begin().filter(|wake| wake.at < of.until)
+        self.classes[class].opener.begin()
     }
 
     /// Wakes a class. Returns the connection that opens now, and the next instant at which the class wants to
     /// be woken.
     pub fn on_wake(&mut self, class: usize, wake: Wake) -> Woken {
-        let of = &mut self.classes[class];
-        let woken = of.population.on_wake(wake);
-        let next = woken.wake().filter(|wake| wake.at < of.until);
-        woken.waking(next)
+        self.classes[class].opener.on_wake(wake)
     }
 
     /// Returns a client port for the connection `of`; `None` if none is free, or if the limit on open
@@ -115,29 +97,18 @@ impl Populations {
         of: Identity,
         event: ConnectionEvent,
     ) -> Option<Wake> {
-        let Reaction { wake, page } = self.classes[class].population.on_event(now, of, event);
-        if let Some(page) = page {
-            let how = if page.failed { Ending::Failed } else { Ending::Completed };
-            self.page_ended(class, &page, how);
-        }
-        wake.filter(|wake| wake.at < self.classes[class].until)
-    }
-
-    fn page_ended(&mut self, class: usize, page: &PageEnded, how: Ending) {
-        if let Some(requests) = &mut self.requests {
-            requests.page_ended(&ended_page(class as u32, page), how, page.at);
-        }
+        self.classes[class].opener.on_event(now, of, event, self.requests.as_mut())
     }
 
     /// Returns the number that a flow of a list, or a connection's user, has in the run.
     pub fn number(&self, class: usize, of: Identity) -> u32 {
-        self.classes[class].first_number + of.user
+        self.classes[class].opener.number(of)
     }
 
     /// Returns whether the connections of a class are themselves flows, rather than parts of their users'
     /// flows.
     pub fn is_list(&self, class: usize) -> bool {
-        self.classes[class].ports.is_none()
+        self.classes[class].opener.is_list
     }
 
     /// Counts a flow or a request that has completed in the measured interval. Returns whether that
@@ -184,11 +155,8 @@ impl Populations {
     /// Ends the run at `end`; returns the rows of `flows` in the order of their numbers, and the outcomes of
     /// requests and pages.
     pub fn finish(mut self, end: Instant) -> (Vec<FlowRow>, Option<RequestRecord>) {
-        for class in 0..self.classes.len() {
-            let ClassPopulation { population, until, .. } = &mut self.classes[class];
-            for page in population.give_up_pages(end.min(*until)) {
-                self.page_ended(class, &page, Ending::Censored);
-            }
+        for class in &mut self.classes {
+            class.opener.cut_off_pages(end, self.requests.as_mut());
         }
         self.ended.extend(self.users.into_flows());
         self.ended.sort_unstable_by_key(|row| row.number);

@@ -19,22 +19,22 @@ use crate::scheduler::FlowObject;
 impl<Q: EventQueue> World<'_, Q> {
     /// Handles the wake-up of a population.
     pub(super) fn wake_population(&mut self, class: u32, user: u32) {
-        let opener = &mut self.classes[class as usize].opener;
-        let woken = opener.population.on_wake(Wake { at: self.now, user });
+        let opener = &mut self.classes[class as usize].opening.opener;
+        let woken = opener.on_wake(Wake { at: self.now, user });
         let wake = woken.wake();
         match woken {
             Woken::Opens(opening) => self.start(class, opening),
             Woken::Asks { of, objects, .. } => self.ask(class, of, &objects),
             Woken::Closes { of, .. } => self.ask(class, of, &[]),
         }
-        self.classes[class as usize].opener.schedule(&mut self.scheduler, wake);
+        self.classes[class as usize].opening.schedule(&mut self.scheduler, wake);
     }
 
     /// Starts the next flow or connection of a class.
     fn start(&mut self, class: u32, Opening { open, content, .. }: Opening) {
         let c = &mut self.classes[class as usize];
-        let number = if c.opener.is_list {
-            c.opener.first_number + open.user
+        let number = if c.opening.opener.is_list {
+            c.opening.opener.number(open)
         } else {
             // The number follows the numbers of all flows of the plan; after four billion
             // connections, numbers repeat.
@@ -60,7 +60,7 @@ impl<Q: EventQueue> World<'_, Q> {
             rare: stages.map(Rare::stages),
         });
         if asks_again {
-            self.classes[class as usize].opener.open.insert(open, flow);
+            self.classes[class as usize].opening.open.insert(open, flow);
         }
         if self.classes[class as usize].stopping.is_some() {
             self.schedule_stop(class, number, flow);
@@ -71,7 +71,7 @@ impl<Q: EventQueue> World<'_, Q> {
     /// Lets a user make further requests on a connection, or closes the connection if nothing is
     /// left to request.
     fn ask(&mut self, class: u32, of: Identity, objects: &[PageObject]) {
-        let Some(&flow) = self.classes[class as usize].opener.open.get(&of) else { return };
+        let Some(&flow) = self.classes[class as usize].opening.open.get(&of) else { return };
         let Some(f) = self.in_transit.flows.get_mut(flow) else { return };
         let connection = f.connection();
         if objects.is_empty() {
@@ -195,7 +195,8 @@ impl<Q: EventQueue> World<'_, Q> {
         let mut stopping: Vec<_> = living.map(|(at, flow)| (flow.id.number, at)).collect();
         stopping.sort_unstable_by_key(|&(number, _)| Reverse(number));
         self.classes[class as usize].stopping = Some(stopping);
-        self.classes[class as usize].opener.cut_off_pages(&mut self.requests, self.now);
+        let requests = self.requests.as_deref_mut();
+        self.classes[class as usize].opening.opener.cut_off_pages(self.now, requests);
         self.stop_next(class);
     }
 
@@ -228,7 +229,7 @@ impl<Q: EventQueue> World<'_, Q> {
     pub(super) fn endpoint_timer(&mut self, flow: FlowRef, end: End) {
         let Some(f) = self.in_transit.flows.get_mut(flow) else { return };
         let class = f.id.class;
-        let is_list = self.classes[usize::from(class)].opener.is_list;
+        let is_list = self.classes[usize::from(class)].opening.opener.is_list;
         let connection = f.connection();
         if connection.armed[end as usize] != self.now {
             return; // superseded by an earlier event

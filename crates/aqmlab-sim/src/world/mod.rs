@@ -166,13 +166,13 @@ impl<'a, Q: EventQueue> World<'a, Q> {
 
     fn schedule_first_events(&mut self) {
         for class in 0..self.classes.len() {
-            let opener = &mut self.classes[class].opener;
-            let wake = opener.population.begin();
-            opener.schedule(&mut self.scheduler, wake);
+            let opening = &mut self.classes[class].opening;
+            let wake = opening.opener.begin();
+            opening.schedule(&mut self.scheduler, wake);
             if let Some(stop_at) = self.plan.classes[class].stop_at {
                 // This event has the same key as the stop of the class's first flow, so it comes
                 // before the stops of all flows.
-                let (number, class) = (opener.first_number, class as u32);
+                let (number, class) = (opening.opener.first_number, class as u32);
                 let at = Instant::ZERO + stop_at;
                 self.scheduler.timer(at, number, FlowObject::Stop, Notice::StopClass { class });
             }
@@ -401,7 +401,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         let scheduler = self.scheduler.queue.memory_bytes();
         let waiting: u64 = self.links.iter().map(|l| l.port.backlog().packets.get()).sum();
         let queues = waiting as usize * size_of::<PortPacket>();
-        let starts: usize = self.classes.iter().map(|c| c.opener.population.memory_bytes()).sum();
+        let starts: usize = self.classes.iter().map(|c| c.opening.opener.memory_bytes()).sum();
         let watched = self.watch.as_ref().map_or(0, |watch| watch.memory_bytes());
         let options = self.in_transit.options.memory_bytes();
         let requests = self.requests.as_ref().map_or(0, |requests| requests.memory_bytes());

@@ -14,7 +14,7 @@ use crate::access::{AccessLink, AccessLinks, Serialisers};
 use crate::connection::Connection;
 use crate::event::{EventQueue, FlowRef, Notice};
 use crate::flow::{Body, Flow};
-use crate::network::{Class, Opener};
+use crate::network::{Class, Opening};
 use crate::options::OptionTable;
 use crate::packet::{Begin, FlowId, SimPacket, Toward};
 use crate::scheduler::{FlowObject, Scheduler};
@@ -145,7 +145,7 @@ impl<Q: EventQueue> World<'_, Q> {
         }
         if due > self.next_snapshot {
             let [warmup_end, sample] = [Milestone::WarmupEnd, Milestone::SampleFlows];
-            let sampled = class.opener.is_list;
+            let sampled = class.opening.opener.is_list;
             let looks = [warmup_end, sample].map(|next| self.schedule.at(next));
             keep_snapshots(flow, end, due, looks, sampled);
         }
@@ -246,7 +246,7 @@ impl<Q: EventQueue> World<'_, Q> {
         if at > self.next_snapshot {
             let looks = [Milestone::WarmupEnd, Milestone::SampleFlows].map(|next| self.schedule.at(next));
             let flow = self.in_transit.flows.of_packet(slot);
-            let sampled = self.classes[usize::from(flow.id.class)].opener.is_list;
+            let sampled = self.classes[usize::from(flow.id.class)].opening.opener.is_list;
             keep_snapshots(flow, end, at, looks, sampled);
         }
         self.done_as_of = self.done_as_of.max(at);
@@ -420,10 +420,10 @@ impl<Q: EventQueue> Hosts<'_, Q> {
     ) -> Served {
         let options = self.options.take(place);
         let segment = options.complete(segment);
-        let Class { tcp: Some(profile), opener, .. } = class else { unreachable!("a class of connections") };
+        let Class { tcp: Some(profile), opening, .. } = class else { unreachable!("a class of connections") };
         let id = flow.id;
         let connection = flow.connection();
-        if !opener.is_list {
+        if !opening.opener.is_list {
             connection.catch_up(end, self.now, profile);
         }
         let endpoint = connection.endpoint(end);
@@ -431,7 +431,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         let answered = match connection.applications {
             Some(_) => {
                 connection.endpoint(end).acknowledge_apart(profile);
-                self.reborrow().notify_session(opener, connection, &id, at, end)
+                self.reborrow().notify_session(opening, connection, &id, at, end)
             }
             None => 0,
         };
@@ -452,7 +452,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         arrival: Option<(Segment, bool)>,
         sending: Sending,
     ) -> Served {
-        let Class { tcp: Some(profile), serialisers, begins, opener, .. } = class else {
+        let Class { tcp: Some(profile), serialisers, begins, opening, .. } = class else {
             unreachable!("a class of connections")
         };
         let Flow { id, in_flight, over, completed, access, body: Body::Tcp(connection), .. } = flow else {
@@ -469,7 +469,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         };
         let (mut complete, mut answered, mut opened) = (false, 0, false);
         if let Some((segment, marked)) = arrival {
-            if sending == Sending::MayWait && !opener.is_list {
+            if sending == Sending::MayWait && !opening.opener.is_list {
                 connection.catch_up(end, self.now, profile);
             }
             match sending {
@@ -480,7 +480,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             }
             if sending == Sending::MayWait && connection.applications.is_some() {
                 connection.endpoint(end).acknowledge_apart(profile);
-                answered = self.reborrow().notify_session(opener, connection, id, at, end);
+                answered = self.reborrow().notify_session(opening, connection, id, at, end);
             }
         }
         let waits = sending == Sending::MayWait && connection.delays.is_some();
@@ -496,10 +496,10 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                     }
                     connection.closed[end as usize] = true;
                     *over = connection.closed == [true; 2];
-                    if !opener.is_list {
+                    if !opening.opener.is_list {
                         *over = connection.has_ended(end);
                         let event = if in_order { ConnectionEvent::Closed } else { ConnectionEvent::Failed };
-                        self.reborrow().notify_population(opener, connection, end, event);
+                        self.reborrow().notify_population(opening, connection, end, event);
                     }
                     break;
                 }
@@ -510,15 +510,15 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                 complete = true;
             }
         }
-        if opened && !opener.is_list {
-            self.reborrow().notify_population(opener, connection, end, ConnectionEvent::Opened);
+        if opened && !opening.opener.is_list {
+            self.reborrow().notify_population(opening, connection, end, ConnectionEvent::Opened);
         }
         if waits {
             delay_sending(self.scheduler, self.now, connection, id.number, at, end, profile);
         }
         // If the connection is one of many that a class opens, an endpoint that is only waiting for
         // late packets gets no event when that wait is over.
-        if sending != Sending::MayWait || opener.is_list || !connection.lets_stragglers_pass(end) {
+        if sending != Sending::MayWait || opening.opener.is_list || !connection.lets_stragglers_pass(end) {
             self.see_to_timer(connection, id.number, at, end);
         }
         let (over, to_send) = (*over, context.sent_out);
@@ -533,7 +533,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
     #[inline(never)]
     fn notify_session(
         mut self,
-        opener: &mut Opener,
+        opening: &mut Opening,
         connection: &mut Connection,
         id: &FlowId,
         at: FlowRef,
@@ -553,7 +553,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                     applications.wakes_at = Instant::ZERO;
                 }
                 let of = applications.of;
-                answered += u32::from(self.reborrow().exchange_done(opener, id.class, of, done));
+                answered += u32::from(self.reborrow().exchange_done(opening, id.class, of, done));
             }
             connection.act(&step);
             if !step.more {
@@ -563,7 +563,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
     }
 
     /// Records a completed exchange, and returns whether it answers a request.
-    fn exchange_done(self, opener: &mut Opener, class: u16, of: Identity, done: ExchangeDone) -> bool {
+    fn exchange_done(self, opening: &mut Opening, class: u16, of: Identity, done: ExchangeDone) -> bool {
         let mut answered = false;
         if let Some(requests) = self.requests
             && let Some(exchange) = recorded_exchange(class.into(), of, &done)
@@ -571,7 +571,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             answered = true;
             requests.ended(&exchange, Ending::Completed, self.now);
         }
-        opener.notify(self.scheduler, self.requests, self.now, of, ConnectionEvent::ExchangeDone(done));
+        opening.notify(self.scheduler, self.requests, self.now, of, ConnectionEvent::ExchangeDone(done));
         answered
     }
 
@@ -580,13 +580,13 @@ impl<Q: EventQueue> Hosts<'_, Q> {
     #[cold]
     fn notify_population(
         self,
-        opener: &mut Opener,
+        opening: &mut Opening,
         connection: &Connection,
         end: End,
         event: ConnectionEvent,
     ) {
         if let Some(applications) = connection.applications.as_ref().filter(|_| end == End::Client) {
-            opener.notify(self.scheduler, self.requests, self.now, applications.of, event);
+            opening.notify(self.scheduler, self.requests, self.now, applications.of, event);
         }
     }
 
