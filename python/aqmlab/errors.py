@@ -59,6 +59,10 @@ class RecordingError(AqmlabError):
     """A recording that is missing, incomplete or corrupt, or that cannot be written."""
 
 
+class FormatError(RecordingError):
+    """A file has another format version than this version of aqmlab reads."""
+
+
 class DamageError(RecordingError):
     """Files of recordings have been changed.
 

@@ -5,7 +5,6 @@ The runs are simulated (:func:`run`), live (:func:`run_live`), or both (:func:`r
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from aqmlab.arguments import typed
 from aqmlab.errors import UsageError
 from aqmlab.language.scenario import Scenario
+from aqmlab.recordings.integrity import sealed
 from aqmlab.results import both
 from aqmlab.results.both import Both
 from aqmlab.results.results import Results
@@ -214,7 +214,7 @@ def run_both(  # noqa: PLR0913 (keyword arguments)
     )
     directory = _begun_both(live, output) if resume else None
     if directory is None:
-        about = json.dumps({"format_version": 1, "title": live.about["title"]}) + "\n"
+        about = sealed({"format_version": both.FORMAT_VERSION, "title": live.about["title"]})
         directory = begin_directory(output, simulated, {both.FILE: about})
     try:
         measured = _run(live, directory / both.LIVE, wishes)

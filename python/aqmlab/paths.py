@@ -56,7 +56,7 @@ def load_both(path: Path | str) -> Both:
     path = Path(path)
     if not both.is_both(path):
         raise RecordingError(f"no recording at `{path}`: `{both.FILE}` is not there")
-    about = read_json(path / both.FILE)
+    about = read_json(path / both.FILE, both.FORMAT_VERSION)
     simulated, live = (path / str(about.get(name, name)) for name in (both.SIMULATED, both.LIVE))
     if not simulated.exists() and live.exists():
         raise RecordingError(

@@ -26,7 +26,7 @@ def manifest(**content: Any) -> Manifest:
         "tables": {},
         "links": [],
     }
-    return manifest_of(usual | content, Plan.of(content["plan"]))
+    return manifest_of(usual | content, Plan.of({"record": {"queues_ns": 0}} | content["plan"]))
 
 
 def with_runs(results: Results, runs: Iterable[Run]) -> Results:

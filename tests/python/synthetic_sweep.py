@@ -30,7 +30,7 @@ RATES = ("5Mbit", "10Mbit", "20Mbit", "50Mbit")
 COUNTS = ("5", "20", "80")
 _DELAYS = {"DropTail": 2.0, "RED": 1.0, "PI": 0.5}
 _FEW_FLOWS = 5
-_TCP = {"mss": "960B", "max_window": 1000, "receive_window": "1GB"}
+_TCP = {"mss_bytes": 960, "max_window": 1000, "receive_window_bytes": 10**9}
 _GOODPUTS = {"DropTail": 0.97, "RED": 0.96, "PI": 0.955}
 # Bins of 1 %, from a microsecond to ten seconds.
 _EDGES = np.unique(np.geomspace(1e3, 1e10, int(math.log(1e7) / math.log(1.01))).astype(np.int64))
@@ -106,18 +106,19 @@ def _run(cell: Cell, number: int, seed: int, given: int | None) -> Run:
         "count": given or _flows(cell),
         "path": [QUEUE],
         "return_path": ["reverse"],
-        "start": "0s",
-        "stop": None,
-        "access": {"rate": "100Mbit", "rtt": "80ms"},
-        "workload": {"kind": "bulk", "bytes": "endless", "tcp": _TCP},
+        "start_ns": 0,
+        "stop_ns": None,
+        "access": {"rate_bps": 10**8, "rtt_ns": 8 * 10**7},
+        "workload": {"kind": "bulk", "bytes": None, "tcp": _TCP},
     }
     link = {
         "name": QUEUE,
         "from": "left",
         "to": "right",
-        "rate": f"{_rate_bps(cell) / 1e6:g}Mbit",
-        "delay": "10ms",
-        "queue": {"kind": cell.arm.lower(), "settings": {"limit": "500p"}},
+        "rate_bps": int(_rate_bps(cell)),
+        "delay_ns": 10**7,
+        "overhead_bytes": 0,
+        "queue": {"kind": cell.arm.lower(), "settings": {"limit_packets": 500}},
     }
     found = manifest(
         arm=cell.arm,
@@ -126,7 +127,7 @@ def _run(cell: Cell, number: int, seed: int, given: int | None) -> Run:
         t1_ns=T1_NS,
         links=[{"name": QUEUE, "rate_bps": int(_rate_bps(cell)), "delay_ns": 10**7}],
         plan_digest=f"{number:064x}",
-        plan={"nodes": ["left", "right"], "links": [link], "classes": [flows], "record": {"queues": "0s"}},
+        plan={"nodes": ["left", "right"], "links": [link], "classes": [flows]},
     )
     return Run(Path(f"{number}/{seed}"), found)
 
@@ -186,6 +187,7 @@ def _counts(sent: int, dropped: int, median_s: float, span_s: float) -> dict[str
         "backlog_packets_min": 0,
         "backlog_packets_max": int(4 * backlog),
         "busy_ns": int(0.99 * span_s * 1e9),
+        "sent_bytes": PACKET * sent,
         "sojourn_sum_ns": int(sent * mean_s * 1e9),
         "sojourn_count": sent,
         "initial_in_system_packets": 0,

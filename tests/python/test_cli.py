@@ -158,8 +158,8 @@ def test_a_corrupt_recording_is_exit_4(aqmlab, experiment, tmp_path):
         ("seed", "x", "`seed` is not of type int"),
         ("tables", 5, "`tables` is not of type dict"),
         ("links", None, "`links` is not of type list"),
-        ("plan", {}, "has a plan that cannot be read: `links` is missing"),
-        ("plan", {"links": 3}, "has a plan that cannot be read: 'int' object is not iterable"),
+        ("plan", {}, "has a plan that cannot be read: `record` is missing"),
+        ("plan", {"record": {}, "nodes": 3}, "has a plan that cannot be read: 'int' object is not iterable"),
     ],
 )
 def test_a_manifest_of_other_content_is_exit_4(aqmlab, experiment, tmp_path, key, value, message):

@@ -14,7 +14,6 @@ from aqmlab.errors import DamageError
 from aqmlab.paths import load
 from aqmlab.recordings import integrity
 from aqmlab.sweeps.store import Store
-from resealed import make_early_about, make_old
 from sweeping import tables as sweep_tables
 from sweeping import tiny
 
@@ -159,19 +158,6 @@ def test_directories_in_the_place_of_each_other_are_noticed(copied, second):
         load(copied)
     assert len(told.value.reasons) == 2
     assert aqmlab.verify(copied).damaged == list(told.value.reasons)
-
-
-def test_a_recording_of_an_early_version_is_read_and_verified_by_its_content(copied):
-    before = everything(copied)
-    for run in copied.glob("*/seed-*"):
-        make_old(run)
-    make_early_about(copied)
-    assert everything(copied) == before
-    assert aqmlab.verify(copied).damaged == []
-    file, other = (copied / "droptail" / f"seed-{seed}" / "histograms.parquet" for seed in (1, 2))
-    file.write_bytes(other.read_bytes())
-    (reason,) = aqmlab.verify(copied).damaged
-    assert reason == f"`{file}` is corrupt: its content does not match the manifest"
 
 
 def run_of(sweep, place=0):

@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 import aqmlab
-from aqmlab.errors import RecordingError
-from aqmlab.recordings.traces import Positions, flow_names, follow, journeys
-from resealed import reseal, rewrite
+from aqmlab.recordings.traces import Positions, follow
 
 
 def cbr(rate, size, **more):
@@ -228,32 +226,6 @@ def test_qlog_counts_from_the_flows_start(tmp_path):
         acks = [event["data"]["header"]["packet_number"] for event in received]
         assert acks == sorted(set(acks))
         assert acks[0] > 30
-
-
-def test_every_kind_of_export_and_figure_refuses_packets_without_numbers(tmp_path, aqmlab_cli):
-    """A recording of an earlier version: without the column, and without the part that writes it."""
-    record = {"trace": ["ftp"], "packets": {"flows": ["ftp"], "links": ["bottleneck"]}}
-    made = aqmlab.run(scenario(**TCP, record=record), output=tmp_path / "run", report=False)
-    (run,) = made.runs
-    rewrite(run.path, "packets", "* EXCLUDE (number)")
-    parts = dict(run.manifest.parts)
-    del parts["recording.packets"]
-    reseal(run.path, parts=parts)
-    for words in (["export", "--to", "ns2"], ["export", "--to", "qlog"], ["plot", "time-sequence"]):
-        command, *options = words
-        ended = aqmlab_cli(command, run.path, *options, "-o", tmp_path / "out.svg")
-        assert (ended.returncode, ended.stdout) == (4, ""), ended.stderr
-        assert (
-            "packets without numbers, as earlier versions recorded them; run the scenario again"
-            in ended.stderr
-        )
-    # What needs no numbers is still read.
-    tables = aqmlab.load(run.path).tables
-    (of_run,) = tables.runs
-    assert tables.rows("packets", "count(*)")[0][0] > 1000
-    assert tables.rows("packets", "count(number)") == [(0,)]
-    with pytest.raises(RecordingError, match="without numbers"):
-        journeys(tables, of_run, flow_names(tables, of_run, "packets")[0])
 
 
 def test_positions_continue_beyond_what_headers_hold():

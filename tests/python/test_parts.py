@@ -6,23 +6,19 @@
 from __future__ import annotations
 
 import json
-import shutil
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 
 import aqmlab
 from aqmlab import _core
 from aqmlab.recordings.integrity import FORMAT_VERSION, sealed
-from aqmlab.recordings.manifest import PROGRAM, parts_text, read_manifest
+from aqmlab.recordings.manifest import parts_text
 from aqmlab.results.comparison import why_not_paired
 from aqmlab.sweeps.cases import Cases
-from aqmlab.sweeps.store import Store
-from manifests import manifest
+from manifests import manifest, with_runs
+from resealed import reseal
 from sweeping import tiny
-
-EARLY = Path(__file__).parent / "recordings" / "format-3"
-TABLE = "queueing_delay_mean_s", "goodput_bps", "drop_percent"
 
 
 def classes(kind):
@@ -116,52 +112,26 @@ def test_an_experiment_of_other_versions_is_not_resumed(tmp_path):
         aqmlab.run(scenario, output=tmp_path / "out", resume=True)
 
 
-# --- before parts had versions
+def test_tables_of_an_earlier_version_of_their_part_stay_and_are_not_measured(tmp_path, aqmlab_cli):
+    made = aqmlab.run(one_case(), output=tmp_path / "out")
+    run = made.runs[0]
+    reseal(run.path, parts={**run.manifest.parts, "recording": 2})
+    ended = aqmlab_cli("report", run.path)
+    assert (ended.returncode, ended.stdout) == (4, "")
+    assert f"`{run.path}` has tables of version 2 of the part `recording`" in ended.stderr
+    assert aqmlab.verify(run.path).damaged == []
+    assert aqmlab.query("SELECT DISTINCT seed FROM summary", run.path).rows == ((run.seed,),)
 
 
-@pytest.fixture
-def early(tmp_path):
-    return Path(shutil.copytree(EARLY, tmp_path / "early"))
-
-
-def test_the_fixture_is_of_one_version_for_all():
-    for file in EARLY.glob("runs/*/*/manifest.json"):
-        content = json.loads(file.read_text())
-        assert (content["format_version"], content["results_version"]) == (3, 5)
-        assert "parts" not in content
-        assert dict(read_manifest(file.parent).parts) == {PROGRAM: 5}
-
-
-def test_an_early_store_is_read_and_whole(early):
-    (sweep,) = Store(early).sweeps()
-    results = aqmlab.load(sweep)
-    assert (len(results.cells), list(results.seeds)) == (2, [1])
-    assert results.missing == ()
-    written = (sweep / "results.csv").read_text()
-    assert aqmlab.query("SELECT count(*), any_value(parts) FROM runs", early).rows == ((2, "program 5"),)
-    assert all(Store(early).damage(digest) == () for digest in Store(early).digests())
-    assert written == (EARLY / "sweeps" / sweep.name / "results.csv").read_text()
-
-
-def test_runs_of_an_early_store_are_not_found_again_and_stay(early):
-    (before,) = Store(early).sweeps()
-    scenario = before / "scenario.toml"
-    again = aqmlab.sweep(scenario, store=early)
-    assert [ended.status for ended in again] == ["finished", "finished"]
-    assert len(Store(early).digests()) == 4
-    then, now = aqmlab.load(before), aqmlab.load(again.path)
-    for cell in then.cells:
-        for metric in TABLE:
-            assert now.values(metric, cell) == then.values(metric, cell)
-
-
-def test_early_runs_make_no_pairs_with_present_ones(early):
-    (before,) = Store(early).sweeps()
-    again = aqmlab.sweep(before / "scenario.toml", store=early)
-    list(again)
-    (red,) = (cell for cell in aqmlab.load(before).cells if cell.arm == "RED")
-    reason = why_not_paired(aqmlab.load(before), red, aqmlab.load(again.path), red)
-    assert reason == (
+def test_runs_whose_traffic_was_drawn_by_other_parts_make_no_pairs(experiment):
+    (cell,) = (cell for cell in experiment.cells if cell.arm == "DropTail")
+    runs = experiment.runs_of(cell)
+    parts = {name: version for name, version in runs[0].manifest.parts.items() if name != "traffic"}
+    others = with_runs(
+        experiment, [replace(run, manifest=replace(run.manifest, parts=parts)) for run in runs]
+    )
+    assert why_not_paired(experiment, cell, experiment, cell) == ""
+    assert why_not_paired(experiment, cell, others, cell) == (
         "their runs used different versions of the program, which draw the same traffic with other parts"
     )
 

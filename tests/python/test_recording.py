@@ -13,11 +13,9 @@ import jsonschema
 import pytest
 
 import aqmlab
-from aqmlab.metrics import Window, find
 from aqmlab.paths import load
 from aqmlab.results.cells import Cell
 from aqmlab.results.results import Missing
-from resealed import make_old
 
 
 def text(value):
@@ -121,10 +119,7 @@ def test_a_missing_table_is_named(copied):
         ("{", "is corrupt"),
         ("[]", "holds no JSON object"),
         ("{}", "has format version `None`"),
-        ('{"format_version": 99}', "reads format versions up to 4"),
-        ('{"format_version": 1}', "`title` is missing"),
-        ('{"format_version": 2}', "`file_digest`, its last member, is missing"),
-        ('{"format_version": 3}', "`file_digest`, its last member, is missing"),
+        ('{"format_version": 4}', "`file_digest`, its last member, is missing"),
     ],
 )
 def test_a_damaged_manifest_is_explained(copied, content, message):
@@ -138,32 +133,6 @@ def test_a_run_that_never_finished_is_missing_and_not_an_error(copied):
     rest = load(copied)
     assert rest.missing == (Missing(Cell((), "DropTail"), 2, "not run"),)
     assert aqmlab.answer(rest).estimate("DropTail", "goodput_bps").n == 1
-
-
-def test_before_results_version_5_goodput_is_what_was_delivered_in_order(copied):
-    def values(arm):
-        runs = [run for run in load(copied).measured() if run.run.arm == arm]
-        asked = [
-            (name, part) for part in (None, Window(2.0, 4.0)) for name in ("goodput", "in_order_goodput")
-        ]
-        return [
-            [find(f"{name}_bps").compute(run, "bottleneck", "ftp", part) for run in runs]
-            for name, part in asked
-        ]
-
-    now = {arm: values(arm) for arm in ("DropTail", "RED + ECN")}
-    for run in load(copied).runs_of("DropTail"):
-        make_old(run.path, results_version=4)
-        added = {"flows": "received_bytes, measured_received_bytes", "flow_series": "received_bytes"}
-        for table, columns in added.items():
-            file = run.path / f"{table}.parquet"
-            early = f"SELECT * EXCLUDE ({columns}) FROM read_parquet('{file}')"
-            duckdb.sql(f"COPY ({early}) TO '{file}.early' (FORMAT parquet)")
-            file.with_suffix(".parquet.early").replace(file)
-    early = values("DropTail")
-    assert early[0] == early[1] == now["DropTail"][1]
-    assert early[2] == early[3] == now["DropTail"][3]
-    assert values("RED + ECN") == now["RED + ECN"]
 
 
 def test_what_is_no_recording_is_refused(tmp_path):

@@ -108,10 +108,6 @@ def test_exit_codes(sweep, tmp_path):
     assert ended.returncode == 4
     assert f"4 of 4 runs failed; the others are kept in `{tmp_path / 'store'}`; the first: " in ended.stderr
     assert "4 runs are missing" in ended.stdout
-    (tmp_path / "store" / "store.json").write_text('{"format_version": 99}')
-    ended = sweep(tiny())
-    assert ended.returncode == 4
-    assert "reads format versions up to 1" in ended.stderr
 
 
 def test_progress_in_words():

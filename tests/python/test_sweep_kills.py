@@ -264,12 +264,7 @@ def test_what_another_kernel_writes_stays_until_it_has_been_unchanged_for_a_day(
     assert left_over(store.path) == []
 
 
-def test_a_store_of_a_later_format_and_what_is_no_store_are_refused(tmp_path):
-    (tmp_path / "later").mkdir()
-    (tmp_path / "later" / "store.json").write_text('{"format_version": 2}')
-    message = "format version `2`; this version of aqmlab reads format versions up to 1"
-    with pytest.raises(aqmlab.RecordingError, match=message):
-        aqmlab.sweep(tiny(), report=False, store=tmp_path / "later")
+def test_what_is_no_store_is_refused(tmp_path):
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "store.json").write_text("{}")
     with pytest.raises(aqmlab.RecordingError, match=r"store.json` is corrupt"):
@@ -280,7 +275,7 @@ def test_a_store_of_a_later_format_and_what_is_no_store_are_refused(tmp_path):
         aqmlab.sweep(tiny(), report=False, store=tmp_path / "other")
     with pytest.raises(aqmlab.RecordingError, match="no store at"):
         Store(tmp_path / "nothing")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken", "later", "other"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["broken", "other"]
 
 
 def test_a_recording_that_is_not_whole_is_made_again(undisturbed, tmp_path):

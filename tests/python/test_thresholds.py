@@ -13,7 +13,7 @@ from aqmlab.metrics import Histogram, Measured, QueueTotals, Samples, Window, fi
 from aqmlab.metrics.thresholds import thresholds
 from aqmlab.recordings.plan import Plan
 
-RED = {"min_th": "9p", "max_th": "27p", "measure": "packets", "mean_packet": "1.5kB"}
+RED = {"min_th_packets": 9, "max_th_packets": 27, "measure": "packets", "mean_packet_bytes": 1500}
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,12 @@ class Scripted(Measured):
 
 
 def scripted(averages, settings=RED, backlog=()):
-    link = {"name": "bottleneck", "from": "l", "to": "r", "rate": "1Mbit", "delay": "1ms"}
+    link = {"name": "bottleneck", "from": "l", "to": "r", "rate_bps": 10**6, "delay_ns": 10**6}
     plan = {
-        "links": [{**link, "queue": {"kind": "red", "settings": settings}}],
+        "links": [{**link, "overhead_bytes": 0, "queue": {"kind": "red", "settings": settings}}],
         "nodes": ["l", "r"],
         "classes": [],
+        "record": {"queues_ns": 0},
     }
     run = SimpleNamespace(plan=Plan.of(plan), t0_ns=0, t1_ns=len(averages) * 10**9)
     bins = Histogram(*(tuple(column) for column in zip(*backlog, strict=True))) if backlog else Histogram()
@@ -91,7 +92,7 @@ def test_the_backlog_outside_the_range_is_a_share_of_time():
 
 
 def test_a_law_that_measures_bytes_has_packets_of_mean_size():
-    in_bytes = {"min_th": "9p", "max_th": "13.5kB", "measure": "bytes", "mean_packet": "500B"}
+    in_bytes = {"min_th_packets": 9, "max_th_bytes": 13_500, "measure": "bytes", "mean_packet_bytes": 500}
     run = scripted([4500, 9000, 13500, 14000], in_bytes, backlog=[(0, 0, 1)])
     of_law = thresholds(run, "bottleneck")
     assert (of_law.min_th, of_law.max_th, of_law.units_a_packet) == (9, 27, 500)

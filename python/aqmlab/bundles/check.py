@@ -150,15 +150,11 @@ def _unpacked(file: Path, folder: Path) -> Mapping[str, Any]:
 
 def _index(file: Path, index: Path) -> Mapping[str, Any]:
     try:
-        about = read_json(index)
+        about = read_json(index, FORMAT_VERSION)
     except DamageError as error:
         raise DamageError([f"`{file}`: {reason}" for reason in error.reasons]) from error
-    version = about.get("format_version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
-        raise RecordingError(
-            f"`{file}` has format version `{version}`; this version of aqmlab reads format versions up to"
-            f" {FORMAT_VERSION}"
-        )
+    except RecordingError as error:
+        raise RecordingError(f"`{file}`: {error}") from error
     if not (isinstance(about.get("files"), dict) and isinstance(about.get("directory"), str)):
         raise DamageError([f"`{file}`: `{INDEX}` has no list of files"])
     # A path that leads out of the folder is refused before any file is written.

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from aqmlab.arguments import typed
 from aqmlab.errors import DamageError, RecordingError
-from aqmlab.recordings.integrity import read_json, table_digest, unreadable
-from aqmlab.recordings.recording import Run, load_run
+from aqmlab.recordings.integrity import read_json
+from aqmlab.recordings.recording import load_run
+from aqmlab.results import both
 from aqmlab.results.loading import SweepFile
 from aqmlab.sweeps.directory import store_of
 from aqmlab.sweeps.experiment_directory import ExperimentDirectory
@@ -18,8 +19,6 @@ from aqmlab.sweeps.place import Place
 from aqmlab.sweeps.store import Store
 from aqmlab.system.files import SWEEP_FILE
 from aqmlab.system.stopping import raise_if_stopped
-
-_BOTH = "both.json"
 
 
 @dataclass
@@ -61,8 +60,6 @@ class Verified:
 def verify(path: Path | str) -> Verified:
     """Check every table and every description of recordings against the digests that were written with them.
 
-    A table of an early version, which has no digest of its file, is checked by the digest of its content.
-
     Parameters
     ----------
     path
@@ -71,7 +68,7 @@ def verify(path: Path | str) -> Verified:
     Raises
     ------
     RecordingError
-        If there is nothing of that kind, or if it is of a later format or cannot be read.
+        If there is nothing of that kind, or if it is of another format or cannot be read.
     """
     found = Verified(Path(path))
     _verify(found, Path(path))
@@ -85,9 +82,9 @@ def _verify(found: Verified, path: Path) -> None:
         store = store_of(path)
         with _noting(found):
             _runs(found, store, dict.fromkeys(digest for _, _, digest in SweepFile(path)))
-    elif (path / _BOTH).is_file():
+    elif both.is_both(path):
         with _noting(found):
-            about = read_json(path / _BOTH)
+            about = read_json(path / both.FILE, both.FORMAT_VERSION)
             for side in ("live", "simulated"):
                 if (path / about.get(side, side)).exists():
                     _verify(found, path / about.get(side, side))
@@ -150,29 +147,8 @@ def _run(found: Verified, path: Path) -> None:
     with _noting(found):
         run = load_run(path)
         found.damaged += run.damage()
-        found.damaged += _other_content(run)
         found.tables += len(run.manifest.tables)
         found.bytes += sum(file.stat().st_size for file in path.iterdir() if file.is_file())
-
-
-def _other_content(run: Run) -> Iterator[str]:
-    """Yield a sentence for each table of an early version whose content does not match the manifest."""
-    import duckdb
-
-    for name, about in run.manifest.tables.items():
-        if about.file_digest is not None:
-            continue
-        file = run.path / f"{name}.parquet"
-        if why := unreadable(file):
-            yield why
-            continue
-        try:
-            same = table_digest(file) == about.digest
-        except (duckdb.Error, KeyError, TypeError, ValueError) as error:
-            yield f"`{file}` is corrupt: {str(error).splitlines()[0]}"
-        else:
-            if not same:
-                yield f"`{file}` is corrupt: its content does not match the manifest"
 
 
 __all__ = ["Verified", "verify"]

@@ -95,7 +95,7 @@ def _goodputs(
     found = results.tables.arrays(
         "flow_series",
         "flow, t_ns, coalesce(received_bytes, delivered_bytes)::DOUBLE AS received",
-        f"WHERE flow IN (SELECT flow FROM read_parquet({quoted(run.file('flows').path)})"
+        f"WHERE flow IN (SELECT flow FROM read_parquet({quoted(run.file('flows'))})"
         f" WHERE class IN ({classes})) ORDER BY flow, t_ns",
         [run],
     )

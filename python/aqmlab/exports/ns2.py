@@ -15,7 +15,7 @@ from typing import Any
 
 from aqmlab.exports.chosen import Chosen, lacks
 from aqmlab.recordings.plan import Link
-from aqmlab.recordings.traces import Positions, check_numbers
+from aqmlab.recordings.traces import Positions
 from aqmlab.results.results import Results
 
 _SIGNS = {"enqueue": "+", "dequeue": "-", "receive": "r", "drop": "d"}
@@ -30,15 +30,12 @@ def ns2_file(results: Results, chosen: Chosen) -> bytes:
     ------
     UsageError
         If the packets at links, or any of their four kinds of events, were not recorded.
-    RecordingError
-        If an earlier version of the program recorded the packets without numbers.
     """
     run = chosen.run
     packets = run.plan.packets
     if "packets" not in run.manifest.tables or packets is None or not packets.links:
         key = f'packets = {{ links = ["{run.links[0].name}"] }}'
         raise lacks(run, "packets at links", key)
-    check_numbers(run)
     if missing := sorted(NEEDED - packets.events):
         listed = ", ".join(f'"{event}"' for event in sorted(NEEDED))
         raise lacks(run, f"{missing[0]} of packets", f"events = [{listed}]")

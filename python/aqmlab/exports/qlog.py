@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from aqmlab.exports.chosen import Chosen, lacks
-from aqmlab.recordings.traces import FlowName, check_numbers
+from aqmlab.recordings.traces import FlowName
 from aqmlab.results.results import Results
 from aqmlab.system.files import json_text
 
@@ -37,8 +37,6 @@ def qlog_file(results: Results, chosen: Chosen) -> bytes:
     ------
     UsageError
         If the run has neither changes nor samples of a TCP flow.
-    RecordingError
-        If an earlier version of the program recorded packets without numbers.
     """
     run = chosen.run
     table = next((name for name in ("trace", "flow_series") if name in run.manifest.tables), None)
@@ -109,7 +107,6 @@ def _packets(results: Results, chosen: Chosen, name: FlowName) -> Iterator[Event
     """Return the packets sent and received by the sender's host, where recorded."""
     if "packets" not in chosen.run.manifest.tables:
         return
-    check_numbers(chosen.run)
     where = f"WHERE flow = {name.flow} AND event IN ('send', 'arrive')"
     for t_ns, event, toward, number, size, payload, seq, ack, flags, ecn in results.tables.rows(
         "packets", _PACKETS, where, [chosen.run]

@@ -95,7 +95,7 @@ def write_vectors(  # noqa: PLR0913 (keyword arguments)
             seed,
             of["end_ns"] if duration_s is None else round(duration_s * 1e9),
             chosen,
-            None if run is None else run.file("requests").path,
+            None if run is None else run.file("requests"),
         )
         for of in arms
     }

@@ -11,11 +11,7 @@ from aqmlab.metrics.registry import metric
 
 
 def flow_goodput(run: Measured, flow: FlowTotals) -> float:
-    """Goodput of one flow in bit/s: bytes that reached the receiver for the first time, in order or not.
-
-    Recordings with a results version below 5 lack this count, as do the samples of live runs; the
-    count of bytes delivered in order then replaces it.
-    """
+    """Goodput of one flow in bit/s: bytes that reached the receiver for the first time, in order or not."""
     return 8 * flow.measured_received_bytes / run.interval_s
 
 

@@ -38,13 +38,9 @@ class FlowTotals(NamedTuple):
 
 
 _CLASS = FlowTotals._fields.index("class_name")
-_ELSEWHERE = {
-    "class_name": "class",
-    "measured_received_bytes": "coalesce(measured_received_bytes, measured_delivered_bytes)",
-}
-"""Fields without a column of the same name. Before results version 5, only in-order bytes were counted."""
-_FRAME_NAMES = {"class_name": "class"}
-FLOW_COLUMNS = ", ".join(_ELSEWHERE.get(name, name) for name in FlowTotals._fields)
+_COLUMN_NAMES = {"class_name": "class"}
+"""The columns of fields without a column of the same name."""
+FLOW_COLUMNS = ", ".join(_COLUMN_NAMES.get(name, name) for name in FlowTotals._fields)
 """The SQL select list that reads the rows of :class:`Flows` from the table ``flows``."""
 
 
@@ -103,7 +99,7 @@ class Flows(Framed, Sequence[FlowTotals]):
     def _frame_columns(self) -> Columns:
         columns = tuple(map(self._picked, self._columns)) or [()] * len(FlowTotals._fields)
         return {
-            _FRAME_NAMES.get(name, name): (TEXT if name == "class_name" else WHOLE, column)
+            _COLUMN_NAMES.get(name, name): (TEXT if name == "class_name" else WHOLE, column)
             for name, column in zip(FlowTotals._fields, columns, strict=True)
         }
 

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from aqmlab.errors import RecordingError
 from aqmlab.metrics.flow_totals import FLOW_COLUMNS, Flows
 from aqmlab.metrics.histograms import EMPTY_HISTOGRAM, Histogram, Histograms, quoted
 from aqmlab.metrics.packet_kinds import EVERY_KIND, KindCounts
-from aqmlab.recordings.manifest import NUMBERED
 from aqmlab.text.numbers import counted
 
 if TYPE_CHECKING:
@@ -251,15 +249,14 @@ class Measured:
 
         The result has only counts of packets: arrivals, drops and marks.
         """
-        known = self.kinds is not None and self.kinds.of(self.run, kind) is not None
-        return replace(self, kind=kind) if known else None
+        return None if self.kinds is None else replace(self, kind=kind)
 
     def _row(self, queue: str, class_name: str) -> QueueTotals | None:
         """Return the counts of a queue and class for the selected kind of packets."""
         found = self.queues.get((queue, class_name))
         if found is None or self.kinds is None or self.kind == EVERY_KIND:
             return found
-        counts = self.kinds.of(self.run, self.kind) or {}
+        counts = self.kinds.of(self.run, self.kind)
         return QueueTotals(queue, class_name, counts.get((queue, class_name), dict.fromkeys(_BY_KIND, 0)))
 
     def towards(self, router: str) -> Measured | None:
@@ -386,7 +383,7 @@ class Measured:
         ----------
         column
             ``"cwnd_segments"``, ``"acked_bytes"``, ``"received_bytes"``, ... If
-            ``"received_bytes"`` were not sampled (in live runs, and before results version 5), the
+            ``"received_bytes"`` were not sampled (in live runs), the
             bytes delivered in order, ``"delivered_bytes"``, are returned instead.
         """
         import numpy as np
@@ -429,14 +426,13 @@ class Measured:
     def marks_of_arrivals(self, queue: str, window: Window) -> npt.NDArray[np.bool_] | None:
         """Return, in order, whether each of the packets admitted to a queue in a part of the run was marked.
 
-        ``None`` if the packets of the queue were not recorded, if some of their arrivals or fates
-        were not, or if the packets have no numbers.
+        ``None`` if the packets of the queue were not recorded, or some of their arrivals or fates
+        were not.
         """
         import numpy as np
 
         needed = {"enqueue", "drop", "mark"}
-        numbered = NUMBERED in self.run.manifest.parts
-        if self.tables is None or not numbered or not _records(self.run, queue, needed, window):
+        if self.tables is None or not _records(self.run, queue, needed, window):
             return None
         found = self.tables.arrays(
             "packets",
@@ -556,19 +552,6 @@ def _summary(tables: Tables) -> tuple[list[str], list[Any]]:
     return names, tables.rows("summary", f"run, queue, class, {', '.join(names)}")
 
 
-_AGES_SINCE = 3
-"""The first version of recordings with the ages at which requests failed, and with those before t0."""
-
-
-def _ages(histograms: Histograms, run: Run, class_name: str, low: int, kind: str) -> Histogram:
-    if run.manifest.predates("recording", _AGES_SINCE):
-        raise RecordingError(
-            f"`{run.path}` was recorded by an earlier version, without the ages of requests at the beginning"
-            " of the measured interval, which distributions of response times need; repeat the run"
-        )
-    return histograms.of(run, class_name, low, kind)
-
-
 def _waits(tables: Tables, what: str, size: str) -> dict[Path, list[RequestTotals]]:
     """Return the totals by run folder; ``what`` is the prefix of the tables of requests or pages."""
     runs = [run for run in tables.runs if f"{what}_summary" in run.manifest.tables]
@@ -581,7 +564,7 @@ def _waits(tables: Tables, what: str, size: str) -> dict[Path, list[RequestTotal
         f"{what}_summary", f"run, class, {columns}", f"ORDER BY run, class, {size}_low_bytes", runs
     ):
         run = runs[int(index)]
-        distribution = partial(_ages, histograms, run, class_name, low)
+        distribution = partial(histograms.of, run, class_name, low)
         totals = RequestTotals(
             class_name, low, high, completed, failed, censored, int(sum_ns), distribution, size
         )

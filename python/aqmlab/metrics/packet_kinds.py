@@ -35,21 +35,18 @@ class KindCounts:
         self._tables = tables
         self._columns = columns
 
-    def of(self, run: Run, kind: str) -> Counts | None:
-        """Return the counts of one kind in a run, or ``None`` if its recording has no such table."""
-        found = self._of_runs.get(run.path)
-        return None if found is None else found[kind]
+    def of(self, run: Run, kind: str) -> Counts:
+        """Return the counts of one kind in a run."""
+        return self._of_runs[run.path][kind]
 
     @cached_property
     def _of_runs(self) -> Mapping[Path, Mapping[str, Counts]]:
-        runs = [run for run in self._tables.runs if "kinds" in run.manifest.tables]
+        runs = self._tables.runs
         found: dict[Path, dict[str, dict[tuple[str, str], dict[str, int]]]] = {
             run.path: {kind: {} for kind in KINDS} for run in runs
         }
-        if not runs:
-            return found
         columns = f"run, queue, class, kind, {', '.join(self._columns)}"
-        for index, queue, class_name, kind, *counts in self._tables.rows("kinds", columns, runs=runs):
+        for index, queue, class_name, kind, *counts in self._tables.rows("kinds", columns):
             of_kind = found[runs[int(index)].path][kind]
             row = dict(zip(self._columns, map(int, counts), strict=True))
             of_kind[queue, class_name] = row

@@ -41,12 +41,9 @@ def _by_arrivals(
     better="more",
 )
 def throughput(run: Measured, queue: str, class_name: str) -> float | None:
-    """Bits sent, divided by the measured interval; in early recordings, bits of whole packets."""
+    """Bits sent, divided by the measured interval."""
     totals = run.at_queue(queue, class_name)
-    if totals is None:
-        return None
-    sent = totals.counts.get("sent_bytes")
-    return 8 * (totals["departures_bytes"] if sent is None else sent) / run.interval_s
+    return None if totals is None else 8 * totals["sent_bytes"] / run.interval_s
 
 
 @metric(

@@ -1,7 +1,7 @@
 """Checks that files are unchanged.
 
 The manifest contains the SHA-256 of each table's file. A JSON file that numbers depend on
-(``manifest.json``, ``experiment.json``, ``sweep.json``) is *sealed*: its last member
+(``manifest.json``, ``experiment.json``, ``sweep.json``, ``both.json``) is *sealed*: its last member
 ``file_digest`` is the SHA-256 of all bytes before it. A file is read for its digest only once per process,
 unless its size, time or inode changes afterwards.
 """
@@ -11,18 +11,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import struct
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from aqmlab.errors import DamageError, RecordingError
-from aqmlab.system.memory import database
+from aqmlab.errors import DamageError, FormatError, RecordingError
 
 FORMAT_VERSION = 4
-"""The ``format_version`` that this version writes; it also reads all earlier ones."""
-SEALED_FROM = 2
-"""The first ``format_version`` in which JSON files are sealed and table files have digests."""
+"""The ``format_version`` of recordings that this version writes, and the only one that it reads."""
 
 _MEMBER = b'"file_digest"'
 _READ_BYTES = 1 << 20
@@ -38,13 +34,29 @@ def sealed(content: Mapping[str, Any]) -> str:
     return f'{head}"file_digest": "{hashlib.sha256(head.encode()).hexdigest()}"\n}}\n'
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file of a recording, after checking its seal, if it has one.
+def other_format(file: Path, version: object, reads: int) -> FormatError:
+    """The error for a file of another format version."""
+    return FormatError(
+        f"`{file}` has format version `{version}`; this version of aqmlab reads only format version {reads}"
+    )
+
+
+def read_json(path: Path, reads: int = FORMAT_VERSION) -> dict[str, Any]:
+    """Return the JSON object in a sealed file, after checking its seal and its format version.
+
+    Parameters
+    ----------
+    path
+        The file.
+    reads
+        The only ``format_version`` that is accepted.
 
     Raises
     ------
     RecordingError
         If the file cannot be read.
+    FormatError
+        If it has another format version.
     DamageError
         If the file does not contain such an object, or has been changed.
     """
@@ -58,19 +70,19 @@ def read_json(path: Path) -> dict[str, Any]:
         raise DamageError([f"`{path}` is corrupt: {error}"]) from error
     if not isinstance(content, dict):
         raise DamageError([f"`{path}` is corrupt: it holds no JSON object"])
-    version = content.get("format_version")
-    if "file_digest" not in content:
-        if isinstance(version, int) and SEALED_FROM <= version <= FORMAT_VERSION:
-            raise DamageError([f"`{path}` is incomplete: `file_digest`, its last member, is missing"])
-        return content
     head, _, tail = data.rpartition(_MEMBER)
-    if tail != f': "{hashlib.sha256(head).hexdigest()}"\n}}\n'.encode():
+    has_seal = "file_digest" in content
+    if has_seal and tail != f': "{hashlib.sha256(head).hexdigest()}"\n}}\n'.encode():
         raise DamageError(
             [
                 f"`{path}` is corrupt: it has changed since it was written (its SHA-256 is not"
                 " its `file_digest`)"
             ]
         )
+    if content.get("format_version") != reads:
+        raise other_format(path, content.get("format_version"), reads)
+    if not has_seal:
+        raise DamageError([f"`{path}` is incomplete: `file_digest`, its last member, is missing"])
     return content
 
 
@@ -96,7 +108,7 @@ def file_digest(path: Path | str) -> str:
 
 
 def damaged_tables(
-    path: Path, digests: Mapping[str, str | None], only: Iterable[str] | None = None
+    path: Path, digests: Mapping[str, str], only: Iterable[str] | None = None
 ) -> dict[str, str]:
     """Return, by table name, a message for each of a run's tables with a changed, missing or unreadable file.
 
@@ -105,19 +117,17 @@ def damaged_tables(
     path
         The directory of the run.
     digests
-        Digests of the files of its tables, by name. A table without one was written by an early version and
-        is not checked.
+        Digests of the files of its tables, by name.
     only
         Names of the tables to check; by default all.
     """
     found = {}
     for name in digests if only is None else only:
-        wanted = digests.get(name)
-        if wanted is None:
+        if name not in digests:
             continue
         file = f"{path}/{name}.parquet"
         try:
-            if file_digest(file) != wanted:
+            if file_digest(file) != digests[name]:
                 found[name] = (
                     f"`{file}` is corrupt: it has changed since it was written (its SHA-256 is"
                     " not the manifest's)"
@@ -151,73 +161,11 @@ def _cause(error: OSError) -> str:
     return said
 
 
-def table_digest(path: Path, names: Mapping[str, str] | None = None) -> str:
-    """Return the digest of a table's contents, as defined in ``docs/recording.md``, from the file alone.
-
-    Parameters
-    ----------
-    path
-        The file.
-    names
-        Column names to digest instead of those in the file.
-
-    Raises
-    ------
-    duckdb.Error
-        If the table cannot be read.
-    """
-    with database() as connection:
-        source = {"file": str(path)}
-        described = connection.execute("DESCRIBE FROM read_parquet($file)", source).fetchall()
-        schema = connection.execute(
-            "SELECT name, repetition_type FROM parquet_schema($file) WHERE num_children IS NULL", source
-        ).fetchall()
-        rows = connection.execute("FROM read_parquet($file)", source).fetchall()
-    optional = {name for name, repetition in schema if repetition == "OPTIONAL"}
-    kinds = [_KINDS[column[1], column[0] in optional] for column in described]
-    digest = hashlib.sha256(_text("aqmlab-table-1") + struct.pack("<Q", len(described)))
-    for column, kind in zip(described, kinds, strict=True):
-        digest.update(_text((names or {}).get(column[0], column[0])) + bytes([kind]))
-    digest.update(struct.pack("<Q", len(rows)))
-    for row in rows:
-        digest.update(b"".join(_value(kind, value) for kind, value in zip(kinds, row, strict=True)))
-    return digest.hexdigest()
-
-
-_KINDS = {
-    ("BIGINT", False): 1,
-    ("DOUBLE", False): 3,
-    ("VARCHAR", False): 4,
-    ("DECIMAL(38,0)", False): 5,
-    ("BIGINT", True): 6,
-    ("DOUBLE", True): 7,
-    ("DECIMAL(38,0)", True): 8,
-}
-"""The number that stands for a column's type in a digest, by DuckDB type and whether values may be absent."""
-_REQUIRED = {6: 1, 7: 3, 8: 5}
-
-
-def _value(kind: int, value: Any) -> bytes:  # noqa: ANN401 (any DuckDB type)
-    if kind in _REQUIRED:
-        return b"\0" if value is None else b"\1" + _value(_REQUIRED[kind], value)
-    if kind == 1:
-        return struct.pack("<Q", value)
-    if kind == 3:
-        # All NaNs are equal.
-        return struct.pack("<d", value) if value == value else struct.pack("<Q", 0x7FF8000000000000)  # noqa: PLR0124
-    return _text(value) if kind == 4 else int(value).to_bytes(16, "little")
-
-
-def _text(text: str) -> bytes:
-    return struct.pack("<Q", len(text.encode())) + text.encode()
-
-
 __all__ = [
     "FORMAT_VERSION",
-    "SEALED_FROM",
     "damaged_tables",
     "file_digest",
+    "other_format",
     "read_json",
     "sealed",
-    "table_digest",
 ]

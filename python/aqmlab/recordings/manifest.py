@@ -1,6 +1,6 @@
 """Manifests, the descriptions of runs in ``manifest.json``. Only this module reads whole manifests.
 
-``aqmlab schema manifest`` prints the schema. Manifests of earlier versions are read as well.
+``aqmlab schema manifest`` prints the schema.
 """
 
 from __future__ import annotations
@@ -10,16 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aqmlab.errors import DamageError, RecordingError
+from aqmlab.errors import DamageError
 from aqmlab.recordings.integrity import FORMAT_VERSION, read_json
 from aqmlab.recordings.plan import Plan
-
-PARTS_SINCE = 4
-"""The first format version in which each part of the program has its own version."""
-PROGRAM = "program"
-"""The name of the whole program in manifests with a single version."""
-NUMBERED = "recording.packets"
-"""The part that records packets, which recordings with packets without numbers do not state."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +26,11 @@ class LinkInfo:
 
 @dataclass(frozen=True)
 class TableFacts:
-    """A table's number of rows, the digest of its content, and the digest of its file if known."""
+    """A table's number of rows, the digest of its content, and the digest of its file."""
 
     rows: int
     digest: str
-    file_digest: str | None = None
+    file_digest: str
 
 
 @dataclass(frozen=True)
@@ -49,8 +42,7 @@ class Manifest:
     format_version, aqmlab_version
         Versions of the files and of the program.
     parts
-        The parts of the program that determined the result, each with its version. Before format 4 all parts
-        shared one version: it is recorded for the part :data:`PROGRAM`, or is 0 in the earliest recordings.
+        The parts of the program that determined the result, each with its version.
     host
         ``"sim"`` or ``"live"``.
     title, arm, seed
@@ -96,25 +88,15 @@ class Manifest:
     left_behind: Mapping[str, TableFacts] = field(default_factory=dict)
 
     @property
-    def run_digest(self) -> str | None:
-        """The name of the run in a store; ``None`` if the run predates the versions of parts."""
+    def run_digest(self) -> str:
+        """The name of the run in a store."""
         from aqmlab import _core
 
-        if PROGRAM in self.parts:
-            return None
         return _core.run_digest(self.plan_digest, self.seed, dict(self.parts))
 
-    def predates(self, part: str, version: int) -> bool:
-        """Whether the run was recorded before a version of a part of the program.
-
-        A manifest that does not state a part, or has a single version for the whole program, is earlier than
-        any version of the part.
-        """
-        return self.parts[part] < version if part in self.parts else part != PROGRAM
-
     @property
-    def file_digests(self) -> dict[str, str | None]:
-        """The SHA-256 of each table's file, by the table's name; ``None`` where it is not known."""
+    def file_digests(self) -> dict[str, str]:
+        """The SHA-256 of each table's file, by the table's name."""
         return {name: facts.file_digest for name, facts in self.tables.items()}
 
 
@@ -129,6 +111,7 @@ _REQUIRED: dict[str, type] = {
     "links": list,
     "tables": dict,
     "aqmlab_version": str,
+    "parts": dict,
 }
 """The members without which a manifest cannot be read."""
 
@@ -147,17 +130,11 @@ def read_manifest(folder: Path, plans: MutableMapping[str, Plan] | None = None) 
     Raises
     ------
     RecordingError
-        If it is missing, incomplete, corrupt or of a later format; the message names the file and the
+        If it is missing, incomplete, corrupt or of another format; the message names the file and the
         error.
     """
     file = folder / "manifest.json"
     content = read_json(file)
-    version = content.get("format_version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
-        raise RecordingError(
-            f"`{file}` has format version `{version}`; this version of aqmlab reads format versions up to"
-            f" {FORMAT_VERSION}"
-        )
     for key, kind in _REQUIRED.items():
         if key not in content:
             raise DamageError([f"`{file}` is incomplete: `{key}` is missing"])
@@ -198,7 +175,7 @@ def manifest_of(content: Mapping[str, Any], plan: Plan) -> Manifest:
         ),
         tables=_facts(content["tables"]),
         left_behind=_facts(content.get("left_behind", {})),
-        parts=_parts(content),
+        parts={str(name): int(version) for name, version in content["parts"].items()},
         format_version=content["format_version"],
         aqmlab_version=content["aqmlab_version"],
         host=content.get("host", "sim"),
@@ -212,15 +189,9 @@ def manifest_of(content: Mapping[str, Any], plan: Plan) -> Manifest:
 
 def _facts(tables: Mapping[str, Any]) -> dict[str, TableFacts]:
     return {
-        name: TableFacts(int(facts["rows"]), str(facts["digest"]), facts.get("file_digest"))
+        name: TableFacts(int(facts["rows"]), str(facts["digest"]), str(facts["file_digest"]))
         for name, facts in tables.items()
     }
-
-
-def _parts(content: Mapping[str, Any]) -> dict[str, int]:
-    if content["format_version"] < PARTS_SINCE:
-        return {PROGRAM: int(content.get("results_version", 0))}
-    return {str(name): int(version) for name, version in content["parts"].items()}
 
 
 def parts_text(manifests: Iterable[Manifest]) -> str:
@@ -238,8 +209,6 @@ def _words(error: Exception) -> str:
 
 
 __all__ = [
-    "NUMBERED",
-    "PROGRAM",
     "LinkInfo",
     "Manifest",
     "TableFacts",

@@ -254,17 +254,13 @@ class Plan:
 
     @staticmethod
     def of(content: Mapping[str, Any]) -> Plan:
-        """Read a plan from ``_core`` or from a manifest of any version.
+        """Read a plan from ``_core`` or from a manifest.
 
         Raises
         ------
         KeyError, TypeError, ValueError
             If the content is not a plan.
         """
-        if "warmup_ns" not in content:
-            from aqmlab.recordings.early_plans import present
-
-            content = present(content)
         record = content["record"]
         return Plan(
             nodes=tuple(map(str, content["nodes"])),

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab.arguments import typed
 from aqmlab.errors import DamageError, RecordingError, unknown
-from aqmlab.recordings.columns import TableFile, has_early_names, parquet_source, without_columns
 from aqmlab.recordings.integrity import damaged_tables, unreadable
-from aqmlab.recordings.manifest import NUMBERED, PROGRAM, LinkInfo, Manifest, read_manifest
+from aqmlab.recordings.manifest import LinkInfo, Manifest, read_manifest
 from aqmlab.recordings.plan import Plan
 from aqmlab.system.memory import database
 from aqmlab.system.stopping import answered
@@ -23,20 +22,8 @@ from aqmlab.system.stopping import answered
 if TYPE_CHECKING:
     import duckdb
 
-_RECORDING = "recording"
-"""The part of the program whose version determines the columns of tables."""
-_BY_CLIENT = ("received_by_client_bytes", "measured_received_by_client_bytes")
-_ADDED: Mapping[str, tuple[tuple[str, int, tuple[str, ...]], ...]] = {
-    "flows": ((PROGRAM, 5, ("received_bytes", "measured_received_bytes")), (_RECORDING, 2, _BY_CLIENT)),
-    "flow_series": ((PROGRAM, 5, ("received_bytes",)),),
-    "packets": ((NUMBERED, 1, ("number",)),),
-    "summary": ((_RECORDING, 3, ("sent_bytes",)),),
-}
-"""The columns that were added later, by table. Each group of columns has a part of the program and the first
-version of this part that fills the columns; in recordings of earlier versions, they are null. A recording
-that states a single version for the whole program counts as earlier than any that states versions of parts,
-and one that does not state a part as earlier than the part's first version.
-"""
+_COLUMNS_SINCE = 3
+"""The first version of the part `recording` that writes all columns and bins that this version reads."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,20 +79,26 @@ class Run:
         """Number of its flows."""
         return self.manifest.tables["flows"].rows
 
-    def file(self, table: str) -> TableFile:
-        """The file of one of its tables.
+    def file(self, table: str) -> str:
+        """The path of the file of one of its tables.
 
         Raises
         ------
         RecordingError
-            If the file was left on the worker of a cluster.
+            If the file was left on the worker of a cluster, or its columns are not those of today.
         """
         if table in self.manifest.left_behind:
             raise RecordingError(
                 f"`{self.path}` is a summary: its table `{table}` was not brought from the cluster; repeat"
                 " the sweep with `--bring recordings`, or with `--force` on this machine"
             )
-        return TableFile(str(self.path / f"{table}.parquet"), has_early_names(self.manifest.format_version))
+        version = self.manifest.parts.get("recording", 0)
+        if version < _COLUMNS_SINCE:
+            raise RecordingError(
+                f"`{self.path}` has tables of version {version} of the part `recording`; this version of"
+                f" aqmlab reads them from version {_COLUMNS_SINCE} on: run the scenario again"
+            )
+        return str(self.path / f"{table}.parquet")
 
     def damage(self, tables: Iterable[str] | None = None) -> tuple[str, ...]:
         """A sentence for each table that has changed since the run wrote it.
@@ -221,35 +214,27 @@ class Tables:
         files = [run.file(table) for run in asked]
         if not files:
             raise RecordingError("there is no finished run to read")
-        if any("\udc80" <= sign <= "\udcff" for sign in files[0].path):
+        if any("\udc80" <= sign <= "\udcff" for sign in files[0]):
             raise RecordingError(
-                f"cannot read `{files[0].path}`: its name is not UTF-8 text; rename the directory"
+                f"cannot read `{files[0]}`: its name is not UTF-8 text; rename the directory"
             )
         if any(run.damage([table]) for run in asked):
             raise DamageError([reason for run in asked for reason in run.damage()], self._remedy)
-        by_name, nulls = False, ""
-        if lacks := [column for column in _added(table) if any(_lacks(run, table, column) for run in asked)]:
-            added = ", ".join(f"NULL::BIGINT AS {column}" for column in lacks)
-            by_name, nulls = True, f" UNION ALL BY NAME SELECT {added} WHERE false"
         numbered = (
             "SELECT * EXCLUDE (filename), list_position($files, filename) - 1 AS run"
-            f" FROM {parquet_source(table, files, union_by_name=by_name)}{nulls}"
+            f" FROM {parquet_source(files)}"
         )
         connection = self._connection
-        paths = [file.path for file in files]
 
         def ask() -> Any:  # noqa: ANN401 (any DuckDB type)
             # DuckDB reads on demand, so damage may be detected in either call.
-            result = connection.execute(f"WITH {table} AS ({numbered}) {statement}", {"files": paths})
+            result = connection.execute(f"WITH {table} AS ({numbered}) {statement}", {"files": files})
             return getattr(result, fetch)()
 
         try:
-            # A union of columns by name would read a missing column as null.
-            if by_name and (lacking := without_columns(connection, table, files)):
-                raise DamageError(list(lacking.values()), self._remedy)
             return answered(connection, ask)
         except duckdb.Error as error:
-            raise _unreadable(connection, table, files, error) from error
+            raise _unreadable(connection, files, error) from error
 
     @cached_property
     def _connection(self) -> duckdb.DuckDBPyConnection:
@@ -277,7 +262,7 @@ def load_run(path: Path, plans: dict[str, Plan] | None = None) -> Run:
     Raises
     ------
     RecordingError
-        If there is no recording, or it is incomplete, corrupt or of a later format.
+        If there is no recording, or it is incomplete, corrupt or of another format.
     """
     manifest = read_manifest(path, plans)
     for table in manifest.tables:
@@ -286,18 +271,29 @@ def load_run(path: Path, plans: dict[str, Plan] | None = None) -> Run:
     return Run(path, manifest)
 
 
+def parquet_source(files: Iterable[str], *, union_by_name: bool = False) -> str:
+    """Return the SQL to put after ``FROM`` to read the rows of files, with a column ``filename``.
+
+    Parameters
+    ----------
+    files
+        At least one.
+    union_by_name
+        Whether the files may differ in their columns; missing values are null.
+    """
+    listed = ", ".join("'" + path.replace("'", "''") + "'" for path in files)
+    return f"read_parquet([{listed}], filename = true, union_by_name = {str(union_by_name).lower()})"
+
+
 def _unreadable(
-    connection: duckdb.DuckDBPyConnection, table: str, files: Sequence[TableFile], error: Exception
+    connection: duckdb.DuckDBPyConnection, files: Sequence[str], error: Exception
 ) -> RecordingError:
     """Name the damaged file, which a query over many files does not always identify."""
     for file in files:
-        if why := unreadable(file.path):
+        if why := unreadable(file):
             return RecordingError(why)
-        if reason := damage(connection, file.path):
+        if reason := damage(connection, file):
             return DamageError([reason])
-    lacking = without_columns(connection, table, files)
-    if lacking:
-        return DamageError(list(lacking.values()))
     return RecordingError(f"cannot read the tables of the recording: {_first_line(error)}")
 
 
@@ -319,16 +315,6 @@ def damage(connection: duckdb.DuckDBPyConnection, file: Path | str) -> str:
     except duckdb.Error as cause:
         return f"`{file}` is corrupt: {_first_line(cause)}"
     return ""
-
-
-def _added(table: str) -> list[str]:
-    return [column for _, _, columns in _ADDED.get(table, ()) for column in columns]
-
-
-def _lacks(run: Run, table: str, column: str) -> bool:
-    """Whether a recording predates a column."""
-    part, since = next((part, since) for part, since, columns in _ADDED[table] if column in columns)
-    return run.manifest.predates(part, since)
 
 
 def _first_line(error: Exception) -> str:

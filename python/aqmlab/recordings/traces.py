@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from aqmlab.errors import RecordingError, UsageError
+from aqmlab.errors import UsageError
 from aqmlab.recordings.frames import REAL, TEXT, Columns, Framed
-from aqmlab.recordings.manifest import NUMBERED
 from aqmlab.recordings.recording import Run, Tables
 from aqmlab.text.numbers import counted
 
@@ -219,30 +218,8 @@ class Positions:
 _HALF = 2**31
 
 
-def check_numbers(run: Run) -> None:
-    """Check that the recorded packets of a run have numbers.
-
-    Raises
-    ------
-    RecordingError
-        If an earlier version of the program recorded them without numbers.
-    """
-    if NUMBERED not in run.manifest.parts:
-        raise RecordingError(
-            f"`{run.path}` has packets without numbers, as earlier versions recorded them; run the scenario"
-            " again"
-        )
-
-
 def journeys(tables: Tables, run: Run, name: FlowName) -> list[Journey]:
-    """The packets of one flow, each followed from its event `send`, in the order in which they were sent.
-
-    Raises
-    ------
-    RecordingError
-        If an earlier version of the program recorded the packets without numbers.
-    """
-    check_numbers(run)
+    """The packets of one flow, each followed from its event `send`, in the order in which they were sent."""
     rows = tables.rows(
         "packets",
         "t_ns, event, place, reason, toward, number, seq, ack, payload_bytes, flags, ecn",

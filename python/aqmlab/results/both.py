@@ -24,6 +24,8 @@ FILE = "both.json"
 For sweeps, the file gives the directory of each side, relative to the file's own directory.
 """
 
+FORMAT_VERSION = 2
+"""The ``format_version`` of this file, the only one that is read."""
 
 _SUMMED_UP = {
     "goodput_bps": "goodput",
@@ -150,4 +152,4 @@ def grouped(both: Both) -> Mapping[str, list[tuple[str, Compared]]]:
     return arms
 
 
-__all__ = ["FILE", "LIVE", "SIMULATED", "Both", "grouped", "is_both", "of_sides"]
+__all__ = ["FILE", "FORMAT_VERSION", "LIVE", "SIMULATED", "Both", "grouped", "is_both", "of_sides"]

@@ -16,7 +16,7 @@ from aqmlab.arguments import names as given_names
 from aqmlab.errors import RecordingError
 from aqmlab.metrics import EVERY_CLASS, Metric, find
 from aqmlab.recordings.frames import REAL, TEXT, WHOLE, YES_OR_NO, Columns, Framed
-from aqmlab.recordings.manifest import PROGRAM, Manifest
+from aqmlab.recordings.manifest import Manifest
 from aqmlab.recordings.plan import Plan, TrafficClass
 from aqmlab.results.answers import HEADLINE
 from aqmlab.results.cells import Cell
@@ -257,7 +257,7 @@ def why_not_paired(results: Results, cell: Cell, others: Results, other: Cell) -
 
 def _drawing(manifest: Manifest) -> dict[str, int]:
     """Return the versions of those parts of the program that determine a run's arrivals (queues do not)."""
-    deciding = ("random", "scenario", "traffic", PROGRAM)
+    deciding = ("random", "scenario", "traffic")
     return {name: version for name, version in manifest.parts.items() if name.partition(".")[0] in deciding}
 
 

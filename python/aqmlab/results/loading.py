@@ -18,7 +18,7 @@ from aqmlab.system.files import EXPERIMENT_FILE, SWEEP_FILE
 from aqmlab.system.stopping import raise_if_stopped
 
 SWEEP_FORMAT = 2
-"""The ``format_version`` of ``sweep.json``."""
+"""The ``format_version`` of ``sweep.json``, the only one that is read."""
 
 
 class SweepFile:
@@ -34,13 +34,13 @@ class SweepFile:
     Raises
     ------
     RecordingError
-        If it is missing, incomplete, corrupt or of a later format.
+        If it is missing, incomplete, corrupt or of another format.
     """
 
     def __init__(self, path: Path, about: Mapping[str, Any] | None = None) -> None:
         self.path = path
         self.about = about or _read(
-            path / SWEEP_FILE, SWEEP_FORMAT, "`aqmlab sweep SCENARIO` writes it again, and keeps the runs"
+            path / SWEEP_FILE, "`aqmlab sweep SCENARIO` writes it again, and keeps the runs", SWEEP_FORMAT
         )
         try:
             about = self.about
@@ -189,10 +189,10 @@ def experiment_recordings(path: Path) -> Recordings:
     Raises
     ------
     RecordingError
-        If ``experiment.json`` is missing, incomplete, corrupt or of a later format.
+        If ``experiment.json`` is missing, incomplete, corrupt or of another format.
     """
     file = path / EXPERIMENT_FILE
-    about = _read(file, FORMAT_VERSION, remedy(path))
+    about = _read(file, remedy(path))
     try:
         asked = {
             **about,
@@ -227,7 +227,7 @@ def load_recording(path: Path | str) -> Results:
     Raises
     ------
     RecordingError
-        If there is no recording, or it is incomplete, corrupt or of a later format.
+        If there is no recording, or it is incomplete, corrupt or of another format.
     """
     path = Path(path)
     if not path.exists():
@@ -261,18 +261,11 @@ def _load_single(path: Path) -> Results:
     )
 
 
-def _read(file: Path, newest: int, repaired: str) -> dict[str, Any]:
+def _read(file: Path, repaired: str, reads: int = FORMAT_VERSION) -> dict[str, Any]:
     try:
-        about = read_json(file)
+        return read_json(file, reads)
     except DamageError as error:
         raise DamageError(error.reasons, repaired) from error
-    version = about.get("format_version")
-    if not isinstance(version, int) or version > newest:
-        raise RecordingError(
-            f"`{file}` has format version `{version}`; this version of aqmlab reads format versions up to"
-            f" {newest}"
-        )
-    return about
 
 
 def _incomplete(file: Path, error: Exception) -> RecordingError:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from aqmlab.arguments import typed
 from aqmlab.errors import UsageError
-from aqmlab.results.both import FILE, LIVE, SIMULATED, Both, of_sides
+from aqmlab.recordings.integrity import sealed
+from aqmlab.results.both import FILE, FORMAT_VERSION, LIVE, SIMULATED, Both, of_sides
 from aqmlab.results.results import Results
 from aqmlab.sweeps.directory import store_of
 from aqmlab.system.files import write_whole
@@ -47,14 +47,14 @@ def beside(simulated: Results, live: Results, *, report: bool = True) -> Both:
     directory = store.sweep_directory(f"{live.path.name.removesuffix(f'-{LIVE}')}-both")
     found = of_sides(directory, simulated, live)
     about = {
-        "format_version": 1,
+        "format_version": FORMAT_VERSION,
         "title": live.title,
         SIMULATED: f"../{simulated.path.name}",
         LIVE: f"../{live.path.name}",
     }
     files = {
         "scenario.toml": Path(live.path / "scenario.toml").read_text(encoding="utf-8"),
-        FILE: json.dumps(about) + "\n",
+        FILE: sealed(about),
     }
     with store.writing():
         directory.mkdir(parents=True, exist_ok=True)

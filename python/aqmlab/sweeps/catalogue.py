@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from aqmlab.errors import RecordingError
-from aqmlab.recordings.columns import TableFile, has_early_names
 from aqmlab.recordings.integrity import damaged_tables
-from aqmlab.recordings.manifest import PROGRAM, Manifest, read_manifest
+from aqmlab.recordings.manifest import Manifest, read_manifest
 from aqmlab.recordings.plan import Plan
 from aqmlab.results.cells import Cell, short_names
 from aqmlab.results.loading import SweepFile, load_recording
@@ -81,13 +80,10 @@ class Catalogue:
     def mixed(self) -> bool:
         """Whether the recordings come from several versions, whose tables may have different columns."""
         manifests = (entry.manifest for entry in self.entries)
-        versions = {
-            (m.aqmlab_version, m.format_version, m.parts.get(PROGRAM), m.parts.get("recording"))
-            for m in manifests
-        }
+        versions = {(m.aqmlab_version, m.parts.get("recording")) for m in manifests}
         return len(versions) > 1
 
-    def files(self, table: str) -> list[tuple[TableFile, str]]:
+    def files(self, table: str) -> list[tuple[str, str]]:
         """Return the files of a table, each with the digest of its run; changed files are skipped."""
         found = []
         for entry in self.entries:
@@ -97,10 +93,7 @@ class Catalogue:
             if damaged := damaged_tables(entry.path, entry.manifest.file_digests, [table]):
                 self.skipped.extend(damaged.values())
             else:
-                file = TableFile(
-                    f"{entry.path}/{table}.parquet", has_early_names(entry.manifest.format_version)
-                )
-                found.append((file, entry.digest))
+                found.append((f"{entry.path}/{table}.parquet", entry.digest))
         return found
 
 
@@ -112,7 +105,7 @@ def catalogue(path: Path) -> Catalogue:
     Raises
     ------
     RecordingError
-        If the path is none of these, or has a newer format than this program reads.
+        If the path is none of these, or has another format than this program reads.
     """
     path = path.resolve()
     if (path / SWEEP_FILE).is_file():
@@ -131,6 +124,8 @@ def _of_sweeps(store: Store, sweeps: Sequence[Path], *, only: bool) -> Catalogue
         try:
             runs = list(SweepFile(path))
         except RecordingError as error:
+            if only:
+                raise
             found.skipped.append(str(error))
             continue
         found.cells += [(path.name, cell, seed, digest) for cell, seed, digest in runs]
@@ -139,7 +134,7 @@ def _of_sweeps(store: Store, sweeps: Sequence[Path], *, only: bool) -> Catalogue
         known.setdefault(digest, cell)
     for digest in [digest for digest in known if store.has(digest)] if only else store.digests():
         _add(found, store.path_of(digest), known.get(digest), digest)
-    of_another = [entry for entry in found.entries if entry.manifest.run_digest not in (None, entry.digest)]
+    of_another = [entry for entry in found.entries if entry.manifest.run_digest != entry.digest]
     found.skipped += [f"`{entry.path}` is the recording of another run" for entry in of_another]
     found.entries = [entry for entry in found.entries if entry not in of_another]
     return found

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import DamageError, HostError, UsageError
 from aqmlab.recordings.integrity import FORMAT_VERSION, read_json, sealed
-from aqmlab.recordings.manifest import PROGRAM
 from aqmlab.sweeps.place import Place
 from aqmlab.sweeps.task import LIVE
 from aqmlab.system.files import EXPERIMENT_FILE, partial_directory, save, slug
@@ -78,14 +77,8 @@ class ExperimentDirectory(Place):
         """The arm, seed, plan digest and versions of the parts of each requested run, by the run's name."""
         about = read_json(self.path / EXPERIMENT_FILE)
         try:
-            early = {PROGRAM: about.get("results_version", 0)}
             return {
-                self.name_of(arm["slug"], seed, ""): (
-                    arm["name"],
-                    seed,
-                    arm["digest"],
-                    arm.get("parts", early),
-                )
+                self.name_of(arm["slug"], seed, ""): (arm["name"], seed, arm["digest"], arm["parts"])
                 for arm in about["arms"]
                 for seed in about["seeds"]
             }
@@ -180,7 +173,7 @@ def begun(cases: Cases, output: Path | str | None) -> ExperimentDirectory | None
     UsageError
         If the given directory is that of another experiment.
     RecordingError
-        If the directory cannot be read.
+        If the directory cannot be read, or its format is not that of today.
     """
     about = describe_experiment(cases)
     if output is None:

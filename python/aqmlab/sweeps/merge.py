@@ -11,8 +11,6 @@ from pathlib import Path
 
 from aqmlab.arguments import typed
 from aqmlab.errors import RecordingError, UsageError
-from aqmlab.recordings.columns import RENAMED, has_early_names
-from aqmlab.recordings.integrity import table_digest
 from aqmlab.recordings.manifest import read_manifest
 from aqmlab.results.loading import Recordings, SweepFile
 from aqmlab.results.results import NOT_RUN, Results
@@ -70,7 +68,8 @@ def merge(sources: Sequence[Path | str], store: Path | str | None = None, *, rep
     UsageError
         If there are no sources, or the destination is one of them.
     RecordingError
-        If a source is not a store, or two stores have different results for a run with the same digest.
+        If a source is not a store or has recordings of another format, or two stores have different results
+        for a run with the same digest.
     HostError
         If the destination cannot be written.
     """
@@ -132,25 +131,15 @@ def _check_equal(source: Store, into: Store, digest: str) -> None:
         # No two live runs are the same, so the existing one is kept.
         return
     # Files whose bytes differ may have the same content, because different versions may have written them.
-    tables = [
+    ours, theirs = (
         {name: of.digest for name, of in (*manifest.tables.items(), *manifest.left_behind.items())}
         for manifest in manifests
-    ]
-    if len({has_early_names(manifest.format_version) for manifest in manifests}) > 1:
-        homes = (source.path_of(digest), into.path_of(digest))
-        for i, home in enumerate(homes):
-            if has_early_names(manifests[i].format_version):
-                tables[i] |= _digests_by_present_names(home, tables[i])
-    if tables[0] != tables[1]:
+    )
+    if ours != theirs:
         raise RecordingError(
             f"`{source.path_of(digest)}` and `{into.path_of(digest)}` contain the same run with different"
             " results"
         )
-
-
-def _digests_by_present_names(home: Path, tables: Iterable[str]) -> dict[str, str]:
-    """Return the digests that the tables would have if their columns had the current names."""
-    return {name: table_digest(home / f"{name}.parquet", RENAMED[name]) for name in tables if name in RENAMED}
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -122,7 +122,7 @@ class Place(ABC):
         Raises
         ------
         RecordingError
-            If the run has a newer format or cannot be read.
+            If the run has another format or cannot be read.
         """
         return self.short_of(name, Needs())
 
@@ -132,7 +132,7 @@ class Place(ABC):
         Raises
         ------
         RecordingError
-            If the run has a newer format or cannot be read.
+            If the run has another format or cannot be read.
         """
         from aqmlab.recordings.recording import load_run
 

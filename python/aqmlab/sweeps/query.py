@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from aqmlab.arguments import typed
 from aqmlab.errors import HostError, UsageError
-from aqmlab.recordings.columns import TableFile, parquet_source, without_columns
 from aqmlab.recordings.frames import REAL, TEXT, WHOLE, YES_OR_NO, Columns, Framed, column_names
 from aqmlab.recordings.manifest import parts_text
-from aqmlab.recordings.recording import damage
+from aqmlab.recordings.recording import damage, parquet_source
 from aqmlab.sweeps.catalogue import Catalogue, catalogue, labels
 from aqmlab.sweeps.store import store_path
 from aqmlab.system.memory import database
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 _APART = "files"
 """A separate schema for tables that queries do not use directly."""
-_Files = Mapping[str, Sequence[tuple[TableFile, str]]]
+_Files = Mapping[str, Sequence[tuple[str, str]]]
 """The files of each table, each with the digest of its run."""
 _RUN_COLUMNS = ("digest", "arm", "seed", "settings")
 
@@ -114,7 +113,7 @@ def query(sql: str, path: Path | str | None = None) -> QueryResult:
     HostError
         If the working directory no longer exists.
     RecordingError
-        If there is nothing to query, or the recordings have a newer format than this program reads.
+        If there is nothing to query, or the recordings have another format than this program reads.
     """
     import duckdb
 
@@ -132,16 +131,11 @@ def query(sql: str, path: Path | str | None = None) -> QueryResult:
         connection.execute(f"CREATE SCHEMA {_APART}")
         axes = _make_runs(connection, known)
         files: _Files = {table: known.files(table) for table in _asked(known.tables(), sql)}
-        mixed = known.mixed()
         try:
-            if mixed:
-                # Columns of the files are matched by name, so a missing column would be read as null.
-                files = _without(_lacking(connection, files), files, known.skipped)
-            columns, rows = _answer(connection, sql, files, axes, mixed=mixed)
+            columns, rows = _answer(connection, sql, files, axes, mixed=known.mixed())
         except duckdb.Error:
             # The cause is an unreadable file, a column that some files lack, or an error in the query.
             files = _without(_damaged(connection, files), files, known.skipped)
-            files = _without(_lacking(connection, files), files, known.skipped)
             try:
                 columns, rows = _answer(connection, sql, files, axes, mixed=True)
             except duckdb.Error as error:
@@ -296,7 +290,7 @@ def _table(
 def _make_view(
     connection: duckdb.DuckDBPyConnection,
     table: str,
-    files: Sequence[tuple[TableFile, str]],
+    files: Sequence[tuple[str, str]],
     axes: Iterable[str],
     *,
     mixed: bool,
@@ -304,8 +298,8 @@ def _make_view(
     """Create the view of a table; the columns of ``mixed`` files may differ, so all are examined first."""
     if not files:
         return
-    paths = [file.path for file, _ in files]
-    source = parquet_source(table, [file for file, _ in files], union_by_name=mixed)
+    paths = [file for file, _ in files]
+    source = parquet_source(paths, union_by_name=mixed)
     _table(
         connection,
         f"{_APART}.{_name(table)}",
@@ -323,23 +317,15 @@ def _make_view(
 
 def _damaged(connection: duckdb.DuckDBPyConnection, files: _Files) -> dict[str, str]:
     """Return the files that cannot be read, each with a sentence that says why."""
-    every = [file.path for found in files.values() for file, _ in found]
+    every = [file for found in files.values() for file, _ in found]
     checked = {path: damage(connection, path) for path in every}
     return {path: reason for path, reason in checked.items() if reason}
-
-
-def _lacking(connection: duckdb.DuckDBPyConnection, files: _Files) -> dict[str, str]:
-    """Return the files that lack a column that has since been renamed, each with a sentence that says so."""
-    lacking: dict[str, str] = {}
-    for table, found in files.items():
-        lacking |= without_columns(connection, table, [file for file, _ in found])
-    return lacking
 
 
 def _without(reasons: Mapping[str, str], files: _Files, skipped: list[str]) -> _Files:
     """Return the files that remain, and record why the others are left out."""
     skipped.extend(reasons.values())
-    return {table: [f for f in found if f[0].path not in reasons] for table, found in files.items()}
+    return {table: [f for f in found if f[0] not in reasons] for table, found in files.items()}
 
 
 def _plain(value: object) -> object:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aqmlab.errors import HostError, RecordingError, UsageError
+from aqmlab.recordings.integrity import other_format
 from aqmlab.sweeps.place import Place
 from aqmlab.system.files import SWEEP_FILE, write_whole
 
@@ -41,7 +42,7 @@ class Store(Place):
     Raises
     ------
     RecordingError
-        If there is no store, or its format is newer than this program reads.
+        If there is no store, or it has another format than this program reads.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -56,11 +57,8 @@ class Store(Place):
             raise RecordingError(f"cannot read `{self.path / STORE_FILE}`: {error.strerror}") from error
         except (ValueError, KeyError, TypeError) as error:
             raise RecordingError(f"`{self.path / STORE_FILE}` is corrupt: {error}") from error
-        if not isinstance(version, int) or version > FORMAT_VERSION:
-            raise RecordingError(
-                f"the store `{self.path}` has format version `{version}`; this version of aqmlab reads format"
-                f" versions up to {FORMAT_VERSION}"
-            )
+        if version != FORMAT_VERSION:
+            raise other_format(self.path / STORE_FILE, version, FORMAT_VERSION)
 
     @staticmethod
     def made(path: Path | str) -> Store:
@@ -101,8 +99,8 @@ class Store(Place):
         return f"runs/{name[:2]}/{name}"
 
     def is_of(self, run: Run, name: str) -> bool:
-        """Whether a recording belongs to that digest; true if it is too old for this to be known."""
-        return run.manifest.run_digest in (None, name)
+        """Whether a recording belongs to that digest."""
+        return run.manifest.run_digest == name
 
     def kept(self) -> str:
         """Return a sentence that says what is kept after an interrupt, and how to continue."""

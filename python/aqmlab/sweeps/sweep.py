@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +15,7 @@ from aqmlab.arguments import typed
 from aqmlab.errors import (
     AqmlabError,
     DisciplineError,
+    FormatError,
     MemoryCapError,
     RecordingError,
     RunError,
@@ -359,12 +359,22 @@ def _to_bring(cases: Cases, cluster: Cluster | None) -> Bring | None:
 
 
 def _insufficient(place: Place, names: Iterable[str], needs: Needs) -> dict[str, tuple[str, ...]]:
-    """Return the existing runs that have changed or lack required parts."""
+    """Return the existing runs that have changed or lack required parts.
+
+    Raises
+    ------
+    FormatError
+        If a run has another format.
+    """
     found: dict[str, tuple[str, ...]] = {}
     for name in names:
-        with suppress(RecordingError):
-            # Unreadable runs and newer formats raise an error where they are read.
+        try:
             found[name] = place.short_of(name, needs)
+        except FormatError:
+            raise
+        except RecordingError:
+            # Unreadable runs raise an error where they are read.
+            continue
     return {name: reasons for name, reasons in found.items() if reasons}
 
 
