@@ -9,7 +9,6 @@ use aqmlab_transport::{Profile, profile_settings, profiles};
 use aqmlab_units::{Rate, Span};
 
 use crate::language::{MOST_LINKS_OF_A_PATH, RATE};
-use crate::live::OLD_KEY;
 use crate::pass::{Pass, Section};
 use crate::plan::{Access, ClassPlan, MOST_CLASSES};
 use crate::route;
@@ -99,8 +98,7 @@ impl Pass<'_, '_> {
         let first = self.parameters.len();
         let variant = self.variant(node, &path, TRAFFIC_KINDS)?;
         let section = self.open_section(node, &path, variant.all_fields())?;
-        let others: &[&str] = if self.has_live_of_old(&section) { &["kind", OLD_KEY] } else { &["kind"] };
-        self.check_keys(section.table, &path, &section.fields, others);
+        self.check_keys(section.table, &path, &section.fields, &["kind"]);
         self.enter_at(format!("{path}.kind"), &variant.kind, Origin::Given, variant.help);
         let name = match section.node("name") {
             Some(_) => self.name(&section, "name"),

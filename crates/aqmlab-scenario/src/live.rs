@@ -11,9 +11,6 @@ use crate::suggest::{listed, nearest};
 use crate::traffic::Traffic;
 use crate::tree::Tree;
 
-/// The key that formerly held a traffic class's settings for the live router.
-pub(crate) const OLD_KEY: &str = "live";
-
 impl Pass<'_, '_> {
     /// Reads `[live]`. If the file lacks that section, its defaults are not added to the effective
     /// parameters, because most scenarios are never run live.
@@ -41,18 +38,6 @@ impl Pass<'_, '_> {
                 None
             }
         }
-    }
-
-    /// Returns whether the class has the key that older scenarios used. If so, also reports an
-    /// error that gives the new notation.
-    pub(crate) fn has_live_of_old(&mut self, class: &Section<'_>) -> bool {
-        let had_it = class.fields.iter().any(|field| field.name == "tcp");
-        let entry = class.table.entries.iter().find(|entry| had_it && entry.key == OLD_KEY);
-        let Some(entry) = entry else { return false };
-        let message = "`live` is no longer a key of a class: both hosts read the congestion control from `tcp`; write \
-                       `tcp = { congestion = \"cubic\" }`";
-        self.error(&entry.key_at, &class.sub(OLD_KEY), message);
-        true
     }
 
     /// Returns why the simulator cannot run a class, or `None` if it can.
