@@ -32,7 +32,7 @@ def load(path: Path | str) -> Results:
     Raises
     ------
     RecordingError
-        If there is no recording, or it is incomplete, corrupt or of a later format.
+        If there is no recording, or it is incomplete, corrupt or of another format.
     """
     path = Path(path)
     if is_sweep(path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -259,12 +258,7 @@ def test_a_kind_of_packet_is_no_label_of_an_axis_that_is_called_kind(claim, comp
             check(parse(claim), NAMES)
 
 
-def test_earlier_recordings_have_no_kinds():
-    (sweep,) = (Path(__file__).parent / "recordings" / "format-3" / "sweeps").iterdir()
-    recorded = aqmlab.load(sweep)
-    cell = recorded.cells[0]
-    assert set(recorded.values("drop_percent", cell, kind="syn").values()) == {None}
-    assert None not in recorded.values("drop_percent", cell).values()
+def test_a_metric_of_packets_can_be_asked_of_one_kind():
     assert find("drop_percent").asked_of == ("queue", "class", "kind", "window")
 
 

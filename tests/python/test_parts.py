@@ -1,7 +1,4 @@
-"""Each part of the program has a version; a run's digest covers the versions of the parts that its plan uses.
-
-``recordings/format-3`` is a store of one sweep, written when the whole program had a single version.
-"""
+"""Each part of the program has a version; a run's digest covers those of the parts that its plan uses."""
 
 from __future__ import annotations
 

@@ -191,7 +191,7 @@ def load_sweep(path: Path | str) -> Results:
     Raises
     ------
     RecordingError
-        If there is no sweep, or it is incomplete, corrupt or in a newer format.
+        If there is no sweep, or it is incomplete, corrupt or in another format.
     """
     path = Path(path)
     return Recordings(store_of(path), SweepFile(path)).results()

@@ -456,7 +456,7 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
     UsageError
         If an argument is invalid.
     RecordingError
-        If the store is corrupt or in a newer format.
+        If the store is corrupt or in another format.
     HostError
         If the store cannot be written.
     """
