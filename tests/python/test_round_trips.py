@@ -17,7 +17,7 @@ import aqmlab
 from aqmlab.calibration.population import LEAST_A_SECOND, Population, populations
 from aqmlab.calibration.writing import write_values
 from aqmlab.language.scenario import read, resolve
-from aqmlab.recordings.integrity import read_json, sealed
+from aqmlab.recordings.integrity import FORMAT_VERSION, read_json, sealed
 from aqmlab.recordings.manifest import read_manifest
 from aqmlab.recordings.plan import Plan, drawn_text
 from aqmlab.sweeps.parcel import COURSES, RECORDINGS, SUMMARIES, packed, unpack
@@ -159,6 +159,7 @@ JSON = st.recursive(
 @given(st.dictionaries(st.text(max_size=6), JSON, min_size=1, max_size=4))
 def test_a_sealed_file_is_read_as_it_was_written(tmp_path_factory, content):
     """Manifests, sweeps, experiments and the parcels of workers are such files."""
+    content = content | {"format_version": FORMAT_VERSION}
     file = tmp_path_factory.mktemp("sealed") / "manifest.json"
     file.write_text(sealed(content), encoding="utf-8")
     assert {key: value for key, value in read_json(file).items() if key != "file_digest"} == content
