@@ -105,6 +105,13 @@ flow_counts! {
     retransmitted_segments,
     /// Retransmission timeouts for data or FIN.
     timeouts,
+    /// The part of the timeouts that occurred at the client; zero if only the server sends.
+    timeouts_at_client,
+    /// Retransmitted SYNs: timeouts of the client while it opens the connection.
+    syn_retransmissions,
+    /// Retransmitted SYN-ACKs: timeouts of the server while the connection opens, and answers to
+    /// further SYNs.
+    syn_ack_retransmissions,
     /// Entries into fast recovery.
     fast_retransmits,
     /// Window reductions in response to ECN-Echo.

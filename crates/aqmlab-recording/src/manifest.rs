@@ -20,7 +20,7 @@ use crate::table::Table;
 pub const FORMAT_VERSION: u32 = 4;
 
 /// Incremented whenever the tables would report the same run differently.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// The description of a run. [`crate::Recording::write`] adds the derived facts: the plan's digest,
 /// the number of rows and the digests of each table, and finally the digest of the manifest itself.

@@ -145,11 +145,18 @@ impl Connection {
         };
         let mut counts = FlowCounts::default();
         let c = endpoint.counters();
+        match end {
+            End::Client => counts.syn_retransmissions = u64::from(c.syn_retransmissions),
+            End::Server => counts.syn_ack_retransmissions = u64::from(c.syn_retransmissions),
+        }
         if counts_sent {
             counts.sent_segments = u64::from(c.data_segments_sent);
             counts.sent_bytes = c.bytes_sent;
             counts.retransmitted_segments = u64::from(c.retransmitted);
             counts.timeouts = u64::from(c.timeouts);
+            if end == End::Client {
+                counts.timeouts_at_client = counts.timeouts;
+            }
             counts.fast_retransmits = u64::from(c.fast_retransmits);
             counts.ecn_reductions = u64::from(c.ecn_reductions);
             counts.multiple_loss_windows = u64::from(c.multiple_loss_windows);

@@ -54,6 +54,55 @@ fn losses_timeouts_and_what_was_sent_in_vain() {
     }
 }
 
+/// Returns the timeouts of a connection at both ends and at the client, the SYNs and the SYN-ACKs that
+/// it repeats. It has one request of one segment, and a response of two.
+fn timeouts_by_end(lost: &str, lost_back: &str) -> [u128; 4] {
+    let text = format!(
+        r#"
+        duration = "60s"
+        [topology]
+        kind = "dumbbell"
+        rate = "10Mbit"
+        delay = "20ms"
+        faults = {{ drop = [{lost}] }}
+        reverse_faults = {{ drop = [{lost_back}] }}
+        [[traffic]]
+        name = "web"
+        kind = "requests"
+        users = 1
+        think = "1000s"
+        request = "300B"
+        response = "2920B"
+        start = "0s"
+        tcp = {{ initial_window = 10, ack_every = 1 }}
+        "#
+    );
+    let run = record(&text, 1);
+    assert_eq!(flows(&run, "web", "delivered_bytes"), [3220]);
+    let columns = ["timeouts", "timeouts_at_client", "syn_retransmissions", "syn_ack_retransmissions"];
+    columns.map(|column| {
+        let count = flows(&run, "web", column)[0];
+        assert_eq!(flows(&run, "web", &format!("measured_{column}")), [count]);
+        count
+    })
+}
+
+#[test]
+fn each_timeout_is_counted_at_its_end_and_those_of_the_handshake_apart() {
+    // From the client: SYN, ACK, request; from the server: SYN-ACK, the ACK of the request with the
+    // response's two segments. A lost SYN-ACK is repeated when the client's second SYN arrives.
+    let table: [(&str, &str, &str, [u128; 4]); 5] = [
+        ("nothing", "1000", "1000", [0, 0, 0, 0]),
+        ("the SYN", "1", "1000", [0, 0, 1, 0]),
+        ("the SYN-ACK", "1000", "1", [0, 0, 1, 1]),
+        ("the request", "3", "1000", [1, 1, 0, 0]),
+        ("the response and the ACK of the request", "1000", "2, 3, 4", [2, 1, 0, 0]),
+    ];
+    for (what, lost, lost_back, expected) in table {
+        assert_eq!(timeouts_by_end(lost, lost_back), expected, "{what}");
+    }
+}
+
 /// A SYN-ACK waits behind 90 packets, and the whole first flight of its connection is lost. As in Linux
 /// (`vectors/linux-short-flows`, case `reported`), a probe repeats the last segment and one timeout the other eight.
 /// If a sender takes the acknowledgments of these copies for those of originals, each segment needs a timeout of its

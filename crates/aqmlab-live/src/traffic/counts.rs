@@ -11,8 +11,16 @@ use crate::sys::TcpInfo;
 pub type KernelCounts = FlowCounts<Option<u64>>;
 
 /// Names of those counts of a connection that a kernel does not necessarily report.
-pub const OPTIONAL: &[&str] =
-    &["timeouts", "fast_retransmits", "ecn_reductions", "spurious_retransmissions", "multiple_loss_windows"];
+pub const OPTIONAL: &[&str] = &[
+    "timeouts",
+    "timeouts_at_client",
+    "syn_retransmissions",
+    "syn_ack_retransmissions",
+    "fast_retransmits",
+    "ecn_reductions",
+    "spurious_retransmissions",
+    "multiple_loss_windows",
+];
 
 /// Errors on sockets, counted in flows or datagrams. No such error ends a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -136,6 +144,9 @@ pub fn sent_by(info: &TcpInfo) -> KernelCounts {
 /// The counts of an endpoint that has sent nothing.
 pub const NOTHING_SENT: KernelCounts = KernelCounts {
     timeouts: None,
+    timeouts_at_client: None,
+    syn_retransmissions: None,
+    syn_ack_retransmissions: None,
     fast_retransmits: None,
     ecn_reductions: None,
     spurious_retransmissions: None,
