@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = Options { force: has("force"), realtime: !has("ordinary") };
     let run = live(plan, experiment.seeds[0], &options, &mut |_| (), &cancel)?;
     if let Some(target) = arguments.iter().find_map(|argument| argument.strip_prefix("out=")) {
-        run.recording.write(target.as_ref())?;
+        aqmlab_storage::write(&run.recording, target.as_ref())?;
     }
     let mut live = run.recording.manifest.live.clone().expect("a live run has a report");
     live.lateness.bins.clear();

@@ -12,14 +12,12 @@ use aqmlab_live::{End, HostId};
 use aqmlab_network::FlowPath;
 use aqmlab_qdisc::{Cause, Ecn, Observer, Registry, registry};
 use aqmlab_recording::capture::packet_id;
-use aqmlab_recording::{ColumnData, Recording, Table};
+use aqmlab_recording::{ColumnData, Place, Recording, Table};
 use aqmlab_scenario::{DatagramSource, FlowChoice, FlowSource, PacketChoice, PacketEvent, Plan};
 use aqmlab_sim::{Control, run};
 use aqmlab_traffic::packmime::Carried;
 use aqmlab_traffic::{Content, Identity, Population, Woken};
 use aqmlab_units::{Instant, Span};
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::RowAccessor;
 use support::{
     Counted, Segment, as_tcp, datagram, flags_of, frame_budget, plan, segment as tcp_segment, with_dscp,
 };
@@ -569,13 +567,15 @@ fn web(traffic: &str, more: &str) -> Plan {
 fn opened(plan: &Plan, seed: u64) -> Vec<Identity> {
     // Requests during a warm-up would not be recorded.
     let simulated = run(&Plan { warmup: Span::ZERO, ..plan.clone() }, seed, &Control::default()).unwrap();
-    let held = simulated.streamed[0].held().expect("rows are held in memory").to_vec();
-    let reader = SerializedFileReader::new(bytes::Bytes::from(held)).unwrap();
-    let rows = reader.get_row_iter(None).unwrap().map(Result::unwrap);
-    // The columns are end_ns, class, user, serial, exchange, opens_connection, start_ns.
-    let opening = rows.filter(|row| row.get_long(5).unwrap() == 1).map(|row| {
-        let number = |column| row.get_long(column).unwrap() as u64;
-        (number(6), Identity { user: number(2) as u32, serial: number(3) as u32 })
+    let Place::Memory(batches) = &simulated.streamed[0].place else { panic!("rows are held in memory") };
+    let opening = batches.iter().flat_map(|batch| {
+        let column = |name| match batch.column(name) {
+            Some(ColumnData::U64(values)) => values,
+            other => panic!("`{name}` is {other:?}"),
+        };
+        let [opens, start, user, serial] = ["opens_connection", "start_ns", "user", "serial"].map(column);
+        let of = |row: usize| Identity { user: user[row] as u32, serial: serial[row] as u32 };
+        (0..batch.rows()).filter(|&row| opens[row] == 1).map(move |row| (start[row], of(row)))
     });
     let mut opened: Vec<(u64, Identity)> = opening.collect();
     opened.sort_unstable();

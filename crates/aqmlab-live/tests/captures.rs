@@ -12,8 +12,9 @@ use aqmlab_live::{End, HostId};
 use aqmlab_qdisc::{Cause, Ecn, Observer, Reason, Registry};
 use aqmlab_random::Stream;
 use aqmlab_recording::capture::{
-    Capture, CaptureReport, CapturedPort, Frame, PacketAtPort, PortCapture, Reasons,
+    CaptureFile, CaptureReport, CapturedPort, Frame, PacketAtPort, PortCapture, Reasons,
 };
+use aqmlab_storage::Capture;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 use proptest::prelude::*;
 use support::capture_report::{Sink, read, total};
@@ -34,9 +35,9 @@ impl Write for Stuck {
 
 const SNAP: u32 = 96;
 
-fn file(sink: Box<dyn Write + Send>) -> Capture {
+fn file(sink: Box<dyn Write + Send>) -> Box<dyn CaptureFile> {
     let port = |name: &str| CapturedPort { name: name.into(), rate: Rate::mbit(10) };
-    Capture::on(sink, Path::new("packets.pcapng"), &[port("a"), port("b")], SNAP).unwrap()
+    Box::new(Capture::on(sink, Path::new("packets.pcapng"), &[port("a"), port("b")], SNAP).unwrap())
 }
 
 /// Number of slots that the script uses.

@@ -11,9 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use aqmlab_live::host::Stack;
 use aqmlab_live::{LiveError, LiveRun, Options, live, live_captured};
 use aqmlab_qdisc::Reason;
-use aqmlab_recording::capture::{Capture, CapturedPort, PortCapture};
+use aqmlab_recording::capture::{CapturedPort, PortCapture};
 use aqmlab_recording::{ColumnData, RecordingError, StoppedBy};
 use aqmlab_scenario::{LinkPlan, Plan};
+use aqmlab_storage::Capture;
 use etherparse::{NetHeaders, PacketHeaders, TransportHeader};
 use support::capture_report::{Sink, read, total};
 
@@ -144,7 +145,7 @@ fn captured(ip: u32, offload: bool) -> Result<(), LiveError> {
     let port = |link: &LinkPlan| CapturedPort { name: link.name.clone(), rate: link.rate };
     let ports: Vec<_> = plan.links.iter().map(port).collect();
     let file = Capture::on(Box::new(sink.clone()), Path::new("packets.pcapng"), &ports, 65_535).unwrap();
-    let capture = PortCapture { links: vec![0, 1], file };
+    let capture = PortCapture { links: vec![0, 1], file: Box::new(file) };
     let cancel = AtomicBool::new(false);
     let run = live_captured(&plan, 1, &Options::default(), capture, &mut |_| {}, &cancel)?;
     println!("  {}", run.faithfulness);

@@ -25,7 +25,7 @@ pub fn request_recorder(plan: &Plan, seed: u64, rows: Option<TableWriter>) -> Op
     if classes.iter().all(Option::is_none) {
         return None;
     }
-    let held = || TableWriter::in_memory(&schema::REQUESTS).expect("memory can hold the beginning of a file");
+    let held = || TableWriter::in_memory(&schema::REQUESTS);
     let settings = RequestSettings {
         seed,
         t0: Instant::ZERO + plan.warmup,

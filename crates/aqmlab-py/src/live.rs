@@ -9,9 +9,10 @@ use std::time::Instant;
 
 use aqmlab_live::machine::Machine;
 use aqmlab_live::{LiveError, LiveRun, Options, RunProgress};
-use aqmlab_recording::capture::{Capture, DEFAULT_SNAP, FILE_NAME, PortCapture};
-use aqmlab_recording::{RecordingError as NotWritten, Staged};
+use aqmlab_recording::RecordingError as NotWritten;
+use aqmlab_recording::capture::{DEFAULT_SNAP, FILE_NAME, PortCapture};
 use aqmlab_scenario::{Plan, Problem, ScenarioError};
+use aqmlab_storage::{Capture, Staged, put_in};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
@@ -75,12 +76,12 @@ pub(crate) fn live_run(
 /// capture is discarded, because the tables contain the measurements, which are the purpose of the
 /// run and cannot be repeated.
 fn save(run: &mut LiveRun, mut staged: Staged) -> Result<(), NotWritten> {
-    if let Err(error) = run.recording.put_in(&mut staged) {
+    if let Err(error) = put_in(&run.recording, &mut staged) {
         if !error.is_host_limit() || !staged.give_up(FILE_NAME) {
             return Err(error);
         }
         run.give_up_capture(&error);
-        run.recording.put_in(&mut staged)?;
+        put_in(&run.recording, &mut staged)?;
     }
     staged.publish()
 }
@@ -96,7 +97,7 @@ fn begin_capture(
         return Ok(None);
     }
     let file = Capture::begin(staged, &aqmlab_sim::captured_ports(plan, &links), snap)?;
-    Ok(Some(PortCapture { links, file }))
+    Ok(Some(PortCapture { links, file: Box::new(file) }))
 }
 
 /// Returns how punctual live runs are on this machine, as JSON text; takes five seconds.

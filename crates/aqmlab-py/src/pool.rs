@@ -10,10 +10,11 @@ use std::time::Duration;
 
 use aqmlab_network::wants_request_rows;
 use aqmlab_qdisc::Registry;
-use aqmlab_recording::capture::{Capture, PortCapture};
-use aqmlab_recording::{RecordingError, Staged, TableWriter, schema};
+use aqmlab_recording::capture::PortCapture;
+use aqmlab_recording::{RecordingError, schema};
 use aqmlab_scenario::Plan;
 use aqmlab_sim::{Control, RunError, RunFiles, captured_ports};
+use aqmlab_storage::{Capture, Staged};
 use pyo3::prelude::*;
 
 /// Interval of progress reports to the caller.
@@ -115,7 +116,7 @@ fn record(job: &Job<'_>, control: &Control) -> Result<f64, Outcome> {
     let rows = wants_request_rows(job.plan);
     if job.capture.is_none() && !rows {
         let recording = aqmlab_sim::run(job.plan, job.seed, control).map_err(unfinished)?;
-        recording.write(&job.path).map_err(Outcome::Unwritten)?;
+        aqmlab_storage::write(&recording, &job.path).map_err(Outcome::Unwritten)?;
         return Ok(recording.manifest.wall_s);
     }
     let mut staged = Staged::create(&job.path).map_err(Outcome::Unwritten)?;
@@ -123,17 +124,17 @@ fn record(job: &Job<'_>, control: &Control) -> Result<f64, Outcome> {
         let capture = match &job.capture {
             Some(CaptureChoice { links, snap }) => {
                 let file = Capture::begin(&mut staged, &captured_ports(job.plan, links), *snap)?;
-                Some(PortCapture { links: links.clone(), file })
+                Some(PortCapture { links: links.clone(), file: Box::new(file) })
             }
             None => None,
         };
-        let requests = rows.then(|| TableWriter::begin(&mut staged, &schema::REQUESTS)).transpose()?;
+        let requests = rows.then(|| aqmlab_storage::table_in(&mut staged, &schema::REQUESTS)).transpose()?;
         Ok(RunFiles { capture, requests })
     };
     let files = begin().map_err(Outcome::Unwritten)?;
     let recording =
         aqmlab_sim::run_into(job.plan, job.seed, control, &Registry::builtin(), files).map_err(unfinished)?;
-    recording.write_staged(staged).map_err(Outcome::Unwritten)?;
+    aqmlab_storage::write_staged(&recording, staged).map_err(Outcome::Unwritten)?;
     Ok(recording.manifest.wall_s)
 }
 

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use aqmlab_recording::{vectors_csv, vectors_parquet, vectors_tmix};
 use aqmlab_scenario::{ClassPlan, ConnectionVector, Plan, recorded_openings};
+use aqmlab_storage::{vectors_csv, vectors_parquet, vectors_tmix};
 use aqmlab_units::{Instant, Span};
 use pyo3::prelude::*;
 

@@ -14,10 +14,11 @@ impl Digest {
     pub fn of(bytes: &[u8]) -> Self {
         Digest(Sha256::digest(bytes).into())
     }
+}
 
-    /// Returns the digest of the data hashed so far.
-    pub(crate) fn finished(sha: Sha256) -> Self {
-        Digest(sha.finalize().into())
+impl From<[u8; 32]> for Digest {
+    fn from(bytes: [u8; 32]) -> Self {
+        Digest(bytes)
     }
 }
 

@@ -44,13 +44,15 @@ pub enum RecordingError {
 }
 
 impl RecordingError {
-    pub(crate) fn io(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    /// Returns a function that adds the operation and the file to an error of the operating system.
+    pub fn io(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| RecordingError::Io { operation, path, source }
     }
 
     /// Returns the same error for the file `path`.
-    pub(crate) fn at(self, path: &Path) -> Self {
+    #[must_use]
+    pub fn at(self, path: &Path) -> Self {
         match self {
             RecordingError::Io { operation, source, .. } => {
                 RecordingError::Io { operation, path: path.to_path_buf(), source }

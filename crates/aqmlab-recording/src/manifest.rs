@@ -9,8 +9,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::digest::Digest;
+use crate::digest::{Digest, sealed};
 use crate::live::LiveReport;
+use crate::streamed::StreamedTable;
 use crate::table::Table;
 
 /// The version of the directory's layout and of its tables. Version 2 adds digests of the files. Version 3
@@ -22,7 +23,7 @@ pub const FORMAT_VERSION: u32 = 4;
 /// Incremented whenever the tables would report the same run differently.
 pub const VERSION: u32 = 4;
 
-/// The description of a run. [`crate::Recording::write`] adds the derived facts: the plan's digest,
+/// The description of a run. [`Manifest::text`] adds the derived facts: the plan's digest,
 /// the number of rows and the digests of each table, and finally the digest of the manifest itself.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Manifest {
@@ -155,23 +156,28 @@ struct ManifestFile<'m> {
 
 /// What a manifest records about a table.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-pub(crate) struct TableFacts {
+pub struct TableFacts {
     /// Number of rows.
-    pub(crate) rows: u64,
+    pub rows: u64,
     /// SHA-256 of its logical contents.
-    pub(crate) digest: String,
+    pub digest: String,
     /// SHA-256 of its file.
-    pub(crate) file_digest: String,
+    pub file_digest: String,
 }
 
 impl TableFacts {
     /// Returns the facts about a table whose file has this digest.
-    pub(crate) fn of(table: &Table, file: Digest) -> Self {
-        TableFacts {
-            rows: table.rows() as u64,
-            digest: table.digest().to_string(),
-            file_digest: file.to_string(),
-        }
+    pub fn of(table: &Table, file: Digest) -> Self {
+        TableFacts::new(table.rows() as u64, table.digest(), file)
+    }
+
+    /// Returns the facts about a table that was written during the run to a file with this digest.
+    pub fn of_streamed(table: &StreamedTable, file: Digest) -> Self {
+        TableFacts::new(table.rows, table.digest, file)
+    }
+
+    fn new(rows: u64, digest: Digest, file: Digest) -> Self {
+        TableFacts { rows, digest: digest.to_string(), file_digest: file.to_string() }
     }
 }
 
@@ -182,10 +188,9 @@ pub fn manifest_schema(catalogue: &Catalogue) -> Value {
 }
 
 impl Manifest {
-    /// Returns the contents of `manifest.json`, excluding its own digest, for a recording with
-    /// these tables.
-    pub(crate) fn content<'m>(&'m self, tables: BTreeMap<&'m str, TableFacts>) -> impl Serialize + use<'m> {
-        ManifestFile {
+    /// Returns the contents of `manifest.json` for a recording with these tables.
+    pub fn text(&self, tables: BTreeMap<&str, TableFacts>) -> String {
+        sealed(&ManifestFile {
             format_version: FORMAT_VERSION,
             parts: &self.parts,
             aqmlab_version: &self.aqmlab_version,
@@ -204,6 +209,6 @@ impl Manifest {
             events: self.events,
             wall_s: self.wall_s,
             live: self.live.as_deref(),
-        }
+        })
     }
 }

@@ -1,30 +1,40 @@
-//! A table that is written in batches during the run, and never held in memory as a whole.
-
-use std::io::{self, Write};
-use std::path::PathBuf;
-
-use sha2::{Digest as _, Sha256};
+//! A table that is passed on in batches during the run.
 
 use crate::digest::{Digest, Hasher};
-use crate::directory::Staged;
 use crate::error::RecordingError;
-use crate::manifest::TableFacts;
-use crate::parquet_file::Writer;
 use crate::schema::Schema;
-use crate::sink::Sink;
 use crate::table::Table;
 
-/// A table that is being written in batches; each batch becomes one row group of the file.
+/// The file of a table that is written in batches during the run.
+pub trait TableFile: Send {
+    /// Writes the rows of `batch`. Nothing may be written after an error.
+    ///
+    /// # Errors
+    /// If a value does not fit its column, or the operating system refuses an operation.
+    fn append(&mut self, batch: &Table) -> Result<(), RecordingError>;
+
+    /// Completes the file, and returns its SHA-256.
+    ///
+    /// # Errors
+    /// If the operating system refuses an operation.
+    fn finish(self: Box<Self>) -> Result<Digest, RecordingError>;
+}
+
+/// A table that is being written in batches.
 pub struct TableWriter {
     schema: &'static Schema,
-    path: PathBuf,
-    file: Writer<Hashed>,
+    sink: Sink,
     hasher: Hasher,
     rows: u64,
 }
 
+enum Sink {
+    File(Box<dyn TableFile>),
+    Memory(Vec<Table>),
+}
+
 /// A table that was written during the run.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct StreamedTable {
     /// Its name, which is also the stem of its file name.
     pub name: &'static str,
@@ -32,53 +42,38 @@ pub struct StreamedTable {
     pub rows: u64,
     /// The SHA-256 of its logical contents, see [`TableWriter`].
     pub digest: Digest,
-    /// The SHA-256 of its file.
-    pub file_digest: Digest,
-    /// The file, if it is not on disk.
-    held: Option<Vec<u8>>,
+    /// Where the rows are.
+    pub place: Place,
+}
+
+/// Where the rows of a table are that was written during the run.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Place {
+    /// In a file with this SHA-256.
+    File(Digest),
+    /// In memory, in the batches in which they were written.
+    Memory(Vec<Table>),
 }
 
 /// The digest of the contents is computed like that of [`Table::digest`], with two differences,
 /// because the number of rows is not known until the end: the hashed bytes begin with the text
 /// `aqmlab-table-2`, and the number of rows (u64) follows the values.
 impl TableWriter {
-    /// Begins a table's file in a recording in preparation.
-    ///
-    /// # Errors
-    /// If the operating system refuses an operation.
-    pub fn begin(staged: &mut Staged, schema: &'static Schema) -> Result<Self, RecordingError> {
-        let name = format!("{}.parquet", schema.name);
-        let file = staged.stream(&name)?;
-        TableWriter::of(Sink::Staged(file), staged.path_of(&name), schema)
+    /// Begins a table that is written to `file`.
+    pub fn new(schema: &'static Schema, file: Box<dyn TableFile>) -> Self {
+        TableWriter::of(schema, Sink::File(file))
     }
 
-    /// Begins a file that is held in memory, for a run without a directory.
-    ///
-    /// # Errors
-    /// If the columns cannot be encoded.
-    pub fn in_memory(schema: &'static Schema) -> Result<Self, RecordingError> {
-        TableWriter::of(Sink::Held(Vec::new()), format!("{}.parquet", schema.name).into(), schema)
+    /// Begins a table that is held in memory, for a run without a directory.
+    pub fn in_memory(schema: &'static Schema) -> Self {
+        TableWriter::of(schema, Sink::Memory(Vec::new()))
     }
 
-    /// Begins the file on any sink; error messages call it `path`.
-    ///
-    /// # Errors
-    /// If the columns cannot be encoded, or the sink refuses data.
-    pub fn on(
-        sink: Box<dyn Write + Send>,
-        path: PathBuf,
-        schema: &'static Schema,
-    ) -> Result<Self, RecordingError> {
-        TableWriter::of(Sink::Other(sink), path, schema)
-    }
-
-    fn of(sink: Sink, path: PathBuf, schema: &'static Schema) -> Result<Self, RecordingError> {
-        let empty = Table::new(schema);
+    fn of(schema: &'static Schema, sink: Sink) -> Self {
         let mut hasher = Hasher::new();
         hasher.text("aqmlab-table-2");
-        empty.hash_columns(&mut hasher);
-        let file = Writer::new(&empty, Hashed { sink, sha: Sha256::new() }).map_err(|e| e.at(&path))?;
-        Ok(TableWriter { schema, path, file, hasher, rows: 0 })
+        Table::new(schema).hash_columns(&mut hasher);
+        TableWriter { schema, sink, hasher, rows: 0 }
     }
 
     /// Returns the schema of the table.
@@ -89,73 +84,38 @@ impl TableWriter {
     /// Writes the rows of `batch`.
     ///
     /// # Errors
-    /// If a value does not fit its column, or the operating system refuses an operation. Nothing may be
-    /// written after an error.
+    /// See [`TableFile::append`].
     ///
     /// # Panics
     /// If `batch` is a part of another table.
-    pub fn append(&mut self, batch: &Table) -> Result<(), RecordingError> {
+    pub fn append(&mut self, batch: Table) -> Result<(), RecordingError> {
         assert_eq!(batch.name, self.schema.name, "a part of another table");
         batch.hash_rows(&mut self.hasher);
         self.rows += batch.rows() as u64;
-        self.file.append(batch).map_err(|error| error.at(&self.path))
+        match &mut self.sink {
+            Sink::File(file) => file.append(&batch)?,
+            Sink::Memory(batches) => batches.push(batch),
+        }
+        Ok(())
     }
 
-    /// Completes the file.
+    /// Completes the table.
     ///
     /// # Errors
     /// If the operating system refuses an operation.
     pub fn finish(mut self) -> Result<StreamedTable, RecordingError> {
         if self.rows == 0 {
-            self.append(&Table::new(self.schema))?;
+            self.append(Table::new(self.schema))?;
         }
         self.hasher.u64(self.rows);
-        let Hashed { sink, sha } = self.file.finish().map_err(|error| error.at(&self.path))?;
-        // Some file systems report only now that they have no space.
-        sink.sync().map_err(RecordingError::io("write", &self.path))?;
         Ok(StreamedTable {
             name: self.schema.name,
             rows: self.rows,
-            digest: self.hasher.finish(),
-            file_digest: Digest::finished(sha),
-            held: match sink {
-                Sink::Held(bytes) => Some(bytes),
-                Sink::Staged(_) | Sink::Other(_) => None,
+            place: match self.sink {
+                Sink::File(file) => Place::File(file.finish()?),
+                Sink::Memory(batches) => Place::Memory(batches),
             },
+            digest: self.hasher.finish(),
         })
-    }
-}
-
-impl StreamedTable {
-    /// Returns its file, if it is held in memory.
-    pub fn held(&self) -> Option<&[u8]> {
-        self.held.as_deref()
-    }
-
-    /// Returns its facts for the manifest.
-    pub(crate) fn facts(&self) -> TableFacts {
-        TableFacts {
-            rows: self.rows,
-            digest: self.digest.to_string(),
-            file_digest: self.file_digest.to_string(),
-        }
-    }
-}
-
-/// A sink that computes the digest of the data passed on.
-struct Hashed {
-    sink: Sink,
-    sha: Sha256,
-}
-
-impl Write for Hashed {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = self.sink.write(bytes)?;
-        self.sha.update(&bytes[..taken]);
-        Ok(taken)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.sink.flush()
     }
 }

@@ -1,21 +1,16 @@
 //! Requests in a recording: which requests count, their distributions, the sample, and rows that are written
 //! in batches.
 
-mod support;
-
-use std::fs;
-use std::io::{self, Write};
+use std::io;
+use std::path::Path;
 
 use aqmlab_random::Stream;
 use aqmlab_recording::{
-    ColumnData, Digest, Ending, Exchange, Host, LinkInfo, Manifest, Recording, RequestRecord,
-    RequestRecorder, RequestSettings, SizeBands, Staged, StoppedBy, Table, TableWriter, schema,
+    ColumnData, Digest, Ending, Exchange, Place, RecordingError, RequestRecorder, RequestSettings, SizeBands,
+    Table, TableFile, TableWriter, schema,
 };
 use aqmlab_traffic::Identity;
 use aqmlab_units::{Bytes, Instant, Span};
-use parquet::file::reader::{FileReader, SerializedFileReader};
-use parquet::record::RowAccessor;
-use serde_json::{Value, json};
 
 const T0: Instant = Instant::from_ns(1_000_000_000);
 const T1: Instant = Instant::from_ns(9_000_000_000);
@@ -253,120 +248,53 @@ fn report_many(recorder: &mut RequestRecorder, ahead: bool) {
 }
 
 #[test]
-fn rows_are_written_in_the_order_of_their_ends_and_never_held_whole() {
-    let folder = std::env::temp_dir().join(format!("aqmlab-requests-{}", std::process::id()));
-    let _ = fs::remove_dir_all(&folder);
-    let mut records: Vec<RequestRecord> = Vec::new();
-    let mut staged = Staged::create(&folder.join("run")).expect("a directory");
-    for ahead in [false, true] {
-        let file = if ahead {
-            TableWriter::begin(&mut staged, &schema::REQUESTS).expect("a file")
-        } else {
-            TableWriter::in_memory(&schema::REQUESTS).expect("no file")
-        };
-        let mut recorder = RequestRecorder::new(settings(1, 100), Some(file));
+fn rows_are_written_in_the_order_of_their_ends() {
+    let records = [false, true].map(|ahead| {
+        let mut recorder =
+            RequestRecorder::new(settings(1, 100), Some(TableWriter::in_memory(&schema::REQUESTS)));
         report_many(&mut recorder, ahead);
         assert!(recorder.memory_bytes() < 8 << 20, "{} bytes", recorder.memory_bytes());
-        records.push(recorder.finish().expect("written"));
-    }
-    let [in_order, ahead] = <[_; 2]>::try_from(records).expect("two");
+        recorder.finish().expect("written")
+    });
+    let [in_order, ahead] = records;
     assert!(in_order.tables == ahead.tables, "sums, bins and the sample depend on the order");
-    let (held, streamed) = (in_order.rows.expect("asked for"), ahead.rows.expect("asked for"));
-    assert_eq!((held.rows, held.digest), (streamed.rows, streamed.digest));
-    assert_eq!(held.rows, u64::from(REPORTED));
+    let (rows, of_ahead) = (in_order.rows.expect("asked for"), ahead.rows.expect("asked for"));
+    assert_eq!((rows.rows, rows.digest), (of_ahead.rows, of_ahead.digest));
+    assert_eq!(rows.rows, u64::from(REPORTED));
     let outcomes = ["completed", "failed", "censored"].map(|name| numbers(&ahead.tables[0], name));
-    assert_eq!(outcomes.iter().flatten().sum::<u64>(), streamed.rows, "every row has one outcome");
-
-    let manifest = manifest();
-    let recording = Recording { manifest, tables: ahead.tables.to_vec(), streamed: vec![streamed.clone()] };
-    recording.write_staged(staged).expect("published");
-    let path = folder.join("run/requests.parquet");
-    let text = fs::read_to_string(folder.join("run/manifest.json")).expect("a manifest");
-    let told: Value = serde_json::from_str(&text).expect("JSON");
-    let digest_of_file = Digest::of(&fs::read(&path).expect("readable"));
-    assert_eq!(digest_of_file, streamed.file_digest);
-    assert_eq!(
-        told["tables"]["requests"],
-        json!({"rows": REPORTED, "digest": streamed.digest.to_string(), "file_digest": digest_of_file.to_string()})
-    );
-    let reader = SerializedFileReader::new(fs::File::open(&path).expect("readable")).expect("Parquet");
-    assert!(reader.num_row_groups() >= 3, "{} row groups", reader.num_row_groups());
-    let ends: Vec<i64> = reader
-        .get_row_iter(None)
-        .expect("rows")
-        .map(|row| row.expect("a row").get_long(0).expect("`end_ns` comes first"))
-        .collect();
+    assert_eq!(outcomes.iter().flatten().sum::<u64>(), rows.rows, "every row has one outcome");
+    let Place::Memory(batches) = of_ahead.place else { panic!("the rows are in memory") };
+    assert!(batches.len() >= 3, "{} batches", batches.len());
+    let ends: Vec<u64> = batches.iter().flat_map(|batch| numbers(batch, "end_ns")).collect();
     assert_eq!(ends.len(), REPORTED as usize);
     assert!(ends.is_sorted());
-    assert_eq!(*ends.last().expect("rows"), T1.as_ns() as i64);
-    fs::remove_dir_all(folder).expect("it is ours");
+    assert_eq!(ends.last(), Some(&T1.as_ns()));
 }
 
-#[test]
-fn a_run_without_a_directory_writes_the_rows_that_it_held() {
-    let folder = std::env::temp_dir().join(format!("aqmlab-requests-held-{}", std::process::id()));
-    let _ = fs::remove_dir_all(&folder);
-    let file = TableWriter::in_memory(&schema::REQUESTS).expect("no file");
-    let recorder = RequestRecorder::new(settings(1, 1), Some(file));
-    let RequestRecord { tables, pages: None, rows } = recorder.finish().expect("nothing") else {
-        panic!("no pages")
-    };
-    let rows = rows.expect("asked for");
-    assert_eq!(rows.rows, 0);
-    let recording = Recording { manifest: manifest(), tables: tables.to_vec(), streamed: vec![rows.clone()] };
-    recording.write(&folder).expect("written");
-    let bytes = fs::read(folder.join("requests.parquet")).expect("it is there");
-    assert_eq!((Some(&*bytes), Digest::of(&bytes)), (rows.held(), rows.file_digest));
-    fs::remove_dir_all(folder).expect("it is ours");
-}
+/// Accepts one batch, like a disk that becomes full.
+struct Small(bool);
 
-/// Accepts a limited number of bytes, like a disk that becomes full.
-struct Small(usize);
-
-impl Write for Small {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.0.min(bytes.len()) {
-            0 => Err(io::ErrorKind::StorageFull.into()),
-            taken => {
-                self.0 -= taken;
-                Ok(taken)
-            }
+impl TableFile for Small {
+    fn append(&mut self, _batch: &Table) -> Result<(), RecordingError> {
+        if std::mem::replace(&mut self.0, true) {
+            return Err(RecordingError::io("write", Path::new("x"))(io::ErrorKind::StorageFull.into()));
         }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+
+    fn finish(self: Box<Self>) -> Result<Digest, RecordingError> {
+        unreachable!("nothing is written after an error")
+    }
 }
 
 #[test]
-fn a_disk_that_becomes_full_is_told_with_its_file_and_rows_are_held_no_longer() {
-    let sink = Box::new(Small(100));
-    let file = TableWriter::on(sink, "run/requests.parquet".into(), &schema::REQUESTS).expect("begun");
+fn a_disk_that_becomes_full_is_told_and_rows_are_held_no_longer() {
+    let file = TableWriter::new(&schema::REQUESTS, Box::new(Small(false)));
     let mut recorder = RequestRecorder::new(settings(1, 1), Some(file));
     report_many(&mut recorder, false);
     let failure = recorder.failure().map(ToString::to_string);
-    assert_eq!(failure.as_deref(), Some("cannot write `run/requests.parquet`: the disk is full"));
+    assert_eq!(failure.as_deref(), Some("cannot write `x`: the disk is full"));
     assert!(recorder.memory_bytes() < 1 << 20, "{} bytes", recorder.memory_bytes());
     let error = recorder.finish().expect_err("there are rows missing");
     assert!(error.is_host_limit());
-}
-
-fn manifest() -> Manifest {
-    Manifest {
-        parts: Default::default(),
-        aqmlab_version: "0.1.0".into(),
-        host: Host::Sim,
-        title: "t".into(),
-        arm: "a".into(),
-        seed: 1,
-        plan: support::plan(),
-        t0: T0,
-        t1: T1,
-        stopped_by: StoppedBy::Time,
-        links: Vec::<LinkInfo>::new(),
-        events: 0,
-        wall_s: 0.0,
-        live: None,
-    }
 }

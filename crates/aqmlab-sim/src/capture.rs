@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use aqmlab_qdisc::{Ecn, Packet, Reason};
 use aqmlab_recording::RecordingError;
-use aqmlab_recording::capture::{Capture, CapturedPort, Frame, PacketAtPort, Reasons, packet_id};
+use aqmlab_recording::capture::{CaptureFile, CapturedPort, Frame, PacketAtPort, Reasons, packet_id};
 use aqmlab_scenario::Plan;
 use aqmlab_units::Instant;
 
@@ -24,7 +24,7 @@ pub fn captured_ports(plan: &Plan, links: &[usize]) -> Vec<CapturedPort> {
 /// A capture in progress. Ports have the same numbers in this log as in the file.
 pub struct CaptureLog {
     /// The file; `None` after the run.
-    file: Option<Capture>,
+    file: Option<Box<dyn CaptureFile>>,
     /// For each class, the number that its first flow has in the run.
     first_numbers: Vec<u32>,
     /// The server port of each class.
@@ -38,7 +38,7 @@ pub struct CaptureLog {
 
 impl CaptureLog {
     /// Creates a capture that has no packets yet.
-    pub fn new(plan: &Plan, file: Capture) -> Self {
+    pub fn new(plan: &Plan, file: Box<dyn CaptureFile>) -> Self {
         let mut first_numbers = Vec::with_capacity(plan.classes.len());
         let mut number = 0;
         for class in &plan.classes {
@@ -52,7 +52,7 @@ impl CaptureLog {
 
     /// Returns whether writing has failed.
     pub fn has_failed(&self) -> bool {
-        self.file.as_ref().is_some_and(Capture::has_failed)
+        self.file.as_ref().is_some_and(|file| file.has_failed())
     }
 
     /// Completes the file.

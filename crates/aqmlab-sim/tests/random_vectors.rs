@@ -2,9 +2,9 @@
 //! written and read or refused in both directions, and both engines carry it out alike.
 
 use aqmlab_qdisc::Registry;
-use aqmlab_recording::{vectors_csv, vectors_parquet, vectors_tmix};
 use aqmlab_scenario::{ClassPlan, ConnectionVector, Files, Limits, Plan, parse_within};
 use aqmlab_sim::{Control, run, run_plain};
+use aqmlab_storage::{vectors_csv, vectors_parquet, vectors_tmix};
 use aqmlab_traffic::PlannedExchange;
 use aqmlab_units::{Instant, Span};
 use proptest::prelude::*;

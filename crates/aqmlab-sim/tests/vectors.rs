@@ -3,9 +3,10 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use aqmlab_recording::{Recording, vectors_csv, vectors_parquet, vectors_tmix};
+use aqmlab_recording::Recording;
 use aqmlab_scenario::{ConnectionVector, Files, Limits, Plan, parse_within};
 use aqmlab_sim::{Control, run};
+use aqmlab_storage::{vectors_csv, vectors_parquet, vectors_tmix};
 use aqmlab_traffic::Identity;
 use aqmlab_units::{Instant, Span};
 

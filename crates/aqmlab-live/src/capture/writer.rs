@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use aqmlab_recording::capture::{Capture, CaptureFailure, CaptureReport, Frame};
+use aqmlab_recording::capture::{CaptureFailure, CaptureFile, CaptureReport, Frame};
 use aqmlab_units::Instant;
 
 use super::ring::{Missed, Received, Receiver};
@@ -19,13 +19,13 @@ const NAP: Duration = Duration::from_millis(2);
 /// A capture in progress.
 pub struct CaptureWriter {
     /// `None` once the thread has been joined.
-    thread: Option<JoinHandle<Capture>>,
+    thread: Option<JoinHandle<Box<dyn CaptureFile>>>,
     stop: Arc<AtomicBool>,
     missed: Missed,
 }
 
 impl CaptureWriter {
-    pub(super) fn start(file: Capture, ring: Receiver) -> io::Result<Self> {
+    pub(super) fn start(file: Box<dyn CaptureFile>, ring: Receiver) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
         let (stopped, missed) = (stop.clone(), ring.missed.clone());
         let body = move || write(file, ring, &stopped);
@@ -64,7 +64,7 @@ impl Drop for CaptureWriter {
     }
 }
 
-fn write(mut file: Capture, mut ring: Receiver, stop: &AtomicBool) -> Capture {
+fn write(mut file: Box<dyn CaptureFile>, mut ring: Receiver, stop: &AtomicBool) -> Box<dyn CaptureFile> {
     loop {
         // The request to stop is read before the ring is emptied, so that everything that arrived before it
         // is written.

@@ -86,7 +86,7 @@ impl Log {
                 how.name().into(),
             ]);
         }
-        if let Err(error) = file.append(&batch) {
+        if let Err(error) = file.append(batch) {
             self.file = Err(error);
             self.waiting = Vec::new();
         }

@@ -6,9 +6,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use aqmlab_recording::Recording;
-use aqmlab_recording::capture::{Capture, PortCapture};
+use aqmlab_recording::capture::PortCapture;
 use aqmlab_scenario::Plan;
 use aqmlab_sim::{Control, RunError, RunFiles, captured_ports, run_into};
+use aqmlab_storage::Capture;
 use pcap_parser::{Block, OptionCode, PcapBlockOwned, PcapNGSlice, traits::PcapNGPacketBlock};
 
 /// A sink whose content can be read later. It accepts `room` bytes and refuses the rest.
@@ -69,7 +70,7 @@ pub fn capture(
     let sink = Sink { bytes: Arc::default(), room };
     let ports = captured_ports(plan, links);
     let file = Capture::on(Box::new(sink.clone()), Path::new("packets.pcapng"), &ports, snap).unwrap();
-    let capture = Some(PortCapture { links: links.to_vec(), file });
+    let capture = Some(PortCapture { links: links.to_vec(), file: Box::new(file) });
     let files = RunFiles { capture, ..RunFiles::default() };
     let registry = aqmlab_qdisc::Registry::builtin();
     let recording = run_into(plan, seed, &Control::default(), &registry, files);

@@ -3,19 +3,23 @@
 mod support;
 
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use aqmlab_recording::live::{LiveDrops, LiveReport};
 use aqmlab_recording::{
-    Cell, Digest, Host, LinkInfo, Manifest, Recording, RecordingError, Schema, StoppedBy, Table, Type, schema,
+    Cell, Digest, Host, LinkInfo, Manifest, Place, Recording, RecordingError, Schema, StoppedBy,
+    StreamedTable, Table, TableWriter, Type, schema,
 };
+use aqmlab_storage::{Staged, table_in, table_on, write_staged};
 use aqmlab_units::{Instant, Rate, Span};
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// Returns an empty folder that no other test uses.
 fn scratch(test: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("aqmlab-recording-{test}-{}", std::process::id()));
+    let path = std::env::temp_dir().join(format!("aqmlab-storage-{test}-{}", std::process::id()));
     let _ = fs::remove_dir_all(&path);
     fs::create_dir_all(&path).expect("the temporary folder is writable");
     path
@@ -62,7 +66,8 @@ fn recording(tables: Vec<Table>) -> Recording {
 fn a_recording_appears_whole_with_every_table_and_no_trace_of_its_making() {
     let folder = scratch("whole");
     let target = folder.join("red/seed-1");
-    recording(schema::ALL.iter().map(|s| Table::new(s)).collect()).write(&target).expect("written");
+    aqmlab_storage::write(&recording(schema::ALL.iter().map(|s| Table::new(s)).collect()), &target)
+        .expect("written");
     let mut expected: Vec<_> = schema::ALL.iter().map(|s| format!("{}.parquet", s.name)).collect();
     expected.push("manifest.json".into());
     expected.sort();
@@ -76,7 +81,7 @@ fn the_manifest_tells_rows_and_digests_and_the_seed_exactly() {
     let folder = scratch("manifest");
     let table = law(&[1.0, 2.0]);
     let digest = table.digest().to_string();
-    recording(vec![table]).write(&folder.join("run")).expect("written");
+    aqmlab_storage::write(&recording(vec![table]), &folder.join("run")).expect("written");
     let text = fs::read_to_string(folder.join("run/manifest.json")).expect("readable");
     let manifest: Value = serde_json::from_str(&text).expect("JSON");
     let file_digest = Digest::of(&fs::read(folder.join("run/law.parquet")).expect("readable")).to_string();
@@ -95,7 +100,7 @@ fn the_manifest_tells_rows_and_digests_and_the_seed_exactly() {
 
 fn manifest_of(recording: &Recording, folder: &Path) -> Value {
     let target = folder.join("run");
-    recording.write(&target).expect("written");
+    aqmlab_storage::write(&recording, &target).expect("written");
     let manifest = fs::read(target.join("manifest.json")).expect("readable");
     fs::remove_dir_all(target).expect("removed");
     serde_json::from_slice(&manifest).expect("JSON")
@@ -122,9 +127,9 @@ fn what_only_a_live_run_has_is_in_its_manifest_and_in_no_other() {
 fn what_is_there_is_never_overwritten() {
     let folder = scratch("exists");
     let target = folder.join("run");
-    recording(vec![law(&[1.0])]).write(&target).expect("written");
+    aqmlab_storage::write(&recording(vec![law(&[1.0])]), &target).expect("written");
     let before = fs::read(target.join("law.parquet")).expect("readable");
-    let error = recording(vec![law(&[2.0])]).write(&target).expect_err("refused");
+    let error = aqmlab_storage::write(&recording(vec![law(&[2.0])]), &target).expect_err("refused");
     assert!(matches!(error, RecordingError::Exists { .. }), "{error}");
     assert_eq!(fs::read(target.join("law.parquet")).expect("readable"), before);
     assert_eq!(names(&folder), ["run"]);
@@ -136,7 +141,7 @@ fn a_value_beyond_the_format_is_refused_before_anything_is_written() {
     let folder = scratch("large");
     let mut table = Table::new(&schema::HISTOGRAMS);
     table.push(["q".into(), "*".into(), "sojourn_ns".into(), 0u64.into(), 1u64.into(), (1u64 << 63).into()]);
-    let error = recording(vec![table]).write(&folder.join("run")).expect_err("refused");
+    let error = aqmlab_storage::write(&recording(vec![table]), &folder.join("run")).expect_err("refused");
     assert_eq!(
         error.to_string(),
         "`9223372036854775808` in column `weight` of table `histograms` is too large to record"
@@ -150,7 +155,7 @@ fn a_value_beyond_the_format_is_refused_before_anything_is_written() {
 fn a_path_through_a_file_is_refused_with_the_path_in_the_message() {
     let folder = scratch("through-file");
     fs::write(folder.join("file"), "x").expect("written");
-    let error = recording(vec![]).write(&folder.join("file/run")).expect_err("refused");
+    let error = aqmlab_storage::write(&recording(vec![]), &folder.join("file/run")).expect_err("refused");
     assert!(error.to_string().contains("file`"), "{error}");
     fs::remove_dir_all(folder).expect("removed");
 }
@@ -273,7 +278,8 @@ fn a_host_that_cannot_measure_everything_leaves_cells_out() {
     let row: Vec<_> = row.collect();
     partial.push(row);
     let folder = scratch("partial");
-    recording(vec![partial]).write(&folder.join("run")).expect("absent cells can be written");
+    aqmlab_storage::write(&recording(vec![partial]), &folder.join("run"))
+        .expect("absent cells can be written");
     fs::remove_dir_all(folder).expect("it is ours");
 }
 
@@ -287,4 +293,79 @@ fn an_expected_name_is_no_row() {
     let mut plain = Table::new(&schema::LAW);
     plain.push([1u64.into(), "bottleneck".into(), "p".into(), 0.5.into()]);
     assert_eq!(table.digest(), plain.digest(), "the order of names is not content");
+}
+
+/// Returns a table whose rows are written in two batches.
+fn in_batches(mut writer: TableWriter) -> Result<StreamedTable, RecordingError> {
+    writer.append(law(&[1.0, 2.0]))?;
+    writer.append(law(&[3.0]))?;
+    writer.finish()
+}
+
+fn row_groups(file: &Path) -> usize {
+    SerializedFileReader::new(fs::File::open(file).expect("readable")).expect("Parquet").num_row_groups()
+}
+
+#[test]
+fn a_table_written_during_the_run_is_the_one_that_is_held_in_memory() {
+    let folder = scratch("streamed");
+    let mut staged = Staged::create(&folder.join("file")).expect("a directory");
+    let on_disk = in_batches(table_in(&mut staged, &schema::LAW).expect("a file")).expect("written");
+    let held = in_batches(TableWriter::in_memory(&schema::LAW)).expect("held");
+    assert_eq!((held.rows, held.digest), (on_disk.rows, on_disk.digest));
+    let of = |streamed| Recording { streamed: vec![streamed], ..recording(vec![]) };
+    write_staged(&of(on_disk.clone()), staged).expect("published");
+    aqmlab_storage::write(&of(held), &folder.join("memory")).expect("written");
+    let file = folder.join("file/law.parquet");
+    let bytes = fs::read(&file).expect("readable");
+    assert_eq!(bytes, fs::read(folder.join("memory/law.parquet")).expect("readable"));
+    assert_eq!(on_disk.place, Place::File(Digest::of(&bytes)));
+    assert_eq!(row_groups(&file), 2);
+    for run in ["file", "memory"] {
+        let text = fs::read_to_string(folder.join(run).join("manifest.json")).expect("a manifest");
+        let told: Value = serde_json::from_str(&text).expect("JSON");
+        let facts = json!({
+            "rows": 3, "digest": on_disk.digest.to_string(), "file_digest": Digest::of(&bytes).to_string(),
+        });
+        assert_eq!(told["tables"]["law"], facts);
+    }
+    fs::remove_dir_all(folder).expect("removed");
+}
+
+#[test]
+fn a_run_without_a_directory_writes_an_empty_table_that_it_held() {
+    let folder = scratch("held");
+    let held = TableWriter::in_memory(&schema::LAW).finish().expect("nothing to write");
+    assert_eq!(held.rows, 0);
+    let recording = Recording { streamed: vec![held], ..recording(vec![]) };
+    aqmlab_storage::write(&recording, &folder.join("run")).expect("written");
+    assert_eq!(row_groups(&folder.join("run/law.parquet")), 1);
+    fs::remove_dir_all(folder).expect("removed");
+}
+
+/// Accepts a limited number of bytes, like a disk that becomes full.
+struct Small(usize);
+
+impl Write for Small {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.0.min(bytes.len()) {
+            0 => Err(io::ErrorKind::StorageFull.into()),
+            taken => {
+                self.0 -= taken;
+                Ok(taken)
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_disk_that_becomes_full_is_told_with_its_file() {
+    let file = table_on(Box::new(Small(20)), "run/law.parquet".into(), &schema::LAW).expect("begun");
+    let error = in_batches(file).expect_err("there are rows missing");
+    assert_eq!(error.to_string(), "cannot write `run/law.parquet`: the disk is full");
+    assert!(error.is_host_limit());
 }

@@ -8,8 +8,6 @@ use crate::directory::StreamedFile;
 pub enum Sink {
     /// A file of a recording in preparation.
     Staged(StreamedFile),
-    /// Memory, for a run that has no directory.
-    Held(Vec<u8>),
     /// Anything else.
     Other(Box<dyn Write + Send>),
 }
@@ -19,7 +17,6 @@ impl Sink {
     pub fn give_up(&mut self) {
         match self {
             Sink::Staged(file) => file.give_up(),
-            Sink::Held(bytes) => *bytes = Vec::new(),
             Sink::Other(_) => {}
         }
     }
@@ -28,7 +25,7 @@ impl Sink {
     pub fn sync(&self) -> io::Result<()> {
         match self {
             Sink::Staged(file) => file.sync(),
-            Sink::Held(_) | Sink::Other(_) => Ok(()),
+            Sink::Other(_) => Ok(()),
         }
     }
 }
@@ -37,7 +34,6 @@ impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Sink::Staged(file) => file.write(bytes),
-            Sink::Held(held) => held.write(bytes),
             Sink::Other(sink) => sink.write(bytes),
         }
     }
@@ -45,7 +41,6 @@ impl Write for Sink {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Sink::Staged(file) => file.flush(),
-            Sink::Held(held) => held.flush(),
             Sink::Other(sink) => sink.flush(),
         }
     }

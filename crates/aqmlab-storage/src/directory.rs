@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 
-use crate::error::RecordingError;
+use aqmlab_recording::RecordingError;
 
 /// A recording in preparation: a directory with a temporary name, in the parent directory of the finished
 /// one. It is removed if the value is dropped before
-/// [`Recording::write_staged`](crate::Recording::write_staged).
+/// [`write_staged`](crate::write_staged).
 pub struct Staged {
     temporary: PathBuf,
     target: PathBuf,

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use aqmlab_recording::{Column, ColumnData, RecordingError, Table, Type};
 use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{
     ByteArray, ByteArrayType, DoubleType, FixedLenByteArray, FixedLenByteArrayType, Int64Type,
@@ -13,19 +14,18 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{ColumnPath, Type as Node};
 
-use crate::column::{Column, ColumnData, Type};
-use crate::error::RecordingError;
-use crate::table::Table;
-
 /// Number of decimal digits in a column of exact integrals.
 const DECIMAL_DIGITS: i32 = 38;
 /// The smallest number that needs more than [`DECIMAL_DIGITS`] digits.
 const DECIMAL_LIMIT: u128 = 10u128.pow(DECIMAL_DIGITS as u32);
 
-/// Returns `table` as the bytes of a Parquet file.
-pub(crate) fn encode(table: &Table) -> Result<Vec<u8>, RecordingError> {
-    let mut file = Writer::new(table, Vec::new())?;
-    file.append(table)?;
+/// Returns the bytes of a Parquet file with one row group for each of `parts`, which have the same columns.
+///
+/// # Panics
+/// If there are no parts.
+pub(crate) fn encode(parts: &[Table]) -> Result<Vec<u8>, RecordingError> {
+    let mut file = Writer::new(&parts[0], Vec::new())?;
+    parts.iter().try_for_each(|part| file.append(part))?;
     file.finish()
 }
 

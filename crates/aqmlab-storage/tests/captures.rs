@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex};
 
 use aqmlab_qdisc::Reason;
 use aqmlab_recording::capture::{
-    Capture, CapturedPackets, CapturedPort, FILE_NAME, Frame, PacketAtPort, Reasons, packet_id,
+    CaptureFile, CapturedPackets, CapturedPort, FILE_NAME, Frame, PacketAtPort, Reasons, packet_id,
 };
-use aqmlab_recording::{Host, Manifest, Recording, RecordingError, Staged, StoppedBy, Table, schema};
+use aqmlab_recording::{Host, Manifest, Recording, RecordingError, StoppedBy, Table, schema};
+use aqmlab_storage::{Capture, Staged, put_in, write_staged};
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 #[derive(Clone, Default)]
@@ -66,7 +67,7 @@ fn every_block_is_as_the_format_says() {
     let sink = Sink::default();
     let mut capture = Capture::on(Box::new(sink.clone()), Path::new("x"), &ports(), 5).expect("it takes all");
     capture.note(&packet(), HEAD);
-    let report = capture.finish(Instant::from_ns(0x1_0000_0009), &[3]).expect("it takes all");
+    let report = Box::new(capture).finish(Instant::from_ns(0x1_0000_0009), &[3]).expect("it takes all");
     let port = &report.ports[0];
     assert_eq!((port.port.as_str(), port.written, port.missed, report.missed()), ("q", 1, 3, 3));
     let written: String = sink.0.lock().unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
@@ -84,7 +85,7 @@ fn the_comment_tells_what_the_bytes_do_not() {
     let mut capture =
         Capture::on(Box::new(sink.clone()), Path::new("x"), &ports(), 128).expect("it takes all");
     capture.note(&PacketAtPort { marked, dropped: None, wire_len: Bytes::new(1000), ..packet() }, HEAD);
-    capture.finish(Instant::FAR_FUTURE, &[0]).expect("it takes all");
+    Box::new(capture).finish(Instant::FAR_FUTURE, &[0]).expect("it takes all");
     let bytes = sink.0.lock().unwrap();
     let comment = b"queueing delay 7 ns, marked early, marked injected, 1000 bytes at the network layer\0";
     assert!(bytes.windows(comment.len()).any(|window| window == comment));
@@ -121,7 +122,7 @@ fn captured(target: &Path) -> Result<Staged, RecordingError> {
     let mut staged = Staged::create(target)?;
     let mut capture = Capture::begin(&mut staged, &ports(), 128)?;
     capture.note(&packet(), HEAD);
-    capture.finish(Instant::FAR_FUTURE, &[0]).map_err(|failure| failure.error)?;
+    Box::new(capture).finish(Instant::FAR_FUTURE, &[0]).map_err(|failure| failure.error)?;
     Ok(staged)
 }
 
@@ -131,7 +132,7 @@ fn a_capture_appears_with_its_recording_and_not_before() {
     let target = folder.join("seed-1");
     let staged = captured(&target).expect("written");
     assert!(!target.exists());
-    recording().write_staged(staged).expect("written");
+    write_staged(&recording(), staged).expect("written");
     let file = fs::read(target.join(FILE_NAME)).expect("it is there");
     assert!(
         file.len() > 100 && target.join("manifest.json").is_file() && target.join("law.parquet").is_file()
@@ -163,7 +164,7 @@ fn a_full_disk_is_told_at_the_end() {
         capture.note(&packet(), HEAD);
     }
     assert!(capture.has_failed());
-    let failure = capture.finish(Instant::FAR_FUTURE, &[3]).expect_err("full");
+    let failure = Box::new(capture).finish(Instant::FAR_FUTURE, &[3]).expect_err("full");
     assert!(failure.error.is_host_limit());
     assert_eq!(failure.to_string(), "cannot write `seed-1/packets.pcapng`: the disk is full");
     assert_eq!(failure.error.reason(), "the disk is full");
@@ -181,7 +182,7 @@ fn a_disk_that_fills_up_at_the_end_is_told_too() {
         Capture::on(Box::new(full), Path::new("x"), &ports(), 128).expect("nothing is written yet");
     capture.note(&packet(), HEAD);
     assert!(!capture.has_failed(), "all of it is in the buffer");
-    let failure = capture.finish(Instant::FAR_FUTURE, &[0]).expect_err("full");
+    let failure = Box::new(capture).finish(Instant::FAR_FUTURE, &[0]).expect_err("full");
     assert_eq!((failure.ports[0].written, failure.ports[0].missed), (0, 1));
 }
 
@@ -201,7 +202,7 @@ fn a_file_that_is_given_up_frees_the_disk_and_is_no_part_of_the_recording() {
     file.give_up();
     assert_eq!(other_handle.metadata().expect("readable").len(), 0, "an open handle holds no space");
     assert_eq!(fs::read_dir(&partial).expect("readable").count(), 0);
-    recording().write_staged(staged).expect("written");
+    write_staged(&recording(), staged).expect("written");
     assert!(target.join("manifest.json").is_file() && !target.join(FILE_NAME).exists());
     fs::remove_dir_all(folder).expect("removed");
 }
@@ -212,10 +213,10 @@ fn a_whole_capture_can_be_given_up_for_the_tables() {
     let folder = scratch("given-up-late");
     let target = folder.join("seed-1");
     let mut staged = captured(&target).expect("written");
-    recording().put_in(&mut staged).expect("written");
+    put_in(&recording(), &mut staged).expect("written");
     assert!(staged.give_up(FILE_NAME));
     assert!(!staged.give_up(FILE_NAME), "it is gone");
-    recording().put_in(&mut staged).expect("written again");
+    put_in(&recording(), &mut staged).expect("written again");
     staged.publish().expect("published");
     let mut names: Vec<_> =
         fs::read_dir(&target).expect("readable").map(|entry| entry.expect("readable").file_name()).collect();

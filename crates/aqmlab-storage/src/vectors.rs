@@ -5,14 +5,12 @@
 
 use std::fmt::Write as _;
 
+use aqmlab_recording::{Schema, Table, Type};
 use aqmlab_scenario::{ClassPlan, ConnectionVector};
 use aqmlab_traffic::{End, PlannedExchange};
 use aqmlab_units::{Instant, Span};
 
-use crate::column::Type;
 use crate::parquet_file::encode;
-use crate::schema::Schema;
-use crate::table::Table;
 
 /// The columns, the same in CSV and Parquet. Values that belong to the whole connection are only in its first
 /// row.
@@ -99,7 +97,7 @@ pub fn vectors_parquet(classes: &[(&ClassPlan, Vec<ConnectionVector>)]) -> Resul
             maybe(delays[1]).into(),
         ]);
     }
-    encode(&table).map_err(|error| error.to_string())
+    encode(&[table]).map_err(|error| error.to_string())
 }
 
 /// An exchange with the values of its row.
