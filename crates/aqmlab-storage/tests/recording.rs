@@ -100,7 +100,7 @@ fn the_manifest_tells_rows_and_digests_and_the_seed_exactly() {
 
 fn manifest_of(recording: &Recording, folder: &Path) -> Value {
     let target = folder.join("run");
-    aqmlab_storage::write(&recording, &target).expect("written");
+    aqmlab_storage::write(recording, &target).expect("written");
     let manifest = fs::read(target.join("manifest.json")).expect("readable");
     fs::remove_dir_all(target).expect("removed");
     serde_json::from_slice(&manifest).expect("JSON")
