@@ -3,10 +3,11 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use aqmlab_network::wants_request_rows;
 use aqmlab_qdisc::Registry;
@@ -73,7 +74,7 @@ pub(crate) fn run_watched(
     memory_cap: u64,
     mut tick: impl FnMut(&Progress) -> bool,
 ) -> Outcome {
-    let control = Control::default();
+    let control = Control { clock, ..Control::default() };
     control.memory_cap.store(memory_cap, Ordering::Relaxed);
     let (sender, receiver) = mpsc::channel();
     thread::scope(|scope| {
@@ -108,6 +109,13 @@ fn run_one(job: &Job<'_>, control: &Control) -> Outcome {
         Ok(Err(outcome)) => outcome,
         Err(panic) => Outcome::Panicked(panic_text(panic.as_ref())),
     }
+}
+
+/// The clock of this machine, for the duration that labels a recording.
+#[allow(clippy::disallowed_methods)] // the duration of a run on this machine is not part of its result
+fn clock() -> Duration {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    START.elapsed()
 }
 
 /// Executes the run and writes its recording; captured packets and rows of requests are written during

@@ -226,13 +226,12 @@ fn measure(scene: &Scene) -> Result<(), String> {
     let sent: u64 = column(&recording, "flows", "sent_segments").iter().sum();
     let resent: u64 = column(&recording, "flows", "retransmitted_segments").iter().sum();
     println!(
-        r#"{{"packet_hops":{hops},"delivered":{segments},"sent":{sent},"resent":{resent},"dropped":{dropped},"events":{events},"established":{established},"wall_s":{wall:.6},"cpu_s":{cpu_s:.6},"rss_running":{rss_running},"rss_peak":{peak}}}"#,
+        r#"{{"packet_hops":{hops},"delivered":{segments},"sent":{sent},"resent":{resent},"dropped":{dropped},"events":{events},"established":{established},"cpu_s":{cpu_s:.6},"rss_running":{rss_running},"rss_peak":{peak}}}"#,
         hops = run_of("packet_hops"),
         segments = delivered.iter().sum::<u64>() / scene.mss,
         dropped = run_of("dropped_packets"),
         events = control.events.load(Ordering::Relaxed),
         established = delivered.iter().filter(|&&bytes| bytes > 0).count(),
-        wall = recording.manifest.wall_s,
         peak = status_bytes("VmHWM:"),
     );
     Ok(())

@@ -1,6 +1,7 @@
 //! Observation and cancellation of a run from another thread, and the errors of a run.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use aqmlab_params::ParamError;
 use aqmlab_qdisc::books;
@@ -12,8 +13,11 @@ use aqmlab_units::Instant;
 use crate::options::OptionImbalance;
 
 /// State shared between a run and the thread that waits for it. A run reads it every 2^16 events.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub struct Control {
+    /// Returns the time since some fixed instant on the host's clock. A run reads it twice, for the `wall_s` of its
+    /// manifest; nothing else in a run depends on it.
+    pub clock: fn() -> Duration,
     /// Set to end the run early. The run then returns [`RunError::Cancelled`] and leaves no recording.
     pub cancel: AtomicBool,
     /// Events processed so far.
@@ -22,6 +26,19 @@ pub struct Control {
     pub sim_time_ns: AtomicU64,
     /// Largest number of bytes that the run's own tables may take; 0 means no cap.
     pub memory_cap: AtomicU64,
+}
+
+/// A run without a cap on memory and without a clock: its `wall_s` is 0.
+impl Default for Control {
+    fn default() -> Self {
+        Control {
+            clock: || Duration::ZERO,
+            cancel: AtomicBool::default(),
+            events: AtomicU64::default(),
+            sim_time_ns: AtomicU64::default(),
+            memory_cap: AtomicU64::default(),
+        }
+    }
 }
 
 impl Control {

@@ -1,7 +1,5 @@
 //! One run: takes a plan and a seed, and returns a recording.
 
-use std::time::Instant as WallClock;
-
 use aqmlab_network::{Engine, RunFacts};
 use aqmlab_qdisc::Registry;
 use aqmlab_recording::{Ending, Host, Recording, StoppedBy, run_table};
@@ -105,9 +103,7 @@ fn run_on<Q: EventQueue>(
     registry: &Registry<PortPacket>,
     files: RunFiles,
 ) -> Result<Option<Recording>, RunError> {
-    // The wall clock labels the recording; nothing in the run reads it.
-    #[allow(clippy::disallowed_methods)]
-    let begun = WallClock::now();
+    let begun = (control.clock)();
     if let Some(problem) = plan.only_live().next() {
         return Err(RunError::OnlyLive(problem.clone()));
     }
@@ -117,7 +113,9 @@ fn run_on<Q: EventQueue>(
         return Ok(None);
     }
     world.check_watch()?;
-    finish(world, plan, seed, stopped_by, begun).map(Some)
+    let mut recording = finish(world, plan, seed, stopped_by)?;
+    recording.manifest.wall_s = (control.clock)().saturating_sub(begun).as_secs_f64();
+    Ok(Some(recording))
 }
 
 fn finish<Q: EventQueue>(
@@ -125,7 +123,6 @@ fn finish<Q: EventQueue>(
     plan: &Plan,
     seed: u64,
     stopped_by: StoppedBy,
-    begun: WallClock,
 ) -> Result<Recording, RunError> {
     let (t0, t1) = (world.measured_from(), world.now());
     for (link, plan) in world.links.iter_mut().zip(&plan.links) {
@@ -151,16 +148,8 @@ fn finish<Q: EventQueue>(
     }
     let run = run_table(t0, t1, &world.in_transit.fates, resident);
     let more = world.watch.into_iter().flat_map(|watch| watch.finish());
-    let facts = RunFacts {
-        engine: ENGINE,
-        seed,
-        t0,
-        t1,
-        stopped_by,
-        events: world.events,
-        wall_s: begun.elapsed().as_secs_f64(),
-        live: None,
-    };
+    let facts =
+        RunFacts { engine: ENGINE, seed, t0, t1, stopped_by, events: world.events, wall_s: 0.0, live: None };
     let mut recording = recorder.finish(plan, facts, &world.links, run, more);
     if let Some(requests) = requests {
         recording.add_requests(requests.finish().map_err(RunError::File)?);
