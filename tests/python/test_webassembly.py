@@ -1,0 +1,95 @@
+"""The simulator as a WebAssembly module: it imports nothing, and its runs have the digests of native ones."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import aqmlab
+
+ROOT = Path(__file__).parents[2]
+TARGET = "wasm32-unknown-unknown"
+SCENARIOS = [
+    *("classes", "demo", "global_synchronization", "graph", "lockout", "mm1"),
+    *("one_flow", "parking_lot", "rtt_bias", "short_flows", "web_users"),
+]
+"""Ready-made scenarios that need no file and no kernel."""
+
+HOST = """
+import { readFileSync } from "node:fs";
+const [file, ...scenarios] = process.argv.slice(2);
+const module = new WebAssembly.Module(readFileSync(file));
+const answers = scenarios.map((scenario) => {
+  const { exports } = new WebAssembly.Instance(module, {});
+  const text = new TextEncoder().encode(scenario);
+  const at = exports.allocate(text.length);
+  new Uint8Array(exports.memory.buffer, at, text.length).set(text);
+  const answer = exports.run(at, text.length);
+  const [start, length] = [Number(answer & 0xffffffffn), Number(answer >> 32n)];
+  const told = new TextDecoder().decode(new Uint8Array(exports.memory.buffer, start, length));
+  exports.release(at, text.length);
+  exports.release(start, length);
+  return JSON.parse(told);
+});
+console.log(JSON.stringify({ imports: WebAssembly.Module.imports(module), answers }));
+"""
+
+
+@pytest.fixture(scope="module")
+def ask(tmp_path_factory):
+    """Runs scenarios, given as text, in the module under Node."""
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("Node is not installed")
+    installed = subprocess.run(
+        ["rustup", "target", "list", "--installed"], capture_output=True, text=True, check=False
+    )
+    if TARGET not in installed.stdout.split():
+        pytest.skip(f"the target {TARGET} is not installed")
+    build = ["cargo", "build", "--quiet", "--locked", "--target", TARGET, "-p", "aqmlab-wasm"]
+    subprocess.run(build, cwd=ROOT, check=True)
+    module = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / TARGET / "debug" / "aqmlab_wasm.wasm"
+    host = tmp_path_factory.mktemp("node") / "host.mjs"
+    host.write_text(HOST)
+
+    def asked(*scenarios):
+        ran = subprocess.run([node, host, module, *scenarios], capture_output=True, text=True, check=True)
+        return json.loads(ran.stdout)
+
+    return asked
+
+
+def test_nothing_is_imported_and_runs_equal_native_ones(ask, tmp_path):
+    files = [ROOT / "scenarios" / f"{name}.toml" for name in SCENARIOS]
+    found = ask(*(file.read_text() for file in files))
+    assert found["imports"] == []
+    for file, answer in zip(files, found["answers"], strict=True):
+        result = aqmlab.run(file, output=tmp_path / file.stem, arms=[answer["arm"]], runs=1, report=False)
+        [native] = result.runs
+        assert (answer["arm"], answer["seed"]) == (native.manifest.arm, native.manifest.seed)
+        assert answer["events"] == native.manifest.events
+        assert answer["tables"] == {name: table.digest for name, table in native.manifest.tables.items()}, (
+            file.stem
+        )
+
+
+def test_a_wrong_scenario_is_refused_with_its_place(ask):
+    [answer] = ask((ROOT / "scenarios" / "mm1.toml").read_text().replace("duration = ", "duratoin = "))[
+        "answers"
+    ]
+    assert 'scenario.toml:7:1: unknown key "duratoin"' in answer["error"]
+
+
+def test_a_scenario_that_names_a_file_is_refused(ask):
+    text = (
+        (ROOT / "scenarios" / "one_flow.toml")
+        .read_text()
+        .replace('"bulk"', '"trace"\nfile = "connections.csv"')
+    )
+    [answer] = ask(text)["answers"]
+    assert "cannot read the trace `connections.csv`: a WebAssembly module has no files" in answer["error"]
