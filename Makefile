@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test test-slow fuzz bench reproduce reproduce-quick multiverse infer install clean docs site release articles
+.PHONY: help demo test check-texts test-slow fuzz bench reproduce reproduce-quick multiverse infer install clean docs site release articles
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: *.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 17
@@ -15,6 +15,9 @@ demo:            ## set up everything, run the demonstration, end with a table a
 
 test:            ## the fast lane: format, lint, bare-metal build, Rust and Python tests
 	@tools/test.sh
+
+check-texts:     ## what checks texts alone, in a minute: documents, prose, citations, manual pages
+	@tools/check_texts.sh
 
 test-slow:       ## the long lane: thousand-seed kits, seeded mutations, comparison runs with ns-2
 	@tools/test-slow.sh
