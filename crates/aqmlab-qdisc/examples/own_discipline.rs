@@ -48,8 +48,8 @@ fn no_rules(_: &mut Settings, _: &LinkContext) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// Returns the entry for the registry: a description, and a function that builds the queue.
-pub fn ramp() -> Entry<TestPacket> {
+/// Returns the entry for a registry of any host's packets: a description, and a function that builds the queue.
+pub fn ramp<P: Packet + Send + 'static>() -> Entry<P> {
     static NO_PARAMS: &[Param] = &[];
     Entry {
         info: Info {
@@ -66,13 +66,13 @@ pub fn ramp() -> Entry<TestPacket> {
             samples: || vec![("", Settings::default())],
         },
         build: Box::new(|_, draws, _| {
-            Ok(Discipline::Custom(Box::new(Ramp::<TestPacket> { queue: VecDeque::new(), draws })))
+            Ok(Discipline::Custom(Box::new(Ramp::<P> { queue: VecDeque::new(), draws })))
         }),
     }
 }
 
 fn main() {
-    let mut registry = Registry::builtin();
+    let mut registry = Registry::<TestPacket>::builtin();
     registry.register(ramp()).expect("the name is free");
     let entry = registry.find("ramp").expect("it was just registered");
     for seed in 0..100 {

@@ -1,6 +1,7 @@
 //! A scenario can name a discipline that is not built in, if it is read with the catalogue of a registry.
 
 use aqmlab_qdisc::Registry;
+use aqmlab_qdisc::contract::TestPacket;
 use aqmlab_qdisc::registry::catalogue;
 use aqmlab_random::Stream;
 use aqmlab_scenario::{Beside, Limits, PlanJson, parse, parse_with, schema, schema_of};
@@ -29,7 +30,7 @@ rtt = "30ms"
 
 #[test]
 fn a_discipline_of_ones_own_is_named_in_a_scenario_and_built() {
-    let mut registry = Registry::builtin();
+    let mut registry = Registry::<TestPacket>::builtin();
     registry.register(own_discipline::ramp()).unwrap();
     let known = registry.catalogue();
     let read = |text: &str| parse_with(text, "own.toml", Limits::default(), &Beside::of("own.toml"), &known);
@@ -48,7 +49,7 @@ fn a_discipline_of_ones_own_is_named_in_a_scenario_and_built() {
 
 #[test]
 fn the_schemas_list_the_disciplines_of_a_catalogue() {
-    let mut registry = Registry::builtin();
+    let mut registry = Registry::<TestPacket>::builtin();
     registry.register(own_discipline::ramp()).unwrap();
     let lists = |schema: serde_json::Value, of: &str| schema["$defs"][of].to_string().contains("\"ramp\"");
     for (known, listed) in [(&registry.catalogue(), true), (catalogue(), false)] {
