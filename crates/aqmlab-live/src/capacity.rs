@@ -208,7 +208,7 @@ impl Drop for Ending<'_> {
 
 /// Packets that [`carry`] has carried, and the time that this took.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Carried {
+pub struct CapacityTrial {
     /// Packets.
     pub packets: u64,
     /// Processor time that the packets took.
@@ -242,7 +242,7 @@ pub fn carry(
     ended: &AtomicBool,
     enough: u64,
     count: fn(&[u8]) -> u64,
-) -> Result<Carried, LiveError> {
+) -> Result<CapacityTrial, LiveError> {
     const A_WHILE: Timespec = Timespec { tv_sec: 0, tv_nsec: 5_000_000 };
     let io =
         |operation| move |error: rustix::io::Errno| LiveError::io(operation, "a TUN device")(error.into());
@@ -270,7 +270,7 @@ pub fn carry(
                 pass_on(tuns, from, &mut frame, count).map_err(LiveError::io("read from", "a TUN device"))?;
         }
     }
-    Ok(Carried { packets, processor_time: Clock::thread_time().saturating_sub(before), longest_gap })
+    Ok(CapacityTrial { packets, processor_time: Clock::thread_time().saturating_sub(before), longest_gap })
 }
 
 /// Passes a few packets or super-segments from one device to the other; returns the number of packets.

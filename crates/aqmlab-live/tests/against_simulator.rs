@@ -15,7 +15,7 @@ use aqmlab_recording::capture::packet_id;
 use aqmlab_recording::{ColumnData, Place, Recording, Table};
 use aqmlab_scenario::{DatagramSource, FlowChoice, FlowSource, PacketChoice, PacketEvent, Plan};
 use aqmlab_sim::{Control, run};
-use aqmlab_traffic::packmime::Carried;
+use aqmlab_traffic::packmime::CloudConnection;
 use aqmlab_traffic::{Content, Identity, Population, Woken};
 use aqmlab_units::{Instant, Span};
 use support::{
@@ -584,7 +584,7 @@ fn opened(plan: &Plan, seed: u64) -> Vec<Identity> {
 
 /// Returns the properties that a cloud gives its first connections, by serial number; none for other
 /// populations.
-fn carried(plan: &Plan, seed: u64, connections: usize) -> Vec<Carried> {
+fn carried(plan: &Plan, seed: u64, connections: usize) -> Vec<CloudConnection> {
     let mut population = plan.classes[1].population(seed);
     if !matches!(population, Population::Cloud(_)) {
         return Vec::new();
@@ -595,7 +595,7 @@ fn carried(plan: &Plan, seed: u64, connections: usize) -> Vec<Carried> {
             unreachable!("a cloud only opens")
         };
         wake = opening.wake;
-        opening.content.carried().cloned()
+        opening.content.connection().cloned()
     };
     std::iter::from_fn(open).take(connections).collect()
 }

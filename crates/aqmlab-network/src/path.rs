@@ -6,7 +6,7 @@
 
 use aqmlab_qdisc::{Loss, Pipe};
 use aqmlab_scenario::{ClassPlan, Edge, Plan, StagePlace, base_rtt};
-use aqmlab_traffic::packmime::Carried;
+use aqmlab_traffic::packmime::CloudConnection;
 use aqmlab_traffic::{End, Identity};
 use aqmlab_units::{Bytes, Span};
 
@@ -82,7 +82,7 @@ pub struct FlowPath<'a> {
     access_delay: Option<Span>,
     /// The flow's one-way delays between its client and the client's edge of the network, and
     /// between its server and the server's edge; its cloud draws them, or its trace contains them.
-    carried: Option<[Span; 2]>,
+    own_delays: Option<[Span; 2]>,
 }
 
 impl<'a> FlowPath<'a> {
@@ -95,17 +95,17 @@ impl<'a> FlowPath<'a> {
             Some(of) => class.access_delay(class.host_index(of), propagation, seed),
             None => class.mean_access_delay(propagation),
         };
-        let carried = of.and_then(|of| class.traced_delays(of));
-        FlowPath { plan, number, propagation, of, seed, access_delay, carried }
+        let own_delays = of.and_then(|of| class.traced_delays(of));
+        FlowPath { plan, number, propagation, of, seed, access_delay, own_delays }
     }
 
     /// Adds the values that a connection receives from its cloud.
-    pub fn carrying(mut self, carried: Option<&Carried>) -> Self {
-        if let Some(delay) = carried.and_then(|carried| self.class().cloud_delay(carried)) {
+    pub fn carrying(mut self, connection: Option<&CloudConnection>) -> Self {
+        if let Some(delay) = connection.and_then(|connection| self.class().cloud_delay(connection)) {
             self.access_delay = Some(delay);
         }
-        if let Some(carried) = carried {
-            self.carried = Some(End::ALL.map(|end| carried.delay(end)));
+        if let Some(connection) = connection {
+            self.own_delays = Some(End::ALL.map(|end| connection.delay(end)));
         }
         self
     }
@@ -136,7 +136,7 @@ impl<'a> FlowPath<'a> {
     pub fn stage_of(&self, direction: usize, number: usize) -> Pipe {
         let rule = &self.plan.delays[number];
         match self.of {
-            Some(of) => rule.pipe(self.class(), direction, of, self.carried, self.seed),
+            Some(of) => rule.pipe(self.class(), direction, of, self.own_delays, self.seed),
             None => rule.mean_pipe(self.class()),
         }
     }

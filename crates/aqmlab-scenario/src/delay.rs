@@ -159,7 +159,9 @@ impl Pass<'_, '_> {
         const ENDS: &Kind = &Kind::Choice(&["client", "server"]);
         let end = |word: &str| End::ALL.into_iter().find(|end| end.name() == word);
         let (value, delay) = match section.node("delay").map(|node| &node.value) {
-            Some(Tree::Text(word)) if end(word).is_some() => (word.clone(), StageDelay::Carried(end(word)?)),
+            Some(Tree::Text(word)) if end(word).is_some() => {
+                (word.clone(), StageDelay::OfConnection(end(word)?))
+            }
             Some(Tree::Table(table)) if table.get("packmime").is_some() => {
                 let path = section.sub("delay");
                 if let Some(other) = table.entries.iter().find(|entry| entry.key != "packmime") {
@@ -218,7 +220,7 @@ impl Pass<'_, '_> {
             self.error(&section.at, &section.path, message);
             return None;
         }
-        if let StageDelay::Carried(end) = rule.delay {
+        if let StageDelay::OfConnection(end) = rule.delay {
             let other = |class: &(usize, &&ClassPlan)| matching(class) && !class.1.knows_ends();
             if let Some((_, class)) = classes.iter().enumerate().find(other) {
                 let (end, name) = (end.name(), &class.name);
@@ -287,7 +289,7 @@ impl DelayPlan {
     /// Returns whether the stage represents the delays that a cloud draws, or a trace gives, for this end of
     /// the connections.
     pub(crate) fn places(&self, end: End) -> bool {
-        self.delay == StageDelay::Carried(end)
+        self.delay == StageDelay::OfConnection(end)
     }
 
     /// Returns the pipe for packets of `class` that match the rule but belong to no flow. This pipe only adds
@@ -340,7 +342,7 @@ impl DelayPlan {
         let draws = |what| stream(what, index);
         let mut pipe = Pipe::new(match &self.delay {
             StageDelay::Drawn(delay) => delay.value(index, count, draws("delay")),
-            StageDelay::Carried(end) => {
+            StageDelay::OfConnection(end) => {
                 carried.map_or(class.mean_end(*end), |carried| carried[*end as usize])
             }
             StageDelay::Packmime(end) => {
@@ -374,7 +376,7 @@ impl StageDelay {
     pub fn mean(&self, class: &ClassPlan) -> Span {
         match self {
             StageDelay::Drawn(delay) => delay.mean(),
-            StageDelay::Carried(end) => class.mean_end(*end),
+            StageDelay::OfConnection(end) => class.mean_end(*end),
             StageDelay::Packmime(end) => HostDelay::mean(*end),
         }
     }
@@ -383,7 +385,7 @@ impl StageDelay {
     pub fn least(&self, class: &ClassPlan) -> Span {
         match self {
             StageDelay::Drawn(delay) => delay.least(),
-            StageDelay::Carried(end) => class.least_end(*end),
+            StageDelay::OfConnection(end) => class.least_end(*end),
             StageDelay::Packmime(end) => HostDelay::least(*end),
         }
     }

@@ -3,7 +3,7 @@
 
 use aqmlab_qdisc::Loss;
 use aqmlab_random::Stream;
-use aqmlab_traffic::packmime::{Carried, HostDelay};
+use aqmlab_traffic::packmime::{CloudConnection, HostDelay};
 use aqmlab_traffic::{Content, End, Identity, Population, Requests, Session};
 use aqmlab_units::{Instant, Span};
 
@@ -96,8 +96,8 @@ impl ClassPlan {
         let exchanges = match content {
             Content::Drawn => None,
             Content::Counted(count) => Some(count),
-            Content::Carried(carried) => {
-                return FlowSource::Session(Session::Requests(Requests::of_web(carried.exchanges)));
+            Content::Cloud(connection) => {
+                return FlowSource::Session(Session::Requests(Requests::of_web(connection.exchanges)));
             }
             Content::Objects(objects) => return FlowSource::Session(Session::multiplexed(objects)),
         };
@@ -135,10 +135,10 @@ fn shared([client, server]: [Span; 2], access: &Access) -> Span {
 
 impl ClassPlan {
     /// Returns the delay of each access link of a connection for which the class's cloud has drawn the values
-    /// `carried`. Returns `None` if the connection has no access links, or if the delays of the class apply
+    /// `connection`. Returns `None` if the connection has no access links, or if the delays of the class apply
     /// instead.
-    pub fn cloud_delay(&self, carried: &Carried) -> Option<Span> {
-        Some(shared(self.on_links(self.own_delays(carried)?), self.access.as_ref()?))
+    pub fn cloud_delay(&self, connection: &CloudConnection) -> Option<Span> {
+        Some(shared(self.on_links(self.own_delays(connection)?), self.access.as_ref()?))
     }
 
     /// Returns the part of a connection's one-way delays that its access links represent: zero for
@@ -190,9 +190,9 @@ impl ClassPlan {
 
     /// Returns the one-way delays that the cloud has drawn for the client and the server of a
     /// connection, or `None` if the delays of the class apply.
-    pub fn own_delays(&self, carried: &Carried) -> Option<[Span; 2]> {
+    pub fn own_delays(&self, connection: &CloudConnection) -> Option<[Span; 2]> {
         match self.applying_delays()? {
-            DelaysFrom::Packmime => Some([carried.client_delay, carried.server_delay]),
+            DelaysFrom::Packmime => Some([connection.client_delay, connection.server_delay]),
             DelaysFrom::Trace(_) => None,
         }
     }

@@ -1,38 +1,14 @@
-//! A link's queue as every host builds it: its discipline, and in front of it deterministic faults,
-//! which drop or mark chosen packets before the queue sees them.
+//! Deterministic faults in front of a queue: chosen packets are dropped or marked before the queue sees them.
 
-use aqmlab_params::ParamError;
-use aqmlab_qdisc::{Arrived, Backlog, Cause, Discipline, LawSamples, Observer, Qdisc, Reason, Registry};
-use aqmlab_random::Stream;
+use aqmlab_qdisc::{Arrived, Backlog, Cause, Discipline, LawSamples, Observer, Qdisc, Reason};
 use aqmlab_units::{Bytes, Instant, Rate};
 
-use crate::plan::{Faults, LinkPlan};
-
-impl LinkPlan {
-    /// Builds the link's discipline with its faults. The discipline draws from the stream that is
-    /// named after the link and the discipline.
-    ///
-    /// # Errors
-    /// If the registry has no such discipline, or if a user-defined discipline refuses the
-    /// parameters.
-    pub fn discipline<P: Arrived + Send + 'static>(
-        &self,
-        seed: u64,
-        registry: &Registry<P>,
-    ) -> Result<Discipline<P>, ParamError> {
-        let draws = Stream::new(seed, format_args!("{}/{}", self.name, self.queue.kind()));
-        let discipline = registry.build(&self.queue, draws)?;
-        if self.faults.drop.is_empty() && self.faults.mark.is_empty() {
-            return Ok(discipline);
-        }
-        Ok(Discipline::Custom(Box::new(FaultInjector::new(discipline, &self.faults))))
-    }
-}
+use crate::plan::Faults;
 
 /// A discipline with deterministic faults in front of it: chosen arrivals are lost, or are marked
 /// if they are ECN-capable. Such faults serve teaching ("what if packet 12 is lost?") and exactness
 /// tests.
-struct FaultInjector<P: Arrived> {
+pub(crate) struct FaultInjector<P: Arrived> {
     inner: Discipline<P>,
     arrivals: u64,
     drop: Vec<u64>,
@@ -41,7 +17,7 @@ struct FaultInjector<P: Arrived> {
 
 impl<P: Arrived> FaultInjector<P> {
     /// Puts `faults` in front of `inner`.
-    fn new(inner: Discipline<P>, faults: &Faults) -> Self {
+    pub(crate) fn new(inner: Discipline<P>, faults: &Faults) -> Self {
         let sorted = |list: &[u64]| {
             let mut list = list.to_vec();
             list.sort_unstable();

@@ -28,6 +28,7 @@ mod field;
 mod kernel_queue;
 mod kind;
 pub mod language;
+mod link_queue;
 mod live;
 mod names;
 mod open_load;

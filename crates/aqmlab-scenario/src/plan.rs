@@ -294,7 +294,7 @@ pub enum StageDelay {
     Drawn(Distribution),
     /// The one-way delay between this end of the connection and the edge of the network, either drawn by the
     /// class's cloud or taken from the class's trace.
-    Carried(End),
+    OfConnection(End),
     /// A one-way delay from PackMime-HTTP's distribution for this end: one draw per flow, the same
     /// in both directions.
     Packmime(End),

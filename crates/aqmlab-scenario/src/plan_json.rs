@@ -497,11 +497,11 @@ impl Plan {
             },
             delay_ns: match &rule.delay {
                 StageDelay::Drawn(delay) => Some(distribution(delay, Span::as_ns)),
-                StageDelay::Carried(_) | StageDelay::Packmime(_) => None,
+                StageDelay::OfConnection(_) | StageDelay::Packmime(_) => None,
             },
             delay_of: match rule.delay {
                 StageDelay::Drawn(_) => None,
-                StageDelay::Carried(end) => Some(HostDelayJson::Cloud(host_json(end))),
+                StageDelay::OfConnection(end) => Some(HostDelayJson::Cloud(host_json(end))),
                 StageDelay::Packmime(end) => Some(HostDelayJson::Packmime(host_json(end))),
             },
             jitter_ns: rule.jitter.as_ns(),

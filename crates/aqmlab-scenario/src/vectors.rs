@@ -69,7 +69,7 @@ impl ClassPlan {
             let woken = population.on_wake(next);
             wake = woken.wake();
             let Woken::Opens(Opening { open, content, .. }) = woken else { continue };
-            let delays = match content.carried() {
+            let delays = match content.connection() {
                 Some(carried) => self.own_delays(carried),
                 None => self.listed_delays(open.index()),
             };

@@ -116,10 +116,10 @@ impl Flow {
     /// Returns whether a packet that arrives at its host only at `due` can be processed there now.
     /// That is possible if nothing else happens at that endpoint before then.
     #[inline(always)]
-    pub fn can_be_served_ahead(&self, end: End, due: Instant, attended: bool) -> bool {
+    pub fn can_be_served_ahead(&self, end: End, due: Instant, tracked: bool) -> bool {
         self.pending.is_none()
             && match &self.body {
-                Body::Tcp(connection) if attended => {
+                Body::Tcp(connection) if tracked => {
                     connection.is_established(end) && connection.changes_alone(end, due)
                 }
                 Body::Tcp(connection) => connection.is_quiet(end, due),

@@ -23,7 +23,7 @@ pub enum Next {
     /// Over the flow's own link of this name, behind a stage that may lose the packet. The loss is
     /// decided when the packet arrives at the stage and not before, so that the books are right at
     /// any moment.
-    Risk(AccessLink),
+    LossyAccess(AccessLink),
     /// Through a delay stage in a router: the one with this number on the packet's path.
     Stage {
         /// number, from 0
@@ -35,12 +35,12 @@ pub enum Next {
     Host(End, u8),
     /// Like [`Next::Access`], but for connections whose applications watch the position of their
     /// streams.
-    AttendedAccess(AccessLink, u8),
+    TrackedAccess(AccessLink, u8),
     /// Like [`Next::Access`], but for connections whose senders keep a list of their segments.
-    ListingAccess(AccessLink, u8),
+    BySegmentsAccess(AccessLink, u8),
     /// Like [`Next::Host`], but for connections whose applications watch the position of their
     /// streams.
-    AttendedHost(End, u8),
+    TrackedHost(End, u8),
     /// Like [`Next::Host`], but for hosts at which individual events are recorded, or which delay
     /// what they send.
     WatchedHost(End, u8),
@@ -70,10 +70,10 @@ pub enum Onward {
     /// Like [`Onward::ToServer`], but to the client.
     ToClient(u8),
     /// Like [`Onward::ToClient`], but for a client that keeps a list of its segments.
-    ToListing(u8),
+    ToBySegments(u8),
     /// Like [`Onward::ToServer`] or [`Onward::ToClient`], but for connections whose applications
     /// watch the position of their streams.
-    ToAttended(AccessLink, u8),
+    ToTracked(AccessLink, u8),
     /// The packet enters the delay stage with this number immediately, because its flow's passage
     /// through the stage has no other feeder and cannot drop it.
     ToStage(u8),
@@ -90,9 +90,9 @@ impl Onward {
         match next {
             Next::Access(AccessLink::ServerIn, passed) => Onward::ToServer(passed),
             Next::Access(_, passed) => Onward::ToClient(passed),
-            Next::ListingAccess(AccessLink::ServerIn, passed) => Onward::ToServer(passed),
-            Next::ListingAccess(_, passed) => Onward::ToListing(passed),
-            Next::AttendedAccess(link, passed) => Onward::ToAttended(link, passed),
+            Next::BySegmentsAccess(AccessLink::ServerIn, passed) => Onward::ToServer(passed),
+            Next::BySegmentsAccess(_, passed) => Onward::ToBySegments(passed),
+            Next::TrackedAccess(link, passed) => Onward::ToTracked(link, passed),
             Next::Stage { number, loses: false } => Onward::ToStage(number),
             Next::Queue { link, .. } if joined(link) => Onward::ToQueue,
             _ => Onward::Arrive,
@@ -176,8 +176,8 @@ fn arrival(class: &ClassPlan, recorded: bool) -> LastPlaces {
         return LastPlaces { access: Next::Access, host: Next::WatchedHost };
     }
     match class.traffic.carries() {
-        Carries::Sessions(_) => LastPlaces { access: Next::AttendedAccess, host: Next::AttendedHost },
-        _ if lists => LastPlaces { access: Next::ListingAccess, host: Next::Host },
+        Carries::Sessions(_) => LastPlaces { access: Next::TrackedAccess, host: Next::TrackedHost },
+        _ if lists => LastPlaces { access: Next::BySegmentsAccess, host: Next::Host },
         _ => LastPlaces { access: Next::Access, host: Next::Host },
     }
 }
@@ -251,8 +251,11 @@ fn path(plan: &Plan, class: usize, direction: usize, recorded: &Recorded<'_>) ->
     }
     if has_edges {
         let linked = matches!(hops.last(), Some(Hop::Own(OwnPipe::Access(..))));
-        let into_last =
-            if loses(StagePlace::Edge(Edge::Exit)) { |link, _| Next::Risk(link) } else { arrival.access };
+        let into_last = if loses(StagePlace::Edge(Edge::Exit)) {
+            |link, _| Next::LossyAccess(link)
+        } else {
+            arrival.access
+        };
         add(into_last(last, links), u8::from(linked));
     }
     add((arrival.host)(end, links), 0);

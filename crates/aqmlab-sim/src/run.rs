@@ -11,7 +11,7 @@ use crate::flow::Body;
 use crate::network;
 use crate::packet::PortPacket;
 use crate::wheel::Wheel;
-use crate::world::{Ways, World};
+use crate::world::{EventModel, World};
 
 /// The version of the simulator itself, recorded in addition to the versions of the parts that a
 /// plan uses. It also covers the order of events.
@@ -59,18 +59,18 @@ fn run_fast(
     registry: &Registry<PortPacket>,
     files: RunFiles,
 ) -> Result<Recording, RunError> {
-    let run = |ways, files| {
+    let run = |model, files| {
         let (gap, horizon) = network::pace(plan);
-        run_on(Wheel::new(gap, horizon), ways, plan, seed, control, registry, files)
+        run_on(Wheel::new(gap, horizon), model, plan, seed, control, registry, files)
     };
     // A run is repeated if it turns out to have ended before something that it did ahead of time
     // was due. A run that writes files cannot be repeated, so it does nothing ahead of time.
     if plan.stop.completed.is_some() && !files.is_empty() {
-        return run(Ways::Fused, files).map(|recording| recording.expect(IN_TIME));
+        return run(EventModel::Fused, files).map(|recording| recording.expect(IN_TIME));
     }
-    match run(Ways::Ahead, files)? {
+    match run(EventModel::Ahead, files)? {
         Some(recording) => Ok(recording),
-        None => run(Ways::Fused, RunFiles::default()).map(|recording| recording.expect(IN_TIME)),
+        None => run(EventModel::Fused, RunFiles::default()).map(|recording| recording.expect(IN_TIME)),
     }
 }
 
@@ -88,7 +88,7 @@ pub fn run_plain(
     registry: &Registry<PortPacket>,
 ) -> Result<Recording, RunError> {
     let queue = HeapQueue::default();
-    let recording = run_on(queue, Ways::Plain, plan, seed, control, registry, RunFiles::default())?;
+    let recording = run_on(queue, EventModel::Plain, plan, seed, control, registry, RunFiles::default())?;
     Ok(recording.expect(IN_TIME))
 }
 
@@ -96,7 +96,7 @@ pub fn run_plain(
 /// done ahead of time was due.
 fn run_on<Q: EventQueue>(
     queue: Q,
-    ways: Ways,
+    model: EventModel,
     plan: &Plan,
     seed: u64,
     control: &Control,
@@ -107,7 +107,7 @@ fn run_on<Q: EventQueue>(
     if let Some(problem) = plan.only_live().next() {
         return Err(RunError::OnlyLive(problem.clone()));
     }
-    let mut world = World::new(plan, seed, queue, ways, registry, files)?;
+    let mut world = World::new(plan, seed, queue, model, registry, files)?;
     let stopped_by = world.run(control)?;
     if world.has_passed_its_end() {
         return Ok(None);

@@ -48,8 +48,8 @@ fn drawn(pauses: PausesOf) -> Vec<Drawn> {
     std::iter::from_fn(|| {
         let opened = model.open();
         now += opened.gap;
-        let delays = (opened.carried.client_delay + opened.carried.server_delay) * 2;
-        let exchanges = opened.carried.exchanges.collect();
+        let delays = (opened.connection.client_delay + opened.connection.server_delay) * 2;
+        let exchanges = opened.connection.exchanges.collect();
         Some(Drawn { opens: now, base_rtt: Span::ms(9) + delays, exchanges })
     })
     .take_while(|drawn| drawn.opens <= Instant::ZERO + Span::s(120))

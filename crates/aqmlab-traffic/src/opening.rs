@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use aqmlab_units::Instant;
 
-use crate::packmime::Carried;
+use crate::packmime::CloudConnection;
 use crate::pages::{PageEnded, PageObject};
 use crate::step::ExchangeDone;
 
@@ -115,16 +115,16 @@ pub enum Content {
     /// The same, but its user determines the number of exchanges.
     Counted(u32),
     /// The values that its cloud has drawn.
-    Carried(Box<Carried>),
+    Cloud(Box<CloudConnection>),
     /// Objects of a page: it requests these immediately, and others when its user asks for them.
     Objects(Vec<PageObject>),
 }
 
 impl Content {
     /// Returns the values that a cloud has drawn, if a cloud opens the connection.
-    pub fn carried(&self) -> Option<&Carried> {
+    pub fn connection(&self) -> Option<&CloudConnection> {
         match self {
-            Content::Carried(carried) => Some(carried),
+            Content::Cloud(connection) => Some(connection),
             Content::Drawn | Content::Counted(_) | Content::Objects(_) => None,
         }
     }

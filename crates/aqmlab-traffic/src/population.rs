@@ -15,7 +15,7 @@ use aqmlab_units::{Instant, Span};
 use crate::browsers::Browsers;
 use crate::distribution::Distribution;
 use crate::opening::{ConnectionEvent, Content, Identity, Opening, Reaction, Wake, Woken};
-use crate::packmime::{Carried, OpenedByCloud, PackMime};
+use crate::packmime::{CloudConnection, OpenedByCloud, PackMime};
 use crate::page_users::PageUsers;
 use crate::pages::PageEnded;
 use crate::starts::Starts;
@@ -169,7 +169,7 @@ pub struct Cloud {
     model: PackMime,
     next_at: Instant,
     /// The connection that opens next.
-    carried: Carried,
+    connection: CloudConnection,
     opened: u32,
 }
 
@@ -180,8 +180,8 @@ impl Cloud {
 
     /// Creates a cloud that begins at `start`; the first connection opens one gap later.
     pub fn new(mut model: PackMime, start: Instant) -> Self {
-        let OpenedByCloud { gap, carried } = model.open();
-        Cloud { model, next_at: start + gap, carried, opened: 0 }
+        let OpenedByCloud { gap, connection } = model.open();
+        Cloud { model, next_at: start + gap, connection, opened: 0 }
     }
 
     const fn next(&self) -> Wake {
@@ -191,10 +191,10 @@ impl Cloud {
     fn on_wake(&mut self) -> Opening {
         let open = Identity { user: 0, serial: self.opened };
         self.opened = self.opened.wrapping_add(1);
-        let OpenedByCloud { gap, carried } = self.model.open();
+        let OpenedByCloud { gap, connection } = self.model.open();
         self.next_at += gap;
-        let carried = core::mem::replace(&mut self.carried, carried);
-        Opening { content: Content::Carried(Box::new(carried)), ..Opening::of(open, Some(self.next())) }
+        let connection = core::mem::replace(&mut self.connection, connection);
+        Opening { content: Content::Cloud(Box::new(connection)), ..Opening::of(open, Some(self.next())) }
     }
 }
 

@@ -17,7 +17,7 @@ fn opened(rate: f64, count: usize) -> Vec<OpenedByCloud> {
 }
 
 fn exchanges(of: &OpenedByCloud) -> Vec<PlannedExchange> {
-    of.carried.exchanges.clone().collect()
+    of.connection.exchanges.clone().collect()
 }
 
 /// Values in sorted order, so that quantiles can be read off.
@@ -86,13 +86,13 @@ fn sizes_and_delays_have_the_quantiles_of_the_source() {
             (0.999, 14_450.0, 0.12),
         ],
     );
-    let client = Sample::new(opened.iter().map(|c| c.carried.client_delay.as_secs_f64() * 1e3));
+    let client = Sample::new(opened.iter().map(|c| c.connection.client_delay.as_secs_f64() * 1e3));
     client.check(
         "client delay",
         &[(0.0, 0.26, 0.001), (0.5, 0.735, 0.02), (0.9, 17.99, 0.04), (0.99, 299.4, 0.05)],
     );
     assert!((client.mean() / 13.4 - 1.0).abs() < 0.05, "{}", client.mean());
-    let server = Sample::new(opened.iter().map(|c| c.carried.server_delay.as_secs_f64() * 1e3));
+    let server = Sample::new(opened.iter().map(|c| c.connection.server_delay.as_secs_f64() * 1e3));
     server.check(
         "server delay",
         &[(0.0, 0.2475, 0.002), (0.5, 28.98, 0.03), (0.9, 57.0, 0.04), (0.99, 335.0, 0.06)],
@@ -101,7 +101,9 @@ fn sizes_and_delays_have_the_quantiles_of_the_source() {
     // Mean, median and minimum of the round-trip time if the network itself accounts for 18 ms;
     // they are 123, 84 and 19 ms in the source's own runs.
     let rtt = Sample::new(
-        opened.iter().map(|c| 18.0 + 2e3 * (c.carried.client_delay + c.carried.server_delay).as_secs_f64()),
+        opened
+            .iter()
+            .map(|c| 18.0 + 2e3 * (c.connection.client_delay + c.connection.server_delay).as_secs_f64()),
     );
     assert!((rtt.mean() - 124.5).abs() < 5.0 && (rtt.quantile(0.5) - 84.5).abs() < 2.5, "{}", rtt.mean());
     assert!((19.0..19.2).contains(&rtt.quantile(0.0)));
@@ -116,10 +118,10 @@ fn connections_of_http_1_0_carry_one_exchange_and_are_else_the_same() {
     for _ in 0..5_000 {
         let (a, b) = (both.open(), single.open());
         assert_eq!(
-            (a.gap, a.carried.client_delay, a.carried.server_delay),
-            (b.gap, b.carried.client_delay, b.carried.server_delay)
+            (a.gap, a.connection.client_delay, a.connection.server_delay),
+            (b.gap, b.connection.client_delay, b.connection.server_delay)
         );
-        let (a, b): (Vec<_>, Vec<_>) = (a.carried.exchanges.collect(), b.carried.exchanges.collect());
+        let (a, b): (Vec<_>, Vec<_>) = (a.connection.exchanges.collect(), b.connection.exchanges.collect());
         assert_eq!((b.len(), b[0].last), (1, true));
         assert_eq!(
             (a[0].request, a[0].response, a[0].server_delay),
@@ -146,10 +148,10 @@ fn responses_above_the_bound_are_drawn_again_and_all_else_stays() {
     for _ in 0..DRAWS {
         let (a, b) = (all.open(), bound.open());
         assert_eq!(
-            (a.gap, a.carried.client_delay, a.carried.server_delay),
-            (b.gap, b.carried.client_delay, b.carried.server_delay)
+            (a.gap, a.connection.client_delay, a.connection.server_delay),
+            (b.gap, b.connection.client_delay, b.connection.server_delay)
         );
-        let (a, b): (Vec<_>, Vec<_>) = (a.carried.exchanges.collect(), b.carried.exchanges.collect());
+        let (a, b): (Vec<_>, Vec<_>) = (a.connection.exchanges.collect(), b.connection.exchanges.collect());
         assert_eq!(a.len(), b.len());
         first += b[0].response as f64;
         for (a, b) in a.iter().zip(&b) {
@@ -198,7 +200,7 @@ fn no_response_is_above_the_least_bound() {
     let most = PackMime::LEAST_MAX_RESPONSE;
     let mut cloud = cloud(27.0).with_max_response(most);
     for _ in 0..100_000 {
-        assert!(cloud.open().carried.exchanges.all(|exchange| (1..=most).contains(&exchange.response)));
+        assert!(cloud.open().connection.exchanges.all(|exchange| (1..=most).contains(&exchange.response)));
     }
 }
 
@@ -313,7 +315,7 @@ fn a_cloud_is_the_same_again() {
         let opened = opened(27.0, 8000);
         opened
             .iter()
-            .map(|c| (c.gap, c.carried.client_delay, c.carried.server_delay, exchanges(c)))
+            .map(|c| (c.gap, c.connection.client_delay, c.connection.server_delay, exchanges(c)))
             .collect::<Vec<_>>()
     };
     assert_eq!(values(0), values(1));

@@ -37,13 +37,13 @@ fn ours(rate: u32) -> Figures {
         let mut values = VARIABLES.map(|_| Vec::with_capacity(DRAWS));
         for _ in 0..DRAWS {
             let mut opened = cloud.open();
-            let exchange = opened.carried.exchanges.next().expect("a connection has an exchange");
+            let exchange = opened.connection.exchanges.next().expect("a connection has an exchange");
             let of_one = [
                 opened.gap.as_secs_f64(),
                 exchange.request as f64,
                 exchange.response as f64,
-                opened.carried.client_delay.as_secs_f64() * 1e3,
-                opened.carried.server_delay.as_secs_f64() * 1e3,
+                opened.connection.client_delay.as_secs_f64() * 1e3,
+                opened.connection.server_delay.as_secs_f64() * 1e3,
                 exchange.server_delay.as_secs_f64(),
             ];
             values.iter_mut().zip(of_one).for_each(|(values, value)| values.push(value));

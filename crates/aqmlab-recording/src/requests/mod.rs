@@ -26,7 +26,7 @@ use aqmlab_units::{Bytes, Instant, Span};
 
 pub use exchange::{Ending, Exchange};
 use log::Log;
-use sample::{Kept, Sample};
+use sample::{Sample, SampledRequest};
 
 use crate::error::RecordingError;
 use crate::schema::{self, Schema};
@@ -288,7 +288,12 @@ impl Class {
     /// Offers the exchange to the sample.
     fn draw(&mut self, exchange: &Exchange, took: Span) {
         let key = self.draws.member(exchange.of.index()).at(exchange.number.into());
-        self.sample.offer(Kept { key, id: exchange.id(), exchange: *exchange, response_time: took });
+        self.sample.offer(SampledRequest {
+            key,
+            id: exchange.id(),
+            exchange: *exchange,
+            response_time: took,
+        });
     }
 }
 

@@ -14,26 +14,26 @@ use crate::table::Table;
 pub struct Sample {
     size: usize,
     /// The items, the largest key first.
-    kept: BinaryHeap<Kept>,
+    kept: BinaryHeap<SampledRequest>,
 }
 
 /// An exchange in the sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Kept {
+pub struct SampledRequest {
     pub key: u64,
     pub id: ExchangeId,
     pub exchange: Exchange,
     pub response_time: Span,
 }
 
-impl Ord for Kept {
+impl Ord for SampledRequest {
     /// Orders entries by key, and those with equal keys by exchange.
     fn cmp(&self, other: &Self) -> Ordering {
         (self.key, self.id).cmp(&(other.key, other.id))
     }
 }
 
-impl PartialOrd for Kept {
+impl PartialOrd for SampledRequest {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -46,7 +46,7 @@ impl Sample {
     }
 
     /// Adds an item if it is among those with the smallest keys.
-    pub fn offer(&mut self, kept: Kept) {
+    pub fn offer(&mut self, kept: SampledRequest) {
         if self.kept.len() < self.size {
             self.kept.push(kept);
         } else if let Some(mut greatest) = self.kept.peek_mut()
@@ -58,14 +58,14 @@ impl Sample {
 
     /// Returns the sample's memory use in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.kept.capacity() * size_of::<Kept>()
+        self.kept.capacity() * size_of::<SampledRequest>()
     }
 
     /// Appends the sample's rows to `table`, in the order in which the exchanges began.
     pub fn push(self, table: &mut Table, class: &str) {
         let mut kept = self.kept.into_vec();
         kept.sort_unstable_by_key(|kept| (kept.exchange.start, kept.id));
-        for Kept { exchange, response_time, .. } in kept {
+        for SampledRequest { exchange, response_time, .. } in kept {
             table.push([
                 class.into(),
                 u64::from(exchange.of.user).into(),

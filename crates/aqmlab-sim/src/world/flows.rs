@@ -43,7 +43,7 @@ impl<Q: EventQueue> World<'_, Q> {
         };
         let plan = &self.plan.classes[class as usize];
         let path = FlowPath::new(self.plan, class as usize, c.propagation, Some(open), self.seed);
-        let (access, stages) = c.own_path(&path.carrying(content.carried()));
+        let (access, stages) = c.own_path(&path.carrying(content.connection()));
         let asks_again = matches!(content, Content::Objects(_));
         let source = plan.source(open, content, self.now, self.seed);
         let body = self.body(plan, open, source);

@@ -28,14 +28,14 @@ use crate::watch::{TableFull, Watch};
 /// Number of events between two readings of the control.
 const CONTROL_INTERVAL: u64 = 1 << 16;
 
-/// The ways in which a run can be computed. All ways give the same recording.
+/// Which steps of a run are events of their own. All models give the same recording.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ways {
+pub enum EventModel {
     /// An event for each departure and each hop.
     Plain,
     /// Ports that look ahead, and fused hops.
     Fused,
-    /// Like [`Ways::Fused`], but everything is done ahead of time unless it is observed before it
+    /// Like [`EventModel::Fused`], but everything is done ahead of time unless it is observed before it
     /// is due.
     Ahead,
 }
@@ -104,11 +104,11 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         plan: &'a Plan,
         seed: u64,
         queue: Q,
-        ways: Ways,
+        model: EventModel,
         registry: &Registry<PortPacket>,
         files: RunFiles,
     ) -> Result<Self, RunError> {
-        let fused = ways != Ways::Plain;
+        let fused = model != EventModel::Plain;
         plan.check_seed(seed).map_err(RunError::Seed)?;
         let watch = Watch::of(plan, files.capture);
         let mut links = network::links(plan, seed, registry).map_err(RunError::Discipline)?;
@@ -119,7 +119,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         // Flows and queues are observed only at instants that are known in advance. If a number of
         // completions ends the run, the instant of the end is not; `has_passed_its_end` deals with it.
         let is_unobserved = plan.stop.condition.is_none() && watch.is_none();
-        let serves_ahead = ways == Ways::Ahead && is_unobserved && !completions.is_near_end();
+        let serves_ahead = model == EventModel::Ahead && is_unobserved && !completions.is_near_end();
         let joinable = |link: u32| serves_ahead && links[link as usize].port.looks_ahead();
         let recorded = Recorded {
             classes: &|class| watch.as_ref().is_some_and(|watch| watch.attends(class)),

@@ -53,10 +53,12 @@ impl<Q: EventQueue> World<'_, Q> {
     fn forward_elsewhere(&mut self, packet: &SimPacket) {
         // The step is looked up again: passing it as an argument would slow down all other packets.
         match self.in_transit.routes.next(packet.place()) {
-            Next::Access(link, _) | Next::Risk(link) => self.enter_access(link, *packet),
-            Next::AttendedAccess(link, _) | Next::ListingAccess(link, _) => self.enter_access(link, *packet),
+            Next::Access(link, _) | Next::LossyAccess(link) => self.enter_access(link, *packet),
+            Next::TrackedAccess(link, _) | Next::BySegmentsAccess(link, _) => {
+                self.enter_access(link, *packet)
+            }
             Next::Stage { number, .. } => self.enter_stage(self.now, number, *packet),
-            Next::AttendedHost(end, passed) => self.at_attended_host(packet, passed, end),
+            Next::TrackedHost(end, passed) => self.at_tracked_host(packet, passed, end),
             Next::WatchedHost(end, passed) => self.at_watched_host(packet, passed, end),
             Next::FarEnd(link) => self.at_far_end(link, *packet),
             Next::Queue { .. } | Next::Host(..) => unreachable!("the caller handles these steps itself"),
@@ -158,8 +160,8 @@ impl<Q: EventQueue> World<'_, Q> {
         match onward {
             Onward::ToServer(passed) => self.leave_for_server(at, packet, passed),
             Onward::ToClient(passed) => self.leave_for_client(at, packet, passed),
-            Onward::ToListing(passed) => self.leave_for_listing_client(at, packet, passed),
-            Onward::ToAttended(last, passed) => self.leave_for_attended_host(at, packet, passed, last),
+            Onward::ToBySegments(passed) => self.leave_for_client_by_segments(at, packet, passed),
+            Onward::ToTracked(last, passed) => self.leave_for_tracked_host(at, packet, passed, last),
             Onward::ToStage(number) => {
                 packet.pass();
                 self.enter_stage(at, number, *packet);

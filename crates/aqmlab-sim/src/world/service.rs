@@ -51,7 +51,7 @@ impl<Q: EventQueue> World<'_, Q> {
 
     /// Handles a packet that reaches a host where applications watch the position of their streams.
     #[inline(never)]
-    pub(super) fn at_attended_host(&mut self, packet: &SimPacket, passed: u8, end: End) {
+    pub(super) fn at_tracked_host(&mut self, packet: &SimPacket, passed: u8, end: End) {
         self.at_host(self.now, packet, Reached { end, passed, sending: Sending::MayWait });
     }
 
@@ -101,14 +101,14 @@ impl<Q: EventQueue> World<'_, Q> {
     /// The packet enters the link at `at`. (This is a separate copy of the code, so that other
     /// senders do not pay for handling the list.)
     #[inline(never)]
-    pub(super) fn leave_for_listing_client(&mut self, at: Instant, packet: &mut SimPacket, passed: u8) {
-        self.leave_for_host(at, packet, passed, AccessLink::ClientIn, Sending::FromList);
+    pub(super) fn leave_for_client_by_segments(&mut self, at: Instant, packet: &mut SimPacket, passed: u8) {
+        self.leave_for_host(at, packet, passed, AccessLink::ClientIn, Sending::BySegments);
     }
 
     /// Moves a packet onto its flow's own link to a host where applications watch the position of
     /// their streams. The packet enters the link at `at`.
     #[inline(never)]
-    pub(super) fn leave_for_attended_host(
+    pub(super) fn leave_for_tracked_host(
         &mut self,
         at: Instant,
         packet: &mut SimPacket,
@@ -129,7 +129,7 @@ impl<Q: EventQueue> World<'_, Q> {
         last: AccessLink,
         sending: Sending,
     ) {
-        let (end, attended) = (last.end(), sending == Sending::MayWait);
+        let (end, tracked) = (last.end(), sending == Sending::MayWait);
         let FlowId { slot, class, .. } = packet.flow();
         let (generation, flow) = self.in_transit.flows.tenant(slot);
         let class = &mut self.classes[usize::from(class)];
@@ -139,7 +139,7 @@ impl<Q: EventQueue> World<'_, Q> {
         packet.pass();
         packet.pass();
         let in_time = self.serves_ahead && due <= class.served_until;
-        if !(in_time && packet.is_ordinary() && flow.can_be_served_ahead(end, due, attended)) {
+        if !(in_time && packet.is_ordinary() && flow.can_be_served_ahead(end, due, tracked)) {
             self.leave_seldom(due, turn, packet, last, Reached { end, passed, sending });
             return;
         }
@@ -150,8 +150,8 @@ impl<Q: EventQueue> World<'_, Q> {
             keep_snapshots(flow, end, due, looks, sampled);
         }
         self.done_as_of = self.done_as_of.max(due);
-        if sending == Sending::FromList && packet.entry().is_some() {
-            return self.serve_listing_client_with_options(due, packet, passed);
+        if sending == Sending::BySegments && packet.entry().is_some() {
+            return self.serve_client_by_segments_with_options(due, packet, passed);
         }
         let mut hosts = hosts!(self, due, None);
         let outcome = hosts.arrive(class, flow, generation, packet, Reached { end, passed, sending });
@@ -163,7 +163,7 @@ impl<Q: EventQueue> World<'_, Q> {
     /// Handles the arrival of a segment with options, at `due`, at a sending host that keeps a list of its
     /// segments.
     #[inline(never)]
-    fn serve_listing_client_with_options(&mut self, due: Instant, packet: &SimPacket, passed: u8) {
+    fn serve_client_by_segments_with_options(&mut self, due: Instant, packet: &SimPacket, passed: u8) {
         let FlowId { slot, class, .. } = packet.flow();
         let (generation, flow) = self.in_transit.flows.tenant(slot);
         let class = &mut self.classes[usize::from(class)];
@@ -177,7 +177,7 @@ impl<Q: EventQueue> World<'_, Q> {
         let endpoint = flow.connection().endpoint(End::Client);
         endpoint.on_segment_with_options(due, &segment, &options.options, marked, class.profile());
         let at = FlowRef { slot, generation };
-        let outcome = hosts.serve(class, flow, at, End::Client, None, Sending::FromList);
+        let outcome = hosts.serve(class, flow, at, End::Client, None, Sending::BySegments);
         if outcome != Served::default() {
             self.conclude(slot, outcome);
         }
@@ -200,8 +200,8 @@ impl<Q: EventQueue> World<'_, Q> {
             if in_time && self.can_be_served_after_all(packet, due, &reached) {
                 self.keep_for_looks(slot, reached.end, due);
                 // This is rare enough to share the code that all other senders use.
-                let listing = reached.sending == Sending::FromList;
-                let sending = if listing { Sending::AtOnce } else { reached.sending };
+                let by_segments = reached.sending == Sending::BySegments;
+                let sending = if by_segments { Sending::AtOnce } else { reached.sending };
                 return self.at_host(due, packet, Reached { sending, ..reached });
             }
             self.in_transit.flows.of_packet(slot).pending.one_more();
@@ -214,12 +214,12 @@ impl<Q: EventQueue> World<'_, Q> {
     /// host, and flows are not observed, before its arrival.
     fn can_be_served_after_all(&mut self, packet: &SimPacket, due: Instant, reached: &Reached) -> bool {
         let (slot, end) = (packet.flow().slot, reached.end);
-        let attended = reached.sending == Sending::MayWait;
+        let tracked = reached.sending == Sending::MayWait;
         loop {
             let flow = self.in_transit.flows.of_packet(slot);
             // The next observation of flows must see a packet that opens or closes a connection, so
             // such a packet waits for the observation.
-            if packet.is_ordinary() && flow.can_be_served_ahead(end, due, attended)
+            if packet.is_ordinary() && flow.can_be_served_ahead(end, due, tracked)
                 || due <= self.next_snapshot && flow.changes_alone(end, due)
             {
                 return true;
@@ -333,7 +333,7 @@ enum Sending {
     /// over.
     AtOnce,
     /// Like [`Sending::AtOnce`], but from a list of segments.
-    FromList,
+    BySegments,
     /// If the endpoint has a delay of its own, it sends only the data that need not wait for it.
     MayWait,
 }
@@ -441,7 +441,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
 
     /// Passes an arrival (a segment, and whether it was marked) to an endpoint, sends what the
     /// endpoint has to send, handles its events, and updates its timer. With [`Sending::AtOnce`]
-    /// and [`Sending::FromList`], no session needs to be notified.
+    /// and [`Sending::BySegments`], no session needs to be notified.
     #[inline(always)]
     fn serve(
         &mut self,
@@ -473,8 +473,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                 connection.catch_up(end, self.now, profile);
             }
             match sending {
-                Sending::FromList => {
-                    connection.endpoint(end).on_segment_listing(self.now, &segment, marked, profile);
+                Sending::BySegments => {
+                    connection.endpoint(end).on_segment_by_segments(self.now, &segment, marked, profile);
                 }
                 _ => connection.endpoint(end).on_segment(self.now, &segment, marked, profile),
             }
@@ -484,7 +484,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             }
         }
         let waits = sending == Sending::MayWait && connection.delays.is_some();
-        let way = if waits || sending == Sending::FromList { sending } else { Sending::AtOnce };
+        let way = if waits || sending == Sending::BySegments { sending } else { Sending::AtOnce };
         loop {
             self.send(&mut context, connection.endpoint(end), end, way);
             // The receiving application closes when it is notified that the peer has closed.
@@ -601,7 +601,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         };
         while let Some(segment) = match way {
             Sending::MayWait => endpoint.poll_prompt(self.now, context.profile),
-            Sending::FromList => endpoint.poll_transmit_listing(self.now, context.profile),
+            Sending::BySegments => endpoint.poll_transmit_by_segments(self.now, context.profile),
             Sending::AtOnce => endpoint.poll_transmit(self.now, context.profile),
         } {
             let mut packet = SimPacket::tcp(
@@ -639,7 +639,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             if let Some(watch) = &mut self.watch {
                 watch.sent(self.now, &packet, number, lost);
             }
-            if way == Sending::FromList && endpoint.has_ended_burst() {
+            if way == Sending::BySegments && endpoint.has_ended_burst() {
                 break;
             }
         }

@@ -77,12 +77,12 @@ pub struct OpenedByCloud {
     /// Time since the opening of the previous connection.
     pub gap: Span,
     /// Its delays and exchanges.
-    pub carried: Carried,
+    pub connection: CloudConnection,
 }
 
 /// The values that a connection gets from its cloud.
 #[derive(Clone, Debug)]
-pub struct Carried {
+pub struct CloudConnection {
     /// One-way delay from the client to its edge of the network.
     pub client_delay: Span,
     /// One-way delay from the server to its edge of the network.
@@ -91,7 +91,7 @@ pub struct Carried {
     pub exchanges: WebConnection,
 }
 
-impl Carried {
+impl CloudConnection {
     /// Returns the one-way delay from an end to its edge of the network.
     pub const fn delay(&self, of: End) -> Span {
         match of {
@@ -188,7 +188,7 @@ impl PackMime {
         self.opened += 1;
         OpenedByCloud {
             gap: seconds(self.gap()),
-            carried: Carried {
+            connection: CloudConnection {
                 client_delay: delay(End::Client, self.client_delays.next()),
                 server_delay: delay(End::Server, self.server_delays.next()),
                 exchanges: WebConnection::new(

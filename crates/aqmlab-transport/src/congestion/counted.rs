@@ -5,7 +5,7 @@
 
 use aqmlab_units::{Instant, Span};
 
-use super::window::{Ack, Control, Cut, Heard, Sign, Window};
+use super::window::{Ack, AckReport, Control, Cut, Sign, Window};
 use crate::profile::Profile;
 
 /// Resolution: number of steps per second (for times), and per unit (for beta).
@@ -124,12 +124,12 @@ impl Stage {
 
 impl Usage {
     /// Records how many segments were in flight before an acknowledgment.
-    fn heard(&mut self, window: &Window, heard: &Heard, profile: &Profile) {
-        let before = heard.una - u64::from(heard.bytes);
-        let flight = (heard.sent - before).div_ceil(u64::from(profile.mss)) as u32;
+    fn on_report(&mut self, window: &Window, report: &AckReport, profile: &Profile) {
+        let before = report.una - u64::from(report.bytes);
+        let flight = (report.sent - before).div_ceil(u64::from(profile.mss)) as u32;
         let full = flight + profile.held_back(window.cwnd()) >= window.cwnd() as u32;
         if full || before >= self.end || !self.full && flight > self.most {
-            *self = Usage { most: flight, full, end: heard.sent };
+            *self = Usage { most: flight, full, end: report.sent };
         }
     }
 }
@@ -171,10 +171,10 @@ impl Counted {
 }
 
 impl Control for Counted {
-    fn heard(&mut self, window: &mut Window, heard: &Heard, profile: &Profile) {
-        self.usage.heard(window, heard, profile);
-        let settling = self.stage.is_some_and(|stage| whole_ms(heard.now) < stage.epoch + SETTLING);
-        if let Some(rtt) = heard.rtt.filter(|_| !settling) {
+    fn on_report(&mut self, window: &mut Window, report: &AckReport, profile: &Profile) {
+        self.usage.on_report(window, report, profile);
+        let settling = self.stage.is_some_and(|stage| whole_ms(report.now) < stage.epoch + SETTLING);
+        if let Some(rtt) = report.rtt.filter(|_| !settling) {
             self.least_rtt = Some(self.least_rtt.map_or(rtt, |least| least.min(rtt)));
         }
     }

@@ -31,7 +31,7 @@ struct Stage {
     /// W_est.
     w_est: f64,
     /// The latest acknowledgment.
-    heard: Instant,
+    latest: Instant,
 }
 
 impl Stage {
@@ -41,7 +41,7 @@ impl Stage {
     fn begin(now: Instant, cwnd: f64, w_max: f64, profile: &Profile) -> Self {
         let (w_max, k) =
             if w_max > cwnd { (w_max, libm::cbrt((w_max - cwnd) / profile.cubic_c)) } else { (cwnd, 0.0) };
-        Stage { epoch: now, k, w_max, w_est: cwnd, heard: now }
+        Stage { epoch: now, k, w_max, w_est: cwnd, latest: now }
     }
 
     /// Sections 4.2 to 4.5; `prior` is cwnd_prior.
@@ -52,7 +52,7 @@ impl Stage {
             return;
         }
         let cwnd = window.cwnd();
-        self.heard = ack.now;
+        self.latest = ack.now;
         let t = seconds(ack.now - self.epoch);
         let segments = ack.segments(profile);
         let alpha = if self.w_est >= prior { 1.0 } else { profile.cubic_alpha };
@@ -81,8 +81,8 @@ impl Stage {
     /// Prevents the time since the latest acknowledgment from counting as elapsed, because the
     /// application limited sending in that time (4.2, 5.8).
     fn skip(&mut self, now: Instant) {
-        self.epoch += now - self.heard;
-        self.heard = now;
+        self.epoch += now - self.latest;
+        self.latest = now;
     }
 }
 
@@ -96,7 +96,7 @@ impl Cubic {
     /// Processes new data acknowledged in congestion avoidance, as [`Control::avoid`] does. Returns
     /// false, and does nothing, if this acknowledgment begins a stage.
     #[inline(always)]
-    pub(super) fn goes_on(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) -> bool {
+    pub(super) fn continue_stage(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) -> bool {
         let Some(stage) = &mut self.stage else { return false };
         stage.acked(self.prior, window, ack, profile);
         true

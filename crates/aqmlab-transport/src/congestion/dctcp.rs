@@ -3,7 +3,7 @@
 //! observed on Linux 6.1.
 
 use super::reno::Reno;
-use super::window::{Ack, Control, Cut, Heard, Sign, Window};
+use super::window::{Ack, AckReport, Control, Cut, Sign, Window};
 use crate::profile::{Profile, ReductionBase};
 
 pub(super) const VERSION: u32 = 2;
@@ -39,10 +39,10 @@ fn counts_segments(profile: &Profile) -> bool {
 impl Dctcp {
     /// Section 3.3, steps 1 to 8, in segments: alpha is a multiple of 1/1024, and a window ends with the
     /// acknowledgment that reaches DCTCP.WindowEnd.
-    fn heard_in_segments(&mut self, heard: &Heard, profile: &Profile) {
-        self.acked += u64::from(heard.segments);
-        self.marked += if heard.marked { u64::from(heard.segments) } else { 0 };
-        if heard.una < self.window_end {
+    fn report_in_segments(&mut self, report: &AckReport, profile: &Profile) {
+        self.acked += u64::from(report.segments);
+        self.marked += if report.marked { u64::from(report.segments) } else { 0 };
+        if report.una < self.window_end {
             return;
         }
         let (steps, gain) = (self.alpha * STEPS, profile.dctcp_gain);
@@ -50,29 +50,29 @@ impl Dctcp {
         let less = if less > 0.0 { less } else { steps };
         let more = libm::floor(self.marked as f64 * STEPS * gain / self.acked as f64);
         self.alpha = (steps - less + more).min(STEPS) / STEPS;
-        self.window_end = heard.sent;
+        self.window_end = report.sent;
         (self.acked, self.marked) = (0, 0);
     }
 }
 
 impl Control for Dctcp {
     /// Section 3.3, steps 1 to 8.
-    fn heard(&mut self, _window: &mut Window, heard: &Heard, profile: &Profile) {
+    fn on_report(&mut self, _window: &mut Window, report: &AckReport, profile: &Profile) {
         if counts_segments(profile) {
-            self.heard_in_segments(heard, profile);
+            self.report_in_segments(report, profile);
             return;
         }
-        if heard.bytes == 0 {
+        if report.bytes == 0 {
             return;
         }
-        self.acked += u64::from(heard.bytes);
-        self.marked += if heard.marked { u64::from(heard.bytes) } else { 0 };
-        if heard.una <= self.window_end {
+        self.acked += u64::from(report.bytes);
+        self.marked += if report.marked { u64::from(report.bytes) } else { 0 };
+        if report.una <= self.window_end {
             return;
         }
         let m = self.marked as f64 / self.acked as f64;
         self.alpha = self.alpha * (1.0 - profile.dctcp_gain) + profile.dctcp_gain * m;
-        self.window_end = heard.sent;
+        self.window_end = report.sent;
         (self.acked, self.marked) = (0, 0);
     }
 

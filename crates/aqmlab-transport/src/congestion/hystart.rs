@@ -5,7 +5,7 @@
 
 use aqmlab_units::{Instant, Span};
 
-use super::window::{Heard, Window};
+use super::window::{AckReport, Window};
 use crate::profile::Profile;
 
 /// Window, in segments, below which slow start always continues.
@@ -53,21 +53,21 @@ impl Default for HyStart {
 
 impl HyStart {
     /// Processes an acknowledgment, which may end slow start.
-    pub(super) fn heard(&mut self, window: &mut Window, heard: &Heard, profile: &Profile) {
-        self.sent = heard.sent;
-        let Some(rtt) = heard.rtt else { return };
+    pub(super) fn on_report(&mut self, window: &mut Window, report: &AckReport, profile: &Profile) {
+        self.sent = report.sent;
+        let Some(rtt) = report.rtt else { return };
         self.least = self.least.min(rtt);
         if self.found || window.cwnd() >= window.ssthresh() {
             return;
         }
-        if heard.una > self.end {
-            (self.began, self.train) = (heard.now, heard.now);
-            (self.end, self.round, self.samples) = (heard.sent, Span::MAX, 0);
+        if report.una > self.end {
+            (self.began, self.train) = (report.now, report.now);
+            (self.end, self.round, self.samples) = (report.sent, Span::MAX, 0);
         }
         if window.cwnd() < LOW_WINDOW {
             return;
         }
-        if self.train_is_long(heard.now, profile) | self.delay_has_grown(rtt) {
+        if self.train_is_long(report.now, profile) | self.delay_has_grown(rtt) {
             self.found = true;
             window.end_slow_start();
         }

@@ -3,7 +3,7 @@
 
 use aqmlab_units::Span;
 
-use super::window::{Heard, Window};
+use super::window::{AckReport, Window};
 
 const MIN_RTT_THRESH: Span = Span::ms(4);
 const MAX_RTT_THRESH: Span = Span::ms(16);
@@ -46,16 +46,16 @@ impl Default for HyStartPlusPlus {
 impl HyStartPlusPlus {
     /// Processes an acknowledgment: first checks whether it ends a round, then uses the round-trip time that
     /// it provides.
-    pub(super) fn heard(&mut self, window: &mut Window, heard: &Heard) {
+    pub(super) fn on_report(&mut self, window: &mut Window, report: &AckReport) {
         if self.phase == Phase::Over || window.cwnd() >= window.ssthresh() {
             self.phase = Phase::Over;
             return;
         }
-        if heard.una > self.window_end {
+        if report.una > self.window_end {
             self.end_round(window);
-            self.window_end = heard.sent;
+            self.window_end = report.sent;
         }
-        let Some(rtt) = heard.rtt else { return };
+        let Some(rtt) = report.rtt else { return };
         self.this_round = self.this_round.min(rtt);
         self.samples = self.samples.saturating_add(1);
         if self.samples >= N_RTT_SAMPLE {

@@ -7,7 +7,7 @@
 //! the profile names. No control knows which segment is missing, how much of the outstanding data has left
 //! the network, or how far the window is inflated for that data; [`crate::recovery`] keeps track of these.
 //!
-//! Adding a control takes a file next to [`reno`], a word in the profile and a variant of [`Kept`].
+//! Adding a control takes a file next to [`reno`], a word in the profile and a variant of [`ControlState`].
 //! Any state other than the window is kept in [`Memory`], so that flows that do not use the control
 //! take no more memory. A control cannot set a pacing rate; that would require a further result
 //! from [`Control`].
@@ -25,7 +25,7 @@ use alloc::boxed::Box;
 use aqmlab_units::Instant;
 
 pub(crate) use reno::Reno;
-pub(crate) use window::{Ack, Heard, Outstanding, Sign, Window};
+pub(crate) use window::{Ack, AckReport, Outstanding, Sign, Window};
 
 use crate::profile::{Congestion, CubicGrowth, Profile, SlowStartExit};
 use counted::Counted;
@@ -42,15 +42,15 @@ pub(crate) struct Memory(Option<Box<Remembered>>);
 /// The memory of a control that needs one.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Remembered {
-    now: Kept,
+    now: ControlState,
     /// The state before the latest reduction that may prove unnecessary.
-    before: Kept,
+    before: ControlState,
     exit: Option<Exit>,
 }
 
 /// The state of whichever control is in use.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Kept {
+enum ControlState {
     Reno(Reno),
     Cubic(Cubic),
     Counted(Counted),
@@ -70,10 +70,10 @@ impl Remembered {
     fn new(profile: &Profile) -> Box<Self> {
         let now = match (profile.congestion, profile.cubic_growth) {
             // No endpoint is ever created with a control that only kernels have.
-            (Some(Congestion::Reno) | None, _) => Kept::Reno(Reno),
-            (Some(Congestion::Dctcp), _) => Kept::Dctcp(Dctcp::default()),
-            (Some(Congestion::Cubic), CubicGrowth::Rfc9438) => Kept::Cubic(Cubic::default()),
-            (Some(Congestion::Cubic), CubicGrowth::Linux) => Kept::Counted(Counted::default()),
+            (Some(Congestion::Reno) | None, _) => ControlState::Reno(Reno),
+            (Some(Congestion::Dctcp), _) => ControlState::Dctcp(Dctcp::default()),
+            (Some(Congestion::Cubic), CubicGrowth::Rfc9438) => ControlState::Cubic(Cubic::default()),
+            (Some(Congestion::Cubic), CubicGrowth::Linux) => ControlState::Counted(Counted::default()),
         };
         let exit = match profile.slow_start_exit {
             SlowStartExit::Nothing => None,
@@ -93,18 +93,20 @@ impl Memory {
     /// before the pause left at `left`.
     pub(crate) fn resumed(&mut self, now: Instant, left: Instant) {
         match self.0.as_deref_mut().map(|memory| &mut memory.now) {
-            Some(Kept::Cubic(cubic)) => cubic.resumed(now),
-            Some(Kept::Counted(cubic)) => cubic.resumed(now, left),
-            Some(Kept::Reno(_) | Kept::Dctcp(_)) | None => {}
+            Some(ControlState::Cubic(cubic)) => cubic.resumed(now),
+            Some(ControlState::Counted(cubic)) => cubic.resumed(now, left),
+            Some(ControlState::Reno(_) | ControlState::Dctcp(_)) | None => {}
         }
     }
 
     /// Processes new data acknowledged during the current stage of CUBIC's congestion avoidance.
     /// Returns false, and does nothing, if there is no such stage, or the window is in slow start.
     #[inline(always)]
-    pub(crate) fn goes_on(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) -> bool {
+    pub(crate) fn continue_stage(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) -> bool {
         match self.0.as_deref_mut().map(|memory| &mut memory.now) {
-            Some(Kept::Cubic(cubic)) if !window.is_below_ssthresh() => cubic.goes_on(window, ack, profile),
+            Some(ControlState::Cubic(cubic)) if !window.is_below_ssthresh() => {
+                cubic.continue_stage(window, ack, profile)
+            }
             _ => false,
         }
     }
@@ -119,7 +121,7 @@ impl Memory {
     /// Undoes an unnecessary reduction (RFC 9438, 4.9). Linux's CUBIC does not restore its state.
     pub(crate) fn restore(&mut self) {
         if let Some(memory) = &mut self.0
-            && let Kept::Cubic(_) = memory.before
+            && let ControlState::Cubic(_) = memory.before
         {
             memory.now = memory.before;
         }
@@ -144,7 +146,7 @@ impl Congestion {
 /// The control that a profile names, with its memory.
 pub(crate) enum Algorithm<'m> {
     Reno(Reno),
-    Kept(&'m mut Remembered),
+    ControlState(&'m mut Remembered),
 }
 
 impl<'m> Algorithm<'m> {
@@ -158,28 +160,28 @@ impl<'m> Algorithm<'m> {
     /// Does the same as `of`, for a control that [has a memory](Profile::remembers).
     #[inline(always)]
     pub(crate) fn kept(profile: &Profile, memory: &'m mut Memory) -> Self {
-        Algorithm::Kept(memory.0.get_or_insert_with(|| Remembered::new(profile)))
+        Algorithm::ControlState(memory.0.get_or_insert_with(|| Remembered::new(profile)))
     }
 }
 
-impl Kept {
+impl ControlState {
     fn control(&mut self) -> &mut dyn Control {
         match self {
-            Kept::Reno(reno) => reno,
-            Kept::Cubic(cubic) => cubic,
-            Kept::Counted(cubic) => cubic,
-            Kept::Dctcp(dctcp) => dctcp,
+            ControlState::Reno(reno) => reno,
+            ControlState::Cubic(cubic) => cubic,
+            ControlState::Counted(cubic) => cubic,
+            ControlState::Dctcp(dctcp) => dctcp,
         }
     }
 }
 
 impl Control for Remembered {
-    fn heard(&mut self, window: &mut Window, heard: &Heard, profile: &Profile) {
-        self.now.control().heard(window, heard, profile);
+    fn on_report(&mut self, window: &mut Window, report: &AckReport, profile: &Profile) {
+        self.now.control().on_report(window, report, profile);
         match &mut self.exit {
             None => {}
-            Some(Exit::HyStart(exit)) => exit.heard(window, heard, profile),
-            Some(Exit::PlusPlus(exit)) => exit.heard(window, heard),
+            Some(Exit::HyStart(exit)) => exit.on_report(window, report, profile),
+            Some(Exit::PlusPlus(exit)) => exit.on_report(window, report),
         }
     }
 
@@ -194,7 +196,7 @@ impl Control for Remembered {
     fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         match &mut self.now {
             // CUBIC is the control used most often, so it is called directly.
-            Kept::Cubic(cubic) => cubic.avoid(window, ack, profile),
+            ControlState::Cubic(cubic) => cubic.avoid(window, ack, profile),
             other => other.control().avoid(window, ack, profile),
         }
     }
@@ -211,10 +213,10 @@ impl Control for Remembered {
 
 impl Control for Algorithm<'_> {
     #[inline(always)]
-    fn heard(&mut self, window: &mut Window, heard: &Heard, profile: &Profile) {
+    fn on_report(&mut self, window: &mut Window, report: &AckReport, profile: &Profile) {
         match self {
-            Algorithm::Reno(reno) => reno.heard(window, heard, profile),
-            Algorithm::Kept(memory) => memory.heard(window, heard, profile),
+            Algorithm::Reno(reno) => reno.on_report(window, report, profile),
+            Algorithm::ControlState(memory) => memory.on_report(window, report, profile),
         }
     }
 
@@ -222,7 +224,7 @@ impl Control for Algorithm<'_> {
     fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         match self {
             Algorithm::Reno(reno) => reno.slow_start(window, ack, profile),
-            Algorithm::Kept(memory) => memory.slow_start(window, ack, profile),
+            Algorithm::ControlState(memory) => memory.slow_start(window, ack, profile),
         }
     }
 
@@ -230,7 +232,7 @@ impl Control for Algorithm<'_> {
     fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         match self {
             Algorithm::Reno(reno) => reno.avoid(window, ack, profile),
-            Algorithm::Kept(memory) => memory.avoid(window, ack, profile),
+            Algorithm::ControlState(memory) => memory.avoid(window, ack, profile),
         }
     }
 
@@ -238,7 +240,7 @@ impl Control for Algorithm<'_> {
     fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut {
         match self {
             Algorithm::Reno(reno) => reno.congestion(sign, window, profile),
-            Algorithm::Kept(memory) => memory.congestion(sign, window, profile),
+            Algorithm::ControlState(memory) => memory.congestion(sign, window, profile),
         }
     }
 }

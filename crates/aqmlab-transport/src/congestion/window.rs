@@ -60,7 +60,7 @@ impl Ack {
 
 /// Contents of any acknowledgment, whether or not it may open the window.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub(crate) struct Heard {
+pub(crate) struct AckReport {
     pub now: Instant,
     /// Bytes newly acknowledged by the cumulative acknowledgment.
     pub bytes: u32,
@@ -105,7 +105,7 @@ pub(crate) struct Cut {
 pub(crate) trait Control {
     /// Processes an acknowledgment, before the other methods are called for it.
     #[inline]
-    fn heard(&mut self, _window: &mut Window, _heard: &Heard, _profile: &Profile) {}
+    fn on_report(&mut self, _window: &mut Window, _report: &AckReport, _profile: &Profile) {}
 
     /// Processes new data acknowledged while the window is below `ssthresh`.
     #[inline]
@@ -195,8 +195,8 @@ impl Window {
     }
 
     /// Processes an acknowledgment.
-    pub(crate) fn heard(&mut self, mut algorithm: impl Control, heard: &Heard, profile: &Profile) {
-        algorithm.heard(self, heard, profile);
+    pub(crate) fn on_report(&mut self, mut algorithm: impl Control, report: &AckReport, profile: &Profile) {
+        algorithm.on_report(self, report, profile);
     }
 
     /// Processes new data acknowledged outside fast recovery.

@@ -6,7 +6,7 @@ use aqmlab_units::Instant;
 
 use super::by_segments::Signs;
 use super::{Endpoint, HANDSHAKE_ACK, LIMITED, NO_BURST_LIMIT, RESET, RETRANSMISSION};
-use crate::congestion::{Ack, Algorithm, Heard, Reno};
+use crate::congestion::{Ack, AckReport, Algorithm, Reno};
 use crate::connection::State;
 use crate::event::Ending;
 use crate::profile::{
@@ -293,7 +293,10 @@ impl Endpoint {
         if profile.hears && ack > self.una {
             let (bytes, marked) = ((ack - self.una) as u32, feedback.congestion);
             let (segments, sent) = (bytes.div_ceil(profile.mss), self.sent());
-            self.hear(&Heard { now, bytes, segments, marked, una: ack, sent, rtt: None }, profile);
+            self.inform_control(
+                &AckReport { now, bytes, segments, marked, una: ack, sent, rtt: None },
+                profile,
+            );
         }
         if feedback.congestion
             && ack >= self.una
@@ -446,10 +449,10 @@ impl Endpoint {
     }
 
     /// Notifies the congestion control of an acknowledgment.
-    pub(super) fn hear(&mut self, heard: &Heard, profile: &Profile) {
+    pub(super) fn inform_control(&mut self, report: &AckReport, profile: &Profile) {
         if profile.hears {
             let (window, algorithm) = self.congestion(profile);
-            window.heard(algorithm, heard, profile);
+            window.on_report(algorithm, report, profile);
         }
     }
 
@@ -469,7 +472,7 @@ impl Endpoint {
         let ack = self.ack(now, bytes);
         let Endpoint { window, troubles, .. } = self;
         let control = troubles.get_mut().map(|trouble| &mut trouble.control);
-        if !control.is_some_and(|control| control.goes_on(window, &ack, profile)) {
+        if !control.is_some_and(|control| control.continue_stage(window, &ack, profile)) {
             self.open_window_seldom(now, bytes, profile);
         }
     }

@@ -28,7 +28,7 @@ impl Endpoint {
     /// Does the same as [`Endpoint::poll_transmit`], but faster for a sender that [lists its
     /// segments](Profile::lists_segments).
     #[inline(always)]
-    pub fn poll_transmit_listing(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+    pub fn poll_transmit_by_segments(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         let by_list = self.notes.any(SELECTIVE) && !self.notes.any(DUE & !SELECTIVE);
         if by_list && self.state.is_synchronised() {
             debug_assert!(self.tracks(profile), "with such a profile, only a list selects segments");
@@ -38,7 +38,7 @@ impl Endpoint {
         }
     }
 
-    /// Returns true if it is already known that [`Endpoint::poll_transmit_listing`] would return nothing,
+    /// Returns true if it is already known that [`Endpoint::poll_transmit_by_segments`] would return nothing,
     /// which is the case after the last segment that the window permits.
     #[inline(always)]
     pub fn has_ended_burst(&self) -> bool {

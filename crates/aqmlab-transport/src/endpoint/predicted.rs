@@ -7,7 +7,7 @@
 use aqmlab_units::Instant;
 
 use super::Endpoint;
-use crate::congestion::Heard;
+use crate::congestion::AckReport;
 use crate::connection::State;
 use crate::profile::Profile;
 use crate::sack::Options;
@@ -36,12 +36,12 @@ impl Endpoint {
     /// Does the same as [`Endpoint::on_segment`], but faster for a sender that [lists its
     /// segments](Profile::lists_segments).
     #[inline(always)]
-    pub fn on_segment_listing(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
+    pub fn on_segment_by_segments(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
         self.on_segment_as(now, seg, ce, true, profile);
     }
 
     #[inline(always)]
-    fn on_segment_as(&mut self, now: Instant, seg: &Segment, ce: bool, listing: bool, profile: &Profile) {
+    fn on_segment_as(&mut self, now: Instant, seg: &Segment, ce: bool, by_segments: bool, profile: &Profile) {
         debug_assert!(seg.sack_len == 0 && !seg.stamped, "options must come with their contents");
         self.note_any_arrival(now, profile);
         let Some(predicted) = self.prediction(seg, ce, profile) else {
@@ -54,7 +54,7 @@ impl Endpoint {
             twin
         });
         match predicted {
-            Predicted::Ack { bytes } if listing && self.troubles.tracking().is_some() => {
+            Predicted::Ack { bytes } if by_segments && self.troubles.tracking().is_some() => {
                 self.note_predicted(seg, profile);
                 self.on_calm_ack(now, bytes, profile);
             }
@@ -173,7 +173,10 @@ impl Endpoint {
         self.advance_by(bytes, bytes);
         self.note_activity_on_ack(now, profile);
         let (segments, una, sent) = (bytes.div_ceil(profile.mss), self.una, self.sent());
-        self.hear(&Heard { now, bytes, segments, marked: false, una, sent, rtt: None }, profile);
+        self.inform_control(
+            &AckReport { now, bytes, segments, marked: false, una, sent, rtt: None },
+            profile,
+        );
         self.go_on(now, bytes, true, profile);
     }
 }

@@ -125,8 +125,8 @@ impl Profile {
 
     /// Returns whether senders list their outstanding segments, provided that the other side does
     /// not prevent it. Hosts may then use
-    /// [`Endpoint::on_segment_listing`](crate::Endpoint::on_segment_listing) and
-    /// [`Endpoint::poll_transmit_listing`](crate::Endpoint::poll_transmit_listing).
+    /// [`Endpoint::on_segment_by_segments`](crate::Endpoint::on_segment_by_segments) and
+    /// [`Endpoint::poll_transmit_by_segments`](crate::Endpoint::poll_transmit_by_segments).
     pub fn lists_segments(&self) -> bool {
         self.by_segments()
     }

@@ -105,7 +105,7 @@ impl Generator<'_> {
     ) -> Result<Option<FlowKey>, LiveError> {
         let plan = &self.plan.classes[class];
         let path = FlowPath::new(self.plan, class, self.plan.propagation(class), Some(of), self.seed);
-        let path = path.carrying(content.carried());
+        let path = path.carrying(content.connection());
         for _ in 0..PORTS_TRIED {
             let Some(row) = self.populations.take_port(class, of, now) else { break };
             let source = plan.source(of, content.clone(), at, self.seed);

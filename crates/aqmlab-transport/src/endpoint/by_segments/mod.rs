@@ -15,7 +15,7 @@ use alloc::boxed::Box;
 use aqmlab_units::{Instant, Span};
 
 use super::{Endpoint, SELECTIVE};
-use crate::congestion::Heard;
+use crate::congestion::AckReport;
 use crate::profile::{IdleRestart, Profile, ReductionBase, RttArithmetic};
 use crate::recovery::{Found, News, Phase, Timer, Tracking, round_trip};
 use crate::rto::RtoTimer;
@@ -80,7 +80,7 @@ impl Endpoint {
         self.advance_by(bytes, bytes);
         if profile.hears {
             let (segments, rtt) = (plain.segments, Some(plain.last));
-            self.hear(&Heard { now, bytes, segments, marked: false, una, sent, rtt }, profile);
+            self.inform_control(&AckReport { now, bytes, segments, marked: false, una, sent, rtt }, profile);
         }
         let opens = profile.opening(bytes, plain.segments);
         self.open_used_window(now, opens, profile);
@@ -121,7 +121,7 @@ impl Endpoint {
         if profile.hears && news.delivered > 0 {
             let (una, sent) = (self.una, self.sent());
             let (segments, rtt) = (news.delivered, news.last_rtt);
-            self.hear(&Heard { now, bytes, segments, marked: echo, una, sent, rtt }, profile);
+            self.inform_control(&AckReport { now, bytes, segments, marked: echo, una, sent, rtt }, profile);
         }
         if !(calm && orderly && !echo) || news.twice {
             self.take_measures(now, ack, &news, profile);

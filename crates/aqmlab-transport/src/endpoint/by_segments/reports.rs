@@ -8,7 +8,7 @@ use aqmlab_units::Instant;
 use super::phases::reduce_window;
 use super::timers::{rearm, sacked_is_older_than_first};
 use super::{find_lost, measure};
-use crate::congestion::{Algorithm, Heard};
+use crate::congestion::{AckReport, Algorithm};
 use crate::endpoint::Endpoint;
 use crate::profile::Profile;
 use crate::recovery::{Frto, Phase, Timer};
@@ -46,8 +46,8 @@ impl Endpoint {
         counts.duplicate_acks += 1;
         measure(rto, tracking, rtt, (una, sent), profile);
         if profile.hears {
-            let heard = Heard { now, bytes: 0, segments: 1, marked: false, una, sent, rtt: Some(rtt) };
-            window.heard(Algorithm::of(profile, || control), &heard, profile);
+            let report = AckReport { now, bytes: 0, segments: 1, marked: false, una, sent, rtt: Some(rtt) };
+            window.on_report(Algorithm::of(profile, || control), &report, profile);
         }
         let (found, wait) = find_lost(tracking, now, rto.srtt(), profile);
         if tracking.has_begun_losing(found) {
