@@ -133,6 +133,8 @@ def test_what_can_be_said(text):
         ("argmax(goodput_bps over limit) == 5p", 35, "there is no value"),
         ("argmax(goodput_bps over limit in (4p)) == 4p", 1, "always returns one of these labels"),
         ("argmax(goodput_bps over count) in (2, 6)", 1, "always returns one of these labels"),
+        ("argmax(2 over limit) in (4p, 12p)", 8, "`2` is a constant, not a measured value"),
+        ("share(argmin(1Mbit over arm) == RED) > 50 %", 14, "`1Mbit` is a constant, not a measured value"),
         # windows and parameters
         ("whole_percent{from=10s} > 0", 1, "covers the measured interval; it accepts no window"),
         ("for all window in (1s-2s): whole_percent > 0", 28, "it accepts no window"),

@@ -159,7 +159,7 @@ class _Checker:
         call = node.best
         (choice,) = call.over
         options = self._names.options(choice)
-        self.expression(_expression(call.arguments[0]), self._bound(call.over, scope))
+        self._measured(_expression(call.arguments[0]), self._bound(call.over, scope))
         listed = [self._names.resolve(self._names.key(choice.axis), label) for label in node.labels]
         for label, meant in zip(node.labels, listed, strict=True):
             if meant not in options:
@@ -180,9 +180,7 @@ class _Checker:
             return
         inner = self._bound(node.over, scope) if node.over else scope
         body = _expression(node.arguments[0])
-        kind = self.expression(body, inner)
-        if kind.level == Level.CONSTANT:
-            raise MisplacedError(body.at, f"`{body}` is a constant, not a measured value")
+        kind = self._measured(body, inner)
         if node.function == "defined" and not scope.of_seed:
             raise MisplacedError(
                 node.at, "`defined` is evaluated for each seed; write `share(defined(...)) > 90 %`"
@@ -221,6 +219,12 @@ class _Checker:
             case Call():
                 return self._call(node, scope)
         raise AssertionError(node)
+
+    def _measured(self, node: Expression, scope: _Scope) -> ValueKind:
+        kind = self.expression(node, scope)
+        if kind.level == Level.CONSTANT:
+            raise MisplacedError(node.at, f"`{node}` is a constant, not a measured value")
+        return kind
 
     def _number(self, node: Number) -> ValueKind:
         if not math.isfinite(constant(node)):
@@ -305,9 +309,7 @@ class _Checker:
             self._of_seed(node.arguments[0], inner)
             return ValueKind(PURE)
         body = _expression(node.arguments[0])
-        kind = self.expression(body, inner)
-        if kind.level == Level.CONSTANT:
-            raise MisplacedError(body.at, f"`{body}` is a constant, not a measured value")
+        kind = self._measured(body, inner)
         choice = node.over[0]
         options = self._names.options(choice)
         if _function(node).single and len(options) < 2 and node.function not in OF_PAIRS:
@@ -330,10 +332,7 @@ class _Checker:
         if math.prod(len(self._names.options(choice)) for choice in node.over) < 2:
             raise MisplacedError(node.over[0].at, f"`{node.function}` needs at least two labels")
         for part in map(_expression, node.arguments):
-            level = self.expression(part, inner).level
-            if level == Level.CONSTANT:
-                raise MisplacedError(part.at, f"`{part}` is a constant, not a measured value")
-            if level == Level.SEEDS:
+            if self._measured(part, inner).level == Level.SEEDS:
                 raise MisplacedError(
                     part.at,
                     f"`{part}` is computed over the seeds, but `{node.function}` is computed seed by seed",
