@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from aqmlab.claims import Claim, Names
+from aqmlab.errors import ScenarioError
+from aqmlab.papers.expressions import ExpressionValues
 from aqmlab.papers.targets import cell_error, truth_of_each_seed
 from claim_worlds import BUFFER, World, table
 
@@ -76,3 +78,26 @@ def test_tests_over_an_axis(expect, truths):
     )
     found = truth_of_each_seed(Claim("c", expect), world, Names(world.arms, world.axes))
     assert found.tolist() == truths
+
+
+def test_a_condition_on_each_seed():
+    values = ExpressionValues(WORLD, Names(WORLD.arms))
+    assert list(values.truths("jain_index > 2.5", {"arm": "DropTail"}, "c").values()) == [
+        False,
+        False,
+        True,
+        None,
+    ]
+    assert list(values.truths("defined(jain_index)", {"arm": "DropTail"}, "c").values()) == [True] * 3 + [
+        False
+    ]
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["no_trend(jain_index over arm, 1)", "any(jain_index{arm=RED} > 4.5)", "mean(jain_index{arm=RED}) > 2"],
+)
+def test_a_condition_on_each_seed_contains_no_figure_over_the_seeds(condition):
+    values = ExpressionValues(WORLD, Names(WORLD.arms))
+    with pytest.raises(ScenarioError, match="over the seeds, but here each seed is evaluated separately"):
+        values.truths(condition, {}, "c")

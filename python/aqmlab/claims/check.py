@@ -79,7 +79,9 @@ class _Scope:
         return replace(self, bound=self.bound | set(keys))
 
 
-def check(claim: Condition, names: Names, where: Bindings | None = None) -> None:
+def check(
+    claim: Condition, names: Names, where: Bindings | None = None, *, of_each_seed: bool = False
+) -> None:
     """Raise an error for a claim that cannot be scored.
 
     Parameters
@@ -90,13 +92,15 @@ def check(claim: Condition, names: Names, where: Bindings | None = None) -> None
         The names that it may use.
     where
         The outer bindings.
+    of_each_seed
+        Whether it is evaluated for each seed, like the condition of ``share``, and not over the seeds.
 
     Raises
     ------
     MisplacedError
         If it cannot be scored; the error has the position in the text.
     """
-    _Checker(names).condition(claim, _Scope(frozenset(where or ())))
+    _Checker(names).condition(claim, _Scope(frozenset(where or ()), of_each_seed))
 
 
 def kind_of(node: Expression, names: Names, bound: Bindings) -> ValueKind:

@@ -86,8 +86,8 @@ class Claim:
             fixed[key] = names.resolve(key, label(of))
         return fixed
 
-    def check(self, names: Names) -> None:
-        """Raise an error if the claim cannot be scored.
+    def check(self, names: Names, *, of_each_seed: bool = False) -> None:
+        """Raise an error if the claim cannot be scored: over the seeds or, if asked, for each seed.
 
         Raises
         ------
@@ -99,7 +99,7 @@ class Claim:
         except MisplacedError as error:
             raise self.error(0, f"where: {error}") from error
         try:
-            check(self.tree, names, bound)
+            check(self.tree, names, bound, of_each_seed=of_each_seed)
         except MisplacedError as error:
             raise self.error(error.at, str(error)) from error
 

@@ -79,9 +79,15 @@ class ExpressionValues:
         return kind_of(asked, self._names, bound).unit.written()
 
     def truths(self, condition: str, where: Mapping[str, str], what: str) -> dict[int, bool | None]:
-        """Return, for each seed, whether a condition is true; ``None`` where it is undefined."""
+        """Return, for each seed, whether a condition is true; ``None`` where it is undefined.
+
+        Raises
+        ------
+        ScenarioError
+            If the condition is invalid or contains a figure over the seeds.
+        """
         claim = Claim(what, condition, where=where)
-        claim.check(self._names)
+        claim.check(self._names, of_each_seed=True)
         found = self._by_seed(self._evaluator.truth(claim.tree, claim.bound(self._names)))
         return {seed: None if value is None else value > 0.5 for seed, value in found.items()}
 

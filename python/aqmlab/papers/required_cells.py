@@ -122,7 +122,7 @@ def _of_table(table: PublishedTable, names: Names) -> Iterator[MetricQuery]:
             condition, _ = cell_expression(table.branches, row, column, what)
             _, where = cell_expression(table.value + table.branches, row, column, what)
             claim = Claim(what, condition, where=where)
-            claim.check(names)
+            claim.check(names, of_each_seed=True)
             yield from claim.asks(names)
 
 
