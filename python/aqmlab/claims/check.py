@@ -57,15 +57,57 @@ class ValueKind:
 
     Attributes
     ----------
+    node
+        The expression.
     unit, level
         The expression's dimension and level.
     bare
         Whether the expression consists of numbers without units.
+    difference
+        Whether it is the difference of two measured values, or consists of such differences. A constant
+        minus a measured value does not count: ``100 % - utilisation_percent`` is itself a percentage.
+    smooth
+        Whether it is a smooth function of the figures over the seeds in it, which contain no count.
+    spread
+        Whether it contains a standard deviation over the seeds.
     """
 
+    node: Expression
     unit: Unit
     level: Level = Level.SEED
     bare: bool = False
+    difference: bool = False
+    smooth: bool = True
+    spread: bool = False
+
+    @property
+    def constant(self) -> bool:
+        """Whether the expression consists of numbers."""
+        return self.level == Level.CONSTANT
+
+    def joined(self, other: ValueKind, node: Expression, unit: Unit, level: Level) -> ValueKind:
+        """Return the properties of a node that combines this expression with another."""
+        return ValueKind(
+            node,
+            unit,
+            level,
+            self.bare and other.bare,
+            self.difference or other.difference,
+            self.smooth and other.smooth,
+            self.spread or other.spread,
+        )
+
+    def under(self, function: Function, node: Expression, unit: Unit, level: Level) -> ValueKind:
+        """Return the properties of a function of this expression."""
+        return ValueKind(
+            node,
+            unit,
+            level,
+            self.bare,
+            self.difference or function.difference,
+            function.smooth and (self.smooth or self.level == Level.SEED),
+            self.spread or function.spread,
+        )
 
 
 @dataclass(frozen=True)
@@ -117,11 +159,13 @@ class _Checker:
     def condition(self, node: Condition, scope: _Scope) -> None:
         match node:
             case Compare():
-                self._comparison(node, scope)
+                sides = [self.expression(part, scope) for part in (node.first, *(p for _, p in node.rest))]
+                for left, right in pairwise(sides):
+                    self._compared(node, left, right, scope)
             case Between():
-                kinds = [self.expression(part, scope) for part in (node.value, node.low, node.high)]
-                for end, kind in zip((node.low, node.high), kinds[1:], strict=True):
-                    self._compared(node, (node.value, kinds[0]), (end, kind), scope)
+                value, *ends = [self.expression(part, scope) for part in (node.value, node.low, node.high)]
+                for end in ends:
+                    self._compared(node, value, end, scope)
             case BestIs():
                 self._best(node, scope)
             case Test():
@@ -134,29 +178,19 @@ class _Checker:
             case For():
                 self.condition(node.condition, self._bound(node.choices, scope))
 
-    def _comparison(self, node: Compare, scope: _Scope) -> None:
-        parts = [node.first, *(part for _, part in node.rest)]
-        kinds = [self.expression(part, scope) for part in parts]
-        sides = list(zip(parts, kinds, strict=True))
-        for left, right in pairwise(sides):
-            self._compared(node, left, right, scope)
-
-    def _compared(
-        self,
-        node: Node,
-        left: tuple[Expression, ValueKind],
-        right: tuple[Expression, ValueKind],
-        scope: _Scope,
-    ) -> None:
+    def _compared(self, node: Node, left: ValueKind, right: ValueKind, scope: _Scope) -> None:
         self._agree(left, right, "compared")
-        self._level(left, right)
-        levels = {left[1].level, right[1].level}
-        if levels == {Level.CONSTANT}:
+        level = self._level(left, right)
+        if level == Level.CONSTANT:
             raise MisplacedError(node.at, "two constants are compared; one side must be a measured value")
-        if scope.of_seed and Level.SEEDS in levels:
-            wrong = left[0] if left[1].level == Level.SEEDS else right[0]
+        if level == Level.SEEDS:
+            wrong = max(left, right, key=lambda side: side.level).node
+            self._over_all_seeds(wrong, str(wrong), scope)
+
+    def _over_all_seeds(self, node: Node, text: str, scope: _Scope) -> None:
+        if scope.of_seed:
             raise MisplacedError(
-                wrong.at, f"`{wrong}` is computed over the seeds, but here each seed is evaluated separately"
+                node.at, f"`{text}` is computed over the seeds, but here each seed is evaluated separately"
             )
 
     def _best(self, node: BestIs, scope: _Scope) -> None:
@@ -174,10 +208,7 @@ class _Checker:
     def _test(self, node: Test, scope: _Scope) -> None:
         function = _function(node)
         if function.domain == "seeds":
-            if scope.of_seed:
-                raise MisplacedError(
-                    node.at, "`any` is computed over the seeds, but here each seed is evaluated separately"
-                )
+            self._over_all_seeds(node, node.function, scope)
             self._of_seed(node.arguments[0], scope)
             if len(node.arguments) > 1:
                 self._share(node.arguments[1], scope)
@@ -193,19 +224,17 @@ class _Checker:
             raise MisplacedError(
                 body.at, f"`{body}` is computed over the seeds, but `defined` is evaluated for each seed"
             )
-        if node.function == "no_trend" and scope.of_seed:
-            raise MisplacedError(
-                node.at, "`no_trend` is computed over the seeds, but here each seed is evaluated separately"
-            )
+        if node.function == "no_trend":
+            self._over_all_seeds(node, node.function, scope)
         if node.over and len(self._names.options(node.over[0])) < 2:
             raise MisplacedError(node.over[0].at, f"`{node.function}` needs at least two labels")
         for tolerance in node.arguments[1:]:
-            self._tolerance(_expression(tolerance), (body, kind), scope)
+            self._tolerance(_expression(tolerance), kind, scope)
 
-    def _tolerance(self, node: Expression, of: tuple[Expression, ValueKind], scope: _Scope) -> None:
+    def _tolerance(self, node: Expression, of: ValueKind, scope: _Scope) -> None:
         kind = self.expression(node, scope)
-        self._agree(of, (node, kind), "compared")
-        if kind.level != Level.CONSTANT or not constant(node) >= 0:
+        self._agree(of, kind, "compared")
+        if not kind.constant or not constant(node) >= 0:
             raise MisplacedError(node.at, "a tolerance is a number of at least 0")
 
     # --- expressions
@@ -217,7 +246,7 @@ class _Checker:
             case MetricOf():
                 return self._metric(node, scope)
             case Negative():
-                return self.expression(node.of, scope)
+                return replace(self.expression(node.of, scope), node=node)
             case Arithmetic():
                 return self._arithmetic(node, scope)
             case Call():
@@ -226,7 +255,7 @@ class _Checker:
 
     def _measured(self, node: Expression, scope: _Scope) -> ValueKind:
         kind = self.expression(node, scope)
-        if kind.level == Level.CONSTANT:
+        if kind.constant:
             raise MisplacedError(node.at, f"`{node}` is a constant, not a measured value")
         return kind
 
@@ -234,22 +263,22 @@ class _Checker:
         if not math.isfinite(constant(node)):
             raise MisplacedError(node.at, f"`{node}` is too large")
         unit = LITERALS[node.unit][1] if node.unit else PURE
-        return ValueKind(unit, Level.CONSTANT, bare=not node.unit)
+        return ValueKind(node, unit, Level.CONSTANT, bare=not node.unit)
 
     def _arithmetic(self, node: Arithmetic, scope: _Scope) -> ValueKind:
-        found = self.expression(node.first, scope)
-        so_far: Expression = node.first
+        found = first = self.expression(node.first, scope)
+        added, taken = not first.constant, False
         for i, (sign, part) in enumerate(node.rest):
             kind = self.expression(part, scope)
-            level = self._level((so_far, found), (part, kind))
-            bare = found.bare and kind.bare
-            if sign in "+-":
-                unit = self._agree((so_far, found), (part, kind), "added" if sign == "+" else "subtracted")
-            else:
+            level = self._level(found, kind)
+            if node.product:
                 unit = found.unit.times(kind.unit, 1 if sign == "*" else -1)
-            found = ValueKind(unit, level, bare)
-            so_far = replace(node, rest=node.rest[: i + 1])
-        return found
+            else:
+                unit = self._agree(found, kind, "added" if sign == "+" else "subtracted")
+            found = found.joined(kind, replace(node, rest=node.rest[: i + 1]), unit, level)
+            added |= sign == "+" and not kind.constant
+            taken |= sign == "-" and not kind.constant
+        return replace(found, difference=found.difference or (added and taken))
 
     def _call(self, node: Call, scope: _Scope) -> ValueKind:
         if node.function in BEST:
@@ -261,14 +290,11 @@ class _Checker:
             return self._over_axis(node, scope)
         if domain == "curves":
             return self._of_curves(node, scope)
-        sides = [(part, self.expression(part, scope)) for part in map(_expression, node.arguments)]
-        kind = sides[0][1]
-        for side in sides[1:]:
-            level = self._level((sides[0][0], kind), side)
-            kind = ValueKind(
-                self._agree((sides[0][0], kind), side, "compared"), level, kind.bare and side[1].bare
-            )
-        return replace(kind, unit=self._pointwise(node, kind.unit))
+        kind, *others = [self.expression(part, scope) for part in map(_expression, node.arguments)]
+        for other in others:
+            level = self._level(kind, other)
+            kind = kind.joined(other, kind.node, self._agree(kind, other, "compared"), level)
+        return kind.under(_function(node), node, self._pointwise(node, kind.unit), kind.level)
 
     def _of_curves(self, node: Call, scope: _Scope) -> ValueKind:
         """Check a function of two distribution functions: both must extend to the same time."""
@@ -290,7 +316,7 @@ class _Checker:
                 node.arguments[1].at,
                 f"the two differ in `{of.name}`; `{node.function}` compares them up to the same time",
             )
-        return kind
+        return kind.under(_function(node), node, kind.unit, kind.level)
 
     def _pointwise(self, node: Call, unit: Unit) -> Unit:
         if node.function == "log" and not unit.pure:
@@ -311,16 +337,17 @@ class _Checker:
         inner = self._bound(node.over, scope)
         if node.function == "count":
             self._of_seed(node.arguments[0], inner)
-            return ValueKind(PURE)
+            return ValueKind(node, PURE)
         body = _expression(node.arguments[0])
         kind = self._measured(body, inner)
         choice = node.over[0]
         options = self._names.options(choice)
+        unit = kind.unit
         if _function(node).single and len(options) < 2 and node.function not in OF_PAIRS:
             raise MisplacedError(choice.at, f"`{node.function}` needs at least two labels")
         if node.function in OF_PAIRS:
             self._correlated(node, inner)
-            return ValueKind(PURE)
+            unit = PURE
         if node.function == "slope":
             scale = numbers_of(options)
             if scale is None:
@@ -328,8 +355,8 @@ class _Checker:
                     choice.at,
                     f"the labels of `{choice.axis.text}` are not numbers with one unit; use `change`",
                 )
-            return ValueKind(kind.unit.times(scale[1], -1), kind.level)
-        return replace(kind, bare=False)
+            unit = kind.unit.times(scale[1], -1)
+        return kind.under(_function(node), node, unit, kind.level)
 
     def _correlated(self, node: Call, inner: _Scope) -> None:
         """Check that correlated quantities have a value per seed for at least two labels."""
@@ -343,26 +370,23 @@ class _Checker:
                 )
 
     def _over_seeds(self, node: Call, scope: _Scope) -> ValueKind:
-        if scope.of_seed:
-            raise MisplacedError(
-                node.at, f"`{node}` is computed over the seeds, but here each seed is evaluated separately"
-            )
+        self._over_all_seeds(node, str(node), scope)
         if node.function == "share":
             self._of_seed(node.arguments[0], scope)
-            return ValueKind(PURE, Level.SEEDS)
+            return ValueKind(node, PURE, Level.SEEDS, smooth=False)
         body = _expression(node.arguments[0])
         kind = self.expression(body, scope)
         if kind.level != Level.SEED:
-            what = "a number" if kind.level == Level.CONSTANT else "computed over the seeds already"
+            what = "a number" if kind.constant else "computed over the seeds already"
             raise MisplacedError(body.at, f"`{body}` is {what}; `{node.function}` takes one value per seed")
         if node.function == "quantile":
             self._share(node.arguments[1], scope)
-        return ValueKind(kind.unit, Level.SEEDS)
+        return kind.under(_function(node), node, kind.unit, Level.SEEDS)
 
     def _share(self, node: Expression | Condition, scope: _Scope) -> None:
         expression = _expression(node)
         kind = self.expression(expression, scope)
-        if kind.level != Level.CONSTANT or not kind.unit.pure or not 0 < constant(expression) < 1:
+        if not kind.constant or not kind.unit.pure or not 0 < constant(expression) < 1:
             raise MisplacedError(node.at, "a share is a number between 0 and 1, or 0 % and 100 %")
 
     def _of_seed(self, node: Node, scope: _Scope) -> None:
@@ -397,7 +421,7 @@ class _Checker:
                 f" {'is' if len(still) == 1 else 'are'} not fixed:"
                 " fix each in braces, in `where`, or by `for all`",
             )
-        return ValueKind(unit_of_metric(metric.unit)[1])
+        return ValueKind(node, unit_of_metric(metric.unit)[1])
 
     def _of_a_part(self, node: MetricOf, metric: Metric, fixed: set[str]) -> None:
         """Check a kind of packet or a router: only some metrics accept one, and none does within a window."""
@@ -451,30 +475,28 @@ class _Checker:
 
     # --- units and levels
 
-    def _agree(
-        self, left: tuple[Expression, ValueKind], right: tuple[Expression, ValueKind], verb: str
-    ) -> Unit:
+    def _agree(self, left: ValueKind, right: ValueKind, verb: str) -> Unit:
         for side, other in ((left, right), (right, left)):
-            if is_zero(side[0]):
-                return other[1].unit
-        a, b = left[1].unit, right[1].unit
+            if is_zero(side.node):
+                return other.unit
+        a, b = left.unit, right.unit
         if a.powers != b.powers:
             raise MisplacedError(
-                right[0].at,
-                f"`{left[0]}` is {a.name()} and `{right[0]}` is {b.name()}: they cannot be {verb}",
+                right.node.at,
+                f"`{left.node}` is {a.name()} and `{right.node}` is {b.name()}: they cannot be {verb}",
             )
         for side, other in ((left, right), (right, left)):
-            if side[1].bare and other[1].unit.percent:
+            if side.bare and other.unit.percent:
                 raise MisplacedError(
-                    side[0].at,
-                    f"`{other[0]}` is a percentage: write `{side[0]} %` if that is meant",
+                    side.node.at,
+                    f"`{other.node}` is a percentage: write `{side.node} %` if that is meant",
                 )
         return replace(a, percent=a.percent or b.percent)
 
-    def _level(self, left: tuple[Expression, ValueKind], right: tuple[Expression, ValueKind]) -> Level:
-        levels = {left[1].level, right[1].level}
+    def _level(self, left: ValueKind, right: ValueKind) -> Level:
+        levels = {left.level, right.level}
         if levels == {Level.SEED, Level.SEEDS}:
-            wrong = left[0] if left[1].level == Level.SEED else right[0]
+            wrong = min(left, right, key=lambda side: side.level).node
             raise MisplacedError(
                 wrong.at,
                 f"`{wrong}` has a value per seed but is combined with a figure over seeds; write mean(...)",

@@ -29,6 +29,13 @@ class Function:
     single
         Whether it takes one axis only, because the order of the labels matters or the result is a
         label.
+    smooth
+        Whether its value changes little when one seed is left out. It does not if it has a kink where
+        its arguments are equal, or if it depends on a count and therefore jumps.
+    difference
+        Whether its value is a difference of its argument's values, in their unit.
+    spread
+        Whether it is a standard deviation over the seeds, whose distribution is skewed.
     meaning
         The function's meaning in one sentence.
     """
@@ -41,6 +48,9 @@ class Function:
     condition: bool = False
     test: bool = False
     single: bool = False
+    smooth: bool = True
+    difference: bool = False
+    spread: bool = False
 
 
 MANY = 16
@@ -50,9 +60,11 @@ _ALL = (
     Function("abs", "values", 1, 1, "the absolute value"),
     Function("sqrt", "values", 1, 1, "the square root; not defined below zero"),
     Function("log", "values", 1, 1, "the natural logarithm of a pure number; not defined at zero and below"),
-    Function("min", "values", 2, MANY, "the smallest of several values"),
-    Function("max", "values", 2, MANY, "the largest of several values"),
-    Function("default", "values", 2, 2, "the first value or, where that is not defined, the second"),
+    Function("min", "values", 2, MANY, "the smallest of several values", smooth=False),
+    Function("max", "values", 2, MANY, "the largest of several values", smooth=False),
+    Function(
+        "default", "values", 2, 2, "the first value or, where that is not defined, the second", smooth=False
+    ),
     Function("defined", "values", 1, 1, "whether the value is defined", test=True),
     Function(
         "cdf_gap",
@@ -60,6 +72,7 @@ _ALL = (
         2,
         2,
         "the largest vertical gap between two distribution functions, up to the time given",
+        difference=True,
     ),
     Function(
         "cdf_crossing",
@@ -70,13 +83,38 @@ _ALL = (
         " of two distribution functions falls behind the second, and at which the lead of the first,"
         " integrated over the logarithm of time, is largest",
     ),
-    Function("min", "axis", 1, 1, "the smallest value over the labels"),
-    Function("max", "axis", 1, 1, "the largest value over the labels"),
+    Function("min", "axis", 1, 1, "the smallest value over the labels", smooth=False),
+    Function("max", "axis", 1, 1, "the largest value over the labels", smooth=False),
     Function("mean", "axis", 1, 1, "the mean over the labels"),
     Function("sum", "axis", 1, 1, "the sum over the labels"),
-    Function("range", "axis", 1, 1, "the largest value over the labels minus the smallest"),
-    Function("largest_step", "axis", 1, 1, "the largest absolute step from label to label", single=True),
-    Function("slope", "axis", 1, 1, "the slope of the least-squares line over numeric labels", single=True),
+    Function(
+        "range",
+        "axis",
+        1,
+        1,
+        "the largest value over the labels minus the smallest",
+        smooth=False,
+        difference=True,
+    ),
+    Function(
+        "largest_step",
+        "axis",
+        1,
+        1,
+        "the largest absolute step from label to label",
+        single=True,
+        smooth=False,
+        difference=True,
+    ),
+    Function(
+        "slope",
+        "axis",
+        1,
+        1,
+        "the slope of the least-squares line over numeric labels",
+        single=True,
+        difference=True,
+    ),
     Function(
         "change",
         "axis",
@@ -85,6 +123,7 @@ _ALL = (
         "the rise of the least-squares line from the smallest label to the largest; labels that are not"
         " numbers count by their positions",
         single=True,
+        difference=True,
     ),
     Function(
         "rank_correlation",
@@ -120,11 +159,21 @@ _ALL = (
         "no_trend", "axis", 2, 2, "`change` is between minus and plus the tolerance", test=True, single=True
     ),
     Function("mean", "seeds", 1, 1, "the mean over the seeds"),
-    Function("median", "seeds", 1, 1, "the median over the seeds"),
-    Function("std", "seeds", 1, 1, "the standard deviation over the seeds (n - 1)"),
-    Function("quantile", "seeds", 2, 2, "the value that the given share of the seeds does not exceed"),
+    Function("median", "seeds", 1, 1, "the median over the seeds", smooth=False),
     Function(
-        "share", "seeds", 1, 1, "the share of the seeds for which the condition is true", condition=True
+        "std", "seeds", 1, 1, "the standard deviation over the seeds (n - 1)", difference=True, spread=True
+    ),
+    Function(
+        "quantile", "seeds", 2, 2, "the value that the given share of the seeds does not exceed", smooth=False
+    ),
+    Function(
+        "share",
+        "seeds",
+        1,
+        1,
+        "the share of the seeds for which the condition is true",
+        condition=True,
+        smooth=False,
     ),
     Function(
         "any",

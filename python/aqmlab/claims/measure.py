@@ -15,7 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from aqmlab.claims.check import Level, kind_of
+from aqmlab.claims.check import Level, ValueKind, kind_of
 from aqmlab.claims.comparisons import ClaimComparison, Operand, labelled, shown
 from aqmlab.claims.names import Bindings, Names
 from aqmlab.claims.ranges import Range
@@ -26,11 +26,9 @@ from aqmlab.claims.seeds import (
     Point,
     SeedLeaves,
     Seen,
-    has_spread,
-    is_smooth,
     jackknife,
 )
-from aqmlab.claims.tree import Arithmetic, Call, Expression, MetricOf, Negative, Node, children
+from aqmlab.claims.tree import Expression
 from aqmlab.claims.values import Evaluator, Floats, constant
 from aqmlab.stats import CONFIDENCE, Interval, estimate
 from aqmlab.stats.verdict import Verdict
@@ -53,17 +51,16 @@ class Measure:
         plain: bool,
     ) -> None:
         self._leaves, self._names = leaves, names
-        self._left, self._right = left, right
-        sides = [left] if right is None else [left, right]
-        kinds = [kind_of(node, names, bound) for node, bound in sides]
+        self._sides = sides = [left] if right is None else [left, right]
+        self._kinds = kinds = [kind_of(node, names, bound) for node, bound in sides]
         self._level = max(kind.level for kind in kinds)
-        self._constant = constant(right[0]) if right and kinds[1].level == Level.CONSTANT else None
+        self._constant = constant(right[0]) if right and kinds[1].constant else None
         self._alone = right is None or self._constant is not None
         unit = next((kind.unit for kind in kinds if kind.unit.powers), kinds[0].unit)
         self._unit = replace(unit, percent=unit.pure and any(kind.unit.percent for kind in kinds))
         self._seen = self._collect()
-        self._smooth = all(is_smooth(node) for node, _ in sides)
-        spread = self._smooth and any(has_spread(node) for node, _ in sides)
+        self._smooth = all(kind.smooth for kind in kinds)
+        spread = self._smooth and any(kind.spread for kind in kinds)
         self._logarithmic = spread and not plain and self._all_positive()
 
     @property
@@ -80,22 +77,22 @@ class Measure:
 
     def part(self, text: str, names: Names, verdict: Verdict) -> ClaimComparison:
         """Return the record of the comparison."""
-        left, right = self._left[1], self._left[1] if self._right is None else self._right[1]
-        common = {key: label for key, label in left.items() if right.get(key) == label}
+        first, last = self._sides[0][1], self._sides[-1][1]
+        common = {key: label for key, label in first.items() if last.get(key) == label}
         sides = [
             Operand(
                 labelled(node, bound, common, names),
-                self._side((node, bound)),
-                is_difference(node),
+                self._side((node, bound), kind),
+                kind.difference,
                 node,
                 shown(bound, names),
             )
-            for node, bound in (self._left, self._right or self._left)
+            for (node, bound), kind in zip(self._sides, self._kinds, strict=True)
         ]
         found = self.interval(CONFIDENCE)
-        second = sides[1] if self._right is not None else None
+        left, right = sides[0], sides[1] if len(sides) > 1 else None
         return ClaimComparison(
-            text, shown(common, names), sides[0], second, found, self.effect, self._unit, verdict
+            text, shown(common, names), left, right, found, self.effect, self._unit, verdict
         )
 
     def interval(self, confidence: float) -> Interval:
@@ -110,34 +107,33 @@ class Measure:
             return jackknife(
                 self._difference(Evaluator(self._names, leaves)), confidence, logarithmic=self._logarithmic
             )
-        return self._of_figures([self._left, *([] if self._alone else [self._right])], confidence)
+        return self._of_figures(self._sides[:1] if self._alone else self._sides, confidence)
 
-    def _side(self, side: Located) -> Interval:
+    def _side(self, side: Located, kind: ValueKind) -> Interval:
         """Return the interval of one side alone, at 95 %."""
         node, bound = side
-        level = kind_of(node, self._names, bound).level
-        if level == Level.CONSTANT:
+        if kind.constant:
             value = constant(node)
             return Interval(value, None, None, 0, CONFIDENCE, "constant")
         wrong = self._undefined()
         if wrong is not None:
             return wrong
-        if level == Level.SEED:
+        if kind.level == Level.SEED:
             return self._of_values(_array(Evaluator(self._names, self._leaves), node, bound), CONFIDENCE)
-        if is_smooth(node):
+        if kind.smooth:
             leaves = Jackknife(self._leaves, self._names, self._chosen)
             replicates = _array(Evaluator(self._names, leaves), node, bound)
-            logarithmic = has_spread(node) and bool((replicates > 0).all())
+            logarithmic = kind.spread and bool((replicates > 0).all())
             return jackknife(replicates, CONFIDENCE, logarithmic=logarithmic)
         return self._of_figures([side], CONFIDENCE)
 
     # --- methods for intervals
 
     def _difference(self, evaluator: Evaluator) -> Floats:
-        values = _array(evaluator, *self._left)
-        if self._alone or self._right is None:
+        values = _array(evaluator, *self._sides[0])
+        if self._alone:
             return values
-        other = evaluator.value(*self._right)
+        other = evaluator.value(*self._sides[1])
         assert not isinstance(other, Range)
         return values / other if self._logarithmic else values - other
 
@@ -147,13 +143,12 @@ class Measure:
             return Interval(None, None, None, 0, confidence, "Student t", "no seed has a value")
         return found.interval()
 
-    def _of_figures(self, sides: Sequence[Located | None], confidence: float) -> Interval:
+    def _of_figures(self, sides: Sequence[Located], confidence: float) -> Interval:
         each = 1.0 - (1.0 - confidence) / max(len(self._seen.figures), 1)
         ends = Ends(self._leaves, self._names, self._chosen, each)
         n = len(self._chosen)
         ranges, points = [], []
         for side in sides:
-            assert side is not None
             ranges.append(Range.of(_scalar(Evaluator(self._names, ends).value(*side))))
             point = Evaluator(self._names, Point(self._leaves, self._names, self._chosen)).value(*side)
             assert isinstance(point, float)
@@ -174,7 +169,7 @@ class Measure:
         self._leaves.fresh()
         everything = Collect(self._leaves, self._names, np.arange(0))
         evaluator = Evaluator(self._names, everything)
-        values = [evaluator.value(*side) for side in (self._left, self._right) if side is not None]
+        values = [evaluator.value(*side) for side in self._sides]
         for value in values:
             if isinstance(value, np.ndarray):
                 self._leaves.seen.lacking.update(map(int, np.flatnonzero(np.isnan(value))))
@@ -190,7 +185,7 @@ class Measure:
         lacking = sorted(i for i in self._seen.lacking if not self._seen.missing[i])
         if present and not lacking:
             return None
-        what = self._seen.suspects.get(lacking[0], str(self._left[0])) if lacking else ""
+        what = self._seen.suspects.get(lacking[0], str(self._sides[0][0])) if lacking else ""
         reason = (
             f"{what} is not defined in {len(lacking)} of {counted(present, 'seed')}"
             if present
@@ -203,8 +198,7 @@ class Measure:
             return False
         leaves = Jackknife(self._leaves, self._names, self._chosen)
         evaluator = Evaluator(self._names, leaves)
-        sides = [self._left, *([] if self._right is None else [self._right])]
-        return all(bool((np.asarray(evaluator.value(*side)) > 0).all()) for side in sides)
+        return all(bool((np.asarray(evaluator.value(*side)) > 0).all()) for side in self._sides)
 
 
 def _array(evaluator: Evaluator, node: Expression, bound: Bindings) -> Floats:
@@ -216,37 +210,3 @@ def _array(evaluator: Evaluator, node: Expression, bound: Bindings) -> Floats:
 def _scalar(value: object) -> float | Range:
     assert isinstance(value, float | Range)
     return value
-
-
-_DIFFERENCES = frozenset({"cdf_gap", "range", "largest_step", "change", "slope", "std"})
-"""Functions whose result is a difference of values, in the unit of the values."""
-
-
-def is_difference(node: Expression) -> bool:
-    """Return whether a figure is the difference of two measured figures, or consists of such differences.
-
-    A constant minus a measured value does not count: ``100 % - utilisation_percent`` is itself a percentage.
-    """
-    match node:
-        case Negative():
-            return is_difference(node.of)
-        case Arithmetic():
-            return _is_difference_of(node) or any(map(is_difference, _operands(node)))
-        case Call():
-            figures = [part for part in node.arguments if isinstance(part, Expression)]
-            return bool(figures) and (node.function in _DIFFERENCES or any(map(is_difference, figures)))
-    return False
-
-
-def _is_difference_of(node: Arithmetic) -> bool:
-    taken = [part for sign, part in node.rest if sign == "-"]
-    left = [node.first, *(part for sign, part in node.rest if sign == "+")]
-    return not node.product and any(map(_is_measured, taken)) and any(map(_is_measured, left))
-
-
-def _operands(node: Arithmetic) -> list[Expression]:
-    return [node.first, *(part for _, part in node.rest)]
-
-
-def _is_measured(node: Node) -> bool:
-    return isinstance(node, MetricOf) or any(map(_is_measured, children(node)))

@@ -16,18 +16,17 @@ There are three methods, depending on the comparison:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from aqmlab.claims.functions import function_of
 from aqmlab.claims.metric_query import MetricQuery, metric_query, placed
 from aqmlab.claims.names import Bindings, Names
 from aqmlab.claims.ranges import UNKNOWN, Range
-from aqmlab.claims.tree import Call, Condition, Expression, MetricOf, Node, children
+from aqmlab.claims.tree import Call, Condition, Expression, MetricOf
 from aqmlab.claims.values import Evaluator, Floats, Leaves, Value, constant
 from aqmlab.metrics.asked import Part
 from aqmlab.results.cells import Axis, Cell
@@ -35,14 +34,6 @@ from aqmlab.stats import Interval, estimate, t_quantile
 from aqmlab.stats.proportion import share
 from aqmlab.stats.quantiles import interpolated, quantile
 from aqmlab.text.units import in_base, unit_of_metric
-
-SMOOTH = ("mean", "std")
-"""Functions over the seeds whose value changes little when one seed is left out."""
-CORNERED = ("min", "max", "range", "largest_step", "median", "quantile", "share", "default")
-"""Functions that are not smooth.
-
-They have a kink where their arguments are equal, or their value depends on a count and therefore jumps.
-"""
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
 
@@ -299,38 +290,6 @@ def jackknife(replicates: Floats, confidence: float, *, logarithmic: bool = Fals
     low, high = middle - reach, middle + reach
     back: Callable[[float], float] = math.exp if logarithmic else float
     return Interval(float(replicates[0]), back(low), back(high), n, confidence, method)
-
-
-def is_smooth(node: Node) -> bool:
-    """Return whether an expression over the seeds is smooth and contains no count."""
-    return not any(
-        isinstance(each, Call) and each.function in CORNERED for each in figures_and_above(node)
-    ) and not any(isinstance(each, Call) and each.function not in SMOOTH for each in figures_of(node))
-
-
-def has_spread(node: Node) -> bool:
-    """Return whether an expression contains a standard deviation over the seeds."""
-    return any(isinstance(each, Call) and each.function == "std" for each in figures_and_above(node))
-
-
-def figures_of(node: Node) -> Iterator[Node]:
-    """Return the figures over the seeds that an expression contains."""
-    return (each for each in figures_and_above(node) if _is_figure(each))
-
-
-def figures_and_above(node: Node) -> Iterator[Node]:
-    """Return an expression and its parts, including figures over the seeds, but nothing inside these."""
-    yield node
-    if not _is_figure(node):
-        for child in children(node):
-            yield from figures_and_above(child)
-
-
-def _is_figure(node: Node) -> bool:
-    if not isinstance(node, Call):
-        return False
-    function = function_of(node.function, over=bool(node.over))
-    return function is not None and function.domain == "seeds"
 
 
 def _array(evaluator: Evaluator, node: Expression, bound: Bindings) -> Floats:
