@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from aqmlab.claims.names import Bindings, Names
@@ -74,6 +75,11 @@ class ClaimComparison:
     unit: Unit
     verdict: Verdict
 
+    @property
+    def measured(self) -> tuple[Operand, ...]:
+        """The sides that are not constants, which are shown; the claim itself shows the constants."""
+        return tuple(side for side in (self.left, self.right) if side is not None and not side.constant)
+
 
 def shown(bound: Bindings, names: Names) -> tuple[tuple[str, str], ...]:
     """Return the bindings as pairs: the short name of an axis, and the label."""
@@ -83,9 +89,9 @@ def shown(bound: Bindings, names: Names) -> tuple[tuple[str, str], ...]:
 def labelled(node: Expression, bound: Bindings, common: Bindings, names: Names) -> str:
     """Return an expression with its own bindings: ``x at buffer 4p``."""
     own = {key: label for key, label in bound.items() if key not in common}
-    return f"{node} at {place(own, names)}" if own else str(node)
+    return f"{node} at {where_text(shown(own, names))}" if own else str(node)
 
 
-def place(bound: Bindings, names: Names) -> str:
-    """Return the bindings in words: ``buffer 4p, count 20``."""
-    return ", ".join(f"{axis} {label}" for axis, label in shown(bound, names))
+def where_text(at: Iterable[tuple[str, str]]) -> str:
+    """Return axes and labels in words: ``buffer 4p, count 20``."""
+    return ", ".join(f"{axis} {label}" for axis, label in at)

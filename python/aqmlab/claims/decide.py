@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from aqmlab.claims.check import MOST_COMPARISONS, Level, kind_of
-from aqmlab.claims.comparisons import ClaimComparison, Operand, place, shown
+from aqmlab.claims.comparisons import ClaimComparison, Operand, shown, where_text
 from aqmlab.claims.measure import Located, Measure
 from aqmlab.claims.names import Bindings, Names
 from aqmlab.claims.scan import MisplacedError
@@ -207,7 +207,7 @@ class Decider:
         relation: Relation = ">" if node.best.function == "argmax" else "<"
 
         def beats(label: str, other: str) -> Callable[[_Levels], Verdict]:
-            places = [place({key: of}, self._names) for of in (label, other)]
+            places = [where_text([(self._names.short(key), of)]) for of in (label, other)]
             text = f"{body} at {places[0]} {relation} at {places[1]}"
             sides = (body, {**bound, key: label}), (body, {**bound, key: other})
             return lambda inner: self._compared(text, sides[0], relation, sides[1], inner)

@@ -4,39 +4,45 @@ from __future__ import annotations
 
 import math
 import re
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import NamedTuple, TypeVar
 
-from aqmlab.claims.comparisons import ClaimComparison, Operand
+from aqmlab.claims.comparisons import ClaimComparison, Operand, where_text
 from aqmlab.stats import Interval
 from aqmlab.text.numbers import counted, number
 from aqmlab.text.units import PURE, Unit
 
+T = TypeVar("T")
 MOST_SHOWN = 4
 """Largest number of comparisons of a claim that are shown."""
 
 
-def sentence(part: ClaimComparison) -> str:
-    """``A = 3.2 ± 0.1 Mbit/s, B = 4.0 ± 0.2 Mbit/s, difference −0.8 Mbit/s (−1.0 to −0.6), n = 20 pairs``."""
-    sides = [side for side in (part.left, part.right) if side is not None]
-    said = [f"{side.text} = {side_text(side, part)}" for side in sides if not side.constant]
-    return ", ".join([*said, *result_text(part)])
+def sentence(part: ClaimComparison, named: Callable[[Operand], str] = attrgetter("text")) -> str:
+    """``A = 3.2 ± 0.1 Mbit/s, B = 4.0 ± 0.2 Mbit/s, difference −0.8 Mbit/s (−1.0 to −0.6), n = 20 pairs``.
 
-
-def result_text(part: ClaimComparison) -> tuple[str, ...]:
-    """Return the end of the sentence: the difference or ratio of the two sides, and the number of seeds."""
-    effect = () if part.effect == "value" else (f"{part.effect} {effect_text(part)}",)
-    return (*effect, f"n = {counted(part.found.n, 'seed' if part.effect == 'value' else 'pair')}")
-
-
-def where_text(part: ClaimComparison) -> str:
-    """The outer bindings, such as ``buffer 4p, count 20``; empty if there are none."""
-    return ", ".join(f"{axis} {label}" for axis, label in part.at)
+    Parameters
+    ----------
+    part
+        A comparison.
+    named
+        Returns the name of a side; by default its expression, as it is written.
+    """
+    said = [f"{named(side)} = {side_text(side, part)}".removeprefix(" = ") for side in part.measured]
+    effect = [] if part.effect == "value" else [f"{part.effect} {effect_text(part)}"]
+    count = counted(part.found.n, "seed" if part.effect == "value" else "pair")
+    return ", ".join([*said, *effect, f"n = {count}"])
 
 
 def placed_sentence(part: ClaimComparison) -> str:
     """The sentence preceded by its bindings: ``buffer 4p, arm RED: A = ...``."""
-    where = where_text(part)
-    return f"{where}: {sentence(part)}" if where else sentence(part)
+    return ": ".join(filter(None, [where_text(part.at), sentence(part)]))
+
+
+def first_of(parts: Sequence[T], text: Callable[[T], str]) -> list[str]:
+    """Return the texts of the first parts, and the number of further ones: ``and 3 more``."""
+    more = len(parts) - MOST_SHOWN
+    return [*map(text, parts[:MOST_SHOWN]), *([f"and {more} more"] if more > 0 else [])]
 
 
 def effect_text(part: ClaimComparison) -> str:
@@ -76,7 +82,7 @@ class _Shown(NamedTuple):
 
 
 def _shown(part: ClaimComparison, *, difference: bool) -> _Shown:
-    found = [side.estimate.estimate for side in (part.left, part.right) if side and not side.constant]
+    found = [side.estimate.estimate for side in part.measured]
     known = [abs(value) for value in found if value is not None]
     return _Shown(part.unit, difference, max(known, default=None))
 

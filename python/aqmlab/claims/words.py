@@ -6,11 +6,11 @@ once, in front; each value is then named by its remaining properties, usually by
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from aqmlab.claims.comparisons import ClaimComparison, Operand
-from aqmlab.claims.text import result_text, side_text
+from aqmlab.claims.comparisons import ClaimComparison, Operand, where_text
+from aqmlab.claims.text import sentence
 from aqmlab.claims.tree import (
     Arithmetic,
     Call,
@@ -45,15 +45,8 @@ def worded(part: ClaimComparison) -> str:
     part
         A comparison. An expression without a description in words is shown as it is written.
     """
-    sides = [side for side in (part.left, part.right) if side is not None and not side.constant]
-    wording = _Wording.of(part, sides)
-    said = [f"{_named(wording, side)} = {side_text(side, part)}".removeprefix(" = ") for side in sides]
-    ahead = [wording.where, wording.subject]
-    return ": ".join([*filter(None, ahead), ", ".join([*said, *result_text(part)])])
-
-
-def _named(wording: _Wording, side: Operand) -> str:
-    return wording.text(side.node, dict(side.at)) if side.node is not None else side.text
+    wording = _Wording.of(part)
+    return ": ".join(filter(None, [wording.where, wording.subject, sentence(part, wording.named)]))
 
 
 @dataclass(frozen=True)
@@ -75,8 +68,8 @@ class _Wording:
     varying: tuple[str, ...]
 
     @classmethod
-    def of(cls, part: ClaimComparison, sides: Sequence[Operand]) -> _Wording:
-        around = dict(part.at)
+    def of(cls, part: ClaimComparison) -> _Wording:
+        around, sides = dict(part.at), part.measured
         measured = [
             (leaf, {**around, **dict(side.at), **_labels(leaf)})
             for side in sides
@@ -87,11 +80,15 @@ class _Wording:
         axes = dict.fromkeys([*around, *(axis for place in places for axis in place)])
         varying = tuple(axis for axis in axes if len({place.get(axis) for place in places}) > 1)
         first = places[0] if places else around
-        shared = [f"{axis} {first[axis]}" for axis in axes if axis not in varying and axis in first]
+        shared = [(axis, first[axis]) for axis in axes if axis not in varying and axis in first]
         quantities = {_quantity(leaf) for leaf, _ in measured}
         bare = all(isinstance(side.node, MetricOf) for side in sides)
         subject = quantities.pop() if len(quantities) == 1 and (varying or bare) else ""
-        return cls(", ".join(shared), subject, varying)
+        return cls(where_text(shared), subject, varying)
+
+    def named(self, side: Operand) -> str:
+        """Return one side of the comparison in words."""
+        return self.text(side.node, dict(side.at)) if side.node is not None else side.text
 
     def text(self, node: Expression | Condition, at: Mapping[str, str]) -> str:
         """Return an expression in words; ``at`` has the labels that apply to it."""

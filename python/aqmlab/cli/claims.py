@@ -125,13 +125,9 @@ def _said(scored: Scored, width: int | None) -> list[str]:
 
     Only the first few comparisons are included; the JSON output lists them all.
     """
-    from aqmlab.claims.text import MOST_SHOWN, placed_sentence
+    from aqmlab.claims.text import first_of, placed_sentence
 
-    parts = scored.deciding()
-    lines = [placed_sentence(part) for part in parts[:MOST_SHOWN]]
-    more = len(parts) - len(lines)
-    if more:
-        lines.append(f"and {more} more")
+    lines = first_of(scored.deciding(), placed_sentence)
     reason = scored.verdict.reason
     said = lines if scored.status != "undecided" or not reason else [reason, *lines]
     return [line for each in said for line in _hanging(each, " " * _WIDTH, width)]

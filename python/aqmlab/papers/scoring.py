@@ -11,7 +11,7 @@ from aqmlab.claims import Claim, Names, Scored, score
 from aqmlab.claims.names import CLASS, FROM, QUEUE, UNTIL, WINDOW
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.score import foremost
-from aqmlab.claims.text import MOST_SHOWN
+from aqmlab.claims.text import first_of
 from aqmlab.claims.tree import BestIs, Choice, Label, Matcher, Node, Pick, children, label
 from aqmlab.claims.words import worded
 from aqmlab.errors import ScenarioError
@@ -167,9 +167,7 @@ def evidence(scored: ScoredFinding) -> tuple[str, ...]:
     parts = foremost([part for each in deciding for part in each.deciding()], scored.status)
     # Two bounds on one value, such as `x > 0 and x <= 1`, yield the same text, which is kept only once.
     measured = list(dict.fromkeys(map(worded, parts)))
-    said = [*dict.fromkeys(reasons), *measured[:MOST_SHOWN]]
-    more = len(measured) - MOST_SHOWN
-    return (*said, f"and {more} more") if more > 0 else tuple(said)
+    return (*dict.fromkeys(reasons), *first_of(measured, str))
 
 
 def explanation(finding: Finding, status: str, explained: Sequence[Mapping[str, Any]]) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from aqmlab.claims import ClaimComparison, Scored, counts
-from aqmlab.claims.text import MOST_SHOWN, effect_text, side_text, where_text
+from aqmlab.claims.comparisons import where_text
+from aqmlab.claims.text import MOST_SHOWN, effect_text, side_text
 from aqmlab.text.numbers import listed
 
 SIGNS = {"holds": "✓", "fails": "✗", "undecided": "?"}
@@ -27,7 +28,7 @@ def _claim(scored: Scored) -> dict[str, Any]:
         "name": claim.name,
         "text": claim.text,
         "expect": claim.expect,
-        "where": ", ".join(f"{axis} {label}" for axis, label in claim.where.items()),
+        "where": where_text(claim.where.items()),
         "status": scored.status,
         "sign": SIGNS[scored.status],
         "remarks": " · ".join(remark for remark in remarks if remark),
@@ -46,21 +47,19 @@ def _tables(parts: Sequence[ClaimComparison]) -> list[dict[str, Any]]:
 
 
 def _heads(part: ClaimComparison) -> tuple[str, ...]:
-    """Return the column headers of a comparison; a constant needs none because the claim shows it."""
-    sides = [side.text for side in (part.left, part.right) if side is not None and not side.constant]
+    """Return the column headers of a comparison."""
+    sides = [side.text for side in part.measured]
     return (*sides, part.effect) if part.effect != "value" else tuple(sides)
 
 
 def _row(part: ClaimComparison) -> dict[str, Any]:
-    figures = [
-        side_text(side, part) for side in (part.left, part.right) if side is not None and not side.constant
-    ]
+    figures = [side_text(side, part) for side in part.measured]
     if part.effect != "value":
         figures.append(effect_text(part))
     return {
         "status": part.verdict.status,
         "sign": SIGNS[part.verdict.status],
-        "where": where_text(part),
+        "where": where_text(part.at),
         "figures": figures,
         "n": part.found.n,
     }
