@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from aqmlab.claims.values import correlation
+from aqmlab.claims.arithmetic import correlation
 from aqmlab.metrics.geometric_test import chi_square_beyond
 from aqmlab.stats.beta import quantile, share_below
 from aqmlab.stats.student import quantile as t_quantile

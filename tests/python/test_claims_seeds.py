@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from aqmlab.claims.seeds import jackknife, spread
+from aqmlab.stats.jackknife import jackknife, spread
 from claim_worlds import WORLD, A, B, scored, status, t_interval, table
 
 

@@ -4,7 +4,7 @@
 passes through
 
 * :mod:`~aqmlab.claims.parse`, which turns it into a tree, and :mod:`~aqmlab.claims.check`, which checks the
-  tree before any run;
+  tree before any run; :mod:`~aqmlab.claims.functions` has one row per function;
 * :mod:`~aqmlab.claims.decide`, which decides conditions made of many comparisons,
   :mod:`~aqmlab.claims.measure`, which defines the quantity of one comparison, and
   :mod:`~aqmlab.claims.seeds`, which computes its interval over the seeds;

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 from itertools import pairwise
 
-from aqmlab.claims.functions import BEST, OF_PAIRS, Function, function_of
+from aqmlab.claims.functions import Function, meaning
 from aqmlab.claims.metric_query import parameter_value, placed, setting_key
 from aqmlab.claims.names import FROM, KIND, ROUTER, UNTIL, WINDOW, Bindings, Names, seconds
 from aqmlab.claims.scan import MisplacedError
@@ -37,7 +37,7 @@ from aqmlab.claims.tree import (
 )
 from aqmlab.claims.values import constant
 from aqmlab.metrics import Metric, all_metrics, find
-from aqmlab.text.units import LITERALS, PURE, Unit, numbers_of, unit_of_metric
+from aqmlab.text.units import LITERALS, PURE, Unit, unit_of_metric
 
 MOST_COMPARISONS = 10_000
 """Largest number of comparisons in a claim."""
@@ -72,7 +72,7 @@ class ValueKind:
         Whether it contains a standard deviation over the seeds.
     """
 
-    node: Expression
+    node: Node
     unit: Unit
     level: Level = Level.SEED
     bare: bool = False
@@ -85,7 +85,7 @@ class ValueKind:
         """Whether the expression consists of numbers."""
         return self.level == Level.CONSTANT
 
-    def joined(self, other: ValueKind, node: Expression, unit: Unit, level: Level) -> ValueKind:
+    def joined(self, other: ValueKind, node: Node, unit: Unit, level: Level) -> ValueKind:
         """Return the properties of a node that combines this expression with another."""
         return ValueKind(
             node,
@@ -97,7 +97,7 @@ class ValueKind:
             self.spread or other.spread,
         )
 
-    def under(self, function: Function, node: Expression, unit: Unit, level: Level) -> ValueKind:
+    def under(self, function: Function, node: Node, unit: Unit, level: Level) -> ValueKind:
         """Return the properties of a function of this expression."""
         return ValueKind(
             node,
@@ -197,7 +197,7 @@ class _Checker:
         call = node.best
         (choice,) = call.over
         options = self._names.options(choice)
-        self._measured(_expression(call.arguments[0]), self._bound(call.over, scope))
+        self._measured(call.arguments[0], self._bound(call.over, scope))
         listed = [self._names.resolve(self._names.key(choice.axis), label) for label in node.labels]
         for label, meant in zip(node.labels, listed, strict=True):
             if meant not in options:
@@ -206,28 +206,22 @@ class _Checker:
             raise MisplacedError(node.at, f"`{call.function}` always returns one of these labels")
 
     def _test(self, node: Test, scope: _Scope) -> None:
-        function = _function(node)
-        if function.domain == "seeds":
-            self._over_all_seeds(node, node.function, scope)
-            self._of_seed(node.arguments[0], scope)
-            if len(node.arguments) > 1:
-                self._share(node.arguments[1], scope)
+        if meaning(node).domain == "seeds":
+            self._over_seeds(node, scope)
             return
-        inner = self._bound(node.over, scope) if node.over else scope
-        body = _expression(node.arguments[0])
-        kind = self._measured(body, inner)
+        kind = self._measured(node.arguments[0], self._bound(node.over, scope))
         if node.function == "defined" and not scope.of_seed:
             raise MisplacedError(
                 node.at, "`defined` is evaluated for each seed; write `share(defined(...)) > 90 %`"
             )
         if node.function == "defined" and kind.level == Level.SEEDS:
             raise MisplacedError(
-                body.at, f"`{body}` is computed over the seeds, but `defined` is evaluated for each seed"
+                kind.node.at,
+                f"`{kind.node}` is computed over the seeds, but `defined` is evaluated for each seed",
             )
         if node.function == "no_trend":
             self._over_all_seeds(node, node.function, scope)
-        if node.over and len(self._names.options(node.over[0])) < 2:
-            raise MisplacedError(node.over[0].at, f"`{node.function}` needs at least two labels")
+        self._two_labels(node)
         for tolerance in node.arguments[1:]:
             self._tolerance(_expression(tolerance), kind, scope)
 
@@ -253,8 +247,15 @@ class _Checker:
                 return self._call(node, scope)
         raise AssertionError(node)
 
-    def _measured(self, node: Expression, scope: _Scope) -> ValueKind:
-        kind = self.expression(node, scope)
+    def _argument(self, node: Expression | Condition, scope: _Scope) -> ValueKind:
+        """Return the kind of an expression; the truth of a condition is a number for each seed."""
+        if isinstance(node, Expression):
+            return self.expression(node, scope)
+        self.condition(node, replace(scope, of_seed=True))
+        return ValueKind(node, PURE)
+
+    def _measured(self, node: Expression | Condition, scope: _Scope) -> ValueKind:
+        kind = self._argument(node, scope)
         if kind.constant:
             raise MisplacedError(node.at, f"`{node}` is a constant, not a measured value")
         return kind
@@ -281,22 +282,26 @@ class _Checker:
         return replace(found, difference=found.difference or (added and taken))
 
     def _call(self, node: Call, scope: _Scope) -> ValueKind:
-        if node.function in BEST:
+        function = meaning(node)
+        if function.label:
             raise MisplacedError(node.at, f"`{node.function}` returns a label; compare it: `{node} == LABEL`")
-        domain = _function(node).domain
-        if domain == "seeds":
-            return self._over_seeds(node, scope)
-        if domain == "axis":
-            return self._over_axis(node, scope)
-        if domain == "curves":
-            return self._of_curves(node, scope)
-        kind, *others = [self.expression(part, scope) for part in map(_expression, node.arguments)]
+        of = {
+            "values": self._of_values,
+            "curves": self._of_curves,
+            "axis": self._over_axis,
+            "seeds": self._over_seeds,
+        }
+        return of[function.domain](node, scope)
+
+    def _of_values(self, node: Call | Test, scope: _Scope) -> ValueKind:
+        function = meaning(node)
+        kind, *others = [self._argument(part, scope) for part in node.arguments]
         for other in others:
             level = self._level(kind, other)
             kind = kind.joined(other, kind.node, self._agree(kind, other, "compared"), level)
-        return kind.under(_function(node), node, self._pointwise(node, kind.unit), kind.level)
+        return kind.under(function, node, function.unit(node, kind.unit, ()), kind.level)
 
-    def _of_curves(self, node: Call, scope: _Scope) -> ValueKind:
+    def _of_curves(self, node: Call | Test, scope: _Scope) -> ValueKind:
         """Check a function of two distribution functions: both must extend to the same time."""
         places = []
         for part in map(_expression, node.arguments):
@@ -316,82 +321,44 @@ class _Checker:
                 node.arguments[1].at,
                 f"the two differ in `{of.name}`; `{node.function}` compares them up to the same time",
             )
-        return kind.under(_function(node), node, kind.unit, kind.level)
+        return kind.under(meaning(node), node, kind.unit, kind.level)
 
-    def _pointwise(self, node: Call, unit: Unit) -> Unit:
-        if node.function == "log" and not unit.pure:
-            raise MisplacedError(
-                node.at, f"`{node}` is a logarithm of {unit.name()}; divide by {unit.name()} first"
-            )
-        if node.function == "log":
-            return PURE
-        if node.function == "sqrt":
-            if any(power % 2 for _, power in unit.powers):
-                raise MisplacedError(
-                    node.at, f"`{node}` is a square root of {unit.name()}; there is no unit for that"
-                )
-            return Unit(tuple((base, power // 2) for base, power in unit.powers))
-        return unit
-
-    def _over_axis(self, node: Call, scope: _Scope) -> ValueKind:
-        inner = self._bound(node.over, scope)
-        if node.function == "count":
-            self._of_seed(node.arguments[0], inner)
-            return ValueKind(node, PURE)
-        body = _expression(node.arguments[0])
-        kind = self._measured(body, inner)
-        choice = node.over[0]
-        options = self._names.options(choice)
-        unit = kind.unit
-        if _function(node).single and len(options) < 2 and node.function not in OF_PAIRS:
-            raise MisplacedError(choice.at, f"`{node.function}` needs at least two labels")
-        if node.function in OF_PAIRS:
-            self._correlated(node, inner)
-            unit = PURE
-        if node.function == "slope":
-            scale = numbers_of(options)
-            if scale is None:
-                raise MisplacedError(
-                    choice.at,
-                    f"the labels of `{choice.axis.text}` are not numbers with one unit; use `change`",
-                )
-            unit = kind.unit.times(scale[1], -1)
-        return kind.under(_function(node), node, unit, kind.level)
-
-    def _correlated(self, node: Call, inner: _Scope) -> None:
-        """Check that correlated quantities have a value per seed for at least two labels."""
-        if math.prod(len(self._names.options(choice)) for choice in node.over) < 2:
-            raise MisplacedError(node.over[0].at, f"`{node.function}` needs at least two labels")
-        for part in map(_expression, node.arguments):
+    def _over_axis(self, node: Call | Test, scope: _Scope) -> ValueKind:
+        function, inner = meaning(node), self._bound(node.over, scope)
+        kind = self._measured(node.arguments[0], inner)
+        self._two_labels(node)
+        for part in node.arguments if function.pairs else ():
             if self._measured(part, inner).level == Level.SEEDS:
                 raise MisplacedError(
                     part.at,
                     f"`{part}` is computed over the seeds, but `{node.function}` is computed seed by seed",
                 )
+        unit = function.unit(node, kind.unit, self._names.options(node.over[0]))
+        return kind.under(function, node, unit, kind.level)
 
-    def _over_seeds(self, node: Call, scope: _Scope) -> ValueKind:
-        self._over_all_seeds(node, str(node), scope)
-        if node.function == "share":
-            self._of_seed(node.arguments[0], scope)
-            return ValueKind(node, PURE, Level.SEEDS, smooth=False)
-        body = _expression(node.arguments[0])
-        kind = self.expression(body, scope)
+    def _two_labels(self, node: Call | Test) -> None:
+        function = meaning(node)
+        if (function.single or function.pairs) and self._count(node.over) < 2:
+            raise MisplacedError(node.over[0].at, f"`{node.function}` needs at least two labels")
+
+    def _over_seeds(self, node: Call | Test, scope: _Scope) -> ValueKind:
+        function = meaning(node)
+        self._over_all_seeds(node, node.function if function.test else str(node), scope)
+        kind = self._argument(node.arguments[0], scope)
         if kind.level != Level.SEED:
             what = "a number" if kind.constant else "computed over the seeds already"
-            raise MisplacedError(body.at, f"`{body}` is {what}; `{node.function}` takes one value per seed")
-        if node.function == "quantile":
-            self._share(node.arguments[1], scope)
-        return kind.under(_function(node), node, kind.unit, Level.SEEDS)
+            raise MisplacedError(
+                kind.node.at, f"`{kind.node}` is {what}; `{node.function}` takes one value per seed"
+            )
+        for part in node.arguments[1:]:
+            self._share(part, scope)
+        return kind.under(function, node, kind.unit, Level.SEEDS)
 
     def _share(self, node: Expression | Condition, scope: _Scope) -> None:
         expression = _expression(node)
         kind = self.expression(expression, scope)
         if not kind.constant or not kind.unit.pure or not 0 < constant(expression) < 1:
             raise MisplacedError(node.at, "a share is a number between 0 and 1, or 0 % and 100 %")
-
-    def _of_seed(self, node: Node, scope: _Scope) -> None:
-        assert isinstance(node, Condition)
-        self.condition(node, replace(scope, of_seed=True))
 
     # --- metrics
 
@@ -469,9 +436,12 @@ class _Checker:
             if key in keys:
                 raise MisplacedError(choice.at, f"`{choice.axis.text}` is selected twice")
             keys.append(key)
-        if math.prod(len(self._names.options(choice)) for choice in choices) > MOST_COMPARISONS:
+        if self._count(choices) > MOST_COMPARISONS:
             raise MisplacedError(choices[0].at, f"this makes more than {MOST_COMPARISONS} combinations")
         return scope.binding(*keys)
+
+    def _count(self, choices: tuple[Choice, ...]) -> int:
+        return math.prod(len(self._names.options(choice)) for choice in choices)
 
     # --- units and levels
 
@@ -504,15 +474,9 @@ class _Checker:
         return max(levels)
 
 
-def is_zero(node: Expression) -> bool:
+def is_zero(node: Node) -> bool:
     """Whether an expression is the number 0 without a unit, which can be compared with anything."""
     return isinstance(node, Number) and not node.unit and float(node.digits) == 0
-
-
-def _function(node: Call | Test) -> Function:
-    function = function_of(node.function, over=bool(node.over))
-    assert function is not None  # the parser ensures this
-    return function
 
 
 def _expression(node: Expression | Condition) -> Expression:

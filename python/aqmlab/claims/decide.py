@@ -19,6 +19,7 @@ import numpy as np
 
 from aqmlab.claims.check import MOST_COMPARISONS, Level, kind_of
 from aqmlab.claims.comparisons import ClaimComparison, Operand, shown, where_text
+from aqmlab.claims.functions import meaning
 from aqmlab.claims.measure import Located, Measure
 from aqmlab.claims.names import Bindings, Names
 from aqmlab.claims.scan import MisplacedError
@@ -204,7 +205,7 @@ class Decider:
         options = self._names.options(choice)
         wanted = [self._names.resolve(key, label) for label in node.labels]
         others = [label for label in options if label not in wanted]
-        relation: Relation = ">" if node.best.function == "argmax" else "<"
+        relation = meaning(node.best).relation
 
         def beats(label: str, other: str) -> Callable[[_Levels], Verdict]:
             places = [where_text([(self._names.short(key), of)]) for of in (label, other)]
@@ -223,14 +224,11 @@ class Decider:
             return self._any(node, bound, levels)
         body = _expression(node.arguments[0])
         if node.function == "no_trend":
-            tolerance = _expression(node.arguments[1])
+            end = _expression(node.arguments[1])
             change = Call(node.at, "change", (body,), node.over)
-            return self._between(
-                Between(node.at, change, Negative(node.at, tolerance), tolerance), bound, levels
-            )
-        rising = node.function == "increasing"
-        relation: Relation = ">" if rising else "<"
-        tolerance_value = self._inner.tolerance(node, bound) * (-1.0 if rising else 1.0)
+            return self._between(Between(node.at, change, Negative(node.at, end), end), bound, levels)
+        relation = meaning(node).relation
+        tolerance = constant(_expression(node.arguments[1])) if len(node.arguments) > 1 else 0.0
         insides = list(self._inner.inside(node.over, bound))
         labels = self._names.options(node.over[0])
         axis = self._names.short(self._names.key(node.over[0].axis))
@@ -238,7 +236,8 @@ class Decider:
         def step(i: int) -> Callable[[_Levels], Verdict]:
             text = f"{body} at {axis} {labels[i + 1]} {relation} at {axis} {labels[i]}"
             later, earlier = (body, insides[i + 1]), (body, insides[i])
-            return lambda inner: self._compared(text, later, relation, earlier, inner, tolerance_value)
+            shift = -tolerance if relation == ">" else tolerance
+            return lambda inner: self._compared(text, later, relation, earlier, inner, shift)
 
         return self._at_least(len(labels) - 1, [step(i) for i in range(len(labels) - 1)], levels)
 

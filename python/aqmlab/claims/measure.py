@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from aqmlab.claims.arithmetic import Floats
 from aqmlab.claims.check import Level, ValueKind, kind_of
 from aqmlab.claims.comparisons import ClaimComparison, Operand, labelled, shown
 from aqmlab.claims.names import Bindings, Names
@@ -26,11 +27,11 @@ from aqmlab.claims.seeds import (
     Point,
     SeedLeaves,
     Seen,
-    jackknife,
 )
 from aqmlab.claims.tree import Expression
-from aqmlab.claims.values import Evaluator, Floats, constant
-from aqmlab.stats import CONFIDENCE, Interval, estimate
+from aqmlab.claims.values import Evaluator, constant
+from aqmlab.stats import CONFIDENCE, Interval, intervals
+from aqmlab.stats.jackknife import jackknife
 from aqmlab.stats.verdict import Verdict
 from aqmlab.text.numbers import counted
 
@@ -138,10 +139,7 @@ class Measure:
         return values / other if self._logarithmic else values - other
 
     def _of_values(self, values: Floats, confidence: float) -> Interval:
-        found = estimate(values[self._chosen].tolist(), confidence)
-        if found is None:
-            return Interval(None, None, None, 0, confidence, "Student t", "no seed has a value")
-        return found.interval()
+        return intervals.mean(values[self._chosen].tolist(), confidence)
 
     def _of_figures(self, sides: Sequence[Located], confidence: float) -> Interval:
         each = 1.0 - (1.0 - confidence) / max(len(self._seen.figures), 1)

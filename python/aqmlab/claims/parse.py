@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from aqmlab.claims.functions import BEST, FUNCTIONS, OF_PAIRS, Function, function_of
+from aqmlab.claims.functions import FUNCTIONS, Function, function_of, meaning
 from aqmlab.claims.scan import Scanner, SourceLocation, Token
 from aqmlab.claims.tree import (
     WORDS,
@@ -137,7 +137,7 @@ class _Parser:
         return left
 
     def _compared(self, left: Expression) -> Condition:
-        if isinstance(left, Call) and left.function in BEST:
+        if isinstance(left, Call) and meaning(left).label:
             relation = self._s.take()
             if relation.text != "==":
                 raise self._s.wrong(
@@ -155,7 +155,7 @@ class _Parser:
         return Compare(left.at, left, tuple(rest))
 
     def _within(self, value: Expression) -> Condition:
-        if isinstance(value, Call) and value.function in BEST:
+        if isinstance(value, Call) and meaning(value).label:
             self._s.expect("(", ": `in` is followed by labels in parentheses")
             labels = [self._label("a label")]
             while self._s.takes(","):
@@ -300,7 +300,7 @@ class _Parser:
             raise self._s.wrong(
                 name.at, f"`{name.text}` takes {wanted} argument{'s' * (wanted != '1')}; {given} are given"
             )
-        if function.single and len(over) > 1 and not (function.name in OF_PAIRS and given > 1):
+        if function.single and len(over) > 1 and not (function.pairs and given > 1):
             raise self._s.wrong(over[1].at, f"`{name.text}` takes only one axis")
         return function
 

@@ -16,23 +16,22 @@ There are three methods, depending on the comparison:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
+from aqmlab.claims.arithmetic import Floats, Value
+from aqmlab.claims.functions import Function, meaning
 from aqmlab.claims.metric_query import MetricQuery, metric_query, placed
 from aqmlab.claims.names import Bindings, Names
 from aqmlab.claims.ranges import UNKNOWN, Range
-from aqmlab.claims.tree import Call, Condition, Expression, MetricOf
-from aqmlab.claims.values import Evaluator, Floats, Leaves, Value, constant
+from aqmlab.claims.tree import Call, Condition, Expression, MetricOf, Test
+from aqmlab.claims.values import Evaluator, Leaves, constant
 from aqmlab.metrics.asked import Part
 from aqmlab.results.cells import Axis, Cell
-from aqmlab.stats import Interval, estimate, t_quantile
-from aqmlab.stats.proportion import share
-from aqmlab.stats.quantiles import interpolated, quantile
 from aqmlab.text.units import in_base, unit_of_metric
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
@@ -161,7 +160,7 @@ class _OverSeeds(Leaves):
         self.seeds = seeds
         self.chosen = chosen
 
-    def over_seeds(self, node: Call, bound: Bindings) -> Value:
+    def over_seeds(self, node: Call | Test, bound: Bindings) -> Value:
         self.seeds.seen.figures.add((str(node), tuple(sorted(bound.items()))))
         body = node.arguments[0]
         values = (
@@ -170,9 +169,9 @@ class _OverSeeds(Leaves):
             else _array(self._inner, body, bound)
         )
         share_of = constant(_expression(node.arguments[1])) if len(node.arguments) > 1 else 0.5
-        return self.figure(node.function, values, share_of)
+        return self.figure(meaning(node), values, share_of)
 
-    def figure(self, function: str, values: Floats, q: float) -> Value:
+    def figure(self, function: Function, values: Floats, q: float) -> Value:
         """Compute one figure from the values of all seeds."""
         raise NotImplementedError
 
@@ -188,7 +187,7 @@ class Collect(_OverSeeds):
         """Return the values of all seeds, for a function outside any figure over the seeds."""
         return self.seeds.of_curves(function, one, other, bound)
 
-    def figure(self, function: str, values: Floats, q: float) -> Value:  # noqa: ARG002 (not computed)
+    def figure(self, function: Function, values: Floats, q: float) -> Value:  # noqa: ARG002 (not computed)
         """Return an unknown value."""
         self.seeds.seen.lacking.update(map(int, np.flatnonzero(np.isnan(values))))
         return UNKNOWN
@@ -197,7 +196,7 @@ class Collect(_OverSeeds):
 class Point(_OverSeeds):
     """The figure itself."""
 
-    def figure(self, function: str, values: Floats, q: float) -> Value:
+    def figure(self, function: Function, values: Floats, q: float) -> Value:
         """Compute the figure from the chosen seeds."""
         return figure(function, values[self.chosen], q)
 
@@ -205,7 +204,7 @@ class Point(_OverSeeds):
 class Jackknife(_OverSeeds):
     """The figure, followed by its values with each seed left out in turn."""
 
-    def figure(self, function: str, values: Floats, q: float) -> Value:
+    def figure(self, function: Function, values: Floats, q: float) -> Value:
         """Return the figure of the chosen seeds, then the figure with each of them left out in turn."""
         kept = values[self.chosen]
         without = [figure(function, np.delete(kept, i), q) for i in range(len(kept))]
@@ -222,74 +221,23 @@ class Ends(_OverSeeds):
         self._confidence = confidence
         self.reason = ""
 
-    def figure(self, function: str, values: Floats, q: float) -> Value:
+    def figure(self, function: Function, values: Floats, q: float) -> Value:
         """Return the interval, or an unknown one; ``reason`` then explains why."""
-        kept = values[self.chosen]
-        if function == "std":
-            found = spread(kept, self._confidence)
-        elif function == "mean":
-            of = estimate(kept.tolist(), self._confidence)
-            found = of.interval() if of else Interval(None, None, None, 0)
-        elif function == "share":
-            found = share([bool(value) for value in kept], self._confidence)
-        else:
-            found = quantile(kept.tolist(), q, self._confidence)
+        assert function.interval is not None
+        found = function.interval(values[self.chosen], q, self._confidence)
         if found.low is None or found.high is None:
             self.reason = self.reason or found.reason
             return UNKNOWN
         return Range(found.low, found.high)
 
 
-def figure(function: str, values: Floats, q: float) -> float:
-    """Return a statistic of one value per seed, or NaN if there are too few seeds or a value is NaN."""
-    if len(values) < (2 if function == "std" else 1) or np.isnan(values).any():
+def figure(function: Function, values: Floats, q: float) -> float:
+    """Return a statistic of one value per seed, or NaN if there are no seeds or a value is NaN."""
+    if not len(values) or np.isnan(values).any():
         return math.nan
-    if function == "std":
-        return float(values.std(ddof=1))
-    if function in ("mean", "share"):
-        return math.fsum(values) / len(values)
-    return interpolated(sorted(values.tolist()), q)
-
-
-def spread(values: Floats, confidence: float) -> Interval:
-    """Return the standard deviation over the seeds; its interval comes from a jackknife of the logarithm."""
-    whole = figure("std", values, 0.5)
-    if whole == 0:
-        return Interval(0.0, 0.0, 0.0, len(values), confidence, "no spread at all")
-    without = [figure("std", np.delete(values, i), 0.5) for i in range(len(values))]
-    return jackknife(np.array([whole, *without]), confidence, logarithmic=True)
-
-
-def jackknife(replicates: Floats, confidence: float, *, logarithmic: bool = False) -> Interval:
-    """Return the interval of a figure from its value for all seeds and its values without each seed in turn.
-
-    Parameters
-    ----------
-    replicates
-        The values; one more than there are seeds.
-    confidence
-        Approximate coverage.
-    logarithmic
-        Whether the logarithm is assumed to be approximately normally distributed; if so, there is an
-        interval only if all values are positive.
-    """
-    n = len(replicates) - 1
-    method = "jackknife of the logarithm" if logarithmic else "jackknife"
-    used = np.log(replicates) if logarithmic and (replicates > 0).all() else replicates
-    if np.isnan(used).any() or (logarithmic and used is replicates):
-        return Interval(
-            None, None, None, n, confidence, method, "whether it is defined depends on a single seed"
-        )
-    pseudo = n * used[0] - (n - 1) * used[1:]
-    middle = float(used[0])
-    if n < 2:
-        return Interval(float(replicates[0]), None, None, n, confidence, method, "one value has no interval")
-    reach = t_quantile(confidence, n - 1) * float(pseudo.std(ddof=1)) / math.sqrt(n)
-    if np.ptp(used) <= 1e-12 * abs(middle):
-        reach = 0.0  # rounding errors must not look like a spread
-    low, high = middle - reach, middle + reach
-    back: Callable[[float], float] = math.exp if logarithmic else float
-    return Interval(float(replicates[0]), back(low), back(high), n, confidence, method)
+    found = function.value(values, q)
+    assert isinstance(found, float)
+    return found
 
 
 def _array(evaluator: Evaluator, node: Expression, bound: Bindings) -> Floats:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from aqmlab.claims.comparisons import ClaimComparison, Operand, where_text
+from aqmlab.claims.functions import meaning
 from aqmlab.claims.text import sentence
 from aqmlab.claims.tree import (
     Arithmetic,
@@ -27,14 +28,6 @@ from aqmlab.text.numbers import listed
 
 _ARM = "arm"
 _SIGNS = {"-": "−", "*": "×"}
-_PHRASES = {
-    "cdf_gap": "largest gap between {both}",
-    "cdf_crossing": "share above the crossing of {both}",
-    "mean": "mean of {one}",
-    "median": "median of {one}",
-    "quantile": "{last} quantile of {one}",
-    "std": "standard deviation of {one}",
-}
 
 
 def worded(part: ClaimComparison) -> str:
@@ -124,23 +117,31 @@ class _Wording:
         return f"({text})" if open_ended or _is_phrase(part) else text
 
     def _call(self, node: Call, at: Mapping[str, str]) -> str:
-        if node.function == "abs":
-            return f"|{self.text(node.arguments[0], at)}|"
+        function = meaning(node)
+        if _between_bars(node):
+            return function.phrase.format(one=self.text(node.arguments[0], at))
         if not _is_phrase(node):
             return str(node)
         parts = [self._operand(part, at) for part in node.arguments]
-        if node.function in {"max", "min"}:
-            ending = "er" if len(parts) == 2 else "est"
-            return f"the {'larg' if node.function == 'max' else 'small'}{ending} of {listed(parts)}"
-        phrase = _PHRASES.get(node.function, f"{node.function.replace('_', ' ')} of {{both}}")
-        return phrase.format(one=parts[0], last=parts[-1], both=listed(parts))
+        return function.phrase.format(
+            name=function.name.replace("_", " "),
+            one=parts[0],
+            last=parts[-1],
+            all=listed(parts),
+            st="r" if len(parts) == 2 else "st",
+            est="er" if len(parts) == 2 else "est",
+        )
+
+
+def _between_bars(node: Call) -> bool:
+    return meaning(node).phrase.startswith("|")
 
 
 def _is_phrase(node: Expression | Condition) -> bool:
     """Return whether an expression is worded as a phrase whose end is not marked, such as ``mean of RED``."""
     return (
         isinstance(node, Call)
-        and node.function != "abs"
+        and not _between_bars(node)
         and not node.over
         and not any(isinstance(part, Condition) for part in node.arguments)
     )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from aqmlab.claims.values import Floats
+from aqmlab.claims.arithmetic import Floats
 from aqmlab.errors import AqmlabError, RunError, ScenarioError, UsageError
 from aqmlab.papers.budget import Budget
 from aqmlab.papers.inference_spec import LEAST_SEEDS, SHORTER, length_settings

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from aqmlab.claims import Claim, Names
+from aqmlab.claims.arithmetic import Floats, Value
 from aqmlab.claims.names import Bindings
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.seeds import MetricValues, Point, SeedLeaves
-from aqmlab.claims.tree import Between, Call, Condition, Expression, MetricOf, Negative, Test
-from aqmlab.claims.values import Evaluator, Floats, Value
+from aqmlab.claims.tree import MetricOf
+from aqmlab.claims.values import Evaluator
 from aqmlab.errors import UsageError
 from aqmlab.metrics import find
 from aqmlab.papers.expressions import ExpressionValues
@@ -160,7 +161,7 @@ def truth_of_each_seed(claim: Claim, measured: MetricValues, names: Names) -> Fl
     found = []
     for i in range(len(measured.seeds)):
         alone = _Alone(leaves, names, np.array([i]))
-        found.append(float(np.ravel(_AloneEvaluator(names, alone).truth(claim.tree, bound))[0]))
+        found.append(float(np.ravel(Evaluator(names, alone).truth(claim.tree, bound))[0]))
     return np.array(found)
 
 
@@ -179,21 +180,6 @@ class _Alone(Point):
         assert isinstance(values, np.ndarray)
         chosen: Floats = values[self.chosen]
         return chosen
-
-
-class _AloneEvaluator(Evaluator):
-    """Evaluates tests for one seed alone; some of them mean something else over many seeds."""
-
-    def _test(self, node: Test, bound: Bindings) -> Floats:
-        body = node.arguments[0]
-        if isinstance(body, Condition):
-            return self.truth(body, bound)  # `any`
-        if node.function == "no_trend":
-            tolerance = node.arguments[1]
-            assert isinstance(tolerance, Expression)
-            change = Call(node.at, "change", (body,), node.over)
-            return self.truth(Between(node.at, change, Negative(node.at, tolerance), tolerance), bound)
-        return super()._test(node, bound)
 
 
 __all__ = ["FARTHEST", "Targets", "cell_error", "truth_of_each_seed"]
