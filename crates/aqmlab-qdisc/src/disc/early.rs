@@ -1,12 +1,13 @@
 //! A FIFO of limited length that consults a law about each packet: the queue of RED, PI, REM, BLUE
 //! and related disciplines.
 
-use aqmlab_random::{Numbered, Stream, unit_from_bits};
+use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
+use super::law_queue::{DropLoop, LawQueue};
 use crate::info::Decides;
-use crate::law::{Decision, Notice};
-use crate::{Arrived, Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
+use crate::law::Decision;
+use crate::{Arrived, Backlog, Fifo, LawSamples, Limit, Observer, Packet, Qdisc};
 
 /// A law that decides on individual packets. Every law *sees* all arrivals and departures. It
 /// *decides* only at arrivals, only at departures, or at both, as [`EarlyLaw::decides`] returns.
@@ -121,151 +122,41 @@ pub struct EarlyQueue {
     pub spares_not_ect: bool,
 }
 
-/// The queue and its law.
+/// A single queue and its law.
 #[derive(Clone, Debug)]
 pub struct Early<P, L> {
-    law: L,
-    queue: EarlyQueue,
-    fifo: Fifo<P>,
-    draws: Numbered,
-    /// Number of the next decision, which is also the number of its draw, whether or not the draw
-    /// is used.
-    decisions: u64,
+    queue: LawQueue<L, Fifo<P>>,
+    drop_loop: DropLoop,
 }
 
 impl<P: Packet, L: EarlyLaw> Early<P, L> {
     /// Creates an empty queue behind an idle link.
     pub fn new(law: L, queue: EarlyQueue, draws: Stream) -> Self {
-        let fifo = Fifo::for_limit(queue.limit);
-        Early { law, queue, fifo, draws: draws.numbered(), decisions: 0 }
+        let waiting = Fifo::for_limit(queue.limit);
+        Early { queue: LawQueue { law, waiting }, drop_loop: DropLoop::new(queue, draws, ()) }
     }
 
     /// Returns the law in its state after the last call.
     pub const fn law(&self) -> &L {
-        &self.law
+        &self.queue.law
     }
 
     /// Returns the queue's parameters, without those of the law.
     pub const fn queue(&self) -> &EarlyQueue {
-        &self.queue
-    }
-
-    /// Marks or drops the arrival `pkt` as the law requires. This function is not inlined because few packets
-    /// need it.
-    #[cold]
-    fn notify(&mut self, now: Instant, mut pkt: P, notice: Notice, full: bool, obs: &mut dyn Observer<P>) {
-        let marks = notice.marks(self.queue.ecn, pkt.ecn());
-        let passes = marks || self.spared(pkt.ecn());
-        if full && (passes || self.queue.overflow_first) {
-            return self.overflow(now, pkt, Some(notice), obs);
-        }
-        if !passes {
-            return self.drop_early(now, pkt, notice, obs);
-        }
-        if marks {
-            mark(now, &mut pkt, notice, obs);
-        }
-        self.fifo.push(pkt);
-    }
-
-    /// Drops `pkt`, or drops the law's victim in its place and queues `pkt`, marked if the law chose it.
-    #[cold]
-    fn overflow(&mut self, now: Instant, mut pkt: P, notice: Option<Notice>, obs: &mut dyn Observer<P>) {
-        self.law.on_overflow(now);
-        let victim = self.law.victim(self.fifo.len());
-        if let Some(evicted) = self.fifo.take(victim) {
-            if let Some(notice) = notice.filter(|n| n.marks(self.queue.ecn, pkt.ecn())) {
-                mark(now, &mut pkt, notice, obs);
-            }
-            self.fifo.push(pkt);
-            pkt = evicted;
-        }
-        obs.dropped(now, pkt, Cause::of(Reason::Overflow));
-    }
-
-    fn drop_early(&mut self, now: Instant, pkt: P, notice: Notice, obs: &mut dyn Observer<P>) {
-        self.law.on_early_drop(now);
-        obs.dropped(now, pkt, Cause::of(notice.reason));
-    }
-
-    fn spared(&self, ecn: Ecn) -> bool {
-        self.queue.spares_not_ect && !ecn.is_capable()
-    }
-}
-
-impl<P: Arrived, L: EarlyLaw> Early<P, L> {
-    /// Removes the oldest packet and returns it with the properties that the law sees.
-    #[inline(always)]
-    fn pop(&mut self, now: Instant) -> Option<(P, Leaving)> {
-        let pkt = self.fifo.pop()?;
-        let sojourn = now.saturating_since(pkt.arrived());
-        let leaving = Leaving { size: pkt.wire_len(), sojourn, backlog: self.fifo.backlog() };
-        Some((pkt, leaving))
-    }
-
-    /// Returns the next packet that the law allows to leave. The caller must first have brought the law up to
-    /// date.
-    fn next_decided(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<(P, Leaving)> {
-        while let Some((mut pkt, leaving)) = self.pop(now) {
-            let number = self.decisions;
-            self.decisions += 1;
-            let draw = || unit_from_bits(self.draws.at(number));
-            let Decision::Notify(notice) = self.law.decide_at_departure(now, leaving, draw) else {
-                return Some((pkt, leaving));
-            };
-            if notice.marks(self.queue.ecn, pkt.ecn()) {
-                mark(now, &mut pkt, notice, obs);
-                return Some((pkt, leaving));
-            }
-            if self.spared(pkt.ecn()) {
-                return Some((pkt, leaving));
-            }
-            self.drop_early(now, pkt, notice, obs);
-        }
-        None
-    }
-}
-
-/// Sets CE and reports the mark, unless CE is already set.
-fn mark<P: Packet>(now: Instant, pkt: &mut P, notice: Notice, obs: &mut dyn Observer<P>) {
-    if pkt.ecn() != Ecn::Ce {
-        pkt.mark_ce();
-        obs.marked(now, pkt, Cause::of(notice.reason));
+        self.drop_loop.rules()
     }
 }
 
 impl<P: Arrived, L: EarlyLaw> Qdisc<P> for Early<P, L> {
     #[inline]
     fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
-        let (backlog, size) = (self.fifo.backlog(), pkt.wire_len());
-        self.law.catch_up(now, backlog);
-        let full = !self.queue.limit.admits(backlog, size);
-        self.law.on_arrival(now, backlog, size);
-        let mut decision = Decision::Admit;
-        if self.law.decides().at_arrival() {
-            let number = self.decisions;
-            self.decisions += 1;
-            let draw = || unit_from_bits(self.draws.at(number));
-            decision = self.law.decide_at_arrival(now, backlog, size, draw);
-        }
-        match decision {
-            Decision::Admit if !full => self.fifo.push(pkt),
-            Decision::Admit => self.overflow(now, pkt, None, obs),
-            Decision::Notify(notice) => self.notify(now, pkt, notice, full, obs),
-        }
+        let full = !self.drop_loop.rules.limit.admits(Qdisc::<P>::backlog(self), pkt.wire_len());
+        self.queue.enqueue(now, pkt, full, &mut self.drop_loop, obs);
     }
 
     #[inline]
     fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
-        self.law.catch_up(now, self.fifo.backlog());
-        let next =
-            if self.law.decides().at_departure() { self.next_decided(now, obs) } else { self.pop(now) };
-        let Some((pkt, leaving)) = next else {
-            self.law.on_idle(now);
-            return None;
-        };
-        self.law.on_departure(now, leaving);
-        Some(pkt)
+        self.queue.dequeue(now, &mut self.drop_loop, obs)
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -273,28 +164,28 @@ impl<P: Arrived, L: EarlyLaw> Qdisc<P> for Early<P, L> {
     }
 
     fn rate_changed(&mut self, now: Instant, rate: Rate) {
-        self.law.catch_up(now, self.fifo.backlog());
-        self.law.rate_changed(now, rate);
+        self.queue.law.catch_up(now, Fifo::backlog(&self.queue.waiting));
+        self.queue.law.rate_changed(now, rate);
     }
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        self.fifo.backlog()
+        Fifo::backlog(&self.queue.waiting)
     }
 
     fn next_len(&mut self) -> Option<Bytes> {
-        self.fifo.head().map(P::wire_len)
+        self.queue.waiting.head().map(P::wire_len)
     }
 
     fn settles_at_enqueue(&self) -> bool {
-        !self.law.decides().at_departure() && !self.law.evicts()
+        !self.queue.law.decides().at_departure() && !self.queue.law.evicts()
     }
 
     fn reserve(&mut self, packets: usize, _flows: usize) {
-        self.fifo.reserve(self.queue.limit, packets);
+        self.queue.waiting.reserve(self.drop_loop.rules.limit, packets);
     }
 
     fn observe(&self, now: Instant, out: &mut LawSamples) {
-        self.law.observe(now, self.fifo.backlog(), out);
+        self.queue.law.observe(now, Fifo::backlog(&self.queue.waiting), out);
     }
 }
