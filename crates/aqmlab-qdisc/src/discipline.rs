@@ -10,7 +10,7 @@ use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::disc::{self, Blue, BuildInner, Classes, Codel, DropTail, Fred, Pi, Policer, Red, RedPd, Rem};
 use crate::info::{Catalogue, Effective, Info};
-use crate::{Arrived, Backlog, LawSamples, Observer, Packet, Qdisc};
+use crate::{Arrived, Backlog, Inside, LawSamples, Observer, Packet, Qdisc};
 
 /// Makes a built-in discipline from its parameters and its own stream of draws. The last argument makes the
 /// disciplines inside it.
@@ -134,7 +134,7 @@ impl<P: Arrived> Qdisc<P> for Discipline<P> {
     fn reserve(&mut self, packets: usize, flows: usize) {
         each!(self, d => d.reserve(packets, flows));
     }
-    fn each_inner(&self, visit: &mut dyn FnMut(&str, &dyn Qdisc<P>)) {
+    fn each_inner(&self, visit: &mut dyn FnMut(&str, Inside<'_, P>)) {
         each!(self, d => d.each_inner(visit))
     }
     fn observe(&self, now: Instant, out: &mut LawSamples) {
@@ -171,7 +171,7 @@ impl<P: Packet, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
     fn reserve(&mut self, packets: usize, flows: usize) {
         (**self).reserve(packets, flows);
     }
-    fn each_inner(&self, visit: &mut dyn FnMut(&str, &dyn Qdisc<P>)) {
+    fn each_inner(&self, visit: &mut dyn FnMut(&str, Inside<'_, P>)) {
         (**self).each_inner(visit);
     }
     fn observe(&self, now: Instant, out: &mut LawSamples) {

@@ -5,7 +5,7 @@ use aqmlab_units::{Bytes, Instant, LinkClock, Rate, Span};
 use crate::books::{Books, Imbalance, InnerBooks};
 use crate::discipline::each;
 use crate::pipe::Line;
-use crate::{Backlog, Cause, Classed, Discipline, LawSamples, Observer, Packet, Qdisc, Stamped};
+use crate::{Backlog, Cause, Classed, Discipline, Inside, LawSamples, Observer, Packet, Qdisc, Stamped};
 
 /// A discipline and its link, for any host.
 ///
@@ -216,7 +216,7 @@ impl<P: Classed> Port<P> {
     }
 
     /// Visits the queues inside the discipline with their books, each queue before the queues inside it.
-    pub fn each_inner(&self, mut visit: impl FnMut(&InnerBooks, &dyn Qdisc<Stamped<P>>)) {
+    pub fn each_inner(&self, mut visit: impl FnMut(&InnerBooks, Inside<'_, Stamped<P>>)) {
         let mut books = self.link.books.inner().iter();
         walk(&self.discipline, 0, &mut 0, &mut |_, _, queue| {
             visit(books.next().expect("books of all queues were opened with the port"), queue);
@@ -305,13 +305,15 @@ fn walk<P: Packet>(
     queue: &dyn Qdisc<P>,
     within: u16,
     last: &mut u16,
-    visit: &mut dyn FnMut(u16, &str, &dyn Qdisc<P>),
+    visit: &mut dyn FnMut(u16, &str, Inside<'_, P>),
 ) {
     queue.each_inner(&mut |name, inner| {
         *last += 1;
         let number = *last;
         visit(within, name, inner);
-        walk(inner, number, last, visit);
+        if let Inside::Queue(queue) = inner {
+            walk(queue, number, last, visit);
+        }
     });
 }
 

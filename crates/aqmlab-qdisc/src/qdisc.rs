@@ -185,6 +185,40 @@ pub struct Backlog {
     pub bytes: Bytes,
 }
 
+/// What is inside a discipline and has books and samples of its own.
+pub enum Inside<'a, P> {
+    /// A queue that exists as long as the discipline.
+    Queue(&'a dyn Qdisc<P>),
+    /// The backlog of a group of queues that come and go. Books and tables therefore do not grow with the
+    /// number of flows. A packet stays in the group in which it arrived.
+    Group(Backlog),
+}
+
+impl<P> Clone for Inside<'_, P> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<P> Copy for Inside<'_, P> {}
+
+impl<P: Packet> Inside<'_, P> {
+    /// Returns the backlog.
+    pub fn backlog(&self) -> Backlog {
+        match self {
+            Inside::Queue(queue) => queue.backlog(),
+            Inside::Group(backlog) => *backlog,
+        }
+    }
+
+    /// Appends the law's values at `now`. A group has none.
+    pub fn observe(&self, now: Instant, out: &mut LawSamples) {
+        if let Inside::Queue(queue) = self {
+            queue.observe(now, out);
+        }
+    }
+}
+
 /// Named law values, for plots: `("avg", 12.3)`, `("p", 0.02)`.
 pub type LawSamples = Vec<(&'static str, f64)>;
 
@@ -244,9 +278,9 @@ pub trait Qdisc<P: Packet> {
     /// change the results of other calls. Disciplines that keep neither packets nor flows need not implement
     /// it.
     fn reserve(&mut self, _packets: usize, _flows: usize) {}
-    /// Visits each queue that is directly inside this one, and passes its name. The set of inner queues never
-    /// changes.
-    fn each_inner(&self, _visit: &mut dyn FnMut(&str, &dyn Qdisc<P>)) {}
+    /// Visits each queue or group of queues that is directly inside this one, and passes its name. The set of
+    /// both never changes: queues that come and go are kept in groups.
+    fn each_inner(&self, _visit: &mut dyn FnMut(&str, Inside<'_, P>)) {}
     /// Appends the law's current values at `now`, which is not before the last call. The values include all
     /// updates due by then; the call does not affect the results of later calls.
     fn observe(&self, now: Instant, out: &mut LawSamples);

@@ -1,6 +1,6 @@
 //! Deterministic faults in front of a queue: chosen packets are dropped or marked before the queue sees them.
 
-use aqmlab_qdisc::{Arrived, Backlog, Cause, Discipline, LawSamples, Observer, Qdisc, Reason};
+use aqmlab_qdisc::{Arrived, Backlog, Cause, Discipline, Inside, LawSamples, Observer, Qdisc, Reason};
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::plan::Faults;
@@ -69,7 +69,7 @@ impl<P: Arrived> Qdisc<P> for FaultInjector<P> {
         self.inner.reserve(packets, flows);
     }
 
-    fn each_inner(&self, visit: &mut dyn FnMut(&str, &dyn Qdisc<P>)) {
+    fn each_inner(&self, visit: &mut dyn FnMut(&str, Inside<'_, P>)) {
         self.inner.each_inner(visit);
     }
 

@@ -7,7 +7,7 @@ use core::marker::PhantomData;
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::law::RoundRobin;
-use crate::{Arrived, Backlog, Cause, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
+use crate::{Arrived, Backlog, Cause, Inside, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
 
 /// The field by which packets are classified, and the class of each value.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -116,7 +116,12 @@ impl<P: Packet, Q: Qdisc<P>> Classes<P, Q> {
 /// Returns the number of queues inside `queue`, at all levels.
 pub(crate) fn inner_count<P: Packet>(queue: &dyn Qdisc<P>) -> u16 {
     let mut count = 0;
-    queue.each_inner(&mut |_, inner| count += 1 + inner_count(inner));
+    queue.each_inner(&mut |_, inner| {
+        count += 1;
+        if let Inside::Queue(queue) = inner {
+            count += inner_count(queue);
+        }
+    });
     count
 }
 
@@ -283,8 +288,8 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Classes<P, Q> {
         self.classes.iter_mut().for_each(|inner| inner.class.queue.reserve(packets, flows));
     }
 
-    fn each_inner(&self, visit: &mut dyn FnMut(&str, &dyn Qdisc<P>)) {
-        self.classes.iter().for_each(|inner| visit(&inner.class.name, &inner.class.queue));
+    fn each_inner(&self, visit: &mut dyn FnMut(&str, Inside<'_, P>)) {
+        self.classes.iter().for_each(|inner| visit(&inner.class.name, Inside::Queue(&inner.class.queue)));
     }
 
     /// A port with classes has no law of its own; each of its queues reports the values of its own law.

@@ -10,7 +10,9 @@ use aqmlab_units::{Bytes, Instant, Rate};
 use super::inner::{A_QUEUE, BuildInner, Inner, RFC2475, needs, quick_red, replace, resolve_inner};
 use crate::info::{Catalogue, Decides, Derive, Effective, Info, Maturity};
 use crate::law::TokenBucket;
-use crate::{Arrived, Backlog, Cause, Dscp, LawSamples, LinkContext, Observer, Qdisc, Reason, resolve};
+use crate::{
+    Arrived, Backlog, Cause, Dscp, Inside, LawSamples, LinkContext, Observer, Qdisc, Reason, resolve,
+};
 
 /// Treatment of packets that exceed the rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,7 +83,7 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Policer<Q> {
         self.queue.reserve(packets, flows);
     }
 
-    fn each_inner(&self, visit: &mut dyn FnMut(&str, &dyn Qdisc<P>)) {
+    fn each_inner(&self, visit: &mut dyn FnMut(&str, Inside<'_, P>)) {
         self.queue.each_inner(visit);
     }
 

@@ -4,7 +4,8 @@
 use std::sync::{Arc, Mutex};
 
 use aqmlab_qdisc::{
-    Backlog, Cause, Discipline, Effective, Entry, LawSamples, Observer, Qdisc, Reason, Registry, registry,
+    Backlog, Cause, Discipline, Effective, Entry, Inside, LawSamples, Observer, Qdisc, Reason, Registry,
+    registry,
 };
 use aqmlab_random::Stream;
 use aqmlab_sim::{PortPacket, SimPacket};
@@ -73,7 +74,7 @@ impl Qdisc<PortPacket> for Tap {
     fn backlog(&self) -> Backlog {
         self.inner.backlog()
     }
-    fn each_inner(&self, visit: &mut dyn FnMut(&str, &dyn Qdisc<PortPacket>)) {
+    fn each_inner(&self, visit: &mut dyn FnMut(&str, Inside<'_, PortPacket>)) {
         self.inner.each_inner(visit);
     }
     fn observe(&self, now: Instant, out: &mut LawSamples) {
