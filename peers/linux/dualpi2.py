@@ -1,0 +1,341 @@
+"""Record the decisions of Linux's DualPI2 under chosen loads, as CSV: probability, credit, drops and marks.
+
+    python3 dualpi2.py KERNEL OUT [CASE ...]
+
+This command boots KERNEL (Linux 7.3 or later, with sch_dualpi2) in virtual time as `single_flow.py` does,
+runs all cases, or only the named cases, and writes OUT/CASE.csv (`vectors/linux-dualpi2/README.md` explains
+the columns) and OUT/cases.csv.
+
+UDP datagrams of chosen sizes and ECN fields go from one network namespace to another through htb, which paces
+them, and the discipline behind it. The discipline is set up by netlink, because it is younger than many
+versions of tc. Trace points give the instants at which packets arrive, are queued, leave and are dropped, and
+at which the probability is updated; the receiver records the packets that reach it, with their ECN fields.
+"""
+
+import csv
+import os
+import random
+import socket
+import struct
+import sys
+import time
+
+from crowd import (
+    NLM_F_CREATE_EXCL_ACK,
+    RTM_GETQDISC,
+    RTM_NEWQDISC,
+    SO_RCVBUFFORCE,
+    SO_SNDBUFFORCE,
+    TCA_KIND,
+    TCA_OPTIONS,
+    TCA_STATS2,
+    TCA_STATS_APP,
+    attributes,
+    batch,
+)
+from red_idle import TRACE, fields, records, write
+from single_flow import boot, enter, libc
+
+HEADERS = 42  # Ethernet, IP, UDP; the link's rate includes all these headers
+CLONE_NEWNET, RATE_KBIT, NLMSG_ERROR, NLMSG_DONE = 0x4000_0000, 10_000, 2, 3
+POINTS = ARRIVED, QUEUED, SENT, DROPPED, TIMER = (
+    "net/net_dev_queue",
+    "qdisc/qdisc_enqueue",
+    "qdisc/qdisc_dequeue",
+    "skb/kfree_skb",
+    "timer/hrtimer_expire_entry",
+)
+# Attributes of dualpi2's options: number and format. Times in microseconds; alpha and beta in Hz / 256.
+OPTIONS = {
+    "limit": (1, "I"),
+    "target": (3, "I"),
+    "tupdate": (4, "I"),
+    "alpha": (5, "I"),
+    "beta": (6, "I"),
+    "step_packets": (7, "I"),
+    "step_us": (8, "I"),
+    "min_qlen_step": (9, "I"),
+    "coupling": (10, "B"),
+    "drop_overload": (11, "B"),
+    "drop_enqueue": (12, "B"),
+    "c_protection": (13, "B"),
+    "ecn_mask": (14, "B"),
+}
+# Fields of its statistics: p, the waiting times of the C and the L queue, the packets that have entered each,
+# the most that waited, the marks, the marks of the step, and the credit, which is signed.
+STATE = struct.Struct("=8Ii")
+NOT_ECT, ECT1, ECT0, CE = range(4)
+MIX, SCALABLE, CLASSIC = (0.3, 0.45, 0.2, 0.05), (0.0, 0.95, 0.0, 0.05), (0.5, 0.0, 0.5, 0.0)
+# The cases, by name: the options; the function below that generates the load; its seed; the shares of the
+# four values of the ECN field.
+CASES = {
+    "mix": ("", "constant", 1, MIX),
+    "bursts": ("", "bursts", 2, MIX),
+    "scalable": ("", "constant", 3, SCALABLE),
+    "classic": ("", "constant", 4, CLASSIC),
+    "overload": ("", "flood", 5, MIX),
+    "overflow": ("drop_overload=0 limit=150", "flood", 6, MIX),
+    "enqueue": ("drop_enqueue=1", "constant", 7, MIX),
+    "packets": ("step_packets=5 min_qlen_step=3 coupling=4 c_protection=30", "bursts", 8, MIX),
+    "any_ect": ("ecn_mask=3 step_us=20000 min_qlen_step=2", "bursts", 9, MIX),
+    "gains": ("target=5000 tupdate=5120 alpha=100 beta=300 coupling=1", "bursts", 10, MIX),
+    "stall": ("drop_overload=0", "stalls", 11, (0.0, 0.0, 1.0, 0.0)),
+}
+
+
+def ecn(draws: random.Random, shares) -> int:
+    return draws.choices((NOT_ECT, ECT1, ECT0, CE), shares)[0]
+
+
+def constant(draws: random.Random, shares):
+    """Yield packets as (seconds until the next packet, bytes, ECN field), at rates that vary from half to
+    twice the link's rate."""
+    for factor in (1.2, 0.8, 1.1, 0.5, 1.5, 0.9):
+        for _ in range(300):
+            yield 1514 * 8e-3 / RATE_KBIT / factor, 1514, ecn(draws, shares)
+
+
+def bursts(draws: random.Random, shares):
+    """Yield bursts of different lengths at half to four times the link's rate, with pauses between them."""
+    for _ in range(15):
+        factor, few = draws.uniform(0.5, 4.0), draws.random() < 0.2
+        for _ in range(draws.randrange(5, 30) if few else draws.randrange(50, 200)):
+            size = draws.choice((1514, 1514, 1514, 600, 300, 90))
+            wait = size * 8e-3 / RATE_KBIT / factor * draws.uniform(0.3, 1.7)
+            yield wait, size, ecn(draws, shares)
+        yield draws.choice((0.002, 0.02, 0.1, 0.4, 1.0)), 90, NOT_ECT
+
+
+def flood(draws: random.Random, shares):
+    """Yield packets at three times the link's rate until the discipline is overloaded, pause, and repeat."""
+    for count in (900, 500):
+        for _ in range(count):
+            yield 1514 * 8e-3 / RATE_KBIT / 3, 1514, ecn(draws, shares)
+        yield 0.3, 90, NOT_ECT
+
+
+def stalls(draws: random.Random, shares):
+    """Yield bursts that arrive at once, so the waiting time falls from that of the last packet to zero
+    between two updates."""
+    for count in (200, 350, 450, 300):
+        for _ in range(count):
+            yield 0.0, 1514, ecn(draws, shares)
+        yield count * 0.0013 + 0.3, 1514, ECT0
+
+
+def attribute(kind: int, data: bytes) -> bytes:
+    return struct.pack("=HH", 4 + len(data), kind) + data + b"\0" * (-len(data) % 4)
+
+
+class Discipline:
+    """DualPI2 below class 1:1 of a device."""
+
+    def __init__(self, ifindex: int, options: str) -> None:
+        self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+        given = b""
+        for word in options.split():
+            name, value = word.split("=")
+            kind, form = OPTIONS[name]
+            given += attribute(kind, struct.pack("=" + form, int(value)))
+        body = struct.pack("=BxxxiIII", 0, ifindex, 2 << 16, 1 << 16 | 1, 0)
+        body += attribute(TCA_KIND, b"dualpi2\0") + attribute(TCA_OPTIONS | 0x8000, given)
+        self.ask(RTM_NEWQDISC, NLM_F_CREATE_EXCL_ACK, body)
+
+    def ask(self, kind: int, flags: int, body: bytes) -> list[bytes]:
+        """Send a request, and return the bodies of the answers."""
+        self.socket.send(struct.pack("=IHHII", 16 + len(body), kind, flags, 1, 0) + body)
+        answers = []
+        while True:
+            raw, at = self.socket.recv(1 << 16), 0
+            while at < len(raw):
+                length, kind = struct.unpack_from("=IH", raw, at)
+                if kind == NLMSG_ERROR:
+                    (error,) = struct.unpack_from("=i", raw, at + 16)
+                    assert error == 0, os.strerror(-error)
+                if kind in (NLMSG_ERROR, NLMSG_DONE):
+                    return answers
+                answers.append(raw[at + 16 : at + length])
+                at += (length + 3) & ~3
+
+    def state(self) -> tuple[int, ...]:
+        """Return p, the number of packets that the step marked, and the credit."""
+        for answer in self.ask(RTM_GETQDISC, 0x301, struct.pack("=BxxxiIII", 0, 0, 0, 0, 0)):
+            found = attributes(answer[20:])
+            if found.get(TCA_KIND) == b"dualpi2\0":
+                p, *_, steps, credit = STATE.unpack_from(attributes(found[TCA_STATS2])[TCA_STATS_APP])
+                return p, steps, credit
+        raise LookupError("no dualpi2")
+
+
+def network() -> tuple[int, int, int]:
+    """Create two namespaces, joined by a link whose sending end is paced, and return both namespaces and the
+    index of the sender's interface."""
+    spaces = []
+    for name, host in (("va", 1), ("vb", 2)):
+        assert libc.unshare(CLONE_NEWNET) == 0
+        write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1")
+        spaces.append(os.open("/proc/self/ns/net", os.O_RDONLY))
+        if name == "vb":
+            batch("ip", f"link add vb type veth peer name va netns /proc/{os.getpid()}/fd/{spaces[0]}")
+            batch(
+                "ip", f"addr add 10.9.0.{host}/24 dev vb", "link set vb up arp off address 02:00:00:00:00:01"
+            )
+    enter(spaces[0])
+    batch("ip", "addr add 10.9.0.1/24 dev va", "link set va up arp off address 02:00:00:00:00:01")
+    batch(
+        "tc",
+        "qdisc add dev va root handle 1: htb default 1",
+        f"class add dev va parent 1: classid 1:1 htb rate {RATE_KBIT}kbit burst 15 cburst 15",
+    )
+    return spaces[0], spaces[1], socket.if_nametoindex("va")
+
+
+def send(load, discipline: Discipline) -> tuple[list[tuple[int, int]], list[tuple[int, tuple[int, ...]]]]:
+    """Offer the load, and read the discipline's state every 4 ms, so at least once between two updates;
+    return the sizes and ECN fields of the packets, and the states."""
+    sockets = []
+    for field in range(4):
+        sockets.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        sockets[-1].setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 25)
+        sockets[-1].setsockopt(socket.IPPROTO_IP, socket.IP_TOS, field)
+    packets, states, due = [], [], time.monotonic_ns() + 10_000_000
+    read = due
+
+    def wait(until: int) -> None:
+        nonlocal read
+        while read < until:
+            time.sleep(max(0, read - time.monotonic_ns()) / 1e9)
+            begin = time.monotonic_ns()
+            values = discipline.state()
+            now = time.monotonic_ns()
+            assert now - begin < 20_000, "virtual time stands still while a program computes"
+            states.append((begin, values))
+            read += 4_000_000
+        time.sleep(max(0, until - time.monotonic_ns()) / 1e9)
+
+    for gap, size, field in load:
+        data = struct.pack("=I", len(packets)) + bytes(size - HEADERS - 4)
+        sockets[field].sendto(data, ("10.9.0.2", 9))
+        packets.append((size, field))
+        due += round(gap * 1e9)
+        wait(due)
+    wait(due + 1_000_000_000)
+    return packets, states
+
+
+def received(receiver: socket.socket) -> dict[int, int]:
+    """Return the ECN field of each packet that arrived, keyed by packet number."""
+    found = {}
+    while True:
+        try:
+            data, extra, _, _ = receiver.recvmsg(2048, 64)
+        except BlockingIOError:
+            return found
+        (tos,) = [
+            value[0] for level, kind, value in extra if (level, kind) == (socket.IPPROTO_IP, socket.IP_TOS)
+        ]
+        found[struct.unpack_from("=I", data)[0]] = tos & 3
+
+
+def timer() -> int:
+    """Return the address of the function that updates the probability."""
+    with open("/proc/kallsyms") as file:
+        return next(int(line.split()[0], 16) for line in file if line.split()[2] == "dualpi2_timer")
+
+
+def history(raw: bytes, page: int, ifindex: int, packets, came) -> list[tuple[int, str, str]]:
+    """Return the events at the queue, in order."""
+    points = {number: (point, at) for point in POINTS for number, at, _ in [fields(point)]}
+    function, rows, numbers, arrivals = timer(), [], {}, 0
+    for at, record in records(raw, page):
+        point, places = points.get(int.from_bytes(record[:2], sys.byteorder), (None, {}))
+        if point is None:
+            continue
+        value = {
+            k: int.from_bytes(record[o : o + s], sys.byteorder) for k, (o, s) in places.items() if s <= 8
+        }
+        if point == TIMER:
+            if value["function"] == function:
+                rows.append((at, "update", ""))
+        elif point == ARRIVED:
+            start = int.from_bytes(record[places["name"][0] : places["name"][0] + 2], sys.byteorder)
+            if record[start : start + 3] == b"va\0":
+                numbers[value["skbaddr"]] = arrivals
+                size, field = packets[arrivals]
+                rows.append((at, "arrived", f"{size} {field}"))
+                arrivals += 1
+        elif point == SENT:
+            if value["ifindex"] == ifindex and value["packets"]:
+                number = numbers.pop(value["skbaddr"])
+                marked = came[number] == CE and packets[number][1] != CE
+                rows.append((at, "marked" if marked else "sent", str(number)))
+        elif point == DROPPED and value["skbaddr"] in numbers:
+            rows.append((at, "dropped", str(numbers.pop(value["skbaddr"]))))
+    assert arrivals == len(packets) and not numbers, (arrivals, len(packets), numbers)
+    return rows
+
+
+def run(name: str, directory: str) -> dict[str, object]:
+    """Run one case, and return its row of cases.csv."""
+    options, load, seed, shares = CASES[name]
+    sender, other, ifindex = network()
+    enter(other)
+    receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 26)
+    receiver.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
+    receiver.bind(("10.9.0.2", 9))
+    receiver.setblocking(False)
+    enter(sender)
+    write(f"{TRACE}/trace", "")
+    write(f"{TRACE}/tracing_on", "1")
+    discipline = Discipline(ifindex, options)
+    packets, states = send(globals()[load](random.Random(seed), shares), discipline)
+    write(f"{TRACE}/tracing_on", "0")
+    page, raw = os.sysconf("SC_PAGE_SIZE"), b""
+    with open(f"{TRACE}/per_cpu/cpu0/trace_pipe_raw", "rb", buffering=0) as file:
+        os.set_blocking(file.fileno(), False)
+        while part := file.read(page):
+            raw += part.ljust(page, b"\0")
+    rows = history(raw, page, ifindex, packets, received(receiver))
+    rows += [(at, "state", " ".join(map(str, values))) for at, values in states]
+    rows.sort(key=lambda row: row[0])
+    # One state per update is enough.
+    new = [False]
+    for _, event, _ in rows:
+        new.append(event == "update" or (new[-1] and event != "state"))
+    rows = [row for row, keep in zip(rows, new, strict=False) if row[1] != "state" or keep]
+    with open(os.path.join(directory, name + ".csv"), "w") as file:
+        file.write("time_ns,event,values\n")
+        file.writelines(f"{at},{event},{values}\n" for at, event, values in rows)
+    batch("ip", "link del va")
+    receiver.close()
+    counts = {what: sum(row[1] == what for row in rows) for what in ("dropped", "marked", "update")}
+    steps = {"marked_by_step": states[-1][1][1]}
+    return {"case": name, "options": options, "packets": len(packets)} | counts | steps
+
+
+def inside(directory: str, names: list[str]) -> None:
+    """Run the cases in the kernel that was booted for them."""
+    libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: a nanosecond
+    if not os.path.exists(f"{TRACE}/trace"):
+        os.system(f"mount -t tracefs none {TRACE}")
+    write(f"{TRACE}/trace_clock", "mono")
+    write(f"{TRACE}/buffer_size_kb", "32768")
+    for point in POINTS:
+        write(f"{TRACE}/events/{point}/enable", "1")
+    with open(os.path.join(directory, "cases.csv"), "w") as file:
+        for number, name in enumerate(names or CASES):
+            row = run(name, directory)
+            print(row, flush=True)
+            if number == 0:
+                table = csv.DictWriter(file, row)
+                table.writeheader()
+            table.writerow(row)
+    print(os.uname().release)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--inside"]:
+        inside(sys.argv[3], sys.argv[4:])
+    else:
+        sys.exit(boot(sys.argv[1], __file__, "/dev/null", sys.argv[2], sys.argv[3:]))
