@@ -51,6 +51,22 @@ impl Sampling {
         due
     }
 
+    /// Returns how many samples have fallen due up to and including `now` and are not taken yet.
+    pub fn due(&self, now: Instant) -> u64 {
+        let mut copy = *self;
+        copy.take(now)
+    }
+
+    /// Returns the instant of the next sample.
+    pub const fn next(&self) -> Instant {
+        self.next
+    }
+
+    /// Returns the instant of the last sample taken; time zero before the first.
+    pub fn last(&self) -> Instant {
+        self.instant(self.taken)
+    }
+
     /// Returns the period in seconds.
     pub fn period_s(&self) -> f64 {
         self.time.as_secs_f64() / self.samples as f64
