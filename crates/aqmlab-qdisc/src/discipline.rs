@@ -8,7 +8,9 @@ use aqmlab_params::ParamError;
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate};
 
-use crate::disc::{self, Blue, BuildInner, Classes, Codel, DropTail, Fred, Pi, Policer, Red, RedPd, Rem};
+use crate::disc::{
+    self, Blue, BuildInner, Classes, Codel, DropTail, DualPi2, Fred, Pi, Pi2, Policer, Red, RedPd, Rem,
+};
 use crate::info::{Catalogue, Effective, Info};
 use crate::{Arrived, Backlog, Inside, LawSamples, Observer, Packet, Qdisc};
 
@@ -92,6 +94,10 @@ disciplines! { $
     RedPd(RedPd<P>) { disc::RED_PD_INFO => disc::build_red_pd }
     /// [`Codel`]
     Codel(Codel<P>) { disc::CODEL_INFO => disc::build_codel }
+    /// [`Pi2`]
+    Pi2(Pi2<P>) { disc::PI2_INFO => disc::build_pi2 }
+    /// [`DualPi2`]
+    DualPi2(DualPi2<P>) { disc::DUALPI2_INFO => disc::build_dualpi2 }
     ; containing
     /// [`Classes`]
     Classes(Classes<P, Discipline<P>>) { disc::CLASSES_INFO => disc::build_classes }
