@@ -84,6 +84,11 @@ impl<P: Packet> DualPi2<P> {
         &self.law
     }
 
+    /// Returns the queues' parameters, without those of the laws.
+    pub const fn queue(&self) -> &DualQueue {
+        &self.queue
+    }
+
     fn fifo(&self, lane: Lane) -> &Fifo<P> {
         &self.lanes[lane as usize].0
     }
