@@ -23,7 +23,7 @@ use support::{
 };
 
 /// `CLASS` stands for the name of the first traffic class.
-const DISCIPLINES: [&str; 13] = [
+const DISCIPLINES: [&str; 15] = [
     r#"kind = "droptail", limit = "30p""#,
     r#"kind = "red", limit = "60p", min_th = "5p", max_th = "25p", max_p = 0.1"#,
     r#"kind = "pi", limit = "60p", q_ref = "10p""#,
@@ -34,6 +34,8 @@ const DISCIPLINES: [&str; 13] = [
     r#"kind = "fred", limit = "60p""#,
     r#"kind = "redpd", limit = "60p""#,
     r#"kind = "codel", limit = "60p""#,
+    r#"kind = "pi2", limit = "60p", target = "5ms""#,
+    r#"kind = "dualpi2", limit = "60p", target = "5ms", classifier = "any_ect""#,
     r#"kind = "classes", class = [
         { name = "gold", traffic = ["CLASS"], weight = 2, queue = { kind = "red", limit = "40p", min_th = "3p" } },
         { name = "rest", queue = { kind = "codel", limit = "30p" } }]"#,
@@ -61,6 +63,8 @@ fn with_ecn(queue: &str) -> String {
         ["red", "blue", "codel"].iter().fold(queue.to_owned(), |queue, kind| {
             queue.replace(&format!("kind = \"{kind}\""), &format!("kind = \"{kind}\", ecn = true"))
         })
+    } else if queue.starts_with("kind = \"dualpi2\"") {
+        queue.to_owned() // always marks
     } else {
         format!("{queue}, ecn = true")
     }

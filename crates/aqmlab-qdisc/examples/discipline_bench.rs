@@ -60,6 +60,8 @@ fn through_discipline(name: &str, backlog: u64, packets: u64) -> u64 {
         Discipline::Red(queue) => through(queue, backlog, packets),
         Discipline::Blue(queue) => through(queue, backlog, packets),
         Discipline::Codel(queue) => through(queue, backlog, packets),
+        Discipline::Pi2(queue) => through(queue, backlog, packets),
+        Discipline::DualPi2(queue) => through(queue, backlog, packets),
         Discipline::Fred(queue) => through(queue, backlog, packets),
         Discipline::Pi(queue) => through(queue, backlog, packets),
         Discipline::Rem(queue) => through(queue, backlog, packets),
@@ -144,6 +146,13 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
         ],
         "codel" => {
             vec![limit, ("target", Value::Span(PACKET_TIME)), ("interval", Value::Span(Span::s(1000)))]
+        }
+        // Packets wait for `backlog` packet times, which is the target, so the probability that the first updates
+        // set remains. All packets are Classic.
+        "pi2" | "dualpi2" => {
+            let mut all = vec![limit, ("target", Value::Span(PACKET_TIME * (backlog + 1)))];
+            all.extend((name == "pi2").then_some(ecn));
+            all
         }
         // The first sample sets the probability, which then remains constant.
         "pi" => controller(&[

@@ -151,11 +151,6 @@ const DISCIPLINES: &[Discipline] = &[
         in_linux: true,
     },
     Discipline {
-        names: &["dualpi2", "dual_pi2", "pi2", "l4s"],
-        nearest: "\"pi\" with `ecn = true`, or \"classes\" with one queue for each class of traffic",
-        in_linux: false,
-    },
-    Discipline {
         names: &["sfq", "sfb", "hhf"],
         nearest: "\"fred\", or \"classes\" with one queue for each class of traffic",
         in_linux: true,
@@ -191,6 +186,8 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("feng_red", "scred"),
     ("red_pd", "redpd"),
     ("police", "policer"),
+    ("dual_pi2", "dualpi2"),
+    ("l4s", "dualpi2"),
 ];
 
 /// Returns the message for a discipline that does not exist here but is well known elsewhere. If it is meant as

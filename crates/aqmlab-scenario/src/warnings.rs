@@ -16,6 +16,7 @@ pub(crate) fn of(plan: &Plan) -> Vec<String> {
     let mut all = Vec::new();
     late_starts(plan, &mut all);
     unused_ecn(plan, &mut all);
+    empty_l4s_queues(plan, &mut all);
     small_buffers(plan, &mut all);
     floods(plan, &mut all);
     narrow_access(plan, &mut all);
@@ -51,14 +52,14 @@ fn latest(start: &Distribution) -> Span {
 
 /// Returns what marks packets at a link: its queue, or the faults in front of it.
 fn marker(link: &LinkPlan) -> Option<&'static str> {
-    if has_ecn(&link.queue) {
+    if has_ecn(&link.queue) || dualpi2_in(link.queue.kind(), &link.queue).is_some() {
         Some("the queue")
     } else {
         (!link.faults.mark.is_empty()).then_some("`faults.mark`")
     }
 }
 
-/// Returns whether a queue, or one of those inside it, marks packets.
+/// Returns whether a queue, or one of those inside it, marks packets if its parameter `ecn` is on.
 fn has_ecn(settings: &Settings) -> bool {
     settings.iter().any(|setting| {
         setting.name == "ecn" && setting.value == Value::Flag(true) || inner(&setting.value).any(has_ecn)
@@ -82,6 +83,9 @@ fn has_data_on(class: &ClassPlan, link: usize) -> bool {
 fn unused_ecn(plan: &Plan, all: &mut Vec<String>) {
     for (i, link) in plan.links.iter().enumerate() {
         let Some(who) = marker(link) else { continue };
+        if dualpi2_in(link.queue.kind(), &link.queue).is_some() {
+            continue; // `empty_l4s_queues` has more to say about it
+        }
         if !plan.classes.iter().any(|c| c.traffic.ecn_capable() && has_data_on(c, i)) {
             all.push(format!("{who} of `{}` marks packets, but no flow that crosses it uses ECN", link.name));
         }
@@ -94,6 +98,45 @@ fn unused_ecn(plan: &Plan, all: &mut Vec<String>) {
             ));
         }
     }
+}
+
+/// Warns of DualPI2 where no packet is ECN-capable, or where none that flows send belongs to its L queue: TCP sends
+/// ECT(0) here, which is Classic.
+fn empty_l4s_queues(plan: &Plan, all: &mut Vec<String>) {
+    for (i, link) in plan.links.iter().enumerate() {
+        let Some(takes_ect0) = dualpi2_in(link.queue.kind(), &link.queue) else { continue };
+        let mut capable =
+            plan.classes.iter().filter(|c| c.traffic.ecn_capable() && has_data_on(c, i)).peekable();
+        if capable.peek().is_none() {
+            all.push(format!(
+                "no flow that crosses `{}` uses ECN, so the L queue of DualPI2 stays empty; write `ecn = true` in \
+                 `tcp` of some traffic",
+                link.name
+            ));
+        } else if !takes_ect0 && capable.all(|c| c.traffic.tcp().is_some()) {
+            all.push(format!(
+                "the flows that cross `{}` send ECT(0), so the L queue of DualPI2 stays empty; write \
+                 `classifier = \"any_ect\"` if they are scalable, as DCTCP is",
+                link.name
+            ));
+        }
+    }
+}
+
+/// Returns, for a queue that is DualPI2 or has one inside, whether ECT(0) belongs to the L queue.
+fn dualpi2_in(kind: &str, settings: &Settings) -> Option<bool> {
+    if kind == "dualpi2" {
+        return Some(settings.get("classifier") == Some(&Value::Choice("any_ect")));
+    }
+    fn within(value: &Value) -> Option<bool> {
+        match value {
+            Value::Discipline { kind, settings } => dualpi2_in(kind, settings),
+            Value::Table(settings) => dualpi2_in("", settings),
+            Value::List(items) => items.iter().find_map(within),
+            _ => None,
+        }
+    }
+    settings.iter().find_map(|setting| within(&setting.value))
 }
 
 fn small_buffers(plan: &Plan, all: &mut Vec<String>) {

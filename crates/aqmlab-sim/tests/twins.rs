@@ -122,6 +122,9 @@ fn small() -> impl Strategy<Value = Small> {
         Just(r#"{ kind = "redpd", limit = "40p", start = "500ms" }"#),
         Just(r#"{ kind = "codel", limit = "60p", ecn = true }"#),
         Just(r#"{ kind = "codel", limit = "60p", target = "1ms", interval = "20ms" }"#),
+        Just(r#"{ kind = "pi2", limit = "60p", target = "2ms", ecn = true }"#),
+        Just(r#"{ kind = "dualpi2", limit = "60p", target = "2ms", classifier = "any_ect" }"#),
+        Just(r#"{ kind = "dualpi2", preset = "linux", limit = "60p", decide = "enqueue" }"#),
     ];
     // Round numbers make events of different objects coincide.
     let rate = prop_oneof![3 => 100u64..20_000, 1 => Just(8_000)];

@@ -106,7 +106,8 @@ params! {
         /// the step, as a number of packets
         step_packets: u64 = Row::integer(0, 1_000_000_000).default(1).source("tc-dualpi2(8)"),
         /// packets that must remain in L if its own law is to mark
-        least_left: u64 = Row::integer(0, 1_000_000_000).default(2)
+        least_left: u64 = Row::integer(0, 1_000_000_000)
+            .auto("2; native `step_packets`: 0, because that law counts the packets itself")
             .source("RFC 9332, appendix A: more than `Th_len`, which is 1"),
         /// L's own law concerns only packets that find this many in L when they arrive
         min_qlen_step: u64 = Row::integer(0, 1_000_000_000).default(0)
@@ -179,7 +180,10 @@ pub(super) const QUICK: [(&str, aqmlab_params::Value); 4] = [
 
 fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     derive_base(all, link)?;
-    let Parameters { native, step_packets, least_left, .. } = Parameters::read(all)?;
+    let (native, step_packets) = (Parameters::native().read(all)?, Parameters::step_packets().read(all)?);
+    Parameters::least_left()
+        .derive_if_auto(all, |_| Ok(if native == NativeLaw::StepPackets { 0 } else { 2 }))?;
+    let least_left = Parameters::least_left().read(all)?;
     if native == NativeLaw::StepPackets && step_packets + 1 < least_left {
         return Err(Parameters::least_left().error(format!(
             "least_left `{least_left}` exceeds step_packets `{step_packets}` by more than 1, so step_packets \
