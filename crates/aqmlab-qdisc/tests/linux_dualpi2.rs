@@ -3,7 +3,7 @@
 //! the credit, the packets lost for lack of room and those marked by the step are the kernel's. The coins fall
 //! as often as their probabilities say.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::path::PathBuf;
 
 use aqmlab_params::{Settings, Value};
@@ -88,7 +88,7 @@ struct Found {
 /// Replays a case. The queues follow the kernel, so each decision is compared on its own.
 fn replay(case: &str, (law, queue): (DualPi2Law, DualQueue)) -> Found {
     let (mut law, events, mut found) = (law, events(case), Found::default());
-    let drops: HashMap<usize, Instant> = events
+    let drops: BTreeMap<usize, Instant> = events
         .iter()
         .filter_map(
             |(at, event)| if let Event::Drop { number } = event { Some((*number, *at)) } else { None },
@@ -291,7 +291,7 @@ fn exact_arithmetic_differs_by_rounding_and_where_the_kernel_wraps() {
         assert_eq!(parameters.0.params().base.arithmetic, Arithmetic::Exact);
         let mut worst = 0.0f64;
         // Only the probabilities matter here, so the fates are the kernel's.
-        let (mut law, mut lanes) = (parameters.0, HashMap::new());
+        let (mut law, mut lanes) = (parameters.0, BTreeMap::new());
         let mut number = 0;
         for (now, event) in events(case) {
             match event {
