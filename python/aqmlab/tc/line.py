@@ -12,6 +12,7 @@ from aqmlab.arguments import typed
 from aqmlab.errors import UsageError
 from aqmlab.language.scenario import Scenario, resolve
 from aqmlab.recordings.plan import Link, Plan, quantity_text
+from aqmlab.tc import dualpi2
 from aqmlab.tc.effective import effective
 from aqmlab.tc.linux import CODEL_UNIT_NS, weight_log
 from aqmlab.tc.numbers import LARGEST
@@ -116,6 +117,10 @@ def _tc_time(ns: int) -> str:
     return f"{us // 1000}ms" if us % 1000 == 0 else f"{us}us"
 
 
+def _dualpi2(link: Link) -> tuple[str, list[str]]:
+    return dualpi2.written(link.settings, link.mean_packet_bytes), []
+
+
 def _red(link: Link) -> tuple[str, list[str]]:
     settings, remarks = link.settings, []
     mean = settings["mean_packet_bytes"]
@@ -167,7 +172,7 @@ def _in_bytes(settings: Mapping[str, Any], name: str) -> int:
     return int(size if size is not None else settings[f"{name}_packets"] * settings["mean_packet_bytes"])
 
 
-_BY_RULE = frozenset({"preset", "w_rule", "burst", "mark_p", "max_packet_bytes", "limit_rule"})
+_BY_RULE = frozenset({"preset", "w_rule", "burst", "mark_p", "max_packet_bytes", "limit_rule", "max_rtt_ns"})
 """Parameters that need no comparison: they only determine others, which are compared, or belong to variants
 that are compared by name."""
 
@@ -214,11 +219,13 @@ _WRITERS: Mapping[str, Callable[[Link], tuple[str, list[str]]]] = {
     "red": _red,
     "ared": _red,
     "codel": _codel,
+    "dualpi2": _dualpi2,
 }
 NONE_IN_LINUX = {
     "scred": "Linux has no Self-Configuring RED; its `red adaptive` moves max_p by the rule of 2001",
     "blue": "Linux has no BLUE; its `sfb` runs a BLUE for each group of flows",
     "pi": "Linux has no PI; its `pie` controls the delay with gains of its own (RFC 8033)",
+    "pi2": "Linux has no PI2 in one queue; its `dualpi2` has two",
     "rem": "Linux has no REM",
     "fred": "Linux has no FRED",
     "redpd": "Linux has no RED-PD",

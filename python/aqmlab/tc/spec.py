@@ -10,7 +10,7 @@ from typing import Any
 from aqmlab.arguments import typed
 from aqmlab.errors import UsageError
 from aqmlab.recordings.plan import quantity_text
-from aqmlab.tc import linux, numbers
+from aqmlab.tc import dualpi2, linux, numbers
 from aqmlab.tc.commands import EXAMPLE, Other, Source, Words, disciplines
 from aqmlab.tc.effective import LEAST_RATE_BPS, NoCounterpartError, Queue, effective
 from aqmlab.tc.numbers import Kept
@@ -166,7 +166,7 @@ class _Grammar:
     """The words of a discipline: with a value, without a value, and without an equivalent in aqmlab."""
 
     values: Mapping[str, Callable[[str], Kept]]
-    flags: Mapping[str, tuple[str, bool]]
+    flags: Mapping[str, tuple[str, Any]]
     refused: Mapping[str, str]
     queue: Callable[[Given], _Reading]
 
@@ -407,6 +407,18 @@ def _codel_reading(
     return _Reading(checked, shown, [*remarks, *codel_units(*kept)])
 
 
+def _dualpi2(given: Given, *, shown: bool) -> _Reading:
+    queue, kernel, remarks = dualpi2.read(given, shown=shown)
+    if not shown:
+        remarks += _changes(given, {"limit": "packets", "target": "us", "tupdate": "us"})
+
+    def checked() -> Queue:
+        effective(queue, DEFAULT_RATE_BPS)
+        return queue
+
+    return _Reading(checked, "" if shown else kernel.shown, remarks)
+
+
 def _fifo(given: Given, unit: str) -> _Reading:
     if "limit" not in given:
         message = f"{unit[0]}fifo without `limit` takes the device's txqueuelen as its limit; write a limit"
@@ -494,6 +506,7 @@ _GRAMMARS = {
         queue=_red,
     ),
     "codel": _Grammar({"limit": numbers.count, **_CODEL_TIMES}, _ECN, _CODEL_REFUSED, _codel),
+    "dualpi2": _Grammar(dualpi2.VALUES, dualpi2.FLAGS, {}, lambda given: _dualpi2(given, shown=False)),
     "pfifo": _Grammar({"limit": numbers.size}, {}, {}, lambda given: _fifo(given, "packets")),
     "bfifo": _Grammar({"limit": numbers.size}, {}, {}, lambda given: _fifo(given, "bytes")),
 }
@@ -509,6 +522,7 @@ _SHOWN = {
         queue=_shown_red,
     ),
     "codel": _Grammar({"limit": _packets_shown, **_CODEL_TIMES}, _ECN, _CODEL_REFUSED, _shown_codel),
+    "dualpi2": _Grammar(dualpi2.SHOWN, dualpi2.FLAGS, {}, lambda given: _dualpi2(given, shown=True)),
     "pfifo": _Grammar({"limit": _packets_shown}, {}, {}, lambda given: _fifo(given, "packets")),
     "bfifo": _Grammar({"limit": _size_shown}, {}, {}, _shown_bfifo),
 }
