@@ -189,8 +189,8 @@ pub struct Backlog {
 pub enum Inside<'a, P> {
     /// A queue that exists as long as the discipline.
     Queue(&'a dyn Qdisc<P>),
-    /// The backlog of a group of queues that come and go. Books and tables therefore do not grow with the
-    /// number of flows. A packet stays in the group in which it arrived.
+    /// The backlog of a queue without a law of its own, or of a group of queues that come and go. Books and tables
+    /// therefore do not grow with the number of flows. A packet stays in the group in which it arrived.
     Group(Backlog),
 }
 

@@ -6,7 +6,7 @@ use aqmlab_random::{Numbered, Stream, unit_from_bits};
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::law::{DualPi2Law, Lane, Overload, Verdict};
-use crate::{Arrived, Backlog, Cause, Ecn, Fifo, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
+use crate::{Arrived, Backlog, Cause, Ecn, Fifo, Inside, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
 
 /// The packets that belong to the L queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,7 +60,7 @@ pub struct DualPi2<P> {
     law: DualPi2Law,
     queue: DualQueue,
     /// L and C.
-    lanes: [Waiting<P>; 2],
+    lanes: [Fifo<P>; 2],
     /// For each packet in L, whether L's own law concerns it; empty if it concerns all.
     concerned: VecDeque<bool>,
     draws: Draws,
@@ -69,7 +69,7 @@ pub struct DualPi2<P> {
 impl<P: Packet> DualPi2<P> {
     /// Creates empty queues behind an idle link.
     pub fn new(law: DualPi2Law, queue: DualQueue, draws: Stream) -> Self {
-        let waiting = || Waiting(Fifo::for_limit(queue.limit));
+        let waiting = || Fifo::for_limit(queue.limit);
         DualPi2 {
             law,
             queue,
@@ -90,11 +90,11 @@ impl<P: Packet> DualPi2<P> {
     }
 
     fn fifo(&self, lane: Lane) -> &Fifo<P> {
-        &self.lanes[lane as usize].0
+        &self.lanes[lane as usize]
     }
 
     fn total(&self) -> Backlog {
-        let [l4s, classic] = self.lanes.each_ref().map(|lane| lane.0.backlog());
+        let [l4s, classic] = self.lanes.each_ref().map(Fifo::backlog);
         Backlog { packets: l4s.packets + classic.packets, bytes: l4s.bytes + classic.bytes }
     }
 
@@ -102,12 +102,12 @@ impl<P: Packet> DualPi2<P> {
         if lane == Lane::L4s && self.queue.least_found > 0 {
             self.concerned.push_back(self.fifo(lane).len() as u64 >= self.queue.least_found);
         }
-        self.lanes[lane as usize].0.push(pkt);
+        self.lanes[lane as usize].push(pkt);
     }
 
     /// Removes the oldest packet of L or C, and returns with it whether L's own law concerns it.
     fn pop(&mut self, lane: Lane) -> Option<(P, bool)> {
-        let pkt = self.lanes[lane as usize].0.pop()?;
+        let pkt = self.lanes[lane as usize].pop()?;
         let concerned = lane == Lane::L4s && self.concerned.pop_front().unwrap_or(true);
         Some((pkt, concerned))
     }
@@ -115,7 +115,7 @@ impl<P: Packet> DualPi2<P> {
 
 impl<P: Arrived> DualPi2<P> {
     fn heads(&self) -> [Option<Instant>; 2] {
-        self.lanes.each_ref().map(|lane| lane.0.head().map(P::arrived))
+        self.lanes.each_ref().map(|lane| lane.head().map(P::arrived))
     }
 
     /// Returns when the packet arrived that determines the waiting time of the controller.
@@ -153,6 +153,7 @@ impl<P: Arrived> DualPi2<P> {
     }
 }
 
+/// Returns the arrival that determines the waiting time of the controller, of the packets at the heads of L and C.
 // RFC 9332, figure 6 has the waiting time of C; figure 8, with overload, has the longer of the two.
 fn oldest([l4s, classic]: [Option<Instant>; 2], overload: Overload) -> Option<Instant> {
     match (l4s, classic) {
@@ -268,14 +269,14 @@ impl<P: Arrived> Qdisc<P> for DualPi2<P> {
     }
 
     fn reserve(&mut self, packets: usize, _flows: usize) {
-        self.lanes.iter_mut().for_each(|lane| lane.0.reserve(self.queue.limit, packets));
+        self.lanes.iter_mut().for_each(|lane| lane.reserve(self.queue.limit, packets));
         if self.queue.least_found > 0 {
             self.concerned.reserve_exact(self.queue.limit.most_of(packets));
         }
     }
 
-    fn each_inner(&self, visit: &mut dyn FnMut(&str, &dyn Qdisc<P>)) {
-        INNER.iter().for_each(|(lane, _, name)| visit(name, &self.lanes[*lane as usize]));
+    fn each_inner(&self, visit: &mut dyn FnMut(&str, Inside<'_, P>)) {
+        INNER.iter().for_each(|(lane, _, name)| visit(name, Inside::Group(self.fifo(*lane).backlog())));
     }
 
     /// Appends `p` (p', the base probability), `p_classic` and `p_l4s` (the coupled probabilities), the waiting
@@ -295,34 +296,4 @@ impl<P: Arrived> Qdisc<P> for DualPi2<P> {
             ("credit", law.credit() as f64 / 100.0),
         ]);
     }
-}
-
-/// One of the two queues. It has no law of its own; the discipline around it moves its packets.
-#[derive(Clone, Debug)]
-struct Waiting<P>(Fifo<P>);
-
-impl<P: Packet> Qdisc<P> for Waiting<P> {
-    fn enqueue(&mut self, _now: Instant, pkt: P, _obs: &mut dyn Observer<P>) {
-        self.0.push(pkt);
-    }
-
-    fn dequeue(&mut self, _now: Instant, _obs: &mut dyn Observer<P>) -> Option<P> {
-        self.0.pop()
-    }
-
-    fn deadline(&self) -> Option<Instant> {
-        None
-    }
-
-    fn rate_changed(&mut self, _now: Instant, _rate: Rate) {}
-
-    fn backlog(&self) -> Backlog {
-        self.0.backlog()
-    }
-
-    fn next_len(&mut self) -> Option<Bytes> {
-        self.0.head().map(P::wire_len)
-    }
-
-    fn observe(&self, _now: Instant, _out: &mut LawSamples) {}
 }
