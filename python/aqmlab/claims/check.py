@@ -87,27 +87,15 @@ class ValueKind:
 
     def joined(self, other: ValueKind, node: Node, unit: Unit, level: Level) -> ValueKind:
         """Return the properties of a node that combines this expression with another."""
-        return ValueKind(
-            node,
-            unit,
-            level,
-            self.bare and other.bare,
-            self.difference or other.difference,
-            self.smooth and other.smooth,
-            self.spread or other.spread,
-        )
+        smooth, spread = self.smooth and other.smooth, self.spread or other.spread
+        difference = self.difference or other.difference
+        return ValueKind(node, unit, level, self.bare and other.bare, difference, smooth, spread)
 
     def under(self, function: Function, node: Node, unit: Unit, level: Level) -> ValueKind:
         """Return the properties of a function of this expression."""
-        return ValueKind(
-            node,
-            unit,
-            level,
-            self.bare,
-            self.difference or function.difference,
-            function.smooth and (self.smooth or self.level == Level.SEED),
-            self.spread or function.spread,
-        )
+        smooth = function.smooth and (self.smooth or self.level == Level.SEED)
+        difference, spread = self.difference or function.difference, self.spread or function.spread
+        return ValueKind(node, unit, level, self.bare, difference, smooth, spread)
 
 
 @dataclass(frozen=True)
@@ -222,8 +210,8 @@ class _Checker:
         if node.function == "no_trend":
             self._over_all_seeds(node, node.function, scope)
         self._two_labels(node)
-        for tolerance in node.arguments[1:]:
-            self._tolerance(_expression(tolerance), kind, scope)
+        for tolerance in node.numbers:
+            self._tolerance(tolerance, kind, scope)
 
     def _tolerance(self, node: Expression, of: ValueKind, scope: _Scope) -> None:
         kind = self.expression(node, scope)
@@ -304,7 +292,7 @@ class _Checker:
     def _of_curves(self, node: Call | Test, scope: _Scope) -> ValueKind:
         """Check a function of two distribution functions: both must extend to the same time."""
         places = []
-        for part in map(_expression, node.arguments):
+        for part in (node.body, *node.numbers):
             kind = self.expression(part, scope)
             metric = find(part.name) if isinstance(part, MetricOf) else None
             if not isinstance(part, MetricOf) or metric is None or metric.cdf is None:
@@ -350,14 +338,13 @@ class _Checker:
             raise MisplacedError(
                 kind.node.at, f"`{kind.node}` is {what}; `{node.function}` takes one value per seed"
             )
-        for part in node.arguments[1:]:
+        for part in node.numbers:
             self._share(part, scope)
         return kind.under(function, node, kind.unit, Level.SEEDS)
 
-    def _share(self, node: Expression | Condition, scope: _Scope) -> None:
-        expression = _expression(node)
-        kind = self.expression(expression, scope)
-        if not kind.constant or not kind.unit.pure or not 0 < constant(expression) < 1:
+    def _share(self, node: Expression, scope: _Scope) -> None:
+        kind = self.expression(node, scope)
+        if not kind.constant or not kind.unit.pure or not 0 < constant(node) < 1:
             raise MisplacedError(node.at, "a share is a number between 0 and 1, or 0 % and 100 %")
 
     # --- metrics
@@ -477,11 +464,6 @@ class _Checker:
 def is_zero(node: Node) -> bool:
     """Whether an expression is the number 0 without a unit, which can be compared with anything."""
     return isinstance(node, Number) and not node.unit and float(node.digits) == 0
-
-
-def _expression(node: Expression | Condition) -> Expression:
-    assert isinstance(node, Expression)
-    return node
 
 
 def _some(labels: tuple[str, ...]) -> str:

@@ -31,7 +31,6 @@ from aqmlab.claims.tree import (
     Call,
     Compare,
     Condition,
-    Expression,
     For,
     Negative,
     Not,
@@ -147,7 +146,7 @@ class Decider:
         if kind_of(left[0], self._names, left[1]).level == Level.CONSTANT:
             turned: dict[Relation, Relation] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
             left, right, relation = right, left, turned[relation]
-        measure = self._measure(left, right, plain=tolerance != 0)
+        measure = Measure(self._leaves, self._names, left, right, plain=tolerance != 0)
         threshold = measure.threshold + tolerance
 
         def verdict(confidence: float) -> Verdict:
@@ -161,7 +160,7 @@ class Decider:
             above = Compare(node.at, node.value, ((">=", node.low),))
             below = Compare(node.at, node.value, (("<=", node.high),))
             return self._verdict(And(node.at, (above, below)), bound, levels)
-        measure = self._measure((node.value, bound), None)
+        measure = Measure(self._leaves, self._names, (node.value, bound), None)
         low, high = constant(node.low), constant(node.high)
 
         def verdict(confidence: float) -> Verdict:
@@ -189,18 +188,11 @@ class Decider:
             reason=sure.reason or "not significant after correction for several comparisons",
         )
 
-    def _measure(self, left: Located, right: Located | None, *, plain: bool = False) -> Measure:
-        """Return a measure of the ratio of standard deviations, or of the difference of other quantities.
-
-        If ``plain`` is true, standard deviations are also compared by their difference.
-        """
-        return Measure(self._leaves, self._names, left, right, plain=plain)
-
     # --- labels and courses
 
     def _best(self, node: BestIs, bound: Bindings, levels: _Levels) -> Verdict:
         (choice,) = node.best.over
-        body = _expression(node.best.arguments[0])
+        body = node.best.body
         key = self._names.key(choice.axis)
         options = self._names.options(choice)
         wanted = [self._names.resolve(key, label) for label in node.labels]
@@ -222,13 +214,13 @@ class Decider:
     def _test(self, node: Test, bound: Bindings, levels: _Levels) -> Verdict:
         if node.function == "any":
             return self._any(node, bound, levels)
-        body = _expression(node.arguments[0])
+        body = node.body
         if node.function == "no_trend":
-            end = _expression(node.arguments[1])
+            (end,) = node.numbers
             change = Call(node.at, "change", (body,), node.over)
             return self._between(Between(node.at, change, Negative(node.at, end), end), bound, levels)
         relation = meaning(node).relation
-        tolerance = constant(_expression(node.arguments[1])) if len(node.arguments) > 1 else 0.0
+        tolerance = constant(node.numbers[0]) if node.numbers else 0.0
         insides = list(self._inner.inside(node.over, bound))
         labels = self._names.options(node.over[0])
         axis = self._names.short(self._names.key(node.over[0].axis))
@@ -244,12 +236,11 @@ class Decider:
     def _any(self, node: Test, bound: Bindings, levels: _Levels) -> Verdict:
         """Judge ``any``: it holds as soon as the condition is true for one seed, without statistics."""
         condition = node.arguments[0]
-        assert isinstance(condition, Condition)
         self._leaves.fresh()
-        truth = self._inner.truth(condition, bound)
+        truth = self._inner.of_each_seed(condition, bound)
         seen = self._leaves.seen
         known = truth[~np.isnan(truth)]
-        share = constant(_expression(node.arguments[1])) if len(node.arguments) > 1 else SHARE_OF_ANY
+        share = constant(node.numbers[0]) if node.numbers else SHARE_OF_ANY
         n = len(known)
         count = int(known.sum())
         part = count / n if n else None
@@ -272,8 +263,3 @@ class Decider:
             )
         )
         return verdict
-
-
-def _expression(node: Expression | Condition) -> Expression:
-    assert isinstance(node, Expression)
-    return node

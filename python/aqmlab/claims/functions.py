@@ -139,16 +139,20 @@ def _no_trend(labels: Labels, values: Sequence[Value], tolerances: Sequence[floa
 # --- figures over the seeds
 
 
-def _average(values: Floats, _q: float) -> float:
+def _average(values: Floats) -> float:
     return math.fsum(values) / len(values)
 
 
-def _quantile(values: Floats, q: float) -> float:
+def _quantile(values: Floats, q: float = 0.5) -> float:
     return quantiles.interpolated(sorted(values.tolist()), q)
 
 
-def _order_statistics(values: Floats, q: float, confidence: float) -> Interval:
-    return quantiles.quantile(values.tolist(), q, confidence)
+def _order_statistics(values: Sequence[float], confidence: float, q: float = 0.5) -> Interval:
+    return quantiles.quantile(values, q, confidence)
+
+
+def _clopper_pearson(values: Sequence[float], confidence: float) -> Interval:
+    return proportion.share(map(bool, values), confidence)
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,7 @@ class Function:
         at the labels (``axis``); from the values of the seeds and the second argument (``seeds``). For
         functions that return a label, a number per label that is largest at this label.
     interval
-        The interval of a figure over the seeds at a given confidence, from the same arguments.
+        The interval of a figure over the seeds, from the values, the confidence and the second argument.
     least, most
         Numbers of arguments.
     unit
@@ -200,7 +204,7 @@ class Function:
     name: str
     domain: Domain
     value: Callable[..., Value] = _of_results
-    interval: Callable[[Floats, float, float], Interval] | None = None
+    interval: Callable[..., Interval] | None = None
     least: int = 1
     most: int = 1
     unit: Callable[[Called, Unit, Labels], Unit] = _same
@@ -257,16 +261,10 @@ _ALL = (
     Function("increasing", "axis", partial(_steps, 1.0), **_TEST),
     Function("decreasing", "axis", partial(_steps, -1.0), relation="<", **_TEST),
     Function("no_trend", "axis", _no_trend, least=2, **_TEST),
-    Function("mean", "seeds", _average, lambda values, _, sure: intervals.mean(values.tolist(), sure)),
+    Function("mean", "seeds", _average, intervals.mean),
     Function("median", "seeds", _quantile, _order_statistics, smooth=False),
     Function(
-        "std",
-        "seeds",
-        lambda values, _: deviation(values),
-        lambda values, _, sure: spread(values, sure),
-        difference=True,
-        spread=True,
-        phrase="standard deviation of {one}",
+        "std", "seeds", deviation, spread, difference=True, spread=True, phrase="standard deviation of {one}"
     ),
     Function(
         "quantile",
@@ -278,15 +276,8 @@ _ALL = (
         smooth=False,
         phrase="{last} quantile of {one}",
     ),
-    Function(
-        "share",
-        "seeds",
-        _average,
-        lambda values, _, sure: proportion.share(map(bool, values), sure),
-        condition=True,
-        smooth=False,
-    ),
-    Function("any", "seeds", lambda values, _: values.max(), most=2, condition=True, test=True),
+    Function("share", "seeds", _average, _clopper_pearson, condition=True, smooth=False),
+    Function("any", "seeds", lambda values, *_: values.max(), most=2, condition=True, test=True),
 )
 
 FUNCTIONS: Mapping[str, Mapping[Domain, Function]] = {

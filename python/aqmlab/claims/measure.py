@@ -49,7 +49,7 @@ class Measure:
         left: Located,
         right: Located | None,
         *,
-        plain: bool,
+        plain: bool = False,
     ) -> None:
         self._leaves, self._names = leaves, names
         self._sides = sides = [left] if right is None else [left, right]
@@ -120,10 +120,10 @@ class Measure:
         if wrong is not None:
             return wrong
         if kind.level == Level.SEED:
-            return self._of_values(_array(Evaluator(self._names, self._leaves), node, bound), CONFIDENCE)
+            return self._of_values(Evaluator(self._names, self._leaves).of_each_seed(node, bound), CONFIDENCE)
         if kind.smooth:
             leaves = Jackknife(self._leaves, self._names, self._chosen)
-            replicates = _array(Evaluator(self._names, leaves), node, bound)
+            replicates = Evaluator(self._names, leaves).of_each_seed(node, bound)
             logarithmic = kind.spread and bool((replicates > 0).all())
             return jackknife(replicates, CONFIDENCE, logarithmic=logarithmic)
         return self._of_figures([side], CONFIDENCE)
@@ -131,7 +131,7 @@ class Measure:
     # --- methods for intervals
 
     def _difference(self, evaluator: Evaluator) -> Floats:
-        values = _array(evaluator, *self._sides[0])
+        values = evaluator.of_each_seed(*self._sides[0])
         if self._alone:
             return values
         other = evaluator.value(*self._sides[1])
@@ -165,7 +165,7 @@ class Measure:
     def _collect(self) -> Seen:
         """Evaluate the leaves of both sides together: a seed counts for both sides or for neither."""
         self._leaves.fresh()
-        everything = Collect(self._leaves, self._names, np.arange(0))
+        everything = Collect(self._leaves, self._names, np.arange(len(self._leaves.seen.missing)))
         evaluator = Evaluator(self._names, everything)
         values = [evaluator.value(*side) for side in self._sides]
         for value in values:
@@ -197,12 +197,6 @@ class Measure:
         leaves = Jackknife(self._leaves, self._names, self._chosen)
         evaluator = Evaluator(self._names, leaves)
         return all(bool((np.asarray(evaluator.value(*side)) > 0).all()) for side in self._sides)
-
-
-def _array(evaluator: Evaluator, node: Expression, bound: Bindings) -> Floats:
-    value = evaluator.value(node, bound)
-    assert isinstance(value, np.ndarray)
-    return value
 
 
 def _scalar(value: object) -> float | Range:

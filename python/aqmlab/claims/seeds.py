@@ -28,7 +28,7 @@ from aqmlab.claims.functions import Function, meaning
 from aqmlab.claims.metric_query import MetricQuery, metric_query, placed
 from aqmlab.claims.names import Bindings, Names
 from aqmlab.claims.ranges import UNKNOWN, Range
-from aqmlab.claims.tree import Call, Condition, Expression, MetricOf, Test
+from aqmlab.claims.tree import Call, MetricOf, Test
 from aqmlab.claims.values import Evaluator, Leaves, constant
 from aqmlab.metrics.asked import Part
 from aqmlab.results.cells import Axis, Cell
@@ -92,7 +92,7 @@ class SeedLeaves(Leaves):
         """Clear the observations, but keep the computed values."""
         self.seen = Seen(np.zeros(len(self._results.seeds), dtype=bool))
 
-    def metric(self, node: MetricOf, bound: Bindings) -> Value:
+    def metric(self, node: MetricOf, bound: Bindings) -> Floats:
         """The values of one cell."""
         key = (str(node), tuple(sorted(bound.items())))
         if key not in self._columns:
@@ -107,7 +107,7 @@ class SeedLeaves(Leaves):
             self.seen.suspects.setdefault(int(i), key[0])
         return values
 
-    def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
+    def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Floats:
         """Return a number per seed that compares the distribution functions of two metrics."""
         key = (f"{function}({one}, {other})", tuple(sorted(bound.items())))
         if key not in self._columns:
@@ -162,16 +162,18 @@ class _OverSeeds(Leaves):
 
     def over_seeds(self, node: Call | Test, bound: Bindings) -> Value:
         self.seeds.seen.figures.add((str(node), tuple(sorted(bound.items()))))
-        body = node.arguments[0]
-        values = (
-            self._inner.truth(body, bound)
-            if isinstance(body, Condition)
-            else _array(self._inner, body, bound)
-        )
-        share_of = constant(_expression(node.arguments[1])) if len(node.arguments) > 1 else 0.5
-        return self.figure(meaning(node), values, share_of)
+        values = self._inner.of_each_seed(node.arguments[0], bound)
+        return self.figure(meaning(node), values, *map(constant, node.numbers))
 
-    def figure(self, function: Function, values: Floats, q: float) -> Value:
+    def metric(self, node: MetricOf, bound: Bindings) -> Value:
+        """Return the values of the chosen seeds, for a metric outside any figure over the seeds."""
+        return self.seeds.metric(node, bound)[self.chosen]
+
+    def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
+        """Return the values of the chosen seeds, for a function outside any figure over the seeds."""
+        return self.seeds.of_curves(function, one, other, bound)[self.chosen]
+
+    def figure(self, function: Function, values: Floats, *q: float) -> Value:
         """Compute one figure from the values of all seeds."""
         raise NotImplementedError
 
@@ -179,15 +181,7 @@ class _OverSeeds(Leaves):
 class Collect(_OverSeeds):
     """Visits every leaf without computing anything."""
 
-    def metric(self, node: MetricOf, bound: Bindings) -> Value:
-        """Return the values of all seeds, for a metric outside any figure over the seeds."""
-        return self.seeds.metric(node, bound)
-
-    def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
-        """Return the values of all seeds, for a function outside any figure over the seeds."""
-        return self.seeds.of_curves(function, one, other, bound)
-
-    def figure(self, function: Function, values: Floats, q: float) -> Value:  # noqa: ARG002 (not computed)
+    def figure(self, function: Function, values: Floats, *q: float) -> Value:  # noqa: ARG002 (not computed)
         """Return an unknown value."""
         self.seeds.seen.lacking.update(map(int, np.flatnonzero(np.isnan(values))))
         return UNKNOWN
@@ -196,19 +190,19 @@ class Collect(_OverSeeds):
 class Point(_OverSeeds):
     """The figure itself."""
 
-    def figure(self, function: Function, values: Floats, q: float) -> Value:
+    def figure(self, function: Function, values: Floats, *q: float) -> Value:
         """Compute the figure from the chosen seeds."""
-        return figure(function, values[self.chosen], q)
+        return figure(function, values[self.chosen], *q)
 
 
 class Jackknife(_OverSeeds):
     """The figure, followed by its values with each seed left out in turn."""
 
-    def figure(self, function: Function, values: Floats, q: float) -> Value:
+    def figure(self, function: Function, values: Floats, *q: float) -> Value:
         """Return the figure of the chosen seeds, then the figure with each of them left out in turn."""
         kept = values[self.chosen]
-        without = [figure(function, np.delete(kept, i), q) for i in range(len(kept))]
-        return np.array([figure(function, kept, q), *without], dtype=np.float64)
+        without = [figure(function, np.delete(kept, i), *q) for i in range(len(kept))]
+        return np.array([figure(function, kept, *q), *without], dtype=np.float64)
 
 
 class Ends(_OverSeeds):
@@ -221,31 +215,20 @@ class Ends(_OverSeeds):
         self._confidence = confidence
         self.reason = ""
 
-    def figure(self, function: Function, values: Floats, q: float) -> Value:
+    def figure(self, function: Function, values: Floats, *q: float) -> Value:
         """Return the interval, or an unknown one; ``reason`` then explains why."""
         assert function.interval is not None
-        found = function.interval(values[self.chosen], q, self._confidence)
+        found = function.interval(values[self.chosen].tolist(), self._confidence, *q)
         if found.low is None or found.high is None:
             self.reason = self.reason or found.reason
             return UNKNOWN
         return Range(found.low, found.high)
 
 
-def figure(function: Function, values: Floats, q: float) -> float:
+def figure(function: Function, values: Floats, *q: float) -> float:
     """Return a statistic of one value per seed, or NaN if there are no seeds or a value is NaN."""
     if not len(values) or np.isnan(values).any():
         return math.nan
-    found = function.value(values, q)
+    found = function.value(values, *q)
     assert isinstance(found, float)
     return found
-
-
-def _array(evaluator: Evaluator, node: Expression, bound: Bindings) -> Floats:
-    value = evaluator.value(node, bound)
-    assert isinstance(value, np.ndarray)
-    return value
-
-
-def _expression(node: Expression | Condition) -> Expression:
-    assert isinstance(node, Expression)
-    return node

@@ -170,6 +170,18 @@ class Called(Node):
     arguments: tuple[Expression | Condition, ...]
     over: tuple[Choice, ...] = ()
 
+    @property
+    def body(self) -> Expression:
+        """The first argument of a function that takes a value, not a condition."""
+        body = self.arguments[0]
+        assert isinstance(body, Expression)  # the parser ensures this
+        return body
+
+    @property
+    def numbers(self) -> tuple[Expression, ...]:
+        """The other arguments; the first is the only one that may be a condition."""
+        return tuple(part for part in self.arguments[1:] if isinstance(part, Expression))
+
     def __str__(self) -> str:
         first, *others = map(str, self.arguments)
         axes = " and ".join(map(str, self.over))

@@ -104,6 +104,12 @@ class Evaluator:
     def _either(self, node: Expression | Condition, bound: Bindings) -> Value:
         return self.truth(node, bound) if isinstance(node, Condition) else self.value(node, bound)
 
+    def of_each_seed(self, node: Expression | Condition, bound: Bindings) -> Floats:
+        """Return a value for each seed: that of an expression, or the truth of a condition."""
+        found = self._either(node, bound)
+        assert isinstance(found, np.ndarray)
+        return found
+
     def inside(self, choices: Sequence[Choice], bound: Bindings) -> Iterator[dict[str, str]]:
         """Return the bindings inside a choice: each combination of its labels in turn."""
         keys = [self._names.key(choice.axis) for choice in choices]

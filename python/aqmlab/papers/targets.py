@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from aqmlab.claims import Claim, Names
-from aqmlab.claims.arithmetic import Floats, Value
-from aqmlab.claims.names import Bindings
+from aqmlab.claims.arithmetic import Floats
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.seeds import MetricValues, Point, SeedLeaves
-from aqmlab.claims.tree import MetricOf
 from aqmlab.claims.values import Evaluator
 from aqmlab.errors import UsageError
 from aqmlab.metrics import find
@@ -160,26 +158,9 @@ def truth_of_each_seed(claim: Claim, measured: MetricValues, names: Names) -> Fl
     leaves, bound = SeedLeaves(measured, names), claim.bound(names)
     found = []
     for i in range(len(measured.seeds)):
-        alone = _Alone(leaves, names, np.array([i]))
+        alone = Point(leaves, names, np.array([i]))
         found.append(float(np.ravel(Evaluator(names, alone).truth(claim.tree, bound))[0]))
     return np.array(found)
-
-
-class _Alone(Point):
-    """Evaluates expressions for a single seed."""
-
-    def metric(self, node: MetricOf, bound: Bindings) -> Value:
-        """Return the value for that seed."""
-        return self._chosen(self.seeds.metric(node, bound))
-
-    def of_curves(self, function: str, one: MetricOf, other: MetricOf, bound: Bindings) -> Value:
-        """Return the value for that seed."""
-        return self._chosen(self.seeds.of_curves(function, one, other, bound))
-
-    def _chosen(self, values: Value) -> Floats:
-        assert isinstance(values, np.ndarray)
-        chosen: Floats = values[self.chosen]
-        return chosen
 
 
 __all__ = ["FARTHEST", "Targets", "cell_error", "truth_of_each_seed"]

@@ -6,7 +6,7 @@ Miller, Biometrika 61, 1974; with logarithms, Annals of Mathematical Statistics 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,9 @@ def deviation(values: npt.NDArray[np.float64]) -> float:
     return float(values.std(ddof=1)) if len(values) > 1 else math.nan
 
 
-def spread(values: npt.NDArray[np.float64], confidence: float) -> Interval:
+def spread(seeds: Sequence[float], confidence: float) -> Interval:
     """Return the standard deviation over the seeds; its interval comes from a jackknife of the logarithm."""
+    values = np.asarray(seeds)
     whole = deviation(values)
     if whole == 0:
         return Interval(0.0, 0.0, 0.0, len(values), confidence, "no spread at all")
