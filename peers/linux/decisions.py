@@ -55,6 +55,21 @@ CASES = {
     "pfifo": ("pfifo limit 20", "bursts", 12, 0),
     "bfifo": ("bfifo limit 20000", "bursts", 13, 0),
 }
+# Cases with several flows: the load yields a flow's number and an ECN field with each packet, and each flow
+# has its own destination port. The kernel must not have put two flows into one queue.
+FLOW_CASES = {
+    "fq_codel_rounds": ("fq_codel", "mixed_flows", 21, 0),
+    "fq_codel_sparse": ("fq_codel target 1ms interval 20ms quantum 600", "sparse_flows", 22, 0),
+    "fq_codel_noecn": ("fq_codel noecn target 2ms interval 30ms", "mixed_flows", 23, 0),
+    "fq_codel_limit": ("fq_codel limit 60 target 2ms interval 30ms", "mixed_flows", 24, 0),
+    "fq_codel_batch": ("fq_codel limit 300", "fat_flow", 25, 0),
+    "fq_codel_small_batch": ("fq_codel limit 100 drop_batch 7 target 1ms interval 10ms", "fat_flow", 26, 0),
+    "fq_codel_memory": ("fq_codel memory_limit 100000", "mixed_flows", 27, 0),
+    "fq_codel_ce": ("fq_codel ce_threshold 3ms noecn", "mixed_flows", 28, 0),
+    "fq_codel_ce_ect1": ("fq_codel ce_threshold 1ms ce_threshold_selector 1/3", "mixed_flows", 29, 0),
+    "codel_ce": ("codel limit 1000 ce_threshold 2ms", "mixed_flows", 30, 0),
+}
+CASES |= FLOW_CASES
 RATE_KBIT = 10_000
 
 
@@ -74,6 +89,71 @@ def bursts(draws: random.Random):
             size = draws.choice((1514, 1514, 1514, 600, 300, 90))
             yield size * 8e-3 / RATE_KBIT / factor * draws.uniform(0.3, 1.7), size, draws.random() < 0.5
         yield draws.choice((0.002, 0.02, 0.1, 0.4, 2.0)), 90, False
+
+
+def mixed_flows(draws: random.Random):
+    """Yield bursts of eight flows of different sizes and rates, at half to four times the link's rate."""
+    for _ in range(15):
+        factor = draws.uniform(0.5, 4.0)
+        for _ in range(draws.randrange(50, 200)):
+            flow = draws.choices(range(8), (8, 8, 5, 5, 3, 2, 1, 1))[0]
+            size = draws.choice((1514, 1514, 600, 300, 90)) - flow
+            wait = size * 8e-3 / RATE_KBIT / factor * draws.uniform(0.3, 1.7)
+            yield wait, size, draws.choice((0, 1, 2)), flow
+        yield draws.choice((0.002, 0.02, 0.1, 0.4, 2.0)), 90, 0, 0
+
+
+def sparse_flows(draws: random.Random):
+    """Yield three flows that exceed the link's rate together, and three that send a small packet now and then."""
+    for number in range(2400):
+        flow = draws.randrange(3) if number % 9 else 3 + number // 9 % 3
+        size = 1514 - flow if flow < 3 else 90 + flow
+        yield size * 8e-3 / RATE_KBIT / 1.4 * draws.uniform(0.5, 1.5), size, draws.choice((0, 2)), flow
+
+
+def fat_flow(draws: random.Random):
+    """Yield a flow that floods the queue in bursts, beside four moderate ones."""
+    for burst in range(12):
+        for _ in range(200):
+            flow = 0 if draws.random() < 0.8 else draws.randrange(1, 5)
+            size = draws.choice((1514, 900, 300)) - flow
+            yield size * 8e-3 / RATE_KBIT / 6 * draws.uniform(0.3, 1.7), size, draws.choice((0, 2)), flow
+        yield (0.01, 0.05, 0.5)[burst % 3], 90, 0, 1
+
+
+def send_flows(load) -> list[tuple[int, int, int]]:
+    """Offer the load; return the size, the ECN field and the flow of each packet."""
+    sockets = {}
+    packets, due = [], time.monotonic() + 0.01
+    for wait, size, ecn, flow in load:
+        if (flow, ecn) not in sockets:
+            sockets[flow, ecn] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+            sockets[flow, ecn].setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 25)
+            sockets[flow, ecn].setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ecn)
+            sockets[flow, ecn].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            sockets[flow, ecn].bind(("10.9.0.1", 7000 + flow))
+        payload = struct.pack("=I", len(packets)) + bytes(size - HEADERS - 4)
+        sockets[flow, ecn].sendto(payload, ("10.9.0.2", 9))
+        packets.append((size, ecn, flow))
+        due += wait
+        if due > time.monotonic():
+            time.sleep(due - time.monotonic())
+    time.sleep(3)
+    return packets
+
+
+def flow_queues(spec: str, flows: int) -> int:
+    """Send a packet of each flow at once, and return how many queues of `fq_codel` took them."""
+    if not spec.startswith("fq_codel"):
+        return flows
+    for flow in range(flows):
+        sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sender.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        sender.bind(("10.9.0.1", 7000 + flow))
+        sender.sendto(bytes(1400), ("10.9.0.2", 10))
+    time.sleep(1)
+    (count,) = re.findall(r"new_flow_count (\d+)", os.popen("tc -s qdisc show dev va").read())
+    return int(count)
 
 
 class State:
@@ -197,9 +277,11 @@ def history(rows, packets, states, came) -> list[tuple[int, str, str]]:
     found, number, left = [], 0, iter(came.items())
     for index, (at, point) in enumerate(rows):
         if point == ARRIVED:
-            size, ect = packets[number]
+            size, *more = packets[number]
             there = index + 1 < len(rows) and rows[index + 1][1] == QUEUED
-            found.append((at, "queued" if there else "refused", f"{size} {int(ect)}"))
+            # A queue per flow accepts every packet and may then drop others.
+            event = "arrived" if len(more) > 1 else "queued" if there else "refused"
+            found.append((at, event, " ".join(map(str, map(int, (size, *more))))))
             number += 1
         elif point == SENT:
             who, ecn = next(left)
@@ -220,11 +302,15 @@ def run(name: str, directory: str) -> dict[str, object]:
     receiver.bind(("10.9.0.2", 9))
     receiver.setblocking(False)
     enter(sender)
+    if name in FLOW_CASES:
+        assert flow_queues(spec, 8) == 8, "two flows share a queue"
     write(f"{TRACE}/trace", "")
     write(f"{TRACE}/tracing_on", "1")
-    packets, states = send(
-        globals()[load](random.Random(seed)), State(spec.split()[0]) if every else None, every
-    )
+    offered, states = globals()[load](random.Random(seed)), []
+    if name in FLOW_CASES:
+        packets = send_flows(offered)
+    else:
+        packets, states = send(offered, State(spec.split()[0]) if every else None, every)
     write(f"{TRACE}/tracing_on", "0")
     page, raw = os.sysconf("SC_PAGE_SIZE"), b""
     with open(f"{TRACE}/per_cpu/cpu0/trace_pipe_raw", "rb", buffering=0) as file:

@@ -145,23 +145,23 @@ fn vacant<V>(slots: usize) -> Vec<Option<(u64, V)>> {
     core::iter::repeat_with(|| None).take(slots).collect()
 }
 
-/// A packet with its flow's hash already computed, for queues with state per flow.
+/// A packet with what its queue knew when it arrived, for queues with state per flow.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Keyed<P> {
-    /// The hash, computed with the queue's own salt.
-    pub key: u64,
+pub(crate) struct Keyed<P, K = u64> {
+    /// What the queue knew: usually the hash of the packet's flow, computed with the queue's own salt.
+    pub key: K,
     /// The packet.
     pub packet: P,
 }
 
-impl<P: Arrived> Arrived for Keyed<P> {
+impl<P: Arrived, K> Arrived for Keyed<P, K> {
     #[inline]
     fn arrived(&self) -> Instant {
         self.packet.arrived()
     }
 }
 
-impl<P: Classed> Classed for Keyed<P> {
+impl<P: Classed, K> Classed for Keyed<P, K> {
     #[inline]
     fn class(&self) -> usize {
         self.packet.class()
@@ -176,7 +176,7 @@ impl<P: Classed> Classed for Keyed<P> {
     }
 }
 
-impl<P: Packet> Packet for Keyed<P> {
+impl<P: Packet, K> Packet for Keyed<P, K> {
     #[inline]
     fn wire_len(&self) -> Bytes {
         self.packet.wire_len()

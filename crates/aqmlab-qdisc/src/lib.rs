@@ -123,6 +123,7 @@ mod delay_stage;
 pub mod disc;
 mod discipline;
 mod fifo;
+mod flow_store;
 mod flow_table;
 mod histogram;
 mod info;

@@ -9,11 +9,12 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Span};
 
 use super::table::{names, ns2_in, ns3, packets, presets, tc};
+use super::words::CeFor;
 use super::{Early, EarlyLaw, EarlyQueue, Leaving};
 use crate::info::{Decides, Derive, Effective, Info, Maturity, Preset};
 use crate::law::{Arithmetic, CodelLaw, CodelParams, Decision, Notice};
 use crate::resolve::{self, Common, LimitRule};
-use crate::{Backlog, LawSamples, LinkContext, Packet};
+use crate::{Backlog, Ecn, LawSamples, LinkContext, Packet};
 
 /// CoDel.
 pub type Codel<P> = Early<P, CodelControl>;
@@ -23,6 +24,42 @@ pub type Codel<P> = Early<P, CodelControl>;
 pub struct CodelControl {
     /// The law.
     pub law: CodelLaw,
+    /// The marks beside the law.
+    pub ce_threshold: CeThreshold,
+    /// Whether a packet that is lost for lack of room raises the law's count.
+    pub overflow_counts: bool,
+}
+
+/// The waiting time above which packets are marked whatever the law decides (RFC 8290, section 5.2.7).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CeThreshold {
+    above: Span,
+    only_ect1: bool,
+}
+
+impl CeThreshold {
+    pub(super) fn new(above: Option<Span>, packets: CeFor) -> Self {
+        CeThreshold { above: above.unwrap_or(Span::MAX), only_ect1: packets == CeFor::Ect1 }
+    }
+
+    /// The parameter `ce_threshold`.
+    pub(super) const fn row() -> Row<Option<Span>> {
+        Row::span(Span::ns(1), Span::s(100))
+            .aliases(const { &[tc("ce_threshold"), ns3("CeThreshold")] })
+            .source("RFC 8290, section 5.2.7")
+            .help(
+                "waiting time above which every ECN-capable packet is marked as it leaves, with ecn on or off \
+                 and whatever CoDel decides; for senders such as DCTCP that expect marks at a low threshold",
+            )
+            .optional("no such marks")
+    }
+
+    /// The parameter `ce_threshold_for`.
+    pub(super) const fn selector_row() -> Row<CeFor> {
+        Row::choice("ect")
+            .source("tc-fq_codel(8): `ce_threshold_selector 1/3` is `ect1`")
+            .help("packets that ce_threshold marks: all ECN-capable ones (`ect`), or ECT(1) alone (`ect1`)")
+    }
 }
 
 impl EarlyLaw for CodelControl {
@@ -39,6 +76,22 @@ impl EarlyLaw for CodelControl {
 
     fn on_early_drop(&mut self, _now: Instant) {
         self.law.on_drop();
+    }
+
+    fn on_overflow(&mut self, _now: Instant) {
+        if self.overflow_counts {
+            self.law.on_overflow();
+        }
+    }
+
+    #[inline]
+    fn marks_admitted(&self, now: Instant, pkt: Leaving, ecn: Ecn) -> bool {
+        let CeThreshold { above, only_ect1 } = self.ce_threshold;
+        above < Span::MAX && (!only_ect1 || ecn == Ecn::Ect1) && self.law.exceeds(now, pkt.sojourn, above)
+    }
+
+    fn is_as_new(&self, now: Instant) -> bool {
+        self.law.is_as_new(now)
     }
 
     #[inline]
@@ -105,6 +158,8 @@ params! {
         arithmetic: Arithmetic = Row::choice("exact").source("RFC 8289; Linux"),
         /// mark ECN-capable packets instead of dropping them; only an overflow still drops them
         ecn: bool = Row::flag(false).aliases(&[tc("ecn"), ns3("UseEcn")]).source(RFC),
+        ce_threshold: Option<Span> = CeThreshold::row(),
+        ce_threshold_for: CeFor = CeThreshold::selector_row(),
     }
 }
 
@@ -131,8 +186,10 @@ fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
 
 /// Builds a CoDel queue from these parameters.
 pub(crate) fn build_codel<P: Packet>(s: &Effective, draws: Stream) -> Result<Codel<P>, ParamError> {
-    let Parameters { target, interval, mtu, arithmetic, ecn, .. } = Parameters::read(s)?;
+    let p = Parameters::read(s)?;
+    let Parameters { target, interval, mtu, arithmetic, ecn, .. } = p;
     let law = CodelLaw::new(CodelParams { target, interval, mtu, arithmetic });
     let queue = EarlyQueue { limit: resolve::limit(s)?, ecn, overflow_first: false, spares_not_ect: false };
-    Ok(Codel::new(CodelControl { law }, queue, draws))
+    let ce_threshold = CeThreshold::new(p.ce_threshold, p.ce_threshold_for);
+    Ok(Codel::new(CodelControl { law, ce_threshold, overflow_counts: false }, queue, draws))
 }

@@ -7,7 +7,7 @@ use aqmlab_units::{Bytes, Instant, Rate, Span};
 use super::law_queue::{DropLoop, LawQueue};
 use crate::info::Decides;
 use crate::law::Decision;
-use crate::{Arrived, Backlog, Fifo, LawSamples, Limit, Observer, Packet, Qdisc};
+use crate::{Arrived, Backlog, Ecn, Fifo, LawSamples, Limit, Observer, Packet, Qdisc};
 
 /// A law that decides on individual packets. Every law *sees* all arrivals and departures. It
 /// *decides* only at arrivals, only at departures, or at both, as [`EarlyLaw::decides`] returns.
@@ -84,6 +84,20 @@ pub trait EarlyLaw {
     #[inline(always)]
     fn decide_at_departure(&mut self, _now: Instant, _pkt: Leaving, _draw: impl FnOnce() -> f64) -> Decision {
         Decision::Admit
+    }
+
+    /// Returns whether a packet with this ECN field, which [`EarlyLaw::decide_at_departure`] has admitted, is
+    /// marked as it leaves if it is ECN-capable, with ECN on or off.
+    #[inline(always)]
+    fn marks_admitted(&self, _now: Instant, _pkt: Leaving, _ecn: Ecn) -> bool {
+        false
+    }
+
+    /// Returns whether the law, in an empty queue, will decide as a new one would from `now` on. A law that does
+    /// not know says no.
+    #[inline(always)]
+    fn is_as_new(&self, _now: Instant) -> bool {
+        false
     }
 
     /// Records that a packet leaves for the link.

@@ -223,6 +223,9 @@ where
             let (draws, number) = own.next_draw();
             let draw = || unit_from_bits(draws.at(number));
             let Decision::Notify(notice) = self.law.decide_at_departure(now, leaving, draw) else {
+                if self.law.marks_admitted(now, leaving, pkt.ecn()) && pkt.ecn().is_capable() {
+                    mark(now, &mut pkt, Notice { reason: Reason::Forced, markable: true }, obs);
+                }
                 return Some((pkt, leaving));
             };
             if notice.marks(own.rules.ecn, pkt.ecn()) {

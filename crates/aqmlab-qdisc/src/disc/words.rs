@@ -79,6 +79,30 @@ words! {
     pub(super) enum ManyFlowsRule { Off = "off", Average = "average", Count = "count" }
 }
 words! {
+    /// Whether flows share queues.
+    pub(super) enum Queues { Hashed = "hashed", Perfect = "perfect" }
+}
+words! {
+    /// How the memory of a packet is counted.
+    pub(super) enum PacketMemory { Length = "length", Linux = "linux" }
+}
+words! {
+    /// The backlog that CoDel compares with its `mtu`.
+    pub(super) enum MtuOf { Queue = "queue", All = "all" }
+}
+words! {
+    /// Half of what an overflow drops at most.
+    pub(super) enum HalfOf { Packets = "packets", Bytes = "bytes" }
+}
+words! {
+    /// Where an empty queue that was new goes.
+    pub(super) enum EmptyNew { Old = "old", Linux = "linux" }
+}
+words! {
+    /// The packets that are marked above CoDel's `ce_threshold`.
+    pub(super) enum CeFor { Ect = "ect", Ect1 = "ect1" }
+}
+words! {
     /// Whether BLUE's freeze times are random.
     pub(super) enum Freeze { Fixed = "fixed", Random = "random" }
 }

@@ -130,6 +130,33 @@ impl CodelLaw {
         self.after = self.once_dropped;
     }
 
+    /// Raises the count by one, for a packet that was lost for lack of room.
+    pub const fn on_overflow(&mut self) {
+        self.count += 1;
+    }
+
+    /// Returns whether a sojourn time exceeds `threshold`.
+    pub fn exceeds(&self, now: Instant, sojourn: Span, threshold: Span) -> bool {
+        let sojourn_ns = match self.params.arithmetic {
+            Arithmetic::Exact => return sojourn > threshold,
+            Arithmetic::Linux => {
+                let arrived = now.as_ns().saturating_sub(sojourn.as_ns());
+                whole_units(now.as_ns()) - whole_units(arrived)
+            }
+        };
+        sojourn_ns > whole_units(threshold.as_ns())
+    }
+
+    /// Returns whether the law of an empty queue has forgotten its last dropping state: none is in progress, and
+    /// the next one will start with a count of one.
+    pub fn is_as_new(&self, now: Instant) -> bool {
+        let recent = now.saturating_since(self.drop_next) < self.params.interval.saturating_mul(16);
+        !self.dropping
+            && self.first_above.is_none()
+            && matches!(self.after, After::Sent)
+            && (self.count - self.last_count <= 1 || !recent)
+    }
+
     /// Records that the link polled the empty queue.
     pub fn on_empty(&mut self) {
         self.first_above = None;
@@ -209,10 +236,12 @@ impl CodelLaw {
     fn improve_root(&mut self) {
         let x = u64::from(self.inverse_root) << 16;
         let square = (x * x) >> 32;
-        // The factor is divided by four first, so that the product has at most 64 bits.
-        let factor = (3u64 << 32).saturating_sub(self.count.saturating_mul(square)) >> 2;
-        let next = (factor * x) >> 31;
-        self.inverse_root = u16::try_from(next >> 16).unwrap_or(u16::MAX);
+        // The factor is divided by four first, so that the product has at most 64 bits. Where the count has
+        // grown by more than the root can follow (FQ-CoDel's overflows), the difference is negative, and
+        // Linux's arithmetic wraps.
+        let factor = (3u64 << 32).wrapping_sub(self.count.wrapping_mul(square)) >> 2;
+        let next = factor.wrapping_mul(x) >> 31;
+        self.inverse_root = (next >> 16) as u16;
     }
 
     /// Returns whether the law is in the dropping state.

@@ -1,0 +1,398 @@
+//! A queue with a law for each flow, served by deficit round robin that prefers new queues (RFC 8290,
+//! section 4): the scheduler of FQ-CoDel.
+
+use alloc::vec::Vec;
+
+use aqmlab_random::Stream;
+use aqmlab_units::{Bytes, Instant, Packets, Rate};
+
+use super::early::{EarlyLaw, EarlyQueue};
+use super::law_queue::{DropLoop, LawQueue};
+use super::words::{EmptyNew, HalfOf, Queues};
+use crate::flow_store::{Chain, FlowStore, Group, NONE, Weigh};
+use crate::flow_table::{FlowTable, Keyed};
+use crate::{Arrived, Backlog, Cause, Inside, LawSamples, Observer, Packet, Qdisc, Reason};
+
+/// The rules of the scheduler, and of the drops for lack of room.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FlowRules {
+    /// Credit per round, in bytes.
+    pub quantum: i64,
+    /// Number of queues among which flows are distributed, unless each has its own.
+    pub flows: u32,
+    pub queues: Queues,
+    /// The limit on the memory of all packets.
+    pub memory_limit: u64,
+    pub weigh: Weigh,
+    /// Most packets that one overflow drops.
+    pub batch: u32,
+    pub half_of: HalfOf,
+    pub empty_new: EmptyNew,
+    /// Whether the law of a queue sees the backlog of all queues instead of its own.
+    pub law_sees_all: bool,
+}
+
+/// The list that holds a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum On {
+    /// It has been empty for a round, or has never held a packet.
+    Idle,
+    New,
+    Old,
+}
+
+/// The queue of a flow, or of all flows with the same hash.
+#[derive(Clone, Debug)]
+struct FlowQueue<P, L> {
+    inside: LawQueue<L, Chain<P>>,
+    /// Credit, in bytes.
+    deficit: i64,
+    /// The hash of the flow whose packet arrived last.
+    key: u64,
+    before: u32,
+    after: u32,
+    on: On,
+}
+
+/// Flow queues in order. A queue is on one list at most.
+#[derive(Clone, Copy, Debug)]
+struct List {
+    head: u32,
+    tail: u32,
+    len: u32,
+}
+
+impl List {
+    const EMPTY: List = List { head: NONE, tail: NONE, len: 0 };
+
+    fn append<P, L>(&mut self, queues: &mut [FlowQueue<P, L>], at: u32) {
+        let queue = &mut queues[at as usize];
+        (queue.before, queue.after) = (self.tail, NONE);
+        match queues.get_mut(self.tail as usize) {
+            Some(last) => last.after = at,
+            None => self.head = at,
+        }
+        self.tail = at;
+        self.len += 1;
+    }
+
+    fn unlink<P, L>(&mut self, queues: &mut [FlowQueue<P, L>], at: u32) {
+        let (before, after) = (queues[at as usize].before, queues[at as usize].after);
+        match queues.get_mut(before as usize) {
+            Some(queue) => queue.after = after,
+            None => self.head = after,
+        }
+        match queues.get_mut(after as usize) {
+            Some(queue) => queue.before = before,
+            None => self.tail = before,
+        }
+        self.len -= 1;
+    }
+
+    /// Iterates over the queues in order.
+    fn iter<P, L>(self, queues: &[FlowQueue<P, L>]) -> impl Iterator<Item = u32> {
+        let listed = |at| (at != NONE).then_some(at);
+        core::iter::successors(listed(self.head), move |&at| listed(queues[at as usize].after))
+    }
+}
+
+/// Place of a flow's queue, plus one; 0 for a flow without a queue.
+type Place = u32;
+
+/// A queue with a law `L` for each flow.
+#[derive(Clone, Debug)]
+pub struct FlowQueues<P, L> {
+    queues: Vec<FlowQueue<P, L>>,
+    /// The queues of the known flows, if each flow has its own.
+    places: FlowTable<Place>,
+    new: List,
+    old: List,
+    /// Queues that may be given to other flows once their laws are as new, in the order in which they became
+    /// idle; used only if each flow has its own queue.
+    idle: List,
+    own: DropLoop<FlowStore<P>>,
+    rules: FlowRules,
+    salt: u64,
+    /// The law of a new queue.
+    fresh: L,
+    /// Number of times that a queue became new.
+    new_queues: u64,
+    /// Number of packets that arrived at a queue in which packets of another flow were waiting.
+    collisions: u64,
+    /// Number of packets lost for lack of room.
+    overflows: u64,
+}
+
+/// Number of the draw that gives the salt; the numbers of decisions never reach it.
+const SALT_DRAW: u64 = u64::MAX;
+
+impl<P: Packet, L: EarlyLaw + Clone> FlowQueues<P, L> {
+    pub(super) fn new(law: L, queue: EarlyQueue, rules: FlowRules, draws: Stream) -> Self {
+        let salt = draws.at(SALT_DRAW);
+        let store = FlowStore::new(rules.weigh, rules.law_sees_all);
+        let mut queues = FlowQueues {
+            queues: Vec::new(),
+            places: FlowTable::with_room(0),
+            new: List::EMPTY,
+            old: List::EMPTY,
+            idle: List::EMPTY,
+            own: DropLoop::new(queue, draws, store),
+            rules,
+            salt,
+            fresh: law,
+            new_queues: 0,
+            collisions: 0,
+            overflows: 0,
+        };
+        if rules.queues == Queues::Hashed {
+            queues.queues.reserve_exact(rules.flows as usize);
+            (0..rules.flows).for_each(|_| queues.add_queue(0));
+        }
+        queues
+    }
+
+    /// Returns the law of the queue in which the packets of the flow of `pkt` wait, if that queue exists.
+    pub fn law_of(&self, pkt: &P) -> Option<&L> {
+        let key = pkt.flow_hash(self.salt);
+        let at = match self.rules.queues {
+            Queues::Hashed => self.hashed(key),
+            Queues::Perfect => self.places.get(key)?.checked_sub(1)?,
+        };
+        Some(&self.queues[at as usize].inside.law)
+    }
+
+    fn add_queue(&mut self, key: u64) {
+        let inside = LawQueue { law: self.fresh.clone(), waiting: Chain::EMPTY };
+        self.queues.push(FlowQueue { inside, deficit: 0, key, before: NONE, after: NONE, on: On::Idle });
+    }
+
+    /// Returns the queue of a hash: the high bits of the hash, as a fraction of the number of queues.
+    #[inline]
+    fn hashed(&self, key: u64) -> u32 {
+        ((u128::from(key) * u128::from(self.rules.flows)) >> 64) as u32
+    }
+
+    /// Returns the queue for a packet of the flow with this hash.
+    #[inline]
+    fn queue_for(&mut self, now: Instant, key: u64) -> u32 {
+        match self.rules.queues {
+            Queues::Hashed => {
+                let at = self.hashed(key);
+                let queue = &mut self.queues[at as usize];
+                if queue.key != key {
+                    self.collisions += u64::from(queue.inside.waiting.packets > 0);
+                    queue.key = key;
+                }
+                at
+            }
+            Queues::Perfect => self.own_queue(now, key),
+        }
+    }
+
+    /// Returns the flow's own queue. A new flow gets a queue that has long been idle, or an additional one.
+    fn own_queue(&mut self, now: Instant, key: u64) -> u32 {
+        if let Some(place) = self.places.get(key) {
+            let at = place - 1;
+            if self.queues[at as usize].on == On::Idle {
+                self.idle.unlink(&mut self.queues, at);
+            }
+            return at;
+        }
+        let first = self.idle.head;
+        let at = match self.queues.get_mut(first as usize) {
+            Some(queue) if queue.inside.law.is_as_new(now) => {
+                queue.inside.law = self.fresh.clone();
+                let former = core::mem::replace(&mut queue.key, key);
+                self.places.remove(former);
+                self.idle.unlink(&mut self.queues, first);
+                first
+            }
+            _ => {
+                self.add_queue(key);
+                (self.queues.len() - 1) as u32
+            }
+        };
+        *self.places.get_or_default(key) = at + 1;
+        at
+    }
+
+    /// Takes an empty queue off all lists.
+    fn set_idle(&mut self, at: u32) {
+        self.queues[at as usize].on = On::Idle;
+        if self.rules.queues == Queues::Perfect {
+            self.idle.append(&mut self.queues, at);
+        }
+    }
+
+    fn set_old(&mut self, at: u32) {
+        self.queues[at as usize].on = On::Old;
+        self.old.append(&mut self.queues, at);
+    }
+
+    const fn list(&mut self, on: On) -> &mut List {
+        match on {
+            On::New => &mut self.new,
+            On::Old => &mut self.old,
+            On::Idle => &mut self.idle,
+        }
+    }
+
+    fn unlink(&mut self, on: On, at: u32) {
+        let mut list = *self.list(on);
+        list.unlink(&mut self.queues, at);
+        *self.list(on) = list;
+    }
+
+    /// Returns the active queue with the most bytes, the first of several, and its bytes.
+    fn fattest(&self) -> Option<(u32, Bytes)> {
+        let active = self.new.iter(&self.queues).chain(self.old.iter(&self.queues));
+        let sizes = active.map(|at| (at, self.queues[at as usize].inside.waiting.bytes));
+        sizes.reduce(|best, found| if found.1 > best.1 { found } else { best })
+    }
+
+    fn is_over(&self) -> bool {
+        let store = &self.own.store;
+        !self.own.rules.limit.holds(store.all, Bytes::ZERO) || store.memory > self.rules.memory_limit
+    }
+
+    /// Drops packets from the head of the queue with the most bytes: half of its packets or bytes, at least
+    /// one packet and at most a batch (RFC 8290, section 4.1).
+    #[cold]
+    fn drop_from_fattest(&mut self, now: Instant, obs: &mut dyn Observer<P>) {
+        let Some((at, bytes)) = self.fattest() else { return };
+        let inside = &mut self.queues[at as usize].inside;
+        let (mut dropped, mut dropped_bytes) = (0, Bytes::ZERO);
+        let half_bytes = Bytes::new(bytes.get() / 2);
+        let half_packets = inside.waiting.packets / 2;
+        loop {
+            let Some(Keyed { key: group, packet }) = pop(&mut inside.waiting, &mut self.own) else { break };
+            (dropped, dropped_bytes) = (dropped + 1, dropped_bytes + packet.wire_len());
+            inside.law.on_overflow(now);
+            obs.dropped(now, packet, Cause { reason: Reason::Overflow, inner: group.number() });
+            let halved = match self.rules.half_of {
+                HalfOf::Packets => dropped >= half_packets,
+                HalfOf::Bytes => dropped_bytes >= half_bytes,
+            };
+            if halved || dropped >= self.rules.batch {
+                break;
+            }
+        }
+        self.overflows += u64::from(dropped);
+    }
+}
+
+fn pop<P: Packet>(chain: &mut Chain<P>, own: &mut DropLoop<FlowStore<P>>) -> Option<Keyed<P, Group>> {
+    super::law_queue::Waiting::pop(chain, &mut own.store)
+}
+
+/// Reports what happens to a queue's packets as happening in their groups.
+struct InGroup<'a, P>(&'a mut dyn Observer<P>);
+
+impl<P> Observer<Keyed<P, Group>> for InGroup<'_, P> {
+    fn dropped(&mut self, now: Instant, pkt: Keyed<P, Group>, at: Cause) {
+        self.0.dropped(now, pkt.packet, Cause { inner: pkt.key.number(), ..at });
+    }
+    fn marked(&mut self, now: Instant, pkt: &Keyed<P, Group>, at: Cause) {
+        self.0.marked(now, &pkt.packet, Cause { inner: pkt.key.number(), ..at });
+    }
+}
+
+impl<P: Arrived, L: EarlyLaw + Clone> Qdisc<P> for FlowQueues<P, L> {
+    #[inline]
+    fn enqueue(&mut self, now: Instant, packet: P, obs: &mut dyn Observer<P>) {
+        let at = self.queue_for(now, packet.flow_hash(self.salt));
+        let queue = &mut self.queues[at as usize];
+        let key = if queue.on == On::Old { Group::Bulk } else { Group::Sparse };
+        obs.entered(now, &packet, key.number());
+        queue.inside.enqueue(now, Keyed { key, packet }, false, &mut self.own, &mut InGroup(obs));
+        if queue.on == On::Idle {
+            queue.deficit = self.rules.quantum;
+            queue.on = On::New;
+            self.new.append(&mut self.queues, at);
+            self.new_queues += 1;
+        }
+        while self.is_over() {
+            self.drop_from_fattest(now, obs);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
+        loop {
+            let at = if self.new.head == NONE { self.old.head } else { self.new.head };
+            let queue = self.queues.get_mut(at as usize)?;
+            let on = queue.on;
+            if queue.deficit <= 0 {
+                queue.deficit += self.rules.quantum;
+                self.unlink(on, at);
+                self.set_old(at);
+                continue;
+            }
+            if let Some(Keyed { key, packet }) = queue.inside.dequeue(now, &mut self.own, &mut InGroup(obs)) {
+                queue.deficit -= packet.wire_len().get() as i64;
+                obs.left(now, &packet, key.number());
+                return Some(packet);
+            }
+            self.unlink(on, at);
+            // A queue that has just been new passes through the old ones, so that a flow cannot be new again
+            // at once and starve them.
+            let passes = match self.rules.empty_new {
+                EmptyNew::Old => true,
+                EmptyNew::Linux => self.old.head != NONE,
+            };
+            if on == On::New && passes { self.set_old(at) } else { self.set_idle(at) }
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+
+    fn rate_changed(&mut self, now: Instant, rate: Rate) {
+        for queue in &mut self.queues {
+            queue.inside.law.rate_changed(now, rate);
+        }
+        self.fresh.rate_changed(now, rate);
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.own.store.all
+    }
+
+    fn reserve(&mut self, packets: usize, flows: usize) {
+        // The packet that exceeds the limit is stored before another one is dropped.
+        self.own.store.reserve(self.own.rules.limit.most_of(packets).saturating_add(1));
+        if self.rules.queues == Queues::Perfect {
+            self.queues.reserve(flows);
+            self.places.reserve(flows);
+        }
+    }
+
+    fn each_inner(&self, visit: &mut dyn FnMut(&str, Inside<'_, P>)) {
+        for (name, backlog) in Group::NAMES.into_iter().zip(self.own.store.groups) {
+            visit(name, Inside::Group(backlog));
+        }
+    }
+
+    /// Appends `new` and `old` (numbers of queues on the two lists), `fattest` (bytes in the longest queue),
+    /// `memory` (bytes), and, since the start, `new_queues` (times that a queue became new), `collisions`
+    /// (packets that arrived behind packets of another flow) and `overflows` (packets lost for lack of room).
+    fn observe(&self, _now: Instant, out: &mut LawSamples) {
+        let fattest = self.fattest().map_or(Bytes::ZERO, |(_, bytes)| bytes);
+        out.extend([
+            ("new", f64::from(self.new.len)),
+            ("old", f64::from(self.old.len)),
+            ("fattest", fattest.as_f64()),
+            ("memory", Packets::new(self.own.store.memory).as_f64()),
+            ("new_queues", self.new_queues as f64),
+            ("collisions", self.collisions as f64),
+            ("overflows", self.overflows as f64),
+        ]);
+    }
+}
+
+/// Returns the size of an empty queue, in bytes.
+pub const fn idle_queue_bytes<P, L>() -> usize {
+    size_of::<FlowQueue<P, L>>()
+}

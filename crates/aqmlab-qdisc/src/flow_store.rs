@@ -1,0 +1,271 @@
+//! The packets of many short queues in one store, so that an empty queue takes no more than its ends.
+
+use alloc::vec::Vec;
+use core::marker::PhantomData;
+
+use aqmlab_units::{Bytes, Packets};
+
+use crate::disc::Waiting;
+use crate::flow_table::Keyed;
+use crate::{Backlog, Packet};
+
+/// The group of the queues in which a packet arrived.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum Group {
+    /// Those that had been empty, or were in their first round.
+    Sparse,
+    /// All others.
+    Bulk,
+}
+
+impl Group {
+    /// The names of the groups, in the order of their numbers among the inner queues, which begin at 1.
+    pub(crate) const NAMES: [&'static str; 2] = ["sparse", "bulk"];
+
+    /// Returns its number among the inner queues.
+    pub(crate) const fn number(self) -> u16 {
+        self as u16 + 1
+    }
+}
+
+/// Marks the end of a chain of places, and a vacant place.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// A place in the store.
+#[derive(Clone, Debug)]
+enum Place<P> {
+    Free { next: u32 },
+    Taken { packet: P, group: Group, next: u32 },
+}
+
+/// How much memory a packet of this length takes.
+pub(crate) type Weigh = fn(Bytes) -> u64;
+
+/// The packets of all queues of one owner, and their sums.
+#[derive(Clone, Debug)]
+pub(crate) struct FlowStore<P> {
+    places: Vec<Place<P>>,
+    /// The first free place.
+    free: u32,
+    weigh: Weigh,
+    /// Whether the law of a queue sees the backlog of all queues instead of its own.
+    law_sees_all: bool,
+    /// The backlog of all queues.
+    pub all: Backlog,
+    /// The backlog by [`Group`].
+    pub groups: [Backlog; 2],
+    /// The memory of all packets.
+    pub memory: u64,
+}
+
+impl<P: Packet> FlowStore<P> {
+    pub(crate) const fn new(weigh: Weigh, law_sees_all: bool) -> Self {
+        FlowStore {
+            places: Vec::new(),
+            free: NONE,
+            weigh,
+            law_sees_all,
+            all: Backlog { packets: Packets::ZERO, bytes: Bytes::ZERO },
+            groups: [Backlog { packets: Packets::ZERO, bytes: Bytes::ZERO }; 2],
+            memory: 0,
+        }
+    }
+
+    /// Reserves room for this many packets.
+    pub(crate) fn reserve(&mut self, packets: usize) {
+        self.places.reserve_exact(packets.saturating_sub(self.places.len()));
+    }
+
+    /// Stores a packet and returns its place.
+    #[inline]
+    fn put(&mut self, packet: P, group: Group) -> u32 {
+        let size = packet.wire_len();
+        for sum in [&mut self.all, &mut self.groups[group as usize]] {
+            sum.packets += Packets::new(1);
+            sum.bytes += size;
+        }
+        self.memory += (self.weigh)(size);
+        let taken = Place::Taken { packet, group, next: NONE };
+        if let Some(place) = self.places.get_mut(self.free as usize) {
+            let at = self.free;
+            if let Place::Free { next } = core::mem::replace(place, taken) {
+                self.free = next;
+            }
+            return at;
+        }
+        self.places.push(taken);
+        (self.places.len() - 1) as u32
+    }
+
+    /// Removes the packet at a place, and returns it with the next place of its queue.
+    #[inline]
+    fn remove(&mut self, at: u32) -> Option<(Keyed<P, Group>, u32)> {
+        let place = self.places.get_mut(at as usize)?;
+        let Place::Taken { packet, group, next } = core::mem::replace(place, Place::Free { next: self.free })
+        else {
+            unreachable!("only places with packets are in queues");
+        };
+        self.free = at;
+        let size = packet.wire_len();
+        for sum in [&mut self.all, &mut self.groups[group as usize]] {
+            sum.packets -= Packets::new(1);
+            sum.bytes -= size;
+        }
+        self.memory -= (self.weigh)(size);
+        Some((Keyed { key: group, packet }, next))
+    }
+
+    /// Returns the place behind the one at `at`, as a reference that can be changed.
+    fn next(&mut self, at: u32) -> Option<&mut u32> {
+        match self.places.get_mut(at as usize)? {
+            Place::Taken { next, .. } => Some(next),
+            Place::Free { .. } => None,
+        }
+    }
+}
+
+/// One queue in a [`FlowStore`].
+#[derive(Clone, Debug)]
+pub(crate) struct Chain<P> {
+    head: u32,
+    tail: u32,
+    pub packets: u32,
+    pub bytes: Bytes,
+    of: PhantomData<fn(P)>,
+}
+
+impl<P> Chain<P> {
+    pub(crate) const EMPTY: Chain<P> =
+        Chain { head: NONE, tail: NONE, packets: 0, bytes: Bytes::ZERO, of: PhantomData };
+}
+
+impl<P: Packet> Waiting for Chain<P> {
+    type Packet = Keyed<P, Group>;
+    type Store = FlowStore<P>;
+
+    #[inline]
+    fn push(&mut self, store: &mut FlowStore<P>, pkt: Keyed<P, Group>) {
+        self.packets += 1;
+        self.bytes += pkt.packet.wire_len();
+        let at = store.put(pkt.packet, pkt.key);
+        match store.next(self.tail) {
+            Some(next) => *next = at,
+            None => self.head = at,
+        }
+        self.tail = at;
+    }
+
+    #[inline]
+    fn pop(&mut self, store: &mut FlowStore<P>) -> Option<Keyed<P, Group>> {
+        let (pkt, next) = store.remove(self.head)?;
+        self.head = next;
+        if next == NONE {
+            self.tail = NONE;
+        }
+        self.packets -= 1;
+        self.bytes -= pkt.packet.wire_len();
+        Some(pkt)
+    }
+
+    fn take(&mut self, store: &mut FlowStore<P>, place: usize) -> Option<Keyed<P, Group>> {
+        let Some(steps) = place.checked_sub(1) else { return self.pop(store) };
+        let mut before = self.head;
+        for _ in 0..steps {
+            before = *store.next(before)?;
+        }
+        let at = *store.next(before)?;
+        let (pkt, next) = store.remove(at)?;
+        *store.next(before)? = next;
+        if next == NONE {
+            self.tail = before;
+        }
+        self.packets -= 1;
+        self.bytes -= pkt.packet.wire_len();
+        Some(pkt)
+    }
+
+    fn packets(&self) -> usize {
+        self.packets as usize
+    }
+
+    #[inline]
+    fn backlog(&self, store: &FlowStore<P>) -> Backlog {
+        if store.law_sees_all {
+            return store.all;
+        }
+        Backlog { packets: Packets::new(u64::from(self.packets)), bytes: self.bytes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Dscp, Ecn, Side};
+    use alloc::collections::VecDeque;
+    use aqmlab_random::Stream;
+
+    /// A packet: its number and its size.
+    struct Numbered(u64, u64);
+
+    impl Packet for Numbered {
+        fn wire_len(&self) -> Bytes {
+            Bytes::new(self.1)
+        }
+        fn flow_hash(&self, salt: u64) -> u64 {
+            salt
+        }
+        fn host_hash(&self, _: Side, salt: u64) -> u64 {
+            salt
+        }
+        fn ecn(&self) -> Ecn {
+            Ecn::NotEct
+        }
+        fn mark_ce(&mut self) {}
+        fn dscp(&self) -> Dscp {
+            Dscp(0)
+        }
+        fn set_dscp(&mut self, _: Dscp) {}
+    }
+
+    /// Compares ten queues in one store with ten deques over many random calls; the store has no more places
+    /// than packets have waited at once.
+    #[test]
+    fn agrees_with_deques() {
+        let mut draws = Stream::new(1, "flow store");
+        let mut store = FlowStore::new(|size| size.get() + 7, true);
+        let mut queues: [(Chain<Numbered>, VecDeque<(u64, u64)>); 10] =
+            core::array::from_fn(|_| (Chain::EMPTY, VecDeque::new()));
+        let mut most = 0;
+        for n in 0..20_000u64 {
+            let (chain, deque) = &mut queues[draws.below(10) as usize];
+            let size = 40 + draws.below(1000);
+            match draws.below(5) {
+                0 | 1 => {
+                    chain.push(&mut store, Keyed { key: Group::Bulk, packet: Numbered(n, size) });
+                    deque.push_back((n, size));
+                }
+                2 | 3 => {
+                    let found = chain.pop(&mut store).map(|pkt| pkt.packet.0);
+                    assert_eq!(found, deque.pop_front().map(|(n, _)| n));
+                }
+                _ => {
+                    let place = draws.below(4) as usize;
+                    let found = chain.take(&mut store, place).map(|pkt| pkt.packet.0);
+                    assert_eq!(found, deque.remove(place).map(|(n, _)| n));
+                }
+            }
+            assert_eq!(chain.packets(), deque.len());
+            assert_eq!(chain.bytes.get(), deque.iter().map(|(_, size)| size).sum::<u64>());
+            let (mut packets, mut bytes) = (0, 0);
+            for (_, deque) in &queues {
+                packets += deque.len() as u64;
+                bytes += deque.iter().map(|(_, size)| size).sum::<u64>();
+            }
+            let all = Backlog { packets: Packets::new(packets), bytes: Bytes::new(bytes) };
+            most = most.max(packets);
+            assert_eq!((store.all, store.groups), (all, [Backlog::default(), all]));
+            assert_eq!((store.memory, store.places.len() as u64), (bytes + 7 * packets, most));
+        }
+    }
+}
