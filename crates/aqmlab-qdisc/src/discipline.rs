@@ -9,7 +9,8 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::disc::{
-    self, Blue, BuildInner, Classes, Codel, DropTail, DualPi2, FqCodel, Fred, Pi, Pi2, Policer, Red, RedPd, Rem,
+    self, Blue, BuildInner, Classes, Codel, DropTail, DualPi2, FqCodel, Fred, Pi, Pi2, Policer, Red, RedPd,
+    Rem,
 };
 use crate::info::{Catalogue, Effective, Info};
 use crate::{Arrived, Backlog, Inside, LawSamples, Observer, Packet, Qdisc};
