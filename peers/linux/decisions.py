@@ -8,8 +8,9 @@ and writes OUT/CASE.csv (`vectors/linux-decisions/README.md` explains the column
 UDP datagrams of chosen sizes, ECN-capable or not, go from one network namespace to another through htb, which
 paces them, and the discipline behind it. htb polls a discipline only while packets are waiting. Trace points
 give the instants at which packets arrive, are queued and leave; the receiver records the packets that reach
-it, with their ECN fields. CoDel's state is read from its statistics; the average of RED is read from the
-statistics of `gred`, which computes the same average and reports it.
+it, with their ECN fields. The state of CoDel and PIE is read from their statistics; the average of RED is read
+from the statistics of `gred`, which computes the same average and reports it. For PIE, another trace point
+gives the instants of its updates, and its state is read once after each of them.
 """
 
 import csv
@@ -36,10 +37,16 @@ from single_flow import boot, enter, libc
 
 HEADERS = 42  # Ethernet, IP, UDP; the links' rates include all these headers
 CLONE_NEWNET, TCA_OPTIONS, TCA_GRED_PARMS = 0x4000_0000, 2, 1
-POINTS = ARRIVED, QUEUED, SENT = "net/net_dev_queue", "qdisc/qdisc_enqueue", "qdisc/qdisc_dequeue"
+POINTS = ARRIVED, QUEUED, SENT, TIMER = (
+    "net/net_dev_queue",
+    "qdisc/qdisc_enqueue",
+    "qdisc/qdisc_dequeue",
+    "timer/timer_expire_entry",
+)
 RED = "limit 400000 min 15000 max 45000 avpkt 1000 burst 25 bandwidth 10Mbit"
 # The cases, by name: the discipline; the function below that generates its load; the seed of this load; the
-# number of packets between readings of the discipline's state (0: it is never read).
+# number of packets between readings of the discipline's state (0: it is never read). PIE's state is also read
+# every few milliseconds in between.
 CASES = {
     "codel_constant": ("codel limit 1000", "constant", 1, 8),
     "codel_bursts": ("codel limit 1000", "bursts", 2, 8),
@@ -54,6 +61,12 @@ CASES = {
     "gred_average": (f"gred {RED} probability 0.02", "bursts", 11, 1),
     "pfifo": ("pfifo limit 20", "bursts", 12, 0),
     "bfifo": ("bfifo limit 20000", "bursts", 13, 0),
+    "pie_timestamps": ("pie limit 1000", "phases", 14, 1),
+    "pie_rate_estimator": ("pie limit 1000 dq_rate_estimator", "phases", 15, 1),
+    "pie_ecn": ("pie limit 1000 ecn", "gentle", 16, 1),
+    "pie_bytemode": ("pie limit 1000 target 10ms tupdate 5ms alpha 1 beta 10 bytemode", "gentle", 17, 1),
+    "pie_limit": ("pie limit 60 target 50ms ecn", "phases", 18, 1),
+    "pie_flood": ("pie limit 1000 alpha 32 beta 32 ecn", "floods", 19, 1),
 }
 # Cases with several flows: the load yields a flow's number and an ECN field with each packet, and each flow
 # has its own destination port. The kernel must not have put two flows into one queue.
@@ -154,6 +167,40 @@ def flow_queues(spec: str, flows: int) -> int:
     time.sleep(1)
     (count,) = re.findall(r"new_flow_count (\d+)", os.popen("tc -s qdisc show dev va").read())
     return int(count)
+SIZES = (1514, 1514, 1514, 600, 300, 90)
+
+
+def mixed(draws: random.Random, plan):
+    """Yield packets of mixed sizes as `plan` says: factors of the link's rate, numbers of packets, and the pause
+    after them."""
+    for factor, count, pause in plan:
+        for _ in range(count):
+            wait = sum(SIZES) / len(SIZES) * 8e-3 / RATE_KBIT / factor * draws.uniform(0.5, 1.5)
+            yield wait, draws.choice(SIZES), draws.random() < 0.5
+        if pause:
+            yield pause, 90, False
+
+
+def phases(draws: random.Random):
+    """Yield packets at half to twice the link's rate, with two pauses: PIE's probability passes through all its
+    decades."""
+    yield from mixed(draws, ((1.2, 900, 0), (1.0, 300, 0), (0.8, 300, 0.4), (2.0, 600, 0), (1.1, 400, 0)))
+    yield from mixed(draws, ((0.5, 300, 2.0), (1.5, 500, 0)))
+
+
+def gentle(draws: random.Random):
+    """Yield packets at rates near that of the link: PIE's probability stays below about 0.2."""
+    yield from mixed(draws, ((1.05, 1100, 0), (0.95, 200, 0), (1.1, 800, 1.0), (1.15, 700, 0), (0.9, 200, 0)))
+
+
+def floods(draws: random.Random):
+    """Yield packets at three to six times the link's rate, so that they wait for longer than 250 ms and PIE's
+    probability reaches 1, with pauses."""
+    for factor, count in ((3.0, 700), (6.0, 900), (4.0, 500)):
+        for _ in range(count):
+            wait = 1514 * 8e-3 / RATE_KBIT / factor * draws.uniform(0.5, 1.5)
+            yield wait, 1514, draws.random() < 0.7
+        yield 1.0, 90, False
 
 
 class State:
@@ -165,7 +212,8 @@ class State:
 
     def read(self) -> tuple[int, ...]:
         """Return the state: for CoDel, count, lastcount, whether it is dropping, and the microseconds until
-        drop_next; for gred, the average in bytes."""
+        drop_next; for PIE, the probability in units of 2^-64, the delay in microseconds, and the average
+        departure rate in bytes per second; for gred, the average in bytes."""
         self.socket.send(struct.pack("=IHHIIBBHiIII", 36, RTM_GETQDISC, 0x301, 1, 0, 0, 0, 0, 0, 0, 0, 0))
         found: tuple[int, ...] = ()
         while True:
@@ -183,6 +231,8 @@ class State:
         if self.kind.startswith(b"gred"):
             return struct.unpack_from("=6I", attributes(attrs[TCA_OPTIONS])[TCA_GRED_PARMS])[5:]
         app = attributes(attrs[TCA_STATS2])[TCA_STATS_APP]
+        if self.kind.startswith(b"pie"):
+            return struct.unpack_from("=QII", app)
         _, count, last, _, until, _, _, dropping = struct.unpack_from("=4Ii3I", app)
         return count, last, dropping, until
 
@@ -193,6 +243,8 @@ def network(spec: str) -> tuple[int, int, int]:
     spaces = []
     for name, host in (("va", 1), ("vb", 2)):
         assert libc.unshare(CLONE_NEWNET) == 0
+        if os.path.exists("/proc/sys/net/ipv6"):
+            write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1")
         spaces.append(os.open("/proc/self/ns/net", os.O_RDONLY))
         if name == "vb":
             batch("ip", f"link add vb type veth peer name va netns /proc/{os.getpid()}/fd/{spaces[0]}")
@@ -218,26 +270,39 @@ def send(
     load, state: State | None, every: int
 ) -> tuple[list[tuple[int, bool]], list[tuple[int, tuple[int, ...]]]]:
     """Offer the load; return the sizes and ECN capability of the packets, and the states that were read."""
+    timed = state is not None and state.kind.startswith(b"pie")
     sockets = {}
     for ect in (False, True):
         sockets[ect] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         sockets[ect].setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 25)
         sockets[ect].setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 2 if ect else 0)
     packets, states, due = [], [], time.monotonic() + 0.01
+    if timed:
+        # PIE's first update is due half a second after its attachment.
+        due += 0.6
+        time.sleep(0.61)
     for wait, size, ect in load:
         sockets[ect].sendto(struct.pack("=I", len(packets)) + bytes(size - HEADERS - 4), ("10.9.0.2", 9))
         packets.append((size, ect))
         if state and len(packets) % every == 0:
-            begin = time.monotonic_ns()
-            values = state.read()
-            now = time.monotonic_ns()
-            if now - begin < 20_000:
-                states.append((now, values))
+            note(state, states)
         due += wait
+        while timed and due - time.monotonic() > 0.004:
+            time.sleep(0.004)
+            note(state, states)
         if due > time.monotonic():
             time.sleep(due - time.monotonic())
     time.sleep(3)
     return packets, states
+
+
+def note(state: State, states: list[tuple[int, tuple[int, ...]]]) -> None:
+    """Read the discipline's state, unless something else happened meanwhile."""
+    begin = time.monotonic_ns()
+    values = state.read()
+    now = time.monotonic_ns()
+    if now - begin < 20_000:
+        states.append((now, values))
 
 
 def received(receiver: socket.socket) -> dict[int, int]:
@@ -257,6 +322,8 @@ def received(receiver: socket.socket) -> dict[int, int]:
 def traced(raw: bytes, page: int, ifindex: int) -> list[tuple[int, str]]:
     """Return the events at the queue, in order, as (nanoseconds, trace point)."""
     points = {number: (point, at) for point in POINTS for number, at, _ in [fields(point)]}
+    with open("/proc/kallsyms") as file:
+        updates = next(int(line.split()[0], 16) for line in file if line.split()[2] == "pie_timer")
     rows = []
     for at, record in records(raw, page):
         point, places = points.get(int.from_bytes(record[:2], sys.byteorder), (None, {}))
@@ -265,6 +332,10 @@ def traced(raw: bytes, page: int, ifindex: int) -> list[tuple[int, str]]:
             start = int.from_bytes(record[offset : offset + 2], sys.byteorder)
             if record[start : start + 3] == b"va\0":
                 rows.append((at, ARRIVED))
+        elif point == TIMER:
+            offset, size = places["function"]
+            if int.from_bytes(record[offset : offset + size], sys.byteorder) == updates:
+                rows.append((at, TIMER))
         elif point:
             value = {k: int.from_bytes(record[o : o + s], sys.byteorder) for k, (o, s) in places.items()}
             if value["ifindex"] == ifindex and (point == QUEUED or value["packets"]):
@@ -286,9 +357,22 @@ def history(rows, packets, states, came) -> list[tuple[int, str, str]]:
         elif point == SENT:
             who, ecn = next(left)
             found.append((at, "marked" if ecn == 3 else "sent", str(who)))
+        elif point == TIMER:
+            found.append((at, "update", ""))
     assert number == len(packets) and next(left, None) is None, (number, len(packets))
     found += [(at, "state", " ".join(map(str, values))) for at, values in states]
-    return sorted(found, key=lambda row: row[0])
+    found.sort(key=lambda row: row[0])
+    if not any(event == "update" for _, event, _ in found):
+        return found
+    # One state after each update is enough; reading it takes a few microseconds, in which no update may be due.
+    kept, new, update = [], False, 0
+    for row in found:
+        if row[1] != "state" or (new and row[0] - update > 20_000):
+            kept.append(row)
+            new = new and row[1] != "state"
+        if row[1] == "update":
+            new, update = True, row[0]
+    return kept
 
 
 def run(name: str, directory: str) -> dict[str, object]:
