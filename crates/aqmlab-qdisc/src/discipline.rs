@@ -9,8 +9,7 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::disc::{
-    self, Blue, BuildInner, Classes, Codel, DropTail, DualPi2, FqCodel, Fred, Pi, Pi2, Policer, Red, RedPd,
-    Rem,
+    self, Blue, BuildInner, Classes, Codel, DropTail, DualPi2, FqCodel, Fred, Pi, Pi2, Pie, Policer, Red, RedPd, Rem,
 };
 use crate::info::{Catalogue, Effective, Info};
 use crate::{Arrived, Backlog, Inside, LawSamples, Observer, Packet, Qdisc};
@@ -85,6 +84,8 @@ disciplines! { $
     }
     /// [`Pi`]
     Pi(Pi<P>) { disc::PI_INFO => disc::build_pi }
+    /// [`Pie`]
+    Pie(Pie<P>) { disc::PIE_INFO => disc::build_pie }
     /// [`Rem`]
     Rem(Rem<P>) { disc::REM_INFO => disc::build_rem }
     /// [`Blue`]

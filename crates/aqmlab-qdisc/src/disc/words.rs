@@ -3,7 +3,7 @@
 use aqmlab_params::words;
 
 use crate::Backlog;
-use crate::law::{Arithmetic, BlueIdle, Counting, IdleRule, RedArithmetic, SpacingRule, When};
+use crate::law::{Arithmetic, BlueIdle, Counting, IdleRule, PieArithmetic, RedArithmetic, SpacingRule, When};
 
 /// The unit of a queue's length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +32,7 @@ words!(pub(super) impl Counting { Paper = "paper", Ns2 = "ns2", Linux = "linux" 
 words!(pub(super) impl When { Timer = "timer", Arrivals = "arrivals" });
 words!(pub(super) impl Arithmetic { Exact = "exact", Linux = "linux" });
 words!(pub(super) impl RedArithmetic { Exact = "exact", Linux = "linux" });
+words!(pub(super) impl PieArithmetic { Exact = "exact", Linux = "linux" });
 words!(pub(super) impl BlueIdle { Emptied = "emptied", Periods = "periods", Altq = "altq" });
 
 words! {
@@ -65,6 +66,10 @@ words! {
 words! {
     /// The value that PI uses as the sample before the first.
     pub(super) enum OldQueue { Zero = "zero", QRef = "q_ref" }
+}
+words! {
+    /// The source of PIE's queueing delay.
+    pub(super) enum DelayFrom { Timestamps = "timestamps", Rate = "rate" }
 }
 words! {
     /// The point at which REM chooses packets: arrival or departure.
