@@ -105,6 +105,13 @@ struct Found {
     largest: f64,
 }
 
+impl Found {
+    /// The distance of the hits from their expected number, in standard deviations.
+    fn deviation(&self) -> f64 {
+        (self.hits - self.expected) / self.variance.sqrt().max(1e-9)
+    }
+}
+
 fn replay(case: &Case, mut law: PieLaw) -> Found {
     let (events, period) = (events(case.name), law.params().t_update.as_ns());
     let marked: BTreeSet<usize> = events
@@ -191,7 +198,7 @@ fn probability_delay_and_rate_are_the_kernels_and_so_are_the_decisions() {
     let (mut hits, mut expected, mut variance) = (0.0, 0.0, 0.0);
     for case in cases() {
         let found = replay(&case, law(&case));
-        let deviation = (found.hits - found.expected) / found.variance.sqrt();
+        let deviation = found.deviation();
         println!("{}: {found:?}, {deviation:.2} standard deviations", case.name);
         assert_eq!((found.wrong, found.differ), (0, 0), "{}", case.name);
         assert!(found.states > 180 && deviation.abs() < 3.5, "{}", case.name);
@@ -210,24 +217,20 @@ fn probability_delay_and_rate_are_the_kernels_and_so_are_the_decisions() {
 /// Each of Linux's departures from RFC 8033 shows in at least one case, so the cases distinguish them.
 #[test]
 fn each_difference_from_the_rfc_shows() {
-    let without: [(&str, fn(&mut PieParams)); 6] = [
+    let without: [(&str, fn(&mut PieParams)); 5] = [
         ("arithmetic", |p| p.arithmetic = PieArithmetic::Exact),
         ("cap", |p| p.cap = false),
         ("surge", |p| p.surge = false),
         ("decay", |p| p.decay = 0.98),
         ("derandomize", |p| p.derandomize = false),
-        ("period", |p| p.t_update = Span::ms(15)),
     ];
     for (name, change) in without {
-        let differs = cases()
-            .into_iter()
-            .filter(|case| case.given.is_empty() || case.name == "pie_flood")
-            .any(|case| {
-                let mut params = *law(&case).params();
-                change(&mut params);
-                std::panic::catch_unwind(|| replay(&case, PieLaw::new(params)))
-                    .map_or(true, |found| found.wrong + found.differ > 0)
-            });
+        let differs = cases().into_iter().any(|case| {
+            let mut params = *law(&case).params();
+            change(&mut params);
+            let found = replay(&case, PieLaw::new(params));
+            found.wrong + found.differ > 0 || found.deviation().abs() > 4.0
+        });
         assert!(differs, "{name}");
     }
 }

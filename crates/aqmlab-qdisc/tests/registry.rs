@@ -148,6 +148,8 @@ fn the_catalogue_and_the_registry_agree() {
     let known = [
         "droptail", "red", "ared", "scred", "pi", "rem", "blue", "fred", "redpd", "codel", "pi2", "dualpi2",
         "classes", "policer",
+        "droptail", "red", "ared", "scred", "pi", "pie", "rem", "blue", "fred", "redpd", "codel", "classes",
+        "policer",
     ];
     assert_eq!(names, known);
 }

@@ -498,3 +498,243 @@ impl PieLaw {
         &self.params
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 8033, section 4 and appendix A.
+    const BASIC: PieParams = PieParams {
+        target: Span::ms(15),
+        t_update: Span::ms(15),
+        alpha: 0.125,
+        beta: 1.25,
+        max_burst: Span::ms(150),
+        mean_packet: Bytes::new(1000),
+        mark_below: 0.1,
+        decay: 0.98,
+        cap: false,
+        surge: false,
+        derandomize: false,
+        largest: None,
+        delay: PieDelay::Timestamps,
+        arithmetic: PieArithmetic::Exact,
+    };
+    const LINUX: PieParams = PieParams {
+        t_update: Span::ms(16),
+        cap: true,
+        surge: true,
+        derandomize: true,
+        decay: 0.984_375,
+        arithmetic: PieArithmetic::Linux,
+        ..BASIC
+    };
+    const BACKLOG: Bytes = Bytes::new(100_000);
+    const FULL: Bytes = Bytes::new(1000);
+
+    /// Returns the law after an update with these delays and this probability before it.
+    fn updated(params: PieParams, p: f64, delay: Span, old: Span) -> PieLaw {
+        let mut law = PieLaw::new(params);
+        law.p = (p * law.scales.one as f64) as u64;
+        (law.delay, law.old) = (delay.as_ns() >> law.scales.time_bits, old.as_ns() >> law.scales.time_bits);
+        law.catch_up(Instant::ZERO + params.t_update, BACKLOG);
+        law
+    }
+
+    /// By hand: p + (0.125 (delay - 0.015) + 1.25 (delay - old)) / scale.
+    #[test]
+    fn updates_are_those_of_the_rfc() {
+        let ms = Span::ms;
+        for (p, delay, old, after) in [
+            (0.2, ms(20), ms(20), 0.2 + 6.25e-4),
+            (0.05, ms(20), ms(20), 0.05 + 3.125e-4),
+            (0.0, ms(20), ms(0), (6.25e-4 + 0.025) / 2048.0),
+            (0.2, ms(10), ms(30), 0.2 - 6.25e-4 - 0.025),
+            (0.3, ms(115), ms(15), 0.3 + 0.0125 + 0.125),
+            (0.01, ms(0), ms(20), 0.01 - (0.001_875 + 0.025) / 2.0),
+            (0.0, ms(0), ms(0), 0.0),
+            (0.99, ms(215), ms(15), 1.0),
+            (1e-7, ms(1), ms(20), 0.0),
+            // Two delays of zero: p falls by alpha times the target, and then by 2 %.
+            (0.5, ms(0), ms(0), 0.98 * (0.5 - 0.001_875)),
+        ] {
+            let law = updated(BASIC, p, delay, old);
+            assert!((law.probability() - after).abs() < 1e-15, "{p} {delay} {old}: {}", law.probability());
+        }
+    }
+
+    /// The tuning table of section 4.2: the factor by which a change is divided, by the probability.
+    #[test]
+    fn the_tuning_table_is_the_rfcs() {
+        for (p, factor) in [
+            (0.0, 2048.0),
+            (0.99e-6, 2048.0),
+            (1.01e-6, 512.0),
+            (0.99e-5, 512.0),
+            (1.01e-5, 128.0),
+            (0.99e-4, 128.0),
+            (1.01e-4, 32.0),
+            (0.99e-3, 32.0),
+            (1.01e-3, 8.0),
+            (0.99e-2, 8.0),
+            (1.01e-2, 2.0),
+            (0.099, 2.0),
+            (0.101, 1.0),
+            (0.7, 1.0),
+        ] {
+            let change = 0.125 * 0.002;
+            for params in [BASIC, LINUX] {
+                let law = updated(params, p, Span::ms(17), Span::ms(17));
+                let found = (law.probability() - p) / change * factor;
+                let within = if params.arithmetic == PieArithmetic::Exact { 1e-9 } else { 1e-3 };
+                assert!((found - 1.0).abs() < within, "{p}: {found}");
+            }
+        }
+        let mut law = PieLaw::new(BASIC);
+        for (k, bound) in law.scales.bounds.into_iter().enumerate() {
+            law.p = bound;
+            assert_eq!(law.band(), k);
+            law.p -= 1;
+            assert_eq!(law.band(), k + 1);
+        }
+    }
+
+    #[test]
+    fn rises_are_capped_and_long_delays_add_to_them() {
+        let jump = |params, p, delay| updated(params, p, delay, Span::ms(15)).probability() - p;
+        let capped = PieParams { cap: true, ..BASIC };
+        assert!((jump(capped, 0.1001, Span::ms(115)) - 0.02).abs() < 1e-15);
+        assert!((jump(capped, 0.0999, Span::ms(115)) - 0.1375 / 2.0).abs() < 1e-15);
+        let both = PieParams { surge: true, ..capped };
+        assert!((jump(both, 0.3, Span::ms(251)) - 0.04).abs() < 1e-15);
+        assert!((jump(both, 0.3, Span::ms(250)) - 0.02).abs() < 1e-15);
+    }
+
+    /// Returns whether a packet is chosen with this draw.
+    fn chosen(law: &mut PieLaw, waiting: u64, size: Bytes, u: f64) -> bool {
+        law.on_arrival(Bytes::new(waiting), size, || u) != Decision::Admit
+    }
+
+    #[test]
+    fn short_queues_and_bursts_are_spared() {
+        let mut law = updated(BASIC, 0.15, Span::ms(20), Span::ms(20));
+        law.burst = 1;
+        assert!(!chosen(&mut law, 100_000, FULL, 0.0));
+        law.burst = 0;
+        assert!(!chosen(&mut law, 2000, FULL, 0.0) && chosen(&mut law, 2001, FULL, 0.0));
+        (law.old, law.p) = (7_499_999, law.scales.one / 100 * 19);
+        assert!(!chosen(&mut law, 100_000, FULL, 0.0));
+        law.old = 7_500_000;
+        assert!(chosen(&mut law, 100_000, FULL, 0.0));
+        (law.old, law.p) = (0, law.scales.one / 100 * 21);
+        assert!(chosen(&mut law, 100_000, FULL, 0.0));
+    }
+
+    #[test]
+    fn the_burst_allowance_lasts_ten_updates_and_comes_back() {
+        let mut law = PieLaw::new(BASIC);
+        let at = |n: u64| Instant::ZERO + BASIC.t_update.saturating_mul(n);
+        law.catch_up(at(3), Bytes::ZERO);
+        assert_eq!(law.burst_allowance(), Span::ms(105));
+        let _ = chosen(&mut law, 0, FULL, 0.5);
+        assert_eq!(law.burst_allowance(), Span::ms(150));
+        law.on_departure(at(3), FULL, Span::ms(20), BACKLOG);
+        for n in 4..14 {
+            assert_eq!(law.burst_allowance(), Span::ms(150 - 15 * (n - 4)));
+            law.catch_up(at(n), BACKLOG);
+            assert!(!chosen(&mut law, 100_000, FULL, 0.0) || n == 13);
+        }
+        assert_eq!(law.burst_allowance(), Span::ZERO);
+    }
+
+    /// Section 5.4: with a probability of 0.1, the choices are 9 to 85 packets apart.
+    #[test]
+    fn derandomised_choices_are_neither_close_nor_far() {
+        let mut law = updated(BASIC, 0.1, Span::ms(15), Span::ms(15));
+        law.params.derandomize = true;
+        law.burst = 0;
+        let until = |law: &mut PieLaw, u| (1..200).find(|_| chosen(law, 100_000, FULL, u));
+        assert_eq!(until(&mut law, 0.0), Some(9));
+        assert_eq!(until(&mut law, 0.99), Some(85));
+        assert_eq!(until(&mut law, 0.0), Some(9), "a choice starts anew");
+        for _ in 0..8 {
+            let _ = chosen(&mut law, 100_000, FULL, 0.0);
+        }
+        law.on_drop();
+        assert_eq!(until(&mut law, 0.0), Some(9), "so does an overflow");
+    }
+
+    #[test]
+    fn marks_replace_drops_only_at_small_probabilities() {
+        for (p, markable) in [(0.05, true), (0.0999, true), (0.1001, false), (0.5, false)] {
+            let mut law = updated(BASIC, p, Span::ms(15), Span::ms(15));
+            law.burst = 0;
+            let decision = law.on_arrival(BACKLOG, FULL, || 0.0);
+            assert_eq!(decision, Decision::Notify(Notice { reason: Reason::Early, markable }), "{p}");
+        }
+    }
+
+    #[test]
+    fn small_packets_have_small_probabilities() {
+        let scaled = PieParams { largest: Some(Bytes::new(1500)), ..BASIC };
+        let mut law = updated(scaled, 0.3, Span::ms(15), Span::ms(15));
+        law.burst = 0;
+        for (size, p) in [(1500, 0.3), (750, 0.15), (9000, 0.3), (50, 0.01)] {
+            let size = Bytes::new(size);
+            assert!(chosen(&mut law, 100_000, size, p - 1e-9) && !chosen(&mut law, 100_000, size, p + 1e-9));
+        }
+    }
+
+    /// 16 packets of 1024 B, one per millisecond: the average time per 16 KiB is 15 ms (the first packet starts the
+    /// clock), then moves by a quarter of each difference.
+    #[test]
+    fn the_departure_rate_is_the_rfcs() {
+        let mut law = PieLaw::new(PieParams { delay: PieDelay::Rate(Bytes::new(16_384)), ..BASIC });
+        let (size, mut at) = (Bytes::new(1024), 0);
+        let mut cycle = |law: &mut PieLaw, apart: u64| {
+            for _ in 0..16 {
+                at += apart;
+                law.on_departure(Instant::from_ns(at), size, Span::ZERO, BACKLOG);
+            }
+        };
+        cycle(&mut law, 1_000_000);
+        assert_eq!(law.drain, 15e6);
+        assert_eq!(law.drain_rate(), Some(Rate::of(Bytes::new(16_384), Span::ms(15))));
+        cycle(&mut law, 2_000_000);
+        assert_eq!(law.drain, 15e6 * 0.75 + 30e6 * 0.25);
+        law.catch_up(Instant::ZERO + Span::ms(60), Bytes::new(32_768));
+        assert_eq!(law.delay(), Span::us(37_500));
+    }
+
+    /// Many updates in one call end where they end one by one, whatever the delay, the probability and the
+    /// arithmetic.
+    #[test]
+    fn a_leap_is_as_many_updates() {
+        for params in [BASIC, PieParams { cap: true, surge: true, ..BASIC }, LINUX] {
+            for delay in [0, 1, 7, 14, 15, 16, 80, 251, 3000].map(Span::ms) {
+                for p in [0.0, 1e-6, 3e-5, 0.02, 0.0999, 0.4, 1.0] {
+                    for updates in [2u64, 3, 17, 400, 5000] {
+                        let mut leap = updated(params, p, delay, Span::ms(9));
+                        let mut stepped = leap;
+                        for n in 2..=updates {
+                            stepped.catch_up(Instant::ZERO + params.t_update.saturating_mul(n), BACKLOG);
+                        }
+                        leap.catch_up(Instant::ZERO + params.t_update.saturating_mul(updates), BACKLOG);
+                        assert_eq!(leap, stepped, "{delay} {p} {updates}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_end_of_time_is_no_trouble() {
+        for params in [BASIC, LINUX] {
+            for delay in [0, 15, 16, 300].map(Span::ms) {
+                let mut law = updated(params, 0.3, delay, delay);
+                law.catch_up(Instant::FAR_FUTURE, Bytes::ZERO);
+                assert!(!law.sampling.is_due(Instant::from_ns(u64::MAX - 1)));
+            }
+        }
+    }
+}
