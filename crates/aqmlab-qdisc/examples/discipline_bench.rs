@@ -64,6 +64,7 @@ fn through_discipline(name: &str, backlog: u64, packets: u64) -> u64 {
         Discipline::DualPi2(queue) => through(queue, backlog, packets),
         Discipline::Fred(queue) => through(queue, backlog, packets),
         Discipline::Pi(queue) => through(queue, backlog, packets),
+        Discipline::Pie(queue) => through(queue, backlog, packets),
         Discipline::Rem(queue) => through(queue, backlog, packets),
         Discipline::RedPd(queue) => through(queue, backlog, packets),
         _ => panic!("the bench does not support `{name}`"),
@@ -159,6 +160,16 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
             ("b", Value::Number(0.05 / standing as f64)),
             ("a", Value::Number(0.051 / standing as f64)),
         ]),
+        // The first update sets the probability by the growth of the delay, which then remains constant.
+        "pie" => vec![
+            limit,
+            ecn,
+            ("target", Value::Span(PACKET_TIME * backlog)),
+            ("t_update", Value::Span(Span::ms(100))),
+            ("max_burst", Value::Span(Span::ZERO)),
+            ("alpha", Value::Number(1e-6)),
+            ("beta", Value::Number(1000.0)),
+        ],
         // In each period the link can send twenty packets; in the first period, twenty plus `backlog` arrive.
         "rem" => controller(&[
             ("period", Value::Span(PACKET_TIME * 20)),

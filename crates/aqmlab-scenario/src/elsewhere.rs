@@ -144,7 +144,11 @@ const DISCIPLINES: &[Discipline] = &[
         nearest: "\"codel\", or \"classes\" with one \"codel\" for each class of traffic",
         in_linux: true,
     },
-    Discipline { names: &["pie", "fq_pie"], nearest: "\"codel\" or \"pi\"", in_linux: true },
+    Discipline {
+        names: &["fq_pie"],
+        nearest: "\"pie\", or \"classes\" with one \"pie\" for each class of traffic",
+        in_linux: true,
+    },
     Discipline {
         names: &["cake"],
         nearest: "\"codel\", or \"classes\" with one \"codel\" for each class of traffic",

@@ -115,6 +115,8 @@ fn small() -> impl Strategy<Value = Small> {
         Just(r#"{ kind = "red", preset = "ns2", limit = "50p", min_th = "5p", max_th = "15p" }"#),
         Just(r#"{ kind = "ared", limit = "60p", ecn = true }"#),
         Just(r#"{ kind = "pi", limit = "60p", q_ref = "10p", a = 0.002, b = 0.0019, ecn = true }"#),
+        Just(r#"{ kind = "pie", limit = "60p", preset = "linux", target = "5ms", ecn = true }"#),
+        Just(r#"{ kind = "pie", limit = "60p", preset = "rfc8033_options", max_burst = "20ms" }"#),
         Just(r#"{ kind = "rem", limit = "60p", q_ref = "9p", gamma = 0.1, decide = "dequeue" }"#),
         Just(r#"{ kind = "blue", limit = "20p", freeze_time = "10ms", ecn = true }"#),
         Just(r#"{ kind = "blue", preset = "altq", limit = "20p" }"#),
