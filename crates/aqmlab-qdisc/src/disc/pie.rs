@@ -10,7 +10,7 @@ use aqmlab_units::{Bytes, Instant, Span};
 
 use super::table::{LINUX, MAX_PACKET, names, ns3, packets, presets, tc};
 use super::words::DelayFrom;
-use super::{Early, EarlyLaw, EarlyQueue, Leaving};
+use super::{Early, EarlyLaw, EarlyQueue, Leaving, Measure};
 use crate::info::{Derive, Effective, Info, Maturity, Preset};
 use crate::law::{Decision, PieArithmetic, PieDelay, PieLaw, PieParams};
 use crate::resolve::{self, Common, LimitRule};
@@ -93,6 +93,7 @@ pub(crate) const PIE_INFO: Info = Info {
             burst.is(Span::ms(1)),
             Parameters::alpha().is(8.0),
             Parameters::beta().is(80.0),
+            Parameters::mark_ecnth().is(0.9),
         ];
         resolve::sample(&quick)
     },
@@ -195,8 +196,8 @@ const PRESETS: &[Preset] = &[
 ];
 
 fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
-    resolve::absolute_size(all, Parameters::limit(), link)?;
     let mean = resolve::mean_packet(all, link)?;
+    resolve::absolute_in_queue_unit(all, Parameters::limit(), link, Measure::Packets, mean)?;
     resolve::check_buffer(all, mean)?;
     let Parameters { alpha, beta, arithmetic, .. } = Parameters::read(all)?;
     if arithmetic == PieArithmetic::Linux {
