@@ -9,7 +9,7 @@ use aqmlab_params::Value;
 use aqmlab_qdisc::contract::LINK;
 use aqmlab_qdisc::{Discipline, Qdisc, Reason, Stamped};
 use aqmlab_random::Stream;
-use aqmlab_units::{Bytes, Instant, Span};
+use aqmlab_units::Instant;
 
 mod support;
 use support::{Fates, Pkt, build, bytes, law_value, settings};
@@ -145,7 +145,7 @@ fn run(options: bool, seed: u64, packets: u64) -> (usize, usize) {
     let flag = |name| (name, Value::Flag(options));
     let given = settings(&[
         ("limit", bytes(TAIL_DROP)),
-        ("mean_packet", Value::Bytes(Bytes::new(MEAN_PKTSIZE))),
+        ("mean_packet", bytes(MEAN_PKTSIZE)),
         flag("derandomize"),
         flag("cap"),
     ]);
@@ -194,7 +194,6 @@ fn run(options: bool, seed: u64, packets: u64) -> (usize, usize) {
 
 #[test]
 fn every_fate_and_every_update_is_that_of_the_rfcs_pseudo_code() {
-    let _ = Span::ZERO;
     for options in [false, true] {
         let (mut early, mut overflows) = (0, 0);
         for seed in 0..10 {
