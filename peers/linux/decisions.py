@@ -167,6 +167,8 @@ def flow_queues(spec: str, flows: int) -> int:
     time.sleep(1)
     (count,) = re.findall(r"new_flow_count (\d+)", os.popen("tc -s qdisc show dev va").read())
     return int(count)
+
+
 SIZES = (1514, 1514, 1514, 600, 300, 90)
 
 
@@ -323,7 +325,7 @@ def traced(raw: bytes, page: int, ifindex: int) -> list[tuple[int, str]]:
     """Return the events at the queue, in order, as (nanoseconds, trace point)."""
     points = {number: (point, at) for point in POINTS for number, at, _ in [fields(point)]}
     with open("/proc/kallsyms") as file:
-        updates = next(int(line.split()[0], 16) for line in file if line.split()[2] == "pie_timer")
+        updates = next((int(line.split()[0], 16) for line in file if line.split()[2] == "pie_timer"), None)
     rows = []
     for at, record in records(raw, page):
         point, places = points.get(int.from_bytes(record[:2], sys.byteorder), (None, {}))

@@ -23,8 +23,7 @@ use support::{
 };
 
 /// `CLASS` stands for the name of the first traffic class.
-const DISCIPLINES: [&str; 15] = [
-const DISCIPLINES: [&str; 14] = [
+const DISCIPLINES: [&str; 17] = [
     r#"kind = "droptail", limit = "30p""#,
     r#"kind = "red", limit = "60p", min_th = "5p", max_th = "25p", max_p = 0.1"#,
     r#"kind = "pi", limit = "60p", q_ref = "10p""#,
@@ -36,6 +35,7 @@ const DISCIPLINES: [&str; 14] = [
     r#"kind = "fred", limit = "60p""#,
     r#"kind = "redpd", limit = "60p""#,
     r#"kind = "codel", limit = "60p""#,
+    r#"kind = "fq_codel", limit = "60p", target = "1ms", interval = "20ms""#,
     r#"kind = "pi2", limit = "60p", target = "5ms""#,
     r#"kind = "dualpi2", limit = "60p", target = "5ms", classifier = "any_ect""#,
     r#"kind = "classes", class = [

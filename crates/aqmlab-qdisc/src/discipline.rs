@@ -9,7 +9,8 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::disc::{
-    self, Blue, BuildInner, Classes, Codel, DropTail, DualPi2, FqCodel, Fred, Pi, Pi2, Pie, Policer, Red, RedPd, Rem,
+    self, Blue, BuildInner, Classes, Codel, DropTail, DualPi2, FqCodel, Fred, Pi, Pi2, Pie, Policer, Red,
+    RedPd, Rem,
 };
 use crate::info::{Catalogue, Effective, Info};
 use crate::{Arrived, Backlog, Inside, LawSamples, Observer, Packet, Qdisc};
@@ -96,12 +97,12 @@ disciplines! { $
     RedPd(RedPd<P>) { disc::RED_PD_INFO => disc::build_red_pd }
     /// [`Codel`]
     Codel(Codel<P>) { disc::CODEL_INFO => disc::build_codel }
+    /// [`FqCodel`]
+    FqCodel(FqCodel<P>) { disc::FQ_CODEL_INFO => disc::build_fq_codel }
     /// [`Pi2`]
     Pi2(Pi2<P>) { disc::PI2_INFO => disc::build_pi2 }
     /// [`DualPi2`]
     DualPi2(DualPi2<P>) { disc::DUALPI2_INFO => disc::build_dualpi2 }
-    /// [`FqCodel`]
-    FqCodel(FqCodel<P>) { disc::FQ_CODEL_INFO => disc::build_fq_codel }
     ; containing
     /// [`Classes`]
     Classes(Classes<P, Discipline<P>>) { disc::CLASSES_INFO => disc::build_classes }
