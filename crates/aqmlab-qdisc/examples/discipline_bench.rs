@@ -31,54 +31,59 @@ const PACKET_TIME: Span = Span::us(120);
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [name, backlog, packets] = args.as_slice() else {
-        panic!("usage: discipline_bench [port/]<discipline> <backlog> <packets>")
-    };
+    let ([name, backlog, packets], flows) = (match args.as_slice() {
+        [name, backlog, packets] => ([name, backlog, packets], 1),
+        [name, backlog, packets, flows] => {
+            ([name, backlog, packets], flows.parse().expect("the number of flows is an integer"))
+        }
+        _ => panic!("usage: discipline_bench [port/]<discipline> <backlog> <packets> [<flows>]"),
+    });
     let backlog: u64 = backlog.parse().expect("the backlog is a number of packets");
     let packets: u64 = packets.parse().expect("the number of packets is an integer");
     let marks = match (name.as_str(), name.strip_prefix("port/")) {
-        ("nothing", _) => through_nothing(packets),
-        (_, Some(name)) => through_port(name, backlog, packets),
-        (name, None) => through_discipline(name, backlog, packets),
+        ("nothing", _) => through_nothing(packets, flows),
+        (_, Some(name)) => through_port(name, [backlog, packets, flows]),
+        (name, None) => through_discipline(name, [backlog, packets, flows]),
     };
     println!(r#"{{"name":"{name}","backlog":{backlog},"packets":{packets},"marks":{marks}}}"#);
 }
 
 /// Only creates the packets and reads their fields.
-fn through_nothing(packets: u64) -> u64 {
-    for _ in 0..packets {
-        std::hint::black_box(&Some(Load::fresh(Instant::ZERO)));
+fn through_nothing(packets: u64, flows: u64) -> u64 {
+    for n in 0..packets {
+        std::hint::black_box(&Some(Load::fresh(Instant::ZERO, n % flows)));
     }
     0
 }
 
 /// Alternately enqueues and dequeues at a constant backlog, and returns the number of marks. As in a port,
 /// the discipline is called through its concrete type.
-fn through_discipline(name: &str, backlog: u64, packets: u64) -> u64 {
-    match discipline::<Load>(name, backlog) {
-        Discipline::DropTail(queue) => through(queue, backlog, packets),
-        Discipline::Red(queue) => through(queue, backlog, packets),
-        Discipline::Blue(queue) => through(queue, backlog, packets),
-        Discipline::Codel(queue) => through(queue, backlog, packets),
-        Discipline::Pi2(queue) => through(queue, backlog, packets),
-        Discipline::DualPi2(queue) => through(queue, backlog, packets),
-        Discipline::Fred(queue) => through(queue, backlog, packets),
-        Discipline::Pi(queue) => through(queue, backlog, packets),
-        Discipline::Pie(queue) => through(queue, backlog, packets),
-        Discipline::Rem(queue) => through(queue, backlog, packets),
-        Discipline::RedPd(queue) => through(queue, backlog, packets),
+fn through_discipline(name: &str, counts: [u64; 3]) -> u64 {
+    match discipline::<Load>(name, counts[0]) {
+        Discipline::DropTail(queue) => through(queue, counts),
+        Discipline::Red(queue) => through(queue, counts),
+        Discipline::Blue(queue) => through(queue, counts),
+        Discipline::Codel(queue) => through(queue, counts),
+        Discipline::FqCodel(queue) => through(queue, counts),
+        Discipline::Pi2(queue) => through(queue, counts),
+        Discipline::DualPi2(queue) => through(queue, counts),
+        Discipline::Fred(queue) => through(queue, counts),
+        Discipline::Pi(queue) => through(queue, counts),
+        Discipline::Pie(queue) => through(queue, counts),
+        Discipline::Rem(queue) => through(queue, counts),
+        Discipline::RedPd(queue) => through(queue, counts),
         _ => panic!("the bench does not support `{name}`"),
     }
 }
 
-fn through(mut queue: impl Qdisc<Load>, backlog: u64, packets: u64) -> u64 {
+fn through(mut queue: impl Qdisc<Load>, [backlog, packets, flows]: [u64; 3]) -> u64 {
     let (mut fates, mut now) = (Fates::default(), Instant::ZERO);
-    for _ in 0..backlog {
-        queue.enqueue(now, Load::fresh(now), &mut fates);
+    for n in 0..backlog {
+        queue.enqueue(now, Load::fresh(now, n % flows), &mut fates);
     }
     fates = Fates::default();
-    for _ in 0..packets {
-        queue.enqueue(now, Load::fresh(now), &mut fates);
+    for n in 0..packets {
+        queue.enqueue(now, Load::fresh(now, n % flows), &mut fates);
         now += PACKET_TIME;
         std::hint::black_box(&queue.dequeue(now, &mut fates));
     }
@@ -87,11 +92,11 @@ fn through(mut queue: impl Qdisc<Load>, backlog: u64, packets: u64) -> u64 {
 }
 
 /// Like `through_discipline`, but through a port: one packet arrives during each transmission.
-fn through_port(name: &str, backlog: u64, packets: u64) -> u64 {
+fn through_port(name: &str, [backlog, packets, flows]: [u64; 3]) -> u64 {
     let (queue, mut fates) = (discipline::<Stamped<Load>>(name, backlog), Fates::default());
     let mut port = Port::new(queue, LINK.rate, Bytes::ZERO, 1);
-    for _ in 0..=backlog {
-        port.arrive(Instant::ZERO, Load::fresh(Instant::ZERO), &mut fates);
+    for n in 0..=backlog {
+        port.arrive(Instant::ZERO, Load::fresh(Instant::ZERO, n % flows), &mut fates);
     }
     fates = Fates::default();
     let mut end = port.next_event().expect("the link is sending");
@@ -99,7 +104,7 @@ fn through_port(name: &str, backlog: u64, packets: u64) -> u64 {
         // Multiples of the golden ratio place each arrival at a different point of its
         // transmission, so no two successive sojourn times are equal.
         let into = Span::ns(n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 48);
-        port.arrive(end + into, Load::fresh(end + into), &mut fates);
+        port.arrive(end + into, Load::fresh(end + into, n % flows), &mut fates);
         end += PACKET_TIME;
         std::hint::black_box(&port.link_free(end, &mut fates));
     }
@@ -148,6 +153,13 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
         "codel" => {
             vec![limit, ("target", Value::Span(PACKET_TIME)), ("interval", Value::Span(Span::s(1000)))]
         }
+        // Every packet belongs to one of this many flows in turn, each with a queue of its own.
+        "fq_codel" => vec![
+            limit,
+            ("queues", Value::Choice("perfect")),
+            ("target", Value::Span(PACKET_TIME)),
+            ("interval", Value::Span(Span::s(1000))),
+        ],
         // Packets wait for `backlog` packet times, which is the target, so the probability that the first updates
         // set remains. All packets are Classic.
         "pi2" | "dualpi2" => {
@@ -196,13 +208,15 @@ struct Load {
     size: u32,
     bits: u8,
     arrived: Instant,
-    _fields: [u32; 4],
+    flow: u32,
+    _fields: [u32; 3],
 }
 
 impl Load {
     /// Creates a packet whose contents are hidden from the optimiser.
-    fn fresh(arrived: Instant) -> Self {
-        Load { size: std::hint::black_box(1500), bits: Ecn::Ect0 as u8, arrived, _fields: [0; 4] }
+    fn fresh(arrived: Instant, flow: u64) -> Self {
+        let (size, flow) = (std::hint::black_box(1500), flow as u32);
+        Load { size, bits: Ecn::Ect0 as u8, arrived, flow, _fields: [0; 3] }
     }
 }
 
@@ -211,7 +225,7 @@ impl Packet for Load {
         Bytes::new(u64::from(self.size))
     }
     fn flow_hash(&self, salt: u64) -> u64 {
-        salt
+        (u64::from(self.flow) + 1).wrapping_mul(salt | 1)
     }
     fn host_hash(&self, _: Side, salt: u64) -> u64 {
         salt

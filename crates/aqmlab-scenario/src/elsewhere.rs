@@ -139,24 +139,16 @@ struct Discipline {
 }
 
 const DISCIPLINES: &[Discipline] = &[
-    Discipline {
-        names: &["fq_codel", "fqcodel", "fq"],
-        nearest: "\"codel\", or \"classes\" with one \"codel\" for each class of traffic",
-        in_linux: true,
-    },
-    Discipline {
-        names: &["fq_pie"],
-        nearest: "\"pie\", or \"classes\" with one \"pie\" for each class of traffic",
-        in_linux: true,
-    },
+    Discipline { names: &["fq"], nearest: "\"fq_codel\"", in_linux: true },
+    Discipline { names: &["fq_pie"], nearest: "\"pie\" or \"fq_codel\"", in_linux: true },
     Discipline {
         names: &["cake"],
-        nearest: "\"codel\", or \"classes\" with one \"codel\" for each class of traffic",
+        nearest: "\"fq_codel\", or \"classes\" with one \"codel\" for each class of traffic",
         in_linux: true,
     },
     Discipline {
         names: &["sfq", "sfb", "hhf"],
-        nearest: "\"fred\", or \"classes\" with one queue for each class of traffic",
+        nearest: "\"fq_codel\", \"fred\", or \"classes\" with one queue for each class of traffic",
         in_linux: true,
     },
     Discipline {

@@ -123,6 +123,8 @@ fn small() -> impl Strategy<Value = Small> {
         Just(r#"{ kind = "fred", limit = "40p", ecn = true }"#),
         Just(r#"{ kind = "redpd", limit = "40p", start = "500ms" }"#),
         Just(r#"{ kind = "codel", limit = "60p", ecn = true }"#),
+        Just(r#"{ kind = "fq_codel", limit = "60p", flows = 16, target = "1ms", interval = "20ms" }"#),
+        Just(r#"{ kind = "fq_codel", preset = "linux", limit = "60p", queues = "perfect" }"#),
         Just(r#"{ kind = "codel", limit = "60p", target = "1ms", interval = "20ms" }"#),
         Just(r#"{ kind = "pi2", limit = "60p", target = "2ms", ecn = true }"#),
         Just(r#"{ kind = "dualpi2", limit = "60p", target = "2ms", classifier = "any_ect" }"#),
