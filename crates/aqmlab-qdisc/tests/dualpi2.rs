@@ -137,6 +137,22 @@ fn an_overloaded_queue_drops_what_it_would_mark() {
 }
 
 #[test]
+fn the_controller_has_the_longer_wait_of_both_queues_where_overload_is_handled() {
+    for (overload, first, p) in [
+        ("drop", Ecn::Ect1, 0.4),
+        ("drop", Ecn::NotEct, 0.4),
+        ("none", Ecn::Ect1, 0.1),
+        ("none", Ecn::NotEct, 0.4),
+    ] {
+        let mut queue = queue("dualpi2", &[constant(0.4), vec![word("overload", overload)]].concat());
+        let second = if first == Ecn::Ect1 { Ecn::NotEct } else { Ecn::Ect1 };
+        arrive(&mut queue, Instant::ZERO, 0, first, &mut Fates::default());
+        arrive(&mut queue, Instant::ZERO + Span::ms(7500), 1, second, &mut Fates::default());
+        assert!((law_value(&queue, UPDATE, "p") - p).abs() < 1e-6, "{overload} {first:?}");
+    }
+}
+
+#[test]
 fn pi2_squares_for_classic_and_not_for_scalable_packets() {
     for (coins, tolerance) in [("random", 0.02), ("recurrent", 0.001)] {
         for (ecn, expected) in [(Ecn::NotEct, 0.09), (Ecn::Ect0, 0.09), (Ecn::Ect1, 0.6)] {
@@ -222,4 +238,16 @@ fn the_books_of_both_queues_balance() {
             assert!(counts.dropped[0] == 0 && counts.dropped[2] > 100 && counts.left[1] > 100);
         }
     }
+}
+
+/// RFC 9332, appendix A.1: the constants that its parameters determine.
+#[test]
+fn the_gains_follow_from_the_largest_round_trip_time() {
+    let info = aqmlab_qdisc::registry::info("dualpi2").unwrap();
+    let resolved = info.resolve(&settings(&[]), &LINK).unwrap();
+    assert_eq!(resolved.get("tupdate"), Some(&Value::Span(Span::ms(15))));
+    assert_eq!((resolved.number("alpha"), resolved.number("beta")), (Ok(0.15), Ok(3.0)));
+    let long = settings(&[span("max_rtt", Span::ms(30)), span("target", Span::ms(20))]);
+    let resolved = info.resolve(&long, &LINK).unwrap();
+    assert_eq!(resolved.get("tupdate"), Some(&Value::Span(Span::ms(10))), "a third of max_rtt");
 }

@@ -135,7 +135,8 @@ def percentage(text: str) -> Kept:
 
 def packets(text: str) -> Kept:
     """A whole number of packets, with or without ``p``."""
-    return numbers.count(re.sub(r"(p|pkt|packets?)$", "", text))
+    kept = numbers.count(re.sub(r"(p|pkt|packets?)$", "", text))
+    return Kept(text, kept.written, kept.value)
 
 
 def step(text: str) -> Kept:

@@ -207,11 +207,13 @@ pub(super) fn derive_base(all: &mut Settings, link: &LinkContext) -> Result<(), 
         let third = Base::max_rtt().read(all)?.div(3);
         Ok(Base::target().read(all)?.min(third).max(Span::us(100)))
     })?;
+    // Written so that round times give round gains: 0.15 and 3 for the RFC's.
     Base::alpha().derive_if_auto(all, |all| {
         let rtt = Base::max_rtt().read(all)?.as_secs_f64();
-        Ok((0.1 * Base::tupdate().read(all)?.as_secs_f64() / (rtt * rtt)).min(1e6))
+        Ok((Base::tupdate().read(all)?.as_secs_f64() / (10.0 * rtt * rtt)).min(1e6))
     })?;
-    Base::beta().derive_if_auto(all, |all| Ok((0.3 / Base::max_rtt().read(all)?.as_secs_f64()).min(1e6)))?;
+    Base::beta()
+        .derive_if_auto(all, |all| Ok((3.0 / (10.0 * Base::max_rtt().read(all)?.as_secs_f64())).min(1e6)))?;
     if let Size::Bytes(limit) = Base::limit().read(all)?
         && limit < mtu
     {

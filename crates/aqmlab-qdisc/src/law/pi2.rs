@@ -55,7 +55,8 @@ impl Fixed {
         // Linux: gains are whole numbers of 1/256 Hz, and each is converted with a rounding of its own.
         let gain = |hz: f64| {
             let exchanged = (hz * LINUX_GAIN) as u64;
-            let scaled = ((u128::from(exchanged) * u128::from(LINUX_MOST)) >> 2) / 1_000_000_000;
+            let scaled =
+                ((u128::from(exchanged) * u128::from(LINUX_MOST)) >> 2) / u128::from(Span::s(1).as_ns());
             i128::try_from(scaled).unwrap_or(i128::MAX)
         };
         // A bound of 1 / k is MAX / k there, rounded down.
