@@ -1,4 +1,4 @@
-//! The base controller of PI2 and DualPI2 (De Schepper, Bondarenko, Tsang, Briscoe, CoNEXT 2016; RFC 9332,
+//! The base controller of PI2 and DualPI2 (De Schepper, Bondarenko, Tsang, Briscoe 2016; RFC 9332,
 //! appendix A): a linear PI controller of the waiting time, whose output is squared for Classic traffic.
 
 use aqmlab_units::{Instant, Span};
