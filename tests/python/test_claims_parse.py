@@ -237,9 +237,11 @@ def test_a_long_chain_is_no_deep_one():
     assert parse(str(claim)) == claim
 
 
-def test_every_function_has_a_sensible_number_of_arguments():
-    every = [(name, f) for name, by_domain in FUNCTIONS.items() for f in by_domain.values()]
-    assert all(f.least <= f.most and f.name == name for name, f in every)
+def test_the_row_of_every_function_is_complete():
+    every = [f for by_domain in FUNCTIONS.values() for f in by_domain.values()]
+    assert all(1 <= f.least <= f.most for f in every)
+    assert [f.name for f in every if f.domain == "seeds" and not f.test and f.interval is None] == []
+    assert all(f.phrase.format(name="f", one="a", last="b", all="a and b", st="", est="") for f in every)
 
 
 # --- arbitrary texts and arbitrary trees

@@ -223,6 +223,8 @@ class Function:
 MANY = 16
 """Largest number of arguments of a call."""
 _TEST: dict[str, Any] = {"test": True, "single": True, "most": 2}
+_PAIRS: dict[str, Any] = {"pairs": True, "most": 2, "unit": _pure}
+_QUANTILE: dict[str, Any] = {"least": 2, "most": 2, "phrase": "{last} quantile of {one}"}
 _BEST: dict[str, Any] = {"label": True, "single": True}
 
 _ALL = (
@@ -243,18 +245,8 @@ _ALL = (
     Function("largest_step", "axis", _largest_step, single=True, smooth=False, difference=True),
     Function("slope", "axis", _slope, unit=_unit_of_slope, single=True, difference=True),
     Function("change", "axis", _change, single=True, difference=True),
-    Function(
-        "rank_correlation",
-        "axis",
-        partial(_correlation, ranks=True),
-        most=2,
-        unit=_pure,
-        single=True,
-        pairs=True,
-    ),
-    Function(
-        "correlation", "axis", partial(_correlation, ranks=False), least=2, most=2, unit=_pure, pairs=True
-    ),
+    Function("rank_correlation", "axis", partial(_correlation, ranks=True), single=True, **_PAIRS),
+    Function("correlation", "axis", partial(_correlation, ranks=False), least=2, **_PAIRS),
     Function("argmax", "axis", lambda _, values: _stack(values), **_BEST),
     Function("argmin", "axis", lambda _, values: -_stack(values), relation="<", **_BEST),
     Function("count", "axis", _sum, condition=True),
@@ -266,16 +258,7 @@ _ALL = (
     Function(
         "std", "seeds", deviation, spread, difference=True, spread=True, phrase="standard deviation of {one}"
     ),
-    Function(
-        "quantile",
-        "seeds",
-        _quantile,
-        _order_statistics,
-        least=2,
-        most=2,
-        smooth=False,
-        phrase="{last} quantile of {one}",
-    ),
+    Function("quantile", "seeds", _quantile, _order_statistics, smooth=False, **_QUANTILE),
     Function("share", "seeds", _average, _clopper_pearson, condition=True, smooth=False),
     Function("any", "seeds", lambda values, *_: values.max(), most=2, condition=True, test=True),
 )

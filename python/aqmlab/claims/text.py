@@ -21,12 +21,7 @@ MOST_SHOWN = 4
 def sentence(part: ClaimComparison, named: Callable[[Operand], str] = attrgetter("text")) -> str:
     """``A = 3.2 ± 0.1 Mbit/s, B = 4.0 ± 0.2 Mbit/s, difference −0.8 Mbit/s (−1.0 to −0.6), n = 20 pairs``.
 
-    Parameters
-    ----------
-    part
-        A comparison.
-    named
-        Returns the name of a side; by default its expression, as it is written.
+    ``named`` returns the name of a side; by default, this is its expression as it is written.
     """
     said = [f"{named(side)} = {side_text(side, part)}".removeprefix(" = ") for side in part.measured]
     effect = [] if part.effect == "value" else [f"{part.effect} {effect_text(part)}"]
