@@ -316,7 +316,9 @@ class _Checker:
         kind = self._measured(node.arguments[0], inner)
         self._two_labels(node)
         for part in node.arguments if function.pairs else ():
-            if self._measured(part, inner).level == Level.SEEDS:
+            other = self._measured(part, inner)
+            kind = replace(kind, difference=kind.difference or other.difference)
+            if other.level == Level.SEEDS:
                 raise MisplacedError(
                     part.at,
                     f"`{part}` is computed over the seeds, but `{node.function}` is computed seed by seed",
