@@ -31,13 +31,13 @@ const PACKET_TIME: Span = Span::us(120);
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let ([name, backlog, packets], flows) = (match args.as_slice() {
+    let ([name, backlog, packets], flows) = match args.as_slice() {
         [name, backlog, packets] => ([name, backlog, packets], 1),
         [name, backlog, packets, flows] => {
             ([name, backlog, packets], flows.parse().expect("the number of flows is an integer"))
         }
         _ => panic!("usage: discipline_bench [port/]<discipline> <backlog> <packets> [<flows>]"),
-    });
+    };
     let backlog: u64 = backlog.parse().expect("the backlog is a number of packets");
     let packets: u64 = packets.parse().expect("the number of packets is an integer");
     let marks = match (name.as_str(), name.strip_prefix("port/")) {

@@ -228,13 +228,16 @@ mod tests {
         fn set_dscp(&mut self, _: Dscp) {}
     }
 
+    /// A queue in the store, and the numbers and sizes of its packets.
+    type Pair = (Chain<Numbered>, VecDeque<(u64, u64)>);
+
     /// Compares ten queues in one store with ten deques over many random calls; the store has no more places
     /// than packets have waited at once.
     #[test]
     fn agrees_with_deques() {
         let mut draws = Stream::new(1, "flow store");
         let mut store = FlowStore::new(|size| size.get() + 7, true);
-        let mut queues: [(Chain<Numbered>, VecDeque<(u64, u64)>); 10] =
+        let mut queues: [Pair; 10] =
             core::array::from_fn(|_| (Chain::EMPTY, VecDeque::new()));
         let mut most = 0;
         for n in 0..20_000u64 {

@@ -108,7 +108,33 @@ def _codel(link: Link) -> tuple[str, list[str]]:
     limit = settings.get("limit_packets") or max(1, settings["limit_bytes"] // link.mean_packet_bytes)
     target, interval = (_tc_time(settings[f"{name}_ns"]) for name in ("target", "interval"))
     words = f"codel limit {limit} target {target} interval {interval}"
-    return words + (" ecn" if settings["ecn"] else ""), []
+    threshold, remarks = _ce_threshold(settings)
+    if "selector" in threshold:
+        threshold = ""
+        remarks.append("`ce_threshold`: Linux's `codel` marks packets of every code point; the line has none")
+    return words + threshold + (" ecn" if settings["ecn"] else ""), remarks
+
+
+def _fq_codel(link: Link) -> tuple[str, list[str]]:
+    settings = link.settings
+    limit = settings.get("limit_packets") or max(1, settings["limit_bytes"] // link.mean_packet_bytes)
+    target, interval = (_tc_time(settings[f"{name}_ns"]) for name in ("target", "interval"))
+    threshold, remarks = _ce_threshold(settings)
+    words = (
+        f"fq_codel limit {limit} flows {settings['flows']} quantum {settings['quantum_bytes']}"
+        f" target {target} interval {interval}{threshold} memory_limit {settings['memory_limit_bytes']}"
+        f" drop_batch {settings['batch']} " + ("ecn" if settings["ecn"] else "noecn")
+    )
+    return words, remarks
+
+
+def _ce_threshold(settings: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """The words for `ce_threshold`, and a place for remarks on them."""
+    ns = settings.get("ce_threshold_ns")
+    if ns is None:
+        return "", []
+    words = f" ce_threshold {_tc_time(ns)}"
+    return words + " ce_threshold_selector 1/3" * (settings["ce_threshold_for"] == "ect1"), []
 
 
 def _tc_time(ns: int) -> str:
@@ -219,6 +245,7 @@ _WRITERS: Mapping[str, Callable[[Link], tuple[str, list[str]]]] = {
     "red": _red,
     "ared": _red,
     "codel": _codel,
+    "fq_codel": _fq_codel,
     "dualpi2": _dualpi2,
 }
 NONE_IN_LINUX = {

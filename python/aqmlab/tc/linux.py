@@ -198,20 +198,64 @@ class LinuxCodel:
     target: int
     interval: int
     ecn: bool
+    ce_threshold: int | None = None
 
     @property
     def shown(self) -> str:
         """What ``tc qdisc show`` prints."""
-        target, interval = (
-            time_text(units * CODEL_UNIT_NS // 1000) for units in (self.target, self.interval)
+        threshold = "" if self.ce_threshold is None else f" ce_threshold {_units_text(self.ce_threshold)}"
+        return (
+            f"codel limit {self.limit}p target {_units_text(self.target)}{threshold}"
+            f" interval {_units_text(self.interval)}" + " ecn" * self.ecn
         )
-        return f"codel limit {self.limit}p target {target} interval {interval}" + " ecn" * self.ecn
 
 
-def codel(limit: int = 0, target_us: int = 0, interval_us: int = 0, *, ecn: bool = False) -> LinuxCodel:
+def codel(
+    limit: int = 0,
+    target_us: int = 0,
+    interval_us: int = 0,
+    *,
+    ecn: bool = False,
+    ce_threshold_us: int | None = None,
+) -> LinuxCodel:
     """Return CoDel's parameters in the kernel; 0 stands for a default."""
-    target, interval = (us * 1000 // CODEL_UNIT_NS for us in (target_us or 5000, interval_us or 100_000))
-    return LinuxCodel(limit or 1000, target, interval, ecn)
+    target, interval = (codel_units(us) for us in (target_us or 5000, interval_us or 100_000))
+    threshold = None if ce_threshold_us is None else codel_units(ce_threshold_us)
+    return LinuxCodel(limit or 1000, target, interval, ecn, threshold)
+
+
+def codel_units(us: int) -> int:
+    """The kernel's units in a time in microseconds."""
+    return us * 1000 // CODEL_UNIT_NS
+
+
+def _units_text(units: int) -> str:
+    return time_text(units * CODEL_UNIT_NS // 1000)
+
+
+@dataclass(frozen=True)
+class LinuxFqCodel:
+    """FQ-CoDel's parameters in the kernel: CoDel's, packets, bytes, and whether only ECT(1) counts."""
+
+    codel: LinuxCodel
+    flows: int
+    quantum: int
+    memory_limit: int
+    batch: int
+    only_ect1: bool
+
+    @property
+    def shown(self) -> str:
+        """What ``tc qdisc show`` prints."""
+        own, threshold = self.codel, ""
+        if own.ce_threshold is not None:
+            threshold = f" ce_threshold {_units_text(own.ce_threshold)}"
+            threshold += " ce_threshold_selector 0x1/0x3" * self.only_ect1
+        return (
+            f"fq_codel limit {own.limit}p flows {self.flows} quantum {self.quantum}"
+            f" target {_units_text(own.target)}{threshold} interval {_units_text(own.interval)}"
+            f" memory_limit {size_text(self.memory_limit)}" + " ecn" * own.ecn + f" drop_batch {self.batch}"
+        )
 
 
 def size_text(size: int) -> str:
@@ -238,8 +282,10 @@ __all__ = [
     "LARGE_WEIGHT_LOG",
     "AskedRed",
     "LinuxCodel",
+    "LinuxFqCodel",
     "LinuxRed",
     "codel",
+    "codel_units",
     "red",
     "size_text",
     "time_text",

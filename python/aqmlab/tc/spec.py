@@ -367,14 +367,107 @@ def _rounded(given: Given, words: Sequence[str]) -> list[str]:
 
 def _codel(given: Given) -> _Reading:
     kernel = linux.codel(
-        *(_value(given, word) for word in ("limit", "target", "interval")), ecn=bool(given.get("ecn"))
+        *(_value(given, word) for word in ("limit", "target", "interval")),
+        ecn=bool(given.get("ecn")),
+        ce_threshold_us=_value(given, "ce_threshold") if "ce_threshold" in given else None,
     )
     queue: dict[str, Any] = {"kind": "codel", "preset": "linux"}
     if _value(given, "limit"):
         queue["limit"] = quantity_text(_value(given, "limit"), "packets")
     times = {word: _value(given, word) * 1000 for word in ("target", "interval") if _value(given, word)}
+    if "ce_threshold" in given:
+        queue["ce_threshold"] = quantity_text(max(1, _value(given, "ce_threshold") * 1000), "ns")
     changes = _changes(given, {"limit": "packets", "target": "us", "interval": "us"})
     return _codel_reading(queue, times, kernel.ecn, changes, kernel.shown)
+
+
+def _fq_codel(given: Given) -> _Reading:
+    count = {
+        word: _value(given, word) for word in ("limit", "flows", "quantum", "memory_limit", "drop_batch")
+    }
+    threshold = _value(given, "ce_threshold") if "ce_threshold" in given else None
+    own = linux.codel(
+        count["limit"] or 10_240,
+        *(_value(given, word) for word in ("target", "interval")),
+        ecn=bool(given.get("ecn", True)),
+        ce_threshold_us=threshold,
+    )
+    kernel = linux.LinuxFqCodel(
+        own,
+        flows=count["flows"] or 1024,
+        quantum=max(256, count["quantum"] or 1514),
+        memory_limit=min(2**31, count["memory_limit"] or 2**25),
+        batch=count["drop_batch"] or 64,
+        only_ect1="ce_threshold_selector" in given,
+    )
+    remarks = _changes(
+        given,
+        {"limit": "packets", "quantum": "bytes", "memory_limit": "bytes", "target": "us", "interval": "us"},
+    )
+    if 0 < count["quantum"] < 256:
+        remarks.append("Linux raises the quantum to 256 B")
+    times = {word: _value(given, word) * 1000 for word in ("target", "interval") if _value(given, word)}
+    if threshold is not None:
+        times["ce_threshold"] = max(1, threshold * 1000)
+    return _fq_codel_reading(given, kernel, times, remarks, kernel.shown)
+
+
+def _shown_fq_codel(given: Given) -> _Reading:
+    """Reads what tc shows of FQ-CoDel; times are as in CoDel, and sizes as in bfifo."""
+    times = {
+        word: _shown_units(given, word) for word in ("target", "interval", "ce_threshold") if word in given
+    }
+    own = linux.codel(_value(given, "limit"), ecn=bool(given.get("ecn")))
+    kernel = linux.LinuxFqCodel(
+        own,
+        flows=_value(given, "flows"),
+        quantum=_value(given, "quantum"),
+        memory_limit=_value(given, "memory_limit"),
+        batch=_value(given, "drop_batch") or 64,
+        only_ect1="ce_threshold_selector" in given,
+    )
+    return _fq_codel_reading(given, kernel, times, _rounded(given, ("memory_limit",)), "")
+
+
+def _fq_codel_reading(
+    given: Given, kernel: linux.LinuxFqCodel, times: Mapping[str, int], remarks: list[str], shown: str
+) -> _Reading:
+    queue: dict[str, Any] = {"kind": "fq_codel", "preset": "linux"}
+    written = {
+        "limit": ("limit", quantity_text(kernel.codel.limit, "packets")),
+        "flows": ("flows", kernel.flows),
+        "quantum": ("quantum", quantity_text(kernel.quantum, "bytes")),
+        "memory_limit": ("memory_limit", quantity_text(kernel.memory_limit, "bytes")),
+        "drop_batch": ("batch", kernel.batch),
+    }
+    queue |= dict(written[word] for word in written if word in given and _value(given, word))
+    queue |= {name: quantity_text(ns, "ns") for name, ns in times.items()}
+    if kernel.only_ect1:
+        queue["ce_threshold_for"] = "ect1"
+    if not kernel.codel.ecn:
+        queue["ecn"] = False
+
+    def checked() -> Queue:
+        effective(queue, DEFAULT_RATE_BPS)
+        return queue
+
+    kept = (times.get("target", 5_000_000), times.get("interval", 100_000_000))
+    return _Reading(checked, shown, [*remarks, *codel_units(*kept)])
+
+
+def _selector(text: str) -> Kept:
+    """The selector of the packets that `ce_threshold` marks; aqmlab has that of ECT(1)."""
+    parts = text.split("/")
+    if len(parts) != 2 or [int(numbers.count(part).value) for part in parts] != [1, 3]:
+        raise UsageError(f"`{text}` is not `1/3`, ECT(1), the only selector that aqmlab has")
+    return Kept(text, 1, 1)
+
+
+def _shown_units(given: Given, word: str) -> int:
+    """Return a time of CoDel, in nanoseconds, from what tc shows of it."""
+    us = _value(given, word)
+    units = -(-us * 1000 // linux.CODEL_UNIT_NS) if given[word].text.endswith("us") else 0
+    return units * linux.CODEL_UNIT_NS or max(1, us) * 1000
 
 
 def _shown_codel(given: Given) -> _Reading:
@@ -384,11 +477,9 @@ def _shown_codel(given: Given) -> _Reading:
         "preset": "linux",
         "limit": quantity_text(_value(given, "limit"), "packets"),
     }
-    times = {}
-    for word in ("target", "interval"):
-        us = _value(given, word)
-        units = -(-us * 1000 // linux.CODEL_UNIT_NS) if given[word].text.endswith("us") else 0
-        times[word] = units * linux.CODEL_UNIT_NS or max(1, us) * 1000
+    times = {
+        word: _shown_units(given, word) for word in ("target", "interval", "ce_threshold") if word in given
+    }
     return _codel_reading(queue, times, bool(given.get("ecn")), [], "")
 
 
@@ -491,7 +582,6 @@ _RED_REFUSED = {
     "nodrop": "aqmlab drops packets that cannot be marked",
     "qevent": "only the kernel can attach actions to packets",
 }
-_CODEL_REFUSED = {"ce_threshold": "CoDel's law alone decides which packets to mark"}
 _CODEL_TIMES = dict.fromkeys(("target", "interval", "ce_threshold"), numbers.time_us)
 _GRAMMARS = {
     "red": _Grammar(
@@ -505,7 +595,18 @@ _GRAMMARS = {
         refused=_RED_REFUSED,
         queue=_red,
     ),
-    "codel": _Grammar({"limit": numbers.count, **_CODEL_TIMES}, _ECN, _CODEL_REFUSED, _codel),
+    "codel": _Grammar({"limit": numbers.count, **_CODEL_TIMES}, _ECN, {}, _codel),
+    "fq_codel": _Grammar(
+        values={
+            **dict.fromkeys(("limit", "flows", "drop_batch"), numbers.count),
+            **dict.fromkeys(("quantum", "memory_limit"), numbers.size),
+            **_CODEL_TIMES,
+            "ce_threshold_selector": _selector,
+        },
+        flags=_ECN,
+        refused={},
+        queue=_fq_codel,
+    ),
     "dualpi2": _Grammar(dualpi2.VALUES, dualpi2.FLAGS, {}, lambda given: _dualpi2(given, shown=False)),
     "pfifo": _Grammar({"limit": numbers.size}, {}, {}, lambda given: _fifo(given, "packets")),
     "bfifo": _Grammar({"limit": numbers.size}, {}, {}, lambda given: _fifo(given, "bytes")),
@@ -521,13 +622,25 @@ _SHOWN = {
         refused=_RED_REFUSED,
         queue=_shown_red,
     ),
-    "codel": _Grammar({"limit": _packets_shown, **_CODEL_TIMES}, _ECN, _CODEL_REFUSED, _shown_codel),
+    "codel": _Grammar({"limit": _packets_shown, **_CODEL_TIMES}, _ECN, {}, _shown_codel),
+    "fq_codel": _Grammar(
+        values={
+            "limit": _packets_shown,
+            **dict.fromkeys(("flows", "drop_batch"), numbers.count),
+            **dict.fromkeys(("quantum", "memory_limit"), _size_shown),
+            **_CODEL_TIMES,
+            "ce_threshold_selector": _selector,
+        },
+        flags=_ECN,
+        refused={},
+        queue=_shown_fq_codel,
+    ),
     "dualpi2": _Grammar(dualpi2.SHOWN, dualpi2.FLAGS, {}, lambda given: _dualpi2(given, shown=True)),
     "pfifo": _Grammar({"limit": _packets_shown}, {}, {}, lambda given: _fifo(given, "packets")),
     "bfifo": _Grammar({"limit": _size_shown}, {}, {}, _shown_bfifo),
 }
 LINUX_ONLY = (
-    *("cake", "cbs", "choke", "drr", "etf", "ets", "fq", "fq_codel", "fq_pie", "gred", "hfsc", "hhf", "htb"),
+    *("cake", "cbs", "choke", "drr", "etf", "ets", "fq", "fq_pie", "gred", "hfsc", "hhf", "htb"),
     *("mq", "mqprio", "multiq", "netem", "noqueue", "pfifo_fast", "pie", "plug", "prio", "qfq", "sfb", "sfq"),
     *("skbprio", "taprio", "tbf", "ingress", "clsact"),
 )
