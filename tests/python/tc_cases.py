@@ -282,7 +282,8 @@ def read_as(read: TcQueue) -> dict[str, Any]:
     if read.queue["kind"] == "codel":
         times = {
             f"{name}_us": ours[f"{name}_ns"] // CODEL_UNIT * CODEL_UNIT // 1000
-            for name in ("target", "interval")
+            for name in ("target", "interval", "ce_threshold")
+            if ours.get(f"{name}_ns") is not None
         }
         return {"limit": ours["limit_packets"], "ecn": int(ours["ecn"]), **times}
     flags = ECN * ours["ecn"] + HARDDROP * (ours["ecn_region"] == "rfc3168")
