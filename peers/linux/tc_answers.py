@@ -39,6 +39,7 @@ from single_flow import boot
 
 TCA_RED_STAB, TCA_RED_MAX_P, TCA_RED_FLAGS = 2, 3, 4
 CODEL = {1: "target_us", 2: "limit", 3: "interval_us", 4: "ecn", 5: "ce_threshold_us"}
+PIE = ("target_us", "limit", "tupdate_us", "alpha", "beta", "ecn", "bytemode", "dq_rate_estimator")
 KERNEL_SAYS = re.compile(r"RTNETLINK answers|Error: (?!\")")
 LOOPBACK = 1  # its index in every namespace
 RTM_DELQDISC, NLM_F_REQUEST_ACK, TC_H_ROOT = 37, 5, 0xFFFF_FFFF
@@ -74,6 +75,9 @@ def reported() -> dict[str, int] | None:
                 if device == LOOPBACK and name == "codel":
                     values = attributes(attrs[TCA_OPTIONS])
                     return {CODEL[n]: struct.unpack("<I", value)[0] for n, value in values.items()}
+                if device == LOOPBACK and name == "pie":
+                    values = attributes(attrs[TCA_OPTIONS])
+                    return {PIE[n - 1]: struct.unpack("<I", value)[0] for n, value in values.items()}
                 if device == LOOPBACK and name in ("pfifo", "bfifo"):
                     return {"limit": struct.unpack("<I", attrs[TCA_OPTIONS])[0]}
                 at += (length + 3) & ~3

@@ -237,8 +237,7 @@ mod tests {
     fn agrees_with_deques() {
         let mut draws = Stream::new(1, "flow store");
         let mut store = FlowStore::new(|size| size.get() + 7, true);
-        let mut queues: [Pair; 10] =
-            core::array::from_fn(|_| (Chain::EMPTY, VecDeque::new()));
+        let mut queues: [Pair; 10] = core::array::from_fn(|_| (Chain::EMPTY, VecDeque::new()));
         let mut most = 0;
         for n in 0..20_000u64 {
             let (chain, deque) = &mut queues[draws.below(10) as usize];

@@ -14,7 +14,7 @@ from aqmlab.language.scenario import Scenario, resolve
 from aqmlab.recordings.plan import Link, Plan, quantity_text
 from aqmlab.tc import dualpi2
 from aqmlab.tc.effective import effective
-from aqmlab.tc.linux import CODEL_UNIT_NS, weight_log
+from aqmlab.tc.linux import CODEL_UNIT_NS, PIE_GAINS_PER_HZ, PIE_LARGEST_GAIN, PIE_UNIT_NS, weight_log
 from aqmlab.tc.numbers import LARGEST
 from aqmlab.tc.spec import read_tc
 
@@ -147,6 +147,24 @@ def _dualpi2(link: Link) -> tuple[str, list[str]]:
     return dualpi2.written(link.settings, link.mean_packet_bytes), []
 
 
+def _pie(link: Link) -> tuple[str, list[str]]:
+    settings = link.settings
+    limit = settings.get("limit_packets") or max(1, settings["limit_bytes"] // settings["mean_packet_bytes"])
+    target = max(1, -(-(settings["target_ns"] // PIE_UNIT_NS) * PIE_UNIT_NS // 1000))
+    # The kernel's timer runs one tick of a millisecond longer.
+    tupdate = max(1, round(settings["t_update_ns"] / 1e6) - 1)
+    words = f"pie limit {limit} target {target}us tupdate {tupdate}ms"
+    for name in ("alpha", "beta"):
+        gain = round(PIE_GAINS_PER_HZ * settings[name])
+        words += f" {name} {min(max(gain, 1), PIE_LARGEST_GAIN)}"
+    flags = {
+        "ecn": settings["ecn"],
+        "bytemode": settings["byte_mode"],
+        "dq_rate_estimator": settings["delay"] == "rate",
+    }
+    return " ".join([words, *(flag for flag, is_set in flags.items() if is_set)]), []
+
+
 def _red(link: Link) -> tuple[str, list[str]]:
     settings, remarks = link.settings, []
     mean = settings["mean_packet_bytes"]
@@ -245,13 +263,14 @@ _WRITERS: Mapping[str, Callable[[Link], tuple[str, list[str]]]] = {
     "red": _red,
     "ared": _red,
     "codel": _codel,
+    "pie": _pie,
     "fq_codel": _fq_codel,
     "dualpi2": _dualpi2,
 }
 NONE_IN_LINUX = {
     "scred": "Linux has no Self-Configuring RED; its `red adaptive` moves max_p by the rule of 2001",
     "blue": "Linux has no BLUE; its `sfb` runs a BLUE for each group of flows",
-    "pi": "Linux has no PI; its `pie` controls the delay with gains of its own (RFC 8033)",
+    "pi": "Linux has no PI; its `pie` (RFC 8033), which aqmlab has as `pie`, controls the delay",
     "pi2": "Linux has no PI2 in one queue; its `dualpi2` has two",
     "rem": "Linux has no REM",
     "fred": "Linux has no FRED",

@@ -13,6 +13,11 @@ DEFAULT_RATE = 1_250_000
 DEFAULT_PROBABILITY = 0.02
 CODEL_UNIT_NS = 1024
 """The kernel's CoDel keeps times in units of 1024 ns."""
+PIE_UNIT_NS = 64
+"""The kernel's PIE keeps times in units of 64 ns."""
+PIE_GAINS_PER_HZ = 16
+"""The kernel's PIE keeps alpha and beta in sixteenths of 1/s."""
+PIE_LARGEST_GAIN = 32
 LARGE_WEIGHT_LOG = 10
 """The exponent from which tc warns that the burst seems to be too large."""
 _ONE = 2.0**32
@@ -258,6 +263,73 @@ class LinuxFqCodel:
         )
 
 
+@dataclass(frozen=True)
+class LinuxPie:
+    """PIE's parameters in the kernel.
+
+    Attributes
+    ----------
+    limit
+        Packets.
+    target
+        Units of 64 ns.
+    tupdate
+        Timer ticks of 1 ms; the timer runs one tick longer.
+    alpha, beta
+        Sixteenths of 1/s.
+    flags
+        Those of ``ecn``, ``bytemode`` and ``dq_rate_estimator`` that are set.
+    """
+
+    limit: int
+    target: int
+    tupdate: int
+    alpha: int
+    beta: int
+    flags: tuple[str, ...]
+
+    @property
+    def period_ms(self) -> int:
+        """The milliseconds between two updates of the probability."""
+        return self.tupdate + 1
+
+    @property
+    def shown(self) -> str:
+        """What ``tc qdisc show`` prints."""
+        target = time_text(self.target * PIE_UNIT_NS // 1000)
+        words = f"pie limit {self.limit}p target {target} tupdate {time_text(1000 * self.tupdate)}"
+        return " ".join([f"{words} alpha {self.alpha} beta {self.beta}", *self.flags])
+
+
+def pie(
+    limit: int = 0,
+    target_us: int = 0,
+    tupdate_us: int = 0,
+    gains: tuple[int, int] = (0, 0),
+    *,
+    flags: tuple[str, ...] = (),
+) -> LinuxPie:
+    """Return PIE's parameters in the kernel, from tc's numbers; ``gains`` are alpha and beta. 0 is a default.
+
+    Raises
+    ------
+    UsageError
+        If tc refuses them.
+    """
+    alpha, beta = gains
+    for name, gain in (("alpha", alpha), ("beta", beta)):
+        if gain > PIE_LARGEST_GAIN:
+            raise UsageError(f"tc refuses `{name}` {gain}; write at most {PIE_LARGEST_GAIN}, in sixteenths")
+    return LinuxPie(
+        limit or 1000,
+        (target_us or 15_000) * 1000 // PIE_UNIT_NS,
+        ceil((tupdate_us or 15_000) / 1000),
+        alpha or 2,
+        beta or 20,
+        flags,
+    )
+
+
 def size_text(size: int) -> str:
     """A size as tc prints it."""
     for unit, name, slack in ((2**20, "Mb", 1024), (2**10, "Kb", 16)):
@@ -280,12 +352,17 @@ __all__ = [
     "DEFAULT_PROBABILITY",
     "DEFAULT_RATE",
     "LARGE_WEIGHT_LOG",
+    "PIE_GAINS_PER_HZ",
+    "PIE_LARGEST_GAIN",
+    "PIE_UNIT_NS",
     "AskedRed",
     "LinuxCodel",
     "LinuxFqCodel",
+    "LinuxPie",
     "LinuxRed",
     "codel",
     "codel_units",
+    "pie",
     "red",
     "size_text",
     "time_text",

@@ -510,6 +510,51 @@ def _dualpi2(given: Given, *, shown: bool) -> _Reading:
     return _Reading(checked, "" if shown else kernel.shown, remarks)
 
 
+_PIE_UNITS = {"limit": "packets", "target": "us", "alpha": "", "beta": ""}
+
+
+def _pie(given: Given) -> _Reading:
+    flags = tuple(word for word in ("ecn", "bytemode", "dq_rate_estimator") if given.get(word))
+    gains = (_value(given, "alpha"), _value(given, "beta"))
+    try:
+        kernel = linux.pie(
+            *(_value(given, word) for word in ("limit", "target", "tupdate")), gains, flags=flags
+        )
+    except UsageError as error:
+        raise UsageError(f"pie: {error}") from None
+    queue: dict[str, Any] = {"kind": "pie", "preset": "linux"}
+    if _value(given, "limit"):
+        queue["limit"] = quantity_text(kernel.limit, "packets")
+    if _value(given, "target"):
+        queue["target"] = quantity_text(_value(given, "target") * 1000, "ns")
+    if _value(given, "tupdate"):
+        queue["t_update"] = f"{kernel.period_ms}ms"
+    for word in ("alpha", "beta"):
+        if _value(given, word):
+            queue[word] = _value(given, word) / linux.PIE_GAINS_PER_HZ
+    if "bytemode" in flags:
+        queue["byte_mode"] = True
+    if "dq_rate_estimator" in flags:
+        queue["delay"] = "rate"
+    if "ecn" in flags:
+        queue["ecn"] = True
+
+    def checked() -> Queue:
+        effective(queue, DEFAULT_RATE_BPS)
+        return queue
+
+    remarks = [*_changes(given, _PIE_UNITS), pie_period(kernel), HEADERS]
+    return _Reading(checked, kernel.shown, remarks)
+
+
+def pie_period(kernel: linux.LinuxPie) -> str:
+    """Return a remark with the time between the updates of Linux's PIE."""
+    return (
+        f"Linux's timer runs one tick longer than `tupdate`: `t_update` is {kernel.period_ms}ms with 1000"
+        " ticks per second (CONFIG_HZ)"
+    )
+
+
 def _fifo(given: Given, unit: str) -> _Reading:
     if "limit" not in given:
         message = f"{unit[0]}fifo without `limit` takes the device's txqueuelen as its limit; write a limit"
@@ -583,6 +628,15 @@ _RED_REFUSED = {
     "qevent": "only the kernel can attach actions to packets",
 }
 _CODEL_TIMES = dict.fromkeys(("target", "interval", "ce_threshold"), numbers.time_us)
+_PIE_NUMBERS = dict.fromkeys(("target", "tupdate"), numbers.time_us) | dict.fromkeys(
+    ("alpha", "beta"), numbers.count
+)
+_PIE_SWITCHES = _ECN | {
+    "bytemode": ("bytemode", True),
+    "nobytemode": ("bytemode", False),
+    "dq_rate_estimator": ("dq_rate_estimator", True),
+    "no_dq_rate_estimator": ("dq_rate_estimator", False),
+}
 _GRAMMARS = {
     "red": _Grammar(
         values={
@@ -607,6 +661,7 @@ _GRAMMARS = {
         refused={},
         queue=_fq_codel,
     ),
+    "pie": _Grammar({"limit": numbers.count, **_PIE_NUMBERS}, _PIE_SWITCHES, {}, _pie),
     "dualpi2": _Grammar(dualpi2.VALUES, dualpi2.FLAGS, {}, lambda given: _dualpi2(given, shown=False)),
     "pfifo": _Grammar({"limit": numbers.size}, {}, {}, lambda given: _fifo(given, "packets")),
     "bfifo": _Grammar({"limit": numbers.size}, {}, {}, lambda given: _fifo(given, "bytes")),
@@ -635,13 +690,14 @@ _SHOWN = {
         refused={},
         queue=_shown_fq_codel,
     ),
+    "pie": _Grammar({"limit": _packets_shown, **_PIE_NUMBERS}, _PIE_SWITCHES, {}, _pie),
     "dualpi2": _Grammar(dualpi2.SHOWN, dualpi2.FLAGS, {}, lambda given: _dualpi2(given, shown=True)),
     "pfifo": _Grammar({"limit": _packets_shown}, {}, {}, lambda given: _fifo(given, "packets")),
     "bfifo": _Grammar({"limit": _size_shown}, {}, {}, _shown_bfifo),
 }
 LINUX_ONLY = (
     *("cake", "cbs", "choke", "drr", "etf", "ets", "fq", "fq_pie", "gred", "hfsc", "hhf", "htb"),
-    *("mq", "mqprio", "multiq", "netem", "noqueue", "pfifo_fast", "pie", "plug", "prio", "qfq", "sfb", "sfq"),
+    *("mq", "mqprio", "multiq", "netem", "noqueue", "pfifo_fast", "plug", "prio", "qfq", "sfb", "sfq"),
     *("skbprio", "taprio", "tbf", "ingress", "clsact"),
 )
 """Linux disciplines that have no equivalent in aqmlab."""
@@ -655,6 +711,7 @@ __all__ = [
     "TcQueue",
     "TcSkipped",
     "codel_units",
+    "pie_period",
     "read_tc",
     "read_tc_script",
 ]
