@@ -13,6 +13,7 @@ from aqmlab.tc.spec import DEFAULT_RATE_BPS
 
 ECN, HARDDROP, ADAPTIVE = 1, 2, 4
 CODEL_UNIT = 1024
+PIE_UNIT = 64
 ODD_NUMBERS = [
     "0",
     "-0",
@@ -286,6 +287,17 @@ def read_as(read: TcQueue) -> dict[str, Any]:
             if ours.get(f"{name}_ns") is not None
         }
         return {"limit": ours["limit_packets"], "ecn": int(ours["ecn"]), **times}
+    if read.queue["kind"] == "pie":
+        return {
+            "limit": ours["limit_packets"],
+            "target_us": ours["target_ns"] // PIE_UNIT * PIE_UNIT // 1000,
+            "tupdate_us": ours["t_update_ns"] // 1000 - 1000,
+            "alpha": round(16 * ours["alpha"]),
+            "beta": round(16 * ours["beta"]),
+            "ecn": int(ours["ecn"]),
+            "bytemode": int(ours["byte_mode"]),
+            "dq_rate_estimator": int(ours["delay"] == "rate"),
+        }
     flags = ECN * ours["ecn"] + HARDDROP * (ours["ecn_region"] == "rfc3168")
     return {
         **{
