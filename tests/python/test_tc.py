@@ -121,7 +121,8 @@ def test_what_tc_shows_is_read(answer):
     [
         (
             "",
-            "limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms memory_limit 32Mb ecn drop_batch 64",
+            "limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms"
+            " memory_limit 32Mb ecn drop_batch 64",
             {},
         ),
         (
