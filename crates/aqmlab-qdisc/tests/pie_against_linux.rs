@@ -217,7 +217,8 @@ fn probability_delay_and_rate_are_the_kernels_and_so_are_the_decisions() {
 /// Each of Linux's departures from RFC 8033 shows in at least one case, so the cases distinguish them.
 #[test]
 fn each_difference_from_the_rfc_shows() {
-    let without: [(&str, fn(&mut PieParams)); 5] = [
+    type Change = (&'static str, fn(&mut PieParams));
+    let without: [Change; 5] = [
         ("arithmetic", |p| p.arithmetic = PieArithmetic::Exact),
         ("cap", |p| p.cap = false),
         ("surge", |p| p.surge = false),
