@@ -86,13 +86,13 @@ fn cases() -> Vec<(&'static str, &'static str, Settings)> {
     let no_ecn = ("ecn", Value::Flag(false));
     let ce = |ms| ("ce_threshold", Value::Span(Span::ms(ms)));
     let case = |case: &'static str, given: &[&[(&'static str, Value)]]| {
-        let kind = case.starts_with("fq_").then_some("fq_codel").unwrap_or("codel");
+        let kind = if case.starts_with("fq_") { "fq_codel" } else { "codel" };
         (case, kind, settings(&[&[("preset", Value::Choice("linux"))], &given.concat()[..]].concat()))
     };
     vec![
         case("fq_codel_rounds", &[]),
         case("fq_codel_sparse", &[&times(1, 20), &[("quantum", bytes(600))]]),
-        case("fq_codel_noecn", &[&times(2, 30), &[no_ecn.clone()]]),
+        case("fq_codel_noecn", &[&times(2, 30), std::slice::from_ref(&no_ecn)]),
         case("fq_codel_limit", &[&times(2, 30), &[("limit", packets(60))]]),
         case("fq_codel_batch", &[&[("limit", packets(300))]]),
         case(
