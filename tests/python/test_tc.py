@@ -299,6 +299,22 @@ def test_codel_is_kept_in_units_of_1024_ns():
     )
 
 
+def test_pie_of_the_rfc_differs_from_linuxs_where_its_preset_says_so():
+    linux = line_of({"kind": "pie", "preset": "linux", "limit": "100p", "ecn": True, "delay": "rate"})
+    words = "pie limit 100 target 15000us tupdate 15ms alpha 2 beta 20 ecn dq_rate_estimator"
+    assert linux.spec == words
+    assert not [remark for remark in linux.remarks if " in aqmlab, " in remark]
+    assert any("`t_update` is 16ms" in remark for remark in linux.remarks)
+    rfc = line_of({"kind": "pie", "limit": "100p", "alpha": 0.1})
+    assert rfc.spec == "pie limit 100 target 15000us tupdate 14ms alpha 2 beta 20"
+    for remark in (
+        "`alpha`: `0.1` in aqmlab, `0.125` in Linux",
+        "`arithmetic`: `exact` in aqmlab, `linux` in Linux",
+        "`derandomize`: false in aqmlab, true in Linux",
+    ):
+        assert remark in rfc.remarks
+
+
 def test_a_size_beyond_tc_has_no_line():
     line = line_of({"kind": "droptail", "limit": "5000MB"})
     assert line.spec is None
@@ -349,6 +365,8 @@ def test_every_discipline_has_a_line_or_a_reason():
             "red limit 400000 avpkt 1000 burst 20 min 30000",
             "burst `20` is too small for `min` 30000; it must be at least 30",
         ),
+        ("pie alpha 33", "tc refuses `alpha` 33; write at most 32, in sixteenths"),
+        ("pie limit 100p", "`100p` is not a whole number"),
         ("codel limit 100p", "`100p` is not a whole number"),
         ("codel limit 09", "octal"),
         ("codel target 10ns", "`10ns` is not a time"),
