@@ -477,7 +477,7 @@ def test_standard_input_is_read():
         'queue = { kind = "droptail", limit = "7p" }',
         "# qdisc mq 0: dev eth0 root",
         "#   skipped: `mq` is a Linux discipline without a counterpart in aqmlab, which has `red`, `codel`,"
-        " `fq_codel`, `dualpi2`, `pfifo`, `bfifo`",
+        " `fq_codel`, `pie`, `dualpi2`, `pfifo`, `bfifo`",
     ]
     ended = subprocess.run(command, input=b"\xff\xfe", capture_output=True, check=False)
     assert ended.returncode == 2
