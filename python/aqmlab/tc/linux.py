@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, log
 
@@ -18,6 +19,7 @@ PIE_UNIT_NS = 64
 PIE_GAINS_PER_HZ = 16
 """The kernel's PIE keeps alpha and beta in sixteenths of 1/s."""
 PIE_LARGEST_GAIN = 32
+_PIE_DEFAULTS = {"limit": 1000, "target": 15_000, "tupdate": 15_000, "alpha": 2, "beta": 20}
 LARGE_WEIGHT_LOG = 10
 """The exponent from which tc warns that the burst seems to be too large."""
 _ONE = 2.0**32
@@ -301,33 +303,22 @@ class LinuxPie:
         return " ".join([f"{words} alpha {self.alpha} beta {self.beta}", *self.flags])
 
 
-def pie(
-    limit: int = 0,
-    target_us: int = 0,
-    tupdate_us: int = 0,
-    gains: tuple[int, int] = (0, 0),
-    *,
-    flags: tuple[str, ...] = (),
-) -> LinuxPie:
-    """Return PIE's parameters in the kernel, from tc's numbers; ``gains`` are alpha and beta. 0 is a default.
+def pie(asked: Mapping[str, int], flags: tuple[str, ...] = ()) -> LinuxPie:
+    """Return PIE's parameters in the kernel from those that tc keeps, by word; 0 stands for a default.
 
     Raises
     ------
     UsageError
         If tc refuses them.
     """
-    alpha, beta = gains
-    for name, gain in (("alpha", alpha), ("beta", beta)):
-        if gain > PIE_LARGEST_GAIN:
-            raise UsageError(f"tc refuses `{name}` {gain}; write at most {PIE_LARGEST_GAIN}, in sixteenths")
-    return LinuxPie(
-        limit or 1000,
-        (target_us or 15_000) * 1000 // PIE_UNIT_NS,
-        ceil((tupdate_us or 15_000) / 1000),
-        alpha or 2,
-        beta or 20,
-        flags,
-    )
+    given = {word: asked.get(word, 0) or default for word, default in _PIE_DEFAULTS.items()}
+    for name in ("alpha", "beta"):
+        if given[name] > PIE_LARGEST_GAIN:
+            raise UsageError(
+                f"tc refuses `{name}` {given[name]}; write at most {PIE_LARGEST_GAIN}, in sixteenths"
+            )
+    target, tupdate = given["target"] * 1000 // PIE_UNIT_NS, ceil(given["tupdate"] / 1000)
+    return LinuxPie(given["limit"], target, tupdate, given["alpha"], given["beta"], flags)
 
 
 def size_text(size: int) -> str:

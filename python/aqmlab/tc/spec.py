@@ -515,11 +515,9 @@ _PIE_UNITS = {"limit": "packets", "target": "us", "alpha": "", "beta": ""}
 
 def _pie(given: Given) -> _Reading:
     flags = tuple(word for word in ("ecn", "bytemode", "dq_rate_estimator") if given.get(word))
-    gains = (_value(given, "alpha"), _value(given, "beta"))
+    words = ("limit", "target", "tupdate", "alpha", "beta")
     try:
-        kernel = linux.pie(
-            *(_value(given, word) for word in ("limit", "target", "tupdate")), gains, flags=flags
-        )
+        kernel = linux.pie({word: _value(given, word) for word in words}, flags)
     except UsageError as error:
         raise UsageError(f"pie: {error}") from None
     queue: dict[str, Any] = {"kind": "pie", "preset": "linux"}
