@@ -89,6 +89,17 @@ impl List {
         self.len -= 1;
     }
 
+    /// Removes the first queue, which is `at`. The next one still names it as the one before; only idle queues
+    /// leave from the middle of their list, and they are not removed here.
+    #[inline]
+    fn remove_first<P, L>(&mut self, queues: &[FlowQueue<P, L>], at: u32) {
+        self.head = queues[at as usize].after;
+        if self.head == NONE {
+            self.tail = NONE;
+        }
+        self.len -= 1;
+    }
+
     /// Iterates over the queues in order.
     fn iter<P, L>(self, queues: &[FlowQueue<P, L>]) -> impl Iterator<Item = u32> {
         let listed = |at| (at != NONE).then_some(at);
@@ -229,18 +240,11 @@ impl<P: Packet, L: EarlyLaw + Clone> FlowQueues<P, L> {
         self.old.append(&mut self.queues, at);
     }
 
-    const fn list(&mut self, on: On) -> &mut List {
-        match on {
-            On::New => &mut self.new,
-            On::Old => &mut self.old,
-            On::Idle => &mut self.idle,
-        }
-    }
-
-    fn unlink(&mut self, on: On, at: u32) {
-        let mut list = *self.list(on);
-        list.unlink(&mut self.queues, at);
-        *self.list(on) = list;
+    /// Removes the first of the new or old queues from its list.
+    #[inline]
+    fn remove_first(&mut self, on: On, at: u32) {
+        let list = if on == On::New { &mut self.new } else { &mut self.old };
+        list.remove_first(&self.queues, at);
     }
 
     /// Returns the active queue with the most bytes, the first of several, and its bytes.
@@ -324,7 +328,7 @@ impl<P: Arrived, L: EarlyLaw + Clone> Qdisc<P> for FlowQueues<P, L> {
             let on = queue.on;
             if queue.deficit <= 0 {
                 queue.deficit += self.rules.quantum;
-                self.unlink(on, at);
+                self.remove_first(on, at);
                 self.set_old(at);
                 continue;
             }
@@ -333,7 +337,7 @@ impl<P: Arrived, L: EarlyLaw + Clone> Qdisc<P> for FlowQueues<P, L> {
                 obs.left(now, &packet, key.number());
                 return Some(packet);
             }
-            self.unlink(on, at);
+            self.remove_first(on, at);
             // A queue that has just been new passes through the old ones, so that a flow cannot be new again
             // at once and starve them.
             let passes = match self.rules.empty_new {
