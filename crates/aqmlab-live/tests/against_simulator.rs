@@ -27,7 +27,7 @@ const DISCIPLINES: [&str; 17] = [
     r#"kind = "droptail", limit = "30p""#,
     r#"kind = "red", limit = "60p", min_th = "5p", max_th = "25p", max_p = 0.1"#,
     r#"kind = "pi", limit = "60p", q_ref = "10p""#,
-    r#"kind = "pie", limit = "60p", target = "5ms", max_burst = "20ms", derandomize = true"#,
+    r#"kind = "pie", limit = "60p", target = "5ms", max_burst = "20ms", mark_ecnth = 0.9"#,
     r#"kind = "rem", limit = "60p""#,
     r#"kind = "blue", limit = "60p""#,
     r#"kind = "ared", limit = "60p""#,

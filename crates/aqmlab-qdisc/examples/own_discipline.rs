@@ -15,12 +15,12 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Instant, Packets, Rate};
 
 /// Drops an arrival with a probability of one percent per waiting packet.
-struct Ramp<P> {
+struct Slope<P> {
     queue: VecDeque<P>,
     draws: Stream,
 }
 
-impl<P: Packet> Qdisc<P> for Ramp<P> {
+impl<P: Packet> Qdisc<P> for Slope<P> {
     fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
         if self.draws.hit(0.01 * self.queue.len() as f64) {
             obs.dropped(now, pkt, Cause::of(Reason::Early)); // every packet has one fate
@@ -49,12 +49,12 @@ fn no_rules(_: &mut Settings, _: &LinkContext) -> Result<(), ParamError> {
 }
 
 /// Returns the entry for a registry of any host's packets: a description, and a function that builds the queue.
-pub fn ramp<P: Packet + Send + 'static>() -> Entry<P> {
+pub fn slope<P: Packet + Send + 'static>() -> Entry<P> {
     static NO_PARAMS: &[Param] = &[];
     Entry {
         info: Info {
-            name: "ramp",
-            title: "Ramp",
+            name: "slope",
+            title: "Slope",
             summary: "drops an arrival with a probability of one percent per waiting packet",
             version: 1,
             applies: &[],
@@ -66,19 +66,19 @@ pub fn ramp<P: Packet + Send + 'static>() -> Entry<P> {
             samples: || vec![("", Settings::default())],
         },
         build: Box::new(|_, draws, _| {
-            Ok(Discipline::Custom(Box::new(Ramp::<P> { queue: VecDeque::new(), draws })))
+            Ok(Discipline::Custom(Box::new(Slope::<P> { queue: VecDeque::new(), draws })))
         }),
     }
 }
 
 fn main() {
     let mut registry = Registry::<TestPacket>::builtin();
-    registry.register(ramp()).expect("the name is free");
-    let entry = registry.find("ramp").expect("it was just registered");
+    registry.register(slope()).expect("the name is free");
+    let entry = registry.find("slope").expect("it was just registered");
     for seed in 0..100 {
         if let Err(failure) = check_entry(entry, &Settings::default(), &LINK, seed) {
             panic!("{failure}");
         }
     }
-    println!("ramp satisfies the contract in 100 random scripts");
+    println!("slope satisfies the contract in 100 random scripts");
 }

@@ -31,27 +31,27 @@ rtt = "30ms"
 #[test]
 fn a_discipline_of_ones_own_is_named_in_a_scenario_and_built() {
     let mut registry = Registry::<TestPacket>::builtin();
-    registry.register(own_discipline::ramp()).unwrap();
+    registry.register(own_discipline::slope()).unwrap();
     let known = registry.catalogue();
     let read = |text: &str| parse_with(text, "own.toml", Limits::default(), &Beside::of("own.toml"), &known);
-    let inside = r#"{ kind = "policer", rate = "2Mbit", burst = "10kB", queue = "ramp" }"#;
-    for queue in [r#""ramp""#, inside] {
+    let inside = r#"{ kind = "policer", rate = "2Mbit", burst = "10kB", queue = "slope" }"#;
+    for queue in [r#""slope""#, inside] {
         let plan = read(&scenario(queue)).unwrap_or_else(|e| panic!("{e}")).arms.remove(0);
-        assert!(registry.build(&plan.links[0].queue, Stream::new(1, "ramp")).is_ok(), "{queue}");
-        let version = known.find("ramp").map(|info| info.version);
-        assert_eq!(plan.parts().get("qdisc.ramp").copied(), version, "{queue}");
+        assert!(registry.build(&plan.links[0].queue, Stream::new(1, "slope")).is_ok(), "{queue}");
+        let version = known.find("slope").map(|info| info.version);
+        assert_eq!(plan.parts().get("qdisc.slope").copied(), version, "{queue}");
         let unknown = parse(&scenario(queue), "own.toml").unwrap_err().to_string();
-        assert!(unknown.contains("there is no discipline") && unknown.contains("ramp"), "{unknown}");
+        assert!(unknown.contains("there is no discipline") && unknown.contains("slope"), "{unknown}");
     }
-    let misspelt = read(&scenario(r#""rampp""#)).unwrap_err().to_string();
-    assert!(misspelt.contains("did you mean \"ramp\"?"), "{misspelt}");
+    let misspelt = read(&scenario(r#""slopee""#)).unwrap_err().to_string();
+    assert!(misspelt.contains("did you mean \"slope\"?"), "{misspelt}");
 }
 
 #[test]
 fn the_schemas_list_the_disciplines_of_a_catalogue() {
     let mut registry = Registry::<TestPacket>::builtin();
-    registry.register(own_discipline::ramp()).unwrap();
-    let lists = |schema: serde_json::Value, of: &str| schema["$defs"][of].to_string().contains("\"ramp\"");
+    registry.register(own_discipline::slope()).unwrap();
+    let lists = |schema: serde_json::Value, of: &str| schema["$defs"][of].to_string().contains("\"slope\"");
     for (known, listed) in [(&registry.catalogue(), true), (catalogue(), false)] {
         assert_eq!(lists(schema(known), "queue"), listed);
         assert_eq!(lists(schema_of::<PlanJson>(known), "Queue"), listed);

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Packets, Rate};
 
-use super::early::{EarlyLaw, EarlyQueue};
+use super::early_law::{EarlyLaw, EarlyQueue};
 use super::law_queue::{DropLoop, LawQueue};
 use super::words::{EmptyNew, HalfOf, Queues};
 use crate::flow_store::{Chain, FlowStore, Group, NONE, Weigh};

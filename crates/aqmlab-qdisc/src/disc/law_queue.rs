@@ -3,7 +3,7 @@
 use aqmlab_random::{Numbered, Stream, unit_from_bits};
 use aqmlab_units::Instant;
 
-use super::early::{EarlyLaw, EarlyQueue, Leaving};
+use super::early_law::{EarlyLaw, EarlyQueue, Leaving};
 use crate::law::{Decision, Notice};
 use crate::{Arrived, Backlog, Cause, Ecn, Fifo, Observer, Packet, Reason};
 
