@@ -6,6 +6,7 @@ mod support;
 
 use std::collections::VecDeque;
 
+use aqmlab_qdisc::registry::Info;
 use aqmlab_qdisc::{Cause, Observer, Packet, Port, registry};
 use aqmlab_random::Stream;
 use aqmlab_scenario::Plan;
@@ -13,9 +14,13 @@ use aqmlab_sim::{Control, SimPacket, run_with};
 use aqmlab_units::{Instant, Span};
 use support::tap::{Act, Log, tapped};
 
-fn scenario(kind: &str) -> Plan {
+fn scenario(info: &Info) -> Plan {
+    let kind = info.name;
+    let known = |name| info.params.iter().any(|param| param.name == name);
+    let plain = [("limit", r#"limit = "40p""#), ("ecn", "ecn = true")];
+    let plain = plain.map(|(name, text)| if known(name) { text } else { "" });
+    let plain = plain.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(", ");
     let queue = match kind {
-        "droptail" => r#"limit = "40p""#,
         "classes" => {
             r#"class = [{ name = "tcp", traffic = ["ftp"], weight = 3, queue = { kind = "red", limit = "40p", ecn = true } },
                 { name = "rest", queue = { kind = "codel" } }]"#
@@ -23,7 +28,7 @@ fn scenario(kind: &str) -> Plan {
         "policer" => {
             r#"rate = "6Mbit", burst = "9kB", queue = { kind = "red", limit = "40p", min_th = "3p", ecn = true }"#
         }
-        _ => r#"limit = "40p", ecn = true"#,
+        _ => &plain,
     };
     support::plan(&format!(
         r#"
@@ -88,7 +93,7 @@ fn simulator_and_router_decide_alike_for_every_discipline() {
     let seed = 5;
     for info in registry::catalogue() {
         let simulated = Log::default();
-        let mut plan = scenario(info.name);
+        let mut plan = scenario(info);
         let registry = tapped(&mut plan.links[0].queue, &simulated);
         run_with(&plan, seed, &Control::default(), &registry).unwrap();
         let simulated = simulated.lock().unwrap().clone();
@@ -104,7 +109,7 @@ fn simulator_and_router_decide_alike_for_every_discipline() {
         assert!(simulated.iter().any(|a| matches!(a, Act::Dropped(..) | Act::Marked(..))), "{}", info.name);
 
         let routed = Log::default();
-        let mut link = scenario(info.name).links.remove(0);
+        let mut link = scenario(info).links.remove(0);
         let registry = tapped(&mut link.queue, &routed);
         // The stream has the same name as in the simulator, and therefore gives the same draws.
         let draws = Stream::new(seed, format!("{}/tapped", link.name));
