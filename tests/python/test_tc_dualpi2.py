@@ -15,7 +15,8 @@ from aqmlab.tc.effective import effective
 ROOT = Path(__file__).parents[2]
 DEFAULT = (
     "dualpi2 limit 10000p target 15ms tupdate 16ms alpha 0.156250 beta 3.195312 step_thresh 1ms"
-    " min_qlen_step 0p coupling_factor 2 drop_on_overload drop_dequeue classic_protection 10% l4s_ect split_gso"
+    " min_qlen_step 0p coupling_factor 2 drop_on_overload drop_dequeue classic_protection 10% l4s_ect"
+    " split_gso"
 )
 
 
