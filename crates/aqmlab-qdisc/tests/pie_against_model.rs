@@ -1,7 +1,7 @@
-//! PIE compared with a model written from the pseudo-code of RFC 8033, appendix A, in the RFC's own words and
-//! order, with floats and a timer that ticks. Under loads of all kinds, the same packets leave and are lost, at the
-//! same instants, and the variables agree at each tick. With the options of section 5, derandomisation and the cap
-//! are those of appendix B.
+//! PIE compared with a model of the pseudo-code of RFC 8033, appendix A, by the author of the law: it shows errors
+//! of arithmetic, not of reading. The model has floats and a timer that ticks. Under loads of all kinds, the same
+//! packets leave and are lost, at the same instants, and the variables agree at each tick. With the options of
+//! section 5, derandomisation and the cap are those of appendix B.
 
 use std::collections::VecDeque;
 
