@@ -9,8 +9,7 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::disc::{
-    self, Blue, BuildInner, Classes, Codel, DropTail, DualPi2, FqCodel, Fred, Pi, Pi2, Pie, Policer, Red,
-    RedPd, Rem,
+    self, Blue, BuildInner, Classes, Cobalt, Codel, DropTail, DualPi2, FqCodel, Fred, Pi, Pi2, Pie, Policer, Red, RedPd, Rem,
 };
 use crate::info::{Catalogue, Effective, Info};
 use crate::{Arrived, Backlog, Inside, LawSamples, Observer, Packet, Qdisc};
@@ -97,6 +96,8 @@ disciplines! { $
     RedPd(RedPd<P>) { disc::RED_PD_INFO => disc::build_red_pd }
     /// [`Codel`]
     Codel(Codel<P>) { disc::CODEL_INFO => disc::build_codel }
+    /// [`Cobalt`]
+    Cobalt(Cobalt<P>) { disc::COBALT_INFO => disc::build_cobalt }
     /// [`FqCodel`]
     FqCodel(FqCodel<P>) { disc::FQ_CODEL_INFO => disc::build_fq_codel }
     /// [`Pi2`]

@@ -58,7 +58,8 @@ impl<L: EarlyLaw> Port<L> {
         self.backlog.bytes -= pkt.size;
         if self.law.decides().at_departure() {
             // The laws here do not use waiting times.
-            let leaving = Leaving { size: pkt.size, sojourn: Span::ZERO, backlog: self.backlog };
+            let leaving =
+                Leaving { size: pkt.size, ecn: Ecn::NotEct, sojourn: Span::ZERO, backlog: self.backlog };
             let chosen = self.law.decide_at_departure(now, leaving, || pkt.u.expect("ns-2 drew"));
             self.fates[number] = self.fate(chosen, pkt);
         }

@@ -113,6 +113,8 @@ pub trait EarlyLaw {
 pub struct Leaving {
     /// Its length.
     pub size: Bytes,
+    /// Its ECN field.
+    pub ecn: Ecn,
     /// Its waiting time.
     pub sojourn: Span,
     /// The backlog behind it.

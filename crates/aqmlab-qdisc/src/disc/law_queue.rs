@@ -207,7 +207,12 @@ where
     fn pop(&mut self, now: Instant, own: &mut DropLoop<W::Store>) -> Option<(P, Leaving)> {
         let pkt = self.waiting.pop(&mut own.store)?;
         let sojourn = now.saturating_since(pkt.arrived());
-        let leaving = Leaving { size: pkt.wire_len(), sojourn, backlog: self.waiting.backlog(&own.store) };
+        let leaving = Leaving {
+            size: pkt.wire_len(),
+            ecn: pkt.ecn(),
+            sojourn,
+            backlog: self.waiting.backlog(&own.store),
+        };
         Some((pkt, leaving))
     }
 

@@ -3,6 +3,7 @@
 mod blue;
 mod classes;
 mod classes_table;
+mod cobalt;
 mod codel;
 mod controller;
 mod droptail;
@@ -32,6 +33,8 @@ pub(crate) use blue::{BLUE_INFO, build_blue};
 pub use blue::{Blue, BlueControl};
 pub use classes::{ClassQueue, Classes, Classifier, MOST_CLASSES, Scheduler};
 pub(crate) use classes_table::{CLASSES_INFO, build_classes};
+pub(crate) use cobalt::{COBALT_INFO, build_cobalt};
+pub use cobalt::{Cobalt, CobaltControl};
 pub(crate) use codel::{CODEL_INFO, build_codel};
 pub use codel::{CeThreshold, Codel, CodelControl};
 pub use droptail::DropTail;

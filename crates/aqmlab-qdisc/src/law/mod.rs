@@ -6,6 +6,7 @@
 mod adaptive_red;
 mod average;
 mod blue;
+mod cobalt;
 mod codel;
 mod decision;
 mod dualpi2;
@@ -26,6 +27,7 @@ mod token_bucket;
 pub use adaptive_red::{Adaptation, AdaptiveRed, AimdRule, CrossingRule, When};
 pub use average::{Average, IdleRule};
 pub use blue::{BlueIdle, BlueLaw, BlueParams};
+pub use cobalt::{CobaltChoice, CobaltLaw, CobaltParams};
 pub use codel::{Arithmetic, CodelLaw, CodelParams};
 use decision::chosen;
 pub use decision::{ByteMode, Decision, Notice};

@@ -50,8 +50,10 @@ impl Packet for Pkt {
     fn flow_hash(&self, salt: u64) -> u64 {
         (self.flow + 1).wrapping_mul(salt | 1)
     }
-    fn host_hash(&self, _: Side, salt: u64) -> u64 {
-        salt
+    /// Each value of a port stands for a host of its own.
+    fn host_hash(&self, side: Side, salt: u64) -> u64 {
+        let host = self.ports.map_or(0, |ports| ports[usize::from(side == Side::Destination)]);
+        (u64::from(host) + 1).wrapping_mul(salt | 1)
     }
     fn ecn(&self) -> Ecn {
         self.ecn
