@@ -9,7 +9,7 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::disc::{
-    self, Blue, BuildInner, Classes, Cobalt, Codel, DropTail, DualPi2, FqCodel, Fred, Pi, Pi2, Pie, Policer, Red, RedPd, Rem,
+    self, Blue, BuildInner, Cake, Classes, Cobalt, Codel, DropTail, DualPi2, FqCodel, Fred, Pi, Pi2, Pie, Policer, Red, RedPd, Rem,
 };
 use crate::info::{Catalogue, Effective, Info};
 use crate::{Arrived, Backlog, Inside, LawSamples, Observer, Packet, Qdisc};
@@ -98,6 +98,8 @@ disciplines! { $
     Codel(Codel<P>) { disc::CODEL_INFO => disc::build_codel }
     /// [`Cobalt`]
     Cobalt(Cobalt<P>) { disc::COBALT_INFO => disc::build_cobalt }
+    /// [`Cake`]
+    Cake(Cake<P>) { disc::CAKE_INFO => disc::build_cake }
     /// [`FqCodel`]
     FqCodel(FqCodel<P>) { disc::FQ_CODEL_INFO => disc::build_fq_codel }
     /// [`Pi2`]

@@ -105,3 +105,128 @@ fn cobalt_decides_as_a_queue_of_cake() {
         assert!(differ(case, "cobalt", &exact) > 0, "{case} does not distinguish the arithmetics");
     }
 }
+
+/// Runs CAKE as a host with a link of no transmission time would, and returns its departures: instant, packet,
+/// and whether it is marked. The discipline itself says when the next packet may leave.
+fn paced(case: &str, given: &Settings) -> Vec<(Instant, u64, bool)> {
+    let mut queue = build::<Stamped<Pkt>>("cake", given, &LINK, Stream::new(1, "salt"));
+    let (mut fates, mut left) = (Fates::default(), Vec::new());
+    let mut poll = |queue: &mut aqmlab_qdisc::Discipline<Stamped<Pkt>>, now| {
+        while let Some(out) = queue.dequeue(now, &mut fates) {
+            left.push((now, out.packet.number, out.packet.ecn == Ecn::Ce));
+        }
+    };
+    let arrivals = events(case).into_iter().filter_map(|(now, event)| match event {
+        Event::Arrival(packet) => Some((now, packet)),
+        Event::Departure(..) => None,
+    });
+    for (now, packet) in arrivals {
+        while let Some(due) = queue.deadline().filter(|due| *due < now) {
+            poll(&mut queue, due);
+        }
+        queue.enqueue(now, Stamped { packet, arrived: now }, &mut Fates::default());
+        poll(&mut queue, now);
+    }
+    while let Some(due) = queue.deadline() {
+        poll(&mut queue, due);
+    }
+    left
+}
+
+fn departures(case: &str) -> Vec<(Instant, u64, bool)> {
+    let departure = |(now, event)| match event {
+        Event::Arrival(_) => None,
+        Event::Departure(number, marked) => Some((now, number, marked)),
+    };
+    events(case).into_iter().filter_map(departure).collect()
+}
+
+/// Two steps of the kernel's virtual time: that of the packet that starts the shaper, and that of its timer.
+const GRID: Span = Span::ns(512);
+
+/// Returns the number of departures that differ from the kernel's, in packet or mark, or by more than the grid
+/// in their instant.
+fn paced_differ(case: &str, given: &Settings) -> usize {
+    let (ours, kernel) = (paced(case, given), departures(case));
+    let apart = |a: Instant, b: Instant| a.max(b).saturating_since(a.min(b));
+    let pairs = || ours.iter().zip(&kernel);
+    let fates = pairs().filter(|(a, b)| (a.1, a.2) != (b.1, b.2)).count();
+    let late = pairs().filter(|(a, b)| apart(a.0, b.0) > GRID).count();
+    let most = pairs().map(|(a, b)| apart(a.0, b.0)).max().unwrap();
+    println!(
+        "{case}: {} departures ({} of ours), {fates} differ; {late} instants differ, at most by {most}",
+        kernel.len(),
+        ours.len()
+    );
+    if let Some((a, b)) = pairs().find(|(a, b)| (a.1, a.2) != (b.1, b.2)) {
+        println!("{case}: ours {a:?}, the kernel's {b:?}");
+    }
+    fates + late + ours.len().abs_diff(kernel.len())
+}
+
+fn cake(bandwidth_kbit: u64, more: &[(&'static str, Value)]) -> Settings {
+    let rate = ("bandwidth", Value::Rate(aqmlab_units::Rate::kbit(bandwidth_kbit)));
+    linux(&[&[rate], more].concat())
+}
+
+fn word(name: &'static str, word: &'static str) -> (&'static str, Value) {
+    (name, Value::Choice(word))
+}
+
+fn single(more: &[(&'static str, Value)]) -> Vec<(&'static str, Value)> {
+    [&[word("tins", "besteffort"), word("isolation", "flowblind")], more].concat()
+}
+
+#[test]
+fn the_shaper_sends_at_the_kernels_instants() {
+    let whole = |name, n| (name, Value::Integer(n));
+    let rtt = |ms| ("interval", Value::Span(Span::ms(ms)));
+    let cases = [
+        ("shaper", cake(10_000, &single(&[]))),
+        ("shaper_overhead", cake(7000, &single(&[whole("overhead", 38), whole("mpu", 84)]))),
+        ("shaper_atm", cake(5000, &single(&[whole("overhead", 32), word("framing", "atm")]))),
+        ("shaper_ptm", cake(33_333, &single(&[whole("overhead", 30), word("framing", "ptm")]))),
+        ("shaper_slow", cake(600, &single(&[rtt(30)]))),
+        ("ingress", cake(8000, &single(&[("ingress", Value::Flag(true)), rtt(20)]))),
+    ];
+    let all: Vec<_> = cases.iter().map(|(case, given)| (*case, paced_differ(case, given))).collect();
+    assert!(all.iter().all(|(_, differ)| *differ == 0), "{all:?}");
+}
+
+#[test]
+fn tins_are_served_as_in_the_kernel() {
+    let cases = [("tins3", "diffserv3"), ("tins4", "diffserv4"), ("tins8", "diffserv8"), ("precedence", "precedence")];
+    let mut all: Vec<_> = cases
+        .iter()
+        .map(|(case, mode)| {
+            let given = cake(10_000, &[word("tins", mode), word("isolation", "flowblind")]);
+            (*case, differ(case, "cake", &given))
+        })
+        .collect();
+    let unlimited = linux(&[word("tins", "diffserv4"), word("isolation", "flowblind")]);
+    all.push(("tins4_unlimited", differ("tins4_unlimited", "cake", &unlimited)));
+    assert!(all.iter().all(|(_, differ)| *differ == 0), "{all:?}");
+}
+
+#[test]
+fn flows() {
+    let given = cake(10_000, &[word("tins", "besteffort"), word("isolation", "flows")]);
+    println!("{}", paced_differ("flows", &given));
+    println!("{}", differ("flows", "cake", &given));
+    for (case, isolation) in [
+        ("hosts_flowblind", "flowblind"),
+        ("hosts_flows", "flows"),
+        ("hosts_srchost", "srchost"),
+        ("hosts_dsthost", "dsthost"),
+        ("hosts_hosts", "hosts"),
+        ("hosts_dual_srchost", "dual-srchost"),
+        ("hosts_dual_dsthost", "dual-dsthost"),
+        ("hosts_triple", "triple-isolate"),
+    ] {
+        let given = cake(10_000, &[word("tins", "besteffort"), word("isolation", isolation)]);
+        let (ours, kernel) = (paced(case, &given), departures(case));
+        let alone = |all: &[(Instant, u64, bool)]| all.iter().filter(|d| d.1 % 5 == 4).count() as f64 / all.len() as f64;
+        let marked = |all: &[(Instant, u64, bool)]| all.iter().filter(|d| d.2).count();
+        println!("{case}: {} {} share {:.4} {:.4} marked {} {}", ours.len(), kernel.len(), alone(&ours), alone(&kernel), marked(&ours), marked(&kernel));
+    }
+}

@@ -169,7 +169,7 @@ pub(crate) fn build_fq_codel<P: Packet>(s: &Effective, draws: Stream) -> Result<
 /// description of the packet, and its buffer, which also has room for the link's header, an alignment and what
 /// Linux stores behind the packet.
 // DEVIATES from Linux for packets that a driver received: their buffers depend on the driver.
-fn linux_memory(size: Bytes) -> u64 {
+pub(super) fn linux_memory(size: Bytes) -> u64 {
     256 + (size.get() + 351).next_power_of_two()
 }
 

@@ -1,6 +1,9 @@
 //! The built-in disciplines: queues that hold packets and consult a [`crate::law`].
 
 mod blue;
+mod cake;
+mod cake_table;
+mod cake_tins;
 mod classes;
 mod classes_table;
 mod cobalt;
@@ -31,6 +34,8 @@ mod words;
 
 pub(crate) use blue::{BLUE_INFO, build_blue};
 pub use blue::{Blue, BlueControl};
+pub use cake::Cake;
+pub(crate) use cake_table::{CAKE_INFO, build_cake};
 pub use classes::{ClassQueue, Classes, Classifier, MOST_CLASSES, Scheduler};
 pub(crate) use classes_table::{CLASSES_INFO, build_classes};
 pub(crate) use cobalt::{COBALT_INFO, build_cobalt};

@@ -3,7 +3,9 @@
 use aqmlab_params::words;
 
 use crate::Backlog;
-use crate::law::{Arithmetic, BlueIdle, Counting, IdleRule, PieArithmetic, RedArithmetic, SpacingRule, When};
+use crate::law::{
+    Arithmetic, BlueIdle, Cells, Counting, IdleRule, PieArithmetic, RedArithmetic, SpacingRule, When,
+};
 
 /// The unit of a queue's length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +33,7 @@ words!(pub(super) impl IdleRule { Paper = "paper", Ns2 = "ns2", Linux = "linux" 
 words!(pub(super) impl Counting { Paper = "paper", Ns2 = "ns2", Linux = "linux" });
 words!(pub(super) impl When { Timer = "timer", Arrivals = "arrivals" });
 words!(pub(super) impl Arithmetic { Exact = "exact", Linux = "linux" });
+words!(pub(super) impl Cells { None = "none", Atm = "atm", Ptm = "ptm" });
 words!(pub(super) impl RedArithmetic { Exact = "exact", Linux = "linux" });
 words!(pub(super) impl PieArithmetic { Exact = "exact", Linux = "linux" });
 words!(pub(super) impl BlueIdle { Emptied = "emptied", Periods = "periods", Altq = "altq" });
@@ -126,4 +129,18 @@ words! {
 words! {
     /// The packet that an overflow drops in BLUE.
     pub(super) enum Victim { Arrival = "arrival", Random = "random" }
+}
+words! {
+    /// CAKE's tins.
+    pub(super) enum TinMode {
+        Besteffort = "besteffort", Precedence = "precedence", Diffserv3 = "diffserv3", Diffserv4 = "diffserv4",
+        Diffserv8 = "diffserv8",
+    }
+}
+words! {
+    /// Which packets share a queue of CAKE, and which hosts share the rate.
+    pub(super) enum Isolation {
+        Flowblind = "flowblind", Srchost = "srchost", Dsthost = "dsthost", Hosts = "hosts", Flows = "flows",
+        DualSrchost = "dual-srchost", DualDsthost = "dual-dsthost", TripleIsolate = "triple-isolate",
+    }
 }

@@ -1,0 +1,75 @@
+//! CAKE's tins: the code points, the shares of the rate and the weights of each mode.
+
+use alloc::vec::Vec;
+
+use super::words::TinMode;
+use crate::Dscp;
+
+/// A tin: its share of the rate as a right shift, or as sevenths of an eighth, and its weight without a shaper.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TinPlan {
+    /// The rate up to which the tin has priority, in bytes per second; zero without a shaper.
+    pub rate: u64,
+    /// Bytes per round among tins without a shaper.
+    pub quantum: i64,
+}
+
+/// Returns the tins of a mode in the order of their numbers. With a shaper of `rate` bytes per second, the last
+/// tin that has not used up its own rate is served first.
+pub(super) fn plans(mode: TinMode, rate: u64) -> Vec<TinPlan> {
+    let shares = |shifts: &[u32]| {
+        shifts.iter().map(|shift| TinPlan { rate: rate >> shift, quantum: 1024 >> shift }).collect()
+    };
+    match mode {
+        TinMode::Besteffort => alloc::vec![TinPlan { rate, quantum: 65_535 }],
+        // Best effort, bulk, voice.
+        TinMode::Diffserv3 => shares(&[0, 4, 2]),
+        // Best effort, bulk, video, voice.
+        TinMode::Diffserv4 => shares(&[0, 4, 1, 2]),
+        TinMode::Precedence | TinMode::Diffserv8 => {
+            let less = |plan: &TinPlan| Some(TinPlan { rate: (plan.rate * 7) >> 3, quantum: plan.quantum * 7 >> 3 });
+            core::iter::successors(Some(TinPlan { rate, quantum: 256 }), less).take(8).collect()
+        }
+    }
+}
+
+/// Returns the tin of each code point.
+pub(super) fn tin_of_code_points(mode: TinMode) -> [u8; 64] {
+    let tin = |dscp: u8| match mode {
+        TinMode::Besteffort => 0,
+        TinMode::Precedence => dscp >> 3,
+        TinMode::Diffserv3 => match named(dscp) {
+            "LE" | "CS1" => 1,
+            "TOS4" | "VA" | "EF" | "CS6" | "CS7" => 2,
+            _ => 0,
+        },
+        TinMode::Diffserv4 => match named(dscp) {
+            "LE" | "CS1" => 1,
+            "TOS4" | "CS2" | "CS3" => 2,
+            name if ["AF2", "AF3", "AF4"].iter().any(|class| name.starts_with(class)) => 2,
+            "CS4" | "CS5" | "VA" | "EF" | "CS6" | "CS7" => 3,
+            _ => 0,
+        },
+        TinMode::Diffserv8 => match named(dscp) {
+            "LE" => 0,
+            "CS1" | "AF11" | "AF12" | "AF13" | "TOS1" => 1,
+            "CS3" => 3,
+            name if name.starts_with("AF3") || name.starts_with("AF4") => 3,
+            "TOS4" => 4,
+            name if name.starts_with("AF2") => 4,
+            "CS2" => 5,
+            "CS4" | "CS5" | "VA" | "EF" => 6,
+            "CS6" | "CS7" => 7,
+            _ => 2,
+        },
+    };
+    core::array::from_fn(|dscp| tin(dscp as u8))
+}
+
+/// Returns the name of a code point. TOS4 is the bit that asked for low delay before RFC 2474.
+fn named(dscp: u8) -> &'static str {
+    if dscp == 4 {
+        return "TOS4";
+    }
+    Dscp::NAMES.iter().find(|(_, known)| known.0 == dscp).map_or("", |(name, _)| *name)
+}
