@@ -142,11 +142,6 @@ const DISCIPLINES: &[Discipline] = &[
     Discipline { names: &["fq"], nearest: "\"fq_codel\"", in_linux: true },
     Discipline { names: &["fq_pie"], nearest: "\"pie\" or \"fq_codel\"", in_linux: true },
     Discipline {
-        names: &["cake"],
-        nearest: "\"fq_codel\", or \"classes\" with one \"codel\" for each class of traffic",
-        in_linux: true,
-    },
-    Discipline {
         names: &["sfq", "sfb", "hhf"],
         nearest: "\"fq_codel\", \"fred\", or \"classes\" with one queue for each class of traffic",
         in_linux: true,
@@ -157,7 +152,7 @@ const DISCIPLINES: &[Discipline] = &[
         in_linux: false,
     },
     Discipline { names: &["choke", "gred"], nearest: "\"red\" or \"fred\"", in_linux: true },
-    Discipline { names: &["avq", "gkvq", "vq", "cobalt"], nearest: "\"rem\" or \"pi\"", in_linux: false },
+    Discipline { names: &["avq", "gkvq", "vq"], nearest: "\"rem\" or \"pi\"", in_linux: false },
     Discipline {
         names: &["tbf", "token_bucket"],
         nearest: "the `rate` of the link, or \"policer\"",

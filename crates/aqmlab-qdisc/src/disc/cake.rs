@@ -11,9 +11,7 @@ use super::words::Isolation;
 use crate::flow_store::{Chain, FlowStore, Group, NONE, Weigh};
 use crate::flow_table::Keyed;
 use crate::law::{ByteTime, CobaltChoice, CobaltLaw, CobaltParams, Framing, VirtualClock};
-use crate::{
-    Arrived, Backlog, Cause, Dscp, Ecn, Inside, LawSamples, Observer, Packet, Qdisc, Reason, Side,
-};
+use crate::{Arrived, Backlog, Cause, Dscp, Ecn, Inside, LawSamples, Observer, Packet, Qdisc, Reason, Side};
 
 /// The rules of the discipline.
 #[derive(Clone, Debug)]
@@ -421,13 +419,7 @@ impl<P: Packet> Cake<P> {
 impl<P: Arrived> Cake<P> {
     /// Returns the next packet of a tin, or `None` if another tin must be tried. `first` says whether this
     /// is the first attempt of a call, which may visit a decaying queue.
-    fn serve(
-        &mut self,
-        tin: usize,
-        now: Instant,
-        first: &mut bool,
-        obs: &mut dyn Observer<P>,
-    ) -> Option<P> {
+    fn serve(&mut self, tin: usize, now: Instant, first: &mut bool, obs: &mut dyn Observer<P>) -> Option<P> {
         loop {
             let lists = self.tins[tin].lists;
             let has = |list: &usize| lists[*list].head != NONE;

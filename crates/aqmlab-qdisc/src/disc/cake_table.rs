@@ -131,9 +131,8 @@ fn derive(all: &mut Settings, _link: &LinkContext) -> Result<(), ParamError> {
         return Err(Parameters::queues().error(format!("queues `{queues}` is no multiple of {WAYS}")));
     }
     if memory_limit < mtu {
-        return Err(Parameters::memory_limit().error(format!(
-            "memory_limit `{memory_limit}` is smaller than one packet of mtu `{mtu}`"
-        )));
+        return Err(Parameters::memory_limit()
+            .error(format!("memory_limit `{memory_limit}` is smaller than one packet of mtu `{mtu}`")));
     }
     Ok(())
 }
@@ -164,19 +163,13 @@ fn tin_rules(p: &Parameters, rate: u64, quantum: i64) -> TinRules {
 pub(crate) fn build_cake<P: Packet>(s: &Effective, draws: Stream) -> Result<Cake<P>, ParamError> {
     let p = Parameters::read(s)?;
     let bytes_per_s = p.bandwidth.map_or(UNLIMITED, |rate| rate.as_bps() / 8);
-    let tins: Vec<TinRules> = plans(p.tins, bytes_per_s)
-        .into_iter()
-        .map(|plan| tin_rules(&p, plan.rate, plan.quantum))
-        .collect();
+    let tins: Vec<TinRules> =
+        plans(p.tins, bytes_per_s).into_iter().map(|plan| tin_rules(&p, plan.rate, plan.quantum)).collect();
     let rules = CakeRules {
         isolation: p.isolation,
         tin_of: tin_of_code_points(p.tins),
         queues: p.queues as u32,
-        framing: Framing {
-            overhead: Bytes::new(p.overhead),
-            shortest: Bytes::new(p.mpu),
-            cells: p.framing,
-        },
+        framing: Framing { overhead: Bytes::new(p.overhead), shortest: Bytes::new(p.mpu), cells: p.framing },
         rate: p.bandwidth.map(ByteTime::at),
         ingress: p.ingress,
         wash: p.wash,

@@ -2,10 +2,12 @@
 
 use alloc::vec::Vec;
 
+use aqmlab_params::Words;
+
 use super::words::TinMode;
 use crate::Dscp;
 
-/// A tin: its share of the rate as a right shift, or as sevenths of an eighth, and its weight without a shaper.
+/// A tin: its share of the rate, and its weight without a shaper.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TinPlan {
     /// The rate up to which the tin has priority, in bytes per second; zero without a shaper.
@@ -27,10 +29,17 @@ pub(super) fn plans(mode: TinMode, rate: u64) -> Vec<TinPlan> {
         // Best effort, bulk, video, voice.
         TinMode::Diffserv4 => shares(&[0, 4, 1, 2]),
         TinMode::Precedence | TinMode::Diffserv8 => {
-            let less = |plan: &TinPlan| Some(TinPlan { rate: (plan.rate * 7) >> 3, quantum: plan.quantum * 7 >> 3 });
+            let less =
+                |plan: &TinPlan| Some(TinPlan { rate: (plan.rate * 7) >> 3, quantum: plan.quantum * 7 >> 3 });
             core::iter::successors(Some(TinPlan { rate, quantum: 256 }), less).take(8).collect()
         }
     }
+}
+
+/// Returns the tin of each code point in CAKE's mode `mode`, if there is such a mode. Tin 0 is best effort except
+/// in the modes `precedence` and `diffserv8`.
+pub fn cake_tins(mode: &str) -> Option<[u8; 64]> {
+    TinMode::from_word(mode).map(tin_of_code_points)
 }
 
 /// Returns the tin of each code point.
@@ -52,7 +61,7 @@ pub(super) fn tin_of_code_points(mode: TinMode) -> [u8; 64] {
         },
         TinMode::Diffserv8 => match named(dscp) {
             "LE" => 0,
-            "CS1" | "AF11" | "AF12" | "AF13" | "TOS1" => 1,
+            "CS1" | "AF11" | "AF12" | "AF13" | "TOS2" => 1,
             "CS3" => 3,
             name if name.starts_with("AF3") || name.starts_with("AF4") => 3,
             "TOS4" => 4,
@@ -66,10 +75,12 @@ pub(super) fn tin_of_code_points(mode: TinMode) -> [u8; 64] {
     core::array::from_fn(|dscp| tin(dscp as u8))
 }
 
-/// Returns the name of a code point. TOS4 is the bit that asked for low delay before RFC 2474.
+/// Returns the name of a code point. Before RFC 2474, TOS4 asked for low delay and TOS2 for high throughput.
 fn named(dscp: u8) -> &'static str {
-    if dscp == 4 {
-        return "TOS4";
+    match dscp {
+        2 => return "TOS2",
+        4 => return "TOS4",
+        _ => {}
     }
     Dscp::NAMES.iter().find(|(_, known)| known.0 == dscp).map_or("", |(name, _)| *name)
 }

@@ -36,6 +36,7 @@ pub(crate) use blue::{BLUE_INFO, build_blue};
 pub use blue::{Blue, BlueControl};
 pub use cake::Cake;
 pub(crate) use cake_table::{CAKE_INFO, build_cake};
+pub use cake_tins::cake_tins;
 pub use classes::{ClassQueue, Classes, Classifier, MOST_CLASSES, Scheduler};
 pub(crate) use classes_table::{CLASSES_INFO, build_classes};
 pub(crate) use cobalt::{COBALT_INFO, build_cobalt};

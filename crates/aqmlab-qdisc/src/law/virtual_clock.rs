@@ -83,7 +83,7 @@ mod tests {
     /// 1514 bytes at 10 Mbit/s take 1211.2 us; at 8 bytes per second, the lowest rate (64) applies.
     #[test]
     fn times_are_those_of_the_rate() {
-        assert_eq!(ByteTime::at(Rate::mbit(10)).time(1514), Span::ns(1_211_199));
+        assert_eq!(ByteTime::at(Rate::mbit(10)).time(1514), Span::ns(1_211_200));
         assert_eq!(ByteTime::of(8).time(64), Span::s(1));
         assert_eq!(ByteTime::of(1_000_000_000).time(1_000_000), Span::ms(1));
     }

@@ -1,0 +1,92 @@
+//! CAKE with a shaper keeps the contract, and its flows, hosts and hash behave as published.
+
+use aqmlab_params::{Settings, Value};
+use aqmlab_qdisc::contract::{self, Checks, Item, LINK, Subject, TestPacket};
+use aqmlab_qdisc::{Qdisc, Registry, registry};
+use aqmlab_random::Stream;
+use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Rate, Span};
+
+mod support;
+use support::settings;
+
+fn shaped(more: &[(&'static str, Value)]) -> Settings {
+    let base = [
+        ("bandwidth", Value::Rate(Rate::mbit(8))),
+        ("queues", Value::Integer(16)),
+        ("interval", Value::Span(Span::ms(2))),
+        ("memory_limit", Value::Size(Size::Bytes(Bytes::new(60_000)))),
+    ];
+    settings(&[&base[..], more].concat())
+}
+
+#[test]
+fn a_shaper_keeps_the_contract() {
+    let mut checks = Checks::default();
+    let flag = |name| (name, Value::Flag(true));
+    let word = |name, word| (name, Value::Choice(word));
+    for given in [
+        shaped(&[]),
+        shaped(&[flag("ingress"), word("tins", "diffserv8")]),
+        shaped(&[word("framing", "atm"), word("isolation", "flowblind")]),
+    ] {
+        let effective = registry::info("cake").unwrap().resolve(&given, &LINK).unwrap();
+        let make = |draws| -> Box<dyn Qdisc<TestPacket>> {
+            Box::new(Registry::builtin().build(&effective, draws).unwrap())
+        };
+        for seed in 0..100 {
+            let draws = Stream::new(seed, "contract/draws");
+            let subject = Subject { make: &make, draws, limit: None, shaper: true, rate: LINK.rate };
+            let script = contract::script_for(&subject, seed);
+            let of_script = contract::check(&subject, &script);
+            checks = checks.plus(of_script.unwrap_or_else(|e| panic!("seed {seed}: {e}")));
+        }
+    }
+    assert!(checks.of(Item::Deadline) > 1000, "{checks:?}");
+}
+
+/// `memory_limit`, `target` and the tins' parameters are those that the kernel reports.
+#[test]
+fn automatic_values_are_the_kernels() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/linux-cake/parameters.csv");
+    let table = std::fs::read_to_string(folder).unwrap();
+    let mut compared = 0;
+    for line in table.lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let &[_, bandwidth, rtt, memory_limit, ..] = &cells[..] else { panic!("{line}") };
+        let milliseconds = rtt.trim_end_matches("ms").parse().expect(line);
+        let mut given = settings(&[("interval", Value::Span(Span::ms(milliseconds)))]);
+        let number = |unit| bandwidth.strip_suffix(unit).and_then(|n: &str| n.parse::<u64>().ok());
+        let rate = match (number("kbit"), number("mbit"), number("gbit")) {
+            (Some(n), ..) => Some(Rate::kbit(n)),
+            (_, Some(n), _) => Some(Rate::mbit(n)),
+            (.., Some(n)) => Some(Rate::gbit(n)),
+            _ => None,
+        };
+        if let Some(rate) = rate {
+            given.set("bandwidth", Value::Rate(rate), aqmlab_params::Origin::Given);
+        }
+        let effective = registry::info("cake").unwrap().resolve(&given, &LINK).unwrap();
+        let limit = Value::Size(Size::Bytes(Bytes::new(memory_limit.parse().expect(line))));
+        assert_eq!(effective.get("memory_limit"), Some(&limit), "{line}");
+        compared += 1;
+    }
+    assert_eq!(compared, 672);
+}
+
+#[test]
+fn contradictory_parameters_are_refused() {
+    let refused = |given: &Settings| {
+        registry::info("cake").unwrap().resolve(given, &LINK).expect_err("contradictory").message
+    };
+    let queues = settings(&[("queues", Value::Integer(12))]);
+    assert_eq!(refused(&queues), "queues `12` is no multiple of 8");
+    let times = settings(&[("target", Value::Span(Span::ms(20))), ("interval", Value::Span(Span::ms(2)))]);
+    assert!(refused(&times).starts_with("target `20ms` exceeds interval `2ms`"));
+    let memory = settings(&[("memory_limit", Value::Size(Size::Bytes(Bytes::new(1000))))]);
+    assert!(
+        refused(&memory).starts_with("memory_limit `1000B` is smaller than one packet"),
+        "{}",
+        refused(&memory)
+    );
+}
