@@ -85,7 +85,7 @@ fn contradictory_parameters_are_refused() {
     assert!(refused(&times).starts_with("target `20ms` exceeds interval `2ms`"));
     let memory = settings(&[("memory_limit", Value::Size(Size::Bytes(Bytes::new(1000))))]);
     assert!(
-        refused(&memory).starts_with("memory_limit `1000B` is smaller than one packet"),
+        refused(&memory).starts_with("memory_limit `1kB` is smaller than one packet"),
         "{}",
         refused(&memory)
     );

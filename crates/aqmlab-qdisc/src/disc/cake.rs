@@ -11,7 +11,9 @@ use super::words::Isolation;
 use crate::flow_store::{Chain, FlowStore, Group, NONE, Weigh};
 use crate::flow_table::Keyed;
 use crate::law::{ByteTime, CobaltChoice, CobaltLaw, CobaltParams, Framing, VirtualClock};
-use crate::{Arrived, Backlog, Cause, Dscp, Ecn, Inside, LawSamples, Observer, Packet, Qdisc, Reason, Side};
+use crate::{
+    Arrived, Backlog, Cause, Dscp, Ecn, Inside, LawSamples, Limit, Observer, Packet, Qdisc, Reason, Side,
+};
 
 /// The rules of the discipline.
 #[derive(Clone, Debug)]
@@ -300,9 +302,11 @@ const SALT_DRAW: u64 = u64::MAX;
 
 impl<P: Packet> Cake<P> {
     pub(super) fn new(rules: CakeRules, tins: &[TinRules], draws: Stream) -> Self {
+        let mut store = FlowStore::new(rules.weigh, false);
+        store.reserve(Limit::Bytes(Bytes::new(rules.memory_limit)).room());
         Cake {
             tins: tins.iter().map(|tin| Tin::new(*tin, rules.queues)).collect(),
-            store: FlowStore::new(rules.weigh, false),
+            store,
             counted: sides(rules.isolation),
             rules,
             clock: VirtualClock::NEW,
@@ -565,7 +569,9 @@ impl<P: Arrived> Qdisc<P> for Cake<P> {
     }
 
     fn reserve(&mut self, packets: usize, _flows: usize) {
-        self.store.reserve(packets);
+        let limit = Limit::Bytes(Bytes::new(self.rules.memory_limit));
+        // The packet that exceeds the limit is stored before another one is dropped.
+        self.store.reserve(limit.most_of(packets).saturating_add(1));
     }
 
     fn each_inner(&self, visit: &mut dyn FnMut(&str, Inside<'_, P>)) {

@@ -296,7 +296,7 @@ mod tests {
             assert!((ms - expected).abs() < 0.02, "{n}: {ms} against {expected}");
             expected += 100.0 / libm::sqrt(n as f64 + 2.0);
         }
-        assert_eq!(signalled.len(), 5);
+        assert_eq!(signalled.len(), 6);
     }
 
     /// The prepared roots are those of real numbers to a thousandth.
