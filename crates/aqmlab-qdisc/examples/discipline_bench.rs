@@ -64,6 +64,8 @@ fn through_discipline(name: &str, counts: [u64; 3]) -> u64 {
         Discipline::Red(queue) => through(queue, counts),
         Discipline::Blue(queue) => through(queue, counts),
         Discipline::Codel(queue) => through(queue, counts),
+        Discipline::Cobalt(queue) => through(queue, counts),
+        Discipline::Cake(queue) => through(queue, counts),
         Discipline::FqCodel(queue) => through(queue, counts),
         Discipline::Pi2(queue) => through(queue, counts),
         Discipline::DualPi2(queue) => through(queue, counts),
@@ -149,6 +151,15 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
             ("threshold", packets(backlog / 2)),
             ("d1", Value::Number(0.05)),
             ("freeze_time", Value::Span(Span::s(1000))),
+        ],
+        "cobalt" => {
+            vec![limit, ("target", Value::Span(PACKET_TIME)), ("interval", Value::Span(Span::s(1000)))]
+        }
+        // All packets belong to one flow and one tin.
+        "cake" => vec![
+            ("target", Value::Span(PACKET_TIME)),
+            ("interval", Value::Span(Span::s(4))),
+            ("memory_limit", Value::Size(Size::Bytes(Bytes::new(4 * 1500 * backlog)))),
         ],
         "codel" => {
             vec![limit, ("target", Value::Span(PACKET_TIME)), ("interval", Value::Span(Span::s(1000)))]

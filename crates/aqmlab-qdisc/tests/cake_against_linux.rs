@@ -240,19 +240,21 @@ fn hosts_share_as_in_the_kernel() {
         ("hosts_triple", "triple-isolate"),
     ] {
         let given = cake(10_000, &[word("tins", "besteffort"), word("isolation", isolation)]);
-        let (ours, kernel) = (paced(case, &given), departures(case));
-        let share = |all: &[(Instant, u64, bool)]| {
-            all.iter().filter(|departure| departure.1 % 5 == 4).count() as f64 / all.len() as f64
+        let arrives = |event: &(Instant, Event)| matches!(event.1, Event::Arrival(_));
+        let end = events(case).iter().filter(|event| arrives(event)).map(|event| event.0).max().unwrap();
+        // While the load lasts, all flows have packets waiting.
+        let share = |all: Vec<(Instant, u64, bool)>| {
+            let during: Vec<_> = all.iter().filter(|departure| departure.0 <= end).collect();
+            let alone = during.iter().filter(|departure| departure.1 % 5 == 4).count();
+            (during.len(), alone as f64 / during.len() as f64)
         };
-        let (own, theirs) = (share(&ours), share(&kernel));
-        println!(
-            "{case}: {} departures ({} of ours), share {theirs:.4} ({own:.4})",
-            kernel.len(),
-            ours.len()
-        );
-        assert!((own - theirs).abs() < 0.02, "{case}: {own} against {theirs}");
-        let more = (ours.len() as f64 / kernel.len() as f64 - 1.0).abs();
-        assert!(more < 0.03, "{case}: {} departures against {}", ours.len(), kernel.len());
+        let (ours, kernel) = (share(paced(case, &given)), share(departures(case)));
+        println!("{case}: ours {ours:?}, the kernel's {kernel:?}");
+        // In a single queue, overflows and BLUE choose packets of any flow: three standard deviations.
+        let chance = 3.0 * (2.0 * 0.2 * 0.8 / kernel.0 as f64).sqrt();
+        let apart = if isolation == "flowblind" { chance } else { 0.01 };
+        assert!((ours.1 - kernel.1).abs() < apart, "{case}: {ours:?} against {kernel:?}");
+        assert!(ours.0.abs_diff(kernel.0) <= 2, "{case}: {ours:?} against {kernel:?}");
     }
 }
 

@@ -29,8 +29,9 @@ pub(super) fn plans(mode: TinMode, rate: u64) -> Vec<TinPlan> {
         // Best effort, bulk, video, voice.
         TinMode::Diffserv4 => shares(&[0, 4, 1, 2]),
         TinMode::Precedence | TinMode::Diffserv8 => {
-            let less =
-                |plan: &TinPlan| Some(TinPlan { rate: (plan.rate * 7) >> 3, quantum: plan.quantum * 7 >> 3 });
+            let less = |plan: &TinPlan| {
+                Some(TinPlan { rate: (plan.rate * 7) >> 3, quantum: (plan.quantum * 7) >> 3 })
+            };
             core::iter::successors(Some(TinPlan { rate, quantum: 256 }), less).take(8).collect()
         }
     }
