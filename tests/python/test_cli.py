@@ -124,7 +124,7 @@ def test_a_bad_scenario_is_exit_2_with_its_place(aqmlab, tmp_path, text, words):
         (["plot", "{recording}", "pie"], 2, "there is no figure `pie`"),
         (["plot", "{recording}", "series", "-o", "{tmp}/x.gif"], 2, "no format for"),
         (["aqm", "show", "nosuch"], 2, "there is no discipline `nosuch`"),
-        (["aqm", "show", "cake"], 2, '"cake" is not implemented yet; nearest: "fq_codel"'),
+        (["aqm", "show", "hhf"], 2, '"hhf" is not implemented yet; nearest: "fq_codel"'),
         (["aqm", "show", "pfifo"], 2, 'here it is called "droptail"'),
         (["nosuch"], 2, "No such command"),
     ],
