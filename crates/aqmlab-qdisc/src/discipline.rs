@@ -9,7 +9,7 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::disc::{
-    self, Blue, BuildInner, Cake, Classes, Cobalt, Codel, DropTail, DualPi2, FqCodel, Fred, Pi, Pi2, Pie, Policer, Red, RedPd, Rem,
+    self, Blue, BuildInner, Cake, Choke, Classes, Cobalt, Codel, DropTail, DualPi2, FqCodel, Fred, Pi, Pi2, Pie, Policer, Red, RedPd, Rem,
 };
 use crate::info::{Catalogue, Effective, Info};
 use crate::{Arrived, Backlog, Inside, LawSamples, Observer, Packet, Qdisc};
@@ -92,6 +92,8 @@ disciplines! { $
     Blue(Blue<P>) { disc::BLUE_INFO => disc::build_blue }
     /// [`Fred`]
     Fred(Fred<P>) { disc::FRED_INFO => disc::build_fred }
+    /// [`Choke`]
+    Choke(Choke<P>) { disc::CHOKE_INFO => disc::build_choke }
     /// [`RedPd`]
     RedPd(RedPd<P>) { disc::RED_PD_INFO => disc::build_red_pd }
     /// [`Codel`]

@@ -151,7 +151,7 @@ const DISCIPLINES: &[Discipline] = &[
         nearest: "\"classes\", which serves classes of traffic by weight or by priority",
         in_linux: false,
     },
-    Discipline { names: &["choke", "gred"], nearest: "\"red\" or \"fred\"", in_linux: true },
+    Discipline { names: &["gred"], nearest: "\"red\" or \"fred\"", in_linux: true },
     Discipline { names: &["avq", "gkvq", "vq"], nearest: "\"rem\" or \"pi\"", in_linux: false },
     Discipline {
         names: &["tbf", "token_bucket"],

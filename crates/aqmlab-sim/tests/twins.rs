@@ -121,6 +121,8 @@ fn small() -> impl Strategy<Value = Small> {
         Just(r#"{ kind = "blue", limit = "20p", freeze_time = "10ms", ecn = true }"#),
         Just(r#"{ kind = "blue", preset = "altq", limit = "20p" }"#),
         Just(r#"{ kind = "fred", limit = "40p", ecn = true }"#),
+        Just(r#"{ kind = "choke", limit = "40p", min_th = "3p", max_th = "20p", ecn = true }"#),
+        Just(r#"{ kind = "choke", preset = "linux", limit = "40p", min_th = "3p", max_th = "20p" }"#),
         Just(r#"{ kind = "redpd", limit = "40p", start = "500ms" }"#),
         Just(r#"{ kind = "codel", limit = "60p", ecn = true }"#),
         Just(r#"{ kind = "fq_codel", limit = "60p", flows = 16, target = "1ms", interval = "20ms" }"#),

@@ -127,6 +127,10 @@ words! {
     pub(super) enum Precedence { Law = "law", Limit = "limit" }
 }
 words! {
+    /// The waiting packet with which CHOKe compares an arrival.
+    pub(super) enum Candidate { Random = "random", Linux = "linux" }
+}
+words! {
     /// The packet that an overflow drops in BLUE.
     pub(super) enum Victim { Arrival = "arrival", Random = "random" }
 }

@@ -85,6 +85,9 @@ pub struct RedLaw {
     spacing: Spacing,
     /// Filter on the probability; with `None`, the probability is used as calculated.
     low_pass: Option<LowPass>,
+    /// Average below which no packet is chosen, and the end of the first slope: `min_th` and `max_th`, or the next
+    /// larger numbers ([`RedLaw::up_to_thresholds`]).
+    edges: (f64, f64),
     /// max_th - min_th
     range: f64,
     max_p: f64,
@@ -111,6 +114,7 @@ impl RedLaw {
             },
             spacing: Spacing::new(params.spacing, params.byte_mode),
             low_pass: None,
+            edges: (params.min_th, params.max_th),
             range,
             max_p: params.max_p,
             rise: linux_rise(params.max_p, range),
@@ -128,6 +132,14 @@ impl RedLaw {
     #[must_use]
     pub const fn low_passed(mut self, weight: f64) -> Self {
         self.low_pass = if weight < 1.0 { Some(LowPass::new(weight)) } else { None };
+        self
+    }
+
+    /// Lets an average equal to a threshold count as below it. (In CHOKe's paper and in Linux's CHOKe, both
+    /// conditions are `avg <= threshold`.)
+    #[must_use]
+    pub const fn up_to_thresholds(mut self) -> Self {
+        self.edges = (self.params.min_th.next_up(), self.params.max_th.next_up());
         self
     }
 
@@ -196,7 +208,7 @@ impl RedLaw {
         if self.params.counting == Counting::Ns2 {
             return self.without_draw_ns2(avg, queued, size);
         }
-        if avg < self.params.min_th {
+        if avg < self.edges.0 {
             self.spacing.leave();
             return Some(Decision::Admit);
         }
@@ -216,7 +228,7 @@ impl RedLaw {
     fn without_draw_ns2(&mut self, avg: f64, queued: f64, size: Bytes) -> Option<Decision> {
         self.spacing.step(size);
         // One unit is a packet, or a byte if the queue is in bytes.
-        if avg < self.params.min_th || queued <= 1.0 {
+        if avg < self.edges.0 || queued <= 1.0 {
             self.was_above = false;
             return Some(Decision::Admit);
         }
@@ -280,13 +292,13 @@ impl RedLaw {
     /// Returns the unfiltered probability, before spacing, at the average `avg`.
     #[inline]
     pub fn probability(&self, avg: f64) -> f64 {
-        if avg < self.params.min_th { 0.0 } else { self.probability_from_min_th(avg) }
+        if avg < self.edges.0 { 0.0 } else { self.probability_from_min_th(avg) }
     }
 
     #[inline]
     fn probability_from_min_th(&self, avg: f64) -> f64 {
         let RedParams { min_th, max_th, gentle, .. } = self.params;
-        if avg < max_th {
+        if avg < self.edges.1 {
             match self.params.arithmetic {
                 RedArithmetic::Exact => self.max_p * (avg - min_th) / self.range,
                 RedArithmetic::Linux => self.rise * ((avg - min_th) as i64 as f64),
@@ -322,7 +334,7 @@ impl RedLaw {
     /// Returns the average at and above which every packet is chosen.
     #[inline]
     fn upper_end(&self) -> f64 {
-        if self.params.gentle { 2.0 * self.params.max_th } else { self.params.max_th }
+        if self.params.gentle { 2.0 * self.params.max_th } else { self.edges.1 }
     }
 }
 

@@ -2,6 +2,8 @@
 //! settings.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub mod flow_decisions;
+
 use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::{
     Arrived, Cause, Classed, Discipline, Dscp, Ecn, LawSamples, LinkContext, Observer, Packet, PacketKind,
