@@ -9,7 +9,7 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::disc::{
-    self, Blue, BuildInner, Cake, Choke, Classes, Cobalt, Codel, DropTail, DualPi2, FqCodel, Fred, Pi, Pi2, Pie, Policer, Red, RedPd, Rem,
+    self, Blue, BuildInner, Cake, Choke, Classes, Cobalt, Codel, DropTail, DualPi2, FqCodel, Fred, Pi, Pi2, Pie, Policer, Red, RedPd, Rem, Sfb,
 };
 use crate::info::{Catalogue, Effective, Info};
 use crate::{Arrived, Backlog, Inside, LawSamples, Observer, Packet, Qdisc};
@@ -94,6 +94,8 @@ disciplines! { $
     Fred(Fred<P>) { disc::FRED_INFO => disc::build_fred }
     /// [`Choke`]
     Choke(Choke<P>) { disc::CHOKE_INFO => disc::build_choke }
+    /// [`Sfb`]
+    Sfb(Sfb<P>) { disc::SFB_INFO => disc::build_sfb }
     /// [`RedPd`]
     RedPd(RedPd<P>) { disc::RED_PD_INFO => disc::build_red_pd }
     /// [`Codel`]

@@ -123,6 +123,10 @@ fn small() -> impl Strategy<Value = Small> {
         Just(r#"{ kind = "fred", limit = "40p", ecn = true }"#),
         Just(r#"{ kind = "choke", limit = "40p", min_th = "3p", max_th = "20p", ecn = true }"#),
         Just(r#"{ kind = "choke", preset = "linux", limit = "40p", min_th = "3p", max_th = "20p" }"#),
+        Just(r#"{ kind = "sfb", limit = "40p", increment = 0.05, rehash = "300ms", ecn = true }"#),
+        Just(
+            r#"{ kind = "sfb", preset = "linux", limit = "40p", bin_size = 4, rehash = "300ms", warmup = "100ms" }"#
+        ),
         Just(r#"{ kind = "redpd", limit = "40p", start = "500ms" }"#),
         Just(r#"{ kind = "codel", limit = "60p", ecn = true }"#),
         Just(r#"{ kind = "fq_codel", limit = "60p", flows = 16, target = "1ms", interval = "20ms" }"#),

@@ -275,6 +275,8 @@ NONE_IN_LINUX = {
     "rem": "Linux has no REM",
     "fred": "Linux has no FRED",
     "redpd": "Linux has no RED-PD",
+    "choke": "Linux has `choke`, but aqmlab does not write its options yet",
+    "sfb": "Linux has `sfb`, but aqmlab does not write its options yet",
     "policer": "tc polices in filters (`action police`), not in a queue discipline",
     "classes": "tc divides links with `prio` or `drr` and filters that choose the class, which takes more"
     " than one line",

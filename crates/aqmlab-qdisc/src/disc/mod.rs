@@ -30,6 +30,7 @@ mod red_resolve;
 mod red_table;
 mod rem;
 mod scred_table;
+mod sfb;
 mod table;
 mod words;
 
@@ -74,4 +75,6 @@ pub(crate) use red_pd::{RED_PD_INFO, build_red_pd};
 pub(crate) use red_resolve::{ARED_INFO, RED_INFO, SCRED_INFO, build_ared, build_red, build_scred};
 pub(crate) use rem::{REM_INFO, build_rem};
 pub use rem::{Rem, RemControl};
+pub(crate) use sfb::{SFB_INFO, build_sfb};
+pub use sfb::{Sfb, SfbQueue};
 pub use words::Measure;

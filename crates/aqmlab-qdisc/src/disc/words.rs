@@ -131,6 +131,18 @@ words! {
     pub(super) enum Candidate { Random = "random", Linux = "linux" }
 }
 words! {
+    /// The arrivals that SFB drops because of full bins.
+    pub(super) enum BinDrop { Any = "any", All = "all" }
+}
+words! {
+    /// SFB's treatment of ECN-capable packets of flows whose probability exceeds one half.
+    pub(super) enum Overload { Mark = "mark", Drop = "drop" }
+}
+words! {
+    /// How SFB counts time.
+    pub(super) enum SfbClock { Exact = "exact", Linux = "linux" }
+}
+words! {
     /// The packet that an overflow drops in BLUE.
     pub(super) enum Victim { Arrival = "arrival", Random = "random" }
 }
