@@ -75,6 +75,7 @@ fn through_discipline(name: &str, counts: [u64; 3]) -> u64 {
         Discipline::Rem(queue) => through(queue, counts),
         Discipline::Choke(queue) => through(queue, counts),
         Discipline::Sfb(queue) => through(queue, counts),
+        Discipline::Avq(queue) => through(queue, counts),
         Discipline::RedPd(queue) => through(queue, counts),
         _ => panic!("the bench does not support `{name}`"),
     }
@@ -145,6 +146,8 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
         "ared" => early_and(&[("interval", never)]),
         // The bins of the only flow hold as many packets as may wait there, so their probability stays 0.
         "sfb" => vec![limit, ecn, ("bin_size", Value::Integer(4 * backlog))],
+        // The virtual queue is so long that no packet is chosen.
+        "avq" => vec![limit, ecn, ("virtual_limit", packets(1_000_000_000))],
         // All packets belong to one flow and would meet each other above min_th, so the average stays below.
         "choke" => vec![limit, ecn, ("min_th", packets(2 * backlog)), ("max_th", packets(4 * backlog))],
         // All packets belong to one flow, which must not exceed its limit, `max_q`.

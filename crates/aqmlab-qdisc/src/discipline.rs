@@ -9,7 +9,7 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::disc::{
-    self, Blue, BuildInner, Cake, Choke, Classes, Cobalt, Codel, DropTail, DualPi2, FqCodel, Fred, Pi, Pi2, Pie, Policer, Red, RedPd, Rem, Sfb,
+    self, Avq, Blue, BuildInner, Cake, Choke, Classes, Cobalt, Codel, DropTail, DualPi2, FqCodel, Fred, Pi, Pi2, Pie, Policer, Red, RedPd, Rem, Sfb,
 };
 use crate::info::{Catalogue, Effective, Info};
 use crate::{Arrived, Backlog, Inside, LawSamples, Observer, Packet, Qdisc};
@@ -90,6 +90,8 @@ disciplines! { $
     Rem(Rem<P>) { disc::REM_INFO => disc::build_rem }
     /// [`Blue`]
     Blue(Blue<P>) { disc::BLUE_INFO => disc::build_blue }
+    /// [`Avq`]
+    Avq(Avq<P>) { disc::AVQ_INFO => disc::build_avq }
     /// [`Fred`]
     Fred(Fred<P>) { disc::FRED_INFO => disc::build_fred }
     /// [`Choke`]

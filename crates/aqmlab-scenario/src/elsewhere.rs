@@ -152,7 +152,7 @@ const DISCIPLINES: &[Discipline] = &[
         in_linux: false,
     },
     Discipline { names: &["gred"], nearest: "\"red\" or \"fred\"", in_linux: true },
-    Discipline { names: &["avq", "gkvq", "vq"], nearest: "\"rem\" or \"pi\"", in_linux: false },
+    Discipline { names: &["gkvq", "vq"], nearest: "\"rem\" or \"pi\"", in_linux: false },
     Discipline {
         names: &["tbf", "token_bucket"],
         nearest: "the `rate` of the link, or \"policer\"",

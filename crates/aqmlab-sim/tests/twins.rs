@@ -120,6 +120,7 @@ fn small() -> impl Strategy<Value = Small> {
         Just(r#"{ kind = "rem", limit = "60p", q_ref = "9p", gamma = 0.1, decide = "dequeue" }"#),
         Just(r#"{ kind = "blue", limit = "20p", freeze_time = "10ms", ecn = true }"#),
         Just(r#"{ kind = "blue", preset = "altq", limit = "20p" }"#),
+        Just(r#"{ kind = "avq", limit = "40p", virtual_limit = "10p", ecn = true }"#),
         Just(r#"{ kind = "fred", limit = "40p", ecn = true }"#),
         Just(r#"{ kind = "choke", limit = "40p", min_th = "3p", max_th = "20p", ecn = true }"#),
         Just(r#"{ kind = "choke", preset = "linux", limit = "40p", min_th = "3p", max_th = "20p" }"#),

@@ -273,6 +273,7 @@ NONE_IN_LINUX = {
     "pi": "Linux has no PI; its `pie` (RFC 8033), which aqmlab has as `pie`, controls the delay",
     "pi2": "Linux has no PI2 in one queue; its `dualpi2` has two",
     "rem": "Linux has no REM",
+    "avq": "Linux has no AVQ",
     "fred": "Linux has no FRED",
     "redpd": "Linux has no RED-PD",
     "choke": "Linux has `choke`, but aqmlab does not write its options yet",

@@ -1,5 +1,6 @@
 //! The built-in disciplines: queues that hold packets and consult a [`crate::law`].
 
+mod avq;
 mod blue;
 mod cake;
 mod cake_table;
@@ -34,6 +35,8 @@ mod sfb;
 mod table;
 mod words;
 
+pub(crate) use avq::{AVQ_INFO, build_avq};
+pub use avq::{Avq, AvqControl};
 pub(crate) use blue::{BLUE_INFO, build_blue};
 pub use blue::{Blue, BlueControl};
 pub use cake::Cake;

@@ -5,6 +5,7 @@
 
 mod adaptive_red;
 mod average;
+mod avq;
 mod blue;
 mod cobalt;
 mod choke;
@@ -30,6 +31,7 @@ mod virtual_clock;
 
 pub use adaptive_red::{Adaptation, AdaptiveRed, AimdRule, CrossingRule, When};
 pub use average::{Average, IdleRule};
+pub use avq::{AvqLaw, AvqParams};
 pub use blue::{BlueIdle, BlueLaw, BlueParams};
 pub use cobalt::{CobaltChoice, CobaltLaw, CobaltParams};
 pub use choke::{ChokeLaw, Comparisons};
