@@ -23,7 +23,7 @@ use support::{
 };
 
 /// `CLASS` stands for the name of the first traffic class.
-const DISCIPLINES: [&str; 17] = [
+const DISCIPLINES: [&str; 22] = [
     r#"kind = "droptail", limit = "30p""#,
     r#"kind = "red", limit = "60p", min_th = "5p", max_th = "25p", max_p = 0.1"#,
     r#"kind = "pi", limit = "60p", q_ref = "10p""#,
@@ -36,6 +36,11 @@ const DISCIPLINES: [&str; 17] = [
     r#"kind = "redpd", limit = "60p""#,
     r#"kind = "codel", limit = "60p""#,
     r#"kind = "fq_codel", limit = "60p", target = "1ms", interval = "20ms""#,
+    r#"kind = "choke", limit = "60p", min_th = "5p", max_th = "25p", max_p = 0.1"#,
+    r#"kind = "sfb", limit = "60p""#,
+    r#"kind = "avq", limit = "60p""#,
+    r#"kind = "cobalt", limit = "60p", target = "1ms", interval = "20ms""#,
+    r#"kind = "cake", rate = "6Mbit""#,
     r#"kind = "pi2", limit = "60p", target = "5ms""#,
     r#"kind = "dualpi2", limit = "60p", target = "5ms", classifier = "any_ect""#,
     r#"kind = "classes", class = [

@@ -9,7 +9,8 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::disc::{
-    self, Avq, Blue, BuildInner, Cake, Choke, Classes, Cobalt, Codel, DropTail, DualPi2, FqCodel, Fred, Pi, Pi2, Pie, Policer, Red, RedPd, Rem, Sfb,
+    self, Avq, Blue, BuildInner, Cake, Choke, Classes, Cobalt, Codel, DropTail, DualPi2, FqCodel, Fred, Pi,
+    Pi2, Pie, Policer, Red, RedPd, Rem, Sfb,
 };
 use crate::info::{Catalogue, Effective, Info};
 use crate::{Arrived, Backlog, Inside, LawSamples, Observer, Packet, Qdisc};
@@ -102,12 +103,12 @@ disciplines! { $
     RedPd(RedPd<P>) { disc::RED_PD_INFO => disc::build_red_pd }
     /// [`Codel`]
     Codel(Codel<P>) { disc::CODEL_INFO => disc::build_codel }
+    /// [`FqCodel`]
+    FqCodel(FqCodel<P>) { disc::FQ_CODEL_INFO => disc::build_fq_codel }
     /// [`Cobalt`]
     Cobalt(Cobalt<P>) { disc::COBALT_INFO => disc::build_cobalt }
     /// [`Cake`]
     Cake(Cake<P>) { disc::CAKE_INFO => disc::build_cake }
-    /// [`FqCodel`]
-    FqCodel(FqCodel<P>) { disc::FQ_CODEL_INFO => disc::build_fq_codel }
     /// [`Pi2`]
     Pi2(Pi2<P>) { disc::PI2_INFO => disc::build_pi2 }
     /// [`DualPi2`]

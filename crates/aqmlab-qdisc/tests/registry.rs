@@ -146,8 +146,8 @@ fn the_catalogue_and_the_registry_agree() {
     let names: Vec<_> = Registry::<TestPacket>::builtin().iter().map(|e| e.info.name).collect();
     assert_eq!(names, registry::catalogue().iter().map(|i| i.name).collect::<Vec<_>>());
     let known = [
-        "droptail", "red", "ared", "scred", "pi", "pie", "rem", "blue", "fred", "redpd", "codel", "cobalt", "cake", "fq_codel",
-        "pi2", "dualpi2", "classes", "policer",
+        "droptail", "red", "ared", "scred", "pi", "pie", "rem", "blue", "avq", "fred", "choke", "sfb",
+        "redpd", "codel", "fq_codel", "cobalt", "cake", "pi2", "dualpi2", "classes", "policer",
     ];
     assert_eq!(names, known);
 }
