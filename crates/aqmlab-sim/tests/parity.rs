@@ -28,6 +28,7 @@ fn scenario(info: &Info) -> Plan {
         "policer" => {
             r#"rate = "6Mbit", burst = "9kB", queue = { kind = "red", limit = "40p", min_th = "3p", ecn = true }"#
         }
+        "cake" => r#"memory_limit = "100kB""#,
         _ => &plain,
     };
     support::plan(&format!(
