@@ -7,8 +7,9 @@ import html
 import re
 import tomllib
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, permutations
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from scipy import stats
 import aqmlab
 from aqmlab.language.templates import TEMPLATES
 from aqmlab.metrics import find
+from aqmlab.reports import answer
 from aqmlab.reports.answer import in_words, sentences
 from aqmlab.reports.trade_off import DELAY, GOODPUT, TradeOff
 from aqmlab.stats.sentence import spoken
@@ -107,6 +109,15 @@ def test_nothing_is_claimed_of_arms_that_are_alike():
     assert re.match("(BLUE and REM|REM and BLUE) do not differ significantly in mean queueing delay", said)
     assert "dominates" not in said
     assert "cuts" not in said
+
+
+def test_choices_that_are_alike_are_one_step_whichever_comes_first():
+    """RED and DualPI2 wait less than CoDel, and do not differ from each other."""
+    for best in (["CoDel", "DualPI2", "RED"], ["CoDel", "RED", "DualPI2"]):
+        shorter = dict.fromkeys(permutations(best, 2), 0) | {("DualPI2", "CoDel"): 1, ("RED", "CoDel"): 1}
+        front = SimpleNamespace(best=best, ahead=(shorter, dict.fromkeys(shorter, 0)))
+        found = SimpleNamespace(idles=lambda _: False, groups=[["CoDel", "RED", "DualPI2"]])
+        assert answer._steps(found, front) == (["RED"], "CoDel")
 
 
 def test_the_scenarios_metrics_come_first():

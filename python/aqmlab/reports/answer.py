@@ -286,7 +286,7 @@ def _steps(found: TradeOff, front: Front) -> tuple[list[Cell], Cell | None]:
     shorter = [cell for cell in best[1:] if front.ahead[0][cell, rich] > 0]
     for cell in shorter:
         alike = _alike(found, front, cell)
-        if not set(alike) & set(steps):
+        if not {cell, *alike} & set(steps):
             steps.append(min([cell, *(one for one in alike if one in shorter)], key=found.groups[0].index))
     return steps, rich
 

@@ -141,16 +141,21 @@ def _curve(cdf: WaitCdf | None) -> dict[str, Any] | None:
         return None
     found: dict[str, Any] = {
         "t": _short(cdf.time_s),
-        "more": _short([1 - share for share in cdf.share]),
+        "more": _rest(cdf.share),
         "n": cdf.n,
         "complete": cdf.complete,
     }
     if cdf.n > 1:
         found |= {
-            "low": _short([1 - share for share in cdf.high]),
-            "high": _short([1 - share for share in cdf.low]),
+            "low": _rest(cdf.high),
+            "high": _rest(cdf.low),
         }
     return found
+
+
+def _rest(shares: Sequence[float]) -> list[float]:
+    """Return 1 minus each share. What is left of a share of 1 whose sum was rounded is 0, not a tail."""
+    return _short([round(1 - share, 12) for share in shares])
 
 
 def _short(values: Sequence[float]) -> list[float]:
