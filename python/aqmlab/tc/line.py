@@ -276,6 +276,8 @@ NONE_IN_LINUX = {
     "avq": "Linux has no AVQ",
     "fred": "Linux has no FRED",
     "redpd": "Linux has no RED-PD",
+    "cobalt": "Linux has no COBALT alone; its `cake` has one in each queue",
+    "cake": "Linux has `cake`, but aqmlab does not write its options yet",
     "choke": "Linux has `choke`, but aqmlab does not write its options yet",
     "sfb": "Linux has `sfb`, but aqmlab does not write its options yet",
     "policer": "tc polices in filters (`action police`), not in a queue discipline",
