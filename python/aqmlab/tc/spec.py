@@ -195,7 +195,7 @@ def _given(kind: str, words: Sequence[str], grammar: _Grammar) -> Iterator[tuple
 def _no_discipline(kind: str) -> str:
     ours = ", ".join(f"`{name}`" for name in _GRAMMARS)
     if kind in _NOT_READ:
-        return f"aqmlab has `{kind}`, but does not read its options as tc writes them yet; it reads those of {ours}"
+        return f"aqmlab has `{kind}`, but does not read tc's options for it yet, only those of {ours}"
     if kind in LINUX_ONLY:
         return f"`{kind}` is a Linux discipline without a counterpart in aqmlab, which has {ours}"
     near = get_close_matches(kind, (*_GRAMMARS, *LINUX_ONLY), 1)
