@@ -334,6 +334,7 @@ fn queue_of(kind: &str) -> String {
         "policer" => {
             r#"rate = "5Mbit", burst = "10kB", queue = { kind = "red", limit = "20p", min_th = "2p" }"#
         }
+        "cake" => r#"memory_limit = "30kB""#,
         _ => r#"limit = "20p""#,
     };
     format!("kind = \"{kind}\", {more}")

@@ -128,7 +128,7 @@ mod tests {
             };
             let parts = plan(&queue, TRAFFIC).parts();
             assert_eq!(parts.get(&discipline(info.name)), Some(&info.version));
-            let has_red = matches!(info.name, "red" | "ared" | "scred" | "redpd" | "classes");
+            let has_red = matches!(info.name, "red" | "ared" | "scred" | "redpd" | "choke" | "classes");
             assert_eq!(parts.contains_key("qdisc.red"), has_red, "{queue}");
         }
     }

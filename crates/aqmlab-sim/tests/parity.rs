@@ -28,6 +28,7 @@ fn scenario(info: &Info) -> Plan {
         "policer" => {
             r#"rate = "6Mbit", burst = "9kB", queue = { kind = "red", limit = "40p", min_th = "3p", ecn = true }"#
         }
+        "sfb" => r#"limit = "40p", bin_size = 4, increment = 0.05, ecn = true"#,
         "cake" => r#"memory_limit = "100kB""#,
         _ => &plain,
     };
@@ -125,6 +126,6 @@ fn simulator_and_router_decide_alike_for_every_discipline() {
         assert_eq!(simulated[..], routed[..simulated.len()], "{}", info.name);
         let marks =
             routed.iter().filter(|a| matches!(a, Act::Marked(_, p, _) if p.ecn().is_capable())).count();
-        assert_eq!(marks > 0, info.name != "droptail");
+        assert_eq!(marks > 0, info.name != "droptail", "{}", info.name);
     }
 }
