@@ -16,7 +16,6 @@ import struct
 import sys
 import time
 
-from crowd import SO_RCVBUFFORCE, SO_SNDBUFFORCE, batch
 from decisions import (
     CLONE_NEWNET,
     HEADERS,
@@ -27,7 +26,7 @@ from decisions import (
     traced,
 )
 from red_idle import TRACE, write
-from single_flow import boot, enter, libc
+from single_flow import SO_RCVBUFFORCE, SO_SNDBUFFORCE, batch, boot, enter, libc
 
 SINGLE = "besteffort flowblind"
 # The cases, by name: CAKE's options, the function below that generates the load, and the seed of this load.

@@ -6,7 +6,7 @@ This command boots KERNEL in virtual time as `single_flow.py` does, runs the cas
 (`vectors/linux-crowd/README.md` explains it), or only the named cases, and writes DIRECTORY/runs.csv.
 
 The network has three namespaces: senders, router and receivers. The router sends to the receivers through cbs, which
-paces the packets, with `pfifo` or `red` behind it; in the reverse direction, netem delays each flow's acknowledgments
+paces the packets, with the case's queue behind it; in the reverse direction, netem delays each flow's acknowledgments
 by its round-trip time.
 """
 
@@ -16,20 +16,22 @@ import os
 import random
 import socket
 import struct
-import subprocess
 import sys
 import time
 
-from single_flow import boot, enter, libc, setting
+import dualpi2
+from netlink import TCA_STATS_APP, TCA_STATS_QUEUE, Netlink, attribute, attributes
+from single_flow import SO_RCVBUFFORCE, SO_SNDBUFFORCE, batch, boot, enter, libc, setting
 
 PORT, FRAME, SEGMENT = 5001, 1514, 1448  # bytes of a full frame, as links count them, and of its payload
 STEP_S = 0.02
 WINDOW = 1 << 20  # a quarter of the buffer, so that unread data never delay an acknowledgment
-CLONE_NEWNET, SO_RCVBUFFORCE, SO_SNDBUFFORCE = 0x4000_0000, 33, 32
-RTM_GETQDISC, NLM_F_REQUEST_DUMP, NETLINK_ROUTE = 38, 0x301, 0
-TCA_STATS_QUEUE, TCA_STATS_APP, TCA_STATS2, TCA_KIND = 3, 4, 7, 1
-RTM_NEWQDISC, NLM_F_CREATE_EXCL_ACK, TCA_OPTIONS, TCA_RED_PARMS, TCA_RED_STAB = 36, 0x605, 2, 1, 2
-TC_RED_ECN = 1
+CLONE_NEWNET = 0x4000_0000
+TCA_RED_PARMS, TCA_RED_STAB, TC_RED_ECN = 1, 2, 1
+# The place of the number of marked packets among the 32-bit words of a queue's own statistics (linux/pkt_sched.h).
+MARKS_AT = {"red": 3, "codel": 6, "pie": 9, "fq_codel": 3, "dualpi2": 6}
+# cake has them by tin.
+TCA_CAKE_STATS_TIN_STATS, TCA_CAKE_TIN_STATS_ECN_MARKED_PACKETS = 10, 8
 SIOCOUTQNSD = 0x894B  # ioctl that returns the number of bytes not sent yet
 
 
@@ -39,66 +41,37 @@ def scene(flows: int, seed: int) -> list[tuple[float, float]]:
     return [(round(draws.uniform(0.04, 0.1), 6), round(draws.uniform(0.0, 5.0), 6)) for _ in range(flows)]
 
 
-def batch(program: str, *lines: str) -> None:
-    """Run all lines in one call of `ip` or `tc`, because this kernel starts programs slowly; if one fails,
-    raise an error."""
-    subprocess.run([program, "-batch", "-"], input="\n".join(lines) + "\n", text=True, check=True)
-
-
-def attributes(raw: bytes) -> dict[int, bytes]:
-    """Return netlink attributes, keyed by their types."""
-    found, at = {}, 0
-    while at + 4 <= len(raw):
-        length, kind = struct.unpack_from("=HH", raw, at)
-        found[kind & 0x3FFF] = raw[at + 4 : at + length]
-        at += (length + 3) & ~3
-    return found
-
-
 class Queue:
     """The bottleneck's statistics."""
 
-    def __init__(self, kind: str) -> None:
-        self.kind = kind.encode() + b"\0"
-        self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_ROUTE)
+    def __init__(self, discipline: str) -> None:
+        self.discipline, self.netlink = discipline, Netlink()
+
+    def marked(self, raw: bytes) -> int:
+        """Return the number of marked packets in the discipline's own statistics."""
+        if self.discipline in MARKS_AT:
+            return struct.unpack_from("=I", raw, 4 * MARKS_AT[self.discipline])[0]
+        tins = attributes(attributes(raw)[TCA_CAKE_STATS_TIN_STATS]).values()
+        return sum(struct.unpack("=I", attributes(tin)[TCA_CAKE_TIN_STATS_ECN_MARKED_PACKETS])[0] for tin in tins)
 
     def read(self) -> tuple[int, int, int]:
         """Return how many packets are waiting, and how many have been dropped and marked so far."""
-        self.socket.send(struct.pack("=IHHIIBBHiIII", 36, RTM_GETQDISC, NLM_F_REQUEST_DUMP, 1, 0, 0, 0, 0, 0, 0, 0, 0))
-        found = None
-        while True:
-            raw, at = self.socket.recv(1 << 16), 0
-            while at < len(raw):
-                length, kind = struct.unpack_from("=IH", raw, at)
-                if kind == 3:
-                    assert found is not None
-                    return found
-                attrs = attributes(raw[at + 36 : at + length])
-                if attrs.get(TCA_KIND) == self.kind:
-                    stats = attributes(attrs[TCA_STATS2])
-                    waiting, _, drops = struct.unpack_from("=III", stats[TCA_STATS_QUEUE])
-                    marked = struct.unpack_from("=IIII", stats[TCA_STATS_APP])[3] if TCA_STATS_APP in stats else 0
-                    found = (waiting, drops, marked)
-                at += (length + 3) & ~3
-
-
-def attribute(kind: int, value: bytes) -> bytes:
-    return struct.pack("=HH", 4 + len(value), kind) + value + bytes(-len(value) % 4)
+        stats = self.netlink.statistics(self.discipline)
+        waiting, _, drops = struct.unpack_from("=III", stats[TCA_STATS_QUEUE])
+        return waiting, drops, self.marked(stats[TCA_STATS_APP]) if TCA_STATS_APP in stats else 0
 
 
 def add_step(device: str, limit: int, threshold: int) -> None:
     """Add a RED that marks each packet that finds `threshold` bytes in the queue, as DCTCP requires; tc cannot
-    configure an average that always equals the queue."""
+    configure an average that always equals the queue.
+    """
     params = struct.pack("=IIIBBBB", limit, threshold, threshold, 0, 0, 0, TC_RED_ECN)
     # The number of bits by which RED shifts the average after an idle period, for each length of that period.
     empty_when_idle = bytes([31] * 256)
     options = attribute(TCA_RED_PARMS, params) + attribute(TCA_RED_STAB, empty_when_idle)
-    body = struct.pack("=BBHiIII", 0, 0, 0, socket.if_nametoindex(device), 0x2_0000, 0x1_0001, 0)
-    body += attribute(TCA_KIND, b"red\0") + attribute(TCA_OPTIONS, options)
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_ROUTE) as netlink:
-        netlink.send(struct.pack("=IHHII", 16 + len(body), RTM_NEWQDISC, NLM_F_CREATE_EXCL_ACK, 1, 0) + body)
-        (error,) = struct.unpack_from("=i", netlink.recv(1 << 16), 16)
-    assert error == 0, os.strerror(-error)
+    netlink = Netlink()
+    netlink.add(socket.if_nametoindex(device), "red", options)
+    netlink.close()
 
 
 def timeouts() -> int:
@@ -162,6 +135,11 @@ class Run:
             )
         elif self.case["queue"] == "pfifo":
             lines.append(f"qdisc add dev rd parent 1:1 handle 2: pfifo limit {limit}")
+        elif self.case["queue"] in ("codel", "pie", "fq_codel"):
+            ecn = "ecn" if self.case["ecn"] == "1" else "noecn"
+            lines.append(f"qdisc add dev rd parent 1:1 handle 2: {self.case['queue']} limit {limit} {ecn}")
+        elif self.case["queue"] == "cake":
+            lines.append("qdisc add dev rd parent 1:1 handle 2: cake unlimited besteffort flows")
         lines.append(f"qdisc add dev rs root handle 1: prio bands 16 priomap {'0 ' * 16}")
         for number, (rtt, _) in enumerate(self.scene):
             lines.append(f"qdisc add dev rs parent 1:{number + 1:x} netem delay {round(rtt * 1e6)}us limit 100000")
@@ -172,6 +150,8 @@ class Run:
         batch("tc", *lines)
         if self.case["queue"] == "red" and not self.case["burst"]:
             add_step("rd", limit * FRAME, least * FRAME)
+        elif self.case["queue"] == "dualpi2":  # tc does not know it before iproute2 6.16
+            dualpi2.Discipline(socket.if_nametoindex("rd"), f"limit={limit}").close()
 
     def listen(self) -> list[socket.socket]:
         enter(self.spaces["d"])
@@ -201,7 +181,8 @@ class Run:
 
     def write(self) -> None:
         """Write enough at each sender for full segments, but never fill a buffer: a full one makes TCP set
-        PSH."""
+        PSH.
+        """
         for sender in self.senders:
             try:
                 while struct.unpack("i", fcntl.ioctl(sender, SIOCOUTQNSD, bytes(4)))[0] < WINDOW // 2:
@@ -257,7 +238,7 @@ class Run:
         return figures
 
     def close(self, queue: Queue) -> None:
-        for file in (*self.senders, *self.listeners, *filter(None, self.peers), queue.socket):
+        for file in (*self.senders, *self.listeners, *filter(None, self.peers), queue.netlink):
             file.close()
         enter(self.spaces["r"])
         batch("ip", "link del rs", "link del rd")

@@ -22,21 +22,12 @@ import struct
 import sys
 import time
 
-from crowd import (
-    RTM_GETQDISC,
-    SO_RCVBUFFORCE,
-    SO_SNDBUFFORCE,
-    TCA_KIND,
-    TCA_STATS2,
-    TCA_STATS_APP,
-    attributes,
-    batch,
-)
+from netlink import RTM_GETQDISC, TCA_KIND, TCA_OPTIONS, TCA_STATS2, TCA_STATS_APP, attributes
 from red_idle import TRACE, fields, records, write
-from single_flow import boot, enter, libc
+from single_flow import SO_RCVBUFFORCE, SO_SNDBUFFORCE, batch, boot, enter, libc
 
 HEADERS = 42  # Ethernet, IP, UDP; the links' rates include all these headers
-CLONE_NEWNET, TCA_OPTIONS, TCA_GRED_PARMS = 0x4000_0000, 2, 1
+CLONE_NEWNET, TCA_GRED_PARMS = 0x4000_0000, 1
 POINTS = ARRIVED, QUEUED, SENT, TIMER = (
     "net/net_dev_queue",
     "qdisc/qdisc_enqueue",

@@ -20,24 +20,12 @@ import struct
 import sys
 import time
 
-from crowd import (
-    NLM_F_CREATE_EXCL_ACK,
-    RTM_GETQDISC,
-    RTM_NEWQDISC,
-    SO_RCVBUFFORCE,
-    SO_SNDBUFFORCE,
-    TCA_KIND,
-    TCA_OPTIONS,
-    TCA_STATS2,
-    TCA_STATS_APP,
-    attributes,
-    batch,
-)
+from netlink import NLA_F_NESTED, TCA_STATS_APP, Netlink, attribute
 from red_idle import TRACE, fields, records, write
-from single_flow import boot, enter, libc
+from single_flow import SO_RCVBUFFORCE, SO_SNDBUFFORCE, batch, boot, enter, libc
 
 HEADERS = 42  # Ethernet, IP, UDP; the link's rate includes all these headers
-CLONE_NEWNET, RATE_KBIT, NLMSG_ERROR, NLMSG_DONE = 0x4000_0000, 10_000, 2, 3
+CLONE_NEWNET, RATE_KBIT = 0x4000_0000, 10_000
 POINTS = ARRIVED, QUEUED, SENT, DROPPED, TIMER = (
     "net/net_dev_queue",
     "qdisc/qdisc_enqueue",
@@ -89,7 +77,8 @@ def ecn(draws: random.Random, shares) -> int:
 
 def constant(draws: random.Random, shares):
     """Yield packets as (seconds until the next packet, bytes, ECN field), at rates that vary from half to
-    twice the link's rate."""
+    twice the link's rate.
+    """
     for factor in (1.2, 0.8, 1.1, 0.5, 1.5, 0.9):
         for _ in range(300):
             yield 1514 * 8e-3 / RATE_KBIT / factor, 1514, ecn(draws, shares)
@@ -116,60 +105,39 @@ def flood(draws: random.Random, shares):
 
 def stalls(draws: random.Random, shares):
     """Yield bursts that arrive at once, so the waiting time falls from that of the last packet to zero
-    between two updates."""
+    between two updates.
+    """
     for count in (200, 350, 450, 300):
         for _ in range(count):
             yield 0.0, 1514, ecn(draws, shares)
         yield count * 0.0013 + 0.3, 1514, ECT0
 
 
-def attribute(kind: int, data: bytes) -> bytes:
-    return struct.pack("=HH", 4 + len(data), kind) + data + b"\0" * (-len(data) % 4)
-
-
 class Discipline:
     """DualPI2 below class 1:1 of a device."""
 
     def __init__(self, ifindex: int, options: str) -> None:
-        self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+        self.netlink = Netlink()
         given = b""
         for word in options.split():
             name, value = word.split("=")
             kind, form = OPTIONS[name]
             given += attribute(kind, struct.pack("=" + form, int(value)))
-        body = struct.pack("=BxxxiIII", 0, ifindex, 2 << 16, 1 << 16 | 1, 0)
-        body += attribute(TCA_KIND, b"dualpi2\0") + attribute(TCA_OPTIONS | 0x8000, given)
-        self.ask(RTM_NEWQDISC, NLM_F_CREATE_EXCL_ACK, body)
+        self.netlink.add(ifindex, "dualpi2", given, NLA_F_NESTED)
 
-    def ask(self, kind: int, flags: int, body: bytes) -> list[bytes]:
-        """Send a request, and return the bodies of the answers."""
-        self.socket.send(struct.pack("=IHHII", 16 + len(body), kind, flags, 1, 0) + body)
-        answers = []
-        while True:
-            raw, at = self.socket.recv(1 << 16), 0
-            while at < len(raw):
-                length, kind = struct.unpack_from("=IH", raw, at)
-                if kind == NLMSG_ERROR:
-                    (error,) = struct.unpack_from("=i", raw, at + 16)
-                    assert error == 0, os.strerror(-error)
-                if kind in (NLMSG_ERROR, NLMSG_DONE):
-                    return answers
-                answers.append(raw[at + 16 : at + length])
-                at += (length + 3) & ~3
+    def close(self) -> None:
+        self.netlink.close()
 
     def state(self) -> tuple[int, ...]:
         """Return p, the number of packets that the step marked, and the credit."""
-        for answer in self.ask(RTM_GETQDISC, 0x301, struct.pack("=BxxxiIII", 0, 0, 0, 0, 0)):
-            found = attributes(answer[20:])
-            if found.get(TCA_KIND) == b"dualpi2\0":
-                p, *_, steps, credit = STATE.unpack_from(attributes(found[TCA_STATS2])[TCA_STATS_APP])
-                return p, steps, credit
-        raise LookupError("no dualpi2")
+        p, *_, steps, credit = STATE.unpack_from(self.netlink.statistics("dualpi2")[TCA_STATS_APP])
+        return p, steps, credit
 
 
 def network() -> tuple[int, int, int]:
     """Create two namespaces, joined by a link whose sending end is paced, and return both namespaces and the
-    index of the sender's interface."""
+    index of the sender's interface.
+    """
     spaces = []
     for name, host in (("va", 1), ("vb", 2)):
         assert libc.unshare(CLONE_NEWNET) == 0
@@ -177,9 +145,7 @@ def network() -> tuple[int, int, int]:
         spaces.append(os.open("/proc/self/ns/net", os.O_RDONLY))
         if name == "vb":
             batch("ip", f"link add vb type veth peer name va netns /proc/{os.getpid()}/fd/{spaces[0]}")
-            batch(
-                "ip", f"addr add 10.9.0.{host}/24 dev vb", "link set vb up arp off address 02:00:00:00:00:01"
-            )
+            batch("ip", f"addr add 10.9.0.{host}/24 dev vb", "link set vb up arp off address 02:00:00:00:00:01")
     enter(spaces[0])
     batch("ip", "addr add 10.9.0.1/24 dev va", "link set va up arp off address 02:00:00:00:00:01")
     batch(
@@ -192,7 +158,8 @@ def network() -> tuple[int, int, int]:
 
 def send(load, discipline: Discipline) -> tuple[list[tuple[int, int]], list[tuple[int, tuple[int, ...]]]]:
     """Offer the load, and read the discipline's state every 4 ms, so at least once between two updates;
-    return the sizes and ECN fields of the packets, and the states."""
+    return the sizes and ECN fields of the packets, and the states.
+    """
     sockets = []
     for field in range(4):
         sockets.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
@@ -231,9 +198,7 @@ def received(receiver: socket.socket) -> dict[int, int]:
             data, extra, _, _ = receiver.recvmsg(2048, 64)
         except BlockingIOError:
             return found
-        (tos,) = [
-            value[0] for level, kind, value in extra if (level, kind) == (socket.IPPROTO_IP, socket.IP_TOS)
-        ]
+        (tos,) = [value[0] for level, kind, value in extra if (level, kind) == (socket.IPPROTO_IP, socket.IP_TOS)]
         found[struct.unpack_from("=I", data)[0]] = tos & 3
 
 
@@ -251,9 +216,7 @@ def history(raw: bytes, page: int, ifindex: int, packets, came) -> list[tuple[in
         point, places = points.get(int.from_bytes(record[:2], sys.byteorder), (None, {}))
         if point is None:
             continue
-        value = {
-            k: int.from_bytes(record[o : o + s], sys.byteorder) for k, (o, s) in places.items() if s <= 8
-        }
+        value = {k: int.from_bytes(record[o : o + s], sys.byteorder) for k, (o, s) in places.items() if s <= 8}
         if point == TIMER:
             if value["function"] == function:
                 rows.append((at, "update", ""))

@@ -19,10 +19,10 @@ import struct
 import sys
 import time
 
-from crowd import SO_RCVBUFFORCE, SO_SNDBUFFORCE, TCA_STATS2, TCA_STATS_APP, attributes, batch
 from decisions import ARRIVED, HEADERS, QUEUED, RATE_KBIT, SENT, State, enter, libc, network, received
+from netlink import TCA_STATS2, TCA_STATS_APP, attributes
 from red_idle import TRACE, fields, records, write
-from single_flow import boot
+from single_flow import SO_RCVBUFFORCE, SO_SNDBUFFORCE, batch, boot
 
 LOST = "skb/kfree_skb"
 POINTS = (ARRIVED, QUEUED, SENT, LOST)

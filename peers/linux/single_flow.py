@@ -122,6 +122,12 @@ def enter(space: int) -> None:
     assert libc.setns(space, CLONE_NEWNET) == 0
 
 
+def batch(program: str, *lines: str) -> None:
+    """Run all lines in one call of `ip` or `tc`, because this kernel starts programs slowly; if one fails,
+    raise an error."""
+    subprocess.run([program, "-batch", "-"], input="\n".join(lines) + "\n", text=True, check=True)
+
+
 def setting(name: str, value: str) -> None:
     with open(f"/proc/sys/net/ipv4/{name}", "w") as file:
         file.write(value)

@@ -26,15 +26,8 @@ import subprocess
 import sys
 import tempfile
 
-from crowd import (
-    NETLINK_ROUTE,
-    NLM_F_REQUEST_DUMP,
-    RTM_GETQDISC,
-    TCA_KIND,
-    TCA_OPTIONS,
-    TCA_RED_PARMS,
-    attributes,
-)
+from crowd import TCA_RED_PARMS
+from netlink import NETLINK_ROUTE, NLM_F_REQUEST_DUMP, RTM_GETQDISC, TCA_KIND, TCA_OPTIONS, attributes
 from single_flow import boot
 
 TCA_RED_STAB, TCA_RED_MAX_P, TCA_RED_FLAGS = 2, 3, 4

@@ -1,5 +1,5 @@
-//! A crowd of flows with the profile `linux` at a bottleneck, compared with Linux 6.1 in virtual
-//! time: the same flows (the round-trip time and start time of each, by seed), and the same
+//! A crowd of flows with the profile `linux` at a bottleneck, compared with Linux 6.1 (for DualPI2,
+//! Linux 7.3) in virtual time: the same flows (the round-trip time and start time of each, by seed), and the same
 //! queue. `vectors/linux-crowd` contains the results of the kernel.
 //!
 //! The means must agree within these limits: goodput within 1 %, mean queue within 3 %, drops and
@@ -46,9 +46,16 @@ type Figures = [f64; 6];
 /// Number of our runs for each run of the kernel. They have the same flows, but different draws.
 const RUNS: usize = 4;
 /// The cases of the fast lane. They cover one flow, deep and shallow queues, runs with and without
-/// ECN, and both congestion controls.
-const FEW: [&str; 5] =
-    ["reno_red_1_10", "reno_red_ecn_16_10", "reno_red_16_5", "cubic_red_ecn_16_10", "cubic_pfifo_4_20"];
+/// ECN, both congestion controls, and queues that decide at arrival and at departure.
+const FEW: [&str; 7] = [
+    "reno_red_1_10",
+    "reno_red_ecn_16_10",
+    "reno_red_16_5",
+    "cubic_red_ecn_16_10",
+    "cubic_pfifo_4_20",
+    "reno_pie_1_10",
+    "cubic_fq_codel_ecn_4_10",
+];
 
 fn theirs(case: &str) -> Vec<Figures> {
     let rows = table("runs.csv");
@@ -90,7 +97,21 @@ fn scenario(case: &Row, scenes: &[Row], seed: usize, again: usize) -> String {
             case["probability"],
             case["ecn"] == "1"
         ),
-        _ => format!("{{ kind = \"droptail\", limit = \"{limit}p\" }}"),
+        "pfifo" => format!("{{ kind = \"droptail\", limit = \"{limit}p\" }}"),
+        // The kernel counts 14 bytes more for each packet, so a packet of its MTU has 1500 bytes here.
+        "cake" => "{ kind = \"cake\", preset = \"linux\", isolation = \"flows\", tins = \"besteffort\", \
+                   mtu = \"1500B\" }"
+            .into(),
+        kind => format!(
+            "{{ kind = \"{kind}\", preset = \"linux\", limit = \"{limit}p\", {} = \"1500B\" {} }}",
+            match kind {
+                "pie" => "mean_packet",
+                "fq_codel" => "quantum = \"1500B\", mtu",
+                _ => "mtu",
+            },
+            // DualPI2 always marks.
+            if kind == "dualpi2" { String::new() } else { format!(", ecn = {}", case["ecn"] == "1") },
+        ),
     };
     let (warmup, measured) = (number(case, "warmup_s"), number(case, "measured_s"));
     format!(
