@@ -54,6 +54,15 @@ SMALL: dict[str, Any] = {
 }
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let one worker run all tests of a file, which share fixtures, and one worker all tests that run
+    programs in namespaces, because these look for what other programs leave behind."""
+    for item in items:
+        helpers = {getattr(value, "__module__", None) for value in vars(item.module).values()}
+        machine = "user" in item.fixturenames or helpers & {"living", "remains"}
+        item.add_marker(pytest.mark.xdist_group("machine" if machine else item.path.stem))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def ctrl_c_is_heard() -> Iterator[None]:
     """Handle Ctrl-C, which a shell's background jobs, and every program that they start, would ignore."""
