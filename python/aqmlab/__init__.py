@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from aqmlab.exports.vectors import write_vectors
     from aqmlab.language.templates import new
     from aqmlab.live.doctor import doctor
+    from aqmlab.metrics.scope import Scope
     from aqmlab.papers.citation import cite
     from aqmlab.paths import compare, load
     from aqmlab.recordings.faithfulness import verdicts
@@ -71,6 +72,7 @@ __all__ = [
     "Run",
     "RunError",
     "ScenarioError",
+    "Scope",
     "Sweep",
     "TcLine",
     "TcQueue",
@@ -132,6 +134,7 @@ _NAMES = {
     "aqmlab.recordings.recording": ("Run",),
     "aqmlab.results.cells": ("Axis", "Cell"),
     "aqmlab.results.results": ("Results",),
+    "aqmlab.metrics.scope": ("Scope",),
     "aqmlab.papers.citation": ("cite",),
     "aqmlab.paths": ("compare", "load"),
     "aqmlab.language.templates": ("new",),

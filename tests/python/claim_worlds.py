@@ -10,7 +10,7 @@ from scipy import stats as scipy_stats
 
 from aqmlab.claims import Claim, score
 from aqmlab.claims.scan import SourceLocation
-from aqmlab.metrics import find
+from aqmlab.metrics import EVERYTHING, Scope, find
 from aqmlab.results.cells import Axis, Cell
 from aqmlab.results.results import Results
 
@@ -18,7 +18,7 @@ BUFFER = Axis("topology.queue.limit", "limit", ("topology.queue.limit",), ("4p",
 COUNT = Axis("traffic.ftp.count", "count", ("traffic.ftp.count",), ("2", "6"))
 
 Value = Callable[..., float | None]
-"""Returns the value for ``(metric, cell, seed, **asked)``."""
+"""Returns the value for ``(metric, cell, seed, scope=scope)``."""
 
 
 class World(Results):
@@ -41,13 +41,13 @@ class World(Results):
         )
         self._value = value
         self._gone = set(gone)
-        self.asked: list[tuple] = []
+        self.asked: list[tuple[str, Cell, Scope]] = []
 
-    def values(self, metric, cell, **asked) -> dict[int, float | None]:
+    def values(self, metric, cell, scope=EVERYTHING) -> dict[int, float | None]:
         find(metric)
-        self.asked.append((metric, cell, asked))
+        self.asked.append((metric, cell, scope))
         return {
-            seed: self._value(metric, cell, seed, **asked)
+            seed: self._value(metric, cell, seed, scope=scope)
             for seed in self.seeds
             if (cell.arm, seed) not in self._gone
         }

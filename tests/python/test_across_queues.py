@@ -10,7 +10,7 @@ import pytest
 import aqmlab
 from aqmlab.claims import read_claims, score
 from aqmlab.errors import UsageError
-from aqmlab.metrics import find, flow_goodput
+from aqmlab.metrics import Scope, find, flow_goodput
 from aqmlab.paths import load
 from aqmlab.results.answers import answer
 
@@ -68,23 +68,23 @@ def test_the_goodput_at_a_queue_is_that_of_the_flows_that_cross_it(lot, queue):
 def test_every_figure_of_flows_is_of_those_that_cross_the_queue(lot):
     run = lot.measured()[0]
     at_hop2 = [flow for flow in run.flows if flow.class_name in ACROSS["hop2"]]
-    timeouts = find("timeouts").compute(run, "hop2", "*")
+    timeouts = find("timeouts").compute(run, Scope("hop2"))
     assert timeouts == sum(flow.measured_timeouts for flow in at_hop2)
-    assert find("timeouts_per_flow").compute(run, "hop2", "*") == timeouts / 2
+    assert find("timeouts_per_flow").compute(run, Scope("hop2")) == timeouts / 2
     shares = [flow_goodput(run, flow) for flow in at_hop2]
-    assert find("jain_index").compute(run, "hop2", "*") == pytest.approx(
+    assert find("jain_index").compute(run, Scope("hop2")) == pytest.approx(
         sum(shares) ** 2 / (2 * sum(x * x for x in shares))
     )
-    assert find("goodput_efficiency_percent").compute(run, "hop2", "*") == pytest.approx(
+    assert find("goodput_efficiency_percent").compute(run, Scope("hop2")) == pytest.approx(
         100 * sum(shares) / 2e6
     )
     share = find("goodput_share_percent")
-    at_queue = [share.compute(run, "hop2", name) for name in ("long", "far")]
+    at_queue = [share.compute(run, Scope("hop2", name)) for name in ("long", "far")]
     assert sum(at_queue) == pytest.approx(100)
-    assert share.compute(run, "hop2", "near") is None
+    assert share.compute(run, Scope("hop2", "near")) is None
     # A single flow shows no bias.
-    assert find("rtt_bias_exponent").compute(run, "hop1", "*") is not None
-    assert find("rtt_bias_exponent").compute(run, "hop1-reverse", "*") is None
+    assert find("rtt_bias_exponent").compute(run, Scope("hop1")) is not None
+    assert find("rtt_bias_exponent").compute(run, Scope("hop1-reverse")) is None
 
 
 def test_what_is_asked_of_all_queues_is_of_all_flows_and_nothing_else(lot):
@@ -94,7 +94,7 @@ def test_what_is_asked_of_all_queues_is_of_all_flows_and_nothing_else(lot):
     assert whole.by_seed("DropTail", "goodput_bps")[1] == pytest.approx(goodput(run, everybody))
     assert whole.estimate("DropTail", "utilisation_percent") is None
     assert whole.estimate("DropTail", "queueing_delay_p95_s") is None
-    assert find("goodput_efficiency_percent").compute(run, "*", "*") is None
+    assert find("goodput_efficiency_percent").compute(run, Scope("*")) is None
 
 
 def test_drops_on_the_whole_way_are_of_all_that_set_out(lot):
@@ -103,17 +103,17 @@ def test_drops_on_the_whole_way_are_of_all_that_set_out(lot):
     dropped = first.sum_over_reasons("dropped") + second.sum_over_reasons("dropped")
     assert dropped > 0
     whole = find("drop_percent")
-    assert whole.compute(run, "*", "long") == 100 * dropped / first["arrivals_packets"]
+    assert whole.compute(run, Scope("*", "long")) == 100 * dropped / first["arrivals_packets"]
     # If there is only one queue, the whole path is that queue.
-    assert whole.compute(run, "*", "near") == whole.compute(run, "hop1", "near")
+    assert whole.compute(run, Scope("*", "near")) == whole.compute(run, Scope("hop1", "near"))
     parts = [run.queues[queue, name] for queue, of in ACROSS.items() for name in of]
     entered = sum(run.queues[q, n]["arrivals_packets"] for q, n in _FIRST)
-    assert whole.compute(run, "*", "*") == pytest.approx(
+    assert whole.compute(run, Scope("*")) == pytest.approx(
         100 * sum(part.sum_over_reasons("dropped") for part in parts) / entered
     )
     rate = find("drop_rate_bps")
-    assert rate.compute(run, "*", "long") == pytest.approx(
-        rate.compute(run, "hop1", "long") + rate.compute(run, "hop2", "long")
+    assert rate.compute(run, Scope("*", "long")) == pytest.approx(
+        rate.compute(run, Scope("hop1", "long")) + rate.compute(run, Scope("hop2", "long"))
     )
 
 
@@ -130,9 +130,9 @@ def test_a_class_is_judged_by_a_queue_that_it_crosses(lot):
         found = answer(lot, class_name=name)
         assert found.queue == queue
         for metric in ("goodput_bps", "drop_percent", "queueing_delay_p95_s"):
-            same = results.values(metric, cell, class_name=name)
+            same = results.values(metric, cell, Scope(class_name=name))
             assert found.by_seed("DropTail", metric) == same
-            assert same == results.values(metric, cell, class_name=name, queue=queue)
+            assert same == results.values(metric, cell, Scope(class_name=name, queue=queue))
             assert None not in same.values()
 
 

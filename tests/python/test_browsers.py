@@ -12,7 +12,7 @@ from scipy.integrate import quad
 
 import aqmlab
 from aqmlab.errors import AqmlabError
-from aqmlab.metrics import find
+from aqmlab.metrics import Scope, find
 
 SCENARIO = """
 duration = "60s"
@@ -45,7 +45,7 @@ def recorded(tmp_path_factory):
 
 
 def value(recorded, name):
-    return find(name).compute(recorded.measured()[0], "reverse", "web")
+    return find(name).compute(recorded.measured()[0], Scope("reverse", "web"))
 
 
 def test_pages_and_requests_are_recorded(recorded):

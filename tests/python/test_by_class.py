@@ -10,7 +10,7 @@ import pytest
 
 import aqmlab
 from aqmlab.errors import UsageError
-from aqmlab.metrics import find, flow_goodput
+from aqmlab.metrics import Scope, find, flow_goodput
 from aqmlab.reports.looks import UNIT_MARKS
 from browser import data_of
 from sweeping import tiny
@@ -76,33 +76,34 @@ def test_several_classes_together_are_the_sum_of_each(mixed):
     results = mixed
     for cell in results.cells:
         for metric in ("flows", "goodput_bps", "throughput_bps", "timeouts"):
-            parts = [results.values(metric, cell, class_name=name) for name in ("ftp", "sack")]
-            both = results.values(metric, cell, class_name="sack, ftp")
+            parts = [results.values(metric, cell, Scope(class_name=name)) for name in ("ftp", "sack")]
+            both = results.values(metric, cell, Scope(class_name="sack, ftp"))
             assert both == {seed: pytest.approx(sum(part[seed] for part in parts)) for seed in parts[0]}
-        every = results.values("drop_percent", cell, queue="*")
-        assert results.values("drop_percent", cell, class_name="ftp,sack,udp", queue="*") == every
+        every = results.values("drop_percent", cell, Scope(queue="*"))
+        assert results.values("drop_percent", cell, Scope(class_name="ftp,sack,udp", queue="*")) == every
         every = results.values("queueing_delay_p95_s", cell)
-        assert results.values("queueing_delay_p95_s", cell, class_name="ftp,sack,udp") == every
+        assert results.values("queueing_delay_p95_s", cell, Scope(class_name="ftp,sack,udp")) == every
 
 
 def test_of_several_classes_each_must_exist(mixed):
     with pytest.raises(UsageError, match="no class `ftq`"):
-        mixed.values("goodput_bps", mixed.cells[0], class_name="udp,ftq")
+        mixed.values("goodput_bps", mixed.cells[0], Scope(class_name="udp,ftq"))
 
 
 def test_the_mean_rtt_is_the_way_and_the_waiting(mixed):
     run = mixed.measured()[0]
     waits = {
         name: sum(
-            find("queueing_delay_mean_s").compute(run, queue, name) for queue in ("bottleneck", "reverse")
+            find("queueing_delay_mean_s").compute(run, Scope(queue, name))
+            for queue in ("bottleneck", "reverse")
         )
         for name in ("ftp", "sack")
     }
     rtt = find("round_trip_mean_s")
-    assert rtt.compute(run, "bottleneck", "ftp") == pytest.approx(0.030 + waits["ftp"])
-    assert rtt.compute(run, "bottleneck", "sack") == pytest.approx(0.120 + waits["sack"])
+    assert rtt.compute(run, Scope("bottleneck", "ftp")) == pytest.approx(0.030 + waits["ftp"])
+    assert rtt.compute(run, Scope("bottleneck", "sack")) == pytest.approx(0.120 + waits["sack"])
     both = (2 * (0.030 + waits["ftp"]) + 3 * (0.120 + waits["sack"])) / 5
-    assert rtt.compute(run, "bottleneck", "*") == pytest.approx(both)
+    assert rtt.compute(run, Scope("bottleneck")) == pytest.approx(both)
 
 
 def test_a_class_is_judged_on_its_whole_way_unless_a_queue_is_named(tmp_path):
@@ -259,7 +260,7 @@ def test_a_metric_of_one_queue_is_that_of_the_queue_of_the_class(experiment):
     found = aqmlab.answer(experiment, [name], by="class")
     for cell in experiment.cells:
         for class_name in ("ftp", "cbr"):
-            here = experiment.values(name, cell, queue="bottleneck", class_name=class_name)
+            here = experiment.values(name, cell, Scope(queue="bottleneck", class_name=class_name))
             assert found.by_seed(cell, name, class_name) == here
             assert None not in here.values()
     assert "queueing delay, p95 at the queue by which the class is judged" in found.where_text()

@@ -8,7 +8,7 @@ from scipy import stats as scipy_stats
 
 from aqmlab.claims import Claim, score
 from aqmlab.claims.values import needed
-from aqmlab.metrics import Window
+from aqmlab.metrics import Scope, Takes, Window
 from claim_worlds import BUFFER, COUNT, World, by_buffer, scored, status
 
 
@@ -158,7 +158,7 @@ def test_what_is_asked_of_a_metric_reaches_the_results():
         "4p",
         "6",
     )
-    assert (asked["queue"], asked["class_name"], asked["window"]) == ("r0", "ftp", None)
+    assert asked == Scope("r0", "ftp")
 
 
 def test_windows_reach_the_results(monkeypatch):
@@ -167,14 +167,14 @@ def test_windows_reach_the_results(monkeypatch):
 
     monkeypatch.setattr(registry_module, "_METRICS", dict(registry_module._METRICS))
     registry_module.metric(
-        "windowed_s", label="", unit="s", definition="d", source="s", windowed=True,
+        "windowed_s", label="", unit="s", definition="d", source="s", takes=Takes.QUEUE | Takes.WINDOW,
         parameters=(Parameter("low", "packets", "d"), Parameter("bin", "s", "d")),
     )(lambda *_, **__: 1.0)  # fmt: skip
 
     def asked(text):
         world = World(lambda *_, **__: 1.0, arms=("RED",))
         score(world, [Claim("c", text)])
-        return [(a["window"], dict(a["parameters"])) for _, _, a in world.asked]
+        return [(scope.window, scope.parameters) for _, _, scope in world.asked]
 
     assert set(map(str, asked("windowed_s > 0"))) == {"(None, {})"}
     assert asked("windowed_s{from=10s, until=20s} > 0")[0][0] == Window(10, 20)

@@ -16,7 +16,7 @@ from aqmlab.claims.names import window_label, window_of
 from aqmlab.claims.ranges import Range
 from aqmlab.claims.scan import SourceLocation
 from aqmlab.errors import ScenarioError
-from aqmlab.metrics import Parameter, Window, find
+from aqmlab.metrics import Parameter, Takes, Window, find
 from aqmlab.metrics import registry as registry_module
 from aqmlab.results.cells import Axis
 from aqmlab.text.units import LITERALS, PERCENT, PURE, RATE, SIZE, TIME, quantity, unit_of_metric
@@ -38,12 +38,12 @@ def band(monkeypatch):
         unit="%",
         definition="a share",
         source="a test",
-        windowed=True,
+        takes=Takes.QUEUE | Takes.CLASS | Takes.WINDOW,
         parameters=(Parameter("low", "packets", "lower end"), Parameter("bin", "s", "length", 1.0)),
     )(lambda *_, **__: 50.0)
-    registry_module.metric("whole_percent", label="whole", unit="%", definition="a share", source="a test")(
-        lambda *_: 50.0
-    )
+    registry_module.metric(
+        "whole_percent", label="whole", unit="%", definition="a share", source="a test", takes=Takes.QUEUE
+    )(lambda *_: 50.0)
 
 
 def check(text, where=None, names=NAMES):

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import aqmlab
+from aqmlab.metrics import Scope
 from conftest import SMALL
 from qlog_schema import FILE
 
@@ -129,7 +130,7 @@ def test_a_flent_file_is_as_its_documentation_says(recorded, exported):
     assert content["metadata"]["TEST_PARAMETERS"] == {"download_streams": "3"}
     # Like the metric, this counts bytes that reach the receivers for the first time, from t0 on.
     (cell,) = recorded.select("DropTail")
-    expected = recorded.values("goodput_bps", cell, class_name="ftp")[1]
+    expected = recorded.values("goodput_bps", cell, Scope(class_name="ftp"))[1]
     run = run_of(recorded, "DropTail")
     measured = np.array(results["TCP download sum"])[times > run.t0_ns / 1e9 + 1e-9]
     assert measured.mean() * 1e6 == pytest.approx(expected, rel=1e-6)

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 import aqmlab
-from aqmlab.metrics import all_metrics, find
+from aqmlab.metrics import Scope, all_metrics, find
 from aqmlab.metrics.formulas import FORMULAS
 from conftest import SMALL
 
@@ -51,7 +51,7 @@ def test_every_metric_has_a_formula_and_every_formula_a_metric():
 )
 def test_a_formula_gives_the_value(loaded, name):
     (cell,), (run,) = loaded.cells, loaded.runs
-    (expected,) = loaded.values(name, cell, queue="bottleneck").values()
+    (expected,) = loaded.values(name, cell, Scope(queue="bottleneck")).values()
     formula = find(name).formula
     text = formula.text.replace("/ T", f"/ {(run.t1_ns - run.t0_ns) / 1e9}")
     text = text.replace("/ C", f"/ {run.rate_bps('bottleneck')}")

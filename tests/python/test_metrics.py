@@ -21,6 +21,8 @@ from aqmlab.metrics import (
     Histogram,
     Measured,
     QueueTotals,
+    Scope,
+    Takes,
     all_metrics,
     find,
     jain_index,
@@ -152,7 +154,7 @@ def run():
     ],
 )
 def test_by_hand(run, name, class_name, expected):
-    value = find(name).compute(run, "bottleneck", class_name)
+    value = find(name).compute(run, Scope("bottleneck", class_name))
     assert value == (None if expected is None else pytest.approx(expected, rel=1e-12))
 
 
@@ -173,11 +175,13 @@ def test_what_one_flow_does_not_tell_is_not_measured_of_its_class(run, name):
     metric = find(name)
     silent = FlowTotals(3, "tcp", 80_000_000, 0, None, 1000, 1000, 1000, None, *[None] * 7)
     with_silent = replace(run, flows=Flows([*run.flows, silent]))
-    assert metric.compute(run, "bottleneck", "tcp") is not None
-    assert metric.compute(with_silent, "bottleneck", "tcp") is None
-    assert metric.compute(with_silent, "bottleneck", "*") is None
-    assert metric.compute(with_silent, "bottleneck", "udp") == metric.compute(run, "bottleneck", "udp")
-    assert find("goodput_bps").compute(with_silent, "bottleneck", "tcp") == 8 * 136_000 / 2
+    assert metric.compute(run, Scope("bottleneck", "tcp")) is not None
+    assert metric.compute(with_silent, Scope("bottleneck", "tcp")) is None
+    assert metric.compute(with_silent, Scope("bottleneck")) is None
+    assert metric.compute(with_silent, Scope("bottleneck", "udp")) == metric.compute(
+        run, Scope("bottleneck", "udp")
+    )
+    assert find("goodput_bps").compute(with_silent, Scope("bottleneck", "tcp")) == 8 * 136_000 / 2
 
 
 def test_what_waits_behind_a_hole_at_the_end_of_the_warm_up_is_no_goodput(tmp_path):
@@ -202,8 +206,8 @@ def test_what_waits_behind_a_hole_at_the_end_of_the_warm_up_is_no_goodput(tmp_pa
     # begins, but arrive during it, add the data of at most 50 ms.
     most = 50e6 * (1460 / 1500 + 0.05 / 4)
     runs = found.measured()
-    assert max(goodput.compute(run, "bottleneck", "*") for run in runs) <= most
-    assert max(in_order.compute(run, "bottleneck", "*") for run in runs) > 50e6
+    assert max(goodput.compute(run, Scope("bottleneck")) for run in runs) <= most
+    assert max(in_order.compute(run, Scope("bottleneck")) for run in runs) > 50e6
 
 
 def test_every_metric_says_what_it_is():
@@ -215,21 +219,24 @@ def test_every_metric_says_what_it_is():
 
 
 def test_every_definition_says_what_it_looks_at():
-    # `Metric.of_queue` and `of_class` depend on these names.
+    """The code of a metric receives what it declares, and nothing else."""
+    of = {Takes.QUEUE: "queue", Takes.CLASS: "class_name", Takes.WINDOW: "window"}
     for each in all_metrics():
-        run, queue, of, *others = signature(each.code).parameters
-        assert run == "run", each.name
-        assert queue in ("queue", "_queue"), each.name
-        assert of in ("class_name", "_class_name"), each.name
-        assert others == [*(["window"] if each.windowed else []), *(p.name for p in each.parameters)], (
-            each.name
-        )
+        arguments = [name.removeprefix("_") for name in signature(each.code).parameters]
+        declared = [name for part, name in of.items() if part in each.takes]
+        assert arguments == ["run", *declared, *(p.name for p in each.parameters)], each.name
+        assert (Takes.QUEUE in each.takes) != (Takes.FLOWS in each.takes), each.name
+
+
+def test_a_single_run_has_no_default_queue(run):
+    with pytest.raises(ValueError, match="the scope names no queue"):
+        find("goodput_bps").compute(run, Scope())
 
 
 def test_nothing_is_claimed_of_a_queue_that_is_not_there(run):
     for metric in all_metrics():
         if metric.name.split("_")[0] in ("throughput", "utilisation", "drop", "mark", "backlog", "queueing"):
-            assert metric.compute(run, "elsewhere", "*") is None
+            assert metric.compute(run, Scope("elsewhere")) is None
 
 
 def test_an_unknown_metric_is_answered_with_the_nearest():
@@ -270,7 +277,7 @@ def test_where_nothing_happens_only_amounts_per_time_are_defined(tmp_path):
         "record": {"queues": "100ms", "flows": "100ms", "packets": {"links": ["bottleneck"]}},
     }
     (measured,) = aqmlab.run(scenario, output=tmp_path / "run", report=False).measured()
-    values = {metric.name: metric.compute(measured, "bottleneck", "*") for metric in all_metrics()}
+    values = {metric.name: metric.compute(measured, Scope("bottleneck")) for metric in all_metrics()}
     shares = {name: value for name, value in values.items() if name.endswith(("_percent", "_index"))}
     # These divide by time, by the capacity or by the number of samples. The requests have all begun, and
     # within 2 s none can complete.
@@ -353,7 +360,7 @@ def test_settings_in_braces_are_the_arguments_of_values(experiment):
         "goodput_bps{from=3s}": {"window": (3.0, math.inf)},
     }.items():
         name = text.partition("{")[0]
-        plain = experiment.values(name, cell, **arguments)
+        plain = experiment.values(name, cell, Scope(**arguments))
         assert experiment.values(text, cell) == plain
         assert plain != experiment.values(name, cell)
         found = aqmlab.answer(experiment, [text])
@@ -390,6 +397,6 @@ def test_metrics_of_a_scenario_may_have_settings(small, tmp_path):
     done = aqmlab.run(small | {"metrics": asked, "runs": 1}, output=tmp_path / "out")
     assert done.metrics == tuple(asked)
     assert aqmlab.answer(done).by_seed("DropTail", asked[0]) == done.values(
-        "drop_percent", done.cells[0], class_name="ftp"
+        "drop_percent", done.cells[0], Scope(class_name="ftp")
     )
     assert "drops (class ftp)" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import aqmlab
-from aqmlab.metrics import Measured, QueueTotals, Samples, Window, find
+from aqmlab.metrics import Measured, QueueTotals, Samples, Scope, Window, find
 from aqmlab.metrics.geometric_test import geometric_p_value
 
 MBIT = 10**6
@@ -36,7 +36,7 @@ def scripted(until_s=4, overhead_bytes=0, **columns):
 
 
 def value(name, run, window=None, **parameters):
-    return find(name).compute(run, "bottleneck", "*", window, parameters)
+    return find(name).compute(run, Scope("bottleneck", "*", window, parameters))
 
 
 def test_a_second_has_loss_if_one_packet_is_dropped_in_it():
@@ -77,7 +77,9 @@ def test_a_part_of_the_run_has_its_own_utilisation_drops_and_backlog():
     assert value("utilisation_percent", run, part) == pytest.approx(75)
     assert value("drop_percent", run, part) == pytest.approx(10)
     assert value("drop_percent", run, Window(2, 3)) is None, "nothing arrived"
-    assert find("drop_percent").compute(run, "bottleneck", "ftp", part) is None, "samples know no classes"
+    assert find("drop_percent").compute(run, Scope("bottleneck", "ftp", part)) is None, (
+        "samples know no classes"
+    )
     assert value("backlog_mean_packets", run, part) == 6
     assert value("backlog_sd_packets", run, part) == 2
     assert value("backlog_spread_percent", run, part) == pytest.approx(100 / 3)

@@ -13,7 +13,7 @@ from aqmlab.claims.names import Names
 from aqmlab.claims.parse import parse
 from aqmlab.claims.scan import MisplacedError
 from aqmlab.errors import ScenarioError, UsageError
-from aqmlab.metrics import KINDS, find
+from aqmlab.metrics import KINDS, Scope, find
 from aqmlab.results.cells import Axis
 from aqmlab.results.losses import METRICS, kinds_with_losses, losses_by_kind
 
@@ -101,7 +101,7 @@ def lot(tmp_path_factory):
 
 
 def value(results, metric, **of):
-    (found,) = set(results.values(metric, results.cells[0], **of).values())
+    (found,) = set(results.values(metric, results.cells[0], Scope(**of)).values())
     return found
 
 

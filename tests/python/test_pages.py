@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 import aqmlab
-from aqmlab.metrics import find
+from aqmlab.metrics import Scope, find
 from aqmlab.metrics.waits import PAGES
 
 SCENARIO = """
@@ -51,7 +51,7 @@ def times(recorded):
 
 
 def value(recorded, name, class_name="web"):
-    return find(name).compute(recorded.measured()[0], "bottleneck", class_name)
+    return find(name).compute(recorded.measured()[0], Scope("bottleneck", class_name))
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_shares_are_those_of_the_sample_and_of_the_pages_that_had_not_ended(reco
             if age <= within_s * 1e9:
                 left *= 1 - 1 / sum(entered < age <= end for entered, end in pages)
         found = find("page_time_within_percent").compute(
-            run, "bottleneck", "web", parameters={"within": within_s}
+            run, Scope("bottleneck", "web", parameters={"within": within_s})
         )
         assert found == pytest.approx(100 * (1 - left), rel=0.02)
 
@@ -101,7 +101,7 @@ def test_weights_have_bands(recorded):
     bands = PAGES.bands(run, "web")
     assert len(bands) > 2
     for band in bands:
-        found = find("pages_completed").compute(run, "bottleneck", "web", parameters=band.parameters)
+        found = find("pages_completed").compute(run, Scope("bottleneck", "web", parameters=band.parameters))
         assert found == sum(band.at_least <= weight < (band.below or 1e99) for weight in weights)
 
 

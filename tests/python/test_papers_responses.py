@@ -9,6 +9,7 @@ import pytest
 
 from aqmlab.claims import Names
 from aqmlab.errors import ScenarioError
+from aqmlab.metrics import Scope
 from aqmlab.papers.figures import draw_figure
 from aqmlab.papers.folder import read_paper
 from aqmlab.papers.paper import RESPONSES, SCATTER, PaperFigure
@@ -86,8 +87,7 @@ def test_a_figure_is_drawn_with_its_numbers(swept, kind, tmp_path):
     shares = swept.values(
         "response_time_within_percent",
         cell,
-        class_name="web",
-        parameters={"within": float(row["response_time_s"])},
+        Scope(class_name="web", parameters={"within": float(row["response_time_s"])}),
     )
     assert 100 * float(row["share"]) == pytest.approx(np.mean(list(shares.values())), abs=1e-5)
     assert int(row["n"]) == 2

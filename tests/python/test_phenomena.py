@@ -9,7 +9,7 @@ import pytest
 
 import aqmlab
 from aqmlab.errors import UsageError
-from aqmlab.metrics import Window, find
+from aqmlab.metrics import Scope, Window, find
 from aqmlab.metrics.phenomena import long_lived
 from aqmlab.metrics.synchronization import (
     amounts_between,
@@ -116,7 +116,7 @@ def test_each_metric_of_a_run_is_what_its_parts_say(scene):
     (run,) = scene.measured()
 
     def value(name, class_name="*"):
-        return find(name).compute(run, "bottleneck", class_name)
+        return find(name).compute(run, Scope("bottleneck", class_name))
 
     goodputs = {c: sum(f.measured_received_bytes for f in run.flows_of(c)) for c in ("near", "far")}
     ratio = goodputs["near"] / goodputs["far"]
@@ -143,7 +143,7 @@ def test_a_part_of_a_run_has_the_flows_and_the_bytes_of_that_part(scene):
     (run,) = scene.measured()
 
     def value(name, class_name="*", window=None):
-        return find(name).compute(run, "bottleneck", class_name, window)
+        return find(name).compute(run, Scope("bottleneck", class_name, window))
 
     late, early = Window(20.0, 30.0), Window(5.0, 15.0)
     assert [len(long_lived(run, "*", part)) for part in (early, late)] == [4, 5]
@@ -181,10 +181,10 @@ def test_synchronisation_needs_every_loss(scene, experiment):
     base = np.mean([0.03, 0.03, 0.12, 0.12])
     waiting = totals["sojourn_sum_ns"] / totals["sojourn_count"] / 1e9
     expected = synchronisation_ratio(times, losers, flows, base + waiting)
-    assert find("synchronisation_percent").compute(run, "bottleneck", "*") == pytest.approx(100 * expected)
+    assert find("synchronisation_percent").compute(run, Scope("bottleneck")) == pytest.approx(100 * expected)
     assert run.losses("reverse") is None
     unrecorded = experiment.measured()[0]
-    assert find("synchronisation_percent").compute(unrecorded, "bottleneck", "*") is None
+    assert find("synchronisation_percent").compute(unrecorded, Scope("bottleneck")) is None
 
 
 def test_metrics_that_a_scenario_names_are_in_its_table(scene, tmp_path):

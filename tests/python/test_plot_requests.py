@@ -13,6 +13,7 @@ from scipy import stats as scipy_stats
 
 import aqmlab
 from aqmlab.errors import UsageError
+from aqmlab.metrics import Scope
 from aqmlab.metrics.waits import PAGES, REQUESTS
 from aqmlab.plots.draw import draw
 from aqmlab.plots.sweep_kinds import WAIT_KINDS
@@ -44,7 +45,7 @@ def one_web(tmp_path_factory):
 
 def within(results, cell, seconds, class_name="*", waits=REQUESTS):
     found = results.values(
-        waits.metric("within_percent"), cell, class_name=class_name, parameters={"within": seconds}
+        waits.metric("within_percent"), cell, Scope(class_name=class_name, parameters={"within": seconds})
     )
     return np.array(list(found.values())) / 100
 
@@ -78,7 +79,7 @@ def test_a_tail_is_what_is_left_on_logarithmic_axes(experiment):
     assert np.all(y > 0)
     for i in range(10, len(x), 25):
         assert y[i] == pytest.approx(1 - within(experiment, cell, x[i], "web").mean(), abs=1e-9)
-    completed = sum(experiment.values("requests_completed", cell, class_name="web").values())
+    completed = sum(experiment.values("requests_completed", cell, Scope(class_name="web")).values())
     # The tail extends approximately to the slowest request of all seeds.
     assert y[-1] < 10 / completed
     assert axes.get_ylim()[0] < y[-1]
@@ -140,7 +141,7 @@ def test_percentiles_of_size_bands_are_those_of_the_metrics(experiment):
     (cell,) = experiment.select("DropTail")
     for axes, name in ((median, "response_time_median_s"), (p99, "response_time_p99_s")):
         of_band = experiment.values(
-            name, cell, class_name="web", parameters={"at_least": 1e4, "below": 1e5}
+            name, cell, Scope(class_name="web", parameters={"at_least": 1e4, "below": 1e5})
         ).values()
         assert line_of(axes, "DropTail").get_ydata()[2] == pytest.approx(np.mean(list(of_band)))
 
@@ -224,7 +225,9 @@ def test_a_curve_ends_where_the_function_is_not_known(cut_off):
     assert y[-1] == pytest.approx(2 / 3, abs=0.02)
     (cell,) = cut_off.cells
     assert within(cut_off, cell, x[-1] - 1e-6, "web").mean() == pytest.approx(y[-1], abs=1e-9)
-    past = cut_off.values("response_time_within_percent", cell, class_name="web", parameters={"within": 6.1})
+    past = cut_off.values(
+        "response_time_within_percent", cell, Scope(class_name="web", parameters={"within": 6.1})
+    )
     assert set(past.values()) == {None}
 
 

@@ -17,6 +17,7 @@ import aqmlab
 from aqmlab import api
 from aqmlab.claims import read_claims, score
 from aqmlab.errors import HostError, ScenarioError, UsageError
+from aqmlab.metrics import Scope
 from aqmlab.recordings.time_series import run_series
 from aqmlab.results.both import Both
 from aqmlab.text.tables import text_of
@@ -299,10 +300,10 @@ def test_wrong_types_are_told_with_the_right_ones(small, tmp_path, experiment):
         ),
         "`labels` must hold text, not `5`": lambda: experiment.select("RED + ECN", {"rate": 5}),
         "`window` must be a `Window` or a tuple of 2, not `(1, 2, 3)`": lambda: experiment.values(
-            "goodput_bps", experiment.cells[0], window=(1, 2, 3)
+            "goodput_bps", experiment.cells[0], Scope(window=(1, 2, 3))
         ),
         "`window` must hold a number, not `'2s'`": lambda: experiment.values(
-            "goodput_bps", experiment.cells[0], window=(1, "2s")
+            "goodput_bps", experiment.cells[0], Scope(window=(1, "2s"))
         ),
         "`runs` must hold a `Run`, not `5`": lambda: aqmlab.verdicts([5]),
         "`address` must be text, not `5`": lambda: aqmlab.Cluster(5),

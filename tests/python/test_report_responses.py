@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from aqmlab.errors import UsageError
+from aqmlab.metrics import Scope
 from aqmlab.reports.render import render
 from aqmlab.results.results import of_runs
 from aqmlab.soundness import examine
@@ -59,7 +60,9 @@ def test_curves_are_means_of_the_metric(results, request):
                 around = []
                 for t_s in (curve["t"][i] * 0.999, curve["t"][i] * 1.001):
                     found = results.values(
-                        "response_time_within_percent", cell, class_name=name, parameters={"within": t_s}
+                        "response_time_within_percent",
+                        cell,
+                        Scope(class_name=name, parameters={"within": t_s}),
                     )
                     around.append(np.mean(list(found.values())) / 100)
                 assert around[0] - 1e-4 <= 1 - curve["more"][i] <= around[1] + 1e-4
@@ -82,11 +85,13 @@ def test_the_table_has_a_row_for_each_arm_class_and_size_band(experiment, page):
     asked = {"web": ("CoDel", "web", "1kB to 10kB"), "area": ("DropTail", "web", "all sizes")}
     cell = {arm: experiment.select(arm)[0] for arm in experiment.arms}
     median = experiment.values(
-        "response_time_median_s", cell["CoDel"], class_name="web", parameters={"at_least": 1e3, "below": 1e4}
+        "response_time_median_s",
+        cell["CoDel"],
+        Scope(class_name="web", parameters={"at_least": 1e3, "below": 1e4}),
     )
     mean, half = estimate_parts(estimate(median.values()), "s")
     assert rows[heads.index(asked["web"])][5] == [mean, "±", half]
-    area = experiment.values("response_time_cdf_area_percent", cell["DropTail"], class_name="web")
+    area = experiment.values("response_time_cdf_area_percent", cell["DropTail"], Scope(class_name="web"))
     mean, half = estimate_parts(estimate(area.values()), "%")
     assert rows[heads.index(asked["area"])][8] == [mean, "±", half]
 
@@ -104,11 +109,11 @@ def test_a_class_that_some_cells_lack_has_no_rows_and_no_values_there(one_web):
     assert heads == [(c.label("kind"), c.arm, name) for c in one_web.cells for name in there[c.label("kind")]]
     for cell in one_web.cells:
         for name in ("web", "pages", "pages,web"):
-            values = one_web.values("requests_completed", cell, class_name=name)
+            values = one_web.values("requests_completed", cell, Scope(class_name=name))
             defined = name == "pages,web" or name in there[cell.label("kind")]
             assert all((value is not None) == defined for value in values.values())
     with pytest.raises(UsageError, match=r"there is no class `page`; .*`pages`"):
-        one_web.values("requests_completed", one_web.cells[0], class_name="page")
+        one_web.values("requests_completed", one_web.cells[0], Scope(class_name="page"))
 
 
 def test_pages_have_a_section_of_their_own(one_web):
@@ -122,7 +127,7 @@ def test_pages_have_a_section_of_their_own(one_web):
     for i in range(5, len(curve["t"]), 17):
         around = []
         for t_s in (curve["t"][i] * 0.999, curve["t"][i] * 1.001):
-            found = one_web.values("page_time_within_percent", cell, parameters={"within": t_s})
+            found = one_web.values("page_time_within_percent", cell, Scope(parameters={"within": t_s}))
             around.append(np.mean(list(found.values())) / 100)
         assert around[0] - 1e-4 <= 1 - curve["more"][i] <= around[1] + 1e-4
     rows = rows_of(page, 1)
@@ -213,7 +218,7 @@ def test_a_browser_draws_classes_times_and_arms_that_are_chosen(experiment, page
     t_s, share = of_codel[len(of_codel) // 2][2:4]
     (cell,) = experiment.select("CoDel")
     found = experiment.values(
-        "response_time_within_percent", cell, class_name="web", parameters={"within": t_s}
+        "response_time_within_percent", cell, Scope(class_name="web", parameters={"within": t_s})
     )
     assert share == pytest.approx(np.mean(list(found.values())) / 100, abs=0.005)
     assert drawn["long"][0][3] == "share_longer"

@@ -8,7 +8,7 @@ import tomllib
 import pytest
 
 import aqmlab
-from aqmlab.metrics import find
+from aqmlab.metrics import Scope, find
 
 SCENARIO = """
 duration = "40s"
@@ -70,13 +70,13 @@ def test_quantiles_are_those_of_the_sorted_times(recorded, class_name, name, sha
     open_ended = sum(totals.censored + totals.entered.total for totals in of_class)
     least, most = (math.ceil(share * (len(times) + n)) - 1 for n in (-open_ended, open_ended))
     low, high = times[least], times[min(most, len(times) - 1)]
-    assert 0.99 * low <= 1e9 * find(name).compute(run, "bottleneck", class_name) <= 1.01 * high
+    assert 0.99 * low <= 1e9 * find(name).compute(run, Scope("bottleneck", class_name)) <= 1.01 * high
 
 
 @pytest.mark.parametrize("class_name", ["web", "api", "*"])
 @pytest.mark.parametrize("outcome", ["completed", "failed", "censored"])
 def test_counts_are_those_of_the_rows(recorded, class_name, outcome):
-    value = find(f"requests_{outcome}").compute(recorded.measured()[0], "bottleneck", class_name)
+    value = find(f"requests_{outcome}").compute(recorded.measured()[0], Scope("bottleneck", class_name))
     assert value == len(rows_of(recorded, class_name, outcome))
 
 
@@ -89,7 +89,7 @@ def test_some_are_censored_and_what_ended_in_the_warm_up_does_not_count(recorded
 def test_a_class_without_requests_has_no_response_times(recorded):
     run = recorded.measured()[0]
     for name in ("response_time_median_s", "requests_completed", "requests_failed", "requests_censored"):
-        assert find(name).compute(run, "bottleneck", "ftp") is None
+        assert find(name).compute(run, Scope("bottleneck", "ftp")) is None
     assert not run.requests_of("ftp")
 
 
@@ -108,4 +108,4 @@ def test_a_run_without_requests_has_none_of_their_tables(tmp_path):
     text = SCENARIO[: SCENARIO.index('[[traffic]]\nname = "web"')] + '[[traffic]]\nkind = "bulk"\n'
     experiment = aqmlab.run(tomllib.loads(text), output=tmp_path / "run", runs=1, report=False)
     assert not [name for name in experiment.runs[0].manifest.tables if name.startswith("request")]
-    assert find("response_time_median_s").compute(experiment.measured()[0], "bottleneck", "*") is None
+    assert find("response_time_median_s").compute(experiment.measured()[0], Scope("bottleneck")) is None

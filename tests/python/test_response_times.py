@@ -11,7 +11,7 @@ from scipy import stats as scipy_stats
 import aqmlab
 from aqmlab.claims import Claim, score
 from aqmlab.errors import ScenarioError, UsageError
-from aqmlab.metrics import Histogram, find
+from aqmlab.metrics import Histogram, Scope, find
 from aqmlab.metrics.response_times import ResponseTimes
 from claim_worlds import World
 
@@ -235,7 +235,7 @@ def test_the_time_reached_is_that_of_the_rows(recorded):
     rows = Rows(recorded, measured.run)
     for percent in (50.0, 80.0):
         reached_s = find("response_time_reached_s").compute(
-            measured, "bottleneck", "web", parameters={"share": percent}
+            measured, Scope("bottleneck", "web", parameters={"share": percent})
         )
         low, high = rows.share(0.99 * reached_s), rows.share(1.01 * reached_s)
         assert low - OF_BINS <= percent / 100 <= high + OF_BINS
@@ -251,9 +251,11 @@ def test_responses_at_rates_are_those_of_the_sample(recorded):
     expected = sum(1e5 <= rate <= 4e5 for rate in rates) / len(rates)
     share = find("response_rate_within_percent")
     assert 0.05 < expected < 0.95
-    assert share.compute(measured, "bottleneck", "web", parameters=asked) == pytest.approx(100 * expected)
-    assert share.compute(measured, "bottleneck", "web") == 100.0
-    assert share.compute(measured, "bottleneck", "web", parameters={"at_least": 1e12}) is None
+    assert share.compute(measured, Scope("bottleneck", "web", parameters=asked)) == pytest.approx(
+        100 * expected
+    )
+    assert share.compute(measured, Scope("bottleneck", "web")) == 100.0
+    assert share.compute(measured, Scope("bottleneck", "web", parameters={"at_least": 1e12})) is None
 
 
 @pytest.mark.parametrize("sizes", BANDS)
@@ -262,7 +264,7 @@ def test_shares_are_those_of_the_rows(recorded, sizes):
     rows = Rows(recorded, measured.run, *sizes)
     for t_s in TIMES:
         value = find("response_time_within_percent").compute(
-            measured, "bottleneck", "web", parameters={"within": t_s, **sized(*sizes)}
+            measured, Scope("bottleneck", "web", parameters={"within": t_s, **sized(*sizes)})
         )
         low, high = rows.share(0.99 * t_s), rows.share(1.01 * t_s)
         assert 100 * (low - OF_BINS) <= value <= 100 * (high + OF_BINS)
@@ -272,7 +274,7 @@ def test_shares_are_those_of_the_rows(recorded, sizes):
 def test_areas_are_those_of_the_rows(recorded, until_s):
     for measured in recorded.measured()[:2]:
         value = find("response_time_cdf_area_percent").compute(
-            measured, "bottleneck", "web", parameters={"within": until_s}
+            measured, Scope("bottleneck", "web", parameters={"within": until_s})
         )
         assert value == pytest.approx(100 * Rows(recorded, measured.run).area(until_s), abs=0.1)
 
@@ -282,12 +284,12 @@ def test_means_and_counts_of_size_bands_are_those_of_the_rows(recorded, sizes):
     measured = recorded.measured()[0]
     rows = Rows(recorded, measured.run, *sizes)
     parameters = sized(*sizes)
-    mean = find("response_time_mean_s").compute(measured, "bottleneck", "web", parameters=parameters)
+    mean = find("response_time_mean_s").compute(measured, Scope("bottleneck", "web", parameters=parameters))
     assert mean == pytest.approx(rows.completed.mean() / 1e9, rel=1e-12)
     for how, count in (("completed", len(rows.completed)), ("censored", len(rows.censored))):
-        found = find(f"requests_{how}").compute(measured, "bottleneck", "web", parameters=parameters)
+        found = find(f"requests_{how}").compute(measured, Scope("bottleneck", "web", parameters=parameters))
         assert found == count
-    p95 = find("response_time_p95_s").compute(measured, "bottleneck", "web", parameters=parameters)
+    p95 = find("response_time_p95_s").compute(measured, Scope("bottleneck", "web", parameters=parameters))
     if p95 is None:
         # Too many of the large responses had not ended.
         assert sizes == (10_000, None)
@@ -300,7 +302,7 @@ def test_a_size_inside_of_a_band_defines_nothing(recorded):
     measured = recorded.measured()[0]
     for parameters in ({"below": 2000.0}, {"at_least": 999.0}, {"at_least": 10_000.0, "below": 1000.0}):
         for name in ("response_time_median_s", "response_time_within_percent", "requests_completed"):
-            assert find(name).compute(measured, "bottleneck", "web", parameters=parameters) is None
+            assert find(name).compute(measured, Scope("bottleneck", "web", parameters=parameters)) is None
 
 
 # --- in claims
@@ -373,7 +375,7 @@ def test_what_makes_no_sense_is_refused_with_its_place(text, message):
 
 def test_a_metric_that_is_no_value_of_a_distribution_has_none(recorded):
     with pytest.raises(UsageError, match="`jain_index` is not a value of a distribution function"):
-        find("jain_index").distribution(recorded.measured()[0], "bottleneck", "*", {})
+        find("jain_index").distribution(recorded.measured()[0], Scope("bottleneck"))
 
 
 # --- requests that have not ended
@@ -405,7 +407,7 @@ def test_half_of_requests_are_fast_whatever_part_of_the_slow_ones_is_seen(tmp_pa
     (measured,) = found.measured()
 
     def value(name, **parameters):
-        return find(name).compute(measured, "bottleneck", "web", parameters=parameters)
+        return find(name).compute(measured, Scope("bottleneck", "web", parameters=parameters))
 
     # The requests alternate, so among n of them, one may be missing on either side.
     slack = 100 / (rate * (until - warmup))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 import aqmlab
-from aqmlab.metrics import find
+from aqmlab.metrics import Scope, Takes, find
 from aqmlab.metrics.registry import metric
 from aqmlab.paths import load
 from aqmlab.recordings.recording import Tables
@@ -71,7 +71,7 @@ def test_values_are_those_of_the_table(experiment):
         for name in ("goodput_bps", "queueing_delay_p99_s", "mark_percent"):
             assert results.values(name, cell) == table.by_seed(cell, name)
     ftp = aqmlab.answer(experiment, ["goodput_bps"], class_name="ftp").by_seed("DropTail", "goodput_bps")
-    assert results.values("goodput_bps", results.cells[0], class_name="ftp") == ftp
+    assert results.values("goodput_bps", results.cells[0], Scope(class_name="ftp")) == ftp
     assert ftp != table.by_seed("DropTail", "goodput_bps")
 
 
@@ -148,9 +148,12 @@ def test_wrong_metrics_queues_and_classes_are_told(experiment):
     cell = results.cells[0]
     for words, message in (
         ({"metric": "goodput_bp"}, "no metric `goodput_bp`; did you mean `goodput_bps`"),
-        ({"queue": "botleneck"}, "no queue `botleneck`; did you mean `bottleneck`"),
-        ({"class_name": "fpt"}, "no class `fpt`; did you mean `ftp`"),
-        ({"metric": COUNTED, "window": (1.0, 2.0)}, f"metric `{COUNTED}` covers the measured interval"),
+        ({"scope": Scope("botleneck")}, "no queue `botleneck`; did you mean `bottleneck`"),
+        ({"scope": Scope(class_name="fpt")}, "no class `fpt`; did you mean `ftp`"),
+        (
+            {"metric": COUNTED, "scope": Scope(window=(1.0, 2.0))},
+            f"metric `{COUNTED}` covers the measured interval",
+        ),
     ):
         with pytest.raises(aqmlab.UsageError, match=message):
             results.values(**({"metric": "goodput_bps", "cell": cell} | words))
@@ -161,16 +164,16 @@ def test_a_windowed_metric_is_told_its_window(experiment, monkeypatch):
 
     monkeypatch.setattr(registry, "_METRICS", dict(registry._METRICS))
 
-    @metric("until_s", label="", unit="s", definition="", source="", windowed=True)
-    def until(_run, _queue, _class_name, window):
+    @metric("until_s", label="", unit="s", definition="", source="", takes=Takes.QUEUE | Takes.WINDOW)
+    def until(_run, _queue, window):
         return window.until_s
 
     results = load(experiment.path)
     cell = results.cells[0]
-    assert results.values("until_s", cell, window=(1.0, 2.5)) == {1: 2.5, 2: 2.5}
+    assert results.values("until_s", cell, Scope(window=(1.0, 2.5))) == {1: 2.5, 2: 2.5}
     assert results.values("until_s", cell) == {1: 6.0, 2: 6.0}
-    assert find("until_s").windowed
-    assert not find(COUNTED).windowed
+    assert find("until_s").asked_of == ("queue", "window")
+    assert "window" not in find(COUNTED).asked_of
 
 
 def test_the_queue_is_the_bottleneck_of_all_or_the_busiest_of_the_cell(experiment):

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import aqmlab
-from aqmlab.metrics import all_metrics
+from aqmlab.metrics import Scope, all_metrics
 from aqmlab.paths import load
 from aqmlab.results.answers import HEADLINE
 from aqmlab.results.cells import Cell
@@ -110,7 +110,7 @@ def test_metrics_in_the_tables_are_counted_unless_the_scenario_asks(swept, exper
     for run in experiment.measured():
         for metric in all_metrics():
             if not metric.from_samples:
-                metric.compute(replace(run, tables=Unread()), "bottleneck", "*")
+                metric.compute(replace(run, tables=Unread()), Scope("bottleneck"))
     columns = (swept.path / "results.csv").read_text().splitlines()[0].split(",")
     assert set(HEADLINE) < set(columns)
     assert "hurst" not in columns

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from aqmlab.errors import UsageError
-from aqmlab.metrics import Histogram, Measured, QueueTotals, Samples, Window, find
+from aqmlab.metrics import Histogram, Measured, QueueTotals, Samples, Scope, Window, find
 from aqmlab.metrics.thresholds import thresholds
 from aqmlab.recordings.plan import Plan
 
@@ -42,7 +42,7 @@ def scripted(averages, settings=RED, backlog=()):
 
 
 def value(name, run, window=None, **parameters):
-    return find(name).compute(run, "bottleneck", "*", window, parameters)
+    return find(name).compute(run, Scope("bottleneck", "*", window, parameters))
 
 
 def test_mean_and_deviation_are_those_of_the_samples():
@@ -127,8 +127,8 @@ def test_a_recorded_average_is_where_the_law_had_it(experiment):
 def test_the_drop_rate_is_of_the_wire(experiment):
     run = experiment.measured()[0]
     metric = find("drop_rate_bps")
-    classes = [metric.compute(run, "bottleneck", name) for name in ("ftp", "cbr")]
-    assert metric.compute(run, "bottleneck", "*") == pytest.approx(sum(classes))
+    classes = [metric.compute(run, Scope("bottleneck", name)) for name in ("ftp", "cbr")]
+    assert metric.compute(run, Scope("bottleneck")) == pytest.approx(sum(classes))
     totals = run.queues["bottleneck", "ftp"]
     # The rate, over 5 s, of segments of 1460 B with their headers.
     dropped = totals.sum_over_reasons("dropped")

@@ -36,7 +36,7 @@ from aqmlab.claims.tree import (
     Test,
 )
 from aqmlab.claims.values import constant
-from aqmlab.metrics import Metric, all_metrics, find
+from aqmlab.metrics import Metric, Takes, all_metrics, find
 from aqmlab.text.units import LITERALS, PURE, Unit, unit_of_metric
 
 MOST_COMPARISONS = 10_000
@@ -362,7 +362,7 @@ class _Checker:
             given.add(key)
         if WINDOW in given and given & {FROM, UNTIL}:
             raise MisplacedError(node.at, "a window and `from` or `until` exclude each other")
-        if not metric.windowed and (given | fixed) & {FROM, UNTIL, WINDOW}:
+        if Takes.WINDOW not in metric.takes and (given | fixed) & {FROM, UNTIL, WINDOW}:
             raise MisplacedError(
                 node.at, f"metric `{metric.name}` covers the measured interval; it accepts no window of time"
             )
@@ -382,8 +382,8 @@ class _Checker:
     def _of_a_part(self, node: MetricOf, metric: Metric, fixed: set[str]) -> None:
         """Check a kind of packet or a router: only some metrics accept one, and none does within a window."""
         for key, takes, what in (
-            (KIND, metric.by_kind, "a kind of packet"),
-            (ROUTER, metric.by_router, "a router"),
+            (KIND, Takes.KIND in metric.takes, "a kind of packet"),
+            (ROUTER, Takes.ROUTER in metric.takes, "a router"),
         ):
             if key in fixed and not takes:
                 raise MisplacedError(node.at, f"metric `{metric.name}` cannot be computed for {what}")

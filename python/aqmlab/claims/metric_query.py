@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeVar
 
 from aqmlab.claims.names import (
@@ -25,7 +25,17 @@ from aqmlab.claims.scan import MisplacedError
 from aqmlab.claims.tree import Call, Choice, For, Matcher, MetricOf, Node, Test, children
 from aqmlab.claims.values import Evaluator, Leaves
 from aqmlab.errors import UsageError
-from aqmlab.metrics import EVERY_CLASS, EVERY_KIND, EVERY_ROUTER, KINDS, Metric, Window, find
+from aqmlab.metrics import (
+    EVERY_CLASS,
+    EVERY_KIND,
+    EVERY_ROUTER,
+    KINDS,
+    Metric,
+    Scope,
+    Takes,
+    Window,
+    find,
+)
 from aqmlab.metrics.braces import parameter_value as value_of
 from aqmlab.results.cells import Cell
 
@@ -44,21 +54,14 @@ class MetricQuery:
         Name of the arm; ``None`` where there is only one.
     labels
         Labels by the full name of the axis.
-    queue, class_name, kind, router, window
+    scope
         As in :meth:`aqmlab.Results.values`.
-    parameters
-        Values of the metric's parameters by name, in the metric's own units.
     """
 
     metric: Metric
     arm: str | None
     labels: Mapping[str, str]
-    queue: str | None = None
-    class_name: str = EVERY_CLASS
-    kind: str = EVERY_KIND
-    router: str = EVERY_ROUTER
-    window: Window | None = None
-    parameters: Mapping[str, float | None] = field(default_factory=dict)
+    scope: Scope
 
 
 def metric_query(node: MetricOf, names: Names, bound: Bindings) -> MetricQuery:
@@ -78,22 +81,20 @@ def metric_query(node: MetricOf, names: Names, bound: Bindings) -> MetricQuery:
             key = setting_key(setting, metric, names)
             labels[key] = names.resolve(key, setting.value, bound)
     window = labels.pop(WINDOW, None)
-    return MetricQuery(
-        metric,
-        labels.pop(ARM, None),
+    scope = Scope(
         queue=labels.pop(QUEUE, None),
         class_name=labels.pop(CLASS, EVERY_CLASS),
-        kind=labels.pop(KIND, EVERY_KIND),
-        router=labels.pop(ROUTER, EVERY_ROUTER),
         window=_between(ends) if ends else window_of(window) if window else None,
         parameters=parameters,
-        labels=labels,
+        kind=labels.pop(KIND, EVERY_KIND),
+        router=labels.pop(ROUTER, EVERY_ROUTER),
     )
+    return MetricQuery(metric, labels.pop(ARM, None), labels, scope)
 
 
 def setting_key(setting: Matcher, metric: Metric, names: Names) -> str:
     """Return what a word in braces means if it is not a parameter; `kind` may also be an axis."""
-    if metric.by_kind and setting.key.text == KIND and setting.value.text in KINDS:
+    if Takes.KIND in metric.takes and setting.key.text == KIND and setting.value.text in KINDS:
         return KIND
     return names.key(setting.key)
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Unpack
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -30,8 +30,9 @@ from aqmlab.claims.names import Bindings, Names
 from aqmlab.claims.ranges import UNKNOWN, Range
 from aqmlab.claims.tree import Call, MetricOf, Test
 from aqmlab.claims.values import Evaluator, Leaves, constant
-from aqmlab.metrics.asked import Part
+from aqmlab.metrics import Scope
 from aqmlab.results.cells import Axis, Cell
+from aqmlab.results.results import Curve
 from aqmlab.text.units import in_base, unit_of_metric
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
@@ -70,12 +71,10 @@ class MetricValues(Protocol):
     def cells(self) -> tuple[Cell, ...]:
         """The cells that may have values."""
 
-    def values(self, metric: str, cell: Cell, **part: Unpack[Part]) -> dict[int, float | None]:
+    def values(self, metric: str, cell: Cell, scope: Scope) -> dict[int, float | None]:
         """As for :meth:`aqmlab.Results.values`."""
 
-    def of_curves(
-        self, function: str, one: Mapping[str, Any], other: Mapping[str, Any]
-    ) -> dict[int, float | None]:
+    def of_curves(self, function: str, one: Curve, other: Curve) -> dict[int, float | None]:
         """As for :meth:`aqmlab.Results.of_curves`."""
 
 
@@ -111,34 +110,24 @@ class SeedLeaves(Leaves):
         """Return a number per seed that compares the distribution functions of two metrics."""
         key = (f"{function}({one}, {other})", tuple(sorted(bound.items())))
         if key not in self._columns:
-            first, second = (self._asked(node, bound) for node in (one, other))
-            of_seed = placed(one, lambda: self._results.of_curves(function, first, second))
-            self._columns[key] = self._by_seed(of_seed, metric_query(one, self._names, bound))
+            first, second = (metric_query(node, self._names, bound) for node in (one, other))
+            asked = self._asked(first), self._asked(second)
+            of_seed = placed(one, lambda: self._results.of_curves(function, *asked))
+            self._columns[key] = self._by_seed(of_seed, first)
         return self._met(key)
 
-    def _asked(self, node: MetricOf, bound: Bindings) -> dict[str, Any]:
+    def _asked(self, what: MetricQuery) -> Curve:
         """Return the arguments with which the results are queried for a metric."""
-        what = metric_query(node, self._names, bound)
         # An axis that is not named has only one label; the check of the claim ensured this.
         # A sweep may leave cases out; their cells have no runs, so claims about them are undecided.
         settings = tuple(
             (axis.name, what.labels.get(axis.name, axis.labels[0])) for axis in self._results.axes
         )
-        return {
-            "metric": what.metric.name,
-            "cell": Cell(settings, what.arm or self._results.arms[0]),
-            "queue": what.queue,
-            "class_name": what.class_name,
-            "parameters": what.parameters,
-        }
+        return what.metric.name, Cell(settings, what.arm or self._results.arms[0]), what.scope
 
     def _column(self, node: MetricOf, bound: Bindings) -> tuple[Floats, npt.NDArray[np.bool_]]:
         what = metric_query(node, self._names, bound)
-        asked = self._asked(node, bound)
-        of_seed = placed(
-            node,
-            lambda: self._results.values(**asked, window=what.window, kind=what.kind, router=what.router),
-        )
+        of_seed = placed(node, lambda: self._results.values(*self._asked(what)))
         return self._by_seed(of_seed, what)
 
     def _by_seed(

@@ -25,9 +25,11 @@ from aqmlab.metrics.measured import (
     named_classes,
 )
 from aqmlab.metrics.packet_kinds import EVERY_KIND, KINDS
-from aqmlab.metrics.registry import EVERY_ROUTER, Metric, Parameter, all_metrics, find
+from aqmlab.metrics.registry import Metric, Parameter, all_metrics, find
+from aqmlab.metrics.scope import EVERY_ROUTER, EVERYTHING, Scope, Takes
 
 __all__ = [
+    "EVERYTHING",
     "EVERY_CLASS",
     "EVERY_KIND",
     "EVERY_QUEUE",
@@ -42,6 +44,8 @@ __all__ = [
     "QueueTotals",
     "RequestTotals",
     "Samples",
+    "Scope",
+    "Takes",
     "Window",
     "all_metrics",
     "find",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SETTING = re.compile(r"""\s*([^\s={},"]+)\s*=\s*(?:"([^"]*)"|([^={},"]+?))\s*(?:,|$)""")
 _PARTS = {"queue": "queue", "class": "class_name", "kind": "kind", "router": "router"}
-"""The keys that select a part of the traffic, with the keyword of :meth:`aqmlab.Results.values` for each."""
+"""The keys that select a part of the traffic, with the field of a `Scope` for each."""
 _WINDOW, _FROM, _UNTIL = "window", "from", "until"
 
 
@@ -91,7 +91,7 @@ def _keys(metric: Metric) -> list[str]:
     return [
         *(p.name for p in metric.parameters),
         *parts,
-        *((_WINDOW, _FROM, _UNTIL) if metric.windowed else ()),
+        *((_WINDOW, _FROM, _UNTIL) if _WINDOW in metric.asked_of else ()),
     ]
 
 

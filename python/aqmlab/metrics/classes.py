@@ -6,6 +6,7 @@ from aqmlab.metrics.flow import goodput
 from aqmlab.metrics.measured import Measured, Window
 from aqmlab.metrics.queue import queueing_delay_mean
 from aqmlab.metrics.registry import metric
+from aqmlab.metrics.scope import CLASS, FLOWS, WINDOW
 from aqmlab.recordings.plan import TrafficClass
 
 
@@ -15,8 +16,9 @@ from aqmlab.recordings.plan import TrafficClass
     unit="",
     definition="number of flows in the run",
     source="rows of `flows` in the recording",
+    takes=FLOWS | CLASS,
 )
-def flows(run: Measured, _queue: str, class_name: str) -> float | None:
+def flows(run: Measured, class_name: str) -> float | None:
     """Number of flows."""
     return float(len(run.flows_of(class_name))) or None
 
@@ -28,11 +30,11 @@ def flows(run: Measured, _queue: str, class_name: str) -> float | None:
     definition="total goodput of the flows divided by their number",
     source="mean of the goodputs",
     better="more",
-    windowed=True,
+    takes=FLOWS | CLASS | WINDOW,
 )
-def goodput_per_flow(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
+def goodput_per_flow(run: Measured, class_name: str, window: Window) -> float | None:
     """Mean goodput per flow."""
-    total = goodput(run, _queue, class_name, window)
+    total = goodput(run, class_name, window)
     return None if total is None else total / len(run.flows_of(class_name))
 
 
@@ -43,8 +45,9 @@ def goodput_per_flow(run: Measured, _queue: str, class_name: str, window: Window
     definition="segments retransmitted by responsive flows in the measured interval",
     source="RFC 4898, tcpEStatsPerfSegsRetrans",
     better="less",
+    takes=FLOWS | CLASS,
 )
-def retransmissions(run: Measured, _queue: str, class_name: str) -> float | None:
+def retransmissions(run: Measured, class_name: str) -> float | None:
     """Segments that were retransmitted."""
     flows = run.flows_of(class_name).of_classes(run.responsive.__contains__)
     counts = flows.column("measured_retransmitted_segments")
@@ -60,8 +63,9 @@ def retransmissions(run: Measured, _queue: str, class_name: str) -> float | None
     " both directions, averaged over the responsive flows",
     source="sum of the parts of a round trip, without the transmission time of packets",
     better="less",
+    takes=FLOWS | CLASS,
 )
-def rtt_mean(run: Measured, _queue: str, class_name: str) -> float | None:
+def rtt_mean(run: Measured, class_name: str) -> float | None:
     """Duration of a round trip."""
     chosen = run.flows_of(class_name).of_classes(run.responsive.__contains__)
     names = chosen.column("class_name")

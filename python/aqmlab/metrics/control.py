@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from aqmlab.metrics.measured import EVERY_CLASS, Measured, Samples
 from aqmlab.metrics.registry import metric
+from aqmlab.metrics.scope import QUEUE
 
 
 def target_packets(run: Measured, queue: str) -> float | None:
@@ -32,9 +33,10 @@ def _against_target(
     unit="%",
     definition="time-weighted mean number of waiting packets minus the law's q_ref, divided by q_ref",
     source="steady-state error of a controller: Hollot, Misra, Towsley, Gong 2001",
+    takes=QUEUE,
     from_samples=True,
 )
-def backlog_error(run: Measured, queue: str, _class_name: str) -> float | None:
+def backlog_error(run: Measured, queue: str) -> float | None:
     """(Mean backlog - q_ref) / q_ref, from exact integrals."""
     totals, target = run.queues.get((queue, EVERY_CLASS)), target_packets(run, queue)
     if totals is None or target is None:
@@ -50,9 +52,10 @@ def backlog_error(run: Measured, queue: str, _class_name: str) -> float | None:
     " 20 % of q_ref",
     source="rise time of a controller; window and band are ours",
     better="less",
+    takes=QUEUE,
     from_samples=True,
 )
-def backlog_reach(run: Measured, queue: str, _class_name: str) -> float | None:
+def backlog_reach(run: Measured, queue: str) -> float | None:
     """Time until the queue reaches q_ref."""
     from aqmlab.metrics.settling import reach_time
 
@@ -67,9 +70,10 @@ def backlog_reach(run: Measured, queue: str, _class_name: str) -> float | None:
     " of q_ref and then stays there until the end; not defined if it stays there for less than the last 60 s",
     source="settling time of a controller; window and band are ours",
     better="less",
+    takes=QUEUE,
     from_samples=True,
 )
-def backlog_settling(run: Measured, queue: str, _class_name: str) -> float | None:
+def backlog_settling(run: Measured, queue: str) -> float | None:
     """Time after which the queue stays at q_ref."""
     from aqmlab.metrics.settling import settling_time
 
@@ -84,9 +88,10 @@ def backlog_settling(run: Measured, queue: str, _class_name: str) -> float | Non
     " of the run, divided by the mean of these means",
     source="stability of the marking probability: Feng, Kandlur, Saha, Shin 2002",
     better="less",
+    takes=QUEUE,
     from_samples=True,
 )
-def probability_spread(run: Measured, queue: str, _class_name: str) -> float | None:
+def probability_spread(run: Measured, queue: str) -> float | None:
     """Remaining movement of the probability after it has had time to settle."""
     from aqmlab.metrics.settling import coefficient_of_variation
 

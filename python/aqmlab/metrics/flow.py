@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from aqmlab.metrics.flow_totals import Flows, FlowTotals
 from aqmlab.metrics.measured import EVERY_CLASS, Measured, Window
 from aqmlab.metrics.registry import metric
+from aqmlab.metrics.scope import CLASS, FLOWS, QUEUE, ROUTER, WINDOW
 
 
 def flow_goodput(run: Measured, flow: FlowTotals) -> float:
@@ -69,10 +70,9 @@ def _sum(flows: Flows, count: str) -> float | None:
     " goodput may exceed the rate by one part in n",
     source="RFC 7928, section 2.5; RFC 2647, section 3.17 (forwarded bits minus those lost or retransmitted)",
     better="more",
-    windowed=True,
-    by_router=True,
+    takes=FLOWS | CLASS | ROUTER | WINDOW,
 )
-def goodput(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
+def goodput(run: Measured, class_name: str, window: Window) -> float | None:
     """Sum of the goodputs of all flows in a class."""
     flows = run.flows_of(class_name)
     of_flows = goodputs(run, flows, window) if flows else None
@@ -88,9 +88,9 @@ def goodput(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     " beginning of the interval",
     source="as counted by ns-2's sinks; RFC 7928, section 2.5",
     better="more",
-    windowed=True,
+    takes=FLOWS | CLASS | WINDOW,
 )
-def in_order_goodput(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
+def in_order_goodput(run: Measured, class_name: str, window: Window) -> float | None:
     """Total rate in bit/s at which applications receive data."""
     flows = run.flows_of(class_name)
     of_flows = goodputs(run, flows, window, in_order=True) if flows else None
@@ -104,11 +104,11 @@ def in_order_goodput(run: Measured, _queue: str, class_name: str, window: Window
     definition="total goodput of the flows that cross the queue, divided by the rate of its link",
     source="sum of all goodputs divided by capacity: payload for TCP, payload and headers for datagrams",
     better="more",
-    windowed=True,
+    takes=QUEUE | CLASS | WINDOW,
 )
 def goodput_efficiency(run: Measured, queue: str, class_name: str, window: Window) -> float | None:
     """Goodput divided by the link's rate."""
-    total = goodput(run, queue, class_name, window)
+    total = goodput(run, class_name, window)
     return None if total is None else 100.0 * total / run.run.rate_bps(queue)
 
 
@@ -120,9 +120,9 @@ def goodput_efficiency(run: Measured, queue: str, class_name: str, window: Windo
     " none of them received anything",
     source="Jain, Chiu, Hawe 1984, DEC-TR-301",
     better="more",
-    windowed=True,
+    takes=FLOWS | CLASS | WINDOW,
 )
-def fairness(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
+def fairness(run: Measured, class_name: str, window: Window) -> float | None:
     """Jain's index of the responsive flows (for a class: of all its flows)."""
     flows = run.flows_of(class_name)
     if class_name == EVERY_CLASS:
@@ -134,8 +134,10 @@ def fairness(run: Measured, _queue: str, class_name: str, window: Window) -> flo
 def _counted(name: str, label: str, definition: str, source: str, better: str = "") -> None:
     """Define a metric that is the sum of a count over the flows of a class."""
 
-    @metric(name, label=label, unit="", definition=definition, source=source, better=better)
-    def compute(run: Measured, _queue: str, class_name: str) -> float | None:
+    @metric(
+        name, label=label, unit="", definition=definition, source=source, better=better, takes=FLOWS | CLASS
+    )
+    def compute(run: Measured, class_name: str) -> float | None:
         return _sum(run.flows_of(class_name), f"measured_{name}")
 
 
@@ -155,8 +157,9 @@ _counted(
     definition="retransmission timeouts of responsive flows in the measured interval, per flow",
     source="RFC 6298",
     better="less",
+    takes=FLOWS | CLASS,
 )
-def timeouts_per_flow(run: Measured, _queue: str, class_name: str) -> float | None:
+def timeouts_per_flow(run: Measured, class_name: str) -> float | None:
     """Mean number of timeouts of the flows that can have one."""
     flows = run.flows_of(class_name).of_classes(run.responsive.__contains__)
     total = _sum(flows, "measured_timeouts")
@@ -205,7 +208,8 @@ _counted(
     definition="packets lost, in either direction, on flows' own links and in delay stages,"
     " not counting drops at queues",
     source="losses due to a rule of the scenario, like those in dummynet and DelayBox",
+    takes=FLOWS | CLASS,
 )
-def lost_outside_queues(run: Measured, _queue: str, class_name: str) -> float | None:
+def lost_outside_queues(run: Measured, class_name: str) -> float | None:
     """Losses outside the queues."""
     return _sum(run.flows_of(class_name), "measured_lost_outside_queues_packets")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from aqmlab.metrics.measured import Measured
 from aqmlab.metrics.registry import metric
+from aqmlab.metrics.scope import CLASS, FLOWS, KIND, PATH, QUEUE
 from aqmlab.recordings.plan import TrafficClass
 
 _WEIGLE = "Weigle, Vembar, Du, Assessing the Impact of Multiple Active Queue Management Routers"
@@ -18,8 +19,7 @@ _WEIGLE = "Weigle, Vembar, Du, Assessing the Impact of Multiple Active Queue Man
     definition="packets that the queue dropped for any reason or marked CE, divided by packets"
     " that arrived at it",
     source="RFC 3168, section 5 (a mark has the meaning of a drop); RFC 7928, section 2.2",
-    on_the_way=True,
-    by_kind=True,
+    takes=QUEUE | PATH | CLASS | KIND,
 )
 def notification_percentage(run: Measured, queue: str, class_name: str) -> float | None:
     """Drops and marks divided by arrivals."""
@@ -37,8 +37,7 @@ def notification_percentage(run: Measured, queue: str, class_name: str) -> float
     definition="packets that the queue marked CE or that its law dropped (early and forced drops) in the"
     " measured interval; packets that found the buffer full do not count",
     source=f"marks plus early drops: {_WEIGLE}, section III",
-    on_the_way=True,
-    by_kind=True,
+    takes=QUEUE | PATH | CLASS | KIND,
 )
 def congestion_notifications(run: Measured, queue: str, class_name: str) -> float | None:
     """Number of congestion notifications."""
@@ -60,9 +59,9 @@ def _loss(
         " the first queue of each path; if no class is named, for all classes whose data cross the queue",
         source=f"loss of a class over several congested links, as in Table I of {_WEIGLE}",
         better="less",
-        by_kind=True,
+        takes=FLOWS | CLASS | KIND,
     )
-    def compute(run: Measured, _queue: str, class_name: str) -> float | None:
+    def compute(run: Measured, class_name: str) -> float | None:
         totals = run.over(class_name, ways)
         if totals is None or not totals["arrivals_packets"]:
             return None

@@ -6,9 +6,10 @@ whole measured interval, which is exact.
 
 from __future__ import annotations
 
-from aqmlab.metrics.measured import EVERY_CLASS, Measured, Window
+from aqmlab.metrics.measured import Measured, Window
 from aqmlab.metrics.queue import backlog_mean, backlog_sd
 from aqmlab.metrics.registry import Parameter, metric
+from aqmlab.metrics.scope import QUEUE, WINDOW
 
 _BLUE = "Feng, Kandlur, Saha, Shin, BLUE: An Alternative Approach to Active Queue Management, 2001"
 _BIN = Parameter("bin", "s", "length of a bin; bins must be no finer than the samples", 1.0)
@@ -25,13 +26,11 @@ One packet may be in transmission at each edge of the bin."""
     definition="share of the bins (1 s each by default) in which the queue drops a packet",
     source=f"oscillation between loss and underutilisation: {_BLUE}; bins are ours",
     better="less",
-    windowed=True,
+    takes=QUEUE | WINDOW,
     parameters=(_BIN,),
     from_samples=True,
 )
-def loss_bins(
-    run: Measured, queue: str, _class_name: str, window: Window, *, bin: float | None
-) -> float | None:
+def loss_bins(run: Measured, queue: str, window: Window, *, bin: float | None) -> float | None:
     """Share of the bins with losses."""
     from aqmlab.metrics.queue_samples import DROPPED, by_bins
 
@@ -47,13 +46,11 @@ def loss_bins(
     " by at least two packets of mean size; not defined if the link layer adds bytes to packets",
     source=f"oscillation between loss and underutilisation: {_BLUE}; bins are ours",
     better="less",
-    windowed=True,
+    takes=QUEUE | WINDOW,
     parameters=(_BIN,),
     from_samples=True,
 )
-def idle_bins(
-    run: Measured, queue: str, _class_name: str, window: Window, *, bin: float | None
-) -> float | None:
+def idle_bins(run: Measured, queue: str, window: Window, *, bin: float | None) -> float | None:
     """Share of the bins in which the link is idle for part of the time."""
     from aqmlab.metrics.queue_samples import adds_bytes, by_bins
 
@@ -73,10 +70,10 @@ def idle_bins(
     unit="",
     definition="mean of the samples of the law's probability",
     source=f"marking probability against time: {_BLUE}",
-    windowed=True,
+    takes=QUEUE | WINDOW,
     from_samples=True,
 )
-def probability_mean(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
+def probability_mean(run: Measured, queue: str, window: Window) -> float | None:
     """Mean of the probability."""
     return run.samples("law", "p", queue).within(window).mean()
 
@@ -89,13 +86,11 @@ def probability_mean(run: Measured, queue: str, _class_name: str, window: Window
     " probability in a bin",
     source=f"marking probability over short times: {_BLUE}; bins are ours",
     better="less",
-    windowed=True,
+    takes=QUEUE | WINDOW,
     parameters=(_BIN,),
     from_samples=True,
 )
-def probability_short_sd(
-    run: Measured, queue: str, _class_name: str, window: Window, *, bin: float | None
-) -> float | None:
+def probability_short_sd(run: Measured, queue: str, window: Window, *, bin: float | None) -> float | None:
     """Short-term variation of the probability."""
     from aqmlab.metrics.queue_samples import spreads_by_bins
 
@@ -111,12 +106,12 @@ def probability_short_sd(
     definition="standard deviation of the number of waiting packets, divided by the mean of that number",
     source="coefficient of variation of the queue",
     better="less",
-    windowed=True,
+    takes=QUEUE | WINDOW,
 )
-def backlog_spread(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
+def backlog_spread(run: Measured, queue: str, window: Window) -> float | None:
     """Oscillation of the queue."""
-    mean = backlog_mean(run, queue, EVERY_CLASS, window)
-    spread = backlog_sd(run, queue, EVERY_CLASS, window)
+    mean = backlog_mean(run, queue, window)
+    spread = backlog_sd(run, queue, window)
     return 100.0 * spread / mean if mean and spread is not None else None
 
 
@@ -130,10 +125,10 @@ def backlog_spread(run: Measured, queue: str, _class_name: str, window: Window) 
     " nearly all arrivals are marked",
     source=f"marks spaced evenly and randomly: {_BLUE}; Pearson's test, with at least 20 gaps expected in"
     " each class, is ours",
-    windowed=True,
+    takes=QUEUE | WINDOW,
     from_samples=True,
 )
-def mark_gaps(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
+def mark_gaps(run: Measured, queue: str, window: Window) -> float | None:
     """Whether each arrival is marked independently of the others."""
     from aqmlab.metrics.geometric_test import geometric_p_value
 

@@ -10,6 +10,7 @@ from aqmlab.metrics.flow import flow_goodput, goodput
 from aqmlab.metrics.flow_totals import FlowTotals
 from aqmlab.metrics.measured import EVERY_CLASS, Measured, Window
 from aqmlab.metrics.registry import metric
+from aqmlab.metrics.scope import CLASS, FLOWS, PATH, QUEUE, WINDOW
 
 
 def long_lived(run: Measured, class_name: str, window: Window | None = None) -> list[FlowTotals]:
@@ -37,10 +38,10 @@ def long_lived(run: Measured, class_name: str, window: Window | None = None) -> 
     " count",
     source="lockout: RFC 2309, section 2 (a few flows monopolize queue space); window and bound are ours",
     better="less",
-    windowed=True,
+    takes=FLOWS | CLASS | WINDOW,
     from_samples=True,
 )
-def lockout(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
+def lockout(run: Measured, class_name: str, window: Window) -> float | None:
     """Share of windows in which a few flows receive nearly everything."""
     from aqmlab.metrics.synchronization import JAIN_OF_LOCKOUT, jain_by_window, shares_by_window
 
@@ -58,10 +59,10 @@ def lockout(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     " measured interval, without those in which none of these flows receives anything",
     source="lockout: RFC 2309, section 2 (others get no room in the queue); window and bound are ours",
     better="less",
-    windowed=True,
+    takes=FLOWS | CLASS | WINDOW,
     from_samples=True,
 )
-def starved(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
+def starved(run: Measured, class_name: str, window: Window) -> float | None:
     """Share of flows with a negligible goodput in a window."""
     from aqmlab.metrics.synchronization import shares_by_window, starved_share
 
@@ -79,6 +80,7 @@ def starved(run: Measured, _queue: str, class_name: str, window: Window) -> floa
     " delay) from its first loss; needs the queue's drops and marks in `packets` of [record]",
     source="global synchronization ratio: RFC 7928, section 2.4",
     better="less",
+    takes=QUEUE | CLASS,
     from_samples=True,
 )
 def synchronisation(run: Measured, queue: str, class_name: str) -> float | None:
@@ -105,10 +107,10 @@ def synchronisation(run: Measured, queue: str, class_name: str) -> float | None:
     source="variance of a sum; synchronised and desynchronised windows: Appenzeller, Keslassy, McKeown 2004,"
     " section 3",
     better="less",
-    windowed=True,
+    takes=FLOWS | CLASS | WINDOW,
     from_samples=True,
 )
-def window_correlation(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
+def window_correlation(run: Measured, class_name: str, window: Window) -> float | None:
     """Whether windows rise and fall together."""
     from aqmlab.metrics.synchronization import common_samples, mean_correlation
 
@@ -126,8 +128,9 @@ def window_correlation(run: Measured, _queue: str, class_name: str, window: Wind
     source="Lakshman, Madhow 1997, section 1 (throughput is proportional to RTT^-a, a from 1 to"
     " 2 for DropTail)",
     better="less",
+    takes=FLOWS | CLASS,
 )
-def rtt_bias(run: Measured, _queue: str, class_name: str) -> float | None:
+def rtt_bias(run: Measured, class_name: str) -> float | None:
     """How strongly goodput falls as the RTT grows."""
     from aqmlab.metrics.synchronization import power_law_exponent
 
@@ -143,14 +146,13 @@ def rtt_bias(run: Measured, _queue: str, class_name: str) -> float | None:
     unit="%",
     definition="goodput of the flows of a class divided by that of all flows that cross the queue",
     source="RFC 7928, section 2.5, applied to groups of flows",
-    windowed=True,
-    on_the_way=True,
+    takes=QUEUE | PATH | CLASS | WINDOW,
 )
-def goodput_share(run: Measured, queue: str, class_name: str, window: Window) -> float | None:
+def goodput_share(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
     """A group's share of the total goodput; all traffic together has no share."""
     if class_name == EVERY_CLASS:
         return None
-    own, total = goodput(run, queue, class_name, window), goodput(run, queue, EVERY_CLASS, window)
+    own, total = goodput(run, class_name, window), goodput(run, EVERY_CLASS, window)
     return 100.0 * own / total if own is not None and total else None
 
 
@@ -163,10 +165,10 @@ def goodput_share(run: Measured, queue: str, class_name: str, window: Window) ->
     source="width of the cumulative ACK diagram: Miskovic, Petrovic, Trajkovic, Implementation and"
     " performance analysis of AQM mechanisms; dividing by the mean is ours",
     better="less",
-    windowed=True,
+    takes=FLOWS | CLASS | WINDOW,
     from_samples=True,
 )
-def ack_width(run: Measured, _queue: str, class_name: str, window: Window) -> float | None:
+def ack_width(run: Measured, class_name: str, window: Window) -> float | None:
     """Range of the bytes that were acknowledged to the flows, relative to their mean."""
     from aqmlab.metrics.synchronization import amounts_between
 

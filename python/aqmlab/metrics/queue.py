@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from aqmlab.metrics.measured import EVERY_CLASS, Measured, QueueTotals, Window
 from aqmlab.metrics.registry import metric
+from aqmlab.metrics.scope import CLASS, KIND, PATH, QUEUE, WINDOW
 
 _RFC7928 = "RFC 7928"
 
@@ -39,6 +40,7 @@ def _by_arrivals(
     ),
     source="RFC 7928, section 2.5",
     better="more",
+    takes=QUEUE | CLASS,
 )
 def throughput(run: Measured, queue: str, class_name: str) -> float | None:
     """Bits sent, divided by the measured interval."""
@@ -56,9 +58,9 @@ def throughput(run: Measured, queue: str, class_name: str) -> float | None:
         " where the link layer adds no bytes"
     ),
     better="more",
-    windowed=True,
+    takes=QUEUE | WINDOW,
 )
-def utilisation(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
+def utilisation(run: Measured, queue: str, window: Window) -> float | None:
     """Busy time divided by the measured interval; in a part of the run, bytes sent divided by capacity."""
     if window != run.window:
         from aqmlab.metrics.queue_samples import adds_bytes, counted
@@ -76,9 +78,7 @@ def utilisation(run: Measured, queue: str, _class_name: str, window: Window) -> 
     definition="packets dropped at the queue for any reason, divided by packets that arrived at it",
     source=f"{_RFC7928}, section 2.2",
     better="less",
-    windowed=True,
-    on_the_way=True,
-    by_kind=True,
+    takes=QUEUE | PATH | CLASS | KIND | WINDOW,
 )
 def drop_percentage(run: Measured, queue: str, class_name: str, window: Window) -> float | None:
     """Packets dropped, divided by arrivals; for a class, in the measured interval only."""
@@ -99,8 +99,7 @@ def _drops_for(reason: str, meaning: str) -> None:
         definition=f"packets dropped {meaning}, divided by packets that arrived at the queue",
         source=f"{_RFC7928}, section 2.2",
         better="less",
-        on_the_way=True,
-        by_kind=True,
+        takes=QUEUE | PATH | CLASS | KIND,
     )
     def compute(run: Measured, queue: str, class_name: str) -> float | None:
         return _by_arrivals(run, queue, class_name, lambda totals: totals[f"dropped_{reason}_packets"])
@@ -121,8 +120,7 @@ _drops_for("injected", "by a rule of the scenario")
     source="dropped bits per unit of time: Miskovic, Petrovic, Trajkovic, Implementation and performance"
     " analysis of AQM mechanisms, Table III",
     better="less",
-    on_the_way=True,
-    by_kind=True,
+    takes=QUEUE | PATH | CLASS | KIND,
 )
 def drop_rate(run: Measured, queue: str, class_name: str) -> float | None:
     """Bits dropped, divided by the measured interval."""
@@ -136,8 +134,7 @@ def drop_rate(run: Measured, queue: str, class_name: str) -> float | None:
     unit="%",
     definition="packets that this queue marked CE, divided by ECN-capable packets that arrived at it",
     source="RFC 3168, section 5",
-    on_the_way=True,
-    by_kind=True,
+    takes=QUEUE | PATH | CLASS | KIND,
 )
 def mark_percentage(run: Measured, queue: str, class_name: str) -> float | None:
     """Packets marked, divided by ECN-capable packets that arrived; not defined if none arrived."""
@@ -151,9 +148,9 @@ def mark_percentage(run: Measured, queue: str, class_name: str) -> float | None:
     definition="time-weighted mean number of waiting packets, excluding the packet in transmission",
     source="integral of the backlog over time",
     better="less",
-    windowed=True,
+    takes=QUEUE | WINDOW,
 )
-def backlog_mean(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
+def backlog_mean(run: Measured, queue: str, window: Window) -> float | None:
     """Time-weighted mean of the backlog; for a part of the run, the mean of the backlog samples."""
     if window != run.window:
         return run.samples("queues", "backlog_packets", queue).within(window).mean()
@@ -168,9 +165,9 @@ def backlog_mean(run: Measured, queue: str, _class_name: str, window: Window) ->
     definition="time-weighted standard deviation of the number of waiting packets",
     source="integrals of the backlog and of its square over time",
     better="less",
-    windowed=True,
+    takes=QUEUE | WINDOW,
 )
-def backlog_sd(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
+def backlog_sd(run: Measured, queue: str, window: Window) -> float | None:
     """Time-weighted standard deviation of the backlog; for a part of the run, that of the backlog samples."""
     if window != run.window:
         return run.samples("queues", "backlog_packets", queue).within(window).sd()
@@ -193,6 +190,7 @@ def backlog_sd(run: Measured, queue: str, _class_name: str, window: Window) -> f
     definition="mean over packets of the time from enqueue to dequeue",
     source="RFC 7928, section 2.6",
     better="less",
+    takes=QUEUE | CLASS,
 )
 def queueing_delay_mean(run: Measured, queue: str, class_name: str) -> float | None:
     """Mean time from enqueue to dequeue."""
@@ -215,6 +213,7 @@ def _delay_percentile(percent: int) -> None:
         definition=f"time from enqueue to dequeue that {percent} % of the packets do not exceed",
         source="RFC 7928, section 2.6; histogram with bins up to 1 % wide",
         better="less",
+        takes=QUEUE | CLASS,
     )
     def compute(run: Measured, queue: str, class_name: str) -> float | None:
         totals = run.at_queue(queue, class_name)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from aqmlab.metrics.measured import Measured
 from aqmlab.metrics.registry import metric
+from aqmlab.metrics.scope import QUEUE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,9 +107,10 @@ def of_arrivals(run: Measured, queue: str) -> VarianceTime | None:
     definition="1 + slope / 2 of the variance-time plot of arrivals, at scales from 1/400 to 1/20 of the"
     " measured interval; not defined for fewer than 400 samples of the queue",
     source="Leland, Taqqu, Willinger, Wilson 1994, section 3.2",
+    takes=QUEUE,
     from_samples=True,
 )
-def hurst(run: Measured, queue: str, _class_name: str) -> float | None:
+def hurst(run: Measured, queue: str) -> float | None:
     """The Hurst parameter of the arrivals."""
     found = of_arrivals(run, queue)
     return None if found is None else found.hurst

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from aqmlab.metrics.measured import EVERY_CLASS, Measured, Samples, Window
 from aqmlab.metrics.registry import Parameter, metric
+from aqmlab.metrics.scope import QUEUE, WINDOW
 
 HOLD_S = 10.0
 """Time between the thresholds after which the average counts as converged: forty RTTs of 250 ms."""
@@ -71,10 +72,10 @@ def _within(run: Measured, queue: str, window: Window) -> Samples | None:
     unit="packets",
     definition="mean of the samples of the law's average queue",
     source="average queue: Floyd, Jacobson 1993, section 4",
-    windowed=True,
+    takes=QUEUE | WINDOW,
     from_samples=True,
 )
-def average_mean(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
+def average_mean(run: Measured, queue: str, window: Window) -> float | None:
     """Mean of the average queue."""
     samples = _within(run, queue, window)
     return None if samples is None else samples.mean()
@@ -87,10 +88,10 @@ def average_mean(run: Measured, queue: str, _class_name: str, window: Window) ->
     definition="standard deviation of the samples of the law's average queue",
     source=f"variation of the average: {_MISKOVIC}",
     better="less",
-    windowed=True,
+    takes=QUEUE | WINDOW,
     from_samples=True,
 )
-def average_sd(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
+def average_sd(run: Measured, queue: str, window: Window) -> float | None:
     """Variation of the average queue."""
     samples = _within(run, queue, window)
     return None if samples is None else samples.sd()
@@ -103,14 +104,13 @@ def average_sd(run: Measured, queue: str, _class_name: str, window: Window) -> f
     definition="share of the law's samples whose average queue is between min_th and max_th, both included",
     source=f"time within the thresholds: {_MISKOVIC}",
     better="more",
-    windowed=True,
+    takes=QUEUE | WINDOW,
     parameters=_BAND,
     from_samples=True,
 )
 def average_in_band(
     run: Measured,
     queue: str,
-    _class_name: str,
     window: Window,
     *,
     low: float | None,
@@ -133,10 +133,10 @@ def average_in_band(
     " max_th, both excluded; 0 if no sample is",
     source=f"average brought within the thresholds: {_MISKOVIC}; the requirement that it stay there is ours",
     better="more",
-    windowed=True,
+    takes=QUEUE | WINDOW,
     from_samples=True,
 )
-def average_longest_stay(run: Measured, queue: str, _class_name: str, window: Window) -> float | None:
+def average_longest_stay(run: Measured, queue: str, window: Window) -> float | None:
     """Longest time for which the law keeps its average in this range."""
     from aqmlab.metrics.settling import stretches_between
 
@@ -157,10 +157,11 @@ def average_longest_stay(run: Measured, queue: str, _class_name: str, window: Wi
     " is no such interval",
     source=f"convergence of Adaptive RED: {_MISKOVIC}-C; the 10 s are ours",
     better="less",
+    takes=QUEUE,
     parameters=(Parameter("hold", "s", "required time without interruption", HOLD_S),),
     from_samples=True,
 )
-def average_converged(run: Measured, queue: str, _class_name: str, *, hold: float = HOLD_S) -> float | None:
+def average_converged(run: Measured, queue: str, *, hold: float = HOLD_S) -> float | None:
     """Time at which the law has brought its average into this range."""
     from aqmlab.metrics.settling import stretches_between
 
@@ -192,8 +193,9 @@ def _backlog_share(run: Measured, queue: str, *, above: bool) -> float | None:
     unit="%",
     definition="share of time in which the number of waiting packets is below the law's min_th",
     source=f"underflow of the range: {_MISKOVIC}",
+    takes=QUEUE,
 )
-def backlog_below(run: Measured, queue: str, _class_name: str) -> float | None:
+def backlog_below(run: Measured, queue: str) -> float | None:
     """Underflow: how much of the time the queue itself is below the band of its average."""
     return _backlog_share(run, queue, above=False)
 
@@ -204,7 +206,8 @@ def backlog_below(run: Measured, queue: str, _class_name: str) -> float | None:
     unit="%",
     definition="share of time in which the number of waiting packets is above the law's max_th",
     source=f"overflow of the range: {_MISKOVIC}",
+    takes=QUEUE,
 )
-def backlog_above(run: Measured, queue: str, _class_name: str) -> float | None:
+def backlog_above(run: Measured, queue: str) -> float | None:
     """Overflow: how much of the time the queue itself is above the band of its average."""
     return _backlog_share(run, queue, above=True)

@@ -13,6 +13,7 @@ from math import inf
 from aqmlab.metrics.measured import Measured
 from aqmlab.metrics.registry import Parameter, metric
 from aqmlab.metrics.response_times import UNKNOWN, CdfUntil
+from aqmlab.metrics.scope import CLASS, FLOWS
 from aqmlab.metrics.waits import AT_LEAST, BELOW, PAGES, REQUESTS, Size, Waits
 
 _QUANTILES = (
@@ -82,9 +83,10 @@ def _quantile(  # noqa: PLR0913, PLR0917 (a metric's parts)
         f" censored {waits.many} count as they do there; not defined if it does not reach that share",
         source=_ESTIMATE,
         better="less",
+        takes=FLOWS | CLASS,
         parameters=sizes,
     )
-    def compute(run: Measured, _queue: str, class_name: str, *, at_least: Size, below: Size) -> float | None:
+    def compute(run: Measured, class_name: str, *, at_least: Size, below: Size) -> float | None:
         return _time_of(waits, run, class_name, share, (at_least, below))
 
 
@@ -100,11 +102,10 @@ def _reached(waits: Waits, timed: str, sizes: _Sizes) -> None:
         " do there; not defined if that share is not reached",
         source=_ESTIMATE,
         better="less",
+        takes=FLOWS | CLASS,
         parameters=(Parameter("share", "%", f"the share of the {waits.many}", 50.0), *sizes),
     )
-    def compute(
-        run: Measured, _queue: str, class_name: str, *, share: float, at_least: Size, below: Size
-    ) -> float | None:
+    def compute(run: Measured, class_name: str, *, share: float, at_least: Size, below: Size) -> float | None:
         return _time_of(waits, run, class_name, share / 100.0, (at_least, below))
 
 
@@ -125,9 +126,10 @@ def _mean(waits: Waits, timed: str, source: str, sizes: _Sizes) -> None:
         f" {waits.many} cannot be known while some have not ended",
         source=source,
         better="less",
+        takes=FLOWS | CLASS,
         parameters=sizes,
     )
-    def compute(run: Measured, _queue: str, class_name: str, *, at_least: Size, below: Size) -> float | None:
+    def compute(run: Measured, class_name: str, *, at_least: Size, below: Size) -> float | None:
         # The sum of the times is recorded exactly.
         parts = waits.of_sizes(run, class_name, at_least, below)
         count = sum(totals.completed for totals in parts)
@@ -153,11 +155,12 @@ def _distribution(waits: Waits, timed: str, sizes: _Sizes) -> None:
         " longer",
         source=_ESTIMATE,
         better="more",
+        takes=FLOWS | CLASS,
         parameters=parameters,
         cdf=cdf,
     )
     def within_percent(
-        run: Measured, _queue: str, class_name: str, *, within: float, at_least: Size, below: Size
+        run: Measured, class_name: str, *, within: float, at_least: Size, below: Size
     ) -> float | None:
         times = waits.times(run, class_name, at_least, below)
         return _percent(times.share_within(within * 1e9))
@@ -172,11 +175,10 @@ def _distribution(waits: Waits, timed: str, sizes: _Sizes) -> None:
         " up to that time",
         source="ours: the mean of the distribution function over the times that a plot of it shows",
         better="more",
+        takes=FLOWS | CLASS,
         parameters=parameters,
     )
-    def area(
-        run: Measured, _queue: str, class_name: str, *, within: float, at_least: Size, below: Size
-    ) -> float | None:
+    def area(run: Measured, class_name: str, *, within: float, at_least: Size, below: Size) -> float | None:
         if within <= 0:
             return None
         return _percent(waits.times(run, class_name, at_least, below).area(within * 1e9))
@@ -194,9 +196,10 @@ def _ended(waits: Waits, how: str, better: str, definition: str, sizes: _Sizes) 
         definition=definition,
         source=f"`{how}` of `{waits.one}_summary` in the recording",
         better=better,
+        takes=FLOWS | CLASS,
         parameters=sizes,
     )
-    def compute(run: Measured, _queue: str, class_name: str, *, at_least: Size, below: Size) -> float | None:
+    def compute(run: Measured, class_name: str, *, at_least: Size, below: Size) -> float | None:
         parts = waits.of_sizes(run, class_name, at_least, below)
         return float(sum(getattr(totals, how) for totals in parts)) if parts else None
 
@@ -210,6 +213,7 @@ def _ended(waits: Waits, how: str, better: str, definition: str, sizes: _Sizes) 
     " lie between two lines through the origin, in a triangle if sizes are bounded",
     source="ours: the dense triangle in figures 25 and 26 of L. Le, J. Aikat, K. Jeffay, F. D. Smith,"
     " SIGCOMM 2003",
+    takes=FLOWS | CLASS,
     parameters=(
         Parameter("low", "bit/s", "an inclusive lower limit on the rate; none if not given"),
         Parameter("high", "bit/s", "an inclusive upper limit on the rate; none if not given"),
@@ -220,7 +224,6 @@ def _ended(waits: Waits, how: str, better: str, definition: str, sizes: _Sizes) 
 )
 def response_rate_within(  # noqa: PLR0913 (two ranges)
     run: Measured,
-    _queue: str,
     class_name: str,
     *,
     low: float | None,

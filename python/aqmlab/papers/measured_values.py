@@ -18,15 +18,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby, product
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from aqmlab.claims import Names
 from aqmlab.errors import HostError, UsageError
-from aqmlab.metrics.asked import Asked, Part
+from aqmlab.metrics import Scope
+from aqmlab.metrics.scope import Asked
 from aqmlab.papers.paper import PaperExperiment, Thinned
 from aqmlab.papers.runner import Runner
 from aqmlab.papers.variants import Reading
 from aqmlab.results.cells import Axis, Cell
+from aqmlab.results.results import Curve
 
 Value = float | None
 
@@ -109,7 +111,7 @@ def _metrics_digest() -> str:
 class _ValuesOnly:
     """Refuses queries that compare two recordings, because their values cannot be stored with one run."""
 
-    def of_curves(self, function: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[int, Value]:  # noqa: ARG002
+    def of_curves(self, function: str, one: Curve, other: Curve) -> dict[int, Value]:  # noqa: ARG002
         """Refuse the query.
 
         Raises
@@ -132,10 +134,10 @@ class MeasuredValues(_ValuesOnly):
     seeds: tuple[int, ...]
     found: Mapping[tuple[Cell, int], Mapping[str, Value]]
 
-    def values(self, metric: str, cell: Cell, **part: Unpack[Part]) -> dict[int, Value]:
+    def values(self, metric: str, cell: Cell, scope: Scope) -> dict[int, Value]:
         """Return a metric of a cell, by seed."""
-        asked = Asked.of(metric, **part)
-        return {seed: self.found[cell, seed][asked.key] for seed in self.seeds}
+        key = Asked(metric, scope).key
+        return {seed: self.found[cell, seed][key] for seed in self.seeds}
 
 
 class AskedValues(_ValuesOnly):
@@ -157,9 +159,9 @@ class AskedValues(_ValuesOnly):
         self.seeds = (0,)
         self.asked: dict[Cell, dict[str, Asked]] = {}
 
-    def values(self, metric: str, cell: Cell, **part: Unpack[Part]) -> dict[int, Value]:
+    def values(self, metric: str, cell: Cell, scope: Scope) -> dict[int, Value]:
         """Record the query, and return an arbitrary value."""
-        asked = Asked.of(metric, **part)
+        asked = Asked(metric, scope)
         self.asked.setdefault(cell, {})[asked.key] = asked
         return {0: 1.0}
 
@@ -260,7 +262,7 @@ class Measurer:
             for cell in queries:
                 if cell in cells:
                     asked = {
-                        query.key: results.values(query.metric, cell, **query.part) for query in queries[cell]
+                        query.key: results.values(query.metric, cell, query.scope) for query in queries[cell]
                     }
                     for seed in seeds:
                         yield cell, seed, {key: of_seed[seed] for key, of_seed in asked.items()}

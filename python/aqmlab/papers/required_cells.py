@@ -9,7 +9,7 @@ from itertools import product
 from aqmlab.claims import Claim, Names
 from aqmlab.claims.metric_query import MetricQuery, asked_by, cell_of
 from aqmlab.errors import AqmlabError
-from aqmlab.metrics import EVERY_CLASS, Metric
+from aqmlab.metrics import EVERY_CLASS, Metric, Scope, Takes
 from aqmlab.papers.expressions import of_each_seed
 from aqmlab.papers.figures import places, text_of
 from aqmlab.papers.paper import RESPONSES, PaperFigure, PublishedTable
@@ -87,14 +87,14 @@ def _cells(question: Question, names: Names) -> Set[Cell] | None:
         unnamed = question.kind == "series" and "queue" not in question.content
         return None if unnamed and not queue_is_known(names) else set(_of_runs(question, names))
     asked = tuple(_asked(question, names))
-    unnamed = any(by_default(what.queue, what.metric, what.class_name) for what in asked)
+    unnamed = any(by_default(what.scope, what.metric) for what in asked)
     unknown_queue = unnamed and not queue_is_known(names)
     return None if unknown_queue else {cell_of(what, names) for what in asked}
 
 
-def by_default(queue: str | None, metric: Metric, class_name: str) -> bool:
+def by_default(scope: Scope, metric: Metric) -> bool:
     """Return whether a query uses the default queue; metrics of a class's flows do not depend on a queue."""
-    return queue is None and not (metric.of_flows and class_name != EVERY_CLASS)
+    return scope.queue is None and not (Takes.FLOWS in metric.takes and scope.class_name != EVERY_CLASS)
 
 
 def _asked(question: Question, names: Names) -> Iterable[MetricQuery]:

@@ -68,7 +68,7 @@ class Targets:
                 what.metric
                 for of_cell in queries.values()
                 for what in of_cell
-                if by_default(what.queue, find(what.metric), what.class_name)
+                if by_default(what.scope, find(what.metric))
             ]
             if of_default and not queue_is_known(self.names[file]):
                 raise UsageError(

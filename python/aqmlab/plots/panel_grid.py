@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import UsageError, unknown
-from aqmlab.metrics import Metric, find
+from aqmlab.metrics import Metric, Scope, find
 from aqmlab.plots.appearance import (
     entitle,
     new_figure,
@@ -99,7 +99,7 @@ class PanelGrid:
         cell = self.cell(arm, panel, "")
         if cell is None:
             return {}
-        return self.answer.results.values(panel.metric.name, cell, queue=queue, class_name=class_name)
+        return self.answer.results.values(panel.metric.name, cell, Scope(queue, class_name))
 
     def estimate(self, arm: str, panel: Panel, label: str) -> Estimate | None:
         """Mean over the seeds of a cell with its interval, in the displayed unit."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from aqmlab.errors import UsageError, unknown
-from aqmlab.metrics import EVERY_CLASS
+from aqmlab.metrics import EVERY_CLASS, Scope
 from aqmlab.metrics.waits import Waits
 from aqmlab.plots.appearance import arm_color, arm_look, legend_below
 from aqmlab.plots.panel_grid import Panel, PanelGrid, band_note, empty_plots, panel_grid
@@ -106,7 +106,8 @@ def wait_grid(
     def any_completed(panel: Panel) -> bool:
         cells = (cell for arm in results.arms if (cell := grid.cell(arm, panel, "")))
         of_cells = (
-            results.values(f"{waits.many}_completed", cell, class_name=view.class_name) for cell in cells
+            results.values(f"{waits.many}_completed", cell, Scope(class_name=view.class_name))
+            for cell in cells
         )
         return any(count for of_cell in of_cells for count in of_cell.values())
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import UsageError
-from aqmlab.metrics import Metric
+from aqmlab.metrics import Metric, Scope
 from aqmlab.metrics.waits import Sample, SizeBand, Waits
 from aqmlab.plots.appearance import arm_color, arm_look, legend_below, mark_size
 from aqmlab.plots.panel_grid import (
@@ -226,7 +226,7 @@ def _estimate(grid: PanelGrid, panel: Panel, arm: str, band: SizeBand, view: Vie
         return None
     metric: Metric = panel.metric
     values = grid.answer.results.values(
-        metric.name, cell, class_name=view.class_name, parameters=band.parameters
+        metric.name, cell, Scope(class_name=view.class_name, parameters=band.parameters)
     )
     return estimate(value for value in values.values() if value is not None)
 

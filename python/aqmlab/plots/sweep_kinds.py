@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from aqmlab.metrics import Metric
+from aqmlab.metrics import Metric, Scope
 from aqmlab.metrics.waits import ALL_WAITS, Waits
 from aqmlab.plots.boxes_and_bars import bar, box, flow_goodputs
 from aqmlab.plots.maps import difference_maps, heat
@@ -38,7 +38,7 @@ def value_rows(results: Results, view: View, queue: str | None) -> Iterator[tupl
         yield (*axes, "arm", "class", "metric", "unit", "seed", "value")
         grid = panel_grid(results, view, queue, along=False, metrics=(GOODPUT,))
         for metric, cell, name in product(grid.metrics, _shown(results, grid), classes_of(results)):
-            found = results.values(metric.name, cell, queue=queue, class_name=name)
+            found = results.values(metric.name, cell, Scope(queue, name))
             for seed, shown in _seeds(found, metric):
                 yield (*_labels(cell), cell.arm, name, metric.name, display_unit(metric.unit), seed, shown)
         return

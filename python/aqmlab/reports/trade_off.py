@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
-from aqmlab.metrics import Metric, find
+from aqmlab.metrics import Metric, Scope, find
 from aqmlab.results.answers import Answer, Settings
 from aqmlab.results.answers import answer as answer_of
 from aqmlab.results.cells import Axis, Cell
@@ -309,7 +309,7 @@ class TradeOff:
 
     def _starved(self, group: Sequence[Cell], queue: str) -> list[Starved]:
         values = {
-            cell: self.results.values(UTILISATION, cell, queue=queue)
+            cell: self.results.values(UTILISATION, cell, Scope(queue))
             for cell in group
             if any(queue in of.path for run in self.results.runs_of(cell)[:1] for of in run.plan.greedy)
         }

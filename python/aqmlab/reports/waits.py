@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from aqmlab.metrics import EVERY_CLASS, find
+from aqmlab.metrics import EVERY_CLASS, Scope, find
 from aqmlab.metrics.waits import ALL_WAITS, SizeBand, Waits
 from aqmlab.reports.distributions import WaitCdf, wait_cdf
 from aqmlab.results.answers import Answer
@@ -105,7 +105,7 @@ def _cells(
 ) -> Iterator[dict[str, Any]]:
     for metric in map(find, metrics_of(waits)):
         parameters = {} if band == ALL_SIZES else band.parameters
-        values = results.values(metric.name, cell, class_name=class_name, parameters=parameters)
+        values = results.values(metric.name, cell, Scope(class_name=class_name, parameters=parameters))
         found = estimate(values.values())
         mean, half = estimate_parts(found, metric.unit, _LIKE_S[waits.one])
         seeds = "" if found is None or found.n == len(values) else f"n = {found.n}"

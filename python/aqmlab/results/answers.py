@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from aqmlab.arguments import names as given_names
 from aqmlab.arguments import typed
 from aqmlab.errors import RecordingError, UsageError, unknown
-from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Metric, find
+from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Metric, Scope, find
 from aqmlab.recordings.frames import REAL, TEXT, WHOLE, Columns, Framed, column_names
 from aqmlab.results.classes import BY_CLASS, classes_at
 from aqmlab.stats import CONFIDENCE, Difference, Estimate, difference, estimate
@@ -256,7 +256,7 @@ class Answer(Framed):
         """Describe in words the queue and the traffic that the values refer to."""
         if self.by_class:
             if self.asked_queue == EVERY_QUEUE:
-                at = [metric.label for metric in self.shown if of_one_queue(metric)]
+                at = [metric.label for metric in self.shown if metric.of_one_queue]
                 there = f"; {listed(at)} at the queue by which the class is judged" if at else ""
                 return f"each class over its whole path{there}"
             return f"queue {self.asked_queue}, the classes whose data cross it"
@@ -476,11 +476,6 @@ def refuse_class(metric: Metric) -> None:
         raise UsageError(f"`{metric.name}` names a class: leave it out of the braces, or ask for no class")
 
 
-def of_one_queue(metric: Metric) -> bool:
-    """Return whether a metric is only defined for single queues."""
-    return not (metric.of_flows or metric.on_the_way)
-
-
 def _values(
     results: Results, row: Row, metrics: Sequence[Metric], queue: str | None, *, by_class: bool
 ) -> dict[str, Mapping[int, float | None]]:
@@ -489,14 +484,12 @@ def _values(
     if queue == EVERY_QUEUE and by_class:
         # A metric of single queues is not defined for the whole network.
         return {
-            m.name: results.values(
-                m.name, cell, queue=None if of_one_queue(m) else queue, class_name=class_name
-            )
+            m.name: results.values(m.name, cell, Scope(None if m.of_one_queue else queue, class_name))
             for m in metrics
         }
     if queue not in (None, EVERY_QUEUE) and queue not in _queues(results, cell):
         return {m.name: dict.fromkeys(run.seed for run in results.runs_of(cell)) for m in metrics}
-    return {m.name: results.values(m.name, cell, queue=queue, class_name=class_name) for m in metrics}
+    return {m.name: results.values(m.name, cell, Scope(queue, class_name)) for m in metrics}
 
 
 def _queues(results: Results, cell: Cell) -> set[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from aqmlab.arguments import names as given_names
 from aqmlab.errors import RecordingError
-from aqmlab.metrics import EVERY_CLASS, Metric, find
+from aqmlab.metrics import EVERY_CLASS, Metric, Scope, find
 from aqmlab.recordings.frames import REAL, TEXT, WHOLE, YES_OR_NO, Columns, Framed
 from aqmlab.recordings.manifest import Manifest
 from aqmlab.recordings.plan import Plan, TrafficClass
@@ -207,9 +207,7 @@ def compare_sides(  # noqa: PLR0913 (keyword arguments)
     for metric in chosen:
         for case, cell, versus in pairs:
             sides = ((one.results, cell), (other.results, versus))
-            values = [
-                results.values(metric.name, of, queue=queue, class_name=class_name) for results, of in sides
-            ]
+            values = [results.values(metric.name, of, Scope(queue, class_name)) for results, of in sides]
             entry = _compared(case, metric, values, names, why_not_paired(*sides[0], *sides[1]))
             # Metrics that were not named and have no values are left out.
             if metrics is not None or entry.first is not None or entry.second is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aqmlab.metrics import EVERY_CLASS, KINDS, Measured, Metric, find
+from aqmlab.metrics import EVERY_CLASS, KINDS, Measured, Metric, Scope, find
 from aqmlab.results.cells import Cell
 from aqmlab.results.results import Results
 from aqmlab.stats import Estimate, estimate
@@ -68,16 +68,14 @@ def _of_cell(results: Results, cell: Cell) -> Iterator[KindRow]:
     for queue, class_name in places:
         if class_name == EVERY_CLASS:
             continue
-        notified = results.values(METRICS[-1], cell, queue=queue, class_name=class_name).values()
+        notified = results.values(METRICS[-1], cell, Scope(queue, class_name)).values()
         if not any(notified):
             continue
         for kind in KINDS:
             packets = estimate(_arrived(run, queue, class_name, kind) for run in results.measured(cell))
             if packets is None or not packets.mean:
                 continue
-            found = (
-                results.values(name, cell, queue=queue, class_name=class_name, kind=kind) for name in METRICS
-            )
+            found = (results.values(name, cell, Scope(queue, class_name, kind=kind)) for name in METRICS)
             values = (estimate(of_seed.values()) for of_seed in found)
             yield KindRow(cell, queue, class_name, kind, packets, tuple(values))
 

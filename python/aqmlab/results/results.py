@@ -17,17 +17,16 @@ from aqmlab.arguments import typed
 from aqmlab.errors import DamageError, RecordingError, unknown
 from aqmlab.metrics import (
     EVERY_CLASS,
-    EVERY_KIND,
     EVERY_QUEUE,
     EVERY_ROUTER,
+    EVERYTHING,
     Measured,
-    Window,
+    Scope,
     find,
     named_classes,
 )
-from aqmlab.metrics.asked import Asked, Part
-from aqmlab.metrics.registry import NO_PARAMETERS
 from aqmlab.metrics.response_times import CdfUntil
+from aqmlab.metrics.scope import Asked
 from aqmlab.recordings.plan import Plan
 from aqmlab.recordings.recording import Run, Tables
 from aqmlab.results.cells import Axis, Cell, LeftOut, axis_named
@@ -45,6 +44,8 @@ UNCONGESTED = "uncongested"
 """The name of the arm that serves as the reference for the others in every case."""
 
 Value = float | None
+Curve = tuple[str, Cell, Scope]
+"""Metric, cell and scope of a distribution function."""
 
 
 class Missing(NamedTuple):
@@ -258,41 +259,17 @@ class Results:
         return tuple(map(self._measured, self.runs if cell is None else self.runs_of(cell)))
 
     @typed
-    def values(  # noqa: PLR0913 (keyword arguments)
-        self,
-        metric: str,
-        cell: Cell,
-        *,
-        queue: str | None = None,
-        class_name: str = EVERY_CLASS,
-        window: Window | tuple[float, float] | None = None,
-        parameters: Mapping[str, float | None] = NO_PARAMETERS,
-        kind: str = EVERY_KIND,
-        router: str = EVERY_ROUTER,
-    ) -> dict[int, Value]:
+    def values(self, metric: str, cell: Cell, scope: Scope = EVERYTHING) -> dict[int, Value]:
         """The values of a metric in the finished runs of a cell, by seed; ``None`` where it is not defined.
 
         Parameters
         ----------
         metric
-            Its name; settings in braces take precedence over the arguments.
+            Its name; settings in braces take precedence over the scope.
         cell
             One of ``cells``.
-        queue
-            The queue; flows count if their data cross it. ``*`` is the whole network; by default
-            what :meth:`queue_of` returns for the cell and the class.
-        class_name
-            A traffic class; by default all traffic.
-        window
-            Beginning and end in seconds since the start of the run, for a metric that accepts a
-            window; by default the measured interval.
-        parameters
-            Parameters of the metric, by name.
-        kind
-            Kind of packets, for a metric that accepts one: ``"syn"``, ``"data"``, ``"ack"``,
-            ``"fin"``, ``"other"``; by default all.
-        router
-            Router of the hosts whose data count, for a metric that accepts one; by default all.
+        scope
+            What the values are about, for instance ``aqmlab.Scope(class_name="web")``.
 
         Raises
         ------
@@ -304,20 +281,12 @@ class Results:
         """
         raise_if_stopped()
         found = find(metric)
-        given: Part = {
-            "queue": queue,
-            "class_name": class_name,
-            "window": window,
-            "parameters": parameters,
-            "kind": kind,
-            "router": router,
-        }
-        asked = Asked.of(found.base or metric, **{**given, **found.bound})
+        asked = Asked(found.base or metric, found.within(scope))
         if (cell, asked) not in self._values:
             self._values[cell, asked] = self._computed(cell, asked)
         return dict(self._values[cell, asked])
 
-    def of_curves(self, function: str, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[int, Value]:
+    def of_curves(self, function: str, one: Curve, other: Curve) -> dict[int, Value]:
         """A percentage that compares two distribution functions, for each seed that finished in both cells.
 
         Parameters
@@ -326,9 +295,8 @@ class Results:
             ``"cdf_gap"``, the largest distance between them, or ``"cdf_crossing"``, the share of
             requests that take longer than the time at which the first function falls behind the other.
         one, other
-            ``metric`` and ``cell``, and ``queue``, ``class_name`` and ``parameters`` as in
-            :meth:`values`. Each metric must be the value of a distribution function at a given
-            time; the functions are compared up to the time given for ``one``.
+            Metric, cell and scope, as in :meth:`values`. Each metric must be the value of a distribution
+            function at a given time; the functions are compared up to the time given for ``one``.
 
         Raises
         ------
@@ -338,53 +306,39 @@ class Results:
             If a recording cannot be read.
         """
         raise_if_stopped()
-        first, second = (self._cdfs(**asked) for asked in (one, other))
+        first, second = (self._cdfs(*curve) for curve in (one, other))
         pairs = {seed: (first[seed], second[seed]) for seed in first if seed in second}
         compare = _OF_CURVES[function]
         return {seed: None if a is None or b is None else compare(a, b) for seed, (a, b) in pairs.items()}
 
-    def _cdfs(
-        self,
-        metric: str,
-        cell: Cell,
-        *,
-        queue: str | None = None,
-        class_name: str = EVERY_CLASS,
-        parameters: Mapping[str, float | None] = NO_PARAMETERS,
-    ) -> dict[int, CdfUntil | None]:
+    def _cdfs(self, metric: str, cell: Cell, scope: Scope) -> dict[int, CdfUntil | None]:
         found = find(metric)
         runs = self.measured(cell)
         if not runs:
             return {}
-        where = self._asked_queue(runs, cell, queue, class_name)
-        if where is None:
+        here = self._here(runs, cell, scope)
+        if here is None:
             return dict.fromkeys(run.run.seed for run in runs)
-        return {run.run.seed: found.distribution(run, where, class_name, parameters) for run in runs}
+        return {run.run.seed: found.distribution(run, here) for run in runs}
 
     def _computed(self, cell: Cell, asked: Asked) -> Mapping[int, Value]:
         metric = find(asked.metric)
         runs = self.measured(cell)
         if not runs:
             return {}
-        queue = self._asked_queue(runs, cell, asked.queue, asked.class_name)
-        if queue is None:
+        here = self._here(runs, cell, asked.scope)
+        if here is None:
             return dict.fromkeys(run.run.seed for run in runs)
         routers = {name for run in runs for name in run.run.plan.nodes}
-        if asked.router not in routers and asked.router != EVERY_ROUTER:
-            raise unknown("router", asked.router, sorted(routers))
-        told, of = dict(asked.parameters), {"kind": asked.kind, "router": asked.router}
-        return {
-            run.run.seed: metric.compute(run, queue, asked.class_name, asked.window, told, **of)
-            for run in runs
-        }
+        if here.router not in routers and here.router != EVERY_ROUTER:
+            raise unknown("router", here.router, sorted(routers))
+        return {run.run.seed: metric.compute(run, here) for run in runs}
 
-    def _asked_queue(
-        self, runs: Sequence[Measured], cell: Cell, queue: str | None, class_name: str
-    ) -> str | None:
-        """The requested queue, or the cell's default queue; ``None`` if only other cells have the class."""
+    def _here(self, runs: Sequence[Measured], cell: Cell, scope: Scope) -> Scope | None:
+        """The scope with the queue, by default the cell's; ``None`` if only other cells have the class."""
         queues = {name for run in runs for name, _ in run.queues}
         here = {name for run in runs for _, name in run.queues}
-        asked = named_classes(class_name)
+        asked = named_classes(scope.class_name)
         if not here.issuperset(asked):
             everywhere = here.union(entry.name for plan in self.plans for entry in plan.classes)
             for name in asked:
@@ -392,10 +346,10 @@ class Results:
                     raise unknown("class", name, sorted(everywhere))
             if here.isdisjoint(asked):
                 return None
-        queue = self.queue_of(cell, class_name) if queue is None else queue
+        queue = self.queue_of(cell, scope.class_name) if scope.queue is None else scope.queue
         if queue not in queues and queue != EVERY_QUEUE:
             raise unknown("queue", queue, sorted(queues))
-        return queue
+        return replace(scope, queue=queue)
 
     def queue_of(self, cell: Cell, class_name: str = EVERY_CLASS) -> str:
         """Return the queue by which a cell, or a class in it, is judged by default.
