@@ -17,6 +17,7 @@ import live_worlds
 from aqmlab import errors
 from aqmlab.live import messages, supervisor
 from aqmlab.live.supervisor import ask
+from aqmlab.system import children
 
 JOB = {"do": "run", "out": "/nowhere/seed-1", "seed": 1, "arm": "main"}
 AT_ONCE_S = 15
@@ -125,7 +126,7 @@ def test_ctrl_c_while_a_process_ends_leaves_it_no_time_to_write(monkeypatch):
         return started[0]
 
     monkeypatch.setattr(subprocess, "Popen", begun)
-    monkeypatch.setattr(supervisor, "_TIME_TO_GO_S", 60.0)
+    monkeypatch.setattr(children, "_TIME_TO_GO_S", 60.0)
     with pytest.raises(KeyboardInterrupt):
         ask(JOB, command=child("lingering"))
     assert started[0].returncode == -signal.SIGKILL
@@ -136,8 +137,9 @@ def test_the_process_is_alone_in_its_group_and_ends_with_us():
     script = (
         "import os, sys, time\n"
         "from aqmlab.live import supervisor\n"
-        "process = supervisor._Process(supervisor._command())\n"
-        "print(process._process.pid, os.getpgid(process._process.pid), flush=True)\n"
+        "from aqmlab.system.children import Child\n"
+        "process = Child(supervisor._command(), alone=True)\n"
+        "print(process.pid, os.getpgid(process.pid), flush=True)\n"
         "time.sleep(60)\n"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as parent:

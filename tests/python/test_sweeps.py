@@ -24,7 +24,7 @@ from aqmlab.results.cells import Cell
 from aqmlab.sweeps import worker
 from aqmlab.sweeps.cases import Cases, Shard
 from aqmlab.sweeps.executor import LocalExecutor
-from aqmlab.sweeps.process import Keeper, WorkerProcess
+from aqmlab.sweeps.process import Keeper
 from aqmlab.sweeps.store import Store
 from aqmlab.sweeps.task import Task
 from sweeping import RUNS, TINY, left_over, manifests, tables, tiny
@@ -396,13 +396,12 @@ def test_signs_of_life_keep_a_process_from_being_ended(tmp_path, monkeypatch):
     )
     script.chmod(0o755)
     monkeypatch.setattr("sys.executable", str(script))
-    lively, heard = WorkerProcess(tmp_path, silence_s=1.0), []
-    assert lively.ask({"be": "alive"}, heard.append) == {"status": "done"}
+    keeper, heard = Keeper(tmp_path, silence_s=1.0), []
+    assert keeper.answer({"be": "alive"}, heard.append) == {"status": "done"}
     assert heard == [1, 2, 3, 4, 5]
-    lively.end()
-    still = WorkerProcess(tmp_path, silence_s=1.0)
-    assert still.ask({"be": "still"}) is None
-    assert still.died() == "the worker made no progress for 1 s and was killed"
+    found = keeper.answer({"be": "still"})
+    assert found["reason"] == "the worker made no progress for 1 s and was killed"
+    assert keeper.pid is None
 
 
 def test_a_worker_that_has_nothing_to_do_ends_and_is_replaced(tmp_path):

@@ -7,38 +7,26 @@ namespaces of its parent. The kernel refuses a new user namespace to a process w
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import FrameType
-from typing import Any, TextIO
+from typing import Any
 
 from aqmlab.errors import AqmlabError
 from aqmlab.live.messages import DEFECT, kind_of
-
-_DEATH_SIGNAL = 1
-"""``PR_SET_PDEATHSIG`` of prctl(2)."""
+from aqmlab.system.parent import Parent
 
 Tell = Callable[[Mapping[str, Any]], None]
 
 
 def main() -> None:
     """Do the one job that arrives on standard input, and report its progress on standard output."""
-    parent = int(sys.argv[1])
-    _end_with(parent)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _interrupt)
-    # Output from a panic or a library must not be mistaken for a message.
-    messages = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    try:
-        _tell(
-            messages, _answer(json.loads(sys.stdin.readline()), lambda now: _progress(messages, now, parent))
-        )
-    except BrokenPipeError:
-        # There is no longer a reader.
-        os._exit(0)
+    with Parent() as parent:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, _interrupt)
+        parent.tell(_answer(json.loads(sys.stdin.readline()), partial(_progress, parent)))
 
 
 def _answer(job: Mapping[str, Any], tell: Tell) -> dict[str, Any]:
@@ -88,25 +76,9 @@ _JOBS: dict[str, Callable[[Mapping[str, Any], Tell], Any]] = {
 }
 
 
-def _progress(messages: TextIO, now: Mapping[str, Any], parent: int) -> None:
-    if os.getppid() != parent:
-        os._exit(0)
-    _tell(messages, {"event": "progress", **now})
-
-
-def _tell(messages: TextIO, message: Mapping[str, Any]) -> None:
-    messages.write(json.dumps(message) + "\n")
-    messages.flush()
-
-
-def _end_with(parent: int) -> None:
-    """Make the kernel end this process, and all that was created for a run, when the parent process ends."""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(0)
+def _progress(parent: Parent, now: Mapping[str, Any]) -> None:
+    parent.check()
+    parent.tell({"event": "progress", **now})
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> None:

@@ -14,9 +14,6 @@ from __future__ import annotations
 
 from aqmlab.errors import AqmlabError
 
-LONGEST_LINE = 1 << 20
-"""Largest number of bytes in a message; a longer line is not a message."""
-
 INTERRUPTED = "Interrupted"
 """The ``kind`` of a run that ended on request."""
 

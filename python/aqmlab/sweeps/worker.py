@@ -1,6 +1,6 @@
 """A worker process: it reads tasks, one JSON line each, executes them, and answers each with a line.
 
-Started by :mod:`aqmlab.sweeps.process` as ``python -m aqmlab.sweeps.worker PLACE PARENT IDLE_S``. It ends
+Started by :mod:`aqmlab.sweeps.process` as ``python -m aqmlab.sweeps.worker PARENT PLACE IDLE_S``. It ends
 when its standard input or its parent ends (whatever the cause), and after IDLE_S seconds without a request,
 unless IDLE_S is 0. During a run, it also writes progress messages as lines. Ctrl-C is handled by the parent.
 """
@@ -8,7 +8,6 @@ unless IDLE_S is 0. During a run, it also writes progress messages as lines. Ctr
 from __future__ import annotations
 
 import json
-import os
 import select
 import shutil
 import signal
@@ -26,9 +25,8 @@ from aqmlab.sweeps.process import ALIVE
 from aqmlab.sweeps.store import Store
 from aqmlab.sweeps.task import Task
 from aqmlab.system.files import EXPERIMENT_FILE
+from aqmlab.system.parent import Parent
 
-_DEATH_SIGNAL = 1
-"""``PR_SET_PDEATHSIG`` of prctl(2)."""
 _SECONDS_BETWEEN_SIGNS = 0.3
 """Interval between progress messages."""
 
@@ -36,16 +34,8 @@ _SECONDS_BETWEEN_SIGNS = 0.3
 def main() -> None:
     """Serve requests until the client is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    place, parent, idle_s = place_at(Path(sys.argv[1])), int(sys.argv[2]), float(sys.argv[3])
-    _die_with(parent)
-    # Output from a panic or a library must not be mistaken for an answer.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
-    try:
-        serve(_requests(sys.stdin, idle_s), answers, place, parent)
-    except BrokenPipeError:
-        # No client is left to receive the answer.
-        os._exit(0)
+    with Parent() as parent:
+        serve(_requests(sys.stdin, float(sys.argv[3])), place_at(Path(sys.argv[2])), parent)
 
 
 def _requests(lines: TextIO, idle_s: float) -> Iterator[str]:
@@ -68,7 +58,7 @@ def place_at(path: Path) -> Place:
     return ExperimentDirectory(path) if (path / EXPERIMENT_FILE).is_file() else Store(path)
 
 
-def serve(requests: Iterable[str], answers: TextIO, place: Place, parent: int) -> None:
+def serve(requests: Iterable[str], place: Place, parent: Parent) -> None:
     """Execute the requests, line by line, until there are no more lines.
 
     Between two requests, the worker has no files in the place, because on a cluster it outlives its clients.
@@ -76,24 +66,19 @@ def serve(requests: Iterable[str], answers: TextIO, place: Place, parent: int) -
     for line in requests:
         request = json.loads(line)
         task = Task.from_json(request["task"])
-        _tell(answers, _attempt(place, task, request, _signs(answers, parent)))
+        parent.tell(_attempt(place, task, request, _signs(parent)))
 
 
-def _tell(answers: TextIO, answer: Mapping[str, Any]) -> None:
-    answers.write(json.dumps(answer) + "\n")
-    answers.flush()
-
-
-def _signs(answers: TextIO, parent: int) -> Callable[[Mapping[str, float]], None]:
+def _signs(parent: Parent) -> Callable[[Mapping[str, float]], None]:
     """Return a callback that writes progress messages; a run calls it ten times per second."""
     seen, told_s = 0.0, time.monotonic()
 
     def look(now: Mapping[str, float]) -> None:
         nonlocal seen, told_s
-        _end_without(parent)
+        parent.check()
         if now["events"] > seen and time.monotonic() - told_s >= _SECONDS_BETWEEN_SIGNS:
             seen, told_s = now["events"], time.monotonic()
-            _tell(answers, {ALIVE: now})
+            parent.tell({ALIVE: now})
 
     return look
 
@@ -148,20 +133,6 @@ def _do(
         )
     place.put(staged, task.name, replace=replace)
     return {"status": "finished", **json.loads(took)}
-
-
-def _die_with(parent: int) -> None:
-    """Have Linux end this process when its parent ends; elsewhere, each progress report checks the parent."""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL)
-    _end_without(parent)
-
-
-def _end_without(parent: int) -> None:
-    if os.getppid() != parent:
-        os._exit(0)
 
 
 if __name__ == "__main__":
