@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from aqmlab.bundles.verification import verify
     from aqmlab.calibration import Calibration, calibrate
     from aqmlab.disciplines.catalogue import aqm_list, aqm_show
-    from aqmlab.experiment import run, run_both, run_live
+    from aqmlab.experiment import run, run_both
     from aqmlab.exports import export
     from aqmlab.exports.vectors import write_vectors
     from aqmlab.language.templates import new
@@ -105,7 +105,6 @@ __all__ = [
     "report",
     "run",
     "run_both",
-    "run_live",
     "schema",
     "score_claims",
     "show",
@@ -128,7 +127,7 @@ _NAMES = {
     "aqmlab.results.comparison": ("Comparison",),
     "aqmlab.disciplines.catalogue": ("aqm_list", "aqm_show"),
     "aqmlab.live.doctor": ("doctor",),
-    "aqmlab.experiment": ("run", "run_both", "run_live"),
+    "aqmlab.experiment": ("run", "run_both"),
     "aqmlab.exports": ("export",),
     "aqmlab.recordings.faithfulness": ("verdicts",),
     "aqmlab.recordings.recording": ("Run",),

@@ -1,6 +1,6 @@
 """Experiments: every arm of a single-case scenario with every seed, each run in its own directory.
 
-The runs are simulated (:func:`run`), live (:func:`run_live`), or both (:func:`run_both`).
+The runs are on one host (:func:`run`), or on both (:func:`run_both`).
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from aqmlab.arguments import typed
 from aqmlab.errors import UsageError
@@ -19,7 +19,6 @@ from aqmlab.results import both
 from aqmlab.results.both import Both
 from aqmlab.results.results import Results
 from aqmlab.sweeps.cases import Cases
-from aqmlab.sweeps.executor import Executor
 from aqmlab.sweeps.experiment_directory import (
     AskedExperiment,
     ExperimentDirectory,
@@ -30,9 +29,9 @@ from aqmlab.sweeps.experiment_directory import (
     latest,
 )
 from aqmlab.sweeps.parcel import RECORDINGS
-from aqmlab.sweeps.sweep import LOCAL, Sweep, Watcher, cluster_of
+from aqmlab.sweeps.sweep import Sweep, Watcher
 from aqmlab.sweeps.task import LIVE, SIMULATOR, Capture
-from aqmlab.system.machine import job_count
+from aqmlab.sweeps.where import LOCAL, Where
 
 if TYPE_CHECKING:
     from aqmlab.sweeps.connection import Cluster
@@ -46,24 +45,33 @@ ONE_CASE = "live runs have a single case: leave out the [sweep], or turn its cas
 def run(  # noqa: PLR0913 (keyword arguments)
     scenario: Scenario,
     *,
+    host: str = SIMULATOR,
     output: Path | str | None = None,
     seed: int | None = None,
     runs: int | None = None,
     arms: str | Sequence[str] | None = None,
     jobs: int | None = None,
     executor: str | Cluster = LOCAL,
+    force: bool = False,
     pcap: str | Sequence[str] = (),
     pcap_bytes: int | None = None,
     progress: Watcher | None = None,
+    interrupted: Callable[[], object] | None = None,
     report: bool = True,
     resume: bool = False,
 ) -> Results:
     """Run every arm of a scenario with every seed.
 
+    Live runs take place in real time. All arms of a seed run before the next seed, so that gradual changes in
+    the machine affect all arms alike. They are returned whether faithful or not;
+    :func:`aqmlab.recordings.faithfulness.verdicts` judges them.
+
     Parameters
     ----------
     scenario
         A TOML file, or its content as a dict.
+    host
+        ``"sim"``, or ``"live"`` for runs between this machine's TCP stacks.
     output
         The directory to create, which must not exist; ``runs/<utc>-<title>-<digest>`` if not given.
     seed, runs
@@ -76,6 +84,8 @@ def run(  # noqa: PLR0913 (keyword arguments)
     executor
         The executor, as in :func:`aqmlab.sweep`; a cluster returns whole recordings unless set
         otherwise.
+    force
+        Whether to run live even if the router expects the load to exceed this machine's capacity.
     pcap
         The ports whose packets are written to ``packets.pcapng`` in each recording. A port is given by the
         name of its link; ``["all"]`` selects all ports.
@@ -84,6 +94,8 @@ def run(  # noqa: PLR0913 (keyword arguments)
     progress
         Receives the progress of the runs (:class:`~aqmlab.sweeps.progress.Progress`), about ten
         times per second.
+    interrupted
+        Called once, when a live run has been asked to end.
     report
         Whether to make ``report.html``.
     resume
@@ -105,68 +117,16 @@ def run(  # noqa: PLR0913 (keyword arguments)
     RunError
         If runs failed; the others are kept.
     HostError
-        If this machine cannot run it: no permission, no space, not enough memory.
+        If this machine cannot run it: no permission, no space, not enough memory. For live runs,
+        ``aqmlab doctor`` reports why.
     KeyboardInterrupt
         If interrupted; finished runs are kept.
     """
-    wishes = _Wishes(resume, job_count(jobs), cluster_of(executor, jobs, RECORDINGS), progress)
+    where = Where.chosen(host, executor, jobs, bring=RECORDINGS, overload=force, interrupted=interrupted)
     capture = Capture.chosen(pcap, pcap_bytes)
-    cases = Cases(
-        scenario, seed=seed, runs=runs, arms=arms, capture=capture, instead="run it with `aqmlab sweep`"
-    )
-    return _reported(_run(cases, output, wishes), report)
-
-
-@typed
-def run_live(  # noqa: PLR0913 (keyword arguments)
-    scenario: Scenario,
-    *,
-    output: Path | str | None = None,
-    seed: int | None = None,
-    runs: int | None = None,
-    arms: str | Sequence[str] | None = None,
-    force: bool = False,
-    pcap: str | Sequence[str] = (),
-    pcap_bytes: int | None = None,
-    progress: Watcher | None = None,
-    interrupted: Callable[[], object] | None = None,
-    report: bool = True,
-    resume: bool = False,
-) -> Results:
-    """Run every arm of a scenario with every seed between real TCP stacks.
-
-    Runs take place in real time. All arms of a seed run before the next seed, so that gradual changes in the
-    machine affect all arms alike.
-
-    Parameters
-    ----------
-    scenario, output, seed, runs, arms, pcap, pcap_bytes, progress, report, resume
-        As for :func:`run`.
-    force
-        Whether to run even if the router expects the load to exceed this machine's capacity.
-    interrupted
-        Called once, when a run has been asked to end.
-
-    Returns
-    -------
-    Results
-        The finished runs, faithful or not; :func:`aqmlab.recordings.faithfulness.verdicts` judges them.
-
-    Raises
-    ------
-    ScenarioError, UsageError
-        If the request is wrong; nothing is written then.
-    HostError
-        If this machine cannot run it; ``aqmlab doctor`` reports why.
-    RunError
-        If runs failed; the others are kept.
-    KeyboardInterrupt
-        If interrupted; finished runs are kept.
-    """
-    capture = Capture.chosen(pcap, pcap_bytes)
-    cases = Cases(scenario, seed=seed, runs=runs, arms=arms, host=LIVE, capture=capture, instead=ONE_CASE)
-    wishes = _Wishes(resume=resume, watcher=progress, force=force, interrupted=interrupted)
-    return _reported(_run(cases, output, wishes), report)
+    instead = ONE_CASE if host == LIVE else "run it with `aqmlab sweep`"
+    cases = Cases(scenario, seed=seed, runs=runs, arms=arms, host=host, capture=capture, instead=instead)
+    return _reported(_run(cases, output, where, progress, resume=resume), report)
 
 
 @typed
@@ -193,20 +153,18 @@ def run_both(  # noqa: PLR0913 (keyword arguments)
 
     Parameters
     ----------
-    scenario, output, seed, runs, arms, jobs, pcap, pcap_bytes, progress, report, resume
+    scenario, output, seed, runs, arms, jobs, force, pcap, pcap_bytes, progress, interrupted, report, resume
         As for :func:`run`.
     executor
         The executor of the simulation, as in :func:`run`; live runs use this machine.
-    force, interrupted
-        As for :func:`run_live`.
 
     Raises
     ------
     AqmlabError
-        As for :func:`run` and :func:`run_live`.
+        As for :func:`run`.
     """
-    cluster = cluster_of(executor, jobs, RECORDINGS)
-    wishes = _Wishes(resume, job_count(jobs), cluster, progress, force, interrupted)
+    computing = Where.chosen(SIMULATOR, executor, jobs, bring=RECORDINGS)
+    measuring = Where.chosen(LIVE, overload=force, interrupted=interrupted)
     capture = Capture.chosen(pcap, pcap_bytes)
     live, simulated = (
         Cases(scenario, seed=seed, runs=runs, arms=arms, host=host, capture=capture, instead=ONE_CASE)
@@ -217,8 +175,8 @@ def run_both(  # noqa: PLR0913 (keyword arguments)
         about = sealed({"format_version": both.FORMAT_VERSION, "title": live.about["title"]})
         directory = begin_directory(output, simulated, {both.FILE: about})
     try:
-        measured = _run(live, directory / both.LIVE, wishes)
-        computed = _run(simulated, directory / both.SIMULATED, wishes)
+        measured = _run(live, directory / both.LIVE, measuring, progress, resume=resume)
+        computed = _run(simulated, directory / both.SIMULATED, computing, progress, resume=resume)
     except BaseException:
         if not any((directory / name).exists() for name in (both.LIVE, both.SIMULATED)):
             (directory / both.FILE).unlink()
@@ -241,36 +199,13 @@ def _begun_both(cases: Cases, output: Path | str | None) -> Path | None:
     return next((path for path in found if continues(path / both.LIVE, cases)), None)
 
 
-class _Wishes(NamedTuple):
-    """The options of the runs of an experiment."""
-
-    resume: bool
-    jobs: int = 1
-    cluster: Cluster | None = None
-    watcher: Watcher | None = None
-    force: bool = False
-    interrupted: Callable[[], object] | None = None
-
-
-def _run(cases: Cases, output: Path | str | None, wishes: _Wishes) -> Results:
+def _run(
+    cases: Cases, output: Path | str | None, where: Where, watcher: Watcher | None, *, resume: bool
+) -> Results:
     """Execute all runs of an experiment on one host."""
-    place = (begun(cases, output) if wishes.resume else None) or begin(cases, output)
-
-    def live_executor() -> Executor:
-        from aqmlab.sweeps.live_executor import LiveExecutor
-
-        return LiveExecutor(place, force=wishes.force, interrupted=wishes.interrupted)
-
+    place = (begun(cases, output) if resume else None) or begin(cases, output)
     with _nothing_empty_left(place):
-        sweep = Sweep(
-            cases,
-            place,
-            AskedExperiment(place),
-            jobs=wishes.jobs,
-            watcher=wishes.watcher,
-            cluster=None if cases.host == LIVE else wishes.cluster,
-            executor=live_executor if cases.host == LIVE else None,
-        )
+        sweep = Sweep(cases, place, AskedExperiment(place), where, watcher=watcher)
         results = sweep.wait()
         missing = tuple(
             lost._replace(reason=sweep.skipped[lost.cell.arm], skipped=True)
@@ -303,4 +238,4 @@ def _nothing_empty_left(place: ExperimentDirectory) -> Iterator[None]:
         raise
 
 
-__all__ = ["run", "run_both", "run_live"]
+__all__ = ["run", "run_both"]

@@ -195,7 +195,7 @@ def test_what_cannot_be_removed_does_not_hide_what_went_wrong(router, tiny_file,
 def test_runs_before_a_fault_are_kept(router, small, tmp_path):
     router("second-killed")
     with pytest.raises(aqmlab.RunError) as told:
-        aqmlab.run_live(small, output=tmp_path / "out", report=False)
+        aqmlab.run(small, host="live", output=tmp_path / "out", report=False)
     kept = f"2 of 4 runs failed; the others are kept in `{tmp_path / 'out'}`; the first: DropTail, seed 2: "
     assert str(told.value).startswith(f"{kept}the live router was killed")
     # Runs are executed seed by seed, so both arms of the first seed have finished.
@@ -412,7 +412,7 @@ def test_a_verdict_is_none_of_a_simulation_and_its_text_of_a_live_run(
     assert faithfulness.faithfulness_of(experiment.runs[0]) is None
     assert not any(check.kind in ("live", "stack") for check in examine(experiment))
     router("unfaithful")
-    live = aqmlab.run_live(tiny_file, output=tmp_path / "out", report=False)
+    live = aqmlab.run(tiny_file, host="live", output=tmp_path / "out", report=False)
     found = faithfulness.verdicts(live.runs)
     assert [v.faithful for v in found] == [False, False]
     # Invalid frames and packets in flight do not count as lost; the packets dropped by TUN are among the

@@ -199,11 +199,11 @@ def test_live_runs_that_are_there_are_kept_and_others_done(router, small, tmp_pa
     out = tmp_path / "out"
     router("second-killed")
     with pytest.raises(aqmlab.RunError, match="2 of 4 runs failed"):
-        aqmlab.run_live(small, output=out, report=False)
+        aqmlab.run(small, host="live", output=out, report=False)
     kept = {file: file.stat().st_mtime_ns for file in out.glob("*/seed-*/manifest.json")}
     assert len(kept) == 2
     router("faithful")
-    done = aqmlab.run_live(small, output=out, resume=True, report=False)
+    done = aqmlab.run(small, host="live", output=out, resume=True, report=False)
     assert done.missing == ()
     assert {file: file.stat().st_mtime_ns for file in kept} == kept
     with pytest.raises(aqmlab.UsageError, match="its runs are of the other kind"):

@@ -193,7 +193,7 @@ def test_a_dict_with_what_toml_cannot_hold(small):
 
 
 def test_a_run_that_outgrows_its_memory_is_ended(small, tmp_path, monkeypatch):
-    monkeypatch.setattr("aqmlab.sweeps.sweep.memory_cap", lambda _jobs: 20_000)
+    monkeypatch.setattr("aqmlab.sweeps.where.memory_cap", lambda _jobs: 20_000)
     small |= {"duration": "2h"}
     with pytest.raises(aqmlab.HostError, match="memory"):
         aqmlab.run(small, output=tmp_path / "large")

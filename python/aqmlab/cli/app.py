@@ -9,7 +9,7 @@ import typer
 from typer.main import get_command
 
 from aqmlab.cli.aqm import aqm
-from aqmlab.cli.beginnings import demo, new, simulate
+from aqmlab.cli.beginnings import demo, new, run_scenario
 from aqmlab.cli.bundle import bundle
 from aqmlab.cli.calibrate import calibrate
 from aqmlab.cli.cite import cite
@@ -137,7 +137,7 @@ def run(
     if and_live:
         both(scenario, {**asked, "force": force}, as_json=as_json, no_report=no_report, quiet=quiet)
         return
-    simulate(scenario, asked, as_json=as_json, no_report=no_report, quiet=quiet)
+    run_scenario(scenario, asked, as_json=as_json, no_report=no_report, quiet=quiet)
 
 
 @app.command()

@@ -18,10 +18,10 @@ from aqmlab.language.templates import DEMO, TEMPLATES
 from aqmlab.language.templates import new as write_template
 
 
-def simulate(
+def run_scenario(
     scenario: Path, asked: Mapping[str, Any], *, as_json: bool, no_report: bool, quiet: bool
 ) -> None:
-    """Simulate a scenario, print the results and write the report."""
+    """Run a scenario on one host, print the results and write the report."""
     from aqmlab import experiment as experiments
 
     with interruptible(), ProgressLine(enabled=not quiet) as line:
@@ -43,7 +43,7 @@ def demo(
     """
     set_quiet(quiet)
     asked = {"output": output, "runs": runs, "jobs": jobs}
-    simulate(DEMO, asked, as_json=as_json, no_report=no_report, quiet=quiet)
+    run_scenario(DEMO, asked, as_json=as_json, no_report=no_report, quiet=quiet)
 
 
 def new(
@@ -71,4 +71,4 @@ def new(
     say(f"run it     aqmlab {TEMPLATES[template]} {shlex.quote(str(file))}")
 
 
-__all__ = ["demo", "new", "simulate"]
+__all__ = ["demo", "new", "run_scenario"]

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from aqmlab.cli.beginnings import run_scenario
 from aqmlab.cli.claims import end_with, scored_claims
 from aqmlab.cli.console import interruptible, say, set_quiet
 from aqmlab.cli.doctor import tell_selftest
@@ -31,7 +32,6 @@ from aqmlab.cli.outcome import (
     end_if_skipped,
     end_unless_faithful,
     tell_both,
-    tell_experiment,
 )
 from aqmlab.cli.progress import ProgressLine
 from aqmlab.errors import UsageError
@@ -78,24 +78,19 @@ def live(
         )
         tell_selftest(as_json=as_json, quiet=quiet, interrupted=tell_stopping)
         return
-    from aqmlab import experiment as experiments
-
-    with interruptible(), ProgressLine(enabled=not quiet) as line:
-        experiment = experiments.run_live(
-            scenario,
-            output=output,
-            seed=seed,
-            runs=runs,
-            arms=arm,
-            force=force,
-            pcap=ports_of(pcap),
-            pcap_bytes=pcap_bytes,
-            progress=line.update,
-            interrupted=tell_stopping,
-            report=False,
-            resume=resume,
-        )
-    tell_experiment(experiment, as_json=as_json, no_report=no_report)
+    asked: dict[str, Any] = {
+        "host": "live",
+        "output": output,
+        "seed": seed,
+        "runs": runs,
+        "arms": arm,
+        "force": force,
+        "pcap": ports_of(pcap),
+        "pcap_bytes": pcap_bytes,
+        "interrupted": tell_stopping,
+        "resume": resume,
+    }
+    run_scenario(scenario, asked, as_json=as_json, no_report=no_report, quiet=quiet)
 
 
 def _refuse_for_selftest(options: Mapping[str, object]) -> None:

@@ -159,7 +159,7 @@ def _chosen_executor(
     UsageError
         If the options contradict each other.
     """
-    from aqmlab.sweeps.sweep import DASK
+    from aqmlab.sweeps.where import DASK
 
     of_dask = {
         "--scheduler": scheduler,

@@ -97,7 +97,7 @@ def sweep(
     Exits with 1 if a firm claim of the scenario fails, with 4 if runs fail, with 5 if a live run is not
     faithful, and with 6 if an arm of live runs was skipped. Repeat an interrupted command to resume it.
     """
-    from aqmlab.sweeps.sweep import cluster_of
+    from aqmlab.sweeps.where import cluster_of
 
     set_quiet(quiet)
     cluster_of(executor, jobs)  # refuse a bad executor before live runs begin

@@ -27,7 +27,7 @@ from aqmlab.papers.variants import Reading
 from aqmlab.stats import Estimate, estimate
 from aqmlab.stats.screening import Row
 from aqmlab.sweeps.store import Store, store_path
-from aqmlab.sweeps.sweep import LOCAL
+from aqmlab.sweeps.where import LOCAL
 
 if TYPE_CHECKING:
     from aqmlab.sweeps.connection import Cluster

@@ -21,7 +21,7 @@ from aqmlab.papers.runner import Runner, Watcher
 from aqmlab.papers.scoring import ScoredFinding
 from aqmlab.papers.variants import Reading
 from aqmlab.sweeps.store import store_path
-from aqmlab.sweeps.sweep import LOCAL
+from aqmlab.sweeps.where import LOCAL
 
 if TYPE_CHECKING:
     from aqmlab.sweeps.connection import Cluster

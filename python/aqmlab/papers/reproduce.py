@@ -21,8 +21,8 @@ from aqmlab.papers.tables import FilledTable, fill
 from aqmlab.results.cells import Cell
 from aqmlab.results.results import Results
 from aqmlab.sweeps.store import store_path
-from aqmlab.sweeps.sweep import LOCAL
 from aqmlab.sweeps.task import LIVE, SIMULATOR
+from aqmlab.sweeps.where import LOCAL
 
 if TYPE_CHECKING:
     from aqmlab.sweeps.connection import Cluster

@@ -18,8 +18,9 @@ from aqmlab.sweeps.cases import Cases
 from aqmlab.sweeps.parcel import RECORDINGS
 from aqmlab.sweeps.progress import Progress
 from aqmlab.sweeps.store import Store
-from aqmlab.sweeps.sweep import LOCAL, Sweep, cluster_of, sweep
+from aqmlab.sweeps.sweep import Sweep, sweep
 from aqmlab.sweeps.task import LIVE, SIMULATOR
+from aqmlab.sweeps.where import LOCAL, cluster_of
 
 if TYPE_CHECKING:
     from aqmlab.sweeps.connection import Cluster

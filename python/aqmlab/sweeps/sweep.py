@@ -19,8 +19,6 @@ from aqmlab.errors import (
     MemoryCapError,
     RecordingError,
     RunError,
-    UsageError,
-    unknown,
 )
 from aqmlab.language.scenario import Scenario
 from aqmlab.results.cells import Cell
@@ -28,14 +26,14 @@ from aqmlab.results.results import Results
 from aqmlab.sweeps.cases import Cases, PlannedCell, Shard
 from aqmlab.sweeps.conclusion import Conclusion
 from aqmlab.sweeps.directory import Directory, SweepDirectory
-from aqmlab.sweeps.executor import SKIPPED, Executor, LocalExecutor
+from aqmlab.sweeps.executor import SKIPPED, Executor
 from aqmlab.sweeps.parcel import RECORDINGS, SUMMARIES, Bring, enough
 from aqmlab.sweeps.place import Needs, Place
 from aqmlab.sweeps.progress import Intervals, Progress
 from aqmlab.sweeps.store import Store, store_path
 from aqmlab.sweeps.tally import EndedRun, Tally
 from aqmlab.sweeps.task import LIVE, SIMULATOR, Capture
-from aqmlab.system.machine import job_count, memory_cap
+from aqmlab.sweeps.where import LOCAL, Where
 from aqmlab.system.memory import check_address_space
 from aqmlab.system.stopping import Stop, Stopped, raise_if_stopped, wait_heeding_signals
 from aqmlab.text.numbers import counted
@@ -46,9 +44,6 @@ if TYPE_CHECKING:
 
 Watcher = Callable[[Progress], object]
 """Receives the progress of the runs, about ten times per second."""
-
-LOCAL = "local"
-DASK = "dask"
 
 _TICK_S = 0.1
 _PATIENCE_S = 10.0
@@ -86,16 +81,14 @@ class Sweep:
         cases: Cases,
         place: Place,
         directory: Directory,
+        where: Where,
         *,
-        jobs: int,
         shard: Shard | None = None,
         among: Container[Cell] | None = None,
         force: bool = False,
         faithful: bool = False,
         watcher: Watcher | None = None,
         report: bool = True,
-        cluster: Cluster | None = None,
-        executor: Callable[[], Executor] | None = None,
     ) -> None:
         check_address_space()
         self.cases = cases
@@ -103,8 +96,8 @@ class Sweep:
         self._place, self._directory = place, directory
         self._force = force
         self._watcher = watcher
-        self._cluster, self._executor = cluster, executor
-        self._bring = _to_bring(cases, cluster)
+        self._where = where
+        self._bring = _to_bring(cases, where.cluster)
         cells: dict[str, tuple[PlannedCell, int]] = {}
         for cell, seed, digest in cases.runs(among):
             if shard is None or shard.has(digest):
@@ -113,7 +106,7 @@ class Sweep:
         there = set() if force else place.present(cells)
         self.damaged = _insufficient(place, [name for name in cells if name in there], needs)
         todo = dict.fromkeys(name for name in cells if name in self.damaged or name not in there)
-        self.workers = max(min(jobs, len(todo)), 1)
+        self.workers = max(min(where.jobs, len(todo)), 1)
         self._tally = Tally(cells, todo.keys())
         directory.update(todo, {})
         self._recordings = directory.recordings()
@@ -230,16 +223,6 @@ class Sweep:
             return
         self._thread.join()
 
-    def _chosen_executor(self) -> Executor:
-        if self._executor is not None:
-            return self._executor()
-        if self._cluster is not None and self._bring is not None:
-            from aqmlab.sweeps.cluster import DaskExecutor
-
-            return DaskExecutor(self._cluster, self._place, bring=self._bring, replace=self._force)
-        cap = memory_cap(self.workers)
-        return LocalExecutor(self._place.path, self.workers, memory_cap=cap, replace=self._force)
-
     def _say_what_is_kept(self, error: BaseException) -> None:
         kept = self._place.kept()
         if kept:
@@ -270,7 +253,9 @@ class Sweep:
             replace(self.cases.task(*self._tally.cells[name]), name=name, replace=name in self.damaged)
             for name in self._tally.todo
         )
-        executor = self._working = self._chosen_executor()
+        executor = self._working = self._where.executor(
+            self._place, self.workers, bring=self._bring, replace=self._force
+        )
         self.workers = executor.workers
         waiting = 0
         try:
@@ -461,71 +446,21 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
         If the store cannot be written.
     """
     part = Shard.parse(shard) if isinstance(shard, str) else shard
-    workers = job_count(jobs)
-    cluster = cluster_of(executor, jobs)
-    if host not in (SIMULATOR, LIVE):
-        raise unknown("host", host, (SIMULATOR, LIVE))
-    if host == LIVE and cluster is not None:
-        raise UsageError("live runs use this machine: leave out the executor")
+    where = Where.chosen(host, executor, jobs, interrupted=interrupted)
     cases = Cases(scenario, seed=seed, runs=runs, host=host, capture=Capture.chosen(pcap, pcap_bytes))
     place = Store.made(store_path(store))
-
-    def live() -> Executor:
-        from aqmlab.sweeps.live_executor import LiveExecutor
-
-        return LiveExecutor(place, replace=force, interrupted=interrupted)
-
     return Sweep(
         cases,
         place,
         SweepDirectory(place, cases),
-        jobs=workers,
+        where,
         shard=part,
         among=among,
         force=force,
         faithful=faithful,
         watcher=progress,
         report=report,
-        cluster=cluster,
-        executor=live if host == LIVE else None,
     )
-
-
-def cluster_of(
-    executor: str | Cluster, jobs: int | None = None, bring: Bring | None = None
-) -> Cluster | None:
-    """The requested cluster; ``None`` for this machine.
-
-    Parameters
-    ----------
-    executor
-        As for :func:`sweep`.
-    jobs
-        Number of runs in parallel, if given.
-    bring
-        The part of each recording that is sent back, unless the cluster specifies it.
-
-    Raises
-    ------
-    UsageError
-        If there is no such executor, or it does not accept a number of jobs.
-    HostError
-        If Dask is not installed.
-    """
-    if executor == LOCAL:
-        return None
-    if isinstance(executor, str):
-        if executor != DASK:
-            raise unknown("executor", executor, (LOCAL, DASK))
-        from aqmlab.sweeps.connection import Cluster
-
-        executor = Cluster()
-    if jobs is not None:
-        raise UsageError(
-            f"`--jobs {jobs}` applies to this machine; a Dask cluster executes as many runs in parallel as"
-            " its workers have threads; leave out `--jobs` (or `AQMLAB_JOBS`)"
-        )
-    return replace(executor.checked(), bring=executor.bring or bring)
 
 
 __all__ = ["Sweep", "Watcher", "sweep"]
