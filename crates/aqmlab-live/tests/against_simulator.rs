@@ -13,7 +13,9 @@ use aqmlab_network::FlowPath;
 use aqmlab_qdisc::{Cause, Ecn, Observer, Registry, registry};
 use aqmlab_recording::capture::packet_id;
 use aqmlab_recording::{ColumnData, Place, Recording, Table};
-use aqmlab_scenario::{DatagramSource, FlowChoice, FlowSource, PacketChoice, PacketEvent, Plan};
+use aqmlab_scenario::{
+    DatagramSource, FlowChoice, FlowSource, PacketChoice, PacketEvent, Plan, Reference, References,
+};
 use aqmlab_sim::{Control, run};
 use aqmlab_traffic::packmime::CloudConnection;
 use aqmlab_traffic::{Content, Identity, Population, Woken};
@@ -478,8 +480,9 @@ fn packets_of_ecn_connections_are_marked_and_dropped_alike() {
         let marks = !queue.contains("droptail");
         let queue = if marks { with_ecn(queue) } else { queue.to_owned() };
         let mut plan = connections(&queue);
+        let names: Vec<&str> = plan.links.iter().map(|link| link.name.as_str()).collect();
         plan.record.packets = Some(PacketChoice {
-            links: (0..plan.links.len()).collect(),
+            links: References::new((0..names.len()).collect(), &names),
             flows: None,
             events: vec![PacketEvent::Enqueue, PacketEvent::Dequeue, PacketEvent::Drop],
             from: Span::ZERO,
@@ -567,10 +570,11 @@ fn web(traffic: &str, more: &str) -> Plan {
     // The recording contains each request, and the packets that the hosts of all connections send.
     // Connections that open during the run are numbered after all flows.
     plan.record.requests.each = true;
-    plan.record.limit = 10_000_000;
-    let all = |class, indices| FlowChoice { class, indices };
+    plan.record.limit = Some(10_000_000);
+    let names: Vec<&str> = plan.classes.iter().map(|class| class.name.as_str()).collect();
+    let all = |class, indices| FlowChoice { class: Reference::new(class, &names), indices };
     plan.record.packets = Some(PacketChoice {
-        links: Vec::new(),
+        links: References::new(Vec::new(), &names),
         flows: Some(vec![all(0, None), all(1, Some((0..100_000).collect()))]),
         events: vec![PacketEvent::Send],
         from: Span::ZERO,

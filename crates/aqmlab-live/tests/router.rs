@@ -10,7 +10,7 @@ use aqmlab_network::FlowPath;
 use aqmlab_qdisc::{Cause, Ecn, Observer, Reason, Registry, registry};
 use aqmlab_random::Stream;
 use aqmlab_recording::StoppedBy;
-use aqmlab_scenario::{Plan, QueueCount, QueueStop};
+use aqmlab_scenario::{Plan, QueueCount, QueueStop, Reference};
 use aqmlab_traffic::Identity;
 use aqmlab_units::{Instant, Span};
 use support::{Counted, Kept, Segment, datagram, frame_budget, plan, segment as tcp_segment};
@@ -464,7 +464,8 @@ fn support_column(table: &aqmlab_recording::Table, column: &str) -> u64 {
 #[test]
 fn a_run_ends_early_by_its_condition_or_by_command() {
     let mut plan = droptail(BARE);
-    plan.stop.condition = Some(QueueStop { link: 0, quantity: QueueCount::Drops, count: 2 });
+    plan.stop.condition =
+        Some(QueueStop { link: Reference::new(0, &["bottleneck"]), quantity: QueueCount::Drops, count: 2 });
     let packet = datagram(CLIENT, Some(0), Ecn::NotEct, 1250);
     let (mut by_condition, mut out) = (router(&plan), Counted::default());
     // One packet is in transmission and four wait; the sixth and the seventh are dropped.

@@ -53,10 +53,10 @@ pub fn hops(plan: &Plan, number: usize, direction: usize) -> Vec<Hop> {
     hops.extend(access(direction, Edge::Entry));
     hops.extend(stage(StagePlace::Edge(Edge::Entry)));
     for &link in links {
-        hops.extend(stage(StagePlace::Router(plan.links[link].from)));
+        hops.extend(stage(StagePlace::Router(*plan.links[link].from)));
         hops.push(Hop::Queue(link));
     }
-    let leave = plan.links[*links.last().expect("a path has links")].to;
+    let leave = *plan.links[*links.last().expect("a path has links")].to;
     hops.extend(stage(StagePlace::Router(leave)));
     hops.extend(stage(StagePlace::Edge(Edge::Exit)));
     hops.extend(access(1 - direction, Edge::Exit));

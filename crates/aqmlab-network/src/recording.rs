@@ -117,7 +117,7 @@ impl RunFacts {
             title: plan.title.clone(),
             arm: plan.arm.clone(),
             seed: self.seed,
-            plan: plan.to_json(),
+            plan: plan.clone(),
             t0: self.t0,
             t1: self.t1,
             stopped_by: self.stopped_by,

@@ -1,6 +1,6 @@
 //! Scenarios: parsed, checked, and reported with the origin of every value.
 
-use aqmlab_scenario::{Axis, Claim, Experiment, Parameter, Parts, Plan, PlanJson, Sweep, schema_of};
+use aqmlab_scenario::{Axis, Claim, Experiment, Parameter, Parts, Plan, Sweep, schema_of};
 use aqmlab_units::text::{parse_bytes, parse_packets, parse_rate, parse_span};
 use aqmlab_units::{Bytes, Packets, Rate, Span};
 use pyo3::prelude::*;
@@ -23,7 +23,7 @@ pub(crate) fn plan(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Stri
 pub(crate) fn schema(of: &str) -> PyResult<String> {
     let schema = match of {
         "scenario" => aqmlab_scenario::schema(known()),
-        "plan" => schema_of::<PlanJson>(known()),
+        "plan" => schema_of::<Plan>(known()),
         "manifest" => aqmlab_recording::manifest_schema(known()),
         _ => {
             return Err(UsageError::new_err(format!(
@@ -160,7 +160,7 @@ pub(crate) struct Arm<'p> {
     slug: String,
     digest: String,
     parts: Parts,
-    plan: PlanJson,
+    plan: &'p Plan,
     end_ns: u64,
     memory_bytes: u64,
 }
@@ -196,13 +196,12 @@ pub(crate) fn arms(experiment: &Experiment) -> Vec<Arm<'_>> {
 }
 
 fn arm(slug: String, plan: &Plan) -> Arm<'_> {
-    let (digest, json) = plan.digest_and_json();
     Arm {
         name: &plan.arm,
         slug,
-        digest,
+        digest: plan.digest(),
         parts: aqmlab_network::parts(plan),
-        plan: json,
+        plan,
         end_ns: plan.stop.at.as_ns(),
         memory_bytes: aqmlab_scenario::estimate::memory(plan).total().get(),
     }

@@ -152,6 +152,6 @@ mod tests {
         }
         a.merge(&b);
         assert!(a.bins().eq(both.bins()));
-        assert_eq!(a.total(), (0..1000).map(|n| n % 7).sum());
+        assert_eq!(a.total(), (0..1000).map(|n| n % 7).sum::<u64>());
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use aqmlab_qdisc::registry::Catalogue;
-use aqmlab_scenario::{Parts, PlanJson, schema_of};
+use aqmlab_scenario::{Parts, Plan, schema_of};
 use aqmlab_units::{Instant, Rate, Span};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -40,7 +40,7 @@ pub struct Manifest {
     /// The seed.
     pub seed: u64,
     /// The plan, with the origin of every value.
-    pub plan: PlanJson,
+    pub plan: Plan,
     /// The beginning of the measured interval.
     pub t0: Instant,
     /// The end of the measured interval and of the run.
@@ -132,7 +132,7 @@ struct ManifestFile<'m> {
     /// SHA-256 of everything that determines the result, except the seed.
     plan_digest: String,
     /// The plan, with the origin of every value.
-    plan: &'m PlanJson,
+    plan: &'m Plan,
     /// The beginning of the measured interval.
     t0_ns: u64,
     /// The end of the measured interval and of the run.

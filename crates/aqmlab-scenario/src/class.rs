@@ -10,7 +10,7 @@ use aqmlab_units::{Rate, Span};
 
 use crate::language::{MOST_LINKS_OF_A_PATH, RATE};
 use crate::pass::{Pass, Section};
-use crate::plan::{Access, ClassPlan, MOST_CLASSES};
+use crate::plan::{Access, AccessAt, ClassPlan, FlowStarts, MOST_CLASSES, References};
 use crate::route;
 use crate::suggest::{listed, no_such};
 use crate::topology::{AccessWord, Network, item_name};
@@ -109,12 +109,9 @@ impl Pass<'_, '_> {
             None => Some(true),
         };
         let Reading { count, starts, own_delays, rest } = traffic::read(variant.kind, self, &section)?;
-        let (start, seed_starts) = match starts {
-            Some(starts) => (Some(Distribution::List(starts)), None),
-            None => match self.starts(&section, count) {
-                Some((start, of_seeds)) => (Some(start), of_seeds),
-                None => (None, None),
-            },
+        let start = match starts {
+            Some(starts) => Some(FlowStarts::Listed { starts }),
+            None => self.starts(&section, count),
         };
         let stop_at = self.span(&section, "stop");
         let access_loss = self.number(&section, "loss");
@@ -124,16 +121,15 @@ impl Pass<'_, '_> {
         let access = ways.as_ref().and_then(|ways| self.class_access(&section, network, ways, own_delays));
 
         let traffic = rest(self, &section);
-        let (path_links, return_path) = ways?;
+        let (there, return_path) = ways?;
         let traffic = traffic?;
         let only_live = self.only_live(&section, &traffic);
         let plan = ClassPlan {
             name: name?,
             count: count?,
-            path: path_links,
+            path: there,
             return_path,
             start: start?,
-            seed_starts,
             stop_at,
             access: access?,
             placed: [false; 2],
@@ -207,7 +203,7 @@ impl Pass<'_, '_> {
     }
 
     /// Returns the links on the class's path, and those on its return path.
-    fn ways(&mut self, section: &Section<'_>, network: &Network<'_>) -> Option<(Vec<usize>, Vec<usize>)> {
+    fn ways(&mut self, section: &Section<'_>, network: &Network<'_>) -> Option<(References, References)> {
         let from = self.router(section, "from", network, network.ends.map(|(from, _)| from));
         let to = self.router(section, "to", network, network.ends.map(|(_, to)| to));
         let (from, to) = (from?, to?);
@@ -220,6 +216,8 @@ impl Pass<'_, '_> {
         }
         let way = |a, b| route::shortest(&network.links, network.nodes.len(), a, b);
         let (there, back) = (way(from, to), way(to, from));
+        let names: Vec<&str> = network.links.iter().map(|link| link.name.as_str()).collect();
+        let [there, back] = [there, back].map(|way| way.map(|links| References::new(links, &names)));
         // If the description of the network has errors, a missing path is not reported as an error in the
         // traffic.
         if !self.report.is_clean_of("link") || !self.report.is_clean_of("node") {
@@ -245,9 +243,13 @@ impl Pass<'_, '_> {
             return None;
         }
         for (key, links) in [("path", &there), ("return path", &back)] {
-            let names: Vec<&str> = links.iter().map(|&l| network.links[l].name.as_str()).collect();
             let rule = Origin::Derived("fewest hops, then least delay, then order of the file".into());
-            self.enter_at(section.sub(key), &names.join(", "), rule, "the links that its packets cross");
+            self.enter_at(
+                section.sub(key),
+                &links.names().join(", "),
+                rule,
+                "the links that its packets cross",
+            );
         }
         Some((there, back))
     }
@@ -283,7 +285,7 @@ impl Pass<'_, '_> {
         &mut self,
         section: &Section<'_>,
         network: &Network<'_>,
-        (there, back): &(Vec<usize>, Vec<usize>),
+        (there, back): &(References, References),
         own_delays: Option<(Span, &str)>,
     ) -> Option<Option<Access>> {
         // Access links must not be a bottleneck in either direction, whatever the rates of the path.
@@ -331,15 +333,15 @@ impl Pass<'_, '_> {
             }
         };
         let rtt = self.rtt(section, propagation, own_delays)?;
-        let ends = match section.node("access_at") {
-            None => [true; 2],
+        let at = match section.node("access_at") {
+            None => AccessAt::Both,
             Some(_) => match self.value(section, "access_at")? {
-                Value::Choice("sender") => [true, false],
-                Value::Choice("receiver") => [false, true],
-                _ => [true; 2],
+                Value::Choice("sender") => AccessAt::Sender,
+                Value::Choice("receiver") => AccessAt::Receiver,
+                _ => AccessAt::Both,
             },
         };
-        Some(Some(Access { rate, rtt, ends }))
+        Some(Some(Access { rate, rtt, at }))
     }
 
     fn rtt(

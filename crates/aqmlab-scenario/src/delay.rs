@@ -11,7 +11,9 @@ use aqmlab_units::{Bytes, Span};
 use crate::field::OURS;
 use crate::language::{DELAY_RULE, EDGES};
 use crate::pass::{Pass, Section};
-use crate::plan::{ClassPlan, DelayPlan, Edge, Plan, StageDelay, StagePlace, TickPlan};
+use crate::plan::{
+    ClassPlan, DelayPlan, Edge, EndDelay, Plan, Reference, StageAt, StageDelay, StagePlace, TickPlan,
+};
 use crate::suggest::no_such;
 use crate::topology::Network;
 use crate::tree::Tree;
@@ -64,16 +66,14 @@ impl Pass<'_, '_> {
             None => None,
         };
         let mut router = |key| match section.node(key) {
-            Some(_) => self.node_at(section, key, &network.nodes).map(Some),
+            Some(_) => self
+                .node_at(section, key, &network.nodes)
+                .map(|node| Some(Reference::new(node, &network.nodes))),
             None => Some(None),
         };
         let (from, to) = (router("from")?, router("to")?);
-        let directions = match self.value(section, "direction")? {
-            Value::Choice("to_receiver") => [true, false],
-            Value::Choice("to_sender") => [false, true],
-            _ => [true, true],
-        };
-        let place = self.stage_place(section, network)?;
+        let direction = self.value(section, "direction")?;
+        let at = self.stage_place(section, network)?;
         let (delay, jitter) = (self.stage_delay(section), self.span(section, "jitter"));
         let loss = self.drawn(section, "loss");
         let rate = match section.node("rate") {
@@ -89,8 +89,9 @@ impl Pass<'_, '_> {
             class,
             from,
             to,
-            directions,
-            place,
+            to_receiver: direction != Value::Choice("to_sender"),
+            to_sender: direction != Value::Choice("to_receiver"),
+            at,
             delay: delay?,
             jitter: jitter?,
             loss: loss?,
@@ -132,15 +133,15 @@ impl Pass<'_, '_> {
     }
 
     /// Returns the place of a stage: an edge of the network, or the router that the file names.
-    fn stage_place(&mut self, section: &Section<'_>, network: &Network<'_>) -> Option<StagePlace> {
+    fn stage_place(&mut self, section: &Section<'_>, network: &Network<'_>) -> Option<StageAt> {
         if section.node("at").is_none() {
             self.enter(section, "at", &"entry", Origin::Default(OURS));
-            return Some(StagePlace::Edge(Edge::Entry));
+            return Some(StageAt::Entry);
         }
         let word = self.name(section, "at")?;
         let (place, at) = match EDGES.iter().position(|edge| *edge == word) {
-            Some(0) => (StagePlace::Edge(Edge::Entry), word),
-            Some(_) => (StagePlace::Edge(Edge::Exit), word),
+            Some(0) => (StageAt::Entry, word),
+            Some(_) => (StageAt::Exit, word),
             None => {
                 let Some(node) = network.nodes.iter().position(|node| *node == word) else {
                     let nodes = network.nodes.iter().map(String::as_str);
@@ -148,7 +149,7 @@ impl Pass<'_, '_> {
                     self.error(&section.at("at"), &section.sub("at"), message);
                     return None;
                 };
-                (StagePlace::Router(node), word)
+                (StageAt::Router { router: Reference::new(node, &network.nodes) }, word)
             }
         };
         self.enter(section, "at", &at, Origin::Given);
@@ -160,7 +161,7 @@ impl Pass<'_, '_> {
         let end = |word: &str| End::ALL.into_iter().find(|end| end.name() == word);
         let (value, delay) = match section.node("delay").map(|node| &node.value) {
             Some(Tree::Text(word)) if end(word).is_some() => {
-                (word.clone(), StageDelay::OfConnection(end(word)?))
+                (word.clone(), StageDelay::Of(EndDelay::Cloud(end(word)?)))
             }
             Some(Tree::Table(table)) if table.get("packmime").is_some() => {
                 let path = section.sub("delay");
@@ -173,7 +174,7 @@ impl Pass<'_, '_> {
                 let Value::Choice(word) = self.given(node, &format!("{path}.packmime"), ENDS)? else {
                     unreachable!("the kind decides the value's type")
                 };
-                (format!("{{ packmime = \"{word}\" }}"), StageDelay::Packmime(end(word)?))
+                (format!("{{ packmime = \"{word}\" }}"), StageDelay::Of(EndDelay::Packmime(end(word)?)))
             }
             _ => return self.drawn(section, "delay").map(StageDelay::Drawn),
         };
@@ -181,17 +182,18 @@ impl Pass<'_, '_> {
         Some(delay)
     }
 
-    fn class_at(&mut self, section: &Section<'_>, classes: &[&ClassPlan]) -> Option<usize> {
+    fn class_at(&mut self, section: &Section<'_>, classes: &[&ClassPlan]) -> Option<Reference> {
         let name = self.name(section, "class")?;
-        let found = classes.iter().position(|class| class.name == name);
+        let names: Vec<&str> = classes.iter().map(|class| class.name.as_str()).collect();
+        let found = names.iter().position(|known| *known == name);
         match found {
             Some(_) => self.enter(section, "class", &name, Origin::Given),
             None => {
-                let message = no_such("class of traffic", &name, classes.iter().map(|c| c.name.as_str()));
+                let message = no_such("class of traffic", &name, names.iter().copied());
                 self.error(&section.at("class"), &section.sub("class"), message);
             }
         }
-        found
+        found.map(|class| Reference::new(class, &names))
     }
 
     /// Reports a rule that matches no packets.
@@ -207,20 +209,20 @@ impl Pass<'_, '_> {
             (0..2).any(|direction| rule.matches(*i, direction, class.way(direction), ends))
         };
         if !classes.iter().enumerate().any(|class| matching(&class)) {
-            let message = match rule.place {
-                StagePlace::Edge(_) => {
+            let message = match &rule.at {
+                StageAt::Entry | StageAt::Exit => {
                     "no packet matches this rule: no traffic class sends packets in this direction"
                         .to_string()
                 }
-                StagePlace::Router(router) => format!(
+                StageAt::Router { router } => format!(
                     "no packet matches this rule: none of the traffic classes that it covers sends packets through \"{}\" in this direction",
-                    network.nodes[router]
+                    router.names()
                 ),
             };
             self.error(&section.at, &section.path, message);
             return None;
         }
-        if let StageDelay::OfConnection(end) = rule.delay {
+        if let StageDelay::Of(EndDelay::Cloud(end)) = rule.delay {
             let other = |class: &(usize, &&ClassPlan)| matching(class) && !class.1.knows_ends();
             if let Some((_, class)) = classes.iter().enumerate().find(other) {
                 let (end, name) = (end.name(), &class.name);
@@ -269,11 +271,12 @@ impl DelayPlan {
     ) -> bool {
         let (Some(&first), Some(&last)) = (way.first(), way.last()) else { return false };
         let [enter, leave] = [ends(first)[0], ends(last)[1]];
-        self.class.is_none_or(|wanted| wanted == class)
-            && self.from.is_none_or(|wanted| wanted == enter)
-            && self.to.is_none_or(|wanted| wanted == leave)
-            && self.directions[direction]
-            && match self.place {
+        let is = |wanted: &Option<Reference>, place| wanted.as_ref().is_none_or(|wanted| **wanted == place);
+        is(&self.class, class)
+            && is(&self.from, enter)
+            && is(&self.to, leave)
+            && [self.to_receiver, self.to_sender][direction]
+            && match self.at.place() {
                 StagePlace::Edge(_) => true,
                 StagePlace::Router(router) => {
                     leave == router || way.iter().any(|&link| ends(link)[0] == router)
@@ -289,7 +292,7 @@ impl DelayPlan {
     /// Returns whether the stage represents the delays that a cloud draws, or a trace gives, for this end of
     /// the connections.
     pub(crate) fn places(&self, end: End) -> bool {
-        self.delay == StageDelay::OfConnection(end)
+        self.delay == StageDelay::Of(EndDelay::Cloud(end))
     }
 
     /// Returns the pipe for packets of `class` that match the rule but belong to no flow. This pipe only adds
@@ -342,10 +345,10 @@ impl DelayPlan {
         let draws = |what| stream(what, index);
         let mut pipe = Pipe::new(match &self.delay {
             StageDelay::Drawn(delay) => delay.value(index, count, draws("delay")),
-            StageDelay::OfConnection(end) => {
+            StageDelay::Of(EndDelay::Cloud(end)) => {
                 carried.map_or(class.mean_end(*end), |carried| carried[*end as usize])
             }
-            StageDelay::Packmime(end) => {
+            StageDelay::Of(EndDelay::Packmime(end)) => {
                 let path = format_args!("delay/{}/{}/delay", self.name, class.name);
                 HostDelay::draw(*end, &mut Stream::indexed(seed, path, index))
             }
@@ -376,8 +379,8 @@ impl StageDelay {
     pub fn mean(&self, class: &ClassPlan) -> Span {
         match self {
             StageDelay::Drawn(delay) => delay.mean(),
-            StageDelay::OfConnection(end) => class.mean_end(*end),
-            StageDelay::Packmime(end) => HostDelay::mean(*end),
+            StageDelay::Of(EndDelay::Cloud(end)) => class.mean_end(*end),
+            StageDelay::Of(EndDelay::Packmime(end)) => HostDelay::mean(*end),
         }
     }
 
@@ -385,8 +388,8 @@ impl StageDelay {
     pub fn least(&self, class: &ClassPlan) -> Span {
         match self {
             StageDelay::Drawn(delay) => delay.least(),
-            StageDelay::OfConnection(end) => class.least_end(*end),
-            StageDelay::Packmime(end) => HostDelay::least(*end),
+            StageDelay::Of(EndDelay::Cloud(end)) => class.least_end(*end),
+            StageDelay::Of(EndDelay::Packmime(end)) => HostDelay::least(*end),
         }
     }
 }
@@ -398,8 +401,8 @@ impl ClassPlan {
     }
 
     /// Iterates over the links in both directions.
-    pub(crate) fn links_both_ways(&self) -> impl Iterator<Item = usize> {
-        self.path.iter().chain(&self.return_path).copied()
+    pub fn links_both_ways(&self) -> impl Iterator<Item = usize> {
+        self.path.iter().chain(&*self.return_path).copied()
     }
 }
 
@@ -425,8 +428,10 @@ impl Plan {
     /// Returns the number in [`Plan::delays`] of the stage that [`Plan::delay_stage`] returns.
     pub fn delay_stage_number(&self, class: usize, direction: usize, place: StagePlace) -> Option<usize> {
         let way = self.classes[class].way(direction);
-        let ends = |link: usize| [self.links[link].from, self.links[link].to];
-        self.delays.iter().position(|rule| rule.place == place && rule.matches(class, direction, way, ends))
+        let ends = |link: usize| [*self.links[link].from, *self.links[link].to];
+        self.delays
+            .iter()
+            .position(|rule| rule.at.place() == place && rule.matches(class, direction, way, ends))
     }
 }
 
@@ -442,7 +447,7 @@ pub(crate) fn met<'d>(
     for direction in 0..2 {
         let way = class.way(direction);
         met.extend(stage_places(way, ends).filter_map(|place| {
-            delays.iter().find(|rule| rule.place == place && rule.matches(number, direction, way, ends))
+            delays.iter().find(|rule| rule.at.place() == place && rule.matches(number, direction, way, ends))
         }));
     }
     met

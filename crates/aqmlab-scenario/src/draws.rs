@@ -25,13 +25,7 @@ impl ClassPlan {
         let draws = self.draws(seed);
         let mut starts: Vec<_> = (0..self.count)
             .map(|i| {
-                let after = match &self.seed_starts {
-                    Some(starts) => {
-                        let starts = starts.of(seed).expect("`Plan::check_seed` has checked the seed");
-                        starts[i as usize % starts.len()]
-                    }
-                    None => self.start.value(i, self.count, draws.member("start", i)),
-                };
+                let after = self.start.of(seed, i, self.count, draws.member("start", i));
                 (Instant::ZERO + after, i as u32)
             })
             .collect();
@@ -113,9 +107,8 @@ impl ClassPlan {
 impl Plan {
     /// Returns the propagation delay of the path of class number `class`, summed over both directions.
     pub fn propagation(&self, class: usize) -> Span {
-        let class = &self.classes[class];
-        let links = class.path.iter().chain(&class.return_path);
-        links.fold(Span::ZERO, |sum, &link| sum + self.links[link].delay)
+        let links = self.classes[class].links_both_ways();
+        links.fold(Span::ZERO, |sum, link| sum + self.links[link].delay)
     }
 }
 
@@ -242,7 +235,7 @@ impl ClassPlan {
 
     /// Returns whether this end of the flows (0: the sender) has access links.
     pub fn has_access(&self, end: usize) -> bool {
-        self.access.as_ref().is_some_and(|access| access.ends[end])
+        self.access.as_ref().is_some_and(|access| access.at.has(end))
     }
 
     /// Returns the loss process at the entrance to the sender's access link for the connection with

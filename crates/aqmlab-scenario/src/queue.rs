@@ -16,7 +16,7 @@ use crate::field::OURS;
 use crate::kernel_queue::{TC_INFO, TC_QUEUE, TC_SPEC};
 use crate::language::{DEFAULT_QUEUE, QUEUE_KIND};
 use crate::pass::Pass;
-use crate::plan::{ClassPlan, DelayPlan, LinkPlan};
+use crate::plan::{ClassPlan, DelayPlan, LinkPlan, Reference};
 use crate::suggest::{listed, no_such};
 use crate::topology::{LinkDraft, Network};
 use crate::tree::{Node, Table, Tree};
@@ -56,8 +56,8 @@ impl Pass<'_, '_> {
             let only_live = self.only_a_kernels(&draft);
             links.push(queue.map(|queue| LinkPlan {
                 name: draft.name,
-                from: draft.from,
-                to: draft.to,
+                from: Reference::new(draft.from, &network.nodes),
+                to: Reference::new(draft.to, &network.nodes),
                 rate: draft.rate,
                 delay: draft.delay,
                 overhead: draft.overhead,

@@ -7,7 +7,9 @@ use aqmlab_units::Span;
 use crate::class::ClassDraft;
 use crate::language::{PACKET_EVENTS, PACKET_RECORD, RECORD, REQUEST_RECORD};
 use crate::pass::{Pass, Section};
-use crate::plan::{ClassPlan, FlowChoice, PacketChoice, PacketEvent, RecordPlan, RequestPlan};
+use crate::plan::{
+    ClassPlan, FlowChoice, PacketChoice, PacketEvent, RecordPlan, Reference, References, RequestPlan,
+};
 use crate::suggest::{listed, no_such};
 use crate::tree::{Node, Table, Tree};
 
@@ -40,7 +42,7 @@ impl Pass<'_, '_> {
             trace: Vec::new(),
             packets: None,
             requests: requests?,
-            limit: limit?,
+            limit: Some(limit?),
         })
     }
 
@@ -87,6 +89,8 @@ impl Pass<'_, '_> {
         classes: &[ClassDraft],
         links: &[String],
     ) -> Option<RecordPlan> {
+        // Most records have no such rows, and so no limit.
+        let limit = record.limit.take();
         let Some(node) = file.node("record") else { return Some(record) };
         // The keys of [record] have been checked already.
         let section = self.open_section(node, "record", RECORD)?;
@@ -105,13 +109,14 @@ impl Pass<'_, '_> {
         if let Some(node) = section.node("packets") {
             record.packets = Some(self.packet_choice(node, classes, links)?);
         }
+        record.limit = limit.filter(|_| !record.trace.is_empty() || record.packets.is_some());
         Some(record)
     }
 
     /// Checks that traced flows have a congestion window.
     fn all_tcp(&mut self, section: &Section<'_>, trace: &[FlowChoice], classes: &[ClassDraft]) -> Option<()> {
         for choice in trace {
-            let plan = &classes[choice.class].plan;
+            let plan = &classes[*choice.class].plan;
             if !plan.is_tcp() {
                 let message = format!("the flows of \"{}\" have no congestion window to trace", plan.name);
                 self.error(&section.at("trace"), "record.trace", message);
@@ -144,8 +149,9 @@ impl Pass<'_, '_> {
             self.error(&section.at("until"), &section.sub("until"), message);
             return None;
         }
+        let chosen = chosen.unwrap_or_else(|| paths_of(flows.as_deref().unwrap_or_default(), classes));
         Some(PacketChoice {
-            links: chosen.unwrap_or_else(|| paths_of(flows.as_deref().unwrap_or_default(), classes)),
+            links: References::new(chosen, &names),
             events: self.packet_events(&section, by_flow)?,
             flows,
             from: from?,
@@ -259,9 +265,9 @@ impl Pass<'_, '_> {
             choices.push(self.flows_of_class(item, &section.sub(key), classes)?);
         }
         let shown = choices.iter().map(|choice| match &choice.indices {
-            None => format!("{:?}", classes[choice.class].plan.name),
+            None => format!("{:?}", choice.class.names()),
             Some(indices) => {
-                format!("{{ class = {:?}, flows = {indices:?} }}", classes[choice.class].plan.name)
+                format!("{{ class = {:?}, flows = {indices:?} }}", choice.class.names())
             }
         });
         let shown = format!("[{}]", shown.collect::<Vec<_>>().join(", "));
@@ -277,7 +283,7 @@ impl Pass<'_, '_> {
         let Tree::Table(table) = &item.value else {
             let class = self.index_of(item, path, WHAT, &names)?;
             self.check_traceable(item, path, &classes[class].plan)?;
-            return Some(FlowChoice { class, indices: None });
+            return Some(FlowChoice { class: Reference::new(class, &names), indices: None });
         };
         if let Some(entry) = table.entries.iter().find(|e| !["class", "flows"].contains(&e.key.as_str())) {
             let message =
@@ -293,7 +299,7 @@ impl Pass<'_, '_> {
         let class = self.index_of(class, path, WHAT, &names)?;
         self.check_traceable(item, path, &classes[class].plan)?;
         let indices = self.flow_indices(flows, path, classes[class].plan.count)?;
-        Some(FlowChoice { class, indices: Some(indices) })
+        Some(FlowChoice { class: Reference::new(class, &names), indices: Some(indices) })
     }
 
     /// Checks that the flows are single connections, the only ones that can be followed individually.
@@ -336,9 +342,8 @@ impl Pass<'_, '_> {
 
 /// Returns all links that packets of these flows pass, in both directions.
 fn paths_of(flows: &[FlowChoice], classes: &[ClassDraft]) -> Vec<usize> {
-    let plans = flows.iter().map(|choice| &classes[choice.class].plan);
-    let mut links: Vec<usize> =
-        plans.flat_map(|plan| plan.path.iter().chain(&plan.return_path)).copied().collect();
+    let plans = flows.iter().map(|choice| &classes[*choice.class].plan);
+    let mut links: Vec<usize> = plans.flat_map(ClassPlan::links_both_ways).collect();
     links.sort_unstable();
     links.dedup();
     links

@@ -6,7 +6,7 @@ use crate::class::ClassDraft;
 use crate::field::Absent;
 use crate::language::{COMPLETED, CONDITION, FILE, QUANTITIES, STOP};
 use crate::pass::{Pass, Section};
-use crate::plan::{ClassPlan, Completed, CountStop, QueueCount, QueueStop, Stop};
+use crate::plan::{ClassPlan, Completed, CountStop, QueueCount, QueueStop, Reference, References, Stop};
 use crate::suggest::{listed, no_such};
 use crate::tree::{At, Node, Tree};
 
@@ -142,10 +142,11 @@ impl Pass<'_, '_> {
     }
 
     /// Returns the class that the key `class` names, or all classes that it lists.
-    fn counted_classes(&mut self, section: &Section<'_>, classes: &[ClassDraft]) -> Option<Vec<usize>> {
+    fn counted_classes(&mut self, section: &Section<'_>, classes: &[ClassDraft]) -> Option<References> {
         let known: Vec<&str> = classes.iter().map(|c| c.plan.name.as_str()).collect();
         if !matches!(section.node("class"), Some(Node { value: Tree::List(_), .. })) {
-            return Some(vec![self.one_of(section, "class", "class of traffic", &known)?]);
+            let class = self.one_of(section, "class", "class of traffic", &known)?;
+            return Some(References::new(vec![class], &known));
         }
         let names = self.names(section, "class", "class of traffic")?;
         let mut counted = Vec::new();
@@ -163,7 +164,7 @@ impl Pass<'_, '_> {
             return None;
         }
         self.enter(section, "class", &format!("{names:?}"), aqmlab_params::Origin::Given);
-        Some(counted)
+        Some(References::new(counted, &known))
     }
 
     fn condition(&mut self, stop: &Section<'_>, node: &Node, links: &[String]) -> Option<QueueStop> {
@@ -186,7 +187,7 @@ impl Pass<'_, '_> {
             "marks" => QueueCount::Marks,
             _ => QueueCount::Backlog,
         };
-        Some(QueueStop { link: link?, quantity, count })
+        Some(QueueStop { link: Reference::new(link?, &names), quantity, count })
     }
 
     /// Returns the index in `names` of the name at a key.

@@ -4,73 +4,53 @@
 use std::borrow::Cow;
 
 use aqmlab_params::{Default, Kind, Param, Setting, Settings, Value};
-use aqmlab_qdisc::Effective;
 use aqmlab_qdisc::registry::{Catalogue, Info};
-use aqmlab_transport::Profile;
-use aqmlab_units::Span;
+use aqmlab_qdisc::{Effective, LinkContext};
 use aqmlab_units::text::Size;
+use aqmlab_units::{Bytes, Span};
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
 
 use crate::kernel_queue::TC_INFO;
 
 /// A discipline with its effective parameters.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct QueueJson {
+#[derive(Serialize)]
+pub(crate) struct QueueForm {
     /// The name of the discipline in the registry.
-    pub kind: &'static str,
+    kind: &'static str,
     /// The parameters of the discipline, none of them automatic.
-    pub settings: Map<String, Json>,
+    settings: Map<String, Json>,
     /// The context against which the parameters were resolved.
-    pub context: ContextJson,
+    context: Context,
 }
 
 /// The context, other than the queue's link, against which a discipline's parameters are resolved.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[derive(Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
-pub struct ContextJson {
+struct Context {
     /// The base round-trip time, if it is known.
-    pub rtt_ns: Option<u64>,
+    #[serde(rename = "rtt_ns")]
+    rtt: Option<Span>,
     /// The mean size of packets.
-    pub mean_packet_bytes: u64,
+    #[serde(rename = "mean_packet_bytes")]
+    mean_packet: Bytes,
 }
 
-/// The effective parameters of TCP endpoints.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-#[serde(transparent)]
-pub struct TcpJson(Map<String, Json>);
-
-impl QueueJson {
-    pub(crate) fn of(queue: &Effective) -> Self {
-        QueueJson {
-            kind: queue.kind(),
-            settings: settings_json(queue),
-            context: ContextJson {
-                rtt_ns: queue.link().rtt.map(Span::as_ns),
-                mean_packet_bytes: queue.link().mean_packet.get(),
-            },
-        }
-    }
-}
-
-impl TcpJson {
-    pub(crate) fn of(settings: &Settings) -> Self {
-        let implied = |setting: &Setting| {
-            let param = Profile::TABLE.iter().find(|param| param.name == setting.name);
-            let implied = param.filter(|param| param.implied);
-            implied.is_some_and(|param| Profile::default_of(param, settings).as_ref() == Some(&setting.value))
-        };
-        TcpJson(to_map(settings.iter().filter(|setting| !implied(setting))))
-    }
+/// Writes a queue as a [`QueueForm`].
+pub(crate) fn queue<S: Serializer>(queue: &Effective, serializer: S) -> Result<S::Ok, S::Error> {
+    let LinkContext { rtt, mean_packet, .. } = *queue.link();
+    let context = Context { rtt, mean_packet };
+    QueueForm { kind: queue.kind(), settings: settings_json(queue), context }.serialize(serializer)
 }
 
 fn settings_json(settings: &Settings) -> Map<String, Json> {
     to_map(settings.iter())
 }
 
-fn to_map<'a>(settings: impl Iterator<Item = &'a Setting>) -> Map<String, Json> {
+/// Returns parameters, each under its name with the unit of its value.
+pub(crate) fn to_map<'a>(settings: impl Iterator<Item = &'a Setting>) -> Map<String, Json> {
     settings
         .map(|setting| {
             let (unit, value) = value_json(&setting.value);
@@ -128,7 +108,7 @@ pub fn schema_of<T: JsonSchema>(catalogue: &Catalogue) -> Json {
 }
 
 const QUEUE: &str = "Queue";
-const CONTEXT: &str = "ContextJson";
+const CONTEXT: &str = "Context";
 /// A discipline that is inside another one and has no link of its own.
 const INNER_QUEUE: &str = "InnerQueue";
 
@@ -137,23 +117,13 @@ fn reference(name: &str) -> Json {
 }
 
 /// [`schema_of`] defines this type, because types know no catalogue.
-impl JsonSchema for QueueJson {
+impl JsonSchema for QueueForm {
     fn schema_name() -> Cow<'static, str> {
         QUEUE.into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        generator.subschema_for::<ContextJson>()
-    }
-}
-
-impl JsonSchema for TcpJson {
-    fn schema_name() -> Cow<'static, str> {
-        "Tcp".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        table(Profile::TABLE)
+        generator.subschema_for::<Context>()
     }
 }
 
@@ -171,7 +141,7 @@ fn disciplines<'a>(infos: impl Iterator<Item = &'a Info>, context: Option<Json>)
 
 /// Returns the schema of a table of parameters. The unit of a size is known only from its value, so
 /// no property is required.
-fn table(params: &'static [Param]) -> Schema {
+pub(crate) fn table(params: &'static [Param]) -> Schema {
     let mut properties = Map::new();
     for param in params {
         let description = format!("{} ({}).", param.help, param.source);

@@ -1,13 +1,12 @@
 //! The starts of the flows of a class: drawn for each seed, or written for each seed.
 
 use aqmlab_params::{Kind, Origin, Value};
-use aqmlab_traffic::Distribution;
 use aqmlab_units::Span;
 
 use crate::field::{Absent, Form};
 use crate::language::{FILE, STARTS};
 use crate::pass::{Pass, Section};
-use crate::plan::{Plan, SeedStarts};
+use crate::plan::{FlowStarts, Plan, SeedLists};
 use crate::suggest::counted;
 use crate::tree::{Node, Tree};
 
@@ -20,26 +19,23 @@ impl Pass<'_, '_> {
         self.seeds = whole(file, "seed").zip(whole(file, "runs"));
     }
 
-    /// Returns when each flow of a class with `count` flows starts, and the lists by seed, if the
-    /// file gives them.
-    pub(crate) fn starts(
-        &mut self,
-        section: &Section<'_>,
-        count: Option<u64>,
-    ) -> Option<(Distribution, Option<SeedStarts>)> {
+    /// Returns when each flow of a class with `count` flows starts.
+    pub(crate) fn starts(&mut self, section: &Section<'_>, count: Option<u64>) -> Option<FlowStarts> {
         let by_seed = section.node("start").and_then(|node| match &node.value {
             Tree::Table(table) => table.get(SEEDS).map(|lists| (node, table, lists)),
             _ => None,
         });
-        let Some((node, table, lists)) = by_seed else { return Some((self.drawn(section, "start")?, None)) };
+        let Some((node, table, lists)) = by_seed else {
+            return self.drawn(section, "start").map(|from| FlowStarts::Drawn { from });
+        };
         let path = section.sub("start");
         self.form(node, table, &path, STARTS.forms, &[])?;
-        let starts = self.seed_starts(lists, &path, count?)?;
-        self.enter(section, "start", &BySeed(&starts), Origin::Given);
-        Some((Distribution::List(starts.lists.concat()), Some(starts)))
+        let (first, lists) = self.seed_starts(lists, &path, count?)?;
+        self.enter(section, "start", &lists, Origin::Given);
+        Some(FlowStarts::BySeed { lists, first })
     }
 
-    fn seed_starts(&mut self, node: &Node, path: &str, count: u64) -> Option<SeedStarts> {
+    fn seed_starts(&mut self, node: &Node, path: &str, count: u64) -> Option<(u64, SeedLists)> {
         const FORM: &str =
             "write a list for each seed, with a start for each flow or one start for all flows";
         let Tree::List(items) = &node.value else {
@@ -54,7 +50,7 @@ impl Pass<'_, '_> {
             self.error(&node.at, path, message);
             return None;
         }
-        let mut lists = Vec::new();
+        let mut seeds = Vec::new();
         for (item, seed) in items.iter().zip(first..) {
             let starts: Vec<&Node> = match &item.value {
                 Tree::List(starts) if starts.len() as u64 != count => {
@@ -73,9 +69,9 @@ impl Pass<'_, '_> {
                 Value::Span(start) => Some(start),
                 _ => unreachable!("a start is a time"),
             });
-            lists.push(starts.collect::<Option<Vec<Span>>>()?);
+            seeds.push(starts.collect::<Option<Vec<Span>>>()?);
         }
-        Some(SeedStarts { first, lists })
+        Some((first, SeedLists { seeds }))
     }
 }
 
@@ -93,16 +89,14 @@ fn whole(file: &Section<'_>, key: &str) -> Option<u64> {
     }
 }
 
-/// Displays starts by seed in the notation of a scenario.
-pub(crate) struct BySeed<'s>(pub(crate) &'s SeedStarts);
-
-impl std::fmt::Display for BySeed<'_> {
+/// The notation of a scenario.
+impl std::fmt::Display for SeedLists {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let list = |starts: &Vec<Span>| {
             let starts: Vec<String> = starts.iter().map(|start| format!("\"{start}\"")).collect();
             format!("[{}]", starts.join(", "))
         };
-        let lists: Vec<String> = self.0.lists.iter().map(list).collect();
+        let lists: Vec<String> = self.seeds.iter().map(list).collect();
         write!(f, "{{ seeds = [{}] }}", lists.join(", "))
     }
 }
@@ -114,11 +108,11 @@ impl Plan {
     /// If the file gives starts only for other seeds. The error is a sentence without a full stop.
     pub fn check_seed(&self, seed: u64) -> Result<(), String> {
         for class in &self.classes {
-            if let Some(starts) = &class.seed_starts
-                && starts.of(seed).is_none()
+            if let FlowStarts::BySeed { lists, first } = &class.start
+                && !class.start.has(seed)
             {
-                let (first, last) = (starts.first, starts.first + starts.lists.len() as u64 - 1);
-                let seeds = if first == last {
+                let last = first + lists.seeds.len() as u64 - 1;
+                let seeds = if *first == last {
                     format!("seed {first}")
                 } else {
                     format!("the seeds {first} to {last}")

@@ -2,9 +2,9 @@
 
 use aqmlab_params::{Settings, Value};
 use aqmlab_qdisc::disc::pi_phase_margin;
-use aqmlab_traffic::{Distribution, LARGEST_DATAGRAM, SMALLEST_DATAGRAM, exponential_scale};
+use aqmlab_traffic::{LARGEST_DATAGRAM, SMALLEST_DATAGRAM, exponential_scale};
 use aqmlab_units::text::Size;
-use aqmlab_units::{Bytes, Rate, Span};
+use aqmlab_units::{Bytes, Rate};
 
 use crate::crossing;
 use crate::plan::{ClassPlan, LinkPlan, Plan};
@@ -28,7 +28,7 @@ pub(crate) fn of(plan: &Plan) -> Vec<String> {
 
 fn late_starts(plan: &Plan, all: &mut Vec<String>) {
     for class in &plan.classes {
-        let latest = latest(&class.start);
+        let latest = class.start.latest();
         if latest >= plan.stop.at {
             all.push(format!("some flows of `{}` start at `{latest}`, when the run is over", class.name));
         } else if latest > plan.warmup && !class.traffic.completes() {
@@ -37,16 +37,6 @@ fn late_starts(plan: &Plan, all: &mut Vec<String>) {
                 plan.warmup, class.name
             ));
         }
-    }
-}
-
-/// Returns the latest start that a uniform, spread or list distribution gives; for any other, such as an
-/// exponential one, returns the mean.
-fn latest(start: &Distribution) -> Span {
-    match start {
-        Distribution::Uniform { high, .. } | Distribution::Spread { high, .. } => *high,
-        Distribution::List(values) => values.iter().copied().max().unwrap_or(Span::ZERO),
-        other => other.mean(),
     }
 }
 

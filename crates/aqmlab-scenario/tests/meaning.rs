@@ -2,8 +2,8 @@
 
 use aqmlab_qdisc::Passage;
 use aqmlab_scenario::{
-    Access, Bulk, Carries, Completed, CountStop, FlowChoice, IpVersion, LivePlan, PacketEvent, Packets, Plan,
-    Poisson, QueueCount, RequestPlan, Tcp, Traffic, Wait, parse,
+    Access, Bulk, Carries, Completed, FlowChoice, FlowStarts, IpVersion, LivePlan, PacketEvent, Packets,
+    Plan, Poisson, QueueCount, Reference, RequestPlan, Tcp, Traffic, Wait, parse,
 };
 use aqmlab_traffic::{Distribution, Identity, PacketSizes};
 use aqmlab_transport::{Congestion, Profile};
@@ -25,13 +25,17 @@ fn a_dumbbell_has_two_links_and_defaults_for_the_rest() {
     let plan = only(&format!("{DUMBBELL}[[traffic]]\nkind = \"bulk\"\n"));
     assert_eq!((plan.title.as_str(), plan.arm.as_str()), ("my test", "main"));
     assert_eq!(plan.nodes, ["left", "right"]);
-    let ends: Vec<_> = plan.links.iter().map(|l| (l.name.as_str(), l.from, l.to, l.rate, l.delay)).collect();
+    let ends: Vec<_> =
+        plan.links.iter().map(|l| (l.name.as_str(), *l.from, *l.to, l.rate, l.delay)).collect();
     let (rate, delay) = (Rate::mbit(10), Span::ms(10));
     assert_eq!(ends, [("bottleneck", 0, 1, rate, delay), ("reverse", 1, 0, rate, delay)]);
     let class = &plan.classes[0];
     assert_eq!((class.name.as_str(), class.count, class.access_loss), ("traffic1", 1, 0.0));
-    assert_eq!((&class.path, &class.return_path), (&vec![0], &vec![1]));
-    assert!(class.stop_at.is_none() && class.start == Distribution::Constant(Span::ZERO));
+    assert_eq!((&*class.path, &*class.return_path), (&vec![0], &vec![1]));
+    assert!(
+        class.stop_at.is_none()
+            && class.start == FlowStarts::Drawn { from: Distribution::Constant(Span::ZERO) }
+    );
     let Some(Access { rate, rtt, .. }) = &class.access else { panic!("there are access links") };
     assert_eq!((*rate, rtt), (Rate::mbit(100), &Distribution::Constant(Span::ms(20))));
     let Traffic::Bulk(Bulk { bytes: None, tcp }) = &class.traffic else { panic!("an endless transfer") };
@@ -64,7 +68,7 @@ fn a_bound_on_responses_is_in_the_plan_only_if_it_is_written() {
         only(&format!("{DUMBBELL}[[traffic]]\nname = \"web\"\nkind = \"packmime\"\nrate = \"10/s\"\n{key}"))
     };
     let (free, bound) = (of(""), of("max_response = \"200kB\"\n"));
-    let json = |plan: &Plan| serde_json::to_value(plan.to_json()).expect("plain data")["classes"][0].clone();
+    let json = |plan: &Plan| serde_json::to_value(plan).expect("plain data")["classes"][0].clone();
     assert_eq!(json(&free)["workload"].get("max_response_bytes"), None);
     assert_eq!(json(&bound)["workload"]["max_response_bytes"], 200_000);
     assert_ne!(free.digest(), bound.digest());
@@ -115,7 +119,7 @@ fn hosts_with_ticks_delay_by_whole_ticks_and_each_has_its_phase() {
     assert_eq!((plan.delays[0].mean(class), plan.delays[0].least(class)), (Span::us(49_500), Span::ms(30)));
     assert_eq!((exact.delays[0].mean(class), exact.delays[0].least(class)), (Span::us(59_500), Span::ms(40)));
     // The plan has these keys only where they are written.
-    let json = |plan: &Plan| serde_json::to_value(plan.to_json()).expect("plain data")["delays"][0].clone();
+    let json = |plan: &Plan| serde_json::to_value(plan).expect("plain data")["delays"][0].clone();
     assert_eq!((&json(&plan)["tick_ns"], &json(&one)["tick_hosts"]), (&10_000_000.into(), &1.into()));
     assert!(json(&exact).get("tick_ns").is_none() && json(&exact).get("tick_hosts").is_none());
     assert_eq!(exact.digest(), of("tick = \"0s\"\n").digest());
@@ -179,16 +183,16 @@ fn packets_and_stops_are_as_written() {
          condition = {{ queue = \"reverse\", backlog = 5 }}\n[record]\nqueues = \"0s\"\n",
         DUMBBELL.replace("duration = \"60s\"\n", "")
     ));
-    let Traffic::Poisson(Poisson(Packets { rate, sizes, .. })) = plan.classes[1].traffic else {
+    let Traffic::Poisson(Poisson { packets: Packets { rate, sizes, .. } }) = plan.classes[1].traffic else {
         panic!("packets")
     };
     assert_eq!((rate, sizes), (Rate::mbit(1), PacketSizes::Exponential(Bytes::new(500))));
     assert_eq!((plan.classes[1].stop_at, plan.classes[1].access_loss), (Some(Span::s(9)), 0.25));
     assert_eq!(plan.stop.at, Span::s(50));
     let completed = plan.stop.completed.expect("a count stops it");
-    assert_eq!(completed, CountStop { classes: vec![0], of: Completed::Flows, count: 6 });
+    assert_eq!((&*completed.classes, completed.of, completed.count), (&vec![0], Completed::Flows, 6));
     let condition = plan.stop.condition.expect("a condition stops it");
-    assert_eq!((condition.link, condition.quantity, condition.count), (1, QueueCount::Backlog, 5));
+    assert_eq!((*condition.link, condition.quantity, condition.count), (1, QueueCount::Backlog, 5));
     assert_eq!(plan.record.queues, Span::ZERO);
 }
 
@@ -199,17 +203,24 @@ fn flows_and_packets_to_record_are_as_written() {
          [[traffic]]\nname = \"udp\"\nkind = \"cbr\"\nrate = \"1Mbit\"\n[record]\nlimit = 7\n"
     );
     let plain = only(&text).record;
-    assert_eq!((plain.trace.len(), plain.packets.is_none(), plain.limit), (0, true, 7));
+    assert_eq!((plain.trace.len(), plain.packets.is_none(), plain.limit), (0, true, None));
     let plan = only(&format!(
         "{text}trace = [{{ class = \"ftp\", flows = [3, 1] }}]\n\
          packets = {{ flows = [\"udp\"], events = [\"mark\", \"send\"], from = \"1s\", until = \"2s\" }}\n"
     ));
-    assert_eq!(plan.record.trace, [FlowChoice { class: 0, indices: Some(vec![1, 3]) }]);
+    assert_eq!(plan.record.limit, Some(7));
+    let [FlowChoice { class, indices: Some(indices) }] = plan.record.trace.as_slice() else {
+        panic!("two flows")
+    };
+    assert_eq!((**class, class.names().as_str(), indices), (0, "ftp", &vec![1, 3]));
     assert!(plan.record.trace[0].holds(0, 3) && !plan.record.trace[0].holds(0, 2));
     assert!(!plan.record.trace[0].holds(1, 3));
     let packets = plan.record.packets.expect("packets are chosen");
-    assert_eq!(packets.flows, Some(vec![FlowChoice { class: 1, indices: None }]));
-    assert_eq!(packets.links, [0, 1], "both directions of the dumbbell");
+    assert_eq!(
+        packets.flows,
+        Some(vec![FlowChoice { class: Reference::new(1, &["ftp", "udp"]), indices: None }])
+    );
+    assert_eq!(*packets.links, [0, 1], "both directions of the dumbbell");
     assert_eq!(packets.events, [PacketEvent::Send, PacketEvent::Mark]);
     assert_eq!((packets.from, packets.until), (Span::s(1), Some(Span::s(2))));
 }
@@ -226,13 +237,16 @@ fn how_requests_are_recorded_is_as_written_or_the_default_of_the_language() {
     let (plain, empty) = (plan(""), plan("[record]\nrequests = {}\n"));
     assert_eq!(plain.record.requests, RequestPlan::DEFAULT);
     assert_eq!((&empty.record.requests, empty.digest()), (&plain.record.requests, plain.digest()));
-    assert_eq!(plain.to_json().record.requests, None);
     let asked = plan(
         "[record]\nrequests = { each = true, first_band = \"2kB\", band_factor = 4, bands = 3, sample = 0 }\n",
     );
     let wanted =
         RequestPlan { each: true, first_band: Bytes::new(2000), band_factor: 4, bands: 3, sample: 0 };
     assert_eq!(asked.record.requests, wanted);
+    let requests =
+        |plan: &Plan| serde_json::to_value(&plan.record).expect("plain data").get("requests").cloned();
+    assert_eq!(requests(&plain), None);
+    assert_eq!(requests(&asked).expect("they are in the plan")["first_band_bytes"], 2000);
     assert_ne!(asked.digest(), plain.digest());
 }
 
@@ -253,7 +267,7 @@ fn a_later_parameter_of_tcp_changes_the_digest_only_where_it_is_set() {
     assert_ne!(plain.digest(), of("hold_last_byte = true").digest());
     let later: Vec<_> = Profile::TABLE.iter().filter(|param| param.implied).map(|param| param.name).collect();
     let stated = |plan: &Plan| {
-        let json = serde_json::to_value(plan.to_json()).expect("plain data");
+        let json = serde_json::to_value(plan).expect("plain data");
         later.iter().filter(|name| !json["classes"][0]["workload"]["tcp"][**name].is_null()).count()
     };
     assert_eq!((stated(&plain), stated(&of("hold_last_byte = true"))), (0, 1));
@@ -264,7 +278,7 @@ fn a_later_parameter_of_tcp_changes_the_digest_only_where_it_is_set() {
 fn a_plan_as_data_has_names_and_whole_numbers_of_units() {
     let plan =
         only(&format!("{DUMBBELL}[[traffic]]\nname = \"ftp\"\nkind = \"bulk\"\ncount = 2\nrtt = \"80ms\"\n"));
-    let json = serde_json::to_value(plan.to_json()).expect("plain data");
+    let json = serde_json::to_value(&plan).expect("plain data");
     assert_eq!(json["nodes"], serde_json::json!(["left", "right"]));
     let (link, class) = (&json["links"][0], &json["classes"][0]);
     assert_eq!((&link["from"], &link["to"]), (&json["nodes"][0], &json["nodes"][1]));
@@ -303,7 +317,7 @@ fn what_has_no_limit_is_called_so() {
         assert_eq!(shown.value, text);
     }
     assert_eq!((profile.max_burst, profile.syn_retries, profile.data_retries), (u32::MAX, u32::MAX, 3));
-    let json = serde_json::to_value(plan.to_json()).expect("plain data");
+    let json = serde_json::to_value(&plan).expect("plain data");
     assert_eq!(json["classes"][0]["workload"]["tcp"]["max_burst"], serde_json::Value::Null);
     assert_eq!(json["classes"][0]["workload"]["tcp"]["data_retries"], 3);
 }
@@ -331,7 +345,7 @@ fn a_congestion_control_that_only_kernels_have_is_understood_and_its_place_known
         assert_eq!(traffic.tcp().expect("it is bulk").congestion, ours);
         assert_eq!(traffic.congestion().as_deref(), Some(name));
         assert_eq!(plan.only_live().count(), usize::from(ours.is_none()));
-        let json = serde_json::to_value(plan.to_json()).expect("plain data");
+        let json = serde_json::to_value(&plan).expect("plain data");
         assert_eq!(json["classes"][0]["workload"]["tcp"]["congestion"], name);
     }
     assert_ne!(congestion("reno").digest(), congestion("cubic").digest());
@@ -351,10 +365,11 @@ fn what_only_the_live_router_reads_is_in_a_plan_where_it_is_no_default() {
     let plain = only(CALM);
     let defaults = only(&format!("{CALM}[live]\nip = 4\nspin = \"30us\"\n"));
     assert_eq!(plain.digest(), defaults.digest());
-    assert_eq!(plain.to_json().live, None);
+    let live = |plan: &Plan| serde_json::to_value(plan).expect("plain data").get("live").cloned();
+    assert_eq!(live(&plain), None);
     let sixth = only(&format!("{CALM}[live]\nip = 6\n"));
     assert_ne!(plain.digest(), sixth.digest());
-    assert_eq!(sixth.to_json().live.map(|live| live.ip), Some(6));
+    assert_eq!(live(&sixth).expect("it is in the plan")["ip"], 6);
 }
 
 #[test]
@@ -431,8 +446,8 @@ fn a_classifier_by_port_takes_the_traffic_with_that_port() {
     };
     let plan = only(&text("[443, 80]"));
     assert_eq!([0, 1, 2].map(|class: usize| plan.classes[class].port), [80, 443, 5001]);
-    let json = plan.to_json();
-    assert_eq!([0, 1, 2].map(|class: usize| json.classes[class].port), [Some(80), Some(443), None]);
+    let json = serde_json::to_value(&plan.classes).expect("plain data");
+    assert_eq!([0, 1, 2].map(|class: usize| json[class]["port"].as_u64()), [Some(80), Some(443), None]);
     let error = parse(&text("[80, 81]"), "ports.toml").unwrap_err().to_string();
     assert!(error.contains("no traffic has the port `81` (in use: 80, 443, 5001)"), "{error}");
     assert!(error.starts_with("ports.toml:9:"), "{error}");

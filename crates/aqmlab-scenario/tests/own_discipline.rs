@@ -4,7 +4,7 @@ use aqmlab_qdisc::Registry;
 use aqmlab_qdisc::contract::TestPacket;
 use aqmlab_qdisc::registry::catalogue;
 use aqmlab_random::Stream;
-use aqmlab_scenario::{Beside, Limits, PlanJson, parse, parse_with, schema, schema_of};
+use aqmlab_scenario::{Beside, Limits, Plan, parse, parse_with, schema, schema_of};
 
 #[allow(dead_code, reason = "its `main` checks the contract")]
 #[path = "../../aqmlab-qdisc/examples/own_discipline.rs"]
@@ -54,7 +54,7 @@ fn the_schemas_list_the_disciplines_of_a_catalogue() {
     let lists = |schema: serde_json::Value, of: &str| schema["$defs"][of].to_string().contains("\"slope\"");
     for (known, listed) in [(&registry.catalogue(), true), (catalogue(), false)] {
         assert_eq!(lists(schema(known), "queue"), listed);
-        assert_eq!(lists(schema_of::<PlanJson>(known), "Queue"), listed);
-        assert_eq!(lists(schema_of::<PlanJson>(known), "InnerQueue"), listed);
+        assert_eq!(lists(schema_of::<Plan>(known), "Queue"), listed);
+        assert_eq!(lists(schema_of::<Plan>(known), "InnerQueue"), listed);
     }
 }

@@ -144,9 +144,9 @@ pub fn pace(plan: &Plan) -> (Span, Span) {
         plan.links.iter().map(|l| l.rate.packets_per_s(l.queue.link().mean_packet)).collect();
     let mut wanted = vec![0.0; able.len()];
     for class in &plan.classes {
-        let links = || class.path.iter().chain(&class.return_path);
-        let slowest = links().map(|&l| able[l]).fold(f64::INFINITY, f64::min);
-        links().for_each(|&l| wanted[l] += slowest);
+        let links = || class.links_both_ways();
+        let slowest = links().map(|l| able[l]).fold(f64::INFINITY, f64::min);
+        links().for_each(|l| wanted[l] += slowest);
     }
     // At each link, the arrival of a packet is an event. Most links look ahead, so the end of a
     // transmission is not an event.

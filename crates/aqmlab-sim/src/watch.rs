@@ -73,6 +73,7 @@ impl Watch {
     /// Returns the watch that `plan` and `capture` require, or `None` if nothing is watched.
     pub fn of(plan: &Plan, capture: Option<PortCapture>) -> Option<Self> {
         let record = &plan.record;
+        let limit = record.limit.unwrap_or(u64::MAX);
         let packets = record.packets.as_ref().map(|choice| {
             let filter = Filter {
                 events: choice.events.clone(),
@@ -80,14 +81,14 @@ impl Watch {
                 until: choice.until.map_or(Instant::FAR_FUTURE, |until| Instant::ZERO + until),
                 flows: choice.flows.as_ref().map(|flows| numbers(plan, flows)),
             };
-            Packets { log: PacketLog::new(filter, record.limit), at_hosts: choice.flows.is_some() }
+            Packets { log: PacketLog::new(filter, limit), at_hosts: choice.flows.is_some() }
         });
         let traced = || Traced { choices: record.trace.clone(), trace: FlowTrace::new() };
         let trace = (!record.trace.is_empty()).then(traced);
         if packets.is_none() && trace.is_none() && capture.is_none() {
             return None;
         }
-        let logged = record.packets.as_ref().map_or(&[][..], |choice| &choice.links);
+        let logged = record.packets.as_ref().map_or(&[][..], |choice| &**choice.links);
         let captured = capture.as_ref().map_or(&[][..], |capture| &capture.links);
         let port = |(number, link): (usize, &LinkPlan)| Port {
             name: link.name.clone(),
@@ -97,18 +98,18 @@ impl Watch {
         let ports = plan.links.iter().enumerate().map(port).collect();
         let flows = record.packets.as_ref().map(|choice| choice.flows.as_deref());
         let numbered = (0..plan.classes.len()).map(|class| {
-            let of_class = |flows: &[FlowChoice]| flows.iter().any(|choice| choice.class == class);
+            let of_class = |flows: &[FlowChoice]| flows.iter().any(|choice| *choice.class == class);
             capture.is_some() || flows.is_some_and(|flows| flows.is_none_or(of_class))
         });
         let numbered = numbered.collect();
         let capture = capture.map(|capture| CaptureLog::new(plan, capture.file));
-        Some(Watch { packets, trace, capture, ports, numbered, sent: Vec::new(), limit: record.limit })
+        Some(Watch { packets, trace, capture, ports, numbered, sent: Vec::new(), limit })
     }
 
     /// Returns whether the hosts of a class take part: their packets are numbered, or events there are
     /// recorded.
     pub fn attends(&self, class: usize) -> bool {
-        let traced = |traced: &Traced| traced.choices.iter().any(|choice| choice.class == class);
+        let traced = |traced: &Traced| traced.choices.iter().any(|choice| *choice.class == class);
         self.numbered[class] || self.trace.as_ref().is_some_and(traced)
     }
 
@@ -316,10 +317,10 @@ impl Observer<PortPacket> for WatchedPort<'_> {
 fn numbers(plan: &Plan, choices: &[FlowChoice]) -> Vec<u32> {
     let mut all = Vec::new();
     for choice in choices {
-        let first: u64 = plan.classes[..choice.class].iter().map(|c| c.count).sum();
+        let first: u64 = plan.classes[..*choice.class].iter().map(|c| c.count).sum();
         let indices = match &choice.indices {
             Some(indices) => indices.clone(),
-            None => (0..plan.classes[choice.class].count).collect(),
+            None => (0..plan.classes[*choice.class].count).collect(),
         };
         all.extend(indices.into_iter().map(|i| (first + i) as u32));
     }

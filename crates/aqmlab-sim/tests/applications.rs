@@ -3,8 +3,7 @@
 mod support;
 
 use aqmlab_recording::Recording;
-use aqmlab_scenario::plan_json::WorkloadJson;
-use aqmlab_scenario::{Experiment, Files, Limits, parse_within};
+use aqmlab_scenario::{Experiment, Files, Limits, Traffic, parse_within};
 use aqmlab_sim::{Control, run};
 use aqmlab_units::{Instant, Span};
 use support::{flows, integers, record, summary};
@@ -81,9 +80,9 @@ fn another_content_of_a_trace_is_another_plan() {
     let one = digest("start_s,request_bytes,response_bytes\n1,100,1000\n");
     assert_eq!(one, digest("start_s,request_bytes,response_bytes\n1,100,1000\n"));
     assert_ne!(one, digest("start_s,request_bytes,response_bytes\n1,100,1001\n"));
-    let plan = experiment(kind, "start_s,request_bytes,response_bytes\n1,100,1000\n").arms[0].to_json();
-    let WorkloadJson::Trace(trace) = &plan.classes[0].workload else { panic!("it is a trace") };
-    assert_eq!(trace.digest.len(), 64);
+    let plan = experiment(kind, "start_s,request_bytes,response_bytes\n1,100,1000\n").arms.remove(0);
+    let Traffic::Trace(connections) = &plan.classes[0].traffic else { panic!("it is a trace") };
+    assert_eq!(connections.trace.digest.len(), 64);
 }
 
 #[test]

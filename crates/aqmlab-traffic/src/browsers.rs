@@ -12,6 +12,8 @@ use alloc::vec::Vec;
 
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::distribution::Distribution;
 use crate::opening::{ConnectionEvent, Content, Identity, Opening, Reaction, Wake};
@@ -21,8 +23,11 @@ use crate::starts::Starts;
 use crate::step::ExchangeDone;
 
 /// The contents of the pages of a class, and the way in which browsers fetch them.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct BrowserPlan {
+    /// Time from the end of a user's page to the beginning of the user's next page.
+    #[serde(rename = "think_ns")]
+    pub think: Distribution,
     /// Number of objects in a page, not counting its document.
     pub embedded: Distribution<Count>,
     /// Number of servers of a page; its objects are divided evenly among them.
@@ -33,8 +38,6 @@ pub struct BrowserPlan {
     pub persistent: f64,
     /// Number of objects that a persistent connection carries, unless its server has fewer objects left.
     pub per_persistent: Distribution<Count>,
-    /// Time from the end of a user's page to the beginning of the user's next page.
-    pub think: Distribution,
 }
 
 /// Identifies one of a page's draws by its position in the page's stream.

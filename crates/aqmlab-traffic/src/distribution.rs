@@ -1,9 +1,14 @@
 //! Distributions of quantities, over the flows of a class or over successive draws.
 
+use alloc::borrow::Cow;
+use alloc::format;
 use alloc::vec::Vec;
 
 use aqmlab_random::Stream;
 use aqmlab_units::Span;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
 use crate::pareto::Pareto;
 use crate::quantity::Quantity;
@@ -49,6 +54,62 @@ pub enum Distribution<T = Span> {
     /// with the share of draws that do not exceed it. The first share is the probability of the
     /// first value itself; the last share is 1.
     Empirical(Vec<(T, f64)>),
+}
+
+/// A distribution is written in the form of scenarios: `5`, `{ "uniform": [2, 8] }`, `{ "pareto": 5, "shape": 1.5 }`.
+impl<T: Serialize> Serialize for Distribution<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut form = match self {
+            Distribution::Constant(value) => return value.serialize(serializer),
+            _ => serializer.serialize_map(None)?,
+        };
+        match self {
+            Distribution::Constant(_) => {}
+            Distribution::Uniform { low, high } => form.serialize_entry("uniform", &[low, high])?,
+            Distribution::Spread { low, high } => form.serialize_entry("spread", &[low, high])?,
+            Distribution::Exponential { mean, offset } => {
+                form.serialize_entry("exponential", mean)?;
+                form.serialize_entry("offset", offset)?;
+            }
+            Distribution::Pareto { mean, shape, max } => {
+                form.serialize_entry("pareto", mean)?;
+                form.serialize_entry("shape", shape)?;
+                max.as_ref().map_or(Ok(()), |max| form.serialize_entry("max", max))?;
+            }
+            Distribution::List(values) => form.serialize_entry("list", values)?,
+            Distribution::Empirical(points) => form.serialize_entry("empirical", points)?,
+        }
+        form.end()
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Distribution<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("DistributionOf{}", T::schema_name()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let one = generator.subschema_for::<T>();
+        let share = json_schema!({ "type": "number" });
+        let pair = json_schema!({ "type": "array", "items": one, "minItems": 2, "maxItems": 2 });
+        let list = json_schema!({ "type": "array", "items": one });
+        let point =
+            json_schema!({ "type": "array", "prefixItems": [one, share], "minItems": 2, "maxItems": 2 });
+        let points = json_schema!({ "type": "array", "items": point });
+        let form = |properties: Schema, required: &[&str]| {
+            json_schema!({ "type": "object", "properties": properties, "required": required,
+                "additionalProperties": false })
+        };
+        json_schema!({ "anyOf": [
+            one,
+            form(json_schema!({ "uniform": pair }), &["uniform"]),
+            form(json_schema!({ "spread": pair }), &["spread"]),
+            form(json_schema!({ "exponential": one, "offset": one }), &["exponential", "offset"]),
+            form(json_schema!({ "pareto": one, "shape": { "type": "number" }, "max": one }), &["pareto", "shape"]),
+            form(json_schema!({ "list": list }), &["list"]),
+            form(json_schema!({ "empirical": points }), &["empirical"]),
+        ] })
+    }
 }
 
 impl<T: Quantity> Distribution<T> {
@@ -175,4 +236,24 @@ fn empirical_mean<T: Quantity>(points: &[(T, f64)]) -> T {
     let first = points.first().map_or(0.0, |&(v, share)| v.units() as f64 * share);
     let lines = points.windows(2).map(|w| (w[0].0.units() + w[1].0.units()) as f64 / 2.0 * (w[1].1 - w[0].1));
     T::of_units((first + lines.sum::<f64>() + 0.5) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use aqmlab_units::Span;
+    use serde_json::json;
+
+    #[test]
+    fn a_distribution_keeps_its_form_and_has_whole_numbers() {
+        let json = |d: Distribution<Span>| serde_json::to_value(d).expect("numbers have texts");
+        assert_eq!(json(Distribution::Constant(Span::ms(5))), json!(5_000_000));
+        let range = Distribution::Uniform { low: Span::ZERO, high: Span::us(3) };
+        assert_eq!(json(range), json!({ "uniform": [0, 3000] }));
+        let tail = Distribution::Pareto { mean: Span::ns(7), shape: 1.5, max: None };
+        assert_eq!(json(tail), json!({ "pareto": 7, "shape": 1.5 }));
+        let points = Distribution::Empirical(vec![(Span::ns(1), 0.25), (Span::ns(2), 1.0)]);
+        assert_eq!(json(points), json!({ "empirical": [[1, 0.25], [2, 1.0]] }));
+    }
 }

@@ -4,11 +4,14 @@ use alloc::sync::Arc;
 
 use aqmlab_random::Stream;
 use aqmlab_units::Span;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::distribution::Distribution;
 
 /// The first period of a source.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Begin {
     /// A whole on period.
     On,
@@ -21,11 +24,13 @@ pub enum Begin {
 }
 
 /// The periods of the sources of a class.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct OnOff {
     /// Lengths of on periods.
+    #[serde(rename = "on_ns")]
     pub on: Distribution,
     /// Lengths of off periods.
+    #[serde(rename = "off_ns")]
     pub off: Distribution,
     /// The first period.
     pub begin: Begin,

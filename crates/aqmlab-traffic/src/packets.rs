@@ -5,17 +5,21 @@ use alloc::sync::Arc;
 
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, LinkClock, Rate, Span};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::on_off::{Begin, OnOff, Period, Periods};
 
 /// Sizes of the packets of a source, at the network layer.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum PacketSizes {
-    /// All the same.
-    Fixed(Bytes),
     /// Exponential, as the service times of an M/M/1 queue are, but never smaller or larger than a datagram can
     /// be. This is the mean of the resulting sizes: see [`exponential_scale`]. No MTU limits them.
     Exponential(Bytes),
+    /// All the same.
+    #[serde(untagged)]
+    Fixed(Bytes),
 }
 
 /// The smallest datagram over IPv4: headers of IP and UDP, and no data.

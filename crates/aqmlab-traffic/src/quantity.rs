@@ -3,6 +3,8 @@
 use core::fmt;
 
 use aqmlab_units::{Bytes, Rate, Span};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Largest draw, in units; for a quantity in nanoseconds, this is 146 years, so a draw can be added
 /// to any instant of a run.
@@ -64,7 +66,8 @@ impl Quantity for Rate {
 }
 
 /// A number of things.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Count(pub u64);
 
 impl Quantity for Count {
@@ -85,7 +88,8 @@ impl fmt::Display for Count {
 
 /// A probability. A drawn probability is a multiple of 2^-53, which is also the resolution at which events
 /// are drawn.
-#[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
+#[derive(Clone, Copy, PartialEq, PartialOrd, Debug, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Probability(f64);
 
 impl Probability {

@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Span};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::distribution::Distribution;
 use crate::mean_connection::MeanConnection;
@@ -15,17 +17,22 @@ use crate::quantity::Count;
 use crate::step::{Act, End, ExchangeDone, PlannedExchange, Step};
 
 /// The exchanges on the connections of a class.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct ExchangePlan {
     /// Bytes of each request, at least one.
+    #[serde(rename = "request_bytes")]
     pub request: Distribution<Bytes>,
     /// Bytes of each response, at least one.
+    #[serde(rename = "response_bytes")]
     pub response: Distribution<Bytes>,
     /// Number of exchanges on each connection, at least one.
+    #[serde(rename = "exchanges")]
     pub per_connection: Distribution<Count>,
     /// Pause at the client, from the last byte of a response to the next request.
+    #[serde(rename = "pause_ns")]
     pub pause: Distribution,
     /// Delay at the server, from the last byte of a request to its response.
+    #[serde(rename = "server_delay_ns")]
     pub server_delay: Distribution,
 }
 

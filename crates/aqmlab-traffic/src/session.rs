@@ -6,10 +6,12 @@ use alloc::vec::Vec;
 
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::distribution::Distribution;
 use crate::listed::ListedExchanges;
-use crate::on_off::{OnOff, Period, Periods};
+use crate::on_off::{Begin, OnOff, Period, Periods};
 use crate::pages::{Multiplexed, PageObject};
 use crate::requests::Requests;
 use crate::step::{Act, End, ExchangeDone, PlannedExchange, Step, StreamPosition};
@@ -44,14 +46,16 @@ pub struct Greedy {
 }
 
 /// The properties of the bursts that the sources of a class send.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Bursty {
     /// Bytes of each burst.
+    #[serde(rename = "burst_bytes")]
     pub sizes: Distribution<Bytes>,
     /// Time from the acknowledgment of a complete burst to the next burst.
+    #[serde(rename = "off_ns")]
     pub off: Distribution,
-    /// Whether an off period comes before the first burst.
-    pub begins_off: bool,
+    /// What comes first, a burst or an off period; never [`Begin::Stationary`].
+    pub begin: Begin,
 }
 
 impl Bursty {
@@ -247,7 +251,7 @@ impl Greedy {
 
 impl ByteBursts {
     fn begin(&mut self, now: Instant) -> Step {
-        if self.plan.begins_off { self.pause(now) } else { self.burst() }
+        if self.plan.begin == Begin::Off { self.pause(now) } else { self.burst() }
     }
 
     fn burst(&mut self) -> Step {

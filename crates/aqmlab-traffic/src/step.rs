@@ -2,9 +2,12 @@
 //! actions.
 
 use aqmlab_units::{Bytes, Instant, Span};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// One of the two ends of a flow. A flow's ends are also the ends of the path of its class.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 #[repr(u8)]
 pub enum End {
     /// The end that opens connections and sends, where the class's path begins.

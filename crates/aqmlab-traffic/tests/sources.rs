@@ -144,7 +144,7 @@ fn a_burst_follows_an_off_period_after_the_last_byte_is_acknowledged() {
     let wake = |ms| Step { wake_at: Some(at(ms)), ..Step::default() };
     let acked = |acked| StreamPosition { acked, ..StreamPosition::default() };
 
-    let plan = Arc::new(Bursty { sizes, off, begins_off: false });
+    let plan = Arc::new(Bursty { sizes, off, begin: Begin::On });
     let mut session = Session::bursts(plan.clone(), draws, draws);
     assert_eq!(session.begin(at(0)), write(3000));
     assert_eq!(session.on_progress(at(10), End::Client, acked(2999)), Step::default());
@@ -154,7 +154,7 @@ fn a_burst_follows_an_off_period_after_the_last_byte_is_acknowledged() {
     assert_eq!(session.on_progress(at(75), End::Client, acked(3000)), Step::default());
     assert_eq!(session.on_progress(at(80), End::Client, acked(3500)), wake(130));
 
-    let mut late = Session::bursts(Arc::new(Bursty { begins_off: true, ..(*plan).clone() }), draws, draws);
+    let mut late = Session::bursts(Arc::new(Bursty { begin: Begin::Off, ..(*plan).clone() }), draws, draws);
     assert_eq!(late.begin(at(0)), wake(50));
 }
 

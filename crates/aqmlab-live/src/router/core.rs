@@ -447,7 +447,7 @@ impl Router {
 
     /// Ends the run if this link's queue, which has just changed, has reached the count that ends the run.
     fn look_at(&mut self, now: Instant, link: usize) {
-        let reached = |stop: &QueueStop| stop.link == link && queue_stop_is_reached(stop, &self.ports[link]);
+        let reached = |stop: &QueueStop| *stop.link == link && queue_stop_is_reached(stop, &self.ports[link]);
         if self.condition.as_ref().is_some_and(reached) && self.schedule.is_measuring() {
             self.freeze(now, StoppedBy::Condition);
         }

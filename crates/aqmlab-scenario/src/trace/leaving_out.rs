@@ -3,6 +3,8 @@
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 /// What happens to connections that cannot be expressed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum OnUnsupported {
@@ -81,9 +83,19 @@ impl LeftOut {
         self.0.iter().sum()
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.total() == 0
+    }
+
     /// Iterates over the kinds of which connections were left out, each with their number.
     pub fn kinds(&self) -> impl Iterator<Item = (&'static str, u64)> {
         Unsupported::ALL.map(|what| (what.word(), self.0[what as usize])).into_iter().filter(|(_, n)| *n > 0)
+    }
+}
+
+impl Serialize for LeftOut {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.kinds())
     }
 }
 

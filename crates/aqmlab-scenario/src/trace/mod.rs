@@ -21,6 +21,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use aqmlab_traffic::{End, ListedExchanges, PlannedExchange, Session, SingleExchange};
 use aqmlab_units::{Bytes, Span};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use connections::{Connections, Reader, TracedConnection};
 pub use files::{Beside, Files};
@@ -92,7 +94,7 @@ impl<'f> Traces<'f> {
 }
 
 /// The connections of a file, in the order of the file.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Trace {
     /// The file as the scenario names it.
     pub file: String,
@@ -101,12 +103,17 @@ pub struct Trace {
     /// The class to which these rows belong; `None` if the trace has the rows of all classes.
     pub class: Option<String>,
     /// The connections, at least one.
+    #[serde(skip)]
     connections: Vec<TracedConnection>,
+    #[serde(skip)]
     exchanges: Arc<[PlannedExchange]>,
     /// The one-way delays between client and network and between network and server, per connection; empty if
     /// connections have no delays of their own.
+    #[serde(skip)]
     delays: Vec<[Span; 2]>,
-    /// The connections that have been left out because they cannot be expressed.
+    /// The number of connections that have been left out because they cannot be expressed, by kind.
+    #[serde(skip_serializing_if = "LeftOut::is_empty")]
+    #[schemars(with = "BTreeMap<String, u64>")]
     pub left_out: LeftOut,
 }
 

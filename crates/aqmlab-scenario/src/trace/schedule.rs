@@ -8,6 +8,8 @@ use std::ops::Range;
 
 use aqmlab_qdisc::Ecn;
 use aqmlab_units::{Bytes, Rate, Span};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::files::{Content, Files, content};
 use super::row::{Cell, Names, When, whole};
@@ -43,17 +45,20 @@ pub(crate) fn ecn_word(ecn: Ecn) -> &'static str {
 
 /// Packets as a file lists them: by flow, and within a flow in the order in which they leave. The list takes
 /// twelve bytes per packet.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Schedule {
     /// The file as the scenario names it.
     pub file: String,
     /// SHA-256 of its contents, in hexadecimal: different contents make a different plan.
     pub digest: String,
     /// When each packet leaves, in nanoseconds.
+    #[serde(skip)]
     times: Vec<u64>,
     /// The size of each packet in the low 16 bits, and above them its ECN field.
+    #[serde(skip)]
     packets: Vec<u32>,
     /// The row at which each flow's packets begin, followed by the total number of rows.
+    #[serde(skip)]
     begins: Vec<usize>,
 }
 

@@ -6,31 +6,52 @@ use std::sync::Arc;
 use aqmlab_params::{Default, Kind};
 use aqmlab_traffic::{BrowserPlan, Browsers as Users, Count, Distribution, ExchangePlan, Population};
 use aqmlab_units::{Bytes, Instant, Span};
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 
 use super::fields::{CLASS, SHARE, TCP};
 use super::kind::{Carries, Draws, Opens, PageFetches, Part, SESSION, Start, TCP_FLOW, Tcp, TrafficKind};
-use super::plain::plain;
 use super::reading::Reading;
 use super::requests::{REQUESTS, exchange_source};
 use super::source::FlowSource;
-use crate::distribution_json::{DistributionJson, distribution};
 use crate::drawn::{Times, Written};
 use crate::error::Report;
 use crate::field::{Field, Form, Variant, default, required, ruled};
 use crate::language::{COUNT, COUNTS, EMBEDDED, PARALLEL, PERIODS, STARTS, TRANSFERS};
 use crate::pass::{Pass, Section};
-use crate::settings_json::TcpJson;
 use crate::tree;
 
 /// TCP connections of users with browsers, who determine the number of exchanges on each connection.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Browsers {
-    /// The pages and the users.
-    pub plan: Arc<BrowserPlan>,
     /// What the connections carry.
+    #[serde(flatten, serialize_with = "each_exchange")]
+    #[schemars(with = "EachExchange<'static>")]
     pub exchanges: Arc<ExchangePlan>,
-    /// The endpoints.
+    /// The pages and the users.
+    #[serde(flatten)]
+    pub plan: Arc<BrowserPlan>,
+    /// The endpoints' parameters.
     pub tcp: Tcp,
+}
+
+/// What each exchange carries. Their number on a connection follows from the page, and there are no pauses between
+/// them.
+#[derive(Serialize, JsonSchema)]
+struct EachExchange<'e> {
+    /// Bytes of each request, at least one.
+    request_bytes: &'e Distribution<Bytes>,
+    /// Bytes of each response, at least one.
+    response_bytes: &'e Distribution<Bytes>,
+    /// Delay at the server, from the last byte of a request to its response.
+    server_delay_ns: &'e Distribution,
+}
+
+fn each_exchange<S: Serializer>(plan: &ExchangePlan, serializer: S) -> Result<S::Ok, S::Error> {
+    let ExchangePlan { request, response, server_delay, .. } = plan;
+    EachExchange { request_bytes: request, response_bytes: response, server_delay_ns: server_delay }
+        .serialize(serializer)
 }
 
 pub(super) const PARTS: &[Part] = &[REQUESTS, ("traffic.browsers", BrowserPlan::VERSION)];
@@ -268,26 +289,3 @@ impl TrafficKind for Browsers {
         self.plan.parallel.mean().0 * (TCP_FLOW + SESSION)
     }
 }
-
-plain!(Browsers, of => {
-    /// size of each request
-    request_bytes: DistributionJson<u64> = distribution(&of.exchanges.request, Bytes::get),
-    /// size of each response
-    response_bytes: DistributionJson<u64> = distribution(&of.exchanges.response, Bytes::get),
-    /// time from the end of a user's page to the next page
-    think_ns: DistributionJson<u64> = distribution(&of.plan.think, Span::as_ns),
-    /// number of objects of a page in addition to its document
-    embedded: DistributionJson<u64> = distribution(&of.plan.embedded, |count| count.0),
-    /// number of servers of a page
-    servers: DistributionJson<u64> = distribution(&of.plan.servers, |count| count.0),
-    /// largest number of connections that a page has open at the same time
-    parallel: DistributionJson<u64> = distribution(&of.plan.parallel, |count| count.0),
-    /// the share of connections that are persistent
-    persistent: f64 = of.plan.persistent,
-    /// number of objects on a persistent connection
-    per_persistent: DistributionJson<u64> = distribution(&of.plan.per_persistent, |count| count.0),
-    /// delay at the server from a request to its response
-    server_delay_ns: DistributionJson<u64> = distribution(&of.exchanges.server_delay, Span::as_ns),
-    /// the endpoints' parameters
-    tcp: TcpJson = of.tcp.json(),
-});

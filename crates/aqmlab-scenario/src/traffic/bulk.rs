@@ -3,24 +3,25 @@
 use aqmlab_params::Origin;
 use aqmlab_traffic::Act;
 use aqmlab_units::Bytes;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::fields::{CLASS, MANY, TCP};
 use super::kind::{Carries, Part, Start, Tcp, TrafficKind};
-use super::plain::plain;
 use super::reading::Reading;
 use super::source::FlowSource;
 use crate::field::{Field, Form, OURS, Variant, ruled};
 use crate::language::TRANSFER;
 use crate::pass::{Pass, Section};
-use crate::settings_json::TcpJson;
 use crate::tree::{Node, Tree};
 
 /// A TCP connection that sends `bytes` and closes, or sends forever.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Bulk {
-    /// `None` if the transfer never ends.
+    /// How much each flow sends, if it ever ends.
     pub bytes: Option<Bytes>,
-    /// The endpoints.
+    /// The endpoints' parameters.
     pub tcp: Tcp,
 }
 
@@ -72,10 +73,3 @@ impl TrafficKind for Bulk {
         self.bytes.is_some()
     }
 }
-
-plain!(Bulk, of => {
-    /// `null` if it never ends
-    bytes: Option<u64> = of.bytes.map(Bytes::get),
-    /// the endpoints' parameters
-    tcp: TcpJson = of.tcp.json(),
-});

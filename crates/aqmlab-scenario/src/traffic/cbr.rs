@@ -1,24 +1,29 @@
 //! `cbr`: UDP packets at a constant bit rate.
 
+use std::ops::Not;
+
 use aqmlab_params::{Alias, Default, Kind};
 use aqmlab_traffic::Spacing;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::fields::{CLASS, MANY};
 use super::kind::{Carries, Part, Start, TrafficKind};
-use super::packets::{PACKETS, Packets, RATE_AND_SIZE, UDP, ecn_json};
-use super::plain::plain;
+use super::packets::{PACKETS, Packets, RATE_AND_SIZE, UDP};
 use super::reading::Reading;
 use super::source::FlowSource;
-use crate::distribution_json::DistributionJson;
 use crate::field::{Field, Form, Variant, default};
 use crate::pass::{Pass, Section};
 
 /// UDP packets at a constant bit rate.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Cbr {
     /// The packets.
+    #[serde(flatten)]
     pub packets: Packets,
     /// Whether gaps are random around a mean; otherwise they are constant.
+    #[serde(skip_serializing_if = "Not::not")]
     pub random_gaps: bool,
 }
 
@@ -55,16 +60,3 @@ impl TrafficKind for Cbr {
         self.packets.source(spacing, start)
     }
 }
-
-plain!(Cbr, of => {
-    /// network-layer rate
-    rate_bps: u64 = of.packets.rate.as_bps(),
-    /// packet sizes, headers included
-    size_bytes: DistributionJson<u64> = of.packets.sizes_json(),
-    /// whether the gaps between packets are drawn
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    random_gaps: bool = of.random_gaps,
-    /// ECN field of each packet, if it is ECN-capable
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ecn: Option<&'static str> = ecn_json(of.packets.ecn),
-});

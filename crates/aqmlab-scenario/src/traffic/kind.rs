@@ -1,16 +1,19 @@
 //! What a kind of traffic answers: everything about a class that depends on its kind.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use aqmlab_params::Settings;
+use aqmlab_params::{Setting, Settings};
 use aqmlab_random::Stream;
 use aqmlab_traffic::{Count, Distribution, Identity, MeanConnection, Population, Starts};
 use aqmlab_transport::Profile;
 use aqmlab_units::{Bytes, Instant, Rate};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, Serializer};
 
 use super::delays::OwnDelays;
 use super::source::FlowSource;
-use crate::settings_json::TcpJson;
+use crate::settings_json::{table, to_map};
 
 /// The name of a part of the program, and its version: see [`Parts`](crate::Parts).
 pub type Part = (&'static str, u32);
@@ -170,7 +173,7 @@ impl<'a> Carries<'a> {
 }
 
 /// The endpoints of TCP connections.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Tcp {
     /// Their effective parameters.
     pub profile: Box<Profile>,
@@ -178,9 +181,27 @@ pub struct Tcp {
     pub settings: Settings,
 }
 
-impl Tcp {
-    pub(super) fn json(&self) -> TcpJson {
-        TcpJson::of(&self.settings)
+/// Endpoints are written as their parameters, without those that the others imply.
+impl Serialize for Tcp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let implied = |setting: &Setting| {
+            let param = Profile::TABLE.iter().find(|param| param.name == setting.name);
+            let implied = param.filter(|param| param.implied);
+            implied.is_some_and(|param| {
+                Profile::default_of(param, &self.settings).as_ref() == Some(&setting.value)
+            })
+        };
+        to_map(self.settings.iter().filter(|setting| !implied(setting))).serialize(serializer)
+    }
+}
+
+impl JsonSchema for Tcp {
+    fn schema_name() -> Cow<'static, str> {
+        "Tcp".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        table(Profile::TABLE)
     }
 }
 

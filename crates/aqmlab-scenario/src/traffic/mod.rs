@@ -12,7 +12,6 @@ mod on_off_udp;
 mod packets;
 mod packmime;
 mod pages;
-mod plain;
 mod poisson;
 mod reading;
 mod requests;
@@ -48,7 +47,9 @@ pub use trace::TracedConnections;
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident: $type:ident in $file:ident,)*) => {
         /// What the flows of a class carry, and when they begin.
-        #[derive(Clone, Debug)]
+        #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+        #[serde(tag = "kind", rename_all = "snake_case")]
+        #[schemars(deny_unknown_fields)]
         pub enum Traffic {
             $($(#[$doc])* $name($type),)*
         }
@@ -63,26 +64,11 @@ macro_rules! kinds {
             }
         }
 
-        /// What the flows of a class carry.
-        #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-        #[serde(tag = "kind", rename_all = "snake_case")]
-        #[schemars(deny_unknown_fields)]
-        pub enum WorkloadJson {
-            $($(#[$doc])* $name($file::Json),)*
-        }
-
         impl Traffic {
             /// Returns the parts with versions that the class uses, apart from TCP.
             pub(crate) fn parts(&self) -> &'static [Part] {
                 match self {
                     $(Traffic::$name(kind) => TrafficKind::uses(kind, $file::PARTS),)*
-                }
-            }
-
-            /// Returns the traffic as plain data.
-            pub fn json(&self) -> WorkloadJson {
-                match self {
-                    $(Traffic::$name(kind) => WorkloadJson::$name(kind.json()),)*
                 }
             }
         }

@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use aqmlab_params::{Default, Kind, Value};
 use aqmlab_traffic::{Begin, Distribution, OnOff};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use super::kind::Part;
 use crate::field::{Field, Form, default, required};
@@ -63,25 +61,4 @@ pub(super) fn on_off(
         }
     }
     Some(Arc::new(times))
-}
-
-/// The initial state of an on/off flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum BeginJson {
-    /// on
-    On,
-    /// off
-    Off,
-    /// on or off, with the long-run probabilities
-    Stationary,
-}
-
-/// Returns the initial state as plain data.
-pub(super) const fn begin_json(begin: Begin) -> BeginJson {
-    match begin {
-        Begin::On => BeginJson::On,
-        Begin::Off => BeginJson::Off,
-        Begin::Stationary => BeginJson::Stationary,
-    }
 }

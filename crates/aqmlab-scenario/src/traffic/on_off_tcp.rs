@@ -3,31 +3,33 @@
 use std::sync::Arc;
 
 use aqmlab_traffic::{Begin, Bursty, Distribution, OnOff, Session};
-use aqmlab_units::{Bytes, Span};
+use aqmlab_units::Bytes;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::fields::{CLASS, MANY, TCP};
 use super::kind::{Carries, Part, Start, Tcp, TrafficKind};
-use super::on_off::{BeginJson, OFF, ON_OFF, begin, begin_json, on_off};
-use super::plain::plain;
+use super::on_off::{OFF, ON_OFF, begin, on_off};
 use super::reading::Reading;
 use super::source::FlowSource;
-use crate::distribution_json::{DistributionJson, distribution};
 use crate::field::{Field, Form, Variant, ruled};
 use crate::language::{PERIODS, TRANSFERS};
 use crate::pass::{Pass, Section};
-use crate::settings_json::TcpJson;
 
 /// TCP connections that send during on periods.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct OnOffTcp {
     /// What they send.
+    #[serde(flatten)]
     pub sends: Sends,
-    /// The endpoints.
+    /// The endpoints' parameters.
     pub tcp: Tcp,
 }
 
 /// What a connection sends in its on periods.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
 pub enum Sends {
     /// As much as it can.
     Greedily(Arc<OnOff>),
@@ -107,7 +109,7 @@ fn bursty(
         pass.error(&section.at("begin"), &section.sub("begin"), message);
         return None;
     }
-    Some(Arc::new(Bursty { sizes, off, begins_off: begin == Begin::Off }))
+    Some(Arc::new(Bursty { sizes, off, begin }))
 }
 
 impl TrafficKind for OnOffTcp {
@@ -131,31 +133,3 @@ impl TrafficKind for OnOffTcp {
         })
     }
 }
-
-plain!(OnOffTcp, of => {
-    /// duration of the on periods of a greedy connection
-    #[serde(skip_serializing_if = "Option::is_none")]
-    on_ns: Option<DistributionJson<u64>> = match &of.sends {
-        Sends::Greedily(times) => Some(distribution(&times.on, Span::as_ns)),
-        Sends::Bursts(_) => None,
-    },
-    /// size of a burst
-    #[serde(skip_serializing_if = "Option::is_none")]
-    burst_bytes: Option<DistributionJson<u64>> = match &of.sends {
-        Sends::Greedily(_) => None,
-        Sends::Bursts(bursty) => Some(distribution(&bursty.sizes, Bytes::get)),
-    },
-    /// duration of the off periods
-    off_ns: DistributionJson<u64> = match &of.sends {
-        Sends::Greedily(times) => distribution(&times.off, Span::as_ns),
-        Sends::Bursts(bursty) => distribution(&bursty.off, Span::as_ns),
-    },
-    /// initial state
-    begin: BeginJson = match &of.sends {
-        Sends::Greedily(times) => begin_json(times.begin),
-        Sends::Bursts(bursty) if bursty.begins_off => BeginJson::Off,
-        Sends::Bursts(_) => BeginJson::On,
-    },
-    /// the endpoints' parameters
-    tcp: TcpJson = of.tcp.json(),
-});

@@ -5,31 +5,37 @@ use std::sync::Arc;
 use aqmlab_params::Default;
 use aqmlab_qdisc::Ecn;
 use aqmlab_traffic::{OnOff, PacketSource, Quantity};
-use aqmlab_units::{Bytes, Rate, Span};
+use aqmlab_units::{Bytes, Rate};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::fields::{CLASS, MANY};
 use super::kind::{Carries, DatagramFlow, PACKET_FLOW, Part, SESSION, Start, TrafficKind};
-use super::on_off::{BeginJson, OFF, ON_OFF, begin, begin_json, on_off};
-use super::packets::{PACKETS, UDP, ecn, ecn_json};
-use super::plain::plain;
+use super::on_off::{OFF, ON_OFF, begin, on_off};
+use super::packets::{PACKETS, UDP, ecn, ecn_field, is_not_capable};
 use super::reading::Reading;
 use super::source::{DatagramSource, FlowSource};
-use crate::distribution_json::{DistributionJson, distribution};
 use crate::field::{Field, Form, Variant, default, required};
 use crate::language::{PACKET, PERIODS, RATE};
 use crate::pass::{Pass, Section};
 
 /// UDP packets of one size, sent at a fixed rate during on periods, and not at all during off
 /// periods.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct OnOffUdp {
+    /// Durations of on and off periods.
+    #[serde(flatten)]
+    pub times: Arc<OnOff>,
     /// Network-layer rate during on periods.
+    #[serde(rename = "rate_bps")]
     pub rate: Rate,
     /// Packet size, headers included.
+    #[serde(rename = "size_bytes")]
     pub size: Bytes,
-    /// Durations of on and off periods.
-    pub times: Arc<OnOff>,
-    /// The ECN field of each packet.
+    /// The ECN field of each packet, if it is ECN-capable.
+    #[serde(serialize_with = "ecn_field", skip_serializing_if = "is_not_capable")]
+    #[schemars(with = "String")]
     pub ecn: Ecn,
 }
 
@@ -85,19 +91,3 @@ impl TrafficKind for OnOffUdp {
         PACKET_FLOW + SESSION
     }
 }
-
-plain!(OnOffUdp, of => {
-    /// duration of the on periods
-    on_ns: DistributionJson<u64> = distribution(&of.times.on, Span::as_ns),
-    /// duration of the off periods
-    off_ns: DistributionJson<u64> = distribution(&of.times.off, Span::as_ns),
-    /// initial state
-    begin: BeginJson = begin_json(of.times.begin),
-    /// network-layer rate during on periods
-    rate_bps: u64 = of.rate.as_bps(),
-    /// packet size, headers included
-    size_bytes: u64 = of.size.get(),
-    /// ECN field of each packet, if it is ECN-capable
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ecn: Option<&'static str> = ecn_json(of.ecn),
-});

@@ -4,10 +4,11 @@ use aqmlab_params::{Default, Kind};
 use aqmlab_qdisc::Ecn;
 use aqmlab_traffic::{PacketSizes, PacketSource, Spacing};
 use aqmlab_units::Rate;
+use schemars::JsonSchema;
+use serde::{Serialize, Serializer};
 
 use super::kind::{DatagramFlow, Part, Start};
 use super::source::{DatagramSource, FlowSource};
-use crate::distribution_json::DistributionJson;
 use crate::field::{Field, Form, default, required};
 use crate::language::RATE;
 use crate::pass::{Pass, Section};
@@ -33,13 +34,17 @@ pub(super) const UDP: &[Field] = &[default(
 )];
 
 /// UDP packets at a rate.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct Packets {
     /// Network-layer rate.
+    #[serde(rename = "rate_bps")]
     pub rate: Rate,
     /// Packet sizes, headers included.
+    #[serde(rename = "size_bytes")]
     pub sizes: PacketSizes,
-    /// The ECN field of each packet.
+    /// The ECN field of each packet, if it is ECN-capable.
+    #[serde(serialize_with = "ecn_field", skip_serializing_if = "is_not_capable")]
+    #[schemars(with = "String")]
     pub ecn: Ecn,
 }
 
@@ -68,16 +73,6 @@ impl Packets {
         let source = PacketSource::new(self.rate, self.sizes, spacing, start.now, gaps, sizes);
         FlowSource::Packets(DatagramSource::Rate { source, ecn: self.ecn })
     }
-
-    /// Returns the sizes as plain data.
-    pub(super) fn sizes_json(&self) -> DistributionJson<u64> {
-        match self.sizes {
-            PacketSizes::Fixed(size) => DistributionJson::Constant(size.get()),
-            PacketSizes::Exponential(mean) => {
-                DistributionJson::Exponential { exponential: mean.get(), offset: None }
-            }
-        }
-    }
 }
 
 /// Returns the ECN field of a class's datagrams.
@@ -85,7 +80,12 @@ pub(super) fn ecn(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Ecn>
     ecn_of(pass.word(section, "ecn")?)
 }
 
-/// Returns the ECN field as plain data.
-pub(super) fn ecn_json(ecn: Ecn) -> Option<&'static str> {
-    (ecn != Ecn::NotEct).then(|| ecn_word(ecn))
+/// Writes an ECN field as its word.
+pub(super) fn ecn_field<S: Serializer>(ecn: &Ecn, serializer: S) -> Result<S::Ok, S::Error> {
+    ecn_word(*ecn).serialize(serializer)
+}
+
+/// Returns whether packets with this ECN field are not ECN-capable.
+pub(super) fn is_not_capable(ecn: &Ecn) -> bool {
+    *ecn == Ecn::NotEct
 }

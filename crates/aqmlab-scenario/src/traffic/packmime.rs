@@ -1,5 +1,7 @@
 //! `packmime`: TCP connections of web users, as PackMime-HTTP draws them.
 
+use std::ops::Not;
+
 use aqmlab_params::{Default, Kind, Origin, Value};
 use aqmlab_traffic::packmime::{HostDelay, PackMime, PausesOf};
 use aqmlab_traffic::{Cloud, End, MeanConnection, Population};
@@ -10,33 +12,36 @@ use serde::Serialize;
 use super::delays::{DelaysFrom, OwnDelays};
 use super::fields::{ALLOW_OVERLOAD, CLASS, TCP};
 use super::kind::{Carries, Draws, Opens, Part, Tcp, TrafficKind, first_start};
-use super::plain::plain;
 use super::reading::{Reading, per_second};
 use super::requests::REQUESTS;
 use crate::field::{Field, Form, OURS, Variant, default, required, ruled};
 use crate::language::STARTS;
 use crate::pass::{Pass, Section};
-use crate::settings_json::TcpJson;
 
 /// TCP connections of web users; the cloud draws what they carry.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Packmime {
     /// The users.
+    #[serde(flatten)]
     pub cloud: CloudPlan,
-    /// The endpoints.
+    /// The endpoints' parameters.
     pub tcp: Tcp,
 }
 
 /// A cloud of web users: see [`PackMime`].
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct CloudPlan {
     /// Connections per second.
+    #[serde(rename = "rate_per_s")]
     pub per_s: f64,
     /// How often the location and spread of the pauses on persistent connections are drawn.
     pub pauses: PausesOf,
-    /// Whether a connection may carry more than one exchange, as in HTTP/1.1.
-    pub persistent: bool,
-    /// The largest response, if there is a bound.
+    /// Whether each connection carries one exchange, as in HTTP/1.0.
+    #[serde(skip_serializing_if = "Not::not")]
+    pub http_1_0: bool,
+    /// The largest response, if there is a bound; larger ones are drawn again.
+    #[serde(rename = "max_response_bytes", skip_serializing_if = "Option::is_none")]
     pub max_response: Option<Bytes>,
     /// Whether the model draws delays for each connection; otherwise the class's `rtt` applies.
     pub own_delays: bool,
@@ -102,10 +107,10 @@ fn cloud(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<CloudPlan> {
         Value::Choice("cloud") => PausesOf::Cloud,
         _ => PausesOf::Connection,
     };
-    let persistent = pass.value(section, "http")? == Value::Choice("1.1");
+    let http_1_0 = pass.value(section, "http")? == Value::Choice("1.0");
     let max_response = max_response(pass, section)?;
     let own_delays = section.node("rtt").is_none();
-    Some(CloudPlan { per_s: per_s?, pauses, persistent, max_response, own_delays })
+    Some(CloudPlan { per_s: per_s?, pauses, http_1_0, max_response, own_delays })
 }
 
 fn max_response(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Option<Bytes>> {
@@ -127,7 +132,7 @@ impl TrafficKind for Packmime {
 
     fn population(&self, starts: Vec<(Instant, u32)>, draws: Draws<'_>) -> Population {
         let model = PackMime::new(self.cloud.per_s, self.cloud.pauses, &draws.of("packmime"));
-        let model = if self.cloud.persistent { model } else { model.without_persistence() };
+        let model = if self.cloud.http_1_0 { model.without_persistence() } else { model };
         let model = match self.cloud.max_response {
             Some(most) => model.with_max_response(most.get()),
             None => model,
@@ -147,33 +152,3 @@ impl TrafficKind for Packmime {
         None
     }
 }
-
-/// How often the location and the spread of the pauses on persistent connections are drawn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum PausesJson {
-    /// for each connection
-    Connection,
-    /// once for the whole cloud
-    Cloud,
-}
-
-plain!(Packmime, of => {
-    /// connections per second
-    rate_per_s: f64 = of.cloud.per_s,
-    /// how often the location and spread of pauses on persistent connections are drawn
-    pauses: PausesJson = match of.cloud.pauses {
-        PausesOf::Connection => PausesJson::Connection,
-        PausesOf::Cloud => PausesJson::Cloud,
-    },
-    /// whether each connection carries one exchange, as in HTTP/1.0
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    http_1_0: bool = !of.cloud.persistent,
-    /// the largest response; larger ones are drawn again
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_response_bytes: Option<u64> = of.cloud.max_response.map(Bytes::get),
-    /// whether each connection draws its own delays instead of the class's round-trip time
-    own_delays: bool = of.cloud.own_delays,
-    /// the endpoints' parameters
-    tcp: TcpJson = of.tcp.json(),
-});

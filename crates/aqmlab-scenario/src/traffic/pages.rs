@@ -4,26 +4,25 @@ use std::sync::Arc;
 
 use aqmlab_params::{Default, Kind, Value};
 use aqmlab_traffic::{Device, PagePlan, PageUsers, Population};
-use aqmlab_units::{Bytes, Instant, Span};
+use aqmlab_units::{Instant, Span};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fields::{CLASS, SHARE, TCP};
 use super::kind::{Carries, Draws, Opens, PageFetches, Part, SESSION, TCP_FLOW, Tcp, TrafficKind};
-use super::plain::plain;
 use super::reading::Reading;
-use crate::distribution_json::{DistributionJson, distribution};
 use crate::field::{Field, Form, Variant, default, required, ruled};
 use crate::language::{COUNT, OBJECTS, ORIGINS, PERIODS, STARTS, TRANSFERS};
 use crate::pass::{Pass, Section};
-use crate::settings_json::TcpJson;
 
 /// TCP connections of users who fetch web pages, with many objects at the same time on each.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Pages {
     /// The pages and the users.
+    #[serde(flatten)]
     pub plan: Arc<PagePlan>,
-    /// The endpoints.
+    /// The endpoints' parameters.
     pub tcp: Tcp,
 }
 
@@ -232,48 +231,3 @@ impl TrafficKind for Pages {
         "fewer flows, or pages with fewer objects"
     }
 }
-
-/// The device on which users view web pages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum DeviceJson {
-    /// desktop computers
-    Desktop,
-    /// mobile phones
-    Mobile,
-}
-
-plain!(Pages, of => {
-    /// device whose tables apply
-    device: DeviceJson = match of.plan.device {
-        Device::Desktop => DeviceJson::Desktop,
-        Device::Mobile => DeviceJson::Mobile,
-    },
-    /// weight of a page, if it does not come from the device's table
-    #[serde(skip_serializing_if = "Option::is_none")]
-    weight_bytes: Option<DistributionJson<u64>> = of.plan.weight.as_ref().map(|weight| distribution(weight, Bytes::get)),
-    /// number of objects of a page, if it does not come from the device's table
-    #[serde(skip_serializing_if = "Option::is_none")]
-    objects: Option<DistributionJson<u64>> = of.plan.objects.as_ref().map(|objects| distribution(objects, |count| count.0)),
-    /// rank correlation between weight and number of objects, if both come from the device's tables
-    correlation: f64 = of.plan.correlation,
-    /// shares of scripts, style sheets, fonts and images among the objects other than the
-    /// document
-    shares: [f64; 4] = of.plan.shares,
-    /// depth of a page
-    waves: u32 = of.plan.waves,
-    /// number of origins of a page
-    origins: DistributionJson<u64> = distribution(&of.plan.origins, |count| count.0),
-    /// size of each request
-    request_bytes: DistributionJson<u64> = distribution(&of.plan.request, Bytes::get),
-    /// delay at the server from a request until its response is ready
-    server_delay_ns: DistributionJson<u64> = distribution(&of.plan.server_delay, Span::as_ns),
-    /// time at the client from one wave to the next
-    parse_ns: DistributionJson<u64> = distribution(&of.plan.parse, Span::as_ns),
-    /// time from the end of a user's page to the next page
-    think_ns: DistributionJson<u64> = distribution(&of.plan.think, Span::as_ns),
-    /// whether connections stay open for the user's next page
-    keeps_connections: bool = of.plan.keeps_connections,
-    /// the endpoints' parameters
-    tcp: TcpJson = of.tcp.json(),
-});

@@ -1,23 +1,25 @@
 //! `poisson`: UDP packets with exponential gaps.
 
 use aqmlab_traffic::Spacing;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::fields::{CLASS, MANY};
 use super::kind::{Carries, Part, Start, TrafficKind};
-use super::packets::{PACKETS, Packets, RATE_AND_SIZE, UDP, ecn_json};
-use super::plain::plain;
+use super::packets::{PACKETS, Packets, RATE_AND_SIZE, UDP};
 use super::reading::Reading;
 use super::source::FlowSource;
-use crate::distribution_json::DistributionJson;
 use crate::field::Variant;
 use crate::pass::{Pass, Section};
 
 /// UDP packets with exponential gaps.
-#[derive(Clone, Copy, Debug)]
-pub struct Poisson(
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Poisson {
     /// The packets.
-    pub Packets,
-);
+    #[serde(flatten)]
+    pub packets: Packets,
+}
 
 pub(super) const PARTS: &[Part] = &[PACKETS];
 
@@ -28,26 +30,17 @@ pub(super) const KIND: Variant = Variant {
 };
 
 pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Reading<Poisson>> {
-    let rest = |pass: &mut Pass<'_, '_>, section: &Section<'_>| Packets::read(pass, section).map(Poisson);
-    Some(Reading::new(pass.integer(section, "count"), rest))
+    Some(Reading::new(pass.integer(section, "count"), |pass, section| {
+        Some(Poisson { packets: Packets::read(pass, section)? })
+    }))
 }
 
 impl TrafficKind for Poisson {
     fn carries(&self) -> Carries<'_> {
-        Carries::Datagrams(self.0.flow())
+        Carries::Datagrams(self.packets.flow())
     }
 
     fn source(&self, start: Start<'_>) -> FlowSource {
-        self.0.source(Spacing::Poisson, start)
+        self.packets.source(Spacing::Poisson, start)
     }
 }
-
-plain!(Poisson, of => {
-    /// network-layer rate
-    rate_bps: u64 = of.0.rate.as_bps(),
-    /// packet sizes, headers included
-    size_bytes: DistributionJson<u64> = of.0.sizes_json(),
-    /// ECN field of each packet, if it is ECN-capable
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ecn: Option<&'static str> = ecn_json(of.0.ecn),
-});

@@ -7,36 +7,40 @@ use aqmlab_traffic::{
     Arrivals, Distribution, ExchangePlan, Gaps, MeanConnection, Population, Requests as RequestSession,
     Session, Users,
 };
-use aqmlab_units::{Bytes, Instant, Span};
+use aqmlab_units::{Instant, Span};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::fields::{ALLOW_OVERLOAD, CLASS, TCP};
 use super::kind::{Carries, Draws, Opens, Part, Start, Tcp, TrafficKind, first_start};
-use super::plain::plain;
 use super::reading::{Reading, per_second};
 use super::source::FlowSource;
-use crate::distribution_json::{DistributionJson, distribution};
 use crate::field::{Field, Form, Variant, default, required, ruled};
 use crate::language::{COUNT, COUNTS, PERIODS, STARTS, TRANSFERS};
 use crate::pass::{Pass, Section};
-use crate::settings_json::TcpJson;
 
 /// TCP connections that carry one exchange after another.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Requests {
     /// What opens them.
+    #[serde(flatten)]
     pub opened: Opened,
     /// What they carry.
+    #[serde(flatten)]
     pub exchanges: Arc<ExchangePlan>,
-    /// The endpoints.
+    /// The endpoints' parameters.
     pub tcp: Tcp,
 }
 
 /// What opens the connections.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub enum Opened {
     /// A Poisson process with this number of connections per second.
+    #[serde(rename = "rate_per_s")]
     AtRate(f64),
     /// Users, who think for these times.
+    #[serde(rename = "think_ns")]
     ByUsers(Arc<Distribution>),
 }
 
@@ -207,27 +211,3 @@ pub(super) fn exchange_source(plan: &Arc<ExchangePlan>, start: Start<'_>) -> Flo
         None => RequestSession::new(plan.clone(), of, &exchange, &draws.of("exchanges")),
     }))
 }
-
-plain!(Requests, of => {
-    /// connections per second, with exponential gaps
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rate_per_s: Option<f64> = of.opens().per_s(),
-    /// time from the last response of a user's connection to the user's next connection
-    #[serde(skip_serializing_if = "Option::is_none")]
-    think_ns: Option<DistributionJson<u64>> = match &of.opened {
-        Opened::AtRate(_) => None,
-        Opened::ByUsers(think) => Some(distribution(think, Span::as_ns)),
-    },
-    /// size of each request
-    request_bytes: DistributionJson<u64> = distribution(&of.exchanges.request, Bytes::get),
-    /// size of each response
-    response_bytes: DistributionJson<u64> = distribution(&of.exchanges.response, Bytes::get),
-    /// exchanges per connection
-    exchanges: DistributionJson<u64> = distribution(&of.exchanges.per_connection, |count| count.0),
-    /// pause at the client between two exchanges on a connection
-    pause_ns: DistributionJson<u64> = distribution(&of.exchanges.pause, Span::as_ns),
-    /// delay at the server from a request to its response
-    server_delay_ns: DistributionJson<u64> = distribution(&of.exchanges.server_delay, Span::as_ns),
-    /// the endpoints' parameters
-    tcp: TcpJson = of.tcp.json(),
-});

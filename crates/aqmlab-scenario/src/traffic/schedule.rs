@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use aqmlab_params::{Kind, Origin};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::fields::CLASS;
 use super::kind::{Carries, DatagramFlow, Part, Start, TrafficKind};
-use super::plain::plain;
 use super::reading::{Reading, list_file};
 use super::source::{DatagramSource, FlowSource};
 use crate::field::{Field, Form, Variant, required};
@@ -14,10 +15,13 @@ use crate::pass::{Pass, Section};
 use crate::trace::Schedule;
 
 /// UDP packets from a list.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct ScheduledPackets {
     /// The list.
+    #[serde(flatten)]
     pub schedule: Arc<Schedule>,
+    #[serde(skip)]
     flow: DatagramFlow,
 }
 
@@ -90,10 +94,3 @@ impl TrafficKind for ScheduledPackets {
         true
     }
 }
-
-plain!(ScheduledPackets, of => {
-    /// the file
-    file: String = of.schedule.file.clone(),
-    /// SHA-256 of its contents
-    digest: String = of.schedule.digest.clone(),
-});

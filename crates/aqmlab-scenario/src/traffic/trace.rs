@@ -1,31 +1,34 @@
 //! `trace`: TCP connections from a list.
 
-use std::collections::BTreeMap;
+use std::ops::Not;
 use std::sync::Arc;
 
 use aqmlab_params::{Default, Kind, Origin, Value};
 use aqmlab_traffic::{ListedExchanges, SingleExchange};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::delays::{DelaysFrom, OwnDelays};
 use super::fields::{CLASS, TCP};
 use super::kind::{Carries, Part, Start, Tcp, TrafficKind};
-use super::plain::plain;
 use super::reading::{Reading, list_file};
 use super::source::FlowSource;
 use crate::field::{Field, Form, Variant, default, required, ruled};
 use crate::pass::{Pass, Section};
-use crate::settings_json::TcpJson;
 use crate::trace::{OnUnsupported, Trace};
 
 /// A list of connections; each is a flow.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct TracedConnections {
     /// The list.
+    #[serde(flatten)]
     pub trace: Arc<Trace>,
     /// Whether each connection has its own delays, which the list gives; otherwise the class's
     /// `rtt` applies.
+    #[serde(skip_serializing_if = "Not::not")]
     pub own_delays: bool,
-    /// The endpoints.
+    /// The endpoints' parameters.
     pub tcp: Tcp,
 }
 
@@ -142,21 +145,3 @@ impl TrafficKind for TracedConnections {
         None
     }
 }
-
-plain!(TracedConnections, of => {
-    /// the file
-    file: String = of.trace.file.clone(),
-    /// SHA-256 of its contents
-    pub digest: String = of.trace.digest.clone(),
-    /// class whose rows apply, if the file has several classes
-    class: Option<String> = of.trace.class.clone(),
-    /// whether each connection has the delays in the file, instead of the class's round-trip
-    /// time
-    #[serde(skip_serializing_if = "Option::is_none")]
-    own_delays: Option<bool> = of.own_delays.then_some(true),
-    /// number of connections that are left out because they cannot be expressed, by kind
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    left_out: BTreeMap<String, u64> = of.trace.left_out.kinds().map(|(word, count)| (word.to_string(), count)).collect(),
-    /// the endpoints' parameters
-    tcp: TcpJson = of.tcp.json(),
-});

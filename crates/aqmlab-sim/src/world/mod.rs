@@ -258,7 +258,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         }
         match self.watch.as_ref().and_then(|watch| watch.full(self.now)) {
             Some(TableFull { table, at }) => {
-                Err(RunError::TooManyRows { table, at, limit: self.plan.record.limit })
+                let limit = self.plan.record.limit.unwrap_or(u64::MAX);
+                Err(RunError::TooManyRows { table, at, limit })
             }
             None => Ok(()),
         }
@@ -358,7 +359,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
 
     /// Starts to watch the link of the stop condition.
     fn watch_stop_condition(&mut self) {
-        self.watched = self.plan.stop.condition.as_ref().map(|stop| stop.link as u32);
+        self.watched = self.plan.stop.condition.as_ref().map(|stop| *stop.link as u32);
     }
 
     // --- the end --------------------------------------------------------------------------------------
@@ -415,7 +416,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
 /// numbers: if an event of that link ends the run, their departures at that instant must not have
 /// happened yet. A watched port must report each departure when it happens.
 fn look_ahead(plan: &Plan, links: &mut [Link], watch: Option<&Watch>) {
-    let before = plan.stop.condition.as_ref().map_or(links.len(), |stop| stop.link);
+    let before = plan.stop.condition.as_ref().map_or(links.len(), |stop| *stop.link);
     for (number, link) in links[..before].iter_mut().enumerate() {
         if watch.is_none_or(|watch| !watch.watches(number as u32)) {
             link.port.look_ahead();

@@ -18,6 +18,8 @@ mod variates;
 
 use aqmlab_random::Stream;
 use aqmlab_units::Span;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::mean_connection::MeanConnection;
 use crate::step::End;
@@ -41,7 +43,8 @@ const TAIL_AT_100_KB: f64 = 0.006_63;
 const TAIL_INDEX: f64 = 1.231;
 
 /// How often the location and the spread of the pauses on persistent connections are drawn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum PausesOf {
     /// Once for the cloud, as in ns-2.31 and later, so the pauses of a whole run depend on one
     /// draw.

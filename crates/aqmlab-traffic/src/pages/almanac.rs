@@ -9,8 +9,12 @@
 //! A KB has 1,024 bytes, as in the chapter's queries. A size that the chapter gives as 0 KB is
 //! taken to be a quarter of a KB.
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 /// The kind of device for which the pages were crawled.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Device {
     /// A desktop computer.
     Desktop,

@@ -17,6 +17,8 @@ use alloc::vec::Vec;
 
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Span};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 pub use almanac::{Device, ObjectType};
 pub use multiplexed::Multiplexed;
@@ -26,13 +28,15 @@ use crate::packmime::normal;
 use crate::quantity::Count;
 
 /// The properties of the pages of a class, and the way in which its users fetch them.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 pub struct PagePlan {
     /// The device whose tables apply.
     pub device: Device,
-    /// Total bytes of all objects in a page; `None` uses the device's distribution.
+    /// Total bytes of all objects in a page; without it, the device's distribution applies.
+    #[serde(rename = "weight_bytes", skip_serializing_if = "Option::is_none")]
     pub weight: Option<Distribution<Bytes>>,
-    /// Number of objects in a page, including the document; `None` uses the device's distribution.
+    /// Number of objects in a page, including the document; without it, the device's distribution applies.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub objects: Option<Distribution<Count>>,
     /// Spearman's rank correlation between weight and number of objects, if both use the device's
     /// tables.
@@ -45,12 +49,16 @@ pub struct PagePlan {
     /// Number of origins that serve a page, from 1 to 255.
     pub origins: Distribution<Count>,
     /// Bytes of each request.
+    #[serde(rename = "request_bytes")]
     pub request: Distribution<Bytes>,
     /// Delay at the server, from the last byte of a request to its response.
+    #[serde(rename = "server_delay_ns")]
     pub server_delay: Distribution,
     /// Time at the client, from the arrival of a wave's last byte to the requests of the next wave.
+    #[serde(rename = "parse_ns")]
     pub parse: Distribution,
     /// Time from the end of one page of a user to the beginning of the next.
+    #[serde(rename = "think_ns")]
     pub think: Distribution,
     /// Whether connections stay open for the user's next page.
     pub keeps_connections: bool,

@@ -122,13 +122,13 @@ fn acknowledgments_at_once_and_delayed() {
     b.arrive(Segment { flags: Flags::SYN, ack: 0, ..segment(0, 0, 0) });
     b.arrive(segment(1, 1, 0));
     let acks = |sent: Vec<Segment>| sent.iter().map(|s| s.ack).collect::<Vec<_>>();
-    assert_eq!(acks(b.arrive(segment(1, 1, 100))), []);
+    assert!(acks(b.arrive(segment(1, 1, 100))).is_empty());
     assert_eq!(acks(b.arrive(segment(101, 1, 100))), [201], "every second segment");
     assert_eq!(acks(b.arrive(segment(301, 1, 100))), [201], "out of order: at once");
     assert_eq!(acks(b.arrive(segment(401, 1, 100))), [201]);
     assert_eq!(acks(b.arrive(segment(201, 1, 100))), [501], "the hole is filled: at once");
     assert_eq!(acks(b.arrive(segment(201, 1, 100))), [501], "a repetition: at once");
-    assert_eq!(acks(b.arrive(segment(501, 1, 100))), []);
+    assert!(acks(b.arrive(segment(501, 1, 100))).is_empty());
     let arrived = b.now;
     assert_eq!(acks(b.fire()), [601]);
     assert_eq!(b.now, arrived + b.profile.delayed_ack);

@@ -122,7 +122,7 @@ fn limited_transmit_is_governed_by_the_pipe() {
 fn the_pipe_decides_how_much_leaves() {
     let mut b = ten();
     let sent: Vec<Vec<u32>> = (2..=10).map(|to| numbers(&b.ack_with(0, &[(1, to)]))).collect();
-    let nothing = vec![];
+    let nothing: Vec<u32> = vec![];
     assert_eq!(sent[..2], [nothing.clone(), nothing.clone()]);
     assert_eq!(sent[2], [0]);
     assert_eq!(sent[3..5], [nothing.clone(), nothing]);
