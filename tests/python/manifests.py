@@ -12,6 +12,9 @@ from aqmlab.recordings.recording import Run
 from aqmlab.results.reader import Reader
 from aqmlab.results.results import Results, of_runs
 
+TIMES = {"warmup_ns": 0, "stop": {"at_ns": 10**9}, "record": {"queues_ns": 0}}
+"""The parts of a plan that no test with a manifest reads."""
+
 
 def manifest(**content: Any) -> Manifest:
     """A manifest with this content in addition to the common fields."""
@@ -26,7 +29,7 @@ def manifest(**content: Any) -> Manifest:
         "tables": {},
         "links": [],
     }
-    return manifest_of(usual | content, Plan.of({"record": {"queues_ns": 0}} | content["plan"]))
+    return manifest_of(usual | content, Plan.of(TIMES | content["plan"]))
 
 
 def with_runs(results: Results, runs: Iterable[Run]) -> Results:

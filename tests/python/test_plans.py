@@ -60,7 +60,8 @@ CLASS = {
 
 
 def test_numbers_of_a_plan_are_shown_as_in_a_scenario():
-    plan = Plan.of({"nodes": [], "links": [], "classes": [CLASS], "record": {"queues_ns": 0}})
+    times = {"warmup_ns": 0, "stop": {"at_ns": 10**9}, "record": {"queues_ns": 0}}
+    plan = Plan.of({"nodes": [], "links": [], "classes": [CLASS], **times})
     (web,) = plan.classes
     assert web.rtt == '{ uniform = ["60ms", "100ms"] }'
     assert web.what == (

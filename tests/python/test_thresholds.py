@@ -12,6 +12,7 @@ from aqmlab.errors import UsageError
 from aqmlab.metrics import Histogram, Measured, QueueTotals, Samples, Scope, Window, find
 from aqmlab.metrics.thresholds import thresholds
 from aqmlab.recordings.plan import Plan
+from manifests import TIMES
 
 RED = {"min_th_packets": 9, "max_th_packets": 27, "measure": "packets", "mean_packet_bytes": 1500}
 
@@ -33,7 +34,7 @@ def scripted(averages, settings=RED, backlog=()):
         "links": [{**link, "overhead_bytes": 0, "queue": {"kind": "red", "settings": settings}}],
         "nodes": ["l", "r"],
         "classes": [],
-        "record": {"queues_ns": 0},
+        **TIMES,
     }
     run = SimpleNamespace(plan=Plan.of(plan), t0_ns=0, t1_ns=len(averages) * 10**9)
     bins = Histogram(*(tuple(column) for column in zip(*backlog, strict=True))) if backlog else Histogram()

@@ -166,8 +166,8 @@ def _check_not_swept(case: Case, chosen: Sequence[Population]) -> None:
 def _interval(case: Case, warmup: str | None, duration: str | None) -> tuple[int, int]:
     from aqmlab import _core
 
-    begin = case.warmup_ns if warmup is None else _core.quantity(warmup, "ns")
-    end = case.end_ns if duration is None else _core.quantity(duration, "ns")
+    begin = case.plan.warmup_ns if warmup is None else _core.quantity(warmup, "ns")
+    end = case.plan.end_ns if duration is None else _core.quantity(duration, "ns")
     if begin >= end:
         raise UsageError("nothing is measured: the warm-up ends at the end of the run or later")
     return begin, end

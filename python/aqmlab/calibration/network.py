@@ -37,10 +37,6 @@ class Case:
         The arm's name.
     plan
         The resolved scenario.
-    warmup_ns, end_ns
-        Beginning of the measurement, and latest end of a run.
-    ends_early
-        Whether another condition may end a run earlier.
     seed
         The scenario's first seed.
     swept
@@ -50,9 +46,6 @@ class Case:
     content: Mapping[str, Any]
     arm: str
     plan: Plan
-    warmup_ns: int
-    end_ns: int
-    ends_early: bool
     seed: int
     swept: frozenset[str]
 
@@ -86,14 +79,10 @@ def cases(text: str, name: str, arm: str | None, where: Mapping[str, str]) -> It
         content = tomllib.loads(case["toml"])
         for planned in case["arms"]:
             if arm in (None, planned["name"]):
-                plan = planned["plan"]
                 yield Case(
                     content,
                     planned["name"],
-                    Plan.of(plan),
-                    int(plan["warmup_ns"]),
-                    int(plan["stop"]["at_ns"]),
-                    len(plan["stop"]) > 1,
+                    Plan.of(planned["plan"]),
                     int(about["seeds"][0]),
                     frozenset(key for axis in axes for key in axis.keys),
                 )
@@ -230,7 +219,8 @@ class Uncongested:
         absent = [f"`{one.name}`" for one in case.plan.classes if one.name not in self.senders]
         if absent:
             said.append(f"left out: {listed(absent)}")
-        if case.ends_early or self.end_ns != case.end_ns or self.warmup_ns != case.warmup_ns:
+        plan = case.plan
+        if plan.ends_early or self.end_ns != plan.end_ns or self.warmup_ns != plan.warmup_ns:
             begin, end = (quantity_text(ns, "ns") for ns in (self.warmup_ns, self.end_ns))
             said.append(f"measured from {begin} to {end}, whatever the scenario's [stop] says")
         return tuple(said)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from aqmlab.arguments import names, typed, whole
 from aqmlab.errors import UsageError, unknown
 from aqmlab.language.scenario import Scenario, read, resolve
+from aqmlab.recordings.plan import Plan
 from aqmlab.system.files import save
 
 if TYPE_CHECKING:
@@ -126,10 +127,9 @@ def _arms(arms: Sequence[Mapping[str, Any]], wanted: str | None) -> list[Mapping
 
 
 def _classes(arm: Mapping[str, Any], wanted: Sequence[str] | None) -> list[str]:
-    of_arm = arm["plan"]["classes"]
     if wanted is not None:
         return list(dict.fromkeys(wanted))
-    found = [str(of["name"]) for of in of_arm if of["workload"]["kind"] in KINDS]
+    found = [of.name for of in Plan.of(arm["plan"]).classes if of.kind in KINDS]
     if not found:
         kinds = ", ".join(f'"{kind}"' for kind in KINDS)
         raise UsageError(f"no class of the scenario carries exchanges; kinds that do are {kinds}")

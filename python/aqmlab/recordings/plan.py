@@ -236,6 +236,10 @@ class Plan:
     ----------
     nodes, links, classes, delays
         The network and its traffic.
+    warmup_ns, end_ns
+        When measurement begins, and the latest end of the run.
+    ends_early
+        Whether another condition may end the run earlier.
     queues_every_ns
         The sampling interval of queues; 0 if they are not sampled.
     packets
@@ -248,6 +252,9 @@ class Plan:
     links: tuple[Link, ...]
     classes: tuple[TrafficClass, ...]
     delays: tuple[DelayRule, ...] = ()
+    warmup_ns: int = 0
+    end_ns: int = 0
+    ends_early: bool = False
     queues_every_ns: int = 0
     packets: PacketRecord | None = None
     origins: Mapping[str, str] | None = None
@@ -269,6 +276,9 @@ class Plan:
             delays=tuple(
                 DelayRule(rule["class"], rule["rate_bps"] is not None) for rule in content.get("delays", ())
             ),
+            warmup_ns=int(content["warmup_ns"]),
+            end_ns=int(content["stop"]["at_ns"]),
+            ends_early=len(content["stop"]) > 1,
             queues_every_ns=int(record["queues_ns"]),
             packets=_packets(record["packets"]) if "packets" in record else None,
             origins=content.get("origins"),

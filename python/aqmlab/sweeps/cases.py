@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -159,7 +159,7 @@ class Cases:
         cells: list[PlannedCell] = []
         left_out: list[LeftOut] = []
         first_error: ScenarioError | None = None
-        networks: dict[tuple[tuple[str, ...], ...], dict[str, Any]] = {}
+        networks: dict[tuple[tuple[str, ...], ...], Plan] = {}
         self._texts: dict[int, bytes] = {}
         for i in range(self.case_count):
             try:
@@ -170,15 +170,14 @@ class Cases:
                 reasons = "; ".join(problem["message"] for problem in error.errors)
                 left_out.append(LeftOut(tuple(swept.labels(i)), reasons))
                 continue
-            for arm in case["arms"]:
-                named = tuple(
-                    tuple(str(entry["name"]) for entry in arm["plan"][key]) for key in ("links", "classes")
-                )
-                networks.setdefault(named, arm["plan"])
+            plans = [Plan.of(arm["plan"]) for arm in case["arms"]]
+            for plan in plans:
+                named = tuple(tuple(entry.name for entry in part) for part in (plan.links, plan.classes))
+                networks.setdefault(named, plan)
             # The scenarios of a sweep's cases are long and similar, so they compress well.
             text = case["toml"] if self.about["axes"] else self.text
             self._texts[i] = zlib.compress(text.encode())
-            cells += [cell for cell in _cells(case, host) if cell.arm in self.about["arms"]]
+            cells += [cell for cell in _cells(case, plans, host) if cell.arm in self.about["arms"]]
         if first_error is not None and not cells:
             raise first_error
         self.case_count -= len(left_out)
@@ -196,12 +195,12 @@ class Cases:
                 " write shorter lists, or fewer runs"
             )
 
-    def _check_claims(self, plans: Iterable[Mapping[str, Any]]) -> None:
+    def _check_claims(self, plans: Iterable[Plan]) -> None:
         """Report claims that could not be scored, before any run begins; they may name parts of any case."""
         if self.about["claims"]:
             from aqmlab.claims import Names, check_claims
 
-            names = Names.of_plans(self.all_arms, axes_of(self.about), map(Plan.of, plans))
+            names = Names.of_plans(self.all_arms, axes_of(self.about), plans)
             check_claims(self.about["claims"], names, self.file_name)
 
     def digest(self, cell: PlannedCell, seed: int) -> str:
@@ -312,12 +311,11 @@ def _check_metrics(names: Sequence[str], file: str) -> None:
             raise UsageError("\n".join(wrong))
 
 
-def _cells(case: dict[str, Any], host: str) -> Iterable[PlannedCell]:
+def _cells(case: dict[str, Any], plans: Iterable[Plan], host: str) -> Iterable[PlannedCell]:
     from aqmlab import _core
 
     labels = tuple(str(label) for _, label in case["settings"])
-    for arm in case["arms"]:
-        rates = (link["rate_bps"] for link in arm["plan"]["links"])
+    for arm, plan in zip(case["arms"], plans, strict=True):
         yield PlannedCell(
             case=int(case["index"]),
             labels=labels,
@@ -327,7 +325,7 @@ def _cells(case: dict[str, Any], host: str) -> Iterable[PlannedCell]:
             parts=_core.host_parts(arm["parts"], host),
             memory_bytes=int(arm["memory_bytes"]),
             end_ns=int(arm["end_ns"]),
-            weight=sum(rates) * int(arm["end_ns"]) / 1e9,
+            weight=sum(link.rate_bps for link in plan.links) * plan.end_ns / 1e9,
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.language.scenario import read
 from aqmlab.laws import wrong_parameter
+from aqmlab.recordings.plan import Plan
 
 Queue = Mapping[str, Any]
 """A queue in the notation of scenarios."""
@@ -45,11 +46,10 @@ def effective(queue: Queue, rate_bps: int) -> Mapping[str, Any]:
         "traffic": [{"name": "datagrams", **datagrams}],
     }
     try:
-        plan = json.loads(_core.plan(*read(scenario)))
+        about = json.loads(_core.plan(*read(scenario)))
     except ScenarioError as error:
         raise NoCounterpartError(str(wrong_parameter(kind, error))) from error
-    settings: Mapping[str, Any] = plan["arms"][0]["plan"]["links"][0]["queue"]["settings"]
-    return settings
+    return Plan.of(about["arms"][0]["plan"]).links[0].settings
 
 
 __all__ = ["LEAST_RATE_BPS", "NoCounterpartError", "Queue", "effective"]
