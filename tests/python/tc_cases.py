@@ -9,7 +9,7 @@ from typing import Any
 
 from aqmlab import TcQueue
 from aqmlab.tc.effective import effective
-from aqmlab.tc.spec import DEFAULT_RATE_BPS
+from aqmlab.tc.grammar import DEFAULT_RATE_BPS
 
 ECN, HARDDROP, ADAPTIVE = 1, 2, 4
 CODEL_UNIT = 1024

@@ -15,9 +15,10 @@ import pytest
 from aqmlab import aqm_list, read_tc, read_tc_script, tc_lines
 from aqmlab.errors import UsageError
 from aqmlab.tc import NoCounterpartError, TcQueue, TcSkipped
+from aqmlab.tc.disciplines import NONE_IN_LINUX
 from aqmlab.tc.effective import effective
-from aqmlab.tc.line import NONE_IN_LINUX
-from aqmlab.tc.spec import DEFAULT_RATE_BPS, NEVER_ADAPTS
+from aqmlab.tc.grammar import DEFAULT_RATE_BPS
+from aqmlab.tc.red import NEVER_ADAPTS
 from tc_cases import kept, read_as
 
 ROOT = Path(__file__).parents[2]

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from aqmlab.errors import UsageError
-from aqmlab.recordings.plan import quantity_text
+from aqmlab.recordings.plan import Link, quantity_text
 from aqmlab.tc import numbers
+from aqmlab.tc.grammar import Given, Grammar, Reading, Vocabulary, Written, changes, checked, limit_in_packets
 from aqmlab.tc.linux import time_text
 from aqmlab.tc.numbers import Kept
 
-Given = Mapping[str, Any]
 DEFAULTS = {"limit": 10_000, "target": 15_000, "tupdate": 16_000, "alpha": 41, "beta": 819}
 """Packets, microseconds, and gains in 1/256 Hz."""
 GAIN = 256
@@ -220,9 +219,17 @@ def read(given: Given, *, shown: bool) -> tuple[dict[str, Any], LinuxDualPi2, li
     return queue, kernel, remarks
 
 
-def written(settings: Mapping[str, Any], mean_packet: int) -> str:
-    """Return the words for effective parameters of ``dualpi2``, which Linux need not keep exactly."""
-    limit = settings.get("limit_packets") or max(1, settings["limit_bytes"] // mean_packet)
+def _reading(given: Given, *, shown: bool) -> Reading:
+    queue, kernel, remarks = read(given, shown=shown)
+    if not shown:
+        remarks += changes(given, {"limit": "packets", "target": "us", "tupdate": "us"})
+    return Reading(checked(queue), "" if shown else kernel.shown, remarks)
+
+
+def write(link: Link) -> Written:
+    """Return the words for a DualPI2."""
+    settings = link.settings
+    limit = limit_in_packets(settings, link.mean_packet_bytes)
     target, tupdate = (max(1, round(settings[f"{word}_ns"] / 1000)) for word in ("target", "tupdate"))
     if settings["native"] == "step_packets":
         step_thresh = f"{settings['step_packets']}p"
@@ -240,10 +247,10 @@ def written(settings: Mapping[str, Any], mean_packet: int) -> str:
         f"classic_protection {settings['classic_protection']}",
         "any_ect" if settings["classifier"] == "any_ect" else "l4s_ect",
     ]
-    return " ".join(words)
+    return " ".join(words), []
 
 
-VALUES = {
+_VALUES = {
     "limit": numbers.count,
     "memlimit": numbers.size,
     **dict.fromkeys(("target", "tupdate", "max_rtt", "typical_rtt"), numbers.time_us),
@@ -253,10 +260,9 @@ VALUES = {
     "coupling_factor": numbers.count,
     "classic_protection": percentage,
 }
-"""The words with a value, as a user writes them."""
-SHOWN = VALUES | {"limit": packets}
-"""The words with a value, as tc prints them."""
-FLAGS = _FLAGS
-"""The words without a value."""
+VOCABULARY = Vocabulary(
+    given=Grammar(_VALUES, _FLAGS, {}, lambda given: _reading(given, shown=False)),
+    shown=Grammar(_VALUES | {"limit": packets}, _FLAGS, {}, lambda given: _reading(given, shown=True)),
+)
 
-__all__ = ["FLAGS", "SHOWN", "VALUES", "LinuxDualPi2", "gains", "read", "reported", "written"]
+__all__ = ["NO_MEMORY_LIMIT", "VOCABULARY", "LinuxDualPi2", "gains", "read", "reported", "write"]

@@ -1,0 +1,99 @@
+"""PIE in tc's words, both ways."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aqmlab.errors import UsageError
+from aqmlab.recordings.plan import Link, quantity_text
+from aqmlab.tc import linux, numbers
+from aqmlab.tc.grammar import (
+    ECN,
+    HEADERS,
+    Given,
+    Grammar,
+    Reading,
+    Vocabulary,
+    Written,
+    changes,
+    checked,
+    limit_in_packets,
+    packets_shown,
+    value,
+)
+from aqmlab.tc.linux import PIE_GAINS_PER_HZ, PIE_LARGEST_GAIN, PIE_UNIT_NS
+
+_UNITS = {"limit": "packets", "target": "us", "alpha": "", "beta": ""}
+
+
+def _read(given: Given) -> Reading:
+    flags = tuple(word for word in ("ecn", "bytemode", "dq_rate_estimator") if given.get(word))
+    words = ("limit", "target", "tupdate", "alpha", "beta")
+    try:
+        kernel = linux.pie({word: value(given, word) for word in words}, flags)
+    except UsageError as error:
+        raise UsageError(f"pie: {error}") from None
+    queue: dict[str, Any] = {"kind": "pie", "preset": "linux"}
+    if value(given, "limit"):
+        queue["limit"] = quantity_text(kernel.limit, "packets")
+    if value(given, "target"):
+        queue["target"] = quantity_text(value(given, "target") * 1000, "ns")
+    if value(given, "tupdate"):
+        queue["t_update"] = f"{kernel.period_ms}ms"
+    for word in ("alpha", "beta"):
+        if value(given, word):
+            queue[word] = value(given, word) / linux.PIE_GAINS_PER_HZ
+    if "bytemode" in flags:
+        queue["byte_mode"] = True
+    if "dq_rate_estimator" in flags:
+        queue["delay"] = "rate"
+    if "ecn" in flags:
+        queue["ecn"] = True
+
+    remarks = [*changes(given, _UNITS), pie_period(kernel), HEADERS]
+    return Reading(checked(queue), kernel.shown, remarks)
+
+
+def pie_period(kernel: linux.LinuxPie) -> str:
+    """Return a remark with the time between the updates of Linux's PIE."""
+    return (
+        f"Linux's timer runs one tick longer than `tupdate`: `t_update` is {kernel.period_ms}ms with 1000"
+        " ticks per second (CONFIG_HZ)"
+    )
+
+
+def write(link: Link) -> Written:
+    """Return the words for a PIE."""
+    settings = link.settings
+    limit = limit_in_packets(settings, settings["mean_packet_bytes"])
+    target = max(1, -(-(settings["target_ns"] // PIE_UNIT_NS) * PIE_UNIT_NS // 1000))
+    # The kernel's timer runs one tick of a millisecond longer.
+    tupdate = max(1, round(settings["t_update_ns"] / 1e6) - 1)
+    words = f"pie limit {limit} target {target}us tupdate {tupdate}ms"
+    for name in ("alpha", "beta"):
+        gain = round(PIE_GAINS_PER_HZ * settings[name])
+        words += f" {name} {min(max(gain, 1), PIE_LARGEST_GAIN)}"
+    flags = {
+        "ecn": settings["ecn"],
+        "bytemode": settings["byte_mode"],
+        "dq_rate_estimator": settings["delay"] == "rate",
+    }
+    return " ".join([words, *(flag for flag, is_set in flags.items() if is_set)]), []
+
+
+_NUMBERS = dict.fromkeys(("target", "tupdate"), numbers.time_us) | dict.fromkeys(
+    ("alpha", "beta"), numbers.count
+)
+_SWITCHES = {
+    **ECN,
+    "bytemode": ("bytemode", True),
+    "nobytemode": ("bytemode", False),
+    "dq_rate_estimator": ("dq_rate_estimator", True),
+    "no_dq_rate_estimator": ("dq_rate_estimator", False),
+}
+VOCABULARY = Vocabulary(
+    given=Grammar({"limit": numbers.count, **_NUMBERS}, _SWITCHES, {}, _read),
+    shown=Grammar({"limit": packets_shown, **_NUMBERS}, _SWITCHES, {}, _read),
+)
+
+__all__ = ["VOCABULARY", "pie_period", "write"]

@@ -1,0 +1,249 @@
+"""RED and Adaptive RED in tc's words, both ways."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from math import log2
+from typing import Any
+
+from aqmlab.errors import UsageError
+from aqmlab.recordings.plan import Link, quantity_text
+from aqmlab.tc import linux, numbers
+from aqmlab.tc.effective import LEAST_RATE_BPS, Queue, effective
+from aqmlab.tc.grammar import (
+    DEFAULT_RATE_BPS,
+    FULL_PACKET,
+    HEADERS,
+    Given,
+    Grammar,
+    Reading,
+    Vocabulary,
+    Written,
+    changes,
+    in_bytes,
+    no_room,
+    rounded,
+    size_shown,
+    value,
+)
+from aqmlab.tc.linux import weight_log
+from aqmlab.tc.numbers import LARGEST, Kept
+
+"""The largest packet of most links, in bytes."""
+LONGEST_BURST = 1_000_000
+"""The largest ``burst`` that RED accepts in aqmlab."""
+NOTICEABLE = 1e-3
+IDLE = "behind a shaper such as htb, Linux never finds RED's queue idle, and its average does not age"
+NEVER_ADAPTS = (
+    "with tc of iproute2 6.1, Linux 6.1 reports `adaptive` but never moves the probability;"
+    ' `kind = "red"` is what it does'
+)
+_SIZES = {"limit": "limit", "min": "min_th", "max": "max_th", "avpkt": "mean_packet"}
+_UNITS = dict.fromkeys(_SIZES, "bytes") | {"burst": "packets", "bandwidth": "Bps"}
+
+
+def _read(given: Given) -> Reading:
+    if missing := [word for word in ("limit", "avpkt") if not value(given, word)]:
+        raise UsageError(f"red: {' and '.join(f'`{word}`' for word in missing)} must be given, in bytes")
+    chance = given["probability"].value if "probability" in given else linux.DEFAULT_PROBABILITY
+    flags = tuple(word for word in ("ecn", "harddrop", "adaptive", "nodrop") if given.get(word))
+    asked = linux.AskedRed(
+        limit=value(given, "limit"),
+        avpkt=value(given, "avpkt"),
+        low=value(given, "min"),
+        high=value(given, "max"),
+        burst=value(given, "burst"),
+        rate=value(given, "bandwidth"),
+        probability=chance,
+        flags=flags,
+    )
+    try:
+        kernel = linux.red(asked)
+    except UsageError as error:
+        raise UsageError(f"red: {error}") from None
+    rate_bps = int(8 * given["bandwidth"].written) if asked.rate else DEFAULT_RATE_BPS
+    remarks = [*changes(given, _UNITS), *_probability(given, kernel)]
+    if kernel.w_log >= linux.LARGE_WEIGHT_LOG:
+        remarks.append(f"tc warns that the burst seems to be too large: the weight is 2^-{kernel.w_log}")
+    remarks += no_room(kernel.limit)
+    if kernel.high > kernel.limit:
+        remarks.append(
+            f"the average cannot reach `max`, which is {in_bytes(kernel.high)}: `limit` is smaller"
+        )
+    if "harddrop" in flags and "ecn" not in flags:
+        remarks.append("`harddrop` has no effect without `ecn`")
+    if "adaptive" in flags:
+        remarks.append(NEVER_ADAPTS)
+    remarks.append(f"`bandwidth` is the link's `rate` in aqmlab: {quantity_text(rate_bps, 'bps')}")
+    if rate_bps < LEAST_RATE_BPS:
+        remarks[-1] += f", where a link has at least {quantity_text(LEAST_RATE_BPS, 'bps')}"
+    remarks += [IDLE, HEADERS]
+    return Reading(lambda: _red_queue(given, kernel, rate_bps), kernel.shown, remarks, rate_bps)
+
+
+def _red_queue(given: Given, kernel: linux.LinuxRed, rate_bps: int) -> Queue:
+    """Return a queue with the kernel's parameters, as the user wrote them where possible."""
+    queue: dict[str, Any] = {"kind": "ared" if "adaptive" in kernel.flags else "red", "preset": "linux"}
+    queue |= {name: in_bytes(value(given, word)) for word, name in _SIZES.items() if value(given, word)}
+    if burst := value(given, "burst"):
+        queue["burst"] = burst
+    if kernel.max_p != numbers.unsigned(linux.DEFAULT_PROBABILITY * 2.0**32):
+        chance = given["probability"].value if "probability" in given else 1.0
+        kept = 0.0 < chance <= 1.0 and numbers.unsigned(chance * 2.0**32) == kernel.max_p
+        queue["max_p"] = chance if kept else kernel.max_p / 2.0**32
+    queue |= _marking(kernel.flags)
+    weight = 2.0**-kernel.w_log
+    settings = effective({**queue, "burst": 1, "w_q": weight}, rate_bps)
+    ours = {name: settings[f"{name}_bytes"] for name in ("limit", "min_th", "max_th")}
+    queue |= {
+        name: in_bytes(size)
+        for (name, own), size in zip(ours.items(), kernel.sizes, strict=True)
+        if own != size
+    }
+    if burst > LONGEST_BURST or effective(queue, rate_bps)["w_q"] != weight:
+        queue.pop("burst", None)
+        queue["w_q"] = weight
+    return queue
+
+
+def _probability(given: Given, kernel: linux.LinuxRed) -> list[str]:
+    """Return a remark if the kernel's probability differs from tc's."""
+    if kernel.high == kernel.low:
+        return []  # the average is never between the thresholds
+    asked = given["probability"] if "probability" in given else Kept("0.02", 0.02, 0.02)
+    if abs(kernel.probability - asked.value) <= NOTICEABLE * asked.value:
+        return []
+    why = (
+        "whose kernel keeps the rise per byte in whole units of 2^-32"
+        if numbers.unsigned(asked.value * 2.0**32) == kernel.max_p
+        else "because tc keeps only the 32 bits below 1"
+    )
+    return [f"`probability {asked.text}` is {kernel.probability:.6g} in Linux, {why}"]
+
+
+def _marking(flags: Sequence[str]) -> Queue:
+    """Return the parameters for these flags of RED."""
+    if "ecn" not in flags:
+        return {}
+    queue: dict[str, Any] = {"ecn": True}
+    if "harddrop" in flags:
+        queue["ecn_region"] = "rfc3168"
+    return queue
+
+
+def _shown_red(given: Given) -> Reading:
+    """Reads what tc shows of RED: sizes, flags and, with ``-d``, weight and probability."""
+    flags = [word for word in ("ecn", "harddrop", "adaptive") if given.get(word)]
+    queue: dict[str, Any] = {"kind": "ared" if "adaptive" in flags else "red", "preset": "linux"}
+    queue |= {name: in_bytes(value(given, word)) for word, name in _SIZES.items() if word in given}
+    remarks = rounded(given, ("limit", "min", "max"))
+    queue |= _marking(flags)
+    if "adaptive" in flags:
+        remarks.append(NEVER_ADAPTS)
+    if "probability" in given:
+        queue["max_p"] = _shown_probability(given["probability"])
+    if "ewma" in given:
+        queue["w_q"] = 2.0 ** -value(given, "ewma")
+    else:
+        remarks.append("weight and probability are tc's defaults here; `tc -d qdisc show` prints them")
+    remarks += ["tc shows neither `avpkt` nor `bandwidth`: they are those of the link here", IDLE, HEADERS]
+
+    def checked() -> Queue:
+        packet = in_bytes(min(FULL_PACKET, value(given, "limit")))
+        effective(queue | {"mean_packet": packet}, DEFAULT_RATE_BPS)
+        return queue
+
+    return Reading(checked, "", remarks)
+
+
+def _shown_probability(shown: Kept) -> float:
+    """Return the probability that tc shows with six digits: a whole number of units of 2^-32."""
+    below = min(int(shown.value * 2.0**32), numbers.LARGEST)
+    if below == numbers.LARGEST or f"{below / 2**32:g}" == f"{shown.value:g}":
+        return min(shown.value, numbers.LARGEST / 2**32)
+    return (below + 1) / 2**32
+
+
+def write(link: Link) -> Written:
+    """Return the words for a RED."""
+    settings, remarks = link.settings, []
+    mean = settings["mean_packet_bytes"]
+    sizes = {name: _size_of(settings, name) for name in ("limit", "min_th", "max_th")}
+    probability = settings["max_p"]
+    if probability > LARGEST / 2**32:
+        probability = LARGEST / 2**32
+        remarks.append("tc sends `probability 1` as 0; the line has the largest value that tc keeps")
+    words = [
+        *("red limit", sizes["limit"], "min", sizes["min_th"], "max", sizes["max_th"], "avpkt", mean),
+        *("burst", _burst(settings, sizes), "probability", repr(probability)),
+    ]
+    if link.rate_bps // 8 <= LARGEST:
+        words += ["bandwidth", f"{link.rate_bps}bit"]
+    else:
+        words += ["bandwidth", f"{8 * LARGEST}bit"]
+        remarks.append(f"tc refuses a `bandwidth` above {8 * LARGEST} bit/s; the line has the largest")
+    if settings["ecn"]:
+        words.append("ecn harddrop" if settings["ecn_region"] == "rfc3168" else "ecn")
+    if link.queue == "ared":
+        words.append("adaptive")
+    return " ".join(map(str, words)), remarks
+
+
+def _burst(settings: Mapping[str, Any], sizes: Mapping[str, int]) -> int:
+    """Return a burst for which tc picks the power of two nearest w_q.
+
+    This is the scenario's own burst or the guideline's, if one of these will do.
+    """
+    mean, low = int(settings["mean_packet_bytes"]), sizes["min_th"]
+    wanted = min(31, max(1, round(-log2(settings["w_q"]))))
+
+    def exponent(burst: int) -> int:
+        return weight_log(low, burst, mean) or 32  # no power of two admits a burst of this length
+
+    least = max(1, -(-low // mean))
+    guideline = max(least, (2 * low + sizes["max_th"]) // (3 * mean))
+    own = [int(settings["burst"])] if settings["w_rule"] == "linux" else []
+    for burst in (*own, guideline):
+        if exponent(burst) == wanted:
+            return burst
+    first = least + bisect_left(range(least, LARGEST), wanted, key=exponent)
+    near = [burst for burst in (first - 1, first) if burst >= least]
+    return min(near, key=lambda one: abs(exponent(one) - wanted))
+
+
+def _size_of(settings: Mapping[str, Any], name: str) -> int:
+    size = settings.get(f"{name}_bytes")
+    return int(size if size is not None else settings[f"{name}_packets"] * settings["mean_packet_bytes"])
+
+
+_FLAGS = {word: (word, True) for word in ("ecn", "harddrop", "adaptive", "nodrop")}
+_REFUSED = {
+    "nodrop": "aqmlab drops packets that cannot be marked",
+    "qevent": "only the kernel can attach actions to packets",
+}
+VOCABULARY = Vocabulary(
+    given=Grammar(
+        values={
+            **dict.fromkeys(("limit", "min", "max", "avpkt"), numbers.size),
+            "burst": numbers.count,
+            "probability": numbers.chance,
+            "bandwidth": numbers.rate,
+        },
+        flags=_FLAGS | {"adaptative": ("adaptive", True)},
+        refused=_REFUSED,
+        queue=_read,
+    ),
+    shown=Grammar(
+        values={
+            **dict.fromkeys(("limit", "min", "max"), size_shown),
+            **dict.fromkeys(("ewma", "Plog", "Scell_log"), numbers.count),
+            "probability": numbers.chance,
+        },
+        flags=_FLAGS,
+        refused=_REFUSED,
+        queue=_shown_red,
+    ),
+)
+
+__all__ = ["IDLE", "LONGEST_BURST", "NEVER_ADAPTS", "VOCABULARY", "write"]
