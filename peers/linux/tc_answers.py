@@ -31,8 +31,16 @@ from netlink import NETLINK_ROUTE, NLM_F_REQUEST_DUMP, RTM_GETQDISC, TCA_KIND, T
 from single_flow import boot
 
 TCA_RED_STAB, TCA_RED_MAX_P, TCA_RED_FLAGS = 2, 3, 4
+TCA_CHOKE_MAX_P = 3
 CODEL = {1: "target_us", 2: "limit", 3: "interval_us", 4: "ecn", 5: "ce_threshold_us"}
 PIE = ("target_us", "limit", "tupdate_us", "alpha", "beta", "ecn", "bytemode", "dq_rate_estimator")
+CHOKE = ("limit", "min", "max", "w_log", "p_log", "scell_log", "flags")
+SFB = ("rehash_ms", "db_ms", "max", "target", "increment", "decrement", "limit", "penalty_rate", "penalty_burst")
+# The attributes of cake, from 2.
+CAKE = (
+    *("bandwidth", "diffserv", "atm", "flow", "overhead", "rtt_us", "target_us", "autorate", "memory", "nat", "raw"),
+    *("wash", "mpu", "ingress", "ack_filter", "split_gso", "fwmark"),
+)
 KERNEL_SAYS = re.compile(r"RTNETLINK answers|Error: (?!\")")
 LOOPBACK = 1  # its index in every namespace
 RTM_DELQDISC, NLM_F_REQUEST_ACK, TC_H_ROOT = 37, 5, 0xFFFF_FFFF
@@ -71,6 +79,15 @@ def reported() -> dict[str, int] | None:
                 if device == LOOPBACK and name == "pie":
                     values = attributes(attrs[TCA_OPTIONS])
                     return {PIE[n - 1]: struct.unpack("<I", value)[0] for n, value in values.items()}
+                if device == LOOPBACK and name == "choke":
+                    values = attributes(attrs[TCA_OPTIONS])
+                    (max_p,) = struct.unpack("<I", values[TCA_CHOKE_MAX_P])
+                    return dict(zip(CHOKE, struct.unpack("<IIIBBBB", values[1]), strict=True)) | {"max_p": max_p}
+                if device == LOOPBACK and name == "sfb":
+                    return dict(zip(SFB, struct.unpack("<9I", attributes(attrs[TCA_OPTIONS])[1]), strict=True))
+                if device == LOOPBACK and name == "cake":
+                    values = attributes(attrs[TCA_OPTIONS])
+                    return {CAKE[n - 2]: int.from_bytes(value, "little") for n, value in values.items() if n > 1}
                 if device == LOOPBACK and name in ("pfifo", "bfifo"):
                     return {"limit": struct.unpack("<I", attrs[TCA_OPTIONS])[0]}
                 at += (length + 3) & ~3
@@ -121,6 +138,7 @@ def delete() -> None:
 def answer(batch: Batch, command: str) -> dict[str, object]:
     """Run a command and return the answer."""
     messages, shown = batch.run(command.removeprefix("tc "))
+    messages = [part for line in messages for part in line.split("\\n")]  # tc escapes some line ends
     failed = shown is None or any(line.startswith("Command failed") for line in messages)
     says = [line for line in messages if line and not re.match(r"Usage|\s|Command failed", line)]
     found: dict[str, object] = {

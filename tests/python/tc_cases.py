@@ -13,6 +13,16 @@ from aqmlab.tc.grammar import DEFAULT_RATE_BPS
 
 ECN, HARDDROP, ADAPTIVE = 1, 2, 4
 CODEL_UNIT = 1024
+SFB_STEPS = 65_535
+ETHERNET = 14
+# In the order of linux/pkt_sched.h.
+CAKE_TINS = ("diffserv3", "diffserv4", "diffserv8", "besteffort", "precedence")
+CAKE_ISOLATIONS = (
+    *("flowblind", "srchost", "dsthost", "hosts", "flows"),
+    *("dual-srchost", "dual-dsthost", "triple-isolate"),
+)
+CAKE_CELLS = ("none", "atm", "ptm")
+CAKE_NOTHING = ("autorate", "nat", "raw", "ack_filter", "split_gso", "fwmark")
 PIE_UNIT = 64
 ODD_NUMBERS = [
     "0",
@@ -275,6 +285,45 @@ def _draw_codel(draws: random.Random, queue: dict[str, Any]) -> None:
     queue |= {name: value for name, (share, value) in given.items() if draws.random() < share}
 
 
+def _sfb_options(_read: TcQueue, ours: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "rehash_ms": ours["rehash_ns"] // 10**6,
+        "db_ms": ours["warmup_ns"] // 10**6,
+        "limit": ours["limit_packets"],
+        "max": ours["bin_max"],
+        "target": ours["bin_size"],
+        **{name: round(ours[name] * SFB_STEPS) for name in ("increment", "decrement")},
+        **{name: ours[name] for name in ("penalty_rate", "penalty_burst")},
+    }
+
+
+def _cake_options(read: TcQueue, ours: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "bandwidth": (ours.get("bandwidth_bps") or 0) // 8,
+        "diffserv": CAKE_TINS.index(ours["tins"]),
+        "flow": CAKE_ISOLATIONS.index(ours["isolation"]),
+        "atm": CAKE_CELLS.index(ours["framing"]),
+        "overhead": ours["overhead"],
+        "rtt_us": ours["interval_ns"] // 1000,
+        "target_us": ours["target_ns"] // 1000,
+        "memory": ours["memory_limit_bytes"] if "memory_limit" in read.queue else 0,
+        **{name: ours[name] for name in ("mpu", "wash", "ingress")},
+    }
+
+
+def _choke_options(_read: TcQueue, ours: Mapping[str, Any]) -> dict[str, Any]:
+    sizes = (("limit", "limit"), ("min", "min_th"), ("max", "max_th"))
+    return {
+        **{name: ours[f"{key}_packets"] for name, key in sizes},
+        "weight": ours["w_q"],
+        "max_p": int(ours["max_p"] * 2**32),
+        "flags": ECN * ours["ecn"],
+    }
+
+
+TODAYS = {"sfb": _sfb_options, "cake": _cake_options, "choke": _choke_options}
+
+
 def read_as(read: TcQueue) -> dict[str, Any]:
     """The options of the kernel that a queue stands for, named as in the recorded answers."""
     ours = effective(read.queue, read.rate_bps or DEFAULT_RATE_BPS)
@@ -298,6 +347,8 @@ def read_as(read: TcQueue) -> dict[str, Any]:
             "bytemode": int(ours["byte_mode"]),
             "dq_rate_estimator": int(ours["delay"] == "rate"),
         }
+    if read.queue["kind"] in TODAYS:
+        return TODAYS[read.queue["kind"]](read, ours)
     flags = ECN * ours["ecn"] + HARDDROP * (ours["ecn_region"] == "rfc3168")
     return {
         **{
@@ -311,7 +362,11 @@ def read_as(read: TcQueue) -> dict[str, Any]:
 
 
 def kept(options: Mapping[str, int]) -> dict[str, Any]:
-    """The same from the kernel's options."""
+    """The same from the kernel's options, without those that mean nothing in aqmlab."""
+    if "split_gso" in options:
+        same = {name: options[name] for name in options if name not in CAKE_NOTHING}
+        overhead = (options["overhead"] + 2**31) % 2**32 - 2**31  # with a sign
+        return same | {"overhead": overhead + ETHERNET * ("raw" in options)}
     if "w_log" not in options:
         return dict(options)
     flags = options["flags"] if options["flags"] & ECN else options["flags"] & ~HARDDROP

@@ -18,6 +18,7 @@ from aqmlab.tc.grammar import (
     checked,
     limit_in_packets,
     packets_shown,
+    time_words,
     value,
 )
 from aqmlab.tc.linux import CODEL_UNIT_NS
@@ -107,7 +108,7 @@ def ce_threshold(settings: Mapping[str, Any]) -> Written:
 def tc_time(ns: int) -> str:
     """The shortest time that the kernel rounds down to as many of its units; 0 would be a default."""
     us = max(1, -(-(ns // CODEL_UNIT_NS) * CODEL_UNIT_NS // 1000))
-    return f"{us // 1000}ms" if us % 1000 == 0 else f"{us}us"
+    return time_words(us)
 
 
 VOCABULARY = Vocabulary(

@@ -72,15 +72,19 @@ def disciplines(text: str) -> Iterator[Words | Other]:
     Lines may be joined by a backslash; comments and the indented lines of ``tc -s`` are skipped.
     """
     lines = text.split("\n")
-    number = 0
+    number, shown_at = 0, None
     while number < len(lines):
         start, line = number + 1, lines[number]
         while line.endswith("\\") and number + 1 < len(lines):
             number += 1
             line = f"{line[:-1]} {lines[number].lstrip()}"
         number += 1
-        after_shown = line[:1].isspace() and line.split()[:1] and line.split()[0] in _STATISTICS
-        for part in () if after_shown else _parts(line):
+        begun = line.lstrip()
+        indent = len(line) - len(begun)
+        if begun and (shown_at is None or indent <= shown_at):
+            shown_at = indent if _SHOWN.match(begun) else None
+        below_shown = shown_at is not None and indent > shown_at
+        for part in () if below_shown else _parts(line):
             try:
                 words, source = _discipline(_split(part))
             except UsageError as reason:
@@ -89,8 +93,8 @@ def disciplines(text: str) -> Iterator[Words | Other]:
                 yield Words(start, part, tuple(words), source)
 
 
-# The first words of the lines that `tc -s qdisc show` prints below a discipline.
-_STATISTICS = ("Sent", "backlog", "rate", "marked", "count", "maxpacket")
+_SHOWN = re.compile(r"(?:qdisc|class) \S+ [0-9a-f]*:")
+"""The beginning of a line of `tc qdisc show`, below which `tc -s` indents the lines of its statistics."""
 
 
 def _parts(line: str) -> Iterator[str]:

@@ -52,4 +52,4 @@ def effective(queue: Queue, rate_bps: int) -> Mapping[str, Any]:
     return Plan.of(about["arms"][0]["plan"]).links[0].settings
 
 
-__all__ = ["LEAST_RATE_BPS", "NoCounterpartError", "Queue", "effective"]
+__all__ = ["LEAST_DATAGRAM", "LEAST_RATE_BPS", "NoCounterpartError", "Queue", "effective"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,19 @@ FULL_PACKET = 1500
 """The largest packet of most links, in bytes."""
 HEADERS = "over Ethernet, Linux counts 14 bytes of header with each packet; aqmlab does not"
 
-Given = Mapping[str, Any]
-"""The value of each word: a :class:`~aqmlab.tc.numbers.Kept`, or that of a word without a value."""
+
+class Given(dict[str, Any]):
+    """The value of each word: a :class:`~aqmlab.tc.numbers.Kept`, or that of a word without a value.
+
+    Attributes
+    ----------
+    each
+        All words in their order; the mapping has the last value of a repeated word, as tc does.
+    """
+
+    def __init__(self, each: Iterable[tuple[str, Any]] = ()) -> None:
+        self.each = tuple(each)
+        super().__init__(self.each)
 
 
 @dataclass
@@ -70,7 +81,7 @@ Writer = Callable[[Link], Written]
 
 
 def given_words(kind: str, words: Sequence[str], grammar: Grammar) -> Iterator[tuple[str, Any]]:
-    """Yield each word with its value; tc uses the last value of a repeated word."""
+    """Yield each word with its value."""
     rest = iter(words)
     for word in rest:
         if word in grammar.flags:
@@ -145,6 +156,11 @@ def rounded(given: Given, words: Sequence[str]) -> list[str]:
 def limit_in_packets(settings: Mapping[str, Any], mean_packet: int) -> int:
     """Return a queue's limit in packets, also if it is in bytes."""
     return int(settings.get("limit_packets") or max(1, settings["limit_bytes"] // mean_packet))
+
+
+def time_words(us: int) -> str:
+    """Return a time as a word of tc."""
+    return f"{us // 1000}ms" if us % 1000 == 0 else f"{us}us"
 
 
 def no_room(limit: int) -> list[str]:

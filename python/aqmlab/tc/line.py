@@ -12,7 +12,7 @@ from aqmlab.errors import UsageError
 from aqmlab.language.scenario import Scenario, resolve
 from aqmlab.recordings.plan import Link, Plan, quantity_text
 from aqmlab.tc.disciplines import NONE_IN_LINUX, WRITTEN
-from aqmlab.tc.effective import effective
+from aqmlab.tc.effective import LEAST_DATAGRAM, effective
 from aqmlab.tc.spec import read_tc
 
 
@@ -84,7 +84,9 @@ def _line(link: Link) -> tuple[str | None, str | None, list[str]]:
         read = read_tc(spec)
     except UsageError as error:
         return None, None, [f"no command sets these values in Linux: {error}"]
-    kernels = effective(read.queue, link.rate_bps)
+    kernels = dict(effective(read.queue, link.rate_bps))
+    if kernels.get("mean_packet_bytes") == LEAST_DATAGRAM:
+        del kernels["mean_packet_bytes"]  # an automatic value, of which Linux makes no use
     # What tc and the kernel change is remarked on when the words are read, too.
     changes = [remark for remark in read.remarks if not remark.startswith("`bandwidth`")]
     return spec, read.shown, [*_differences(link.settings, kernels), *remarks, *changes]
@@ -93,6 +95,9 @@ def _line(link: Link) -> tuple[str | None, str | None, list[str]]:
 _BY_RULE = frozenset({"preset", "w_rule", "burst", "mark_p", "max_packet_bytes", "limit_rule", "max_rtt_ns"})
 """Parameters that need no comparison: they only determine others, which are compared, or belong to variants
 that are compared by name."""
+
+
+_UNITS = ("ns", "packets", "bytes", "bps")
 
 
 def _differences(ours: Mapping[str, Any], kernels: Mapping[str, Any]) -> list[str]:
@@ -104,10 +109,10 @@ def _differences(ours: Mapping[str, Any], kernels: Mapping[str, Any]) -> list[st
             continue
         name, _, unit = key.rpartition("_")
         other = kernels.get(key)
-        if other is None and unit in ("packets", "bytes"):
+        if other is None and unit in ("packets", "bytes") and key != "mean_packet_bytes":
             remarks.append(_other_unit(name, value, unit, kernels))
         elif other is not None and other != value and not _is_close(other, value):
-            name = name if unit in ("ns", "packets", "bytes") else key
+            name = name if unit in _UNITS else key
             remarks.append(f"`{name}`: {_text(key, value)} in aqmlab, {_text(key, other)} in Linux")
     return remarks
 
@@ -125,7 +130,7 @@ def _other_unit(name: str, value: int, unit: str, kernels: Mapping[str, Any]) ->
 
 def _text(key: str, value: object) -> str:
     unit = key.rpartition("_")[2]
-    if unit in ("ns", "packets", "bytes") and isinstance(value, int):
+    if unit in _UNITS and isinstance(value, int):
         return quantity_text(value, unit)
     if isinstance(value, bool):
         return str(value).lower()

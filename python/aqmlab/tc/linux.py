@@ -20,6 +20,10 @@ PIE_GAINS_PER_HZ = 16
 """The kernel's PIE keeps alpha and beta in sixteenths of 1/s."""
 PIE_LARGEST_GAIN = 32
 _PIE_DEFAULTS = {"limit": 1000, "target": 15_000, "tupdate": 15_000, "alpha": 2, "beta": 20}
+CHOKE_PACKET = 1000
+"""CHOKe's ``avpkt`` if none is given (tc-choke(8))."""
+LONGEST_CHOKE = 2**17 - 1
+"""CHOKe's largest limit in the kernel, in packets."""
 LARGE_WEIGHT_LOG = 10
 """The exponent from which tc warns that the burst seems to be too large."""
 _ONE = 2.0**32
@@ -31,7 +35,7 @@ _AVERAGE_BITS = 32
 
 @dataclass(frozen=True)
 class LinuxRed:
-    """RED's parameters in the kernel; sizes are in bytes.
+    """RED's parameters in the kernel; sizes are in bytes, or in packets for CHOKe.
 
     Attributes
     ----------
@@ -50,15 +54,16 @@ class LinuxRed:
     max_p: int
     scell_log: int
     flags: tuple[str, ...]
+    kind: str = "red"
 
     @property
     def range(self) -> int:
-        """The bytes between the thresholds; the kernel takes 0 as 1."""
+        """The bytes or packets between the thresholds; the kernel takes 0 as 1."""
         return max(1, self.high - self.low)
 
     @property
     def rise(self) -> int:
-        """The rise of the probability per byte, in units of 2^-32."""
+        """The rise of the probability per byte or packet, in units of 2^-32."""
         return max(1, self.max_p // self.range)
 
     @property
@@ -69,10 +74,9 @@ class LinuxRed:
     @property
     def shown(self) -> str:
         """What ``tc -d qdisc show`` prints."""
-        sizes = (
-            (name, size_text(value)) for name, value in zip(("limit", "min", "max"), self.sizes, strict=True)
-        )
-        words = ["red", *(word for pair in sizes for word in pair), *self.flags]
+        text = size_text if self.kind == "red" else "{}p".format
+        sizes = ((name, text(size)) for name, size in zip(("limit", "min", "max"), self.sizes, strict=True))
+        words = [self.kind, *(word for pair in sizes for word in pair), *self.flags]
         chance = f"{self.max_p / _ONE:g}"
         return " ".join([*words, f"ewma {self.w_log} probability {chance} Scell_log {self.scell_log}"])
 
@@ -84,9 +88,10 @@ class LinuxRed:
 
 @dataclass(frozen=True)
 class AskedRed:
-    """RED's parameters as given to tc; sizes are in bytes, the rate is in bytes per second.
+    """RED's parameters as given to tc; the rate is in bytes per second.
 
-    0 stands for a default, except for the first two.
+    Sizes are in bytes, or in packets for CHOKe, except for ``avpkt``. 0 stands for a default, except for the
+    first two.
     """
 
     limit: int
@@ -118,20 +123,52 @@ def red(asked: AskedRed) -> LinuxRed:
         raise UsageError("the kernel refuses `nodrop` without `ecn`")
     if high < low:
         raise UsageError(f"the kernel refuses `max` {high}, which is below `min` {low}")
-    if high.bit_length() + w_log >= _AVERAGE_BITS:
-        raise UsageError(_no_room(high, w_log, burst))
+    _check_room(high, w_log, burst)
     if max_p == 0:
         # The kernel then derives max_p from the whole number of bits that tc sends with it.
         max_p = _u32((LARGEST >> p_log) * max(1, high - low))
     return LinuxRed(asked.limit, low, high, w_log, max_p, scell_log, asked.flags)
 
 
+def choke(asked: AskedRed) -> LinuxRed:
+    """Return CHOKe's parameters in the kernel; sizes are in packets, except for ``avpkt``.
+
+    Raises
+    ------
+    UsageError
+        If tc or the kernel refuses them.
+    """
+    high = asked.high or asked.limit // 4
+    low = asked.low or high // 3
+    burst = asked.burst or (2 * low + high) // 3
+    if high > asked.limit:
+        raise UsageError(f"tc refuses `max` {high}, which exceeds `limit` {asked.limit}")
+    if low >= high:
+        raise UsageError(f"tc refuses `min` {low}, which is not below `max` {high}")
+    if asked.avpkt == 0:
+        raise UsageError("tc computes no weight: `avpkt` must be at least 1")
+    in_bytes = (_u32(low * asked.avpkt), _u32(high * asked.avpkt))
+    w_log = _weight_log(in_bytes[0], burst, asked.avpkt)
+    p_log = _probability_log(*in_bytes, asked.probability)
+    scell_log = _cell_log(w_log, asked.avpkt, asked.rate)
+    if asked.limit > LONGEST_CHOKE:
+        raise UsageError(f"the kernel refuses `limit` {asked.limit}; write at most {LONGEST_CHOKE} packets")
+    _check_room(high, w_log, burst)
+    max_p = unsigned(asked.probability * _ONE) or _u32((LARGEST >> p_log) * (high - low))
+    return LinuxRed(asked.limit, low, high, w_log, max_p, scell_log, asked.flags, "choke")
+
+
+def _check_room(high: int, w_log: int, burst: int) -> None:
+    """Raise an error if the thresholds do not fit the average's fixed-point number, as the kernel does."""
+    if high.bit_length() + w_log >= _AVERAGE_BITS:
+        raise UsageError(_no_room(high, w_log, burst))
+
+
 def _no_room(high: int, w_log: int, burst: int) -> str:
-    """Return why the kernel refuses thresholds that do not fit the average's fixed-point number."""
     why = "the kernel answers `Invalid argument`: "
     most = _AVERAGE_BITS - 1 - high.bit_length()
     if most < 1:
-        return f"{why}`max` must be below 2^{_AVERAGE_BITS - 2} bytes, but it is {high}"
+        return f"{why}`max` must be below 2^{_AVERAGE_BITS - 2}, but it is {high}"
     return (
         f"{why}with `max` {high}, the weight must be at least 2^-{most}; `burst` {burst} makes it 2^-{w_log}"
     )
@@ -330,6 +367,17 @@ def size_text(size: int) -> str:
     return f"{size}b"
 
 
+def rate_text(bytes_per_s: int) -> str:
+    """A rate as tc prints it."""
+    rate, unit = 8 * bytes_per_s, 0
+    while unit < len(_RATE_UNITS) - 1 and rate >= 1000 and (rate % 1000 == 0 or rate >= 1_000_000):
+        rate, unit = rate // 1000, unit + 1
+    return f"{rate}{_RATE_UNITS[unit]}bit"
+
+
+_RATE_UNITS = ("", "K", "M", "G", "T")
+
+
 def time_text(us: int) -> str:
     """A time as tc prints it."""
     for unit, name in ((1_000_000, "s"), (1_000, "ms")):
@@ -339,10 +387,12 @@ def time_text(us: int) -> str:
 
 
 __all__ = [
+    "CHOKE_PACKET",
     "CODEL_UNIT_NS",
     "DEFAULT_PROBABILITY",
     "DEFAULT_RATE",
     "LARGE_WEIGHT_LOG",
+    "LONGEST_CHOKE",
     "PIE_GAINS_PER_HZ",
     "PIE_LARGEST_GAIN",
     "PIE_UNIT_NS",
@@ -351,9 +401,11 @@ __all__ = [
     "LinuxFqCodel",
     "LinuxPie",
     "LinuxRed",
+    "choke",
     "codel",
     "codel_units",
     "pie",
+    "rate_text",
     "red",
     "size_text",
     "time_text",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import floor, isfinite, nan
+from math import floor, isfinite, isnan, nan
 
 from aqmlab.errors import UsageError
 
@@ -73,6 +73,14 @@ def rate(text: str) -> Kept:
     return _whole(text, bits / 8.0, "34359738367bit")
 
 
+def rate64(text: str) -> Kept:
+    """Bytes per second in 64 bits; tc takes what is beyond them as 0."""
+    rate = _number(text, _RATES, "a rate", "`10mbit`") / 8.0
+    if rate <= -1.0:
+        raise UsageError(f"`{text}` is negative; tc would take it as a rate of almost 2^67 bit/s")
+    return Kept(text, rate, int(rate) if isfinite(rate) and rate < 2**64 else 0)
+
+
 def time_us(text: str) -> Kept:
     """Microseconds: ``5ms``, ``100ms``; a number without a unit is in microseconds.
 
@@ -106,6 +114,14 @@ def chance(text: str) -> Kept:
     if value is None:
         raise UsageError(f"`{text}` is not a probability; write one above 0 and at most 1: `0.02`")
     return Kept(text, value, value)
+
+
+def share(text: str) -> Kept:
+    """A number from 0 to 1; tc ignores what follows the number, but for a percent sign."""
+    value, rest = _float(text)
+    if value is None or value < 0.0 or value > 1.0 or rest.startswith("%"):
+        raise UsageError(f"`{text}` is not a number from 0 to 1, such as `0.001`")
+    return Kept(text, value, 0.0 if isnan(value) else value)
 
 
 def unsigned(x: float) -> int:
@@ -147,4 +163,4 @@ def _float(text: str) -> tuple[float | None, str]:
     return (-value if found["sign"] == "-" else value), text[found.end() :]
 
 
-__all__ = ["LARGEST", "Kept", "chance", "count", "rate", "size", "time_us", "unsigned"]
+__all__ = ["LARGEST", "Kept", "chance", "count", "rate", "rate64", "share", "size", "time_us", "unsigned"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import log2
 from typing import Any
 
@@ -46,27 +46,10 @@ _UNITS = dict.fromkeys(_SIZES, "bytes") | {"burst": "packets", "bandwidth": "Bps
 def _read(given: Given) -> Reading:
     if missing := [word for word in ("limit", "avpkt") if not value(given, word)]:
         raise UsageError(f"red: {' and '.join(f'`{word}`' for word in missing)} must be given, in bytes")
-    chance = given["probability"].value if "probability" in given else linux.DEFAULT_PROBABILITY
-    flags = tuple(word for word in ("ecn", "harddrop", "adaptive", "nodrop") if given.get(word))
-    asked = linux.AskedRed(
-        limit=value(given, "limit"),
-        avpkt=value(given, "avpkt"),
-        low=value(given, "min"),
-        high=value(given, "max"),
-        burst=value(given, "burst"),
-        rate=value(given, "bandwidth"),
-        probability=chance,
-        flags=flags,
-    )
-    try:
-        kernel = linux.red(asked)
-    except UsageError as error:
-        raise UsageError(f"red: {error}") from None
-    rate_bps = int(8 * given["bandwidth"].written) if asked.rate else DEFAULT_RATE_BPS
-    remarks = [*changes(given, _UNITS), *_probability(given, kernel)]
-    if kernel.w_log >= linux.LARGE_WEIGHT_LOG:
-        remarks.append(f"tc warns that the burst seems to be too large: the weight is 2^-{kernel.w_log}")
-    remarks += no_room(kernel.limit)
+    kernel = in_kernel(given, "red")
+    flags = kernel.flags
+    rate_bps = int(8 * given["bandwidth"].written) if value(given, "bandwidth") else DEFAULT_RATE_BPS
+    remarks = [*changes(given, _UNITS), *averaging(given, kernel), *no_room(kernel.limit)]
     if kernel.high > kernel.limit:
         remarks.append(
             f"the average cannot reach `max`, which is {in_bytes(kernel.high)}: `limit` is smaller"
@@ -75,17 +58,52 @@ def _read(given: Given) -> Reading:
         remarks.append("`harddrop` has no effect without `ecn`")
     if "adaptive" in flags:
         remarks.append(NEVER_ADAPTS)
-    remarks.append(f"`bandwidth` is the link's `rate` in aqmlab: {quantity_text(rate_bps, 'bps')}")
+    remarks += [bandwidth(rate_bps), IDLE, HEADERS]
+    return Reading(lambda: queue_of(given, kernel, rate_bps), kernel.shown, remarks, rate_bps)
+
+
+def in_kernel(given: Given, kind: str) -> linux.LinuxRed:
+    """Return the parameters of RED or CHOKe in the kernel.
+
+    Raises
+    ------
+    UsageError
+        If tc or the kernel refuses the words.
+    """
+    asked = linux.AskedRed(
+        limit=value(given, "limit"),
+        avpkt=value(given, "avpkt") if kind == "red" or "avpkt" in given else linux.CHOKE_PACKET,
+        low=value(given, "min"),
+        high=value(given, "max"),
+        burst=value(given, "burst"),
+        rate=value(given, "bandwidth"),
+        probability=given["probability"].value if "probability" in given else linux.DEFAULT_PROBABILITY,
+        flags=tuple(word for word in _FLAGS if given.get(word)),
+    )
+    try:
+        return linux.red(asked) if kind == "red" else linux.choke(asked)
+    except UsageError as error:
+        raise UsageError(f"{kind}: {error}") from None
+
+
+def bandwidth(rate_bps: int) -> str:
+    """Return a remark on ``bandwidth``."""
+    remark = f"`bandwidth` is the link's `rate` in aqmlab: {quantity_text(rate_bps, 'bps')}"
     if rate_bps < LEAST_RATE_BPS:
-        remarks[-1] += f", where a link has at least {quantity_text(LEAST_RATE_BPS, 'bps')}"
-    remarks += [IDLE, HEADERS]
-    return Reading(lambda: _red_queue(given, kernel, rate_bps), kernel.shown, remarks, rate_bps)
+        remark += f", where a link has at least {quantity_text(LEAST_RATE_BPS, 'bps')}"
+    return remark
 
 
-def _red_queue(given: Given, kernel: linux.LinuxRed, rate_bps: int) -> Queue:
+def queue_of(given: Given, kernel: linux.LinuxRed, rate_bps: int) -> Queue:
     """Return a queue with the kernel's parameters, as the user wrote them where possible."""
-    queue: dict[str, Any] = {"kind": "ared" if "adaptive" in kernel.flags else "red", "preset": "linux"}
-    queue |= {name: in_bytes(value(given, word)) for word, name in _SIZES.items() if value(given, word)}
+    unit = "bytes" if kernel.kind == "red" else "packets"
+    units = dict.fromkeys(_SIZES, unit) | {"avpkt": "bytes"}
+    queue: dict[str, Any] = {"kind": "ared" if "adaptive" in kernel.flags else kernel.kind, "preset": "linux"}
+    queue |= {
+        name: quantity_text(value(given, word), units[word])
+        for word, name in _SIZES.items()
+        if value(given, word)
+    }
     if burst := value(given, "burst"):
         queue["burst"] = burst
     if kernel.max_p != numbers.unsigned(linux.DEFAULT_PROBABILITY * 2.0**32):
@@ -95,9 +113,9 @@ def _red_queue(given: Given, kernel: linux.LinuxRed, rate_bps: int) -> Queue:
     queue |= _marking(kernel.flags)
     weight = 2.0**-kernel.w_log
     settings = effective({**queue, "burst": 1, "w_q": weight}, rate_bps)
-    ours = {name: settings[f"{name}_bytes"] for name in ("limit", "min_th", "max_th")}
+    ours = {name: settings[f"{name}_{unit}"] for name in ("limit", "min_th", "max_th")}
     queue |= {
-        name: in_bytes(size)
+        name: quantity_text(size, unit)
         for (name, own), size in zip(ours.items(), kernel.sizes, strict=True)
         if own != size
     }
@@ -107,15 +125,23 @@ def _red_queue(given: Given, kernel: linux.LinuxRed, rate_bps: int) -> Queue:
     return queue
 
 
+def averaging(given: Given, kernel: linux.LinuxRed) -> list[str]:
+    """Return remarks on the probability and the weight, if the kernel's are not those that were asked for."""
+    remarks = _probability(given, kernel)
+    if kernel.w_log >= linux.LARGE_WEIGHT_LOG:
+        remarks.append(f"tc warns that the burst seems to be too large: the weight is 2^-{kernel.w_log}")
+    return remarks
+
+
 def _probability(given: Given, kernel: linux.LinuxRed) -> list[str]:
-    """Return a remark if the kernel's probability differs from tc's."""
     if kernel.high == kernel.low:
         return []  # the average is never between the thresholds
     asked = given["probability"] if "probability" in given else Kept("0.02", 0.02, 0.02)
     if abs(kernel.probability - asked.value) <= NOTICEABLE * asked.value:
         return []
+    unit = "byte" if kernel.kind == "red" else "packet"
     why = (
-        "whose kernel keeps the rise per byte in whole units of 2^-32"
+        f"whose kernel keeps the rise per {unit} in whole units of 2^-32"
         if numbers.unsigned(asked.value * 2.0**32) == kernel.max_p
         else "because tc keeps only the 32 bits below 1"
     )
@@ -132,7 +158,7 @@ def _marking(flags: Sequence[str]) -> Queue:
     return queue
 
 
-def _shown_red(given: Given) -> Reading:
+def _read_shown(given: Given) -> Reading:
     """Reads what tc shows of RED: sizes, flags and, with ``-d``, weight and probability."""
     flags = [word for word in ("ecn", "harddrop", "adaptive") if given.get(word)]
     queue: dict[str, Any] = {"kind": "ared" if "adaptive" in flags else "red", "preset": "linux"}
@@ -141,20 +167,30 @@ def _shown_red(given: Given) -> Reading:
     queue |= _marking(flags)
     if "adaptive" in flags:
         remarks.append(NEVER_ADAPTS)
+    more, found = shown_averaging(given)
+    queue |= more
+    remarks += [*found, IDLE, HEADERS]
+
+    def small_packets() -> Queue:
+        packet = in_bytes(min(FULL_PACKET, value(given, "limit")))
+        effective(queue | {"mean_packet": packet}, DEFAULT_RATE_BPS)
+        return queue
+
+    return Reading(small_packets, "", remarks)
+
+
+def shown_averaging(given: Given) -> tuple[Queue, list[str]]:
+    """Return probability and weight from what tc shows, and remarks on what it does not show."""
+    queue: dict[str, Any] = {}
+    remarks = []
     if "probability" in given:
         queue["max_p"] = _shown_probability(given["probability"])
     if "ewma" in given:
         queue["w_q"] = 2.0 ** -value(given, "ewma")
     else:
         remarks.append("weight and probability are tc's defaults here; `tc -d qdisc show` prints them")
-    remarks += ["tc shows neither `avpkt` nor `bandwidth`: they are those of the link here", IDLE, HEADERS]
-
-    def checked() -> Queue:
-        packet = in_bytes(min(FULL_PACKET, value(given, "limit")))
-        effective(queue | {"mean_packet": packet}, DEFAULT_RATE_BPS)
-        return queue
-
-    return Reading(checked, "", remarks)
+    remarks.append("tc shows neither `avpkt` nor `bandwidth`: they are those of the link here")
+    return queue, remarks
 
 
 def _shown_probability(shown: Kept) -> float:
@@ -167,27 +203,28 @@ def _shown_probability(shown: Kept) -> float:
 
 def write(link: Link) -> Written:
     """Return the words for a RED."""
-    settings, remarks = link.settings, []
-    mean = settings["mean_packet_bytes"]
+    settings = link.settings
     sizes = {name: _size_of(settings, name) for name in ("limit", "min_th", "max_th")}
-    probability = settings["max_p"]
+    words, remarks = average_words(link, sizes)
+    if settings["ecn"]:
+        words += " ecn harddrop" if settings["ecn_region"] == "rfc3168" else " ecn"
+    if link.queue == "ared":
+        words += " adaptive"
+    return f"red limit {sizes['limit']} min {sizes['min_th']} max {sizes['max_th']} {words}", remarks
+
+
+def average_words(link: Link, sizes: Mapping[str, int]) -> Written:
+    """Return the words of RED and CHOKe for average and probability; the thresholds are in bytes."""
+    settings, remarks = link.settings, []
+    probability, rate = settings["max_p"], link.rate_bps
     if probability > LARGEST / 2**32:
         probability = LARGEST / 2**32
         remarks.append("tc sends `probability 1` as 0; the line has the largest value that tc keeps")
-    words = [
-        *("red limit", sizes["limit"], "min", sizes["min_th"], "max", sizes["max_th"], "avpkt", mean),
-        *("burst", _burst(settings, sizes), "probability", repr(probability)),
-    ]
-    if link.rate_bps // 8 <= LARGEST:
-        words += ["bandwidth", f"{link.rate_bps}bit"]
-    else:
-        words += ["bandwidth", f"{8 * LARGEST}bit"]
+    if rate // 8 > LARGEST:
+        rate = 8 * LARGEST
         remarks.append(f"tc refuses a `bandwidth` above {8 * LARGEST} bit/s; the line has the largest")
-    if settings["ecn"]:
-        words.append("ecn harddrop" if settings["ecn_region"] == "rfc3168" else "ecn")
-    if link.queue == "ared":
-        words.append("adaptive")
-    return " ".join(map(str, words)), remarks
+    words = f"avpkt {settings['mean_packet_bytes']} burst {_burst(settings, sizes)}"
+    return f"{words} probability {probability!r} bandwidth {rate}bit", remarks
 
 
 def _burst(settings: Mapping[str, Any], sizes: Mapping[str, int]) -> int:
@@ -222,6 +259,11 @@ _REFUSED = {
     "nodrop": "aqmlab drops packets that cannot be marked",
     "qevent": "only the kernel can attach actions to packets",
 }
+SHOWN_AVERAGE: Mapping[str, Callable[[str], Kept]] = {
+    **dict.fromkeys(("ewma", "Plog", "Scell_log"), numbers.count),
+    "probability": numbers.chance,
+}
+"""The words of average and probability that tc prints."""
 VOCABULARY = Vocabulary(
     given=Grammar(
         values={
@@ -237,13 +279,25 @@ VOCABULARY = Vocabulary(
     shown=Grammar(
         values={
             **dict.fromkeys(("limit", "min", "max"), size_shown),
-            **dict.fromkeys(("ewma", "Plog", "Scell_log"), numbers.count),
-            "probability": numbers.chance,
+            **SHOWN_AVERAGE,
         },
         flags=_FLAGS,
         refused=_REFUSED,
-        queue=_shown_red,
+        queue=_read_shown,
     ),
 )
 
-__all__ = ["IDLE", "LONGEST_BURST", "NEVER_ADAPTS", "VOCABULARY", "write"]
+__all__ = [
+    "IDLE",
+    "LONGEST_BURST",
+    "NEVER_ADAPTS",
+    "SHOWN_AVERAGE",
+    "VOCABULARY",
+    "average_words",
+    "averaging",
+    "bandwidth",
+    "in_kernel",
+    "queue_of",
+    "shown_averaging",
+    "write",
+]

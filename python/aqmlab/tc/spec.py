@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
 
 from aqmlab.arguments import typed
 from aqmlab.errors import UsageError
 from aqmlab.tc.commands import EXAMPLE, Other, Source, Words, disciplines
-from aqmlab.tc.disciplines import LINUX_ONLY, NOT_READ, READ
+from aqmlab.tc.disciplines import LINUX_ONLY, NONE_IN_LINUX, READ
 from aqmlab.tc.effective import NoCounterpartError, Queue
-from aqmlab.tc.grammar import given_words
+from aqmlab.tc.grammar import Given, given_words
 
 
 @dataclass(frozen=True)
@@ -124,12 +123,13 @@ def _read(given: Words) -> TcQueue:
         error = NoCounterpartError if kind in LINUX_ONLY or given.source is Source.SHOWN else UsageError
         raise error(_no_discipline(kind))
     grammar = vocabulary.shown if given.source is Source.SHOWN else vocabulary.given
-    values, without = dict[str, Any](), list[str]()
-    for word, value in given_words(kind, rest, grammar):
-        values[word] = value
-        if word in grammar.refused:
-            without.append(f"`{word}` has no equivalent in aqmlab: {grammar.refused[word]}")
-    reading = grammar.queue(values)
+    words = Given(given_words(kind, rest, grammar))
+    reading = grammar.queue(words)
+    without = [
+        f"`{word}` has no equivalent in aqmlab: {why}"
+        for word, why in grammar.refused.items()
+        if word in words
+    ]
     if without:
         raise NoCounterpartError(f"{kind}: {'; '.join(without)}")
     if given.source is Source.CHANGED:
@@ -140,8 +140,8 @@ def _read(given: Words) -> TcQueue:
 
 def _no_discipline(kind: str) -> str:
     ours = ", ".join(f"`{name}`" for name in READ)
-    if kind in NOT_READ:
-        return f"aqmlab has `{kind}`, but does not read tc's options for it yet, only those of {ours}"
+    if kind in NONE_IN_LINUX:
+        return f"tc does not know `{kind}`: {NONE_IN_LINUX[kind]}"
     if kind in LINUX_ONLY:
         return f"`{kind}` is a Linux discipline without a counterpart in aqmlab, which has {ours}"
     near = get_close_matches(kind, (*READ, *LINUX_ONLY), 1)
