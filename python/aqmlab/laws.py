@@ -19,8 +19,10 @@ Floats = npt.NDArray[np.float64]
 
 CURVES = ("red", "ared", "scred")
 """Disciplines with a probability that depends on the average queue."""
-RESPONSES = ("pi", "rem", "blue")
+RESPONSES = ("pi", "rem", "blue", "pie", "pi2", "dualpi2")
 """Disciplines with a probability that depends on past events."""
+_SQUARED = ("pi2", "dualpi2")
+"""Those whose packets here, which are not ECN-capable, are dropped with the square of ``p``."""
 SAMPLES = 600
 """Points of a response."""
 PACKET = "1.5kB"
@@ -157,7 +159,7 @@ def law_responses(
         of_runs = run_series(experiment.tables, experiment.runs, "bottleneck", bins=SAMPLES)
     responses = []
     for of_run in of_runs:
-        t_s, p = map(np.asarray, of_run.law["p"])
+        t_s, p = map(np.asarray, of_run.law["p_classic" if name in _SQUARED else "p"])
         seen = t_s > 0  # the queue has no sample at time 0
         backlog = np.asarray(of_run.queue.values["backlog_packets"])
         responses.append(Response(of_run.run.arm, t_s[seen], p[seen], backlog))

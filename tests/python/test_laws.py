@@ -103,6 +103,18 @@ def test_blue_finds_the_probability_that_the_overload_takes():
     assert np.all(blue.p[blue.t_s < 20] == 0)
 
 
+@pytest.mark.parametrize("name", ["pie", "pi2", "dualpi2"])
+def test_controllers_of_the_delay_find_the_probability_that_the_overload_takes(name):
+    """A load of 1.2 is controlled by dropping a sixth, with the square of p' for PI2 and DualPI2."""
+    (found,) = law_responses(name)
+    during = (found.t_s > 15) & (found.t_s < 40)
+    assert np.mean(found.p[during]) == pytest.approx(1 / 6, abs=0.02)
+    assert np.all(found.p[found.t_s < 10] == 0)
+    # The target is 15 ms, or 20 ms for PI2: 13 or 17 packets of 1500 B at 10 Mbit/s.
+    target = {"pie": 12.5, "pi2": 16.7, "dualpi2": 12.5}[name]
+    assert np.mean(found.backlog_packets[during]) == pytest.approx(target, abs=4)
+
+
 def test_the_same_seed_gives_the_same_response_and_another_seed_another():
     bench = Bench(duration_s=20.0)
     one, two, other = (law_responses("blue", {"d1": 0.05}, seed=s, bench=bench)[0] for s in (1, 1, 2))
