@@ -218,7 +218,7 @@ def plot_law(
     """Draw a law: probability against average queue, or over time after a step in load.
 
     The laws of red, ared and scred are drawn against average queue, with their initial parameters; those of
-    pi, rem and blue are drawn over time, without TCP.
+    pi, rem, blue, pie, pi2 and dualpi2 are drawn over time, without TCP.
     """
     from aqmlab.api import plot_law as draw
     from aqmlab.laws import Bench, law_warnings, parse_settings
