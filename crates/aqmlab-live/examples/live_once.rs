@@ -6,6 +6,8 @@ use std::error::Error;
 use std::sync::atomic::AtomicBool;
 
 use aqmlab_live::{Options, live, selftest};
+use aqmlab_scenario::{Limits, parse_within};
+use aqmlab_storage::Folder;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -16,8 +18,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Ok(());
     }
     let file = arguments.first().ok_or("live_once FILE [ARM] [force] [ordinary]")?;
-    let experiment =
-        aqmlab_scenario::parse(&std::fs::read_to_string(file)?, file).map_err(|e| e.to_string())?;
+    let (text, files) = (std::fs::read_to_string(file)?, Folder::of(file));
+    let experiment = parse_within(&text, file, Limits::default(), &files).map_err(|e| e.to_string())?;
     let plan = experiment.arms.iter().find(|arm| has(&arm.arm)).unwrap_or(&experiment.arms[0]);
     let options = Options { force: has("force"), realtime: !has("ordinary") };
     let run = live(plan, experiment.seeds[0], &options, &mut |_| (), &cancel)?;

@@ -1,6 +1,7 @@
 //! Scenarios: parsed, checked, and reported with the origin of every value.
 
-use aqmlab_scenario::{Axis, Claim, Experiment, Parameter, Parts, Plan, Sweep, schema_of};
+use aqmlab_scenario::{Axis, Claim, Experiment, Limits, Parameter, Parts, Plan, Sweep, schema_of};
+use aqmlab_storage::Folder;
 use aqmlab_units::text::{parse_bytes, parse_packets, parse_rate, parse_span};
 use aqmlab_units::{Bytes, Packets, Rate, Span};
 use pyo3::prelude::*;
@@ -14,7 +15,7 @@ use crate::errors::{UsageError, scenario_error};
 /// case.
 #[pyfunction]
 pub(crate) fn plan(py: Python<'_>, text: &str, file_name: &str) -> PyResult<String> {
-    let sweep = Sweep::read(text, file_name).map_err(|error| scenario_error(py, &error))?;
+    let sweep = sweep(py, text, file_name)?;
     Ok(json_text(&about(&sweep, explained(&sweep.experiment()))))
 }
 
@@ -68,7 +69,13 @@ fn no_unit(unit: &str) -> PyErr {
 }
 
 pub(crate) fn parse(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Experiment> {
-    aqmlab_scenario::parse(text, file_name).map_err(|error| scenario_error(py, &error))
+    Ok(sweep(py, text, file_name)?.experiment())
+}
+
+/// Reads a scenario. The files that it names are in its folder.
+pub(crate) fn sweep(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Sweep<'static>> {
+    let files = Box::new(Folder::of(file_name));
+    Sweep::read_within(text, file_name, Limits::default(), files).map_err(|error| scenario_error(py, &error))
 }
 
 /// Returns the name of each arm's folder: the arm's name in lower case, with hyphens in place of

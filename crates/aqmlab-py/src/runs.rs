@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use aqmlab_recording::capture::DEFAULT_SNAP;
-use aqmlab_scenario::{Experiment, Plan, ScenarioError, Sweep};
+use aqmlab_scenario::{Experiment, Plan, ScenarioError};
 use aqmlab_sim::RunError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
 
 use crate::errors::{HostError, MemoryCapError, PythonRunError, RecordingError, UsageError, scenario_error};
+use crate::plans::sweep;
 use crate::pool::{CaptureChoice, Job, Outcome, Progress, run_watched};
 
 /// Executes one run of the arm called `arm` with this seed. Writes its recording to `out_path`, which
@@ -59,7 +60,7 @@ pub(crate) fn run_one(
 
 /// Returns the experiment of a scenario that is not a sweep.
 pub(crate) fn one_case(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Experiment> {
-    let sweep = Sweep::read(text, file_name).map_err(|error| scenario_error(py, &error))?;
+    let sweep = sweep(py, text, file_name)?;
     if sweep.axes().next().is_some() {
         return Err(UsageError::new_err(format!(
             "`{file_name}` has a [sweep] of {} cases; run it with `aqmlab sweep`",

@@ -1,5 +1,7 @@
 //! Sweeps from Python: the file is read once, and its cases are expanded one at a time.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use aqmlab_network::Engine;
 use aqmlab_scenario::{Parts, Sweep as Cases};
 use pyo3::exceptions::{PyIndexError, PyValueError};
@@ -8,13 +10,14 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::errors::scenario_error;
-use crate::plans::{Arm, about, arms, json_text};
+use crate::plans::{Arm, about, arms, json_text, sweep};
 use crate::runs::{captured_links, refuse_only_live};
 
 /// A scenario with all its cases; a scenario without `[sweep]` has a single case.
 #[pyclass(frozen)]
 pub(crate) struct Sweep {
-    cases: Cases<'static>,
+    /// Expanding a case reads files that earlier cases have not read.
+    cases: Mutex<Cases<'static>>,
 }
 
 /// A case in the form passed to Python.
@@ -31,13 +34,13 @@ struct Answer<'c> {
 impl Sweep {
     #[new]
     fn new(py: Python<'_>, text: &str, file_name: &str) -> PyResult<Self> {
-        let cases = Cases::read(text, file_name).map_err(|error| scenario_error(py, &error))?;
-        Ok(Sweep { cases })
+        Ok(Sweep { cases: Mutex::new(sweep(py, text, file_name)?) })
     }
 
     /// Returns the facts common to all cases, as JSON text.
     fn about(&self) -> String {
-        json_text(&about(&self.cases, self.cases.arms().collect()))
+        let cases = self.cases();
+        json_text(&about(&cases, cases.arms().collect()))
     }
 
     /// Checks that these arms of the first case have the ports named in `pcap` and, if `simulated`
@@ -51,7 +54,7 @@ impl Sweep {
         simulated: bool,
         pcap: Vec<String>,
     ) -> PyResult<()> {
-        let experiment = self.cases.experiment();
+        let experiment = self.cases().experiment();
         let plans: Vec<_> = experiment.arms.iter().filter(|plan| arms.contains(&plan.arm)).collect();
         if simulated {
             refuse_only_live(py, plans.iter().copied(), file_name)?;
@@ -68,7 +71,7 @@ impl Sweep {
     /// the origins of the values; the plan made from the case's own text contains them.
     fn case(&self, py: Python<'_>, index: u64) -> PyResult<String> {
         self.has(index)?;
-        let case = self.cases.case(index).map_err(|error| scenario_error(py, &error))?;
+        let case = self.cases().case(index).map_err(|error| scenario_error(py, &error))?;
         Ok(json_text(&Answer {
             index: case.index,
             settings: &case.settings,
@@ -79,21 +82,23 @@ impl Sweep {
     }
 
     /// Returns the label of a case on each axis, even if the case cannot run.
-    fn labels(&self, index: u64) -> PyResult<Vec<&str>> {
+    fn labels(&self, index: u64) -> PyResult<Vec<String>> {
         self.has(index)?;
-        Ok(self.cases.labels(index))
+        Ok(self.cases().labels(index).into_iter().map(str::to_owned).collect())
     }
 }
 
 impl Sweep {
+    fn cases(&self) -> MutexGuard<'_, Cases<'static>> {
+        self.cases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn has(&self, index: u64) -> PyResult<()> {
-        if index < self.cases.cases() {
+        let cases = self.cases().cases();
+        if index < cases {
             return Ok(());
         }
-        Err(PyIndexError::new_err(format!(
-            "there is no case {index}; the index must be less than {}",
-            self.cases.cases()
-        )))
+        Err(PyIndexError::new_err(format!("there is no case {index}; the index must be less than {cases}")))
     }
 }
 

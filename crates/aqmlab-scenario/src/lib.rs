@@ -7,8 +7,8 @@
 //! accepted form. [`Sweep`] returns the cases of a file with a `[sweep]`, one at a time. [`schema`]
 //! describes the same language as JSON Schema.
 //!
-//! This crate reads no clock. The caller passes it the text of a scenario. The crate itself reads
-//! only the files that the scenario names, such as traces; it does so through [`Files`].
+//! This crate reads no clock and no file, and has neither threads nor locks. The caller passes it the text of a
+//! scenario, and the contents of the files that the scenario names, such as traces, through [`Files`].
 
 mod arms;
 mod changes;
@@ -70,6 +70,6 @@ pub use reference::reference;
 pub use schema::schema;
 pub use settings_json::schema_of;
 pub use sweep::{Axis, Case, Claim, MOST_RUNS, Sweep, parse, parse_with, parse_within};
-pub use trace::{Beside, Files, LeftOut, Schedule, Scheduled, Trace, recorded_openings};
+pub use trace::{Files, LeftOut, Schedule, Scheduled, Trace, recorded_openings};
 pub use traffic::*;
 pub use vectors::ConnectionVector;

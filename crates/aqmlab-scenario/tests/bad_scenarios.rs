@@ -5,7 +5,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use aqmlab_scenario::{Beside, Limits, ScenarioError, parse_within};
+use aqmlab_scenario::{Limits, ScenarioError, parse_within};
+use aqmlab_storage::Folder;
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/bad_scenarios")
@@ -22,8 +23,8 @@ fn scenarios() -> Vec<PathBuf> {
 /// Parses a scenario under its bare file name, so that messages do not depend on the folder. Traces
 /// are read from the folder of the scenarios.
 fn read(text: &str, name: &str) -> Result<(), ScenarioError> {
-    let beside = Beside::of(folder().join(name).to_str().expect("paths are plain"));
-    parse_within(text, name, Limits::default(), &beside).map(|_| ())
+    let files = Folder::of(folder().join(name).to_str().expect("paths are plain"));
+    parse_within(text, name, Limits::default(), &files).map(|_| ())
 }
 
 fn message(file: &Path) -> String {

@@ -384,11 +384,11 @@ fn memory_is_the_callers_to_grant() {
     let text = format!("{SMALL}count = 100000\n");
     let limits = |mb: u64| aqmlab_scenario::Limits { memory: aqmlab_units::Bytes::new(mb * 1_000_000) };
     let refused: ScenarioError =
-        aqmlab_scenario::parse_within(&text, "f", limits(100), &aqmlab_scenario::Beside::of("f"))
+        aqmlab_scenario::parse_within(&text, "f", limits(100), &aqmlab_storage::Folder::of("f"))
             .expect_err("too many flows");
     assert!(refused.to_string().contains("`100000` flows need about"), "{refused}");
     assert!(
-        aqmlab_scenario::parse_within(&text, "f", limits(2000), &aqmlab_scenario::Beside::of("f")).is_ok()
+        aqmlab_scenario::parse_within(&text, "f", limits(2000), &aqmlab_storage::Folder::of("f")).is_ok()
     );
 }
 

@@ -2,9 +2,10 @@
 
 use aqmlab_qdisc::Passage;
 use aqmlab_scenario::{
-    Access, Bulk, Carries, Completed, FlowChoice, FlowStarts, IpVersion, LivePlan, PacketEvent, Packets,
-    Plan, Poisson, QueueCount, Reference, RequestPlan, Tcp, Traffic, Wait, parse,
+    Access, Bulk, Carries, Completed, FlowChoice, FlowStarts, IpVersion, Limits, LivePlan, PacketEvent,
+    Packets, Plan, Poisson, QueueCount, Reference, RequestPlan, Tcp, Traffic, Wait, parse, parse_within,
 };
+use aqmlab_storage::Folder;
 use aqmlab_traffic::{Distribution, Identity, PacketSizes};
 use aqmlab_transport::{Congestion, Profile};
 use aqmlab_units::{Bytes, Instant, Rate, Span};
@@ -231,8 +232,12 @@ fn how_requests_are_recorded_is_as_written_or_the_default_of_the_language() {
         let text = format!(
             "{DUMBBELL}[[traffic]]\nname = \"web\"\nkind = \"trace\"\nfile = \"one_request.csv\"\n{record}"
         );
-        let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/bad_scenarios/traces/web.toml");
-        parse(&text, beside).unwrap_or_else(|e| panic!("{e}")).arms.remove(0)
+        let files =
+            Folder::of(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/bad_scenarios/traces/web.toml"));
+        parse_within(&text, "test", Limits::default(), &files)
+            .unwrap_or_else(|e| panic!("{e}"))
+            .arms
+            .remove(0)
     };
     let (plain, empty) = (plan(""), plan("[record]\nrequests = {}\n"));
     assert_eq!(plain.record.requests, RequestPlan::DEFAULT);

@@ -4,7 +4,8 @@ use aqmlab_qdisc::Registry;
 use aqmlab_qdisc::contract::TestPacket;
 use aqmlab_qdisc::registry::catalogue;
 use aqmlab_random::Stream;
-use aqmlab_scenario::{Beside, Limits, Plan, parse, parse_with, schema, schema_of};
+use aqmlab_scenario::{Limits, Plan, parse, parse_with, schema, schema_of};
+use aqmlab_storage::Folder;
 
 #[allow(dead_code, reason = "its `main` checks the contract")]
 #[path = "../../aqmlab-qdisc/examples/own_discipline.rs"]
@@ -33,7 +34,7 @@ fn a_discipline_of_ones_own_is_named_in_a_scenario_and_built() {
     let mut registry = Registry::<TestPacket>::builtin();
     registry.register(own_discipline::slope()).unwrap();
     let known = registry.catalogue();
-    let read = |text: &str| parse_with(text, "own.toml", Limits::default(), &Beside::of("own.toml"), &known);
+    let read = |text: &str| parse_with(text, "own.toml", Limits::default(), &Folder::of("own.toml"), &known);
     let inside = r#"{ kind = "policer", rate = "2Mbit", burst = "10kB", queue = "slope" }"#;
     for queue in [r#""slope""#, inside] {
         let plan = read(&scenario(queue)).unwrap_or_else(|e| panic!("{e}")).arms.remove(0);

@@ -3,11 +3,16 @@
 
 use std::path::PathBuf;
 
-use aqmlab_scenario::{Case, Experiment, MOST_RUNS, Plan, Sweep, parse};
+use aqmlab_scenario::{Case, Experiment, Limits, MOST_RUNS, Plan, ScenarioError, Sweep, parse};
+use aqmlab_storage::Folder;
 use aqmlab_units::Rate;
 
 const NETWORK: &str = "title = \"all of it\"\nduration = \"60s\"\nruns = 3\n[topology]\nkind = \"dumbbell\"\n\
                        rate = \"10Mbit\"\ndelay = \"10ms\"\n[[traffic]]\nname = \"ftp\"\nkind = \"bulk\"\nrtt = \"80ms\"\n";
+
+fn read(text: &str, file: &str) -> Result<Sweep<'static>, ScenarioError> {
+    Sweep::read_within(text, file, Limits::default(), Box::new(Folder::of(file)))
+}
 
 fn sweep(more: &str) -> Sweep<'static> {
     Sweep::read(&format!("{NETWORK}{more}"), "test.toml").unwrap_or_else(|e| panic!("{e}\n{more}"))
@@ -30,13 +35,13 @@ fn digests(experiment: &Experiment) -> Vec<String> {
 fn round_trip(sweep: &Sweep<'_>, file: &str) {
     for index in 0..sweep.cases() {
         let case = case(sweep, index);
-        let again = parse(&case.text, file).unwrap_or_else(|e| panic!("{e}\n{}", case.text));
+        let again = read(&case.text, file).unwrap_or_else(|e| panic!("{e}\n{}", case.text)).experiment();
         assert_eq!(digests(&again), digests(&case.experiment), "{}", case.text);
         let names = |e: &Experiment| e.arms.iter().map(|a| a.arm.clone()).collect::<Vec<_>>();
         assert_eq!(names(&again), names(&case.experiment));
         assert_eq!((&again.title, &again.question), (&case.experiment.title, &case.experiment.question));
         assert_eq!((&again.seeds, &again.metrics), (&case.experiment.seeds, &case.experiment.metrics));
-        let twice = Sweep::read(&case.text, file).expect("it was read before");
+        let twice = read(&case.text, file).expect("it was read before");
         assert_eq!(twice.case(0).expect("there is one case").text, case.text, "the form is canonical");
     }
 }
@@ -196,7 +201,7 @@ fn traces_are_read_once_and_found_beside_the_file() {
     );
     let file = folder.join("test.toml");
     let file = file.to_str().expect("paths are plain");
-    let sweep = Sweep::read(&text, file).unwrap_or_else(|e| panic!("{e}"));
+    let sweep = read(&text, file).unwrap_or_else(|e| panic!("{e}"));
     round_trip(&sweep, file);
     let before = digests(&case(&sweep, 1).experiment);
     std::fs::write(folder.join("web.csv"), "changed while the sweep is in use").expect("a trace");

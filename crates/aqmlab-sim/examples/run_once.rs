@@ -4,12 +4,15 @@
 //! cargo run --release -p aqmlab-sim --example run_once -- scenarios/demo.toml
 
 use aqmlab_recording::ColumnData;
+use aqmlab_scenario::{Limits, parse_within};
 use aqmlab_sim::{Control, run};
+use aqmlab_storage::Folder;
 
 fn main() {
     let path = std::env::args().nth(1).expect("give a scenario file");
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
-    let experiment = aqmlab_scenario::parse(&text, &path).unwrap_or_else(|e| panic!("{e}"));
+    let experiment =
+        parse_within(&text, &path, Limits::default(), &Folder::of(&path)).unwrap_or_else(|e| panic!("{e}"));
     let plan = &experiment.arms[0];
     let cpu_before = thread_cpu_s();
     let recording = run(plan, experiment.seeds[0], &Control::default()).unwrap_or_else(|e| panic!("{e}"));

@@ -13,7 +13,7 @@ use crate::sweep::axes::{Values, axes};
 use crate::sweep::exclude::exclusions;
 use crate::sweep::short::Axis;
 use crate::sweep::{MOST_RUNS, Sweep};
-use crate::trace::{Beside, Files, Traces};
+use crate::trace::{Files, NoFiles, Traces};
 use crate::tree::{self, At, Entry, Node, Table, Tree};
 use crate::warnings;
 
@@ -25,20 +25,19 @@ const MOST_ALTERNATIVES: usize = 50;
 const MOST_COMBINATIONS: u128 = 10 * MOST_RUNS;
 
 impl Sweep<'static> {
-    /// Reads a scenario. `file` is the scenario's name for messages and for the default title;
-    /// traces are read from the folder of that file.
+    /// Reads a scenario that names no other files. `file` is the scenario's name for messages and for the default
+    /// title.
     ///
     /// # Errors
     /// All errors that can be found without creating every case: each value of an axis is tried
     /// once, with the first values of the other axes.
     pub fn read(text: &str, file: &str) -> Result<Self, ScenarioError> {
-        Sweep::read_within(text, file, Limits::default(), Box::new(Beside::of(file)))
+        Sweep::read_within(text, file, Limits::default(), Box::new(NoFiles))
     }
 }
 
 impl<'f> Sweep<'f> {
-    /// Does the same as [`Sweep::read`] for a machine with other limits, and with traces from
-    /// elsewhere.
+    /// Does the same as [`Sweep::read`] for a machine with other limits, and with files, such as traces.
     ///
     /// # Errors
     /// As [`Sweep::read`].
@@ -71,17 +70,16 @@ impl<'f> Sweep<'f> {
     }
 }
 
-/// Reads a scenario. `file` is the scenario's name for messages and for the default title; traces
-/// are read from the folder of that file. For a sweep, the result is the first case; [`Sweep`]
-/// gives the others.
+/// Reads a scenario that names no other files. `file` is the scenario's name for messages and for the default title.
+/// For a sweep, the result is the first case; [`Sweep`] gives the others.
 ///
 /// # Errors
 /// All errors in the scenario.
 pub fn parse(text: &str, file: &str) -> Result<Experiment, ScenarioError> {
-    parse_within(text, file, Limits::default(), &Beside::of(file))
+    parse_within(text, file, Limits::default(), &NoFiles)
 }
 
-/// Does the same as [`parse`] for a machine with other limits, and with traces from elsewhere.
+/// Does the same as [`parse`] for a machine with other limits, and with files, such as traces.
 ///
 /// # Errors
 /// All errors in the scenario.

@@ -1,7 +1,6 @@
-//! Files that a scenario names: where they are, and how their rows are read, whatever the format.
+//! Files that a scenario names: the host gives their contents, and their rows are read whatever the format.
 
 use std::io;
-use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
@@ -17,29 +16,13 @@ pub trait Files: Send + Sync {
     fn read(&self, path: &str) -> io::Result<Vec<u8>>;
 }
 
-/// Files in the folder of a scenario file.
-#[derive(Clone, Debug)]
-pub struct Beside {
-    folder: PathBuf,
-}
+/// A host that gives scenarios no files, so that those that name one are refused.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NoFiles;
 
-impl Beside {
-    /// Returns the folder of `file`, or the current one if it has none.
-    pub fn of(file: &str) -> Self {
-        Beside { folder: Path::new(file).parent().map_or_else(PathBuf::new, Path::to_path_buf) }
-    }
-}
-
-impl Files for Beside {
-    fn read(&self, path: &str) -> io::Result<Vec<u8>> {
-        let file = self.folder.join(path);
-        // Reading from a pipe may wait forever, and reading from a device may never end.
-        let kind = std::fs::metadata(&file)?.file_type();
-        if !kind.is_file() && !kind.is_dir() {
-            let message = "it is a pipe, a socket or a device; name a regular file";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-        }
-        std::fs::read(file)
+impl Files for NoFiles {
+    fn read(&self, _path: &str) -> io::Result<Vec<u8>> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "the host of this scenario has no files"))
     }
 }
 

@@ -16,8 +16,9 @@ mod row;
 mod schedule;
 mod tmix;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use aqmlab_traffic::{End, ListedExchanges, PlannedExchange, Session, SingleExchange};
 use aqmlab_units::{Bytes, Span};
@@ -25,7 +26,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use connections::{Connections, Reader, TracedConnection};
-pub use files::{Beside, Files};
+pub use files::Files;
+pub(crate) use files::NoFiles;
 use files::{Content, content};
 pub use leaving_out::LeftOut;
 pub(crate) use leaving_out::OnUnsupported;
@@ -39,8 +41,8 @@ pub(crate) use schedule::{ecn_of, ecn_word};
 /// cases that use it.
 pub(crate) struct Traces<'f> {
     files: Box<dyn Files + 'f>,
-    known: Mutex<BTreeMap<Wanted, Result<Arc<Trace>, String>>>,
-    schedules: Mutex<BTreeMap<String, Result<Arc<Schedule>, String>>>,
+    known: RefCell<BTreeMap<Wanted, Result<Arc<Trace>, String>>>,
+    schedules: RefCell<BTreeMap<String, Result<Arc<Schedule>, String>>>,
 }
 
 /// A file, the class whose rows are wanted, and what happens to connections that cannot be expressed.
@@ -49,7 +51,7 @@ type Wanted = (String, Option<String>, OnUnsupported);
 impl<'f> Traces<'f> {
     /// Creates a set of files of which none has been read yet.
     pub(crate) fn new(files: Box<dyn Files + 'f>) -> Self {
-        Traces { files, known: Mutex::default(), schedules: Mutex::default() }
+        Traces { files, known: RefCell::default(), schedules: RefCell::default() }
     }
 
     /// Returns the rows of `class` in `file`, or all rows if `class` is `None`.
@@ -62,9 +64,7 @@ impl<'f> Traces<'f> {
         class: Option<&str>,
         unsupported: OnUnsupported,
     ) -> Result<Arc<Trace>, String> {
-        // A thread that panicked while holding the lock left a valid map: entries are only ever
-        // added.
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.borrow_mut();
         let trace = known
             .entry((file.to_string(), class.map(str::to_string), unsupported))
             .or_insert_with(|| Trace::read(&*self.files, file, class, unsupported).map(Arc::new));
@@ -86,7 +86,7 @@ impl<'f> Traces<'f> {
     /// # Errors
     /// As [`Schedule::read`].
     pub(crate) fn schedule(&self, file: &str) -> Result<Arc<Schedule>, String> {
-        let mut known = self.schedules.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.schedules.borrow_mut();
         let schedule =
             known.entry(file.to_string()).or_insert_with(|| Schedule::read(&*self.files, file).map(Arc::new));
         schedule.clone()
