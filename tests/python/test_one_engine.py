@@ -195,6 +195,14 @@ def test_live_runs_go_seed_by_seed_and_simulated_ones_arm_by_arm(small):
     assert {d for *_, d in Cases(small)}.isdisjoint(d for *_, d in Cases(small, host="live"))
 
 
+@pytest.mark.parametrize("does", [aqmlab.run, aqmlab.sweep])
+def test_a_host_that_does_not_exist_or_is_not_on_the_cluster_is_refused(does, small):
+    with pytest.raises(aqmlab.UsageError, match="no host `lve`; did you mean `live`"):
+        does(small, host="lve")
+    with pytest.raises(aqmlab.UsageError, match="live runs use this machine: leave out the executor"):
+        does(small, host="live", executor=aqmlab.Cluster("tcp://127.0.0.1:1"))
+
+
 def test_live_runs_that_are_there_are_kept_and_others_done(router, small, tmp_path):
     out = tmp_path / "out"
     router("second-killed")

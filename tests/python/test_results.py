@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 
 import aqmlab
-from aqmlab.metrics import Scope, Takes, find
+from aqmlab.metrics import Scope, Takes, Window, find
 from aqmlab.metrics.registry import metric
+from aqmlab.metrics.scope import Asked
 from aqmlab.paths import load
 from aqmlab.recordings.recording import Tables
 from aqmlab.results import results as results_module
@@ -157,6 +159,19 @@ def test_wrong_metrics_queues_and_classes_are_told(experiment):
     ):
         with pytest.raises(aqmlab.UsageError, match=message):
             results.values(**({"metric": "goodput_bps", "cell": cell} | words))
+
+
+def test_equal_scopes_are_one_query_in_every_process():
+    bands = [("at_least", 1e3), ("below", 1e4)]
+    one, other = (
+        Scope("a-b", "web", window, dict(pairs), router="b")
+        for window, pairs in ((Window(1.0, math.inf), bands), ((1.0, math.inf), bands[::-1]))
+    )
+    assert one == other
+    assert hash(one) == hash(other)
+    assert Asked("goodput_bps", one).key == Asked("goodput_bps", other).key
+    keys = {Asked("goodput_bps", scope).key for scope in (one, replace(one, router="a"), Scope("a-b", "web"))}
+    assert len(keys) == 3
 
 
 def test_a_windowed_metric_is_told_its_window(experiment, monkeypatch):
