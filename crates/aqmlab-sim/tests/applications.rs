@@ -65,6 +65,66 @@ fn an_answer_takes_two_round_trips_and_a_push_half_a_one_more_than_the_handshake
     }
 }
 
+/// Returns, for each connection of a trace, the places and the times in milliseconds of the first FIN, of the
+/// second one and of the last packet; `closes` is the class's key.
+fn closing(closes: &str, trace: &'static str) -> Vec<[(String, u128); 3]> {
+    let more = format!("{closes}\n[record]\npackets = {{ flows = [\"x\"], events = [\"send\"] }}");
+    let r = traced(&more, trace);
+    let packets = r.table("packets").expect("they are recorded");
+    let (places, flags) = (support::names(packets, "place"), support::names(packets, "flags"));
+    let [flow, at] = ["flow", "t_ns"].map(|name| integers(packets, name));
+    (0..flows(&r, "x", "start_ns").len() as u128)
+        .map(|number| {
+            let of_flow: Vec<usize> = (0..packets.rows()).filter(|&i| flow[i] == number).collect();
+            let fins: Vec<usize> = of_flow.iter().copied().filter(|&i| flags[i].contains('F')).collect();
+            assert_eq!(fins.len(), 2, "each end sends one FIN");
+            let last = *of_flow.last().expect("there are packets");
+            [fins[0], fins[1], last].map(|i| (places[i].clone(), at[i] / MS))
+        })
+        .collect()
+}
+
+/// The end that closes first sends the first FIN and, from TIME-WAIT, the last acknowledgment (RFC 9293, figure
+/// 12). The end that sends the last data does so with that data, the other end one way later.
+#[test]
+fn either_end_of_a_traced_connection_may_close_first() {
+    const TRACE: &str = "start_s,request_bytes,response_bytes\n0,100,1000\n1,1000,0\n2,0,1000\n";
+    let (client, server) = ("sender".to_string(), "receiver".to_string());
+    let by = |first: &String, second: &String, at: u128| {
+        [(first.clone(), at), (second.clone(), at + 20), (first.clone(), at + 40)]
+    };
+    // The handshake takes 40 ms, and one way takes 20 ms. A server that sends first waits for the last
+    // ACK of the handshake.
+    let expected = |[answer, push, own]: [(bool, u128); 3]| {
+        [answer, push, own].map(|(by_client, at)| match by_client {
+            true => by(&client, &server, at),
+            false => by(&server, &client, at),
+        })
+    };
+    let last_sender = expected([(false, 60), (true, 1040), (false, 2060)]);
+    assert_eq!(closing("", TRACE), last_sender);
+    assert_eq!(closing("closes = \"last_sender\"", TRACE), last_sender);
+    let by_client = expected([(true, 80), (true, 1040), (true, 2080)]);
+    assert_eq!(closing("closes = \"client\"", TRACE), by_client);
+    let by_server = expected([(false, 60), (false, 1060), (false, 2060)]);
+    assert_eq!(closing("closes = \"server\"", TRACE), by_server);
+    let ends = ["", "closes = \"client\"", "closes = \"server\""]
+        .map(|closes| flows(&traced(closes, TRACE), "x", "end_ns"));
+    assert!(ends.iter().all(|of| *of == ends[0]), "the data arrives at the same times: {ends:?}");
+}
+
+/// In Tmix's files, the first line with 0 bytes names the end that closes first.
+#[test]
+fn a_file_for_tmix_says_which_end_closes() {
+    const TMIX: &str = "S 0 1 1 1\nI 0 0 100\nA 0 1 1000\nI 1 0 0\nA 0 1 0\n\
+                        S 1000000 1 2 2\nI 0 0 100\nA 0 1 1000\nA 1 0 0\nI 0 1 0\n\
+                        S 2000000 1 3 3\nI 0 0 100\nA 0 1 1000\n";
+    let first = |closes| closing(closes, TMIX).into_iter().map(|[(first, _), ..]| first).collect::<Vec<_>>();
+    assert_eq!(first("closes = \"file\""), ["sender", "receiver", "receiver"]);
+    assert_eq!(first(""), ["receiver"; 3]);
+    assert_eq!(first("closes = \"client\""), ["sender"; 3]);
+}
+
 #[test]
 fn a_class_takes_its_rows_of_a_trace() {
     const TRACE: &str =

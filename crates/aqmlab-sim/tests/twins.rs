@@ -654,3 +654,52 @@ fn a_run_that_ends_before_what_it_has_done_ahead() {
         assert_twins(&plan, seed, "ends with what completes");
     }
 }
+
+/// An end that closes without having sent the last data does so at the arrival of a segment without FIN.
+#[test]
+fn connections_that_either_end_closes() {
+    for closes in ["last_sender", "client", "server"] {
+        for (access, flows, stop) in [
+            ("\"1Gbit\"", "0s", ""),
+            ("\"1Gbit\"", "10ms", ""),
+            ("\"none\"", "10ms", ""),
+            ("\"1Gbit\"", "0s", "stop = { completed = { class = \"x\", count = 2 } }"),
+        ] {
+            let text = format!(
+                r#"
+                duration = "5s"
+                warmup = "1500ms"
+                {stop}
+                [topology]
+                kind = "dumbbell"
+                rate = "2Mbit"
+                delay = "10ms"
+                access_rate = {access}
+                queue = {{ kind = "droptail", limit = "8p" }}
+                reverse_queue = {{ kind = "droptail", limit = "8p" }}
+                [[traffic]]
+                name = "x"
+                kind = "trace"
+                file = "tests/traces/three.csv"
+                closes = "{closes}"
+                tcp = {{ time_wait = "200ms" }}
+                [[traffic]]
+                name = "bulk"
+                kind = "bulk"
+                [[traffic]]
+                name = "back"
+                kind = "bulk"
+                from = "right"
+                to = "left"
+                [record]
+                queues = "100ms"
+                flows = "{flows}"
+                "#
+            );
+            let plan = parse(&text, "test.toml").unwrap_or_else(|e| panic!("{e}")).arms.remove(0);
+            for seed in [1, 2] {
+                assert_twins(&plan, seed, &format!("{closes}, access {access}, flows {flows}, {stop}"));
+            }
+        }
+    }
+}

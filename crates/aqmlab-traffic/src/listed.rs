@@ -10,7 +10,8 @@ use crate::step::{Act, End, ExchangeDone, PlannedExchange, Step};
 /// One connection's exchanges, as a list gives them ([`PlannedExchange`]). The ends take turns. The
 /// end that sends next waits before it does: since all data of the other end has arrived or, if this
 /// end was also the last to send, since it last wrote. The end that sends last then closes; the
-/// other end closes when all data has arrived.
+/// other end closes when all data has arrived. With [`ListedExchanges::closed_by`], the end that receives the
+/// last data may close first.
 #[derive(Clone, Debug)]
 pub struct ListedExchanges {
     list: Arc<[PlannedExchange]>,
@@ -31,6 +32,8 @@ pub struct ListedExchanges {
     began: Instant,
     /// When the other exchanges in progress began, the oldest first.
     began_before: VecDeque<Instant>,
+    /// Whether the end at which the last data arrives closes first.
+    receiver_closes: bool,
 }
 
 /// The data of one end in one exchange.
@@ -70,7 +73,14 @@ impl ListedExchanges {
             completed: [0; 2],
             began: Instant::ZERO,
             began_before: VecDeque::new(),
+            receiver_closes: false,
         }
+    }
+
+    /// Returns the exchanges with `end` as the end that closes first.
+    #[must_use]
+    pub fn closed_by(self, end: End) -> Self {
+        ListedExchanges { receiver_closes: self.last_arrives_at() == end, ..self }
     }
 
     /// Returns all exchanges of the connection.
@@ -100,7 +110,11 @@ impl ListedExchanges {
         let takes_turn = self.turn == Turn::Arrival
             && self.next.end == end
             && delivered >= self.written[end.other() as usize];
-        let step = if takes_turn { self.take_turn(now) } else { Step::default() };
+        let step = match done {
+            _ if takes_turn => self.take_turn(now),
+            Some(ExchangeDone { last: true, .. }) if self.receiver_closes => Step::of(end, Act::WriteLast(0)),
+            _ => Step::default(),
+        };
         Step { done, more, ..step }
     }
 
@@ -147,11 +161,8 @@ impl ListedExchanges {
             }
         }
         self.written[end as usize] += bytes;
-        let act = Some(if self.turn == Turn::Over { Act::WriteLast(bytes) } else { Act::Write(bytes) });
-        match end {
-            End::Client => Step { client: act, wake_at, ..Step::default() },
-            End::Server => Step { server: act, wake_at, ..Step::default() },
-        }
+        let closes = self.turn == Turn::Over && !self.receiver_closes;
+        Step { wake_at, ..Step::of(end, Act::write_last(bytes, closes)) }
     }
 
     /// Returns the wait before the data that is written next.

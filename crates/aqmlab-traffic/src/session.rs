@@ -79,7 +79,8 @@ pub struct ByteBursts {
 
 /// A client that sends one request. Once the request has arrived, the server responds and closes;
 /// the client closes when it has received the whole response. If there is no response, the client
-/// closes after its request.
+/// closes after its request. With [`SingleExchange::closed_by`], the end that receives the last data may
+/// close first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SingleExchange {
     /// Bytes that the client sends; may be zero if there is a response.
@@ -89,6 +90,8 @@ pub struct SingleExchange {
     began: Instant,
     answered: bool,
     done: bool,
+    /// Whether the end at which the last data arrives closes first.
+    receiver_closes: bool,
 }
 
 impl SingleExchange {
@@ -97,7 +100,25 @@ impl SingleExchange {
 
     /// Creates an exchange that has not begun.
     pub const fn new(request: Bytes, response: Bytes) -> Self {
-        SingleExchange { request, response, began: Instant::ZERO, answered: false, done: false }
+        SingleExchange {
+            request,
+            response,
+            began: Instant::ZERO,
+            answered: false,
+            done: false,
+            receiver_closes: false,
+        }
+    }
+
+    /// Returns the exchange with `end` as the end that closes first.
+    #[must_use]
+    pub fn closed_by(self, end: End) -> Self {
+        SingleExchange { receiver_closes: self.last_arrives_at() == end, ..self }
+    }
+
+    /// Returns the end at which the last data arrives.
+    const fn last_arrives_at(&self) -> End {
+        if self.response.is_zero() { End::Server } else { End::Client }
     }
 }
 
@@ -220,8 +241,8 @@ impl Session {
     pub fn last_arrives_at(&self) -> End {
         match self {
             Session::Greedy(_) | Session::Bursts(_) => End::Server,
-            Session::Single(exchange) if exchange.response.is_zero() => End::Server,
-            Session::Single(_) | Session::Requests(_) | Session::Multiplexed(_) => End::Client,
+            Session::Single(exchange) => exchange.last_arrives_at(),
+            Session::Requests(_) | Session::Multiplexed(_) => End::Client,
             Session::Listed(listed) => listed.last_arrives_at(),
         }
     }
@@ -279,7 +300,7 @@ impl SingleExchange {
         self.began = now;
         let (request, response) = (self.request.get(), self.response.get());
         match (request, response) {
-            (_, 0) => Step { client: Some(Act::WriteLast(request)), ..Step::default() },
+            (_, 0) => Step::of(End::Client, Act::write_last(request, !self.receiver_closes)),
             // There is no request, so the server sends first.
             (0, _) => self.answer(),
             _ => Step { client: Some(Act::Write(request)), ..Step::default() },
@@ -298,7 +319,7 @@ impl SingleExchange {
 
     fn answer(&mut self) -> Step {
         self.answered = true;
-        Step { server: Some(Act::WriteLast(self.response.get())), ..Step::default() }
+        Step::of(End::Server, Act::write_last(self.response.get(), !self.receiver_closes))
     }
 
     fn finish(&mut self) -> Step {
@@ -306,7 +327,11 @@ impl SingleExchange {
             return Step::default();
         }
         self.done = true;
-        Step { done: Some(self.as_done()), ..Step::default() }
+        let done = Some(self.as_done());
+        if self.receiver_closes {
+            return Step { done, ..Step::of(self.last_arrives_at(), Act::WriteLast(0)) };
+        }
+        Step { done, ..Step::default() }
     }
 
     const fn as_done(&self) -> ExchangeDone {

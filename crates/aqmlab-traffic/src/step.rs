@@ -50,6 +50,14 @@ pub enum Act {
     Withdraw,
 }
 
+impl Act {
+    /// Returns the action of writing the last `bytes` of a stream, after which the end `closes` at once or
+    /// waits until the other end has closed.
+    pub(crate) const fn write_last(bytes: u64, closes: bool) -> Act {
+        if closes { Act::WriteLast(bytes) } else { Act::Write(bytes) }
+    }
+}
+
 /// The actions to take now, and the session's next wake-up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Step {
@@ -65,6 +73,22 @@ pub struct Step {
     /// Whether another exchange has also been completed; if so, the host must call the session
     /// again immediately.
     pub more: bool,
+}
+
+impl Step {
+    /// Returns the step of one end that acts.
+    pub(crate) fn of(end: End, act: Act) -> Step {
+        match end {
+            End::Client => Step { client: Some(act), ..Step::default() },
+            End::Server => Step { server: Some(act), ..Step::default() },
+        }
+    }
+
+    /// Returns whether the end at which the last data has just arrived closes now, before the end that sent
+    /// the data. The stream to this end is then complete although no FIN has arrived.
+    pub fn receiver_closes(&self) -> bool {
+        self.done.is_some_and(|done| done.last) && (self.client.is_some() || self.server.is_some())
+    }
 }
 
 /// One exchange, with the pause before it and the delay within it. In a list, the request or the response

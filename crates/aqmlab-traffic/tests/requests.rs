@@ -56,7 +56,10 @@ fn carried(mut session: Session, until: Instant) -> (Vec<Done>, Vec<(Instant, Ex
             let (Act::Write(bytes) | Act::WriteLast(bytes)) = act else { panic!("{act:?}") };
             acts.push((now, end, act));
             written[end as usize] += bytes;
-            due.push((now + WAY, Due::At(other, written[end as usize])));
+            // An end that only closes sends no data.
+            if bytes > 0 {
+                due.push((now + WAY, Due::At(other, written[end as usize])));
+            }
         }
         due.sort_by_key(|(at, _)| *at);
         if due.is_empty() || due[0].0 > until {
@@ -284,4 +287,36 @@ fn all_listed_exchanges_under_way_are_known_as_they_will_be() {
     let done = one.on_progress(at_ms(21), End::Client, arrived(3));
     assert_eq!((done.done.map(|done| done.number), done.more), (Some(1), false));
     assert_eq!(numbers(&one), [(2, at_ms(20))]);
+}
+
+/// The end that does not send last closes when the last data arrives there, and not before.
+#[test]
+fn either_end_may_close_first() {
+    let (client, server) = (End::Client, End::Server);
+    let single = |request, response, closes: End| {
+        Session::Single(SingleExchange::new(Bytes::new(request), Bytes::new(response)).closed_by(closes))
+    };
+    let list = |list: &[PlannedExchange], closes: End| match listed(list) {
+        Session::Listed(list) => Session::Listed(list.closed_by(closes)),
+        other => other,
+    };
+    let answered = [exchange(0, 300, 0, 5000), exchange(100, 200, 7, 900)];
+    let pushed = [exchange(0, 300, 0, 5000), exchange(100, 200, 0, 0)];
+    for (session, expected) in [
+        (single(100, 900, server), (10, server, Act::WriteLast(900))),
+        (single(100, 900, client), (20, client, Act::WriteLast(0))),
+        (single(100, 0, client), (0, client, Act::WriteLast(100))),
+        (single(100, 0, server), (10, server, Act::WriteLast(0))),
+        (single(0, 900, client), (10, client, Act::WriteLast(0))),
+        (list(&answered, server), (137, server, Act::WriteLast(900))),
+        (list(&answered, client), (147, client, Act::WriteLast(0))),
+        (list(&pushed, client), (120, client, Act::WriteLast(200))),
+        (list(&pushed, server), (130, server, Act::WriteLast(0))),
+    ] {
+        let (acts, exchanges) = carried(session, at_ms(10_000));
+        let closing: Vec<_> = acts.iter().filter(|(.., act)| matches!(act, Act::WriteLast(_))).collect();
+        let (at, end, act) = expected;
+        assert_eq!(closing, [&(at_ms(at), end, act)]);
+        assert!(exchanges.last().is_some_and(|(_, done)| done.last), "all data has arrived: {exchanges:?}");
+    }
 }

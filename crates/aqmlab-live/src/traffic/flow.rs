@@ -66,6 +66,8 @@ pub struct Connection {
     last: End,
     /// Whether the server sends data, too.
     is_answered: bool,
+    /// Whether the last of the data has arrived although its sender has not closed.
+    received_all: bool,
 }
 
 impl Connection {
@@ -73,7 +75,8 @@ impl Connection {
     pub fn new(client: Stream, session: Option<Session>) -> Self {
         let last = session.as_ref().map_or(End::Server, Session::last_arrives_at);
         let is_answered = session.as_ref().is_some_and(Session::is_answered);
-        Connection { client, server: None, waiting: Vec::new(), session, last, is_answered }
+        let (server, waiting, received_all) = (None, Vec::new(), false);
+        Connection { client, server, waiting, session, last, is_answered, received_all }
     }
 
     /// Executes the applications' first actions; returns the instant at which the session wants to be woken.
@@ -127,6 +130,7 @@ impl Connection {
             while let Some(session) = &mut self.session {
                 let step = session.on_progress(now, end, position);
                 done.extend(step.done);
+                self.received_all |= step.receiver_closes();
                 wake_at = self.act(&step).or(wake_at);
                 if !step.more {
                     break;
@@ -197,10 +201,11 @@ impl Connection {
 
     /// Returns whether the last of the data has arrived.
     pub fn is_complete(&self) -> bool {
-        match self.last {
+        let peer_has_closed = match self.last {
             End::Client => self.client.peer_has_closed(),
             End::Server => self.server.as_ref().is_some_and(Stream::peer_has_closed),
-        }
+        };
+        self.received_all || peer_has_closed
     }
 
     /// Returns whether both ends have closed.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use aqmlab_traffic::PlannedExchange;
+use aqmlab_traffic::{End, PlannedExchange};
 use aqmlab_units::Span;
 
 use super::leaving_out::LeftOut;
@@ -17,6 +17,8 @@ pub(super) struct TracedConnection {
     pub(super) start: Span,
     /// The position of the connection's first exchange.
     pub(super) first: usize,
+    /// The end that closes first, if the file says so.
+    pub(super) closed_by: Option<End>,
 }
 
 /// The connections read so far.
@@ -180,8 +182,15 @@ impl Connections {
             ));
         }
         self.delays.extend(delays);
-        self.list.push(TracedConnection { start, first: self.exchanges.len() });
+        self.list.push(TracedConnection { start, first: self.exchanges.len(), closed_by: None });
         Ok(())
+    }
+
+    /// Sets the end that closes the last connection first.
+    pub(super) fn close(&mut self, closed_by: Option<End>) {
+        if let Some(connection) = self.list.last_mut() {
+            connection.closed_by = closed_by;
+        }
     }
 
     /// Adds an exchange to the last connection.

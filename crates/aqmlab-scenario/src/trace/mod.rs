@@ -93,6 +93,27 @@ impl<'f> Traces<'f> {
     }
 }
 
+/// The end that closes a connection of a trace first; the other end then closes, too.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Closes {
+    /// The end that sends the last data.
+    LastSender,
+    /// The client, as soon as the last data has been sent or has arrived.
+    Client,
+    /// The server, as soon as the last data has been sent or has arrived.
+    Server,
+    /// The end that closes first in the file; where the file does not say so, the end that sends the last data.
+    File,
+}
+
+impl Closes {
+    /// Returns whether the end that sends the last data closes first.
+    pub fn is_last_sender(&self) -> bool {
+        *self == Closes::LastSender
+    }
+}
+
 /// The connections of a file, in the order of the file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Trace {
@@ -174,14 +195,30 @@ impl Trace {
     }
 
     /// Returns the session of a connection.
-    pub(crate) fn session(&self, connection: usize) -> Session {
-        let first = self.connections[connection].first;
+    pub(crate) fn session(&self, connection: usize, closes: Closes) -> Session {
+        let TracedConnection { first, closed_by, .. } = self.connections[connection];
+        let closed_by = match closes {
+            Closes::LastSender => None,
+            Closes::Client => Some(End::Client),
+            Closes::Server => Some(End::Server),
+            Closes::File => closed_by,
+        };
         let PlannedExchange { request, response, server_delay, last, .. } = self.exchanges[first];
         // The request or the response may be missing.
         if last && server_delay.is_zero() {
-            return Session::Single(SingleExchange::new(Bytes::new(request), Bytes::new(response)));
+            let single = SingleExchange::new(Bytes::new(request), Bytes::new(response));
+            return Session::Single(closed_by.map_or(single, |end| single.closed_by(end)));
         }
-        Session::Listed(ListedExchanges::new(self.exchanges.clone(), first))
+        let listed = ListedExchanges::new(self.exchanges.clone(), first);
+        Session::Listed(match closed_by {
+            Some(end) => listed.closed_by(end),
+            None => listed,
+        })
+    }
+
+    /// Returns whether the file says of any connection which end closes it.
+    pub(crate) fn says_who_closes(&self) -> bool {
+        self.connections.iter().any(|connection| connection.closed_by.is_some())
     }
 
     /// Returns whether any connection has more than one exchange, or a pause at the server.

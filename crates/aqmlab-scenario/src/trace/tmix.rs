@@ -1,7 +1,8 @@
 //! Connections in the two formats of Tmix, which ns-2 reads: the original one and the alternate
 //! one.
 //!
-//! The start, the exchanges and the round-trip time of a connection are used. The one-way delays between
+//! The start, the exchanges, the round-trip time of a connection and, on request, the end that closes it
+//! are used. The one-way delays between
 //! client and network and between network and server add up to half of the round-trip time. Windows, segment
 //! sizes, loss rates, the numbers of connections and the times at which they close are ignored.
 //!
@@ -91,7 +92,8 @@ struct Connection {
     sender: Option<End>,
     /// In the original format, the time before the next transmission, if written.
     waits: Option<Span>,
-    is_closed: bool,
+    /// The end that has closed first, if any has.
+    closed_by: Option<End>,
 }
 
 /// The reason why a line cannot be read.
@@ -153,7 +155,7 @@ impl Reader {
             exchanges: Vec::new(),
             sender: None,
             waits: None,
-            is_closed: false,
+            closed_by: None,
         });
         Ok(())
     }
@@ -161,7 +163,7 @@ impl Reader {
     /// Completes the current connection. If the connection is incomplete, returns the line of its header and
     /// what it lacks.
     fn end(&mut self, read: &mut Connections) -> Result<(), (u64, String)> {
-        let Some(Connection { line, start, rtt, exchanges, .. }) = self.connection.take() else {
+        let Some(Connection { line, start, rtt, exchanges, closed_by, .. }) = self.connection.take() else {
             return Ok(());
         };
         if exchanges.is_empty() {
@@ -170,6 +172,7 @@ impl Reader {
         // Half of a packet's one-way delay belongs to each end.
         read.begin(start, Some([rtt.div(4); 2])).map_err(|message| (line, message))?;
         exchanges.into_iter().for_each(|exchange| read.add(exchange));
+        read.close(closed_by);
         Ok(())
     }
 
@@ -236,10 +239,10 @@ impl Connection {
     /// arrived or, if `end` also sent the previous data, since it did so. Without bytes, `end` closes.
     fn transmission(&mut self, end: End, wait: Span, size: u64) -> Result<(), Problem> {
         if size == 0 {
-            self.is_closed = true;
+            self.closed_by.get_or_insert(end);
             return Ok(());
         }
-        if self.is_closed {
+        if self.closed_by.is_some() {
             return Err(Problem::Unsupported(Unsupported::HalfClosed));
         }
         match (end, self.exchanges.last_mut()) {

@@ -15,7 +15,7 @@ use super::reading::{Reading, list_file};
 use super::source::FlowSource;
 use crate::field::{Field, Form, Variant, default, required, ruled};
 use crate::pass::{Pass, Section};
-use crate::trace::{OnUnsupported, Trace};
+use crate::trace::{Closes, OnUnsupported, Trace};
 
 /// A list of connections; each is a flow.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -28,6 +28,9 @@ pub struct TracedConnections {
     /// `rtt` applies.
     #[serde(skip_serializing_if = "Not::not")]
     pub own_delays: bool,
+    /// The end that closes each connection first; without this key, the end that sends the last data.
+    #[serde(skip_serializing_if = "Closes::is_last_sender")]
+    pub closes: Closes,
     /// The endpoints' parameters.
     pub tcp: Tcp,
 }
@@ -37,6 +40,9 @@ pub(super) const PARTS: &[Part] = &[EXCHANGE, ("traffic.listed", ListedExchanges
 
 /// What happens to connections of a trace that cannot be expressed.
 const ON_UNSUPPORTED: &[&str] = &["refuse", "skip"];
+
+/// The end that closes first.
+const CLOSES: &[&str] = &["last_sender", "client", "server", "file"];
 
 const FIELDS: &[Field] = &[
     required(
@@ -54,6 +60,14 @@ const FIELDS: &[Field] = &[
         "connections of a file for Tmix that cannot be expressed, such as concurrent ones: the file is refused, or \
          they are skipped and counted",
     ),
+    default(
+        "closes",
+        Form::One(Kind::Choice(CLOSES)),
+        Default::Choice("last_sender"),
+        "the end that closes a connection first: the end that sends the last data, with that data; the client or the \
+         server, which closes once the last data has been sent or has arrived; or the end that a file for Tmix gives. The \
+         other end closes after it, and the end that closes first waits in TIME-WAIT",
+    ),
     TCP,
 ];
 
@@ -66,12 +80,13 @@ pub(super) const KIND: Variant = Variant {
 
 pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Reading<TracedConnections>> {
     let trace = trace(pass, section)?;
+    let closes = closes(pass, section, &trace);
     let rule = "the path's propagation delay plus the mean of the delays in the trace";
     let own_delays = trace.mean_delays().map(|mean| (mean, rule));
-    let reading = Reading::listed(trace.starts().collect(), |pass, section| {
+    let reading = Reading::listed(trace.starts().collect(), move |pass, section| {
         let tcp = pass.tcp(section)?;
         let own_delays = trace.has_delays() && section.node("rtt").is_none();
-        Some(TracedConnections { trace, own_delays, tcp })
+        Some(TracedConnections { trace, own_delays, closes: closes?, tcp })
     });
     Some(Reading { own_delays, ..reading })
 }
@@ -110,6 +125,25 @@ fn trace(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Arc<Trace>> {
     }
 }
 
+fn closes(pass: &mut Pass<'_, '_>, section: &Section<'_>, trace: &Trace) -> Option<Closes> {
+    let closes = match pass.value(section, "closes")? {
+        Value::Choice("client") => Closes::Client,
+        Value::Choice("server") => Closes::Server,
+        Value::Choice("file") => Closes::File,
+        _ => Closes::LastSender,
+    };
+    if closes == Closes::File && !trace.says_who_closes() {
+        let message = format!(
+            "the trace `{}` does not say which end closes a connection; write \"client\", \"server\" or \
+             \"last_sender\", or name a file for Tmix that has lines with 0 bytes",
+            trace.file
+        );
+        pass.error(&section.at("closes"), &section.sub("closes"), message);
+        return None;
+    }
+    Some(closes)
+}
+
 impl TrafficKind for TracedConnections {
     fn carries(&self) -> Carries<'_> {
         Carries::Sessions(&self.tcp)
@@ -120,7 +154,7 @@ impl TrafficKind for TracedConnections {
     }
 
     fn source(&self, start: Start<'_>) -> FlowSource {
-        FlowSource::Session(self.trace.session(start.of.index() as usize))
+        FlowSource::Session(self.trace.session(start.of.index() as usize, self.closes))
     }
 
     fn data_of(&self) -> [bool; 2] {

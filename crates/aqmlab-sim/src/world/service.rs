@@ -360,6 +360,25 @@ struct Served {
     to_send: bool,
 }
 
+/// What an application has noticed in its streams.
+#[derive(Clone, Copy, Default)]
+struct Noticed {
+    /// Number of responses that have just reached their client completely.
+    answered: u32,
+    /// Whether the last data has just arrived although its sender has not closed.
+    completed: bool,
+}
+
+/// Notes that a receiver has received everything; returns false if this was known already.
+#[inline(always)]
+fn complete_at(now: Instant, completed: &mut Instant) -> bool {
+    let is_new = *completed == Instant::FAR_FUTURE;
+    if is_new {
+        *completed = now;
+    }
+    is_new
+}
+
 impl<Q: EventQueue> Hosts<'_, Q> {
     /// Handles a packet that reaches its host.
     #[inline(always)]
@@ -428,15 +447,16 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
         let endpoint = connection.endpoint(end);
         endpoint.on_segment_with_options(self.now, &segment, &options.options, marked, profile);
-        let answered = match connection.applications {
+        let noticed = match connection.applications {
             Some(_) => {
                 connection.endpoint(end).acknowledge_apart(profile);
                 self.reborrow().notify_session(opening, connection, &id, at, end)
             }
-            None => 0,
+            None => Noticed::default(),
         };
+        let completed = noticed.completed && complete_at(self.now, &mut flow.completed);
         let served = self.serve(class, flow, at, end, None, Sending::MayWait);
-        Served { answered, ..served }
+        Served { completed: completed || served.completed, answered: noticed.answered, ..served }
     }
 
     /// Passes an arrival (a segment, and whether it was marked) to an endpoint, sends what the
@@ -480,7 +500,9 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             }
             if sending == Sending::MayWait && connection.applications.is_some() {
                 connection.endpoint(end).acknowledge_apart(profile);
-                answered = self.reborrow().notify_session(opening, connection, id, at, end);
+                let noticed = self.reborrow().notify_session(opening, connection, id, at, end);
+                answered = noticed.answered;
+                complete = noticed.completed && complete_at(self.now, completed);
             }
         }
         let waits = sending == Sending::MayWait && connection.delays.is_some();
@@ -505,9 +527,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                 }
                 StreamChange::PeerClosed => connection.endpoint(end).close(),
             }
-            if end == connection.last && *completed == Instant::FAR_FUTURE {
-                *completed = self.now;
-                complete = true;
+            if end == connection.last {
+                complete |= complete_at(self.now, completed);
             }
         }
         if opened && !opening.opener.is_list {
@@ -528,8 +549,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         Served { completed: complete, answered, over, to_send }
     }
 
-    /// Passes the position of an end's streams to the application at that end, and returns the
-    /// number of requests that have been answered.
+    /// Passes the position of an end's streams to the application at that end.
     #[inline(never)]
     fn notify_session(
         mut self,
@@ -538,11 +558,11 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         id: &FlowId,
         at: FlowRef,
         end: End,
-    ) -> u32 {
+    ) -> Noticed {
         let position = connection.position(end);
-        let mut answered = 0;
+        let mut noticed = Noticed::default();
         loop {
-            let Some(applications) = &mut connection.applications else { return answered };
+            let Some(applications) = &mut connection.applications else { return noticed };
             let step = applications.session.on_progress(self.now, end, position);
             if let Some(wake_at) = step.wake_at {
                 applications.wakes_at = wake_at;
@@ -553,11 +573,12 @@ impl<Q: EventQueue> Hosts<'_, Q> {
                     applications.wakes_at = Instant::ZERO;
                 }
                 let of = applications.of;
-                answered += u32::from(self.reborrow().exchange_done(opening, id.class, of, done));
+                noticed.answered += u32::from(self.reborrow().exchange_done(opening, id.class, of, done));
+                noticed.completed |= step.receiver_closes();
             }
             connection.act(&step);
             if !step.more {
-                return answered;
+                return noticed;
             }
         }
     }
