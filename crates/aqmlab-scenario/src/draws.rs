@@ -5,6 +5,7 @@ use aqmlab_qdisc::Loss;
 use aqmlab_random::Stream;
 use aqmlab_traffic::packmime::{CloudConnection, HostDelay};
 use aqmlab_traffic::{Content, End, Identity, Population, Requests, Session};
+use aqmlab_transport::TickPhases;
 use aqmlab_units::{Instant, Span};
 
 use crate::plan::{Access, ClassPlan, Plan};
@@ -79,6 +80,14 @@ impl ClassPlan {
     pub fn send_jitter(&self, of: Identity, seed: u64) -> Option<[Stream; 2]> {
         let draws = |what| self.draws(seed).member(what, of.index());
         self.delays_sending().then(|| [draws("jitter"), draws("answer_jitter")])
+    }
+
+    /// Returns how far the clocks of a connection's sender and receiver are into a tick at time 0, as shares of a
+    /// tick, or `None` if the endpoints of the class have no clocks of their own.
+    pub fn clocks(&self, of: Identity, seed: u64) -> Option<[f64; 2]> {
+        let own = self.traffic.tcp().is_some_and(|tcp| tcp.tick_phases == TickPhases::Random);
+        let mut draws = own.then(|| self.draws(seed).member("tick_phase", of.index()))?;
+        Some([draws.unit(), draws.unit()])
     }
 
     /// Returns the source of a flow or connection that starts at `now`.

@@ -60,13 +60,23 @@ impl SendDelay {
 
 impl Connection {
     /// Creates two endpoints that have not opened the connection yet, and the applications if they do
-    /// anything after the start.
-    pub fn new(tcp: &Profile, applications: Option<Box<Applications>>, jitter: Option<[Stream; 2]>) -> Self {
+    /// anything after the start. The endpoints delay what they send if there are draws for the `jitter`, and
+    /// have clocks of their own if there are `clocks` ([`Endpoint::with_clock_ahead`]).
+    pub fn new(
+        tcp: &Profile,
+        applications: Option<Box<Applications>>,
+        jitter: Option<[Stream; 2]>,
+        clocks: Option<[f64; 2]>,
+    ) -> Self {
         let last = applications.as_ref().map_or(End::Server, |of| of.session.last_arrives_at());
         let is_answered = applications.as_ref().is_some_and(|of| of.session.is_answered());
+        let endpoint = |role, end: End| match clocks {
+            Some(ahead) => Endpoint::new(role, tcp).with_clock_ahead(ahead[end as usize]),
+            None => Endpoint::new(role, tcp),
+        };
         Connection {
-            sender: Endpoint::new(Role::Active, tcp),
-            receiver: Endpoint::new(Role::Passive, tcp),
+            sender: endpoint(Role::Active, End::Client),
+            receiver: endpoint(Role::Passive, End::Server),
             armed: [Instant::FAR_FUTURE; 2],
             closed: [false; 2],
             last,

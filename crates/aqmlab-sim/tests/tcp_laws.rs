@@ -1,7 +1,7 @@
 //! The laws of TCP throughput hold within the error of their models.
 mod support;
 
-use support::{T_95_9, flows, interval, record, summary};
+use support::{T_95_9, flows, integers, interval, record, summary};
 
 /// The throughput is (SMSS / RTT) sqrt(1.5 / p), within 15 %, for random losses between 0.1 % and 1
 /// %, with one ACK per segment and hardly any timeouts (Mathis, Semke, Mahdavi, Ott 1997).
@@ -94,4 +94,47 @@ fn aqm_equilibrium() {
     let ((p, width), (law, _)) = (interval(&observed, T_95_9), interval(&predicted, T_95_9));
     println!("p {p:.5} +- {width:.5}, law {law:.5}, ratio {:.3}", p / law);
     assert!((p / law - 1.0).abs() < 0.25, "{p} against {law}");
+}
+
+/// A clock with ticks of 10 ms shows that a round trip of 45 ms takes four or five ticks, each with probability
+/// 1/2, if its phase is uniform. The 95 % interval for the count of 400 flows is 200 +- 20; the test allows twice
+/// as much.
+#[test]
+fn each_flow_may_have_a_clock_of_its_own() {
+    let measured = |phases: &str, count: usize, seed| {
+        let text = format!(
+            r#"
+            duration = "1s"
+            [topology]
+            kind = "dumbbell"
+            rate = "10Gbit"
+            delay = "10ms"
+            access_rate = "10Gbit"
+            queue = {{ kind = "droptail", limit = "100000p" }}
+            [[traffic]]
+            name = "x"
+            kind = "bulk"
+            count = {count}
+            rtt = "45ms"
+            tcp = {{ profile = "ns2", {phases} }}
+            [record]
+            flows = "50ms"
+            "#
+        );
+        let recording = record(&text, seed);
+        let samples = recording.table("flow_series").expect("flows are sampled");
+        let mut first = integers(samples, "srtt_ns");
+        first.truncate(count);
+        first
+    };
+    const MS: u128 = 1_000_000;
+    assert_eq!(measured("tick_phases = \"same\"", 400, 1), [40 * MS; 400]);
+    assert_eq!(measured("tick_phase = \"6ms\"", 400, 1), [50 * MS; 400]);
+    let random = measured("tick_phases = \"random\"", 400, 1);
+    let of = |ticks: u128| random.iter().filter(|srtt| **srtt == ticks * 10 * MS).count();
+    assert_eq!(of(4) + of(5), 400, "{random:?}");
+    assert!((160..=240).contains(&of(4)), "{} of 400 flows measure four ticks", of(4));
+    assert_ne!(random, measured("tick_phases = \"random\"", 400, 2), "the seed determines the phases");
+    let more = measured("tick_phases = \"random\"", 401, 1);
+    assert_eq!(random, more[..400], "an additional flow changes no phase");
 }

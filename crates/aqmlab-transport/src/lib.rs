@@ -77,7 +77,7 @@ pub use event::StreamEvent;
 pub use profile::{
     AckCounting, Congestion, DelayedAckTimer, EcnAtOne, EcnFallback, FastRetransmitGuard, Fin, HandshakeAck,
     IdleRestart, Increase, InitialSsthresh, NagleRule, PartialAck, Profile, ProfileInfo, ProfileValue,
-    PromptAck, Recovery, RecoveryExit, ReductionBase, RttArithmetic, SackPipe, TimeoutSsthresh,
+    PromptAck, Recovery, RecoveryExit, ReductionBase, RttArithmetic, SackPipe, TickPhases, TimeoutSsthresh,
     profile_settings, profiles,
 };
 pub use sack::{Options, Sack};

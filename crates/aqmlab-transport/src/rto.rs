@@ -178,12 +178,12 @@ impl RtoTimer {
 
     /// Takes the sample when the timed segment is acknowledged. `keep_backoff`: see
     /// [`crate::profile::EcnAtOne::Ns2`].
-    pub(crate) fn measured(&mut self, now: Instant, keep_backoff: bool, profile: &Profile) {
+    pub(crate) fn measured(&mut self, now: Instant, keep_backoff: bool, clock: Clock, profile: &Profile) {
         let sent = core::mem::replace(&mut self.timed_at, NEVER);
         if !keep_backoff {
             self.doublings = 0;
         }
-        self.sample(sent, now - sent, profile);
+        self.sample(sent, now - sent, clock, profile);
     }
 
     /// Takes the sample of a SYN that was sent several times, measured by time stamps: from the copy that the
@@ -198,7 +198,7 @@ impl RtoTimer {
     #[inline(always)]
     pub(crate) fn measured_besides(&mut self, r: Span, profile: &Profile) {
         self.doublings = 0;
-        self.sample(Instant::ZERO, r, profile);
+        self.sample(Instant::ZERO, r, Clock::OF_CLASS, profile);
     }
 
     /// Does the same as `measured_besides`, with Linux's arithmetic. Everything below `una` has
@@ -235,14 +235,14 @@ impl RtoTimer {
 
     /// Updates the estimate with the measurement `r` of a segment sent at `sent`.
     #[inline(always)]
-    pub(crate) fn sample(&mut self, sent: Instant, r: Span, profile: &Profile) {
+    pub(crate) fn sample(&mut self, sent: Instant, r: Span, clock: Clock, profile: &Profile) {
         match profile.rtt_arithmetic {
             RttArithmetic::Rfc6298 | RttArithmetic::Linux => self.smooth(r.as_ns(), 1),
             RttArithmetic::Ns2 => {
                 // ns-2 without timestamps counts the clock ticks that pass between sending and
                 // acknowledgment.
                 let tick = profile.granularity.as_ns();
-                self.smooth(by_clock(sent, r, profile).as_ns().max(tick), tick);
+                self.smooth(clock.passes(sent, r, profile).as_ns().max(tick), tick);
             }
         }
     }
@@ -334,16 +334,48 @@ impl RtoTimer {
     }
 }
 
-/// Returns the time `span` after `from`, as it passes on ns-2's clock: from tick to tick.
-pub(crate) fn by_clock(from: Instant, span: Span, profile: &Profile) -> Span {
-    let tick = profile.granularity.as_ns();
-    let into_tick = (from.as_ns() + profile.tick_phase.as_ns()) % tick;
-    Span::ns((span.as_ns() + into_tick) / tick * tick)
+/// An endpoint's clock with the ns-2 arithmetic: how far it is ahead of the clock with the profile's
+/// `tick_phase`, as a share of a tick in units of 2^-32.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Clock(u32);
+
+impl Clock {
+    /// The clock with the phase that the profile gives.
+    pub(crate) const OF_CLASS: Clock = Clock(0);
+
+    /// Creates a clock that is ahead by this share of a tick, from 0 to below 1.
+    pub(crate) fn ahead(share: f64) -> Self {
+        Clock((share * (1u64 << 32) as f64) as u32)
+    }
+
+    /// Returns the time `span` after `from`, as it passes on this clock: from tick to tick.
+    pub(crate) fn passes(self, from: Instant, span: Span, profile: &Profile) -> Span {
+        let tick = profile.granularity.as_ns();
+        let ahead = (u128::from(tick) * u128::from(self.0)) >> 32;
+        let into_tick = (from.as_ns() + profile.tick_phase.as_ns() + ahead as u64) % tick;
+        Span::ns((span.as_ns() + into_tick) / tick * tick)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// With ticks of 10 ms, a segment sent at 2 ms and acknowledged at 18 ms passes one tick of a clock that
+    /// ticks at 0 ms, one of a clock that is a tenth of a tick ahead (9 ms), and two of a clock that is half a
+    /// tick ahead (5 and 15 ms).
+    #[test]
+    fn a_clock_of_its_own_ticks_earlier_by_its_share_of_a_tick() {
+        let profile = Profile::named("ns2").expect("built in");
+        let measured = [0.0, 0.1, 0.5, 0.79, 0.81].map(|share| {
+            let mut rto = RtoTimer::new();
+            rto.time_segment(Instant::ZERO + Span::ms(2), 1);
+            rto.measured(Instant::ZERO + Span::ms(18), false, Clock::ahead(share), &profile);
+            rto.srtt()
+        });
+        // Beyond 0.8, the first tick (at 1.9 ms) comes before the segment.
+        assert_eq!(measured, [1, 1, 2, 2, 1].map(|ticks| Some(Span::ms(10 * ticks))));
+    }
 
     /// The expected values were computed by hand, in milliseconds: four times the smoothed
     /// deviation is 400, 300, 225 and then 230.46875, because a round-trip time below SRTT raises

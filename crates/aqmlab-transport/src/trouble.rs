@@ -8,6 +8,7 @@ use crate::loss_window::LossWindow;
 use crate::quick::Quick;
 use crate::reassembly::Beyond;
 use crate::recovery::{Machine, Scoreboard, Tracking};
+use crate::rto::Clock;
 use crate::stamps::Stamps;
 
 /// What both halves of an endpoint remember about losses, marks and timeouts.
@@ -39,6 +40,8 @@ pub(crate) struct Trouble {
     /// The position of the duplicate ACK that makes limited transmit due, counted from 1 within its
     /// series of duplicates.
     pub limited: u8,
+    /// The endpoint's clock with the ns-2 arithmetic.
+    pub clock: Clock,
 }
 
 const _: () =
@@ -59,6 +62,7 @@ impl Trouble {
             recent: 0,
             stamps: Stamps::NONE,
             limited: 0,
+            clock: Clock::OF_CLASS,
         }
     }
 }

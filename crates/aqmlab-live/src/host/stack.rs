@@ -124,6 +124,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     Profile::initial_sequence().name(),
     Profile::time_wait().name(),
     Profile::tick_phase().name(),
+    Profile::tick_phases().name(),
     Profile::sack_overhead().name(),
     Profile::syn_fallback_rto().name(),
 ];

@@ -103,7 +103,8 @@ impl<Q: EventQueue> World<'_, Q> {
             FlowSource::Stream(act) => (None, Some(act)),
         };
         let tcp = plan.traffic.tcp().expect("every other source belongs to a connection");
-        let mut connection = Connection::new(tcp, applications, plan.send_jitter(of, self.seed));
+        let mut connection =
+            Connection::new(tcp, applications, plan.send_jitter(of, self.seed), plan.clocks(of, self.seed));
         connection.act(&Step { client: first, ..Step::default() });
         Body::Tcp(connection)
     }

@@ -141,7 +141,7 @@ impl Endpoint {
         if self.rto.acked(1) {
             match echo {
                 _ if again > 0 => self.rto.measured_by_stamp(now, echo, profile),
-                _ => self.rto.measured(now, false, profile),
+                _ => self.rto.measured(now, false, self.clock(), profile),
             }
         }
         self.rto.handshake_done(ambiguous, profile);
@@ -432,11 +432,11 @@ impl Endpoint {
     #[cold]
     fn go_on_with_sample(&mut self, now: Instant, bytes: u32, opens: bool, profile: &Profile) {
         if profile.timer_uses_sample {
-            self.rto.measured(now, self.ecn.keeps_backoff(), profile);
+            self.rto.measured(now, self.ecn.keeps_backoff(), self.clock(), profile);
             self.go_on_without_sample(now, bytes, opens, profile);
         } else {
             self.go_on_without_sample(now, bytes, opens, profile);
-            self.rto.measured(now, self.ecn.keeps_backoff(), profile);
+            self.rto.measured(now, self.ecn.keeps_backoff(), self.clock(), profile);
         }
     }
 

@@ -24,7 +24,7 @@ use crate::ecn::ClassicEcn;
 use crate::event::{Ending, Pending, StreamEvent};
 use crate::profile::Profile;
 use crate::receiver::Receiver;
-use crate::rto::RtoTimer;
+use crate::rto::{Clock, RtoTimer};
 use crate::sack::{Options, Sack};
 use crate::segment::Segment;
 use crate::stamps::Stamps;
@@ -145,6 +145,18 @@ impl Endpoint {
             last_activity: Instant::ZERO,
             troubles: Troubles::new(),
         }
+    }
+
+    /// Gives a new endpoint a clock of its own for the ns-2 arithmetic, which is ahead of the clock with the
+    /// profile's `tick_phase` by this share of a tick, from 0 to below 1.
+    #[must_use]
+    pub fn with_clock_ahead(mut self, share: f64) -> Self {
+        self.troubles.note().clock = Clock::ahead(share);
+        self
+    }
+
+    fn clock(&self) -> Clock {
+        self.troubles.get().clock
     }
 
     /// Starts to connect: queues the SYN. Does nothing unless the endpoint is new and active.

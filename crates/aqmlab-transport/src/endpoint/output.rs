@@ -9,7 +9,6 @@ use crate::connection::State;
 use crate::profile::{
     Fin, HandshakeAck, IdleRestart, NagleRule, Profile, PromptAck, Recovery, RttArithmetic,
 };
-use crate::rto::by_clock;
 use crate::sack::BLOCK_BYTES;
 use crate::segment::{Flags, Segment};
 use crate::sequence::to_wire;
@@ -467,7 +466,7 @@ impl Endpoint {
             IdleRestart::WithoutLeast => {
                 let has_bytes = self.next() < self.stream_end; // not only a FIN
                 let idle = match profile.rtt_arithmetic {
-                    RttArithmetic::Ns2 => by_clock(self.last_activity, idle, profile),
+                    RttArithmetic::Ns2 => self.clock().passes(self.last_activity, idle, profile),
                     RttArithmetic::Rfc6298 | RttArithmetic::Linux => idle,
                 };
                 if has_bytes && idle > self.rto.unbounded_rto(profile) {

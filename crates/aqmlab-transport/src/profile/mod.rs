@@ -18,7 +18,7 @@ pub use words::{
     AckCounting, Congestion, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback, FastRetransmitGuard, Fin,
     HandshakeAck, IdleRestart, Increase, InitialSsthresh, InitialWindowRule, NagleRule, PartialAck,
     PromptAck, Recovery, RecoveryExit, RecoveryWindow, ReductionBase, RttArithmetic, SackMemory, SackPipe,
-    SlowStartExit, SynLossWindow, TimeoutSsthresh,
+    SlowStartExit, SynLossWindow, TickPhases, TimeoutSsthresh,
 };
 
 /// The congestion control keeps state beyond the window and its threshold.
@@ -184,6 +184,9 @@ impl Profile {
         self.check_congestion()?;
         if self.rtt_arithmetic == RttArithmetic::Ns2 {
             self.check_tick()?;
+        } else if self.tick_phases == TickPhases::Random {
+            let message = "tick_phases `random` needs rtt_arithmetic `ns2`, whose clock has a phase";
+            return Err(Profile::tick_phases().error(message));
         }
         Ok(())
     }
@@ -232,6 +235,10 @@ impl Profile {
                 self.tick_phase, self.granularity
             );
             return Err(Profile::tick_phase().error(message));
+        }
+        if self.tick_phases == TickPhases::Random && !self.tick_phase.is_zero() {
+            let message = "tick_phases `random` draws the phase that tick_phase gives; give only one of them";
+            return Err(Profile::tick_phases().error(message));
         }
         Ok(())
     }

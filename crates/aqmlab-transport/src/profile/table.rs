@@ -7,7 +7,7 @@ use super::words::{
     AckCounting, Congestion, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback, FastRetransmitGuard, Fin,
     HandshakeAck, IdleRestart, Increase, InitialSsthresh, InitialWindowRule, NagleRule, PartialAck,
     PromptAck, Recovery, RecoveryExit, RecoveryWindow, ReductionBase, RttArithmetic, SackMemory, SackPipe,
-    SlowStartExit, SynLossWindow, TimeoutSsthresh,
+    SlowStartExit, SynLossWindow, TickPhases, TimeoutSsthresh,
 };
 use crate::bits::Bits;
 use crate::sack::MAX_BLOCKS;
@@ -214,6 +214,9 @@ params! {
         /// how far the ns-2 arithmetic's clock is into a tick at time 0
         tick_phase: Span = Row::span(Span::ZERO, Span::s(10)).default(Span::ZERO)
             .source("ns-2 draws it uniformly within a tick"),
+        /// whether all clocks of the ns-2 arithmetic have the phase `tick_phase`, or each endpoint of each
+        /// flow draws a phase of its own
+        tick_phases: TickPhases = Row::choice("same").implied().source("ns-2 draws one for each agent"),
         /// minimum retransmission timeout
         min_rto: Span = Row::span(Span::ZERO, Span::s(60)).default(Span::s(1)).aliases(&[seconds("minrto_")])
             .source("RFC 6298, 2.4"),

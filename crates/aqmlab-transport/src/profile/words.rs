@@ -205,6 +205,16 @@ words! {
     }
 }
 words! {
+    /// The phases of the clocks with the ns-2 arithmetic.
+    pub enum TickPhases {
+        /// All clocks are `tick_phase` into a tick at time 0.
+        Same = "same",
+        /// Each endpoint of each flow has a clock of its own; how far it is into a tick at time 0 is drawn
+        /// uniformly from the seed (ns-2).
+        Random = "random",
+    }
+}
+words! {
     /// The unit in which in-order data is counted from one acknowledgment to the next.
     pub enum AckCounting {
         /// Segments of any size.
