@@ -17,13 +17,18 @@ pub enum Next {
         /// the step after the link
         onward: Onward,
     },
-    /// Over the flow's own link of this name. On arrival at its host, the packet will have passed
-    /// this many links.
-    Access(AccessLink, u8),
-    /// Over the flow's own link of this name, behind a stage that may lose the packet. The loss is
-    /// decided when the packet arrives at the stage and not before, so that the books are right at
-    /// any moment.
-    LossyAccess(AccessLink),
+    /// Over one of the flow's own links.
+    Access {
+        /// name of the link
+        link: AccessLink,
+        /// number of links that the packet will have passed on arrival at its host
+        passed: u8,
+        /// whether a stage in front of the link may lose the packet; the loss is decided when the packet
+        /// arrives there and not before, so that the books are right at any moment
+        loses: bool,
+        /// how the host receives the packet, if it is the next place
+        reception: Reception,
+    },
     /// Through a delay stage in a router: the one with this number on the packet's path.
     Stage {
         /// number, from 0
@@ -31,21 +36,32 @@ pub enum Next {
         /// whether the stage may lose the packet; the loss is decided when the packet arrives there
         loses: bool,
     },
-    /// To the packet's host at this end of the path, after this many links, including access links.
-    Host(End, u8),
-    /// Like [`Next::Access`], but for connections whose applications watch the position of their
-    /// streams.
-    TrackedAccess(AccessLink, u8),
-    /// Like [`Next::Access`], but for connections whose senders keep a list of their segments.
-    BySegmentsAccess(AccessLink, u8),
-    /// Like [`Next::Host`], but for connections whose applications watch the position of their
-    /// streams.
-    TrackedHost(End, u8),
-    /// Like [`Next::Host`], but for hosts at which individual events are recorded, or which delay
-    /// what they send.
-    WatchedHost(End, u8),
+    /// To the packet's host.
+    Host {
+        /// end of the path
+        end: End,
+        /// number of links that the packet has passed, including access links
+        passed: u8,
+        /// how the host receives the packet
+        reception: Reception,
+    },
     /// To the router at the end of this link, where the packet's reception is recorded.
     FarEnd(u32),
+}
+
+/// How hosts receive the packets of a class. Each kind has its own code, so that the most frequent one pays for
+/// no other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reception {
+    /// By endpoints or packet sinks alone.
+    Plain,
+    /// By endpoints whose applications watch the position of their streams.
+    Tracked,
+    /// By a client whose endpoint has code of its own for what it sends
+    /// ([`Profile::lists_segments`](aqmlab_transport::Profile::lists_segments)).
+    BySegments,
+    /// By hosts at which individual events are recorded, or which delay what they send.
+    Watched,
 }
 
 /// What is recorded on the way of packets.
@@ -88,11 +104,12 @@ impl Onward {
     /// Returns how, with fused hops, a packet that leaves a queue enters its next place, `next`.
     fn fused(next: Next, joined: impl Fn(u32) -> bool) -> Self {
         match next {
-            Next::Access(AccessLink::ServerIn, passed) => Onward::ToServer(passed),
-            Next::Access(_, passed) => Onward::ToClient(passed),
-            Next::BySegmentsAccess(AccessLink::ServerIn, passed) => Onward::ToServer(passed),
-            Next::BySegmentsAccess(_, passed) => Onward::ToBySegments(passed),
-            Next::TrackedAccess(link, passed) => Onward::ToTracked(link, passed),
+            Next::Access { link, passed, loses: false, reception } => match (reception, link) {
+                (Reception::Tracked, _) => Onward::ToTracked(link, passed),
+                (_, AccessLink::ServerIn) => Onward::ToServer(passed),
+                (Reception::BySegments, _) => Onward::ToBySegments(passed),
+                (Reception::Plain | Reception::Watched, _) => Onward::ToClient(passed),
+            },
             Next::Stage { number, loses: false } => Onward::ToStage(number),
             Next::Queue { link, .. } if joined(link) => Onward::ToQueue,
             _ => Onward::Arrive,
@@ -162,23 +179,14 @@ impl Routes {
     }
 }
 
-/// Constructors of the last places on a path.
-struct LastPlaces {
-    /// The flow's own link, if it cannot lose packets.
-    access: fn(AccessLink, u8) -> Next,
-    host: fn(End, u8) -> Next,
-}
-
-/// Returns how the packets of a class reach their hosts, at which events may be `recorded`.
-fn arrival(class: &ClassPlan, recorded: bool) -> LastPlaces {
+/// Returns how the hosts of a class, at which events may be `recorded`, receive packets.
+fn reception(class: &ClassPlan, recorded: bool) -> Reception {
     let lists = class.traffic.tcp().is_some_and(|tcp| tcp.lists_segments());
-    if recorded || class.delays_sending() {
-        return LastPlaces { access: Next::Access, host: Next::WatchedHost };
-    }
     match class.traffic.carries() {
-        Carries::Sessions(_) => LastPlaces { access: Next::TrackedAccess, host: Next::TrackedHost },
-        _ if lists => LastPlaces { access: Next::BySegmentsAccess, host: Next::Host },
-        _ => LastPlaces { access: Next::Access, host: Next::Host },
+        _ if recorded || class.delays_sending() => Reception::Watched,
+        Carries::Sessions(_) => Reception::Tracked,
+        _ if lists => Reception::BySegments,
+        _ => Reception::Plain,
     }
 }
 
@@ -212,7 +220,7 @@ fn fed_by_one_link<'a>(links: usize, paths: impl Iterator<Item = &'a [Next]>) ->
 /// passed on arrival at each. If there are access links, or delay stages at the edges, the path
 /// begins with a link of the flow's own, and has another one in front of the host.
 fn path(plan: &Plan, class: usize, direction: usize, recorded: &Recorded<'_>) -> (Vec<Next>, Vec<u8>) {
-    let arrival = arrival(&plan.classes[class], (recorded.classes)(class));
+    let reception = reception(&plan.classes[class], (recorded.classes)(class));
     let hops = hops(plan, class, direction);
     let links = hops.iter().map(|hop| hop.links()).sum();
     let loses = |place| plan.delay_stage(class, direction, place).is_some_and(DelayPlan::loses);
@@ -230,7 +238,8 @@ fn path(plan: &Plan, class: usize, direction: usize, recorded: &Recorded<'_>) ->
     };
     if has_edges {
         let linked = matches!(hops.first(), Some(Hop::Own(OwnPipe::Access(..))));
-        add(Next::Access(first, links), u8::from(linked));
+        let (passed, loses, reception) = (links, false, Reception::Plain);
+        add(Next::Access { link: first, passed, loses, reception }, u8::from(linked));
     }
     let mut stages = 0;
     for hop in &hops {
@@ -251,14 +260,12 @@ fn path(plan: &Plan, class: usize, direction: usize, recorded: &Recorded<'_>) ->
     }
     if has_edges {
         let linked = matches!(hops.last(), Some(Hop::Own(OwnPipe::Access(..))));
-        let into_last = if loses(StagePlace::Edge(Edge::Exit)) {
-            |link, _| Next::LossyAccess(link)
-        } else {
-            arrival.access
-        };
-        add(into_last(last, links), u8::from(linked));
+        let loses = loses(StagePlace::Edge(Edge::Exit));
+        add(Next::Access { link: last, passed: links, loses, reception }, u8::from(linked));
     }
-    add((arrival.host)(end, links), 0);
+    // An arrival that is an event is rare enough to share the code that all other senders use.
+    let reception = if reception == Reception::BySegments { Reception::Plain } else { reception };
+    add(Next::Host { end, passed: links, reception }, 0);
     (path, passed)
 }
 
@@ -281,12 +288,14 @@ mod tests {
     fn a_link_is_fed_by_one_link_if_all_paths_come_from_there() {
         let queue = |link| Next::Queue { link, onward: Onward::Arrive };
         let stage = Next::Stage { number: 0, loses: false };
-        let host = Next::Host(End::Server, 3);
+        let reception = Reception::Plain;
+        let host = Next::Host { end: End::Server, passed: 3, reception };
+        let access = Next::Access { link: AccessLink::ClientOut, passed: 2, loses: false, reception };
         let paths: [&[Next]; 4] = [
             &[queue(0), queue(1), queue(2), queue(3), host],
             &[queue(4), queue(2), queue(3), host],
             &[queue(1), stage, queue(5), host],
-            &[Next::Access(AccessLink::ClientOut, 2), queue(6), queue(7), host],
+            &[access, queue(6), queue(7), host],
         ];
         // Link 1 also gets packets from a host, link 2 gets them from two links, and link 5 from a
         // delay stage.

@@ -2,7 +2,7 @@
 //!
 //! A run that records none of this has no watch. Recorded ports do not look ahead, and have an observer of
 //! their own ([`WatchedPort`]), so packets at a port that looks ahead need no check for a watch. Packets of
-//! watched classes reach their hosts in a step of their own ([`crate::routes::Next::WatchedHost`]), and packets
+//! watched classes reach their hosts in a step of their own ([`crate::routes::Reception::Watched`]), and packets
 //! on a recorded link reach its end in a step of their own ([`crate::routes::Next::FarEnd`]).
 //!
 //! If packets are recorded or captured, each has a number: among the packets that its host has sent for its

@@ -14,7 +14,7 @@ use crate::event::{EventQueue, Key, Notice, Rank};
 use crate::flow::Body;
 use crate::network::Held;
 use crate::packet::{FlowId, SimPacket};
-use crate::routes::{Next, Onward};
+use crate::routes::{Next, Onward, Reception};
 
 /// Calls the port of a link that does not look ahead. The port reports its events to the watch if
 /// the watch records this port, otherwise directly to the network.
@@ -41,8 +41,10 @@ impl<Q: EventQueue> World<'_, Q> {
     pub(super) fn forward(&mut self, packet: &mut SimPacket) {
         match self.in_transit.routes.next(packet.place()) {
             Next::Queue { link, onward } => self.enqueue(link, onward, packet),
-            Next::Host(End::Server, passed) => self.at_server(packet, passed),
-            Next::Host(End::Client, passed) => self.at_client(packet, passed),
+            Next::Host { end, passed, reception: Reception::Plain } => match end {
+                End::Server => self.at_server(packet, passed),
+                End::Client => self.at_client(packet, passed),
+            },
             _ => self.forward_elsewhere(packet),
         }
     }
@@ -53,15 +55,16 @@ impl<Q: EventQueue> World<'_, Q> {
     fn forward_elsewhere(&mut self, packet: &SimPacket) {
         // The step is looked up again: passing it as an argument would slow down all other packets.
         match self.in_transit.routes.next(packet.place()) {
-            Next::Access(link, _) | Next::LossyAccess(link) => self.enter_access(link, *packet),
-            Next::TrackedAccess(link, _) | Next::BySegmentsAccess(link, _) => {
-                self.enter_access(link, *packet)
-            }
+            Next::Access { link, .. } => self.enter_access(link, *packet),
             Next::Stage { number, .. } => self.enter_stage(self.now, number, *packet),
-            Next::TrackedHost(end, passed) => self.at_tracked_host(packet, passed, end),
-            Next::WatchedHost(end, passed) => self.at_watched_host(packet, passed, end),
+            Next::Host { end, passed, reception: Reception::Tracked } => {
+                self.at_tracked_host(packet, passed, end)
+            }
+            Next::Host { end, passed, reception: Reception::Watched } => {
+                self.at_watched_host(packet, passed, end)
+            }
             Next::FarEnd(link) => self.at_far_end(link, *packet),
-            Next::Queue { .. } | Next::Host(..) => unreachable!("the caller handles these steps itself"),
+            Next::Queue { .. } | Next::Host { .. } => unreachable!("the caller handles these steps itself"),
         }
     }
 
