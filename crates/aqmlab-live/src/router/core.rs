@@ -82,22 +82,7 @@ impl Router {
         check_pipes(plan, &routes)?;
         let rows = client_ports(plan)?;
         let (flow_table, pipes) = FlowTable::new(plan, &routes, &rows, seed).ok_or_else(too_large)?;
-        let mut ports = Vec::with_capacity(plan.links.len());
-        let mut kernels = Vec::with_capacity(plan.links.len());
-        for (number, link) in plan.links.iter().enumerate() {
-            let (discipline, kernel) = match link.kernel_spec() {
-                Some(spec) => {
-                    let name = spec_words(&spec).next().unwrap_or_default();
-                    let (kernel, mirror) = KernelQueue::new(Habits::of(name));
-                    (Discipline::Custom(Box::new(mirror)), Some(kernel))
-                }
-                None => (link.discipline(seed, registry).map_err(LiveError::Discipline)?, None),
-            };
-            kernels.push(kernel);
-            let mut port = Port::new(discipline, link.rate, link.overhead, plan.classes.len());
-            port.reserve(budget.frames, flow_table.across(plan, number));
-            ports.push(port);
-        }
+        let (ports, kernels) = queues(plan, seed, registry, budget, &flow_table)?;
         let own = |class, which: u8| {
             let pipe = routes.pipes(class)[usize::from(which)];
             flow_table.least_delay(plan, class, (which, pipe), &pipes)
@@ -113,13 +98,7 @@ impl Router {
         let mut tables =
             PortTables::new(link_names.clone(), plan.classes.iter().map(|c| c.name.clone()).collect());
         tables.reserve(samples_in(plan.stop.at, plan.record.queues), ports.iter());
-        let slot_len = budget.largest.iter().copied().max().unwrap_or(0);
-        let flows: Vec<Vec<[FlowBooks; 2]>> =
-            (0..plan.classes.len()).map(|class| vec![<_>::default(); flow_table.books(class)]).collect();
-        let streams = |(class, rows): (&ClassPlan, &u32)| match class.traffic.tcp() {
-            Some(_) => (0..*rows).map(|_| [(); 2].map(|()| UniqueBytes::with_room(HOLES))).collect(),
-            None => Vec::new(),
-        };
+        let store = store(plan, routes, flow_table, &rows, budget);
         Ok(Router {
             ports,
             inside,
@@ -129,7 +108,7 @@ impl Router {
             schedule: Schedule::without_flows(plan),
             tables,
             link_names,
-            at_warmup: flows.clone(),
+            at_warmup: store.flows.clone(),
             frozen: None,
             announced: None,
             largest: budget.largest.clone(),
@@ -137,16 +116,7 @@ impl Router {
             now: Instant::ZERO,
             kernels,
             fault: None,
-            store: FrameStore {
-                pool: FramePool::new(budget.frames, slot_len),
-                routes,
-                flow_table,
-                fates: Fates::default(),
-                hosts: vec![HostBooks::default(); 2 * plan.classes.len()],
-                flows,
-                streams: plan.classes.iter().zip(&rows).map(streams).collect(),
-                observer: None,
-            },
+            store,
         })
     }
 
@@ -508,6 +478,59 @@ impl Router {
     /// Returns the present instant.
     pub(super) const fn now(&self) -> Instant {
         self.now
+    }
+}
+
+/// Returns the port of each link and, for each link with a kernel's queue, that queue.
+#[expect(clippy::type_complexity, reason = "the two lists go into two fields of the router")]
+fn queues(
+    plan: &Plan,
+    seed: u64,
+    registry: &Registry<Stamped<LiveFrame>>,
+    budget: &FrameBudget,
+    flow_table: &FlowTable,
+) -> Result<(Vec<Port<LiveFrame>>, Vec<Option<KernelQueue>>), LiveError> {
+    let mut ports = Vec::with_capacity(plan.links.len());
+    let mut kernels = Vec::with_capacity(plan.links.len());
+    for (number, link) in plan.links.iter().enumerate() {
+        let (discipline, kernel) = match link.kernel_spec() {
+            Some(spec) => {
+                let name = spec_words(&spec).next().unwrap_or_default();
+                let (kernel, mirror) = KernelQueue::new(Habits::of(name));
+                (Discipline::Custom(Box::new(mirror)), Some(kernel))
+            }
+            None => (link.discipline(seed, registry).map_err(LiveError::Discipline)?, None),
+        };
+        kernels.push(kernel);
+        let mut port = Port::new(discipline, link.rate, link.overhead, plan.classes.len());
+        port.reserve(budget.frames, flow_table.across(plan, number));
+        ports.push(port);
+    }
+    Ok((ports, kernels))
+}
+
+/// Returns the store of the frames, with the books of all flows; class number `i` has `rows[i]` client ports.
+fn store(
+    plan: &Plan,
+    routes: Routes,
+    flow_table: FlowTable,
+    rows: &[u32],
+    budget: &FrameBudget,
+) -> FrameStore {
+    let flows = (0..plan.classes.len()).map(|class| vec![<_>::default(); flow_table.books(class)]).collect();
+    let streams = |(class, rows): (&ClassPlan, &u32)| match class.traffic.tcp() {
+        Some(_) => (0..*rows).map(|_| [(); 2].map(|()| UniqueBytes::with_room(HOLES))).collect(),
+        None => Vec::new(),
+    };
+    FrameStore {
+        pool: FramePool::new(budget.frames, budget.largest.iter().copied().max().unwrap_or(0)),
+        routes,
+        flow_table,
+        fates: Fates::default(),
+        hosts: vec![HostBooks::default(); 2 * plan.classes.len()],
+        flows,
+        streams: plan.classes.iter().zip(rows).map(streams).collect(),
+        observer: None,
     }
 }
 

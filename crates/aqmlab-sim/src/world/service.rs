@@ -488,22 +488,10 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             sent_out: false,
         };
         let (mut complete, mut answered, mut opened) = (false, 0, false);
-        if let Some((segment, marked)) = arrival {
-            if sending == Sending::MayWait && !opening.opener.is_list {
-                connection.catch_up(end, self.now, profile);
-            }
-            match sending {
-                Sending::BySegments => {
-                    connection.endpoint(end).on_segment_by_segments(self.now, &segment, marked, profile);
-                }
-                _ => connection.endpoint(end).on_segment(self.now, &segment, marked, profile),
-            }
-            if sending == Sending::MayWait && connection.applications.is_some() {
-                connection.endpoint(end).acknowledge_apart(profile);
-                let noticed = self.reborrow().notify_session(opening, connection, id, at, end);
-                answered = noticed.answered;
-                complete = noticed.completed && complete_at(self.now, completed);
-            }
+        if let Some(arrival) = arrival {
+            let noticed = self.receive(profile, opening, connection, id, (at, end), arrival, sending);
+            answered = noticed.answered;
+            complete = noticed.completed && complete_at(self.now, completed);
         }
         let waits = sending == Sending::MayWait && connection.delays.is_some();
         let way = if waits || sending == Sending::BySegments { sending } else { Sending::AtOnce };
@@ -513,16 +501,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             match stream_change(connection.endpoint(end), &mut opened) {
                 StreamChange::None => break,
                 StreamChange::Over { in_order } => {
-                    if end == End::Client {
-                        connection.cut_off_request(id.class, Ending::Failed, self.now, self.requests);
-                    }
-                    connection.closed[end as usize] = true;
-                    *over = connection.closed == [true; 2];
-                    if !opening.opener.is_list {
-                        *over = connection.has_ended(end);
-                        let event = if in_order { ConnectionEvent::Closed } else { ConnectionEvent::Failed };
-                        self.reborrow().notify_population(opening, connection, end, event);
-                    }
+                    *over = self.closed(opening, connection, id, end, in_order);
                     break;
                 }
                 StreamChange::PeerClosed => connection.endpoint(end).close(),
@@ -547,6 +526,57 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             watch.served(self.now, flow, end, profile);
         }
         Served { completed: complete, answered, over, to_send }
+    }
+
+    /// Passes an arrival (a segment, and whether it was marked) to an endpoint and, with
+    /// [`Sending::MayWait`], notifies the session.
+    #[inline(always)]
+    #[expect(clippy::too_many_arguments, reason = "it is a part of `serve`, which has them")]
+    fn receive(
+        &mut self,
+        profile: &Profile,
+        opening: &mut Opening,
+        connection: &mut Connection,
+        id: &FlowId,
+        (at, end): (FlowRef, End),
+        (segment, marked): (Segment, bool),
+        sending: Sending,
+    ) -> Noticed {
+        if sending == Sending::MayWait && !opening.opener.is_list {
+            connection.catch_up(end, self.now, profile);
+        }
+        let endpoint = connection.endpoint(end);
+        match sending {
+            Sending::BySegments => endpoint.on_segment_by_segments(self.now, &segment, marked, profile),
+            _ => endpoint.on_segment(self.now, &segment, marked, profile),
+        }
+        if sending != Sending::MayWait || connection.applications.is_none() {
+            return Noticed::default();
+        }
+        connection.endpoint(end).acknowledge_apart(profile);
+        self.reborrow().notify_session(opening, connection, id, at, end)
+    }
+
+    /// Handles an endpoint that has just closed, `in_order` or not. Returns whether the flow is over.
+    #[inline(always)]
+    fn closed(
+        &mut self,
+        opening: &mut Opening,
+        connection: &mut Connection,
+        id: &FlowId,
+        end: End,
+        in_order: bool,
+    ) -> bool {
+        if end == End::Client {
+            connection.cut_off_request(id.class, Ending::Failed, self.now, self.requests);
+        }
+        connection.closed[end as usize] = true;
+        if opening.opener.is_list {
+            return connection.closed == [true; 2];
+        }
+        let event = if in_order { ConnectionEvent::Closed } else { ConnectionEvent::Failed };
+        self.reborrow().notify_population(opening, connection, end, event);
+        connection.has_ended(end)
     }
 
     /// Passes the position of an end's streams to the application at that end.
