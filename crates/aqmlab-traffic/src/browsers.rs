@@ -83,7 +83,7 @@ impl BrowserPlan {
                 left -= carried;
             }
         }
-        draw(&self.parallel, OfPage::Parallel).max(1) as usize
+        usize::try_from(draw(&self.parallel, OfPage::Parallel)).unwrap_or(usize::MAX).max(1)
     }
 }
 

@@ -160,7 +160,7 @@ impl RedPdLaw {
             let skipped = (now - self.identify_at).div_span(longest);
             self.identified += longest * skipped;
             self.identify_at += longest * skipped;
-            self.list += skipped as usize % self.params.lists;
+            self.list += (skipped % self.params.lists as u64) as usize;
         }
     }
 

@@ -304,7 +304,10 @@ impl Sweep<'_> {
     /// those that differ in a single axis, then some that are evenly spaced among all.
     fn others(&self, chosen: &[usize], kept: Option<usize>) -> impl Iterator<Item = Vec<usize>> {
         let all = self.combinations();
-        let spaced = (0..all).step_by(all.div_ceil(MOST_ALTERNATIVES as u64) as usize).map(move |number| {
+        let step = all.div_ceil(MOST_ALTERNATIVES as u64);
+        let spaced =
+            (0..MOST_ALTERNATIVES as u64).map(move |i| i * step).take_while(move |number| *number < all);
+        let spaced = spaced.map(move |number| {
             let mut other = self.labels_of(number);
             if let Some(axis) = kept {
                 other[axis] = chosen[axis];
