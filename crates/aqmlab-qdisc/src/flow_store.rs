@@ -32,15 +32,23 @@ impl Group {
 /// Marks the end of a chain of places, and a vacant place.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A place in the store.
+/// A place in the store, which is free without a packet.
 #[derive(Clone, Debug)]
-enum Place<P> {
-    Free { next: u32 },
-    Taken { packet: P, group: Group, next: u32 },
+struct Place<P> {
+    packet: Option<P>,
+    group: Group,
+    /// The next place of the same queue, or the next free one.
+    next: u32,
 }
 
-/// How much memory a packet of this length takes.
-pub(crate) type Weigh = fn(Bytes) -> u64;
+/// How much memory a packet takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Weigh {
+    /// Its length.
+    Length,
+    /// This function of its length.
+    By(fn(Bytes) -> u64),
+}
 
 /// The packets of all queues of one owner, and their sums.
 #[derive(Clone, Debug)]
@@ -51,12 +59,10 @@ pub(crate) struct FlowStore<P> {
     weigh: Weigh,
     /// Whether the law of a queue sees the backlog of all queues instead of its own.
     law_sees_all: bool,
-    /// The backlog of all queues.
-    pub all: Backlog,
     /// The backlog by [`Group`].
     pub groups: [Backlog; 2],
-    /// The memory of all packets.
-    pub memory: u64,
+    /// The memory of all packets, unless it is their length.
+    weighed: u64,
 }
 
 impl<P: Packet> FlowStore<P> {
@@ -66,9 +72,8 @@ impl<P: Packet> FlowStore<P> {
             free: NONE,
             weigh,
             law_sees_all,
-            all: Backlog { packets: Packets::ZERO, bytes: Bytes::ZERO },
             groups: [Backlog { packets: Packets::ZERO, bytes: Bytes::ZERO }; 2],
-            memory: 0,
+            weighed: 0,
         }
     }
 
@@ -77,21 +82,37 @@ impl<P: Packet> FlowStore<P> {
         self.places.reserve_exact(packets.saturating_sub(self.places.len()));
     }
 
+    /// Returns the backlog of all queues.
+    #[inline]
+    pub(crate) fn all(&self) -> Backlog {
+        let [sparse, bulk] = self.groups;
+        Backlog { packets: sparse.packets + bulk.packets, bytes: sparse.bytes + bulk.bytes }
+    }
+
+    /// Returns the memory of all packets.
+    #[inline]
+    pub(crate) fn memory(&self) -> u64 {
+        match self.weigh {
+            Weigh::Length => self.all().bytes.get(),
+            Weigh::By(_) => self.weighed,
+        }
+    }
+
     /// Stores a packet and returns its place.
     #[inline]
     fn put(&mut self, packet: P, group: Group) -> u32 {
         let size = packet.wire_len();
-        for sum in [&mut self.all, &mut self.groups[group as usize]] {
-            sum.packets += Packets::new(1);
-            sum.bytes += size;
+        let sum = &mut self.groups[group as usize];
+        sum.packets += Packets::new(1);
+        sum.bytes += size;
+        if let Weigh::By(weigh) = self.weigh {
+            self.weighed += weigh(size);
         }
-        self.memory += (self.weigh)(size);
-        let taken = Place::Taken { packet, group, next: NONE };
-        if let Some(place) = self.places.get_mut(self.free as usize) {
-            let at = self.free;
-            if let Place::Free { next } = core::mem::replace(place, taken) {
-                self.free = next;
-            }
+        let taken = Place { packet: Some(packet), group, next: NONE };
+        let at = self.free;
+        if let Some(place) = self.places.get_mut(at as usize) {
+            self.free = place.next;
+            *place = taken;
             return at;
         }
         self.places.push(taken);
@@ -102,26 +123,23 @@ impl<P: Packet> FlowStore<P> {
     #[inline]
     fn remove(&mut self, at: u32) -> Option<(Keyed<P, Group>, u32)> {
         let place = self.places.get_mut(at as usize)?;
-        let Place::Taken { packet, group, next } = core::mem::replace(place, Place::Free { next: self.free })
-        else {
-            unreachable!("only places with packets are in queues");
-        };
+        let (packet, group) = (place.packet.take()?, place.group);
+        let next = core::mem::replace(&mut place.next, self.free);
         self.free = at;
         let size = packet.wire_len();
-        for sum in [&mut self.all, &mut self.groups[group as usize]] {
-            sum.packets -= Packets::new(1);
-            sum.bytes -= size;
+        let sum = &mut self.groups[group as usize];
+        sum.packets -= Packets::new(1);
+        sum.bytes -= size;
+        if let Weigh::By(weigh) = self.weigh {
+            self.weighed -= weigh(size);
         }
-        self.memory -= (self.weigh)(size);
         Some((Keyed { key: group, packet }, next))
     }
 
     /// Returns the place behind the one at `at`, as a reference that can be changed.
+    #[inline]
     fn next(&mut self, at: u32) -> Option<&mut u32> {
-        match self.places.get_mut(at as usize)? {
-            Place::Taken { next, .. } => Some(next),
-            Place::Free { .. } => None,
-        }
+        Some(&mut self.places.get_mut(at as usize)?.next)
     }
 }
 
@@ -192,7 +210,7 @@ impl<P: Packet> Waiting for Chain<P> {
     #[inline]
     fn backlog(&self, store: &FlowStore<P>) -> Backlog {
         if store.law_sees_all {
-            return store.all;
+            return store.all();
         }
         Backlog { packets: Packets::new(u64::from(self.packets)), bytes: self.bytes }
     }
@@ -236,7 +254,7 @@ mod tests {
     #[test]
     fn agrees_with_deques() {
         let mut draws = Stream::new(1, "flow store");
-        let mut store = FlowStore::new(|size| size.get() + 7, true);
+        let mut store = FlowStore::new(Weigh::By(|size| size.get() + 7), true);
         let mut queues: [Pair; 10] = core::array::from_fn(|_| (Chain::EMPTY, VecDeque::new()));
         let mut most = 0;
         for n in 0..20_000u64 {
@@ -266,8 +284,8 @@ mod tests {
             }
             let all = Backlog { packets: Packets::new(packets), bytes: Bytes::new(bytes) };
             most = most.max(packets);
-            assert_eq!((store.all, store.groups), (all, [Backlog::default(), all]));
-            assert_eq!((store.memory, store.places.len() as u64), (bytes + 7 * packets, most));
+            assert_eq!((store.all(), store.groups), (all, [Backlog::default(), all]));
+            assert_eq!((store.memory(), store.places.len() as u64), (bytes + 7 * packets, most));
         }
     }
 }

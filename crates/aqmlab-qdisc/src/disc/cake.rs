@@ -516,7 +516,7 @@ impl<P: Arrived> Qdisc<P> for Cake<P> {
         let at = tin.queue_for(flow, hosts, counted);
         if tin.packets == 0 {
             tin.next = tin.next.max(now);
-            if self.store.all.packets.is_zero() {
+            if self.store.all().packets.is_zero() {
                 self.clock.on_busy(now);
             }
         }
@@ -540,14 +540,14 @@ impl<P: Arrived> Qdisc<P> for Cake<P> {
             }
             Set::Sparse | Set::Bulk => {}
         }
-        while self.store.memory > self.rules.memory_limit {
+        while self.store.memory() > self.rules.memory_limit {
             self.drop_from_fattest(now, obs);
         }
     }
 
     fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
         let mut first = true;
-        while !self.store.all.packets.is_zero() && !self.is_held_back(now) {
+        while !self.store.all().packets.is_zero() && !self.is_held_back(now) {
             let tin = self.next_tin(now)?;
             if let Some(packet) = self.serve(tin, now, &mut first, obs) {
                 return Some(packet);
@@ -557,7 +557,7 @@ impl<P: Arrived> Qdisc<P> for Cake<P> {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let waits = self.rules.rate.is_some() && !self.store.all.packets.is_zero();
+        let waits = self.rules.rate.is_some() && !self.store.all().packets.is_zero();
         waits.then(|| self.clock.due())
     }
 
@@ -565,7 +565,7 @@ impl<P: Arrived> Qdisc<P> for Cake<P> {
     fn rate_changed(&mut self, _now: Instant, _rate: Rate) {}
 
     fn backlog(&self) -> Backlog {
-        self.store.all
+        self.store.all()
     }
 
     fn reserve(&mut self, packets: usize, _flows: usize) {
@@ -590,7 +590,7 @@ impl<P: Arrived> Qdisc<P> for Cake<P> {
             ("sparse", sum(|tin| u64::from(tin.sparse))),
             ("bulk", sum(|tin| u64::from(tin.bulk))),
             ("fattest", fattest.unwrap_or(Bytes::ZERO).as_f64()),
-            ("memory", self.store.memory as f64),
+            ("memory", self.store.memory() as f64),
             ("collisions", sum(|tin| tin.collisions)),
             ("overflows", self.overflows as f64),
         ]);

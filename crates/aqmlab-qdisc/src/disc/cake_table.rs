@@ -12,6 +12,7 @@ use super::cake_tins::{plans, tin_of_code_points};
 use super::fq_codel::linux_memory;
 use super::table::{names, presets, tc, tc_bytes};
 use super::words::{Isolation, PacketMemory, TinMode};
+use crate::flow_store::Weigh;
 use crate::info::{Decides, Derive, Effective, Info, Maturity, Preset};
 use crate::law::{Arithmetic, ByteTime, Cells, CobaltParams, Framing};
 use crate::{LinkContext, Packet, resolve};
@@ -175,8 +176,8 @@ pub(crate) fn build_cake<P: Packet>(s: &Effective, draws: Stream) -> Result<Cake
         wash: p.wash,
         memory_limit: p.memory_limit.get(),
         weigh: match p.packet_memory {
-            PacketMemory::Length => Bytes::get,
-            PacketMemory::Linux => linux_memory,
+            PacketMemory::Length => Weigh::Length,
+            PacketMemory::Linux => Weigh::By(linux_memory),
         },
     };
     Ok(Cake::new(rules, &tins, draws))

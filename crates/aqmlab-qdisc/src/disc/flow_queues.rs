@@ -58,22 +58,27 @@ struct FlowQueue<P, L> {
 #[derive(Clone, Copy, Debug)]
 struct List {
     head: u32,
+    /// The last queue, if there is any.
     tail: u32,
-    len: u32,
 }
 
 impl List {
-    const EMPTY: List = List { head: NONE, tail: NONE, len: 0 };
+    const EMPTY: List = List { head: NONE, tail: NONE };
 
+    /// Appends the queue `at`, which is on no list. If it was the first of its list, the queue behind it still
+    /// names it as the one before; only idle queues, which are unlinked, leave from the middle.
+    #[inline]
     fn append<P, L>(&mut self, queues: &mut [FlowQueue<P, L>], at: u32) {
-        let queue = &mut queues[at as usize];
-        (queue.before, queue.after) = (self.tail, NONE);
-        match queues.get_mut(self.tail as usize) {
-            Some(last) => last.after = at,
-            None => self.head = at,
-        }
+        let before = if self.head == NONE {
+            self.head = at;
+            NONE
+        } else {
+            queues[self.tail as usize].after = at;
+            self.tail
+        };
         self.tail = at;
-        self.len += 1;
+        let queue = &mut queues[at as usize];
+        (queue.before, queue.after) = (before, NONE);
     }
 
     fn unlink<P, L>(&mut self, queues: &mut [FlowQueue<P, L>], at: u32) {
@@ -86,18 +91,6 @@ impl List {
             Some(queue) => queue.before = before,
             None => self.tail = before,
         }
-        self.len -= 1;
-    }
-
-    /// Removes the first queue, which is `at`. The next one still names it as the one before; only idle queues
-    /// leave from the middle of their list, and they are not removed here.
-    #[inline]
-    fn remove_first<P, L>(&mut self, queues: &[FlowQueue<P, L>], at: u32) {
-        self.head = queues[at as usize].after;
-        if self.head == NONE {
-            self.tail = NONE;
-        }
-        self.len -= 1;
     }
 
     /// Iterates over the queues in order.
@@ -227,24 +220,55 @@ impl<P: Packet, L: EarlyLaw + Clone> FlowQueues<P, L> {
         at
     }
 
-    /// Takes an empty queue off all lists.
-    fn set_idle(&mut self, at: u32) {
-        self.queues[at as usize].on = On::Idle;
-        if self.rules.queues == Queues::Perfect {
-            self.idle.append(&mut self.queues, at);
+    /// Returns the queue whose turn it is, if there is one. Queues without credit get some and move to the end.
+    #[inline(always)]
+    fn next_with_credit(&mut self) -> u32 {
+        loop {
+            let at = if self.new.head == NONE { self.old.head } else { self.new.head };
+            let Some(queue) = self.queues.get_mut(at as usize) else { return NONE };
+            if queue.deficit > 0 {
+                return at;
+            }
+            queue.deficit += self.rules.quantum;
+            let list = if queue.on == On::New { &mut self.new } else { &mut self.old };
+            list.head = queue.after;
+            queue.on = On::Old;
+            self.old.append(&mut self.queues, at);
         }
     }
 
-    fn set_old(&mut self, at: u32) {
-        self.queues[at as usize].on = On::Old;
-        self.old.append(&mut self.queues, at);
+    /// Takes the queue whose turn it is, and which is empty, off its list.
+    #[cold]
+    fn retire(&mut self, at: u32) {
+        let queue = &mut self.queues[at as usize];
+        let was_new = queue.on == On::New;
+        let list = if was_new { &mut self.new } else { &mut self.old };
+        list.head = queue.after;
+        // A queue that has just been new passes through the old ones, so that a flow cannot be new again at
+        // once and starve them.
+        let passes = match self.rules.empty_new {
+            EmptyNew::Old => true,
+            EmptyNew::Linux => self.old.head != NONE,
+        };
+        if was_new && passes {
+            queue.on = On::Old;
+            self.old.append(&mut self.queues, at);
+        } else {
+            queue.on = On::Idle;
+            if self.rules.queues == Queues::Perfect {
+                self.idle.append(&mut self.queues, at);
+            }
+        }
     }
 
-    /// Removes the first of the new or old queues from its list.
-    #[inline]
-    fn remove_first(&mut self, on: On, at: u32) {
-        let list = if on == On::New { &mut self.new } else { &mut self.old };
-        list.remove_first(&self.queues, at);
+    /// Makes an idle queue, whose first packet has just arrived, a new one.
+    #[cold]
+    fn set_new(&mut self, at: u32) {
+        let queue = &mut self.queues[at as usize];
+        queue.deficit = self.rules.quantum;
+        queue.on = On::New;
+        self.new.append(&mut self.queues, at);
+        self.new_queues += 1;
     }
 
     /// Returns the active queue with the most bytes, the first of several, and its bytes.
@@ -256,7 +280,7 @@ impl<P: Packet, L: EarlyLaw + Clone> FlowQueues<P, L> {
 
     fn is_over(&self) -> bool {
         let store = &self.own.store;
-        !self.own.rules.limit.holds(store.all, Bytes::ZERO) || store.memory > self.rules.memory_limit
+        !self.own.rules.limit.holds(store.all(), Bytes::ZERO) || store.memory() > self.rules.memory_limit
     }
 
     /// Drops packets from the head of the queue with the most bytes: half of its packets or bytes, at least
@@ -310,10 +334,7 @@ impl<P: Arrived, L: EarlyLaw + Clone> Qdisc<P> for FlowQueues<P, L> {
         obs.entered(now, &packet, key.number());
         queue.inside.enqueue(now, Keyed { key, packet }, false, &mut self.own, &mut InGroup(obs));
         if queue.on == On::Idle {
-            queue.deficit = self.rules.quantum;
-            queue.on = On::New;
-            self.new.append(&mut self.queues, at);
-            self.new_queues += 1;
+            self.set_new(at);
         }
         while self.is_over() {
             self.drop_from_fattest(now, obs);
@@ -323,28 +344,14 @@ impl<P: Arrived, L: EarlyLaw + Clone> Qdisc<P> for FlowQueues<P, L> {
     #[inline]
     fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
         loop {
-            let at = if self.new.head == NONE { self.old.head } else { self.new.head };
+            let at = self.next_with_credit();
             let queue = self.queues.get_mut(at as usize)?;
-            let on = queue.on;
-            if queue.deficit <= 0 {
-                queue.deficit += self.rules.quantum;
-                self.remove_first(on, at);
-                self.set_old(at);
-                continue;
-            }
             if let Some(Keyed { key, packet }) = queue.inside.dequeue(now, &mut self.own, &mut InGroup(obs)) {
                 queue.deficit -= packet.wire_len().get() as i64;
                 obs.left(now, &packet, key.number());
                 return Some(packet);
             }
-            self.remove_first(on, at);
-            // A queue that has just been new passes through the old ones, so that a flow cannot be new again
-            // at once and starve them.
-            let passes = match self.rules.empty_new {
-                EmptyNew::Old => true,
-                EmptyNew::Linux => self.old.head != NONE,
-            };
-            if on == On::New && passes { self.set_old(at) } else { self.set_idle(at) }
+            self.retire(at);
         }
     }
 
@@ -361,7 +368,7 @@ impl<P: Arrived, L: EarlyLaw + Clone> Qdisc<P> for FlowQueues<P, L> {
 
     #[inline]
     fn backlog(&self) -> Backlog {
-        self.own.store.all
+        self.own.store.all()
     }
 
     fn reserve(&mut self, packets: usize, flows: usize) {
@@ -385,10 +392,10 @@ impl<P: Arrived, L: EarlyLaw + Clone> Qdisc<P> for FlowQueues<P, L> {
     fn observe(&self, _now: Instant, out: &mut LawSamples) {
         let fattest = self.fattest().map_or(Bytes::ZERO, |(_, bytes)| bytes);
         out.extend([
-            ("new", f64::from(self.new.len)),
-            ("old", f64::from(self.old.len)),
+            ("new", self.new.iter(&self.queues).count() as f64),
+            ("old", self.old.iter(&self.queues).count() as f64),
             ("fattest", fattest.as_f64()),
-            ("memory", Packets::new(self.own.store.memory).as_f64()),
+            ("memory", Packets::new(self.own.store.memory()).as_f64()),
             ("new_queues", self.new_queues as f64),
             ("collisions", self.collisions as f64),
             ("overflows", self.overflows as f64),

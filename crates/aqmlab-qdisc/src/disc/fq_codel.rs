@@ -12,6 +12,7 @@ use super::flow_queues::{FlowQueues, FlowRules};
 use super::table::{names, ns3, packets, presets, tc, tc_bytes};
 use super::words::{CeFor, EmptyNew, HalfOf, MtuOf, PacketMemory, Queues};
 use super::{EarlyLaw, EarlyQueue};
+use crate::flow_store::Weigh;
 use crate::info::{Derive, Effective, Info, Maturity, Preset};
 use crate::law::{Arithmetic, CodelLaw, CodelParams};
 use crate::resolve::{self, Common};
@@ -154,8 +155,8 @@ pub(crate) fn build_fq_codel<P: Packet>(s: &Effective, draws: Stream) -> Result<
         queues: p.queues,
         memory_limit: p.memory_limit.get(),
         weigh: match p.packet_memory {
-            PacketMemory::Length => Bytes::get,
-            PacketMemory::Linux => linux_memory,
+            PacketMemory::Length => Weigh::Length,
+            PacketMemory::Linux => Weigh::By(linux_memory),
         },
         batch: p.batch as u32,
         half_of: p.half_of,
