@@ -72,9 +72,17 @@ FLOW_CASES = {
     "fq_codel_ce": ("fq_codel ce_threshold 3ms noecn", "mixed_flows", 28, 0),
     "fq_codel_ce_ect1": ("fq_codel ce_threshold 1ms ce_threshold_selector 1/3", "mixed_flows", 29, 0),
     "codel_ce": ("codel limit 1000 ce_threshold 2ms", "mixed_flows", 30, 0),
+    "fq_pie_noecn": ("fq_pie", "phased_flows", 31, 0),
+    "fq_pie_ecn": ("fq_pie ecn ecn_prob 40 target 5ms", "phased_flows", 32, 0),
+    "fq_pie_rate": ("fq_pie dq_rate_estimator target 10ms quantum 600", "phased_flows", 33, 0),
+    "fq_pie_bytemode": ("fq_pie target 10ms tupdate 5ms alpha 1 beta 10 bytemode", "phased_flows", 34, 0),
+    "fq_pie_limit": ("fq_pie limit 60 target 200ms ecn", "mixed_flows", 35, 0),
+    "fq_pie_memory": ("fq_pie memory_limit 30000 target 500ms", "mixed_flows", 36, 0),
+    "fq_pie_flood": ("fq_pie limit 3000 alpha 32 beta 32 ecn", "flooding_flows", 37, 0),
 }
 CASES |= FLOW_CASES
 RATE_KBIT = 10_000
+SIZES = (1514, 1514, 1514, 600, 300, 90)
 
 
 def constant(draws: random.Random):
@@ -115,6 +123,33 @@ def sparse_flows(draws: random.Random):
         yield size * 8e-3 / RATE_KBIT / 1.4 * draws.uniform(0.5, 1.5), size, draws.choice((0, 2)), flow
 
 
+def phased_flows(draws: random.Random):
+    """Yield packets of three bulk flows and two that send little, in phases at half to twice the link's rate."""
+    for factor, count, pause in (
+        (1.3, 1200, 0),
+        (1.0, 300, 0),
+        (0.8, 300, 0.4),
+        (2.0, 700, 0),
+        (0.5, 300, 2.0),
+        (1.5, 600, 0),
+    ):
+        for _ in range(count):
+            wait = sum(SIZES) / len(SIZES) * 8e-3 / RATE_KBIT / factor * draws.uniform(0.5, 1.5)
+            flow = draws.choices(range(5), (8, 6, 4, 1, 1))[0]
+            yield wait, draws.choice(SIZES), draws.choice((0, 1, 2, 2)), flow
+        if pause:
+            yield pause, 90, 0, 0
+
+
+def flooding_flows(draws: random.Random):
+    """Yield two flows at three to six times the link's rate, so that PIE's probability reaches 1, and a third one."""
+    for factor, count in ((3.0, 900), (6.0, 900), (4.0, 600)):
+        for _ in range(count):
+            wait = 1514 * 8e-3 / RATE_KBIT / factor * draws.uniform(0.5, 1.5)
+            yield wait, 1514, draws.choice((0, 2, 2)), draws.choices(range(3), (10, 8, 1))[0]
+        yield 1.0, 90, 0, 0
+
+
 def fat_flow(draws: random.Random):
     """Yield a flow that floods the queue in bursts, beside four moderate ones."""
     for burst in range(12):
@@ -147,8 +182,8 @@ def send_flows(load) -> list[tuple[int, int, int]]:
 
 
 def flow_queues(spec: str, flows: int) -> int:
-    """Send a packet of each flow at once, and return how many queues of `fq_codel` took them."""
-    if not spec.startswith("fq_codel"):
+    """Send a packet of each flow at once, and return how many queues of the discipline took them."""
+    if not spec.startswith("fq_"):
         return flows
     for flow in range(flows):
         sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -158,9 +193,6 @@ def flow_queues(spec: str, flows: int) -> int:
     time.sleep(1)
     (count,) = re.findall(r"new_flow_count (\d+)", os.popen("tc -s qdisc show dev va").read())
     return int(count)
-
-
-SIZES = (1514, 1514, 1514, 600, 300, 90)
 
 
 def mixed(draws: random.Random, plan):
@@ -316,7 +348,9 @@ def traced(raw: bytes, page: int, ifindex: int) -> list[tuple[int, str]]:
     """Return the events at the queue, in order, as (nanoseconds, trace point)."""
     points = {number: (point, at) for point in POINTS for number, at, _ in [fields(point)]}
     with open("/proc/kallsyms") as file:
-        updates = next((int(line.split()[0], 16) for line in file if line.split()[2] == "pie_timer"), None)
+        timers = {
+            int(line.split()[0], 16) for line in file if line.split()[2] in ("pie_timer", "fq_pie_timer")
+        }
     rows = []
     for at, record in records(raw, page):
         point, places = points.get(int.from_bytes(record[:2], sys.byteorder), (None, {}))
@@ -327,7 +361,7 @@ def traced(raw: bytes, page: int, ifindex: int) -> list[tuple[int, str]]:
                 rows.append((at, ARRIVED))
         elif point == TIMER:
             offset, size = places["function"]
-            if int.from_bytes(record[offset : offset + size], sys.byteorder) == updates:
+            if int.from_bytes(record[offset : offset + size], sys.byteorder) in timers:
                 rows.append((at, TIMER))
         elif point:
             value = {k: int.from_bytes(record[o : o + s], sys.byteorder) for k, (o, s) in places.items()}

@@ -26,7 +26,7 @@ use support::{
 
 /// `CLASS` stands for the name of the first traffic class. SFB is not among them: which flows share a bin depends on
 /// their addresses, which differ between the hosts.
-const DISCIPLINES: [&str; 21] = [
+const DISCIPLINES: [&str; 22] = [
     r#"kind = "droptail", limit = "30p""#,
     r#"kind = "red", limit = "60p", min_th = "5p", max_th = "25p", max_p = 0.1"#,
     r#"kind = "pi", limit = "60p", q_ref = "10p""#,
@@ -39,6 +39,7 @@ const DISCIPLINES: [&str; 21] = [
     r#"kind = "redpd", limit = "60p""#,
     r#"kind = "codel", limit = "60p""#,
     r#"kind = "fq_codel", limit = "60p", target = "1ms", interval = "20ms""#,
+    r#"kind = "fq_pie", limit = "60p", target = "2ms", max_burst = "5ms", mark_ecnth = 0.9"#,
     r#"kind = "choke", limit = "60p", min_th = "5p", max_th = "25p", max_p = 0.1"#,
     r#"kind = "avq", limit = "60p""#,
     r#"kind = "cobalt", limit = "60p", target = "1ms", interval = "20ms""#,

@@ -67,6 +67,7 @@ fn through_discipline(name: &str, counts: [u64; 3]) -> u64 {
         Discipline::Cobalt(queue) => through(queue, counts),
         Discipline::Cake(queue) => through(queue, counts),
         Discipline::FqCodel(queue) => through(queue, counts),
+        Discipline::FqPie(queue) => through(queue, counts),
         Discipline::Pi2(queue) => through(queue, counts),
         Discipline::DualPi2(queue) => through(queue, counts),
         Discipline::Fred(queue) => through(queue, counts),
@@ -180,6 +181,8 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
             ("target", Value::Span(PACKET_TIME)),
             ("interval", Value::Span(Span::s(1000))),
         ],
+        // The target is never exceeded.
+        "fq_pie" => vec![limit, ("queues", Value::Choice("perfect")), ("target", Value::Span(Span::s(100)))],
         // Packets wait for `backlog` packet times, which is the target, so the probability that the first updates
         // set remains. All packets are Classic.
         "pi2" | "dualpi2" => {

@@ -9,8 +9,8 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::disc::{
-    self, Avq, Blue, BuildInner, Cake, Choke, Classes, Cobalt, Codel, DropTail, DualPi2, FqCodel, Fred, Pi,
-    Pi2, Pie, Policer, Red, RedPd, Rem, Sfb,
+    self, Avq, Blue, BuildInner, Cake, Choke, Classes, Cobalt, Codel, DropTail, DualPi2, FqCodel, FqPie,
+    Fred, Pi, Pi2, Pie, Policer, Red, RedPd, Rem, Sfb,
 };
 use crate::info::{Catalogue, Effective, Info};
 use crate::{Arrived, Backlog, Inside, LawSamples, Observer, Packet, Qdisc};
@@ -105,6 +105,8 @@ disciplines! { $
     Codel(Codel<P>) { disc::CODEL_INFO => disc::build_codel }
     /// [`FqCodel`]
     FqCodel(FqCodel<P>) { disc::FQ_CODEL_INFO => disc::build_fq_codel }
+    /// [`FqPie`]
+    FqPie(FqPie<P>) { disc::FQ_PIE_INFO => disc::build_fq_pie }
     /// [`Cobalt`]
     Cobalt(Cobalt<P>) { disc::COBALT_INFO => disc::build_cobalt }
     /// [`Cake`]

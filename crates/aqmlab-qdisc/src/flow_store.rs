@@ -98,6 +98,15 @@ impl<P: Packet> FlowStore<P> {
         }
     }
 
+    /// Returns the memory that a packet of this length takes.
+    #[inline]
+    pub(crate) fn memory_of(&self, size: Bytes) -> u64 {
+        match self.weigh {
+            Weigh::Length => size.get(),
+            Weigh::By(weigh) => weigh(size),
+        }
+    }
+
     /// Stores a packet and returns its place.
     #[inline]
     fn put(&mut self, packet: P, group: Group) -> u32 {
@@ -188,6 +197,9 @@ impl<P: Packet> Waiting for Chain<P> {
 
     fn take(&mut self, store: &mut FlowStore<P>, place: usize) -> Option<Keyed<P, Group>> {
         let Some(steps) = place.checked_sub(1) else { return self.pop(store) };
+        if place >= self.packets as usize {
+            return None;
+        }
         let mut before = self.head;
         for _ in 0..steps {
             before = *store.next(before)?;

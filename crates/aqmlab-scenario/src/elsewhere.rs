@@ -140,7 +140,6 @@ struct Discipline {
 
 const DISCIPLINES: &[Discipline] = &[
     Discipline { names: &["fq"], nearest: "\"fq_codel\"", in_linux: true },
-    Discipline { names: &["fq_pie"], nearest: "\"pie\" or \"fq_codel\"", in_linux: true },
     Discipline {
         names: &["sfq", "hhf"],
         nearest: "\"fq_codel\", \"fred\", or \"classes\" with one queue for each class of traffic",

@@ -132,6 +132,8 @@ fn small() -> impl Strategy<Value = Small> {
         Just(r#"{ kind = "codel", limit = "60p", ecn = true }"#),
         Just(r#"{ kind = "fq_codel", limit = "60p", flows = 16, target = "1ms", interval = "20ms" }"#),
         Just(r#"{ kind = "fq_codel", preset = "linux", limit = "60p", queues = "perfect" }"#),
+        Just(r#"{ kind = "fq_pie", limit = "60p", flows = 16, target = "2ms", max_burst = "5ms" }"#),
+        Just(r#"{ kind = "fq_pie", preset = "linux", limit = "60p", target = "2ms", queues = "perfect" }"#),
         Just(r#"{ kind = "codel", limit = "60p", target = "1ms", interval = "20ms" }"#),
         Just(r#"{ kind = "pi2", limit = "60p", target = "2ms", ecn = true }"#),
         Just(r#"{ kind = "dualpi2", limit = "60p", target = "2ms", classifier = "any_ect" }"#),

@@ -1,5 +1,5 @@
 //! A queue with a law for each flow, served by deficit round robin that prefers new queues (RFC 8290,
-//! section 4): the scheduler of FQ-CoDel.
+//! section 4): the scheduler of FQ-CoDel and FQ-PIE.
 
 use alloc::vec::Vec;
 
@@ -24,12 +24,20 @@ pub(super) struct FlowRules {
     /// The limit on the memory of all packets.
     pub memory_limit: u64,
     pub weigh: Weigh,
-    /// Most packets that one overflow drops.
-    pub batch: u32,
-    pub half_of: HalfOf,
+    pub no_room: NoRoom,
     pub empty_new: EmptyNew,
     /// Whether the law of a queue sees the backlog of all queues instead of its own.
     pub law_sees_all: bool,
+}
+
+/// What is lost for lack of room.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum NoRoom {
+    /// The arrival is queued. Then, packets are lost at the head of the queue with the most bytes: half of the
+    /// queue, at least one packet and at most a batch (RFC 8290, section 4.1).
+    FromFattest { batch: u32, half_of: HalfOf },
+    /// The arrival is lost.
+    Arrival,
 }
 
 /// The list that holds a queue.
@@ -283,10 +291,16 @@ impl<P: Packet, L: EarlyLaw + Clone> FlowQueues<P, L> {
         !self.own.rules.limit.holds(store.all(), Bytes::ZERO) || store.memory() > self.rules.memory_limit
     }
 
-    /// Drops packets from the head of the queue with the most bytes: half of its packets or bytes, at least
-    /// one packet and at most a batch (RFC 8290, section 4.1).
+    /// Returns whether there is room for a packet of `size` beyond those that wait.
+    fn admits(&self, size: Bytes) -> bool {
+        let store = &self.own.store;
+        self.own.rules.limit.admits(store.all(), size)
+            && store.memory_of(size).saturating_add(store.memory()) <= self.rules.memory_limit
+    }
+
+    /// Drops packets from the head of the queue with the most bytes, as [`NoRoom::FromFattest`] says.
     #[cold]
-    fn drop_from_fattest(&mut self, now: Instant, obs: &mut dyn Observer<P>) {
+    fn drop_from_fattest(&mut self, now: Instant, batch: u32, half_of: HalfOf, obs: &mut dyn Observer<P>) {
         let Some((at, bytes)) = self.fattest() else { return };
         let inside = &mut self.queues[at as usize].inside;
         let (mut dropped, mut dropped_bytes) = (0, Bytes::ZERO);
@@ -297,11 +311,11 @@ impl<P: Packet, L: EarlyLaw + Clone> FlowQueues<P, L> {
             (dropped, dropped_bytes) = (dropped + 1, dropped_bytes + packet.wire_len());
             inside.law.on_overflow(now);
             obs.dropped(now, packet, Cause { reason: Reason::Overflow, inner: group.number() });
-            let halved = match self.rules.half_of {
+            let halved = match half_of {
                 HalfOf::Packets => dropped >= half_packets,
                 HalfOf::Bytes => dropped_bytes >= half_bytes,
             };
-            if halved || dropped >= self.rules.batch {
+            if halved || dropped >= batch {
                 break;
             }
         }
@@ -329,15 +343,19 @@ impl<P: Arrived, L: EarlyLaw + Clone> Qdisc<P> for FlowQueues<P, L> {
     #[inline]
     fn enqueue(&mut self, now: Instant, packet: P, obs: &mut dyn Observer<P>) {
         let at = self.queue_for(now, packet.flow_hash(self.salt));
+        let full = matches!(self.rules.no_room, NoRoom::Arrival) && !self.admits(packet.wire_len());
+        self.overflows += u64::from(full);
         let queue = &mut self.queues[at as usize];
         let key = if queue.on == On::Old { Group::Bulk } else { Group::Sparse };
         obs.entered(now, &packet, key.number());
-        queue.inside.enqueue(now, Keyed { key, packet }, false, &mut self.own, &mut InGroup(obs));
-        if queue.on == On::Idle {
+        queue.inside.enqueue(now, Keyed { key, packet }, full, &mut self.own, &mut InGroup(obs));
+        if queue.on == On::Idle && queue.inside.waiting.packets > 0 {
             self.set_new(at);
         }
-        while self.is_over() {
-            self.drop_from_fattest(now, obs);
+        if let NoRoom::FromFattest { batch, half_of } = self.rules.no_room {
+            while self.is_over() {
+                self.drop_from_fattest(now, batch, half_of, obs);
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Span};
 
 use super::codel::{CeThreshold, CodelControl};
-use super::flow_queues::{FlowQueues, FlowRules};
+use super::flow_queues::{FlowQueues, FlowRules, NoRoom};
 use super::table::{names, ns3, packets, presets, tc, tc_bytes};
 use super::words::{CeFor, EmptyNew, HalfOf, MtuOf, PacketMemory, Queues};
 use super::{EarlyLaw, EarlyQueue};
@@ -36,7 +36,7 @@ pub(crate) const FQ_CODEL_INFO: Info = Info {
     samples: || {
         let (target, interval) = (Parameters::target(), Parameters::interval());
         resolve::sample(&[
-            Parameters::flows().is(8),
+            FlowRows::flows().is(8),
             Parameters::batch().is(4),
             target.is(Span::us(200)),
             interval.is(Span::ms(2)),
@@ -48,12 +48,8 @@ const RFC: &str = "RFC 8290";
 const LINUX: &str = "Linux";
 
 params! {
-    struct Parameters {
-        preset: &'static str = presets(const { &names::<2>(PRESETS) }),
-        /// buffer size of all queues together, excluding the packet in transmission; an arrival that exceeds it
-        /// is queued, and packets at the head of the longest queue are dropped
-        limit: Size = Common::limit().default(packets(10_240))
-            .aliases(&[tc("limit"), ns3("MaxSize")]).source("RFC 8290, section 5.2.3"),
+    /// The parameters of the scheduler and its store.
+    pub(super) struct FlowRows {
         /// memory that the packets of all queues may take, as packet_memory counts it; beyond it, packets are
         /// dropped as at the limit
         memory_limit: Bytes = Row::bytes(1, 1_000_000_000_000).default(Bytes::new(32 << 20))
@@ -70,6 +66,20 @@ params! {
         /// bytes that a queue may send per round
         quantum: Bytes = Row::bytes(1, 1_000_000).default(Bytes::new(1514))
             .aliases(&[tc_bytes("quantum")]).source("RFC 8290, section 5.2.4"),
+        /// list to which a new queue moves once it is empty: always to the `old` ones, or as in `linux`, which
+        /// removes it at once if there are no old ones
+        empty_new: EmptyNew = Row::choice("old").source("RFC 8290, section 4.2; Linux"),
+    }
+}
+
+params! {
+    struct Parameters {
+        preset: &'static str = presets(const { &names::<2>(PRESETS) }),
+        /// buffer size of all queues together, excluding the packet in transmission; an arrival that exceeds it
+        /// is queued, and packets at the head of the longest queue are dropped
+        limit: Size = Common::limit().default(packets(10_240))
+            .aliases(&[tc("limit"), ns3("MaxSize")]).source("RFC 8290, section 5.2.3"),
+        ..FlowRows { memory_limit, packet_memory, queues, flows, quantum },
         /// acceptable waiting time in each queue, as in CoDel
         target: Span = Row::span(Span::ns(1), Span::s(100)).default(Span::ms(5))
             .aliases(&[tc("target"), ns3("Target")]).source("RFC 8290, section 5.2.2"),
@@ -94,9 +104,7 @@ params! {
         half_of: HalfOf = Row::choice("packets").source("RFC 8290, section 4.1; Linux"),
         /// each packet dropped by an overflow raises the count of its queue's CoDel by one
         overflow_counts: bool = Row::flag(false).source(LINUX),
-        /// list to which a new queue moves once it is empty: always to the `old` ones, or as in `linux`, which
-        /// removes it at once if there are no old ones
-        empty_new: EmptyNew = Row::choice("old").source("RFC 8290, section 4.2; Linux"),
+        ..FlowRows { empty_new },
     }
 }
 
@@ -106,13 +114,13 @@ const PRESETS: &[Preset] = &[
         name: "linux",
         title: "Linux's fq_codel as tc configures it on Ethernet",
         values: &[
-            Parameters::packet_memory().is("linux"),
+            FlowRows::packet_memory().is("linux"),
             Parameters::mtu().is(Bytes::new(1514)),
             Parameters::mtu_of().is("all"),
             Parameters::arithmetic().is("linux"),
             Parameters::half_of().is("bytes"),
             Parameters::overflow_counts().is(true),
-            Parameters::empty_new().is("linux"),
+            FlowRows::empty_new().is("linux"),
         ],
     },
 ];
@@ -150,6 +158,17 @@ pub(crate) fn build_fq_codel<P: Packet>(s: &Effective, draws: Stream) -> Result<
     let law = CodelControl { law, ce_threshold, overflow_counts: p.overflow_counts };
     let queue = EarlyQueue { limit, ecn: p.ecn, overflow_first: false, spares_not_ect: false };
     let rules = FlowRules {
+        no_room: NoRoom::FromFattest { batch: p.batch as u32, half_of: p.half_of },
+        law_sees_all: p.mtu_of == MtuOf::All,
+        ..rules(s)?
+    };
+    Ok(FqCodel::new(law, queue, rules, draws))
+}
+
+/// Returns the scheduler's rules that effective parameters describe. Arrivals without room are lost.
+pub(super) fn rules(s: &Effective) -> Result<FlowRules, ParamError> {
+    let p = FlowRows::read(s)?;
+    Ok(FlowRules {
         quantum: p.quantum.get() as i64,
         flows: p.flows as u32,
         queues: p.queues,
@@ -158,12 +177,10 @@ pub(crate) fn build_fq_codel<P: Packet>(s: &Effective, draws: Stream) -> Result<
             PacketMemory::Length => Weigh::Length,
             PacketMemory::Linux => Weigh::By(linux_memory),
         },
-        batch: p.batch as u32,
-        half_of: p.half_of,
+        no_room: NoRoom::Arrival,
         empty_new: p.empty_new,
-        law_sees_all: p.mtu_of == MtuOf::All,
-    };
-    Ok(FqCodel::new(law, queue, rules, draws))
+        law_sees_all: false,
+    })
 }
 
 /// Returns the memory that Linux 6.1 counts for a datagram of this length at the network layer: the

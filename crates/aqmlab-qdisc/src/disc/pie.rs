@@ -56,6 +56,12 @@ impl EarlyLaw for PieControl {
         self.law.on_departure(now, pkt.size, pkt.sojourn, pkt.backlog.bytes);
     }
 
+    fn is_as_new(&self, now: Instant) -> bool {
+        let mut law = self.law;
+        law.catch_up(now, Bytes::ZERO);
+        law.is_as_new()
+    }
+
     /// Appends `p`, `qdelay` and `burst_allowance` (seconds) and, if it is measured, `drain_rate` (bytes per
     /// second).
     fn observe(&self, now: Instant, backlog: Backlog, out: &mut LawSamples) {
@@ -84,31 +90,25 @@ pub(crate) const PIE_INFO: Info = Info {
     params: Parameters::TABLE,
     presets: PRESETS,
     derive: Derive::Alone(derive),
-    samples: || {
-        let (target, burst) = (Parameters::target(), Parameters::max_burst());
-        let quick = [
-            Parameters::ecn().is(true),
-            target.is(Span::us(200)),
-            Parameters::t_update().is(Span::us(150)),
-            burst.is(Span::ms(1)),
-            Parameters::alpha().is(8.0),
-            Parameters::beta().is(80.0),
-            Parameters::mark_ecnth().is(0.9),
-        ];
-        resolve::sample(&quick)
-    },
+    samples: || resolve::sample(&QUICK),
 };
+
+/// Values that make the controller react within a few hundred packets.
+pub(super) const QUICK: [(&str, aqmlab_params::Value); 7] = [
+    PieRows::ecn().is(true),
+    PieRows::target().is(Span::us(200)),
+    PieRows::t_update().is(Span::us(150)),
+    PieRows::max_burst().is(Span::ms(1)),
+    PieRows::alpha().is(8.0),
+    PieRows::beta().is(80.0),
+    PieRows::mark_ecnth().is(0.9),
+];
 
 const BASIC: &str = "RFC 8033, section 4.2";
 
 params! {
-    struct Parameters {
-        preset: &'static str = presets(const { &names::<3>(PRESETS) }),
-        /// buffer size, excluding the packet in transmission; an arrival that finds no room is lost
-        limit: Size = Common::limit().default(packets(1000))
-            .aliases(&[tc("limit"), ns3("MaxSize")])
-            .source("tc-pie(8); the RFC leaves it open"),
-        limit_rule: LimitRule = Common::limit_rule(),
+    /// The parameters of the law, and `ecn`.
+    pub(super) struct PieRows {
         /// acceptable queueing delay
         target: Span = Row::span(Span::ns(1), Span::s(100)).default(Span::ms(15))
             .aliases(&[tc("target"), ns3("QueueDelayReference")])
@@ -168,40 +168,51 @@ params! {
     }
 }
 
+params! {
+    struct Parameters {
+        preset: &'static str = presets(const { &names::<3>(PRESETS) }),
+        /// buffer size, excluding the packet in transmission; an arrival that finds no room is lost
+        limit: Size = Common::limit().default(packets(1000))
+            .aliases(&[tc("limit"), ns3("MaxSize")])
+            .source("tc-pie(8); the RFC leaves it open"),
+        limit_rule: LimitRule = Common::limit_rule(),
+        ..PieRows {
+            target, t_update, alpha, beta, max_burst, mean_packet, delay, dq_threshold, derandomize, cap,
+            surge, decay, byte_mode, max_packet, mark_ecnth, arithmetic, ecn,
+        },
+    }
+}
+
 const PRESETS: &[Preset] = &[
     Preset { name: "rfc8033", title: "RFC 8033, section 4 and appendix A", values: &[] },
     Preset {
         name: "rfc8033_options",
         title: "RFC 8033 with the options of section 5 and appendix B, always active",
-        values: &[
-            Parameters::delay().is("rate"),
-            Parameters::derandomize().is(true),
-            Parameters::cap().is(true),
-        ],
+        values: &[PieRows::delay().is("rate"), PieRows::derandomize().is(true), PieRows::cap().is(true)],
     },
     Preset {
         name: LINUX,
         title: "Linux's pie as tc configures it on Ethernet, with 1000 timer ticks per second",
         values: &[
-            Parameters::t_update().is(Span::ms(16)),
-            Parameters::mean_packet().is(Bytes::new(1514)),
-            Parameters::derandomize().is(true),
-            Parameters::cap().is(true),
-            Parameters::surge().is(true),
-            Parameters::decay().is(0.984_375),
-            Parameters::max_packet().is(Bytes::new(1514)),
-            Parameters::arithmetic().is("linux"),
+            PieRows::t_update().is(Span::ms(16)),
+            PieRows::mean_packet().is(Bytes::new(1514)),
+            PieRows::derandomize().is(true),
+            PieRows::cap().is(true),
+            PieRows::surge().is(true),
+            PieRows::decay().is(0.984_375),
+            PieRows::max_packet().is(Bytes::new(1514)),
+            PieRows::arithmetic().is("linux"),
         ],
     },
 ];
 
-fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
+pub(super) fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     let mean = resolve::mean_packet(all, link)?;
-    resolve::absolute_in_queue_unit(all, Parameters::limit(), link, Measure::Packets, mean)?;
+    resolve::absolute_in_queue_unit(all, Common::limit(), link, Measure::Packets, mean)?;
     resolve::check_buffer(all, mean)?;
-    let Parameters { alpha, beta, arithmetic, .. } = Parameters::read(all)?;
+    let PieRows { alpha, beta, arithmetic, .. } = PieRows::read(all)?;
     if arithmetic == PieArithmetic::Linux {
-        for (row, gain) in [(Parameters::alpha(), alpha), (Parameters::beta(), beta)] {
+        for (row, gain) in [(PieRows::alpha(), alpha), (PieRows::beta(), beta)] {
             let sixteenths = 16.0 * gain;
             if libm::rint(sixteenths) != sixteenths || sixteenths < 1.0 {
                 return Err(row.error(format!(
@@ -214,9 +225,9 @@ fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// Builds a PIE queue from these parameters.
-pub(crate) fn build_pie<P: Packet>(s: &Effective, draws: Stream) -> Result<Pie<P>, ParamError> {
-    let row = Parameters::read(s)?;
+/// Returns the law and the queue that effective parameters describe.
+pub(super) fn parts(s: &Effective) -> Result<(PieControl, EarlyQueue), ParamError> {
+    let row = PieRows::read(s)?;
     let law = PieLaw::new(PieParams {
         target: row.target,
         t_update: row.t_update,
@@ -239,5 +250,11 @@ pub(crate) fn build_pie<P: Packet>(s: &Effective, draws: Stream) -> Result<Pie<P
     // RFC 8033, appendix B, and Linux: the check for a full buffer comes first.
     let queue =
         EarlyQueue { limit: resolve::limit(s)?, ecn: row.ecn, overflow_first: true, spares_not_ect: false };
-    Ok(Pie::new(PieControl { law }, queue, draws))
+    Ok((PieControl { law }, queue))
+}
+
+/// Builds a PIE queue from these parameters.
+pub(crate) fn build_pie<P: Packet>(s: &Effective, draws: Stream) -> Result<Pie<P>, ParamError> {
+    let (law, queue) = parts(s)?;
+    Ok(Pie::new(law, queue, draws))
 }

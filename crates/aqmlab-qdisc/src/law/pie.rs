@@ -454,6 +454,17 @@ impl PieLaw {
         }
     }
 
+    /// Returns whether the law, up to date and in an empty queue, will decide as a new one.
+    pub fn is_as_new(&self) -> bool {
+        // In exact arithmetic, the next arrival restores the allowance, and timestamps have no measurement.
+        let measures = self.since.is_some() || self.left > 0 || self.drain > 0.0;
+        let remembers = match self.params.arithmetic {
+            PieArithmetic::Exact => self.params.delay != PieDelay::Timestamps && measures,
+            PieArithmetic::Linux => self.burst < self.scales.max_burst || measures,
+        };
+        [self.p, self.accumulated, self.delay, self.old] == [0; 4] && !remembers
+    }
+
     /// Returns the probability at the last update. In Linux's arithmetic, it may exceed 1.
     pub fn probability(&self) -> f64 {
         self.p as f64 / self.scales.one as f64

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test uses a part of it")]
 
 pub mod flow_decisions;
+pub mod pie;
 
 use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::{
