@@ -24,9 +24,9 @@ use support::{
     Counted, Segment, as_tcp, datagram, flags_of, frame_budget, plan, segment as tcp_segment, with_dscp,
 };
 
-/// `CLASS` stands for the name of the first traffic class. SFB is not among them: which flows share a bin depends on
-/// their addresses, which differ between the hosts.
-const DISCIPLINES: [&str; 22] = [
+/// `CLASS` stands for the name of the first traffic class. SFB is not among them, and SFQ has many hashes: which flows
+/// share a bin or a queue depends on their addresses, which differ between the hosts.
+const DISCIPLINES: [&str; 23] = [
     r#"kind = "droptail", limit = "30p""#,
     r#"kind = "red", limit = "60p", min_th = "5p", max_th = "25p", max_p = 0.1"#,
     r#"kind = "pi", limit = "60p", q_ref = "10p""#,
@@ -37,6 +37,7 @@ const DISCIPLINES: [&str; 22] = [
     r#"kind = "scred", limit = "60p""#,
     r#"kind = "fred", limit = "60p""#,
     r#"kind = "redpd", limit = "60p""#,
+    r#"kind = "sfq", limit = "30p", divisor = 65536"#,
     r#"kind = "codel", limit = "60p""#,
     r#"kind = "fq_codel", limit = "60p", target = "1ms", interval = "20ms""#,
     r#"kind = "fq_pie", limit = "60p", target = "2ms", max_burst = "5ms", mark_ecnth = 0.9"#,

@@ -68,6 +68,7 @@ fn through_discipline(name: &str, counts: [u64; 3]) -> u64 {
         Discipline::Cake(queue) => through(queue, counts),
         Discipline::FqCodel(queue) => through(queue, counts),
         Discipline::FqPie(queue) => through(queue, counts),
+        Discipline::Sfq(queue) => through(queue, counts),
         Discipline::Pi2(queue) => through(queue, counts),
         Discipline::DualPi2(queue) => through(queue, counts),
         Discipline::Fred(queue) => through(queue, counts),
@@ -181,6 +182,8 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
             ("target", Value::Span(PACKET_TIME)),
             ("interval", Value::Span(Span::s(1000))),
         ],
+        // Each queue has a turn per packet.
+        "sfq" => vec![limit, ("depth", Value::Integer(4 * backlog))],
         // The target is never exceeded.
         "fq_pie" => vec![limit, ("queues", Value::Choice("perfect")), ("target", Value::Span(Span::s(100)))],
         // Packets wait for `backlog` packet times, which is the target, so the probability that the first updates

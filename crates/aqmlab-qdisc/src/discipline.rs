@@ -10,7 +10,7 @@ use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::disc::{
     self, Avq, Blue, BuildInner, Cake, Choke, Classes, Cobalt, Codel, DropTail, DualPi2, FqCodel, FqPie,
-    Fred, Pi, Pi2, Pie, Policer, Red, RedPd, Rem, Sfb,
+    Fred, Pi, Pi2, Pie, Policer, Red, RedPd, Rem, Sfb, Sfq,
 };
 use crate::info::{Catalogue, Effective, Info};
 use crate::{Arrived, Backlog, Inside, LawSamples, Observer, Packet, Qdisc};
@@ -101,6 +101,8 @@ disciplines! { $
     Sfb(Sfb<P>) { disc::SFB_INFO => disc::build_sfb }
     /// [`RedPd`]
     RedPd(RedPd<P>) { disc::RED_PD_INFO => disc::build_red_pd }
+    /// [`Sfq`]
+    Sfq(Sfq<P>) { disc::SFQ_INFO => disc::build_sfq }
     /// [`Codel`]
     Codel(Codel<P>) { disc::CODEL_INFO => disc::build_codel }
     /// [`FqCodel`]

@@ -167,6 +167,14 @@ impl<P> Chain<P> {
         Chain { head: NONE, tail: NONE, packets: 0, bytes: Bytes::ZERO, of: PhantomData };
 }
 
+impl<P> Chain<P> {
+    /// Returns the oldest packet, and its group.
+    pub(crate) fn first_mut<'a>(&self, store: &'a mut FlowStore<P>) -> Option<(&'a mut P, Group)> {
+        let place = store.places.get_mut(self.head as usize)?;
+        Some((place.packet.as_mut()?, place.group))
+    }
+}
+
 impl<P: Packet> Waiting for Chain<P> {
     type Packet = Keyed<P, Group>;
     type Store = FlowStore<P>;

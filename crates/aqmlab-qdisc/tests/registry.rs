@@ -147,7 +147,8 @@ fn the_catalogue_and_the_registry_agree() {
     assert_eq!(names, registry::catalogue().iter().map(|i| i.name).collect::<Vec<_>>());
     let known = [
         "droptail", "red", "ared", "scred", "pi", "pie", "rem", "blue", "avq", "fred", "choke", "sfb",
-        "redpd", "codel", "fq_codel", "fq_pie", "cobalt", "cake", "pi2", "dualpi2", "classes", "policer",
+        "redpd", "sfq", "codel", "fq_codel", "fq_pie", "cobalt", "cake", "pi2", "dualpi2", "classes",
+        "policer",
     ];
     assert_eq!(names, known);
 }

@@ -141,8 +141,8 @@ struct Discipline {
 const DISCIPLINES: &[Discipline] = &[
     Discipline { names: &["fq"], nearest: "\"fq_codel\"", in_linux: true },
     Discipline {
-        names: &["sfq", "hhf"],
-        nearest: "\"fq_codel\", \"fred\", or \"classes\" with one queue for each class of traffic",
+        names: &["hhf"],
+        nearest: "\"fq_codel\", \"sfq\", or \"classes\" with one queue for each class of traffic",
         in_linux: true,
     },
     Discipline {

@@ -128,6 +128,10 @@ fn small() -> impl Strategy<Value = Small> {
         Just(
             r#"{ kind = "sfb", preset = "linux", limit = "40p", bin_size = 4, rehash = "300ms", warmup = "100ms" }"#
         ),
+        Just(r#"{ kind = "sfq", limit = "20p", divisor = 16, perturb = "300ms" }"#),
+        Just(
+            r#"{ kind = "sfq", preset = "linux", limit = "40p", redflowlimit = "60kB", head_drop = true, ecn = true }"#
+        ),
         Just(r#"{ kind = "redpd", limit = "40p", start = "500ms" }"#),
         Just(r#"{ kind = "codel", limit = "60p", ecn = true }"#),
         Just(r#"{ kind = "fq_codel", limit = "60p", flows = 16, target = "1ms", interval = "20ms" }"#),

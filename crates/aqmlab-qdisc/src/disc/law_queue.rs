@@ -170,7 +170,7 @@ where
             return self.drop_early(now, pkt, notice, obs);
         }
         if marks {
-            mark(now, &mut pkt, notice, obs);
+            mark(now, &mut pkt, Cause::of(notice.reason), obs);
         }
         self.waiting.push(&mut own.store, pkt);
     }
@@ -189,7 +189,7 @@ where
         let victim = self.law.victim(self.waiting.packets());
         if let Some(evicted) = self.waiting.take(&mut own.store, victim) {
             if let Some(notice) = notice.filter(|n| n.marks(own.rules.ecn, pkt.ecn())) {
-                mark(now, &mut pkt, notice, obs);
+                mark(now, &mut pkt, Cause::of(notice.reason), obs);
             }
             self.waiting.push(&mut own.store, pkt);
             pkt = evicted;
@@ -229,12 +229,12 @@ where
             let draw = || unit_from_bits(draws.at(number));
             let Decision::Notify(notice) = self.law.decide_at_departure(now, leaving, draw) else {
                 if self.law.marks_admitted(now, leaving, pkt.ecn()) && pkt.ecn().is_capable() {
-                    mark(now, &mut pkt, Notice { reason: Reason::Forced, markable: true }, obs);
+                    mark(now, &mut pkt, Cause::of(Reason::Forced), obs);
                 }
                 return Some((pkt, leaving));
             };
             if notice.marks(own.rules.ecn, pkt.ecn()) {
-                mark(now, &mut pkt, notice, obs);
+                mark(now, &mut pkt, Cause::of(notice.reason), obs);
                 return Some((pkt, leaving));
             }
             if own.spares(pkt.ecn()) {
@@ -247,9 +247,9 @@ where
 }
 
 /// Sets CE and reports the mark, unless CE is already set.
-fn mark<P: Packet>(now: Instant, pkt: &mut P, notice: Notice, obs: &mut dyn Observer<P>) {
+pub(super) fn mark<P: Packet>(now: Instant, pkt: &mut P, at: Cause, obs: &mut dyn Observer<P>) {
     if pkt.ecn() != Ecn::Ce {
         pkt.mark_ce();
-        obs.marked(now, pkt, Cause::of(notice.reason));
+        obs.marked(now, pkt, at);
     }
 }

@@ -33,6 +33,8 @@ mod red_table;
 mod rem;
 mod scred_table;
 mod sfb;
+mod sfq;
+mod sfq_table;
 mod table;
 mod words;
 
@@ -83,4 +85,6 @@ pub(crate) use rem::{REM_INFO, build_rem};
 pub use rem::{Rem, RemControl};
 pub(crate) use sfb::{SFB_INFO, build_sfb};
 pub use sfb::{Sfb, SfbQueue};
+pub use sfq::{Sfq, SfqQueue, Turn};
+pub(crate) use sfq_table::{SFQ_INFO, build_sfq};
 pub use words::Measure;

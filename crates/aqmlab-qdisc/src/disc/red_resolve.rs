@@ -328,14 +328,25 @@ pub(super) fn resolve_weight(all: &mut Settings, link: &LinkContext) -> Result<(
             (from_time_constant(1.0 / (10.0 * rtt * capacity)), rule)
         }
         WeightRule::Linux => {
-            let (min_th, burst) = (minimum_in_packets(all)?, Shared::burst().read(all)?);
-            let log = linux_weight_log(min_th, burst).ok_or_else(|| no_weight(min_th, burst))?;
+            let (log, burst) = tc_weight_log(all)?;
             (1.0 / (1u64 << log) as f64, format!("2^-{log}, as tc derives it from burst {burst}"))
         }
         WeightRule::Fixed => (FIXED, format!("{FIXED}")),
     };
     w_q.derive(all, weight, rule);
     Ok(())
+}
+
+/// Returns the negative binary logarithm of the weight that tc derives from min_th and `burst`, and `burst`.
+fn tc_weight_log(all: &Settings) -> Result<(u32, u64), ParamError> {
+    let (min_th, burst) = (minimum_in_packets(all)?, Shared::burst().read(all)?);
+    let log = linux_weight_log(min_th, burst).ok_or_else(|| no_weight(min_th, burst))?;
+    Ok((log, burst))
+}
+
+/// Returns the weight that tc derives from min_th and `burst`.
+pub(super) fn tc_weight(all: &Settings) -> Result<f64, ParamError> {
+    tc_weight_log(all).map(|(log, _)| 1.0 / (1u64 << log) as f64)
 }
 
 /// Replaces an automatic `burst` with the value that tc's guideline gives.
