@@ -16,11 +16,11 @@ import pytest
 from scipy import stats
 
 import aqmlab
+from aqmlab.figures.trade_off import DELAY, GOODPUT, TradeOff
 from aqmlab.language.templates import TEMPLATES
 from aqmlab.metrics import find
 from aqmlab.reports import answer
 from aqmlab.reports.answer import in_words, sentences
-from aqmlab.reports.trade_off import DELAY, GOODPUT, TradeOff
 from aqmlab.stats.sentence import spoken
 from synthetic_sweep import synthetic
 

@@ -10,8 +10,8 @@ import pytest
 
 import aqmlab
 from aqmlab.errors import UsageError
+from aqmlab.figures.looks import UNIT_MARKS
 from aqmlab.metrics import Scope, find, flow_goodput
-from aqmlab.reports.looks import UNIT_MARKS
 from browser import data_of
 from sweeping import tiny
 from test_across_queues import LOT

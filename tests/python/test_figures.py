@@ -12,9 +12,9 @@ from itertools import pairwise
 
 import pytest
 
+from aqmlab.figures.looks import UNIT_MARKS, color
 from aqmlab.reports.charts import ChartAxis, PlainChart, charts_json
 from aqmlab.reports.courses import CHARTS, _Packed
-from aqmlab.reports.looks import UNIT_MARKS, color
 from aqmlab.reports.page import SCRIPTS, json_in_html, resource
 from browser import ask, browse, needs_chromium
 

@@ -9,8 +9,8 @@ from itertools import combinations
 import pytest
 
 import aqmlab
+from aqmlab.figures.trade_off import TradeOff
 from aqmlab.reports.render import render
-from aqmlab.reports.trade_off import TradeOff
 from browser import ask, data_of, needs_chromium
 from synthetic_sweep import synthetic
 

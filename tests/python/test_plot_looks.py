@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 import aqmlab
 from aqmlab.errors import UsageError
+from aqmlab.figures import looks
 from aqmlab.plots.appearance import _MARKS, COLORS, Appearance, arm_color, arm_dash, arm_mark, length_in
-from aqmlab.reports import looks
 
 KINDS = ("series", "delay-cdf", "goodput-delay", "cumulative-ack")
 # How readers with a severe deficiency of one of the three cones see colours, as matrices that apply to linear

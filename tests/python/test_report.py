@@ -15,6 +15,7 @@ import pytest
 from scipy import stats
 
 import aqmlab
+from aqmlab.figures.trade_off import TradeOff
 from aqmlab.plots.draw import KINDS, draw
 from aqmlab.plots.sweep_kinds import WAIT_KINDS
 from aqmlab.recordings.time_series import run_series
@@ -22,7 +23,6 @@ from aqmlab.reports.answer import best_arm, in_words
 from aqmlab.reports.network_svg import network_svg, spread
 from aqmlab.reports.page import SCRIPTS, content_security_policy
 from aqmlab.reports.repeat import command
-from aqmlab.reports.trade_off import TradeOff
 from browser import ask, browse, needs_chromium
 
 

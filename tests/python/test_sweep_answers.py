@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
+from aqmlab.figures.differences import comparisons, differences
+from aqmlab.figures.distributions import delay_cdf
 from aqmlab.metrics import EVERY_CLASS, find
 from aqmlab.reports.answer import in_words
-from aqmlab.reports.differences import comparisons, differences
-from aqmlab.reports.distributions import delay_cdf
 from aqmlab.reports.table import best_cells
 from aqmlab.results.answers import Row
 from aqmlab.results.answers import answer as answer_of

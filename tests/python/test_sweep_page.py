@@ -8,9 +8,9 @@ import re
 import numpy as np
 import pytest
 
+from aqmlab.figures.differences import differences
 from aqmlab.metrics import find
 from aqmlab.reports import write_report
-from aqmlab.reports.differences import differences
 from aqmlab.reports.page import SCRIPTS
 from aqmlab.results.answers import answer
 from browser import CHROMIUM

@@ -13,11 +13,11 @@ import pytest
 
 import aqmlab
 from aqmlab.errors import UsageError
+from aqmlab.figures.view import View
 from aqmlab.plots.cumulative import Field, field_of
 from aqmlab.plots.draw import draw
 from aqmlab.plots.ladder import caption
 from aqmlab.plots.sequence import sequence_points, time_sequence
-from aqmlab.plots.view import View
 from aqmlab.recordings.traces import REACTIONS, FlowName, chosen, flow_names, follow, journeys, trace
 
 SCENE = {

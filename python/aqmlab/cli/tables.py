@@ -116,9 +116,9 @@ def print_answer(found: Answer) -> None:
 
 def _conclusion(found: Answer) -> str:
     """Answer the question in words; empty if a live run is not faithful or other metrics were named."""
+    from aqmlab.figures.trade_off import TradeOff
     from aqmlab.recordings.faithfulness import verdicts
     from aqmlab.reports.answer import in_words
-    from aqmlab.reports.trade_off import TradeOff
 
     if not all(verdict.faithful for verdict in verdicts(found.results.runs)):
         return ""

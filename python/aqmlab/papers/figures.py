@@ -170,7 +170,7 @@ def _run(figure: PaperFigure, results: Results, arm: str, where: Mapping[str, st
 
 
 def _cumulative_figure(experiment: Results) -> Figure:
+    from aqmlab.figures.view import EVERYTHING
     from aqmlab.plots.cumulative import cumulative_ack
-    from aqmlab.plots.view import EVERYTHING
 
     return cumulative_ack(experiment, EVERYTHING, EVERY_QUEUE)

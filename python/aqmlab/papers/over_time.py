@@ -7,12 +7,12 @@ from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from aqmlab.errors import ScenarioError, unknown
+from aqmlab.figures.looks import PALETTE
+from aqmlab.figures.view import View
 from aqmlab.papers.paper import PaperFigure
 from aqmlab.plots.appearance import entitle, new_figure, warmup
 from aqmlab.plots.panels import fit
-from aqmlab.plots.view import View
 from aqmlab.recordings.time_series import MOST_BINS, Floats, RunSeries, run_series
-from aqmlab.reports.looks import PALETTE
 from aqmlab.results.results import Results
 from aqmlab.text.units import TIME, Unit, quantity
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab.claims import Names
 from aqmlab.errors import ScenarioError, UsageError, unknown
+from aqmlab.figures.distributions import wait_cdf
+from aqmlab.figures.view import View
 from aqmlab.metrics import EVERY_CLASS, named_classes
 from aqmlab.metrics.waits import REQUESTS, Sample
 from aqmlab.papers.over_time import COLUMN, amount_of, time_of
@@ -20,8 +22,6 @@ from aqmlab.papers.paper import PaperFigure
 from aqmlab.plots.appearance import arm_color, entitle, legend_below, mark_size, new_figure
 from aqmlab.plots.panel_grid import band_note
 from aqmlab.plots.response_curves import SHARES, WaitLine, draw_lines, limits_of, point_rows, share_label
-from aqmlab.plots.view import View
-from aqmlab.reports.distributions import wait_cdf
 from aqmlab.results.cells import Cell, axis_named
 from aqmlab.results.results import Results
 from aqmlab.text.units import SIZE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
+from aqmlab.figures.view import View
 from aqmlab.plots.draw import KINDS, draw
-from aqmlab.plots.view import View
 
 __all__ = ["KINDS", "View", "draw"]

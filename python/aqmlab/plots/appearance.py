@@ -14,7 +14,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import UsageError, unknown
-from aqmlab.reports.looks import dash_lengths, marker
+from aqmlab.figures.looks import dash_lengths, marker
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from aqmlab.errors import UsageError, unknown
+from aqmlab.figures.view import View
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured
 from aqmlab.metrics.flow import goodputs
 from aqmlab.plots.appearance import (
@@ -31,7 +32,6 @@ from aqmlab.plots.panel_grid import (
     panel_grid,
     turned,
 )
-from aqmlab.plots.view import View
 from aqmlab.results.answers import refuse_class
 from aqmlab.results.classes import classes_of
 from aqmlab.results.results import Results

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from aqmlab.errors import UsageError
+from aqmlab.figures.view import View
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured
 from aqmlab.plots.appearance import arm_color, arm_dash, warmup
 from aqmlab.plots.panels import fit, legend_below, panels
-from aqmlab.plots.view import View
 from aqmlab.recordings.recording import Run
 from aqmlab.recordings.traces import FlowName, chosen
 from aqmlab.results.results import Results

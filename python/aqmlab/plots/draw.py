@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import HostError, UsageError
+from aqmlab.figures.view import EVERYTHING, FigureKind, View
 from aqmlab.plots.appearance import AS_MADE, STYLE, Appearance
 from aqmlab.plots.cumulative import cumulative_ack, cumulative_rows
 from aqmlab.plots.kinds import series
@@ -20,7 +21,6 @@ from aqmlab.plots.senders import cwnd, srtt, trace_rows
 from aqmlab.plots.sequence import sequence_rows, time_sequence
 from aqmlab.plots.sweep_kinds import COMMON_KINDS, SWEEP_KINDS, WAIT_CURVES, WAIT_KINDS
 from aqmlab.plots.variance_time import variance_time
-from aqmlab.plots.view import EVERYTHING, FigureKind, View
 from aqmlab.results.results import Results
 from aqmlab.system.files import write_whole
 from aqmlab.text.numbers import listed

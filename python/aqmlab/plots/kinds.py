@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from aqmlab.errors import UsageError
+from aqmlab.figures.looks import MUTED, PALETTE, STALL
 from aqmlab.plots.appearance import (
     arm_color,
     arm_look,
@@ -23,7 +24,6 @@ from aqmlab.plots.appearance import (
 )
 from aqmlab.recordings.recording import Run
 from aqmlab.recordings.time_series import RunSeries, run_series
-from aqmlab.reports.looks import MUTED, PALETTE, STALL
 from aqmlab.results.results import Results
 from aqmlab.stats.ellipse import covariance_ellipse
 

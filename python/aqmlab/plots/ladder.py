@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import UsageError
+from aqmlab.figures.looks import MUTED, PALETTE
+from aqmlab.figures.view import View
 from aqmlab.plots.appearance import entitle, legend_below, new_figure, points_of, text_width
 from aqmlab.plots.panels import WIDTH
 from aqmlab.plots.sequence import packets_of
-from aqmlab.plots.view import View
 from aqmlab.recordings.traces import FlowName, Journey
-from aqmlab.reports.looks import MUTED, PALETTE
 from aqmlab.results.results import Results
 from aqmlab.text.numbers import time_text
 

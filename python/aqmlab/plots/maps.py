@@ -8,6 +8,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab.errors import UsageError
+from aqmlab.figures.differences import differences
+from aqmlab.figures.view import View
 from aqmlab.metrics import Metric
 from aqmlab.plots.appearance import (
     legend_below,
@@ -22,8 +24,6 @@ from aqmlab.plots.panel_grid import (
     panel_grid,
     titled,
 )
-from aqmlab.plots.view import View
-from aqmlab.reports.differences import differences
 from aqmlab.results.cells import Cell
 from aqmlab.results.results import Results
 from aqmlab.text.numbers import display_value

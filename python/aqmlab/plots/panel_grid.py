@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import UsageError, unknown
+from aqmlab.figures.view import View
 from aqmlab.metrics import Metric, Scope, find
 from aqmlab.plots.appearance import (
     entitle,
@@ -16,7 +17,6 @@ from aqmlab.plots.appearance import (
     text_width,
     width_asked,
 )
-from aqmlab.plots.view import View
 from aqmlab.results.answers import Answer, answer
 from aqmlab.results.cells import Axis, Cell
 from aqmlab.results.results import Results

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from aqmlab.errors import UsageError, unknown
+from aqmlab.figures.distributions import WaitCdf, wait_cdf
+from aqmlab.figures.view import View
 from aqmlab.metrics import EVERY_CLASS, Scope
 from aqmlab.metrics.waits import Waits
 from aqmlab.plots.appearance import arm_color, arm_look, legend_below
 from aqmlab.plots.panel_grid import Panel, PanelGrid, band_note, empty_plots, panel_grid
 from aqmlab.plots.panels import plain_powers
-from aqmlab.plots.view import View
-from aqmlab.reports.distributions import WaitCdf, wait_cdf
 from aqmlab.results.results import Results
 
 if TYPE_CHECKING:

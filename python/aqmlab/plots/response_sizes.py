@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import UsageError
+from aqmlab.figures.view import View
 from aqmlab.metrics import Metric, Scope
 from aqmlab.metrics.waits import Sample, SizeBand, Waits
 from aqmlab.plots.appearance import arm_color, arm_look, legend_below, mark_size
@@ -21,7 +22,6 @@ from aqmlab.plots.panel_grid import (
 )
 from aqmlab.plots.panels import plain_powers
 from aqmlab.plots.response_curves import MEDIAN, REFERENCE, named, other_arms, wait_grid
-from aqmlab.plots.view import View
 from aqmlab.results.cells import Cell
 from aqmlab.results.results import Results
 from aqmlab.stats import Estimate, estimate

@@ -7,10 +7,10 @@ from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import UsageError
+from aqmlab.figures.goodput_rtt import Points, class_names, rtt_points
+from aqmlab.figures.view import View
 from aqmlab.metrics import EVERY_QUEUE
 from aqmlab.plots.appearance import arm_color, arm_mark, entitle, legend_below, mark_size, new_figure
-from aqmlab.plots.view import View
-from aqmlab.reports.by_class import Points, class_names, rtt_points
 from aqmlab.results.results import Results
 
 if TYPE_CHECKING:

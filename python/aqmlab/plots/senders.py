@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from aqmlab.figures.looks import MUTED, PALETTE
+from aqmlab.figures.view import View
 from aqmlab.plots.appearance import warmup
 from aqmlab.plots.panels import fit, legend_below, panels, plain_powers
-from aqmlab.plots.view import View
 from aqmlab.recordings.recording import Run
 from aqmlab.recordings.traces import Trace, chosen, flow_names, trace
-from aqmlab.reports.looks import MUTED, PALETTE
 from aqmlab.results.results import Results
 
 if TYPE_CHECKING:

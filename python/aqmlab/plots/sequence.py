@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from aqmlab.errors import UsageError
+from aqmlab.figures.looks import MUTED, PALETTE
+from aqmlab.figures.view import View
 from aqmlab.plots.appearance import warmup
 from aqmlab.plots.panels import fit, legend_below, panels
-from aqmlab.plots.view import View
 from aqmlab.recordings.recording import Run
 from aqmlab.recordings.traces import FlowName, Journey, chosen, flow_names, journeys
-from aqmlab.reports.looks import MUTED, PALETTE
 from aqmlab.results.results import Results
 
 if TYPE_CHECKING:

@@ -9,6 +9,9 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import UsageError
+from aqmlab.figures.distributions import delay_cdf
+from aqmlab.figures.trade_off import TradeOff, trade_off_points
+from aqmlab.figures.view import View
 from aqmlab.metrics import find
 from aqmlab.plots.appearance import (
     arm_color,
@@ -32,10 +35,6 @@ from aqmlab.plots.panel_grid import (
     titled,
 )
 from aqmlab.plots.point_names import name_points
-from aqmlab.plots.view import View
-from aqmlab.reports.distributions import delay_cdf
-from aqmlab.reports.payload import trade_off_points
-from aqmlab.reports.trade_off import TradeOff
 from aqmlab.results.answers import answer
 from aqmlab.results.cells import Axis, Cell
 from aqmlab.results.results import Results

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from aqmlab.figures.view import FigureKind, View
 from aqmlab.metrics import Metric, Scope
 from aqmlab.metrics.waits import ALL_WAITS, Waits
 from aqmlab.plots.boxes_and_bars import bar, box, flow_goodputs
@@ -17,7 +18,6 @@ from aqmlab.plots.panel_grid import CLASSES, FLOWS, GOODPUT, PanelGrid, panel_gr
 from aqmlab.plots.response_curves import ccdf_figure, cdf_figure, curve_rows
 from aqmlab.plots.response_sizes import quantile_rows, quantiles_figure, scatter_figure, scatter_rows
 from aqmlab.plots.sweep_curves import cdfs, lines, trade_off
-from aqmlab.plots.view import FigureKind, View
 from aqmlab.results.cells import Cell
 from aqmlab.results.classes import classes_of
 from aqmlab.results.results import Results

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from aqmlab.errors import UsageError
+from aqmlab.figures.looks import FAINT
 from aqmlab.metrics.scaling import VarianceTime, of_arrivals
 from aqmlab.plots.appearance import arm_color, arm_look, legend_below
 from aqmlab.plots.kinds import single
 from aqmlab.plots.panels import plain_powers
-from aqmlab.reports.looks import FAINT
 from aqmlab.results.results import Results
 from aqmlab.stats import estimate
 from aqmlab.text.numbers import estimate_text

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from aqmlab.figures.trade_off import SHARE, Front, Starved, TradeOff
 from aqmlab.metrics import Metric
 from aqmlab.reports.answer_cases import of_cases
 from aqmlab.reports.answer_words import (
@@ -29,7 +30,6 @@ from aqmlab.reports.answer_words import (
     used_text,
     value_text,
 )
-from aqmlab.reports.trade_off import SHARE, Front, Starved, TradeOff
 from aqmlab.results.answers import Answer
 from aqmlab.results.answers import answer as answer_of
 from aqmlab.results.cells import Cell

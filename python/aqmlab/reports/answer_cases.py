@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import product
 
+from aqmlab.figures.trade_off import SHARE, Starved, TradeOff
 from aqmlab.metrics import Metric
 from aqmlab.reports.answer_words import (
     MOST_NAMED,
@@ -19,7 +20,6 @@ from aqmlab.reports.answer_words import (
     upper,
     used_text,
 )
-from aqmlab.reports.trade_off import SHARE, Starved, TradeOff
 from aqmlab.results.cells import Cell
 from aqmlab.stats.sentence import spoken
 from aqmlab.text.numbers import counted, listed

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
+from aqmlab.figures.trade_off import TradeOff
 from aqmlab.metrics import Metric
-from aqmlab.reports.trade_off import TradeOff
 from aqmlab.results.cells import Cell
 from aqmlab.stats import Difference, Estimate
 from aqmlab.text.numbers import decimal_places, display_unit, estimate_parts, listed, number

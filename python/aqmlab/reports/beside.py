@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from aqmlab.figures.distributions import delay_cdf
 from aqmlab.reports.charts import ChartAxis, PlainChart
-from aqmlab.reports.distributions import delay_cdf
 from aqmlab.results.answers import Answer
 from aqmlab.results.both import LIVE, SIMULATED, Both, grouped
 from aqmlab.results.comparison import Compared, compare_sides

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from aqmlab.reports.looks import UNIT_MARKS, color
+from aqmlab.figures.looks import UNIT_MARKS, color
 
 
 @dataclass(frozen=True)

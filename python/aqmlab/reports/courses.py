@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from aqmlab.errors import RecordingError
+from aqmlab.figures.looks import PALETTE
 from aqmlab.recordings.recording import Run, Tables
 from aqmlab.recordings.time_series import MOST_BINS, MOST_FLOWS, RunSeries, run_series
-from aqmlab.reports.looks import PALETTE
 from aqmlab.results.answers import Answer
 from aqmlab.text.numbers import time_text
 

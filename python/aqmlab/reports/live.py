@@ -6,10 +6,10 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from aqmlab.figures.looks import dash_lengths
 from aqmlab.metrics import Histogram
 from aqmlab.recordings.faithfulness import Faithfulness, combined, grouped
 from aqmlab.reports.charts import ChartAxis, PlainChart
-from aqmlab.reports.looks import dash_lengths
 from aqmlab.text.numbers import NO_VALUE, shown
 
 _MOST_POINTS = 300

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from aqmlab.figures.differences import Contrast, Differences
+from aqmlab.figures.distributions import DelayCdf, delay_cdf
+from aqmlab.figures.looks import MUTED, UNIT_MARKS, color, dash_lengths, marker
+from aqmlab.figures.trade_off import TradeOff, trade_off_points
 from aqmlab.metrics import Metric
-from aqmlab.reports.differences import Contrast, Differences
-from aqmlab.reports.distributions import DelayCdf, delay_cdf
-from aqmlab.reports.looks import MUTED, UNIT_MARKS, color, dash_lengths, marker
-from aqmlab.reports.trade_off import TradeOff
 from aqmlab.results.answers import Answer
 from aqmlab.results.cells import Cell
 from aqmlab.stats import Estimate
@@ -94,21 +94,6 @@ def _estimate(est: Estimate | None, unit: str) -> list[Any] | None:
 def _contrast(contrast: Contrast, metric: Metric, cells: Mapping[Cell, int]) -> list[Any]:
     """Return the cell's number, the difference in the form of :func:`_estimate`, and its significance."""
     return [cells[contrast.cell], _estimate(contrast.found.estimate, metric.unit), contrast.stands]
-
-
-def trade_off_points(
-    answer: Answer, cell: Cell, delay: Metric, price: Metric, like: float | None = None
-) -> dict[int, tuple[float, float]]:
-    """By seed, the values of two metrics, in displayed units, in those runs of a cell that have both.
-
-    ``like`` is the largest price that is shown (:func:`aqmlab.text.numbers.display_unit`).
-    """
-    xs, ys = (answer.by_seed(cell, metric.name) for metric in (delay, price))
-    return {
-        seed: (display_value(x, delay.unit), display_value(y, price.unit, like))
-        for seed, x in xs.items()
-        if x is not None and (y := ys.get(seed)) is not None
-    }
 
 
 def _trade_off(found: TradeOff, cells: Mapping[Cell, int]) -> dict[str, Any] | None:

@@ -5,26 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from aqmlab.figures.differences import comparisons, differences
+from aqmlab.figures.goodput_rtt import rtt_points
+from aqmlab.figures.looks import swatch
+from aqmlab.figures.trade_off import TradeOff
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, find
 from aqmlab.recordings.faithfulness import Faithfulness, verdicts
 from aqmlab.recordings.manifest import parts_text
 from aqmlab.recordings.recording import Run
 from aqmlab.reports.answer import best_arm, sentences
 from aqmlab.reports.beside import beside_context, sides_chart, two_arms
-from aqmlab.reports.by_class import by_class_context, rtt_chart, rtt_points
+from aqmlab.reports.by_class import by_class_context, rtt_chart
 from aqmlab.reports.by_kind import by_kind_context
 from aqmlab.reports.charts import PlainChart, charts_json
 from aqmlab.reports.courses import courses_context
-from aqmlab.reports.differences import comparisons, differences
 from aqmlab.reports.live import lateness_chart, live_context
-from aqmlab.reports.looks import swatch
 from aqmlab.reports.missing import missing_context
 from aqmlab.reports.network_svg import drawn_network
 from aqmlab.reports.page import page, unbroken
 from aqmlab.reports.payload import payload
 from aqmlab.reports.repeat import repeat_context
 from aqmlab.reports.table import table_context
-from aqmlab.reports.trade_off import TradeOff
 from aqmlab.reports.waits import waits_context, waits_data
 from aqmlab.results.answers import Answer
 from aqmlab.results.answers import answer as answer_of

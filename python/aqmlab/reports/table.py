@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from aqmlab.figures.differences import Differences
+from aqmlab.figures.looks import chip
 from aqmlab.metrics import Metric
-from aqmlab.reports.differences import Differences
-from aqmlab.reports.looks import chip
 from aqmlab.results.answers import Answer
 from aqmlab.results.cells import Cell
 from aqmlab.stats import Estimate

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from aqmlab.figures.distributions import WaitCdf, wait_cdf
 from aqmlab.metrics import EVERY_CLASS, Scope, find
 from aqmlab.metrics.waits import ALL_WAITS, SizeBand, Waits
-from aqmlab.reports.distributions import WaitCdf, wait_cdf
 from aqmlab.results.answers import Answer
 from aqmlab.results.cells import Cell
 from aqmlab.results.classes import classes_of

@@ -14,6 +14,7 @@ from aqmlab.results.cells import Axis, Cell
 from aqmlab.soundness.bottleneck import BUSY_PERCENT
 from aqmlab.stats import CONFIDENCE, Difference, Estimate, difference, estimate
 from aqmlab.stats.multiple import adjusted
+from aqmlab.text.numbers import display_value
 
 DELAY = "queueing_delay_mean_s"
 GOODPUT = "goodput_bps"
@@ -329,6 +330,21 @@ class TradeOff:
             if lower and (p is None or p <= 1.0 - CONFIDENCE):
                 starved.append(Starved(cell, queue, used[cell], used[most], most))
         return starved
+
+
+def trade_off_points(
+    answer: Answer, cell: Cell, delay: Metric, price: Metric, like: float | None = None
+) -> dict[int, tuple[float, float]]:
+    """By seed, the values of two metrics, in displayed units, in those runs of a cell that have both.
+
+    ``like`` is the largest price that is shown (:func:`aqmlab.text.numbers.display_unit`).
+    """
+    xs, ys = (answer.by_seed(cell, metric.name) for metric in (delay, price))
+    return {
+        seed: (display_value(x, delay.unit), display_value(y, price.unit, like))
+        for seed, x in xs.items()
+        if x is not None and (y := ys.get(seed)) is not None
+    }
 
 
 def _is_chosen(key: str) -> bool:
