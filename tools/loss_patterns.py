@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.figure import Figure
 
 import aqmlab
+from aqmlab.figures.model import INK, Axis, Figure, Line, Look, Panel
+from aqmlab.figures.sequence import sequence_lines, sequence_points
 from aqmlab.plots.draw import save
-from aqmlab.plots.panels import legend_below
-from aqmlab.plots.sequence import draw_sequence, sequence_points
 from aqmlab.recordings.traces import Journey, flow_names, journeys
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -129,48 +128,36 @@ def main() -> int:
             worst = max(worst, apart)
             sys.stdout.write(f"{name:45} {len(vector):5} segments, times differ by at most {apart:.3f} us\n")
             found[recovery, pattern] = packets, vector, int(table[name]["mss"])
-    save(
-        lambda: figure(found), output, "Reno, NewReno and SACK after losses, beside ns-2", aqmlab.__version__
-    )
+    save(figure(found), output, "Reno, NewReno and SACK after losses, beside ns-2", aqmlab.__version__)
     return 0 if worst <= _TICKS_US else 1
+
+
+_THEIRS = Look(INK, mark="dot", size=0.48, line=False, alpha=1.0, order=4)
 
 
 def figure(found: dict[tuple[str, str], Any]) -> Figure:
     """One row per recovery, one column per pattern."""
-    made = Figure(figsize=(7.0, 5.6), layout="constrained")
-    axes = made.subplots(len(RECOVERIES), len(PATTERNS), sharex="col", sharey="col")
-    for column, (pattern, title) in enumerate(PATTERNS.items()):
+    rows: dict[str, list[Panel]] = {recovery: [] for recovery in RECOVERIES}
+    for pattern, title in PATTERNS.items():
         limits = [window(found[recovery, pattern][0]) for recovery in RECOVERIES]
         begin, end = min(b for b, _ in limits), max(e for _, e in limits)
-        for row, (recovery, name) in enumerate(RECOVERIES.items()):
+        heights = [found[recovery, pattern][1:] for recovery in RECOVERIES]
+        visible = np.concatenate(
+            [v[(v[:, 0] / 1e6 >= begin) & (v[:, 0] / 1e6 <= end), 1] / mss for v, mss in heights]
+        )
+        for recovery, name in RECOVERIES.items():
             packets, vector, mss = found[recovery, pattern]
-            one = axes[row, column]
-            draw_sequence(one, sequence_points([p for p in packets if p.sent_ns / 1e9 <= end]))
             shown = (vector[:, 0] / 1e6 >= begin) & (vector[:, 0] / 1e6 <= end)
+            points = sequence_points([p for p in packets if p.sent_ns / 1e9 <= end])
             # ns-2's points are drawn in the middle of ours, so where the two agree, each mark has a
             # black point in it.
-            one.plot(
-                vector[shown, 0] / 1e6,
-                vector[shown, 1] / mss,
-                ".",
-                color="black",
-                markersize=1.6,
-                markeredgewidth=0,
-                zorder=4,
-                label="sent by ns-2",
-            )
-            if row == 0:
-                one.set_title(title)
-            if column == 0:
-                one.set_ylabel(f"{name}\nposition [segments]")
-            if row == len(RECOVERIES) - 1:
-                one.set_xlabel("time [s]")
-        heights = [found[recovery, pattern][1] for recovery in RECOVERIES]
-        visible = np.concatenate([v[(v[:, 0] / 1e6 >= begin) & (v[:, 0] / 1e6 <= end), 1] for v in heights])
-        axes[0, column].set_xlim(begin, end)
-        axes[0, column].set_ylim(visible.min() / mss - 3, visible.max() / mss + 3)
-    legend_below(made, axes.flat)
-    return made
+            over = Line("sent by ns-2", vector[shown, 0] / 1e6, vector[shown, 1] / mss, _THEIRS)
+            label = f"{name}\nposition [segments]"
+            up = Axis(label, begin=visible.min() - 3, end=visible.max() + 3)
+            across = Axis("time [s]", begin=begin, end=end)
+            head = title if recovery == next(iter(RECOVERIES)) else ""
+            rows[recovery].append(Panel(head, across, up, (*sequence_lines(points), over)))
+    return Figure("", tuple(map(tuple, rows.values())), size=(7.0, 5.6), share=("col", "col"))
 
 
 if __name__ == "__main__":

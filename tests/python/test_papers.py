@@ -10,13 +10,14 @@ import pytest
 
 from aqmlab import _core
 from aqmlab.errors import ScenarioError, UsageError
+from aqmlab.figures.over_time import quantities
 from aqmlab.papers.causes import score_causes
 from aqmlab.papers.check import problems
 from aqmlab.papers.figures import draw_figure, one_of_each
 from aqmlab.papers.folder import find_paper, read_paper
 from aqmlab.papers.multiverse import multiverse, readings
 from aqmlab.papers.multiverse_report import multiverse_markdown
-from aqmlab.papers.over_time import over_time, shown
+from aqmlab.papers.over_time import shown
 from aqmlab.papers.paper import KINDS, PaperFigure, Part, Thinned
 from aqmlab.papers.reproduce import Wanted, reproduce
 from aqmlab.papers.runner import Runner
@@ -26,6 +27,7 @@ from aqmlab.papers.scoring import evidence, score_finding
 from aqmlab.papers.sweep_figure import numbers
 from aqmlab.papers.tables import AGREES, DIFFERS, NOT_SCORED, cell_expression, within
 from aqmlab.papers.variants import variant
+from aqmlab.plots.render import render
 
 ROOT = Path(__file__).parents[2]
 TOY = ROOT / "tests" / "papers" / "toy"
@@ -263,7 +265,7 @@ def test_curves_are_in_the_unit_of_the_metric(toy, tmp_path):
 def drawn_over_time(toy, name):
     figure = next(f for f in toy.figures if f.name == name)
     results = toy.results["loss.toml"]
-    axes = over_time(one_of_each(figure, results, "toy"), "bottleneck", shown(figure)).axes
+    axes = render(quantities(one_of_each(figure, results, "toy"), "bottleneck", *shown(figure))).axes
     return {
         (one.get_ylabel(), line.get_label()): line.get_xydata().T for one in axes for line in one.lines
     }, axes
@@ -281,7 +283,7 @@ def test_a_figure_over_time_shows_the_part_that_it_is_asked_for(toy, monkeypatch
     assert queue.get_xlim() == (0.0, 8.0)
     assert queue.get_ylim() == other.get_ylim()
     # Twenty bins are too few for the 80 samples of the run, but enough for the part shown.
-    monkeypatch.setattr("aqmlab.papers.over_time.MOST_BINS", 20)
+    monkeypatch.setattr("aqmlab.figures.over_time.MOST_BINS", 20)
     part, (rates, *_) = drawn_over_time(toy, "2b")
     assert rates.get_xlim() == (3.0, 4.5)
     times = part["rate [Mbit/s]", "arrivals"][0]

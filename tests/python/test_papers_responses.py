@@ -21,6 +21,7 @@ from aqmlab.papers.response_figure import (
     response_lines,
     scatter_figure,
 )
+from aqmlab.plots.render import render
 from web_runs import RATES, ran_over_rates
 
 HEAD = {"id": "2", "title": "Response times", "experiment": "web.toml"}
@@ -91,7 +92,7 @@ def test_a_figure_is_drawn_with_its_numbers(swept, kind, tmp_path):
     )
     assert 100 * float(row["share"]) == pytest.approx(np.mean(list(shares.values())), abs=1e-5)
     assert int(row["n"]) == 2
-    axes = response_figure(figure, "t", response_lines(figure, swept)).axes[0]
+    axes = render(response_figure(figure, "t", response_lines(figure, swept))).axes[0]
     assert axes.get_xlim()[1] == 1.0
     assert axes.get_yscale() == ("log" if kind == "response_ccdf" else "linear")
 
@@ -112,7 +113,7 @@ def test_a_scatter_has_the_requests_of_the_sample_within_its_axes(swept, tmp_pat
     )
     assert 0 < len(sample) == len(dots)
     assert sorted(int(row["response_bytes"]) for row in dots) == sorted(size for size, _ in sample)
-    first, second = scatter_figure(figure, "t", response_dots(figure, swept)).axes
+    first, second = render(scatter_figure(figure, "t", response_dots(figure, swept))).axes
     assert (first.get_title(), second.get_title()) == ("DropTail", "CoDel")
     assert first.get_xlim() == second.get_xlim() == (0, 20)
     assert first.get_ylim() == (0, 0.6)

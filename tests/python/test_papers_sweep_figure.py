@@ -4,6 +4,7 @@ import pytest
 
 from aqmlab.papers.paper import PaperFigure
 from aqmlab.papers.sweep_figure import SweepLine, sweep_figure
+from aqmlab.plots.render import render
 from aqmlab.stats import Estimate
 
 LABELS = ("4", "36", "72")
@@ -16,7 +17,7 @@ def drawn(curves, unit, **content):
         for name, points in curves.items()
     ]
     figure = PaperFigure("1", "A figure", "x.toml", "sweep", {"x": "buffer", "y": "a", **content})
-    whole = sweep_figure(figure, "Figure 1", lines, unit)
+    whole = render(sweep_figure(figure, "Figure 1", lines, unit))
     whole.draw_without_rendering()
     return whole, whole.axes[0]
 

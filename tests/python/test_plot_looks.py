@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 import aqmlab
 from aqmlab.errors import UsageError
 from aqmlab.figures import looks
-from aqmlab.plots.appearance import _MARKS, COLORS, Appearance, arm_color, arm_dash, arm_mark, length_in
+from aqmlab.plots.appearance import _MARKS, COLORS, Appearance, arm_color, dashes, length_in, mark_of
 
 KINDS = ("series", "delay-cdf", "goodput-delay", "cumulative-ack")
 # How readers with a severe deficiency of one of the three cones see colours, as matrices that apply to linear
@@ -47,25 +47,25 @@ def test_colours_differ_in_lightness_and_for_readers_who_see_two_of_three():
 
 
 def test_sixteen_arms_have_dashes_and_marks_that_none_shares():
+    grays = [(str(dashes(looks.dash_lengths(i))), mark_of(looks.marker(i))) for i in range(16)]
     with Appearance().applied():
-        looks = [(arm_color(i), str(arm_dash(i)), arm_mark(i)) for i in range(16)]
-    with Appearance(style="gray").applied():
-        gray = [(str(arm_dash(i)), arm_mark(i)) for i in range(16)]
+        found = [(arm_color(i), *gray) for i, gray in enumerate(grays)]
     for pair in ((0, 1), (1, 2), (0, 2)):
-        assert len({tuple(look[i] for i in pair) for look in looks}) == 16
-    assert len(set(gray)) == 16
+        assert len({tuple(look[i] for i in pair) for look in found}) == 16
+    # A style without colours has the same dashes and marks.
+    assert len(set(grays)) == 16
     # Dashes and marks differ even among the first arms, not only after the colours are exhausted.
-    assert len({look[1] for look in looks[:7]}) == 7
-    assert len({look[2] for look in looks[:9]}) == 9
-    assert looks[0][1] == "-"
+    assert len({look[1] for look in found[:7]}) == 7
+    assert len({look[2] for look in found[:9]}) == 9
+    assert found[0][1] == "-"
 
 
 def test_reports_have_the_order_of_dashes_and_marks_of_figures():
-    assert tuple(_MARKS) == looks.MARKERS
+    assert tuple(_MARKS)[: len(looks.MARKERS)] == looks.MARKERS
     with Appearance().applied():
         for arm in range(16):
             lengths = looks.dash_lengths(arm)
-            assert arm_dash(arm) == ((0, tuple(n / 1.8 for n in lengths)) if lengths else "-")
+            assert dashes(lengths) == ((0, tuple(n / 1.8 for n in lengths)) if lengths else "-")
     assert len({(looks.color(i), looks.dash_lengths(i)) for i in range(16)}) == 16
 
 

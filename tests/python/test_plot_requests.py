@@ -13,10 +13,10 @@ from scipy import stats as scipy_stats
 
 import aqmlab
 from aqmlab.errors import UsageError
+from aqmlab.figures.kinds import WAIT_KINDS
 from aqmlab.metrics import Scope
 from aqmlab.metrics.waits import PAGES, REQUESTS
 from aqmlab.plots.draw import draw
-from aqmlab.plots.sweep_kinds import WAIT_KINDS
 from aqmlab.reports.render import render
 from aqmlab.reports.waits import waits_context
 from laid_out import nothing_is_covered

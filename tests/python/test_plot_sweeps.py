@@ -15,12 +15,12 @@ from scipy import stats as scipy_stats
 import aqmlab
 from aqmlab.errors import UsageError
 from aqmlab.figures.differences import differences
+from aqmlab.figures.kinds import SWEEP_KINDS, WAIT_KINDS
 from aqmlab.figures.trade_off import TradeOff
 from aqmlab.figures.view import View
 from aqmlab.metrics import find
 from aqmlab.plots.appearance import Appearance
 from aqmlab.plots.draw import draw, figure_of
-from aqmlab.plots.sweep_kinds import SWEEP_KINDS, WAIT_KINDS
 from aqmlab.results.answers import answer
 from laid_out import nothing_is_covered
 from synthetic_sweep import COUNTS, DELAY, RATES, synthetic

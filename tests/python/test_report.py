@@ -15,9 +15,9 @@ import pytest
 from scipy import stats
 
 import aqmlab
+from aqmlab.figures.kinds import KINDS, WAIT_KINDS
 from aqmlab.figures.trade_off import TradeOff
-from aqmlab.plots.draw import KINDS, draw
-from aqmlab.plots.sweep_kinds import WAIT_KINDS
+from aqmlab.plots.draw import draw
 from aqmlab.recordings.time_series import run_series
 from aqmlab.reports.answer import best_arm, in_words
 from aqmlab.reports.network_svg import network_svg, spread

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from aqmlab.plots.kinds import series
+from aqmlab.figures.over_time import series_of
+from aqmlab.plots.render import render as as_file
 from aqmlab.recordings.recording import Run
 from aqmlab.recordings.time_series import run_series
 from aqmlab.reports.render import render
@@ -41,7 +42,7 @@ def test_stalls_come_with_the_series_of_a_run(stalled, experiment):
 
 
 def test_the_figure_shades_them_in_the_column_of_their_arm(stalled):
-    figure = series(stalled, "bottleneck", [stalled.runs_of(arm)[0] for arm in stalled.arms])
+    figure = as_file(series_of(stalled, "bottleneck", [stalled.runs_of(arm)[0] for arm in stalled.arms]))
     first, second = figure.axes[0], figure.axes[1]
     said = "stall: the router stood still"
     (stripe,) = [patch for patch in first.patches if patch.get_label() == said]

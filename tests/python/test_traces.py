@@ -13,11 +13,11 @@ import pytest
 
 import aqmlab
 from aqmlab.errors import UsageError
+from aqmlab.figures.cumulative import Field, field_of
+from aqmlab.figures.ladder import caption
+from aqmlab.figures.sequence import sequence_points, time_sequence
 from aqmlab.figures.view import View
-from aqmlab.plots.cumulative import Field, field_of
 from aqmlab.plots.draw import draw
-from aqmlab.plots.ladder import caption
-from aqmlab.plots.sequence import sequence_points, time_sequence
 from aqmlab.recordings.traces import REACTIONS, FlowName, chosen, flow_names, follow, journeys, trace
 
 SCENE = {
@@ -213,7 +213,7 @@ def test_a_time_axis_is_that_of_what_was_recorded(tmp_path):
     )
     view = View(flows=["ftp 0"])
     figure = time_sequence(scene, view, "bottleneck")
-    begin, end = figure.axes[0].get_xlim()
+    begin, end = figure.panels[0].x.begin, figure.panels[0].x.end
     assert 4 <= begin < 4.5 < end <= 5
 
 

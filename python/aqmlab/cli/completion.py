@@ -80,8 +80,7 @@ def metrics(_context: typer.Context) -> Iterable[str]:
 @_offers
 def kinds(context: typer.Context) -> Iterable[str]:
     """The kinds of figures of the recording or the sweep that the command line names."""
-    from aqmlab.plots.draw import KINDS
-    from aqmlab.plots.sweep_kinds import SWEEP_KINDS
+    from aqmlab.figures.kinds import KINDS, SWEEP_KINDS
     from aqmlab.system.files import SWEEP_FILE
 
     return SWEEP_KINDS if (Path(context.params["path"]) / SWEEP_FILE).is_file() else KINDS

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import fsum
+from typing import Any
 
-from aqmlab.metrics import EVERY_CLASS, Measured, find, flow_goodput
+from aqmlab.errors import UsageError
+from aqmlab.figures.looks import marker
+from aqmlab.figures.model import Axis, Entry, Figure, Line, Look, Panel
+from aqmlab.figures.view import View
+from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, find, flow_goodput
 from aqmlab.metrics.flow_totals import LEAST_RTT_SPREAD
 from aqmlab.metrics.phenomena import long_lived
+from aqmlab.results.results import Results
 from aqmlab.text.numbers import display_value
 
 Points = dict[tuple[str, str], tuple[list[float], list[float]]]
@@ -51,3 +58,65 @@ def rtts_differ(points: Mapping[tuple[str, str], tuple[Sequence[float], Sequence
 def class_names(points: Points) -> list[str]:
     """The classes that have at least one point, in order."""
     return list(dict.fromkeys(name for _, name in points))
+
+
+_X, _Y = Axis("RTT without queueing [ms]"), Axis("goodput of a flow [Mbit/s]")
+
+
+def goodput_rtt(results: Results, view: View, queue: str) -> Figure:
+    """Goodput of each long-lived flow against RTT without queueing; one plot per arm, one mark per flow."""
+    points = _points(results, view, queue)
+    arms, classes = list(dict.fromkeys(arm for arm, _ in points)), class_names(points)
+    # All plots share an axis that covers the data of every plot.
+    up = replace(_Y, begin=0.0)
+    panels = [
+        Panel(
+            arm,
+            _X,
+            up,
+            tuple(
+                Line(f"a flow of {name}", *points[arm, name], Look(i, mark=marker(i), line=False, alpha=0.7))
+                for i, name in enumerate(classes)
+                if (arm, name) in points
+            ),
+        )
+        for arm in arms
+    ]
+    rows = tuple(tuple(panels[i : i + _COLUMNS]) for i in range(0, len(panels), _COLUMNS))
+    whose = "all flows" if queue == EVERY_QUEUE else f"flows that cross {queue}"
+    size = (7.0, 0.7 + 2.5 * len(rows))
+    return Figure(f"{results.title}: {whose}", rows, size=size, share=("all", "all"))
+
+
+_COLUMNS = 3
+
+
+def of_arms(points: Points, arms: Sequence[str]) -> Figure | None:
+    """The same in one plot, with a colour per arm and a mark per class, unless RTTs are about equal."""
+    if not rtts_differ(points):
+        return None
+    marks = {name: marker(i) for i, name in enumerate(class_names(points))}
+    lines = tuple(
+        Line(f"{arm}, {name}", *of, Look(arms.index(arm), mark=marks[name], line=False))
+        for (arm, name), of in points.items()
+    )
+    notes = tuple(Entry(name, Look("", mark=mark, line=False)) for name, mark in marks.items())
+    return Figure("Goodput against RTT", ((Panel("Goodput against RTT", _X, _Y, lines),),), notes)
+
+
+def goodput_rtt_rows(results: Results, view: View, queue: str) -> Iterator[tuple[Any, ...]]:
+    """The points of :func:`goodput_rtt`."""
+    yield ("arm", "class", "rtt_ms", "goodput_mbit_s")
+    for (arm, name), (rtts, goodputs) in _points(results, view, queue).items():
+        for rtt, goodput in zip(rtts, goodputs, strict=True):
+            yield (arm, name, rtt, goodput)
+
+
+def _points(results: Results, view: View, queue: str) -> Points:
+    points = rtt_points(results.measured(), [run.arm for run in view.runs(results)], queue)
+    if not points:
+        raise UsageError(
+            f"no flow that reacts to congestion lasts through the measured interval and crosses"
+            f" `{queue}`: there is no goodput to draw against RTT"
+        )
+    return points

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 PALETTE = ("#1f83c7", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#8c6bb1", "#7a8a3c")
 MUTED = "#8a8f98"
 FAINT = 0.35
+FACE_ALPHA = 0.35
+"""The opacity of areas with an outline."""
+DASHED, DOTTED = (6, 3), (2, 3)
 STALL = PALETTE[5]
 """A colour that no line over time uses."""
 _ARM_DASHES = ((), (6, 3), (2, 3), (8, 3, 2, 3), (12, 4), (8, 3, 2, 3, 2, 3), (12, 3, 4, 3))
@@ -31,6 +34,13 @@ def dash_lengths(arm: int) -> tuple[int, ...]:
     most one of the three.
     """
     return _ARM_DASHES[arm % len(_ARM_DASHES)]
+
+
+def brief(value: float) -> str:
+    """The text of a value in a map."""
+    size = abs(value)
+    places = 0 if size >= 100 or size == 0 else 1 if size >= 10 else 2 if size >= 1 else 3
+    return f"{value:.{places}f}".replace("-", "−")
 
 
 def marker(arm: int) -> str:

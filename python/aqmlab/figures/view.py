@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from aqmlab.errors import UsageError
+from aqmlab.figures.model import Figure
 from aqmlab.metrics import EVERY_CLASS
 from aqmlab.recordings.recording import Run
 from aqmlab.results.results import Results
 from aqmlab.text.numbers import time_text
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -97,16 +95,16 @@ class View:
 
 EVERYTHING = View()
 
-Draw = Callable[[Results, View, Any], "Figure"]
+Make = Callable[[Results, View, Any], Figure]
 Rows = Callable[[Results, View, Any], Iterator[tuple[Any, ...]]]
 
 
 class FigureKind(NamedTuple):
-    """A kind of figure: how it is drawn, and its numbers as rows, the first of which names the columns.
+    """A kind of figure: the figure, and its numbers as rows, the first of which names the columns.
 
     The two functions take the queue: its name, or, with several cases, ``None`` for the queue by which
     each cell is judged.
     """
 
-    draw: Draw
+    make: Make
     rows: Rows | None = None

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aqmlab.claims import Names
 from aqmlab.errors import ScenarioError, UsageError
+from aqmlab.figures.cumulative import cumulative_ack
+from aqmlab.figures.model import Figure
+from aqmlab.figures.over_time import quantities
+from aqmlab.figures.view import EVERYTHING
 from aqmlab.metrics import EVERY_QUEUE
 from aqmlab.papers.expressions import ExpressionValues
-from aqmlab.papers.over_time import COLUMN, over_time, shown
+from aqmlab.papers.over_time import COLUMN, shown
 from aqmlab.papers.paper import RESPONSES, SCATTER, PaperFigure
 from aqmlab.papers.response_figure import (
     dot_rows,
@@ -28,9 +32,6 @@ from aqmlab.recordings.recording import Run
 from aqmlab.results.cells import Cell, axis_named
 from aqmlab.results.results import Results, of_runs
 from aqmlab.stats import estimate
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _COLUMN = Appearance(COLUMN, 3.6, font_size=7)
 """The look of a figure drawn for a page: it is as wide as a column."""
@@ -58,30 +59,39 @@ def draw_figure(figure: PaperFigure, results: Results | None, folder: Path, vers
         return draw_law(law, settings, file, presets=presets, look=_COLUMN, heading=title)
     if results is None:
         raise ScenarioError(f"figure {figure.name}: its experiment was not run")
+    made, rows = figure_data(figure, results, title)
+    if rows is not None:
+        write_csv(file.with_suffix(".csv"), rows)
+    alone = figure.kind == "cumulative" and len(made.rows[0]) == 1
+    save(made, file, title, version, _COLUMN if alone else AS_MADE)
+    return file
+
+
+def figure_data(
+    figure: PaperFigure, results: Results, title: str
+) -> tuple[Figure, Iterable[tuple[Any, ...]] | None]:
+    """A figure as data: a preset of a kind of figure; and its numbers as rows, if it has curves or dots.
+
+    Raises
+    ------
+    ScenarioError
+        If the figure requires something that the experiment lacks.
+    """
     if figure.kind == "sweep":
         lines = curves(figure, results)
-        write_csv(file.with_suffix(".csv"), _rows(figure, lines))
-        save(lambda: sweep_figure(figure, title, lines, _unit(figure, results)), file, title, version)
-        return file
+        return sweep_figure(figure, title, lines, _unit(figure, results)), _rows(figure, lines)
     if figure.kind == SCATTER:
         dots = response_dots(figure, results)
-        write_csv(file.with_suffix(".csv"), dot_rows(dots))
-        save(lambda: scatter_figure(figure, title, dots), file, title, version)
-        return file
+        return scatter_figure(figure, title, dots), dot_rows(dots)
     if figure.kind in RESPONSES:
-        curves_shown = response_lines(figure, results)
-        write_csv(file.with_suffix(".csv"), line_rows(curves_shown))
-        save(lambda: response_figure(figure, title, curves_shown), file, title, version)
-        return file
+        of_cells = response_lines(figure, results)
+        return response_figure(figure, title, of_cells), line_rows(of_cells)
     experiment = one_of_each(figure, results, title)
     if figure.kind == "cumulative":
-        look = _COLUMN if len(experiment.arms) == 1 else AS_MADE
-        save(lambda: _cumulative_figure(experiment), file, title, version, look)
-    else:
-        what = shown(figure)
-        queue = str(figure.content.get("queue") or results.queue_of(results.select(experiment.arms[0])[0]))
-        save(lambda: over_time(experiment, queue, what), file, title, version)
-    return file
+        return cumulative_ack(experiment, EVERYTHING, EVERY_QUEUE), None
+    what = shown(figure)
+    queue = str(figure.content.get("queue") or results.queue_of(results.select(experiment.arms[0])[0]))
+    return quantities(experiment, queue, *what), None
 
 
 def curves(figure: PaperFigure, results: Results) -> tuple[SweepLine, ...]:
@@ -167,10 +177,3 @@ def _run(figure: PaperFigure, results: Results, arm: str, where: Mapping[str, st
             return Run(run.path, replace(run.manifest, arm=arm))
     seed = "" if wanted is None else f" with seed {wanted}"
     raise UsageError(f"figure {figure.name}: `{arm}` has no finished run{seed}")
-
-
-def _cumulative_figure(experiment: Results) -> Figure:
-    from aqmlab.figures.view import EVERYTHING
-    from aqmlab.plots.cumulative import cumulative_ack
-
-    return cumulative_ack(experiment, EVERYTHING, EVERY_QUEUE)

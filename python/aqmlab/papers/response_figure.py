@@ -6,28 +6,26 @@ Distributions have one curve per cell and a reference behind the curves; scatter
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import inf
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from aqmlab.claims import Names
 from aqmlab.errors import ScenarioError, UsageError, unknown
 from aqmlab.figures.distributions import wait_cdf
+from aqmlab.figures.model import BAND, Figure
+from aqmlab.figures.response_curves import SHARES, WaitLine, curve_panel, limits_of, point_rows
+from aqmlab.figures.response_sizes import dots as dots_of
+from aqmlab.figures.response_sizes import scatter_panel
 from aqmlab.figures.view import View
 from aqmlab.metrics import EVERY_CLASS, named_classes
 from aqmlab.metrics.waits import REQUESTS, Sample
 from aqmlab.papers.over_time import COLUMN, amount_of, time_of
 from aqmlab.papers.paper import PaperFigure
-from aqmlab.plots.appearance import arm_color, entitle, legend_below, mark_size, new_figure
-from aqmlab.plots.panel_grid import band_note
-from aqmlab.plots.response_curves import SHARES, WaitLine, draw_lines, limits_of, point_rows, share_label
 from aqmlab.results.cells import Cell, axis_named
 from aqmlab.results.results import Results
 from aqmlab.text.units import SIZE
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _HEIGHT = 2.8
 
@@ -136,13 +134,11 @@ def response_lines(figure: PaperFigure, results: Results) -> list[WaitLine]:
 def response_figure(figure: PaperFigure, title: str, lines: Sequence[WaitLine]) -> Figure:
     """Draw the curves of a figure of kind ``response_cdf`` or ``response_ccdf``."""
     tail = figure.kind == "response_ccdf"
-    drawn = new_figure(COLUMN, _HEIGHT)
-    axes = drawn.subplots()
-    draw_lines(axes, lines, limits_of(lines, view_of(figure), REQUESTS, tail=tail), tail=tail)
-    axes.set(xlabel="response time [s]", ylabel=share_label(REQUESTS, tail=tail))
-    entitle(drawn, title)
-    legend_below(drawn, [axes], band_note() if any(line.curve.n > 1 for line in lines) else None)
-    return drawn
+    panel = curve_panel(
+        "", lines, limits_of(lines, view_of(figure), REQUESTS, tail=tail), REQUESTS, tail=tail
+    )
+    notes = (BAND,) if any(line.curve.n > 1 for line in lines) else ()
+    return Figure(title, ((panel,),), notes, size=(COLUMN, _HEIGHT))
 
 
 class Dots(NamedTuple):
@@ -177,26 +173,14 @@ def response_dots(figure: PaperFigure, results: Results) -> list[Dots]:
 
 def scatter_figure(figure: PaperFigure, title: str, dots: Sequence[Dots]) -> Figure:
     """Draw a figure of kind ``response_scatter``: a plot per cell, linear axes, a dot per request."""
-    drawn = new_figure(COLUMN * min(len(dots), 2), _HEIGHT)
-    plots = drawn.subplots(1, len(dots), sharex=True, sharey=True, squeeze=False)[0]
     until_s, below = view_of(figure).until_s, _below(figure)
-    for axes, (name, number, sample) in zip(plots, dots, strict=True):
-        look = {"marker": ".", "markersize": 0.8 * mark_size(), "markeredgewidth": 0, "alpha": 0.5}
-        # Thousands of dots are rasterised, even in a vector file.
-        axes.plot(
-            sample.sizes / 1e3,
-            sample.times,
-            linestyle="none",
-            color=arm_color(number),
-            rasterized=True,
-            **look,
-        )
-        axes.set(xlabel="response size [kB]", title=name if len(dots) > 1 else "")
-        axes.set_xlim(0, None if below == inf else below / 1e3)
-        axes.set_ylim(0, until_s)
-    plots[0].set_ylabel("response time [s]")
-    entitle(drawn, title)
-    return drawn
+    panels = []
+    for name, number, sample in dots:
+        panel = scatter_panel(name if len(dots) > 1 else "", REQUESTS, [dots_of(sample, number)], log=False)
+        x = replace(panel.x, begin=0.0, end=None if below == inf else below / 1e3)
+        panels.append(replace(panel, x=x, y=replace(panel.y, begin=0.0, end=until_s)))
+    size = (COLUMN * min(len(dots), 2), _HEIGHT)
+    return Figure(title, (tuple(panels),), size=size, share=("all", "all"), legend="none")
 
 
 def dot_rows(dots: Sequence[Dots]) -> Iterator[tuple[Any, ...]]:

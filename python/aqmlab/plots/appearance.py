@@ -14,7 +14,6 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import UsageError, unknown
-from aqmlab.figures.looks import dash_lengths, marker
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -69,6 +68,8 @@ _MARKS = {
     "plus": "P",
     "hex": "h",
     "x": "X",
+    "dot": ".",
+    "cross": "x",
 }
 _INCHES = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.0}
 _COLUMN, _GUTTER = 3.5, 0.16
@@ -257,7 +258,7 @@ def width_asked(made: float) -> float:
 
 def entitle(figure: Figure, title: str) -> None:
     """Write the title above a figure, in as many lines as needed, unless it is disabled."""
-    if not _LOOK.get()[0].title:
+    if not title or not _LOOK.get()[0].title:
         return
     size = points_of("figure.titlesize")
     room = 72.0 * figure.get_figwidth() - size
@@ -291,23 +292,6 @@ def text_width(text: str, size: float) -> float:
     return float(width)
 
 
-def arm_look(arm: int, *, marks: bool = True) -> dict[str, Any]:
-    """Return the look of an arm's line: colour, dashes and marks.
-
-    The numbers of colours, dashes and marks are pairwise coprime, so any two of the first 56 arms share at
-    most one of the three.
-    """
-    look: dict[str, Any] = {"color": arm_color(arm), "linestyle": arm_dash(arm)}
-    if marks:
-        # Each line's marks begin at a different point, so that those of neighbouring lines do not overlap.
-        look |= {
-            "marker": arm_mark(arm),
-            "markersize": mark_size(),
-            "markevery": (0.03 + 0.023 * (arm % 7), 0.17),
-        }
-    return look
-
-
 def mark_size() -> float:
     """Size of the marks along a line, in points."""
     import matplotlib as mpl
@@ -323,25 +307,15 @@ def arm_color(arm: int) -> str:
     return str(mpl.colors.to_hex(colors[arm % len(colors)]))
 
 
-def arm_dash(arm: int) -> Any:  # noqa: ANN401 (matplotlib's own)
-    """The dash pattern of an arm, assigned in the same order as in the report; the first line is solid."""
-    lengths = dash_lengths(arm)
-    # The report's dashes are in pixels, for lines almost two pixels wide; here the unit is the line's width.
+def dashes(lengths: Sequence[float]) -> Any:  # noqa: ANN401 (matplotlib's own)
+    """The style of a line with these lengths of dashes and gaps; it is solid if there are none."""
+    # The lengths are in pixels, for lines almost two pixels wide; here the unit is the line's width.
     return (0, tuple(length / 1.8 for length in lengths)) if lengths else "-"
 
 
-def arm_mark(arm: int) -> str:
-    """The mark of an arm, assigned in the same order as in the report."""
-    return _MARKS[marker(arm)]
-
-
-def warmup(axes: Any, until_s: float, from_s: float = 0.0) -> None:  # noqa: ANN401 (one plot or many)
-    """Shade the warm-up, which is not measured, if it is visible in plots that begin at ``from_s``."""
-    import numpy as np
-
-    if until_s > from_s:
-        for one in np.asarray(axes, dtype=object).flat:
-            one.axvspan(0.0, until_s, color="0.88", linewidth=0, zorder=0, label="warm-up, not measured")
+def mark_of(name: str) -> str:
+    """The mark with a name in :data:`aqmlab.figures.looks.UNIT_MARKS`."""
+    return _MARKS[name]
 
 
 def legend_below(figure: Figure, axes: Iterable[Any], more: Mapping[str, Artist] | None = None) -> None:
@@ -376,10 +350,3 @@ def _columns(widths: Sequence[float], room: float) -> int:
         if sum(max(widths[begin:end]) for begin, end in pairwise([0, *ends])) <= room:
             return columns
     return 1
-
-
-def note(text: str) -> Artist:
-    """A legend entry that consists only of words."""
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], linestyle="none", label=text)

@@ -4,61 +4,24 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import HostError, UsageError
+from aqmlab.figures.kinds import KINDS, SWEEP_KINDS, WAIT_CURVES, WAIT_KINDS
+from aqmlab.figures.model import Figure
 from aqmlab.figures.view import EVERYTHING, FigureKind, View
 from aqmlab.plots.appearance import AS_MADE, STYLE, Appearance
-from aqmlab.plots.cumulative import cumulative_ack, cumulative_rows
-from aqmlab.plots.kinds import series
-from aqmlab.plots.ladder import ladder, ladder_rows
-from aqmlab.plots.rtt import goodput_rtt, goodput_rtt_rows
-from aqmlab.plots.senders import cwnd, srtt, trace_rows
-from aqmlab.plots.sequence import sequence_rows, time_sequence
-from aqmlab.plots.sweep_kinds import COMMON_KINDS, SWEEP_KINDS, WAIT_CURVES, WAIT_KINDS
-from aqmlab.plots.variance_time import variance_time
+from aqmlab.plots.render import render
 from aqmlab.results.results import Results
 from aqmlab.system.files import write_whole
 from aqmlab.text.numbers import listed
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
-def _whole(figure: Callable[[Results, str], Figure]) -> FigureKind:
-    """Return a kind of figure that shows whole experiments: it refuses a choice of flows, arms or times."""
-
-    def draw(results: Results, view: View, queue: str) -> Figure:
-        if given := view.chosen():
-            kind = figure.__name__.replace("_", "-")
-            raise UsageError(f"`{kind}` shows the whole experiment; leave out {listed(given)}")
-        return figure(results, queue)
-
-    return FigureKind(draw)
-
-
-def _series(results: Results, view: View, queue: str) -> Figure:
-    if given := [option for option in view.chosen() if option != "`--arm`"]:
-        raise UsageError(f"`series` shows whole runs of all flows; leave out {listed(given)}")
-    return series(results, queue, view.runs(results))
-
-
-KINDS: dict[str, FigureKind] = {
-    "series": FigureKind(_series),
-    "goodput-rtt": FigureKind(goodput_rtt, goodput_rtt_rows),
-    "variance-time": _whole(variance_time),
-    "cwnd": FigureKind(cwnd, trace_rows),
-    "srtt": FigureKind(srtt, trace_rows),
-    "time-sequence": FigureKind(time_sequence, sequence_rows),
-    "cumulative-ack": FigureKind(cumulative_ack, cumulative_rows),
-    "ladder": FigureKind(ladder, ladder_rows),
-    **COMMON_KINDS,
-}
-"""The figures of an experiment, by their names on the command line."""
+    import matplotlib.figure as mpl
 
 _FORMATS = (".pdf", ".svg", ".png")
 
@@ -91,7 +54,7 @@ def draw(  # noqa: PLR0913 (keyword arguments)
     if found.rows and file.suffix.lower() == ".csv":
         write_csv(file, found.rows(results, view, where))
     else:
-        save(lambda: found.draw(results, view, where), file, results.title, results.version, look)
+        save(found.make(results, view, where), file, results.title, results.version, look)
     return file
 
 
@@ -102,7 +65,7 @@ def figure_of(
     queue: str | None = None,
     view: View = EVERYTHING,
     look: Appearance = AS_MADE,
-) -> Figure:
+) -> mpl.Figure:
     """Make one figure, which the caller may change and save; see :func:`aqmlab.figure`.
 
     Raises
@@ -114,8 +77,9 @@ def figure_of(
     """
     found, view = _asked(results, kind, view)
     where = queue if results.axes else results.place(queue)
+    made = found.make(results, view, where)
     with look.applied():
-        drawn = found.draw(results, view, where)
+        drawn = render(made)
         # Ticks and their labels are created when a figure is first drawn, in the style that is set at that
         # time.
         drawn.draw_without_rendering()
@@ -170,9 +134,7 @@ def check_format(file: Path, others: Sequence[str] = ()) -> None:
         raise UsageError(f"no format for `{file}`; its name must end with one of {', '.join(formats)}")
 
 
-def save(
-    figure: Callable[[], Figure], file: Path, title: str, version: str, look: Appearance = AS_MADE
-) -> None:
+def save(figure: Figure, file: Path, title: str, version: str, look: Appearance = AS_MADE) -> None:
     """Draw a figure with the given look, and write it to a file.
 
     Raises
@@ -186,7 +148,7 @@ def save(
     content = io.BytesIO()
     # No display is needed, and the caller's own style does not change.
     with look.applied():
-        figure().savefig(content, format=suffix[1:], metadata=_metadata(suffix, title, version))
+        render(figure).savefig(content, format=suffix[1:], metadata=_metadata(suffix, title, version))
     with writing(file):
         write_whole(file, content.getvalue())
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from aqmlab.figures.model import Axis, Figure, Line, Mark, Panel, Span, alone, arm_look, over_time
 from aqmlab.laws import CURVES, RESPONSES, Bench, Curve, Response, law_curves, law_responses
-from aqmlab.plots.appearance import AS_MADE, Appearance, arm_look, entitle, legend_below, new_figure
+from aqmlab.plots.appearance import AS_MADE, Appearance
 from aqmlab.plots.draw import check_format, save, write_csv
-from aqmlab.plots.kinds import single
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 _SIZE = (4.9, 4.4)
 _SHOWN = {"packets": ("packets", 1.0), "bytes": ("kB", 1e-3)}
@@ -43,11 +41,11 @@ def draw_law(  # noqa: PLR0913 (keyword arguments)
     if name in RESPONSES:
         responses = law_responses(name, settings, presets=presets, seed=seed, bench=bench)
         rows = [("line", "t_s", "p", "backlog_packets"), *_response_rows(responses)]
-        figure = lambda: _response_figure(title, responses, bench, heading)  # noqa: E731 (called by save())
+        figure = _response_figure(title, responses, bench, heading)
     else:
         curves = law_curves(name, settings, presets=presets, bench=bench)
         rows = [("line", "unit", "avg", "p"), *_curve_rows(curves)]
-        figure = lambda: _curve_figure(title, curves, heading)  # noqa: E731
+        figure = _curve_figure(title, curves, heading)
     if file.suffix.lower() == ".csv":
         write_csv(file, rows)
     else:
@@ -71,42 +69,35 @@ def _response_rows(responses: Sequence[Response]) -> Iterable[tuple[Any, ...]]:
 
 def _curve_figure(title: str, curves: Sequence[Curve], heading: str | None) -> Figure:
     """Draw the curves, with one plot for each unit of the averages."""
-    units = list(dict.fromkeys(c.unit for c in curves))
-    figure, axes = single(heading or f"{title}: probability by average queue")
-    if len(units) > 1:
-        axes.remove()
-    for number, unit in enumerate(units):
+    panels = []
+    for number, unit in enumerate(dict.fromkeys(c.unit for c in curves)):
         shown, scale = _SHOWN[unit]
-        if len(units) > 1:
-            axes = figure.add_subplot(1, len(units), number + 1)
-        for i, curve in enumerate(curves):
-            if curve.unit == unit:
-                axes.plot(curve.avg * scale, curve.p, label=curve.label, **arm_look(i))
-        axes.set(xlabel=f"average queue [{shown}]", ylim=(0, 1.02))
-        axes.set_xlim(left=0)
-        if number == 0:
-            axes.set_ylabel("probability of a notice, before spacing")
-    legend_below(figure, figure.axes)
-    return figure
+        lines = tuple(
+            Line(c.label, c.avg * scale, c.p, arm_look(i)) for i, c in enumerate(curves) if c.unit == unit
+        )
+        label = "probability of a notice, before spacing" if number == 0 else ""
+        up = Axis(label, begin=0.0, end=1.02)
+        panels.append(Panel("", Axis(f"average queue [{shown}]", begin=0.0), up, lines))
+    made = alone(heading or f"{title}: probability by average queue", panels[0])
+    return replace(made, rows=(tuple(panels),))
 
 
 def _response_figure(title: str, responses: Sequence[Response], bench: Bench, heading: str | None) -> Figure:
-    figure = new_figure(*_SIZE, 2)
-    probability, backlog = figure.subplots(2, 1, sharex=True)
     begin, end = bench.step_s
     step = f"load {bench.load:g} of {bench.rate}, {bench.step_load:g} from {begin:g} to {end:g} s"
-    entitle(figure, heading or f"{title}: {step}")
-    for i, of_run in enumerate(responses):
-        style = {**arm_look(i), "label": of_run.label}
-        probability.plot(of_run.t_s, of_run.p, **style)
-        backlog.plot(of_run.t_s, of_run.backlog_packets, **style)
-    for axes in (probability, backlog):
-        axes.axvspan(begin, end, color="0.9", linewidth=0, zorder=0, label=f"load {bench.step_load:g}")
-        axes.set_ylim(bottom=0)
-    probability.set_ylabel("probability p")
-    backlog.set(xlabel="time [s]", ylabel="backlog [packets]", xlim=(0, bench.duration_s))
-    legend_below(figure, [probability])
-    return figure
+    load: list[Mark] = [Span(f"load {bench.step_load:g}", begin, end, "#e6e6e6")]
+    p = [Line(of.label, of.t_s, of.p, arm_look(i)) for i, of in enumerate(responses)]
+    backlog = [Line(of.label, of.t_s, of.backlog_packets, arm_look(i)) for i, of in enumerate(responses)]
+    rows = {"probability p": [[*p, *load]], "backlog [packets]": [[*backlog, *load]]}
+    made = over_time(heading or f"{title}: {step}", [""], rows, size=_SIZE)
+    of_rows = tuple(
+        tuple(
+            replace(p, x=replace(p.x, begin=0.0, end=bench.duration_s), y=replace(p.y, begin=0.0))
+            for p in row
+        )
+        for row in made.rows
+    )
+    return replace(made, rows=of_rows)
 
 
 __all__ = ["CURVES", "RESPONSES", "draw_law"]

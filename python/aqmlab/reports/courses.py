@@ -11,6 +11,7 @@ from typing import Any
 
 from aqmlab.errors import RecordingError
 from aqmlab.figures.looks import PALETTE
+from aqmlab.figures.over_time import queue_columns
 from aqmlab.recordings.recording import Run, Tables
 from aqmlab.recordings.time_series import MOST_BINS, MOST_FLOWS, RunSeries, run_series
 from aqmlab.results.answers import Answer
@@ -178,23 +179,10 @@ def _tables(series: RunSeries) -> dict[str, list[Mapping[str, Iterable[float]]]]
     means: list[Mapping[str, Iterable[float]]]
     means = [{"t": t, "cwnd": y} for name, (t, y) in series.cwnd.items() if name == "mean"]
     return {
-        "queue": [_queue(series)] if len(series.queue.t_s) else [],
+        "queue": [{"t": series.queue.t_s, **queue_columns(series)}] if len(series.queue.t_s) else [],
         "law": [_law(series)] if series.law else [],
         "flows": flows,
         "mean": means,
-    }
-
-
-def _queue(series: RunSeries) -> Mapping[str, Iterable[float]]:
-    queue = series.queue.values
-    return {
-        "t": series.queue.t_s,
-        "arrivals": [rate / 1e6 for rate in queue["arrivals_bps"]],
-        "departures": [rate / 1e6 for rate in queue["departures_bps"]],
-        "backlog": queue["backlog_packets"],
-        "by_law": queue["dropped_by_law_per_s"],
-        "not_by_law": queue["dropped_not_by_law_per_s"],
-        "marked": queue["marked_per_s"],
     }
 
 

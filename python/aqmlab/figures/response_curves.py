@@ -4,28 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from aqmlab.errors import UsageError, unknown
 from aqmlab.figures.distributions import WaitCdf, wait_cdf
+from aqmlab.figures.model import BAND, REFERENCE, Axis, Figure, Line, Look, Panel, arm_look
+from aqmlab.figures.panel_grid import PanelGrid, Subject, panel_grid
 from aqmlab.figures.view import View
 from aqmlab.metrics import EVERY_CLASS, Scope
 from aqmlab.metrics.waits import Waits
-from aqmlab.plots.appearance import arm_color, arm_look, legend_below
-from aqmlab.plots.panel_grid import Panel, PanelGrid, band_note, empty_plots, panel_grid
-from aqmlab.plots.panels import plain_powers
 from aqmlab.results.results import Results
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MEDIAN = "median_s"
 SHARES = tuple(i / 200 for i in range(201))
 """The shares at which curves have points."""
-REFERENCE: dict[str, Any] = {"color": "0.62", "linewidth": 2.4, "zorder": 1}
 
 
 @dataclass(frozen=True)
@@ -70,9 +64,9 @@ def curve_rows(results: Results, view: View, queue: str | None, *, waits: Waits)
     axes = tuple(axis.short for axis in results.axes)
     yield (*axes, "arm", waits.metric("s"), "share", "low_95", "high_95", "n")
     grid = wait_grid(results, view, queue, waits)
-    for panel in grid.panels:
-        labels = [panel.held[axis.name] for axis in results.axes]
-        for line in _lines(grid, panel, view, waits):
+    for subject in grid.subjects:
+        labels = [subject.held[axis.name] for axis in results.axes]
+        for line in _lines(grid, subject, view, waits):
             for row in point_rows(line):
                 yield (*labels, *row)
 
@@ -103,15 +97,15 @@ def wait_grid(
             raise unknown("arm", arm, results.arms)
     grid = panel_grid(results, view, queue, along=False, metrics=tuple(map(waits.metric, percentiles)))
 
-    def any_completed(panel: Panel) -> bool:
-        cells = (cell for arm in results.arms if (cell := grid.cell(arm, panel, "")))
+    def any_completed(subject: Subject) -> bool:
+        cells = (cell for arm in results.arms if (cell := grid.cell(arm, subject, "")))
         of_cells = (
             results.values(f"{waits.many}_completed", cell, Scope(class_name=view.class_name))
             for cell in cells
         )
         return any(count for of_cell in of_cells for count in of_cell.values())
 
-    rows = tuple(tuple(panel for panel in row if any_completed(panel)) for row in grid.rows)
+    rows = tuple(tuple(subject for subject in row if any_completed(subject)) for row in grid.rows)
     if not any(rows):
         whose = "" if view.class_name == EVERY_CLASS else f" of `{view.class_name}`"
         raise UsageError(f"`{results.path}` has no completed {waits.one}{whose}: there are no {waits.time}s")
@@ -136,67 +130,59 @@ def _figure(results: Results, view: View, queue: str | None, waits: Waits, *, ta
     if view.metrics:
         raise UsageError(f"distributions of {waits.time}s have no metric: leave it out")
     grid = wait_grid(results, view, queue, waits)
-    figure, plots = empty_plots(grid, named(results, view, waits, f"{waits.time}s"))
-    drawn = [(axes, _lines(grid, panel, view, waits)) for panel, axes in plots]
-    limits = limits_of([line for _, lines in drawn for line in lines], view, waits, tail=tail)
-    for axes, lines in drawn:
-        draw_lines(axes, lines, limits, tail=tail)
-    firsts = {id(row[0]) for row in grid.rows}
-    for (panel, _), (axes, _) in zip(plots, drawn, strict=True):
-        axes.set_xlabel(f"{waits.time} [s]")
-        if id(panel) in firsts:
-            axes.set_ylabel(share_label(waits, tail=tail))
-    several = any(line.curve.n > 1 for _, lines in drawn for line in lines)
-    legend_below(figure, [axes for axes, _ in drawn], band_note() if several else None)
-    return figure
+    of_plots = {subject.title: _lines(grid, subject, view, waits) for subject in grid.subjects}
+    lines = [line for of_plot in of_plots.values() for line in of_plot]
+    limits = limits_of(lines, view, waits, tail=tail)
+
+    def panel(subject: Subject) -> Panel:
+        return curve_panel(subject.title, of_plots[subject.title], limits, waits, tail=tail)
+
+    notes = [BAND] if any(line.curve.n > 1 for line in lines) else []
+    return grid.figure(named(results, view, waits, f"{waits.time}s"), panel, notes=notes)
 
 
-def share_label(waits: Waits, *, tail: bool) -> str:
-    """Return the label of the vertical axis."""
-    return "share that takes longer" if tail else f"share of {waits.many}"
-
-
-def _lines(grid: PanelGrid, panel: Panel, view: View, waits: Waits) -> list[WaitLine]:
+def _lines(grid: PanelGrid, subject: Subject, view: View, waits: Waits) -> list[WaitLine]:
     """The curves of a plot, the reference last."""
     asked: list[tuple[str, int | None]] = list(other_arms(grid, view).items())
     if view.reference is not None:
         asked.append((view.reference, None))
     found = []
     for arm, number in asked:
-        cell = grid.cell(arm, panel, "")
+        cell = grid.cell(arm, subject, "")
         curve = cell and wait_cdf(grid.answer.results, cell, waits, view.class_name, shares=SHARES)
         if curve:
             found.append(WaitLine(arm, number, curve))
     return found
 
 
-def draw_lines(axes: Axes, lines: Sequence[WaitLine], limits: Limits, *, tail: bool) -> None:
-    """Draw curves or their complements, each with its band, and set the limits of the axes."""
-    for line in lines:
-        # Beyond the last request, the function is constant, or not known.
-        last_s = line.curve.time_s[-1]
-        x = np.append(line.curve.time_s, max(limits.end_s, last_s) if line.curve.complete else last_s)
-        low, mean, high = (
-            np.append(of, of[-1]) for of in (line.curve.low, line.curve.share, line.curve.high)
-        )
-        if tail:
-            # A logarithmic axis has no zero, so a curve ends with its last request.
-            shown = (x > 0) & (mean < 1)
-            x, low, mean, high = x[shown], 1 - high[shown], 1 - mean[shown], 1 - low[shown]
-            low = np.maximum(low, mean / 1e3)
-        if line.number is None:
-            axes.plot(x, mean, label=f"{line.label} (reference)", **REFERENCE)
-            color: str = REFERENCE["color"]
-        else:
-            axes.plot(x, mean, label=line.label, **arm_look(line.number))
-            color = arm_color(line.number)
-        if line.curve.n > 1:
-            axes.fill_between(x, low, high, color=color, alpha=0.18, linewidth=0)
-    axes.set(xlim=(limits.begin_s, limits.end_s), ylim=(limits.least_share, 1.01))
+def curve_panel(title: str, lines: Sequence[WaitLine], limits: Limits, waits: Waits, *, tail: bool) -> Panel:
+    """A plot of curves or of their complements, each with its band."""
+    top = 1.2 if tail else 1.01
+    return Panel(
+        title,
+        Axis(f"{waits.time} [s]", tail, limits.begin_s, limits.end_s),
+        Axis("share that takes longer" if tail else f"share of {waits.many}", tail, limits.least_share, top),
+        tuple(_line(line, limits, tail=tail) for line in lines),
+    )
+
+
+def _line(line: WaitLine, limits: Limits, *, tail: bool) -> Line:
+    # Beyond the last request, the function is constant, or not known.
+    last_s = line.curve.time_s[-1]
+    x = np.append(line.curve.time_s, max(limits.end_s, last_s) if line.curve.complete else last_s)
+    low, mean, high = (np.append(of, of[-1]) for of in (line.curve.low, line.curve.share, line.curve.high))
     if tail:
-        axes.set(xscale="log", yscale="log", ylim=(limits.least_share, 1.2))
-        plain_powers(axes.xaxis)
-        plain_powers(axes.yaxis)
+        # A logarithmic axis has no zero, so a curve ends with its last request.
+        shown = (x > 0) & (mean < 1)
+        x, low, mean, high = x[shown], 1 - high[shown], 1 - mean[shown], 1 - low[shown]
+        low = np.maximum(low, mean / 1e3)
+    name, look = reference(line.label) if line.number is None else (line.label, arm_look(line.number))
+    return Line(name, x, mean, look, *((low, high) if line.curve.n > 1 else ()))
+
+
+def reference(arm: str) -> tuple[str, Look]:
+    """The name and the look of the arm to which others are compared."""
+    return f"{arm} (reference)", REFERENCE
 
 
 def limits_of(lines: Sequence[WaitLine], view: View, waits: Waits, *, tail: bool) -> Limits:

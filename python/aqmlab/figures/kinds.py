@@ -1,27 +1,38 @@
-"""The kinds of figures of a sweep, some of them shared with experiments, and their numbers as rows."""
+"""The kinds of figures of experiments and sweeps, and the numbers of those of many runs as rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
 
+from aqmlab.errors import UsageError
+from aqmlab.figures.boxes_and_bars import bar, box, flow_goodputs
+from aqmlab.figures.cumulative import cumulative_ack, cumulative_rows
+from aqmlab.figures.delay_cdf import cdfs
+from aqmlab.figures.goodput_delay import trade_off
+from aqmlab.figures.goodput_rtt import goodput_rtt, goodput_rtt_rows
+from aqmlab.figures.ladder import ladder, ladder_rows
+from aqmlab.figures.lines import lines
+from aqmlab.figures.maps import difference_maps, heat
+from aqmlab.figures.model import Figure
+from aqmlab.figures.over_time import series
+from aqmlab.figures.panel_grid import CLASSES, FLOWS, GOODPUT, PanelGrid, panel_grid
+from aqmlab.figures.response_curves import ccdf_figure, cdf_figure, curve_rows
+from aqmlab.figures.response_sizes import quantile_rows, quantiles_figure, scatter_figure, scatter_rows
+from aqmlab.figures.senders import cwnd, srtt, trace_rows
+from aqmlab.figures.sequence import sequence_rows, time_sequence
+from aqmlab.figures.variance_time import variance_time
 from aqmlab.figures.view import FigureKind, View
 from aqmlab.metrics import Metric, Scope
 from aqmlab.metrics.waits import ALL_WAITS, Waits
-from aqmlab.plots.boxes_and_bars import bar, box, flow_goodputs
-from aqmlab.plots.maps import difference_maps, heat
-from aqmlab.plots.panel_grid import CLASSES, FLOWS, GOODPUT, PanelGrid, panel_grid
-from aqmlab.plots.response_curves import ccdf_figure, cdf_figure, curve_rows
-from aqmlab.plots.response_sizes import quantile_rows, quantiles_figure, scatter_figure, scatter_rows
-from aqmlab.plots.sweep_curves import cdfs, lines, trade_off
 from aqmlab.results.cells import Cell
 from aqmlab.results.classes import classes_of
 from aqmlab.results.results import Results
-from aqmlab.text.numbers import display_unit, display_value
+from aqmlab.text.numbers import display_unit, display_value, listed
 
 
 def value_rows(results: Results, view: View, queue: str | None) -> Iterator[tuple[Any, ...]]:
@@ -100,3 +111,28 @@ SWEEP_KINDS: dict[str, FigureKind] = {
     **COMMON_KINDS,
 }
 """The figures of a sweep, by their names on the command line."""
+
+
+def _whole(name: str, figure: Callable[[Results, str], Figure]) -> FigureKind:
+    """Return a kind of figure that shows whole experiments: it refuses a choice of flows, arms or times."""
+
+    def make(results: Results, view: View, queue: str) -> Figure:
+        if given := view.chosen():
+            raise UsageError(f"`{name}` shows the whole experiment; leave out {listed(given)}")
+        return figure(results, queue)
+
+    return FigureKind(make)
+
+
+KINDS: dict[str, FigureKind] = {
+    "series": FigureKind(series),
+    "goodput-rtt": FigureKind(goodput_rtt, goodput_rtt_rows),
+    "variance-time": _whole("variance-time", variance_time),
+    "cwnd": FigureKind(cwnd, trace_rows),
+    "srtt": FigureKind(srtt, trace_rows),
+    "time-sequence": FigureKind(time_sequence, sequence_rows),
+    "cumulative-ack": FigureKind(cumulative_ack, cumulative_rows),
+    "ladder": FigureKind(ladder, ladder_rows),
+    **COMMON_KINDS,
+}
+"""The figures of an experiment, by their names on the command line."""

@@ -9,23 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from aqmlab.errors import UsageError
+from aqmlab.figures.looks import dash_lengths
+from aqmlab.figures.model import INK, Figure, Line, Look, Mark, over_time, warmup
 from aqmlab.figures.view import View
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured
-from aqmlab.plots.appearance import arm_color, arm_dash, warmup
-from aqmlab.plots.panels import fit, legend_below, panels
 from aqmlab.recordings.recording import Run
 from aqmlab.recordings.traces import FlowName, chosen
 from aqmlab.results.results import Results
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 Floats = npt.NDArray[np.float64]
 
@@ -91,32 +87,23 @@ def fields_of(results: Results, view: View, queue: str) -> list[tuple[Run, Field
 def cumulative_ack(results: Results, view: View, queue: str) -> Figure:
     """Draw acknowledged bytes per flow over time and, below, the spread between flows; one column per arm."""
     columns = fields_of(results, view, queue)
-    first = columns[0][0]
-    figure, axes = panels(
-        f"{results.title}: cumulative ACKs, seed {first.seed}",
-        [run.arm for run, _ in columns],
-        ["acknowledged", "width"],
-        "[MB]",
-    )
     classes = list(dict.fromkeys(name.class_name for _, field in columns for name in field.acked_bytes))
-    for (run, field), (lines, width) in zip(columns, axes.T, strict=True):
-        named = set()
-        warmup((lines, width), run.t0_ns / 1e9, view.from_s or 0.0)
+    rows: dict[str, list[list[Mark]]] = {"acknowledged\n[MB]": [], "width\n[MB]": []}
+    for run, field in columns:
+        named: set[str] = set()
+        lines: list[Mark] = [*warmup(run.t0_ns / 1e9, view.from_s or 0.0)]
+        width = [*lines, Line("fastest less slowest flow", field.t_s, field.width_bytes / 1e6, Look(INK))]
         for name, acked in field.acked_bytes.items():
-            label = f"a flow of {name.class_name}" if name.class_name not in named else None
+            label = f"a flow of {name.class_name}" if name.class_name not in named else ""
             named.add(name.class_name)
             number = classes.index(name.class_name)
-            style = {
-                "color": arm_color(number),
-                "linestyle": arm_dash(number),
-                "alpha": 0.7,
-                "linewidth": 0.7,
-            }
-            lines.plot(field.t_s, acked / 1e6, label=label, **style)
-        width.plot(field.t_s, field.width_bytes / 1e6, color="black", label="fastest less slowest flow")
-    fit(axes, view.limits(0.0, max(run.t1_ns for run, _ in columns) / 1e9), bottom=0.0)
-    legend_below(figure, axes.flat)
-    return figure
+            look = Look(number, dash_lengths(number), width=0.7, alpha=0.7)
+            lines.append(Line(label, field.t_s, acked / 1e6, look))
+        for row, marks in zip(rows.values(), (lines, width), strict=True):
+            row.append(marks)
+    limits = view.limits(0.0, max(run.t1_ns for run, _ in columns) / 1e9)
+    title = f"{results.title}: cumulative ACKs, seed {columns[0][0].seed}"
+    return over_time(title, [run.arm for run, _ in columns], rows, limits, bottom=0.0)
 
 
 def cumulative_rows(results: Results, view: View, queue: str) -> Iterator[tuple[Any, ...]]:

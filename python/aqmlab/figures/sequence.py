@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from aqmlab.errors import UsageError
 from aqmlab.figures.looks import MUTED, PALETTE
+from aqmlab.figures.model import Figure, Line, Look, Mark, over_time, warmup
 from aqmlab.figures.view import View
-from aqmlab.plots.appearance import warmup
-from aqmlab.plots.panels import fit, legend_below, panels
 from aqmlab.recordings.recording import Run
 from aqmlab.recordings.traces import FlowName, Journey, chosen, flow_names, journeys
 from aqmlab.results.results import Results
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 MOST_FLOWS = 1
 Floats = npt.NDArray[np.float64]
@@ -87,21 +81,16 @@ def time_sequence(results: Results, view: View, _queue: str) -> Figure:
     """Draw segments, retransmissions, losses, marks and ACKs of individual flows; one column per arm."""
     runs = view.runs(results)
     columns = [packets_of(results, run, view, MOST_FLOWS) for run in runs]
-    figure, axes = panels(
-        f"{results.title}: time-sequence diagram, seed {runs[0].seed}",
-        [run.arm for run in runs],
-        [str(flow) for flow, _ in columns[0]],
-        "position [segments]",
-        height=2.6,
-    )
-    limits = view.limits(*_recorded_s(packets for of_run in columns for _, packets in of_run))
-    for column, of_run in enumerate(columns):
-        warmup(axes[:, column], runs[column].t0_ns / 1e9, limits[0])
-        for row, (_, packets) in enumerate(of_run):
-            draw_sequence(axes[row, column], sequence_points(packets))
-    fit(axes, limits)
-    legend_below(figure, axes.flat)
-    return figure
+    begin, end = view.limits(*_recorded_s(packets for of_run in columns for _, packets in of_run))
+    rows: dict[str, list[list[Mark]]] = {
+        f"{flows[0][0]}\nposition [segments]": [
+            [*warmup(run.t0_ns / 1e9, begin), *sequence_lines(sequence_points(packets))]
+            for run, (_, packets) in zip(runs, flows, strict=True)
+        ]
+        for flows in zip(*columns, strict=False)
+    }
+    title = f"{results.title}: time-sequence diagram, seed {runs[0].seed}"
+    return over_time(title, [run.arm for run in runs], rows, (begin, end), height=2.6)
 
 
 def _recorded_s(flows: Iterable[Sequence[Journey]]) -> tuple[float, float]:
@@ -116,19 +105,22 @@ def _recorded_s(flows: Iterable[Sequence[Journey]]) -> tuple[float, float]:
     return min(times) / 1e9, max(times) / 1e9
 
 
-def draw_sequence(axes: Axes, points: SequencePoints) -> None:
-    """Draw one flow's diagram."""
-    axes.plot(
-        *points.acked, color=MUTED, drawstyle="steps-post", linewidth=0.8, label="cumulative ACK", zorder=1
-    )
-    style: dict[str, Any] = {"linestyle": "none", "fillstyle": "none", "zorder": 3}
-    axes.plot(
-        *points.sent, ".", color=PALETTE[0], markersize=2.5, label="segment", linestyle="none", zorder=2
-    )
-    axes.plot(*points.again, "s", color=PALETTE[1], markersize=4, label="sent again", **style)
-    axes.plot(*points.lost, "x", color=PALETTE[3], markersize=4, label="lost", **style)
+def _marks(color: str, mark: str, size: float = 1.2) -> Look:
+    return Look(color, mark=mark, size=size, line=False, hollow="clear", order=3)
+
+
+def sequence_lines(points: SequencePoints) -> list[Line]:
+    """The diagram of one flow."""
+    segment = Look(PALETTE[0], mark="dot", size=0.76, line=False, order=2)
+    lines = [
+        Line("cumulative ACK", *points.acked, Look(MUTED, width=0.8, order=1), steps=True),
+        Line("segment", *points.sent, segment),
+        Line("sent again", *points.again, _marks(PALETTE[1], "square")),
+        Line("lost", *points.lost, _marks(PALETTE[3], "cross")),
+    ]
     if len(points.marked[0]):
-        axes.plot(*points.marked, "D", color=PALETTE[2], markersize=3.5, label="marked", **style)
+        lines.append(Line("marked", *points.marked, _marks(PALETTE[2], "diamond", 1.06)))
+    return lines
 
 
 def sequence_rows(results: Results, view: View, _queue: str) -> Iterator[tuple[Any, ...]]:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from aqmlab.errors import UsageError
-from aqmlab.figures.looks import FAINT
+from aqmlab.figures.looks import DOTTED, FAINT
+from aqmlab.figures.model import INK, Axis, Entry, Figure, Line, Look, Panel, alone, arm_look
 from aqmlab.metrics.scaling import VarianceTime, of_arrivals
-from aqmlab.plots.appearance import arm_color, arm_look, legend_below
-from aqmlab.plots.kinds import single
-from aqmlab.plots.panels import plain_powers
 from aqmlab.results.results import Results
 from aqmlab.stats import estimate
 from aqmlab.text.numbers import estimate_text
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 def variance_time(results: Results, queue: str) -> Figure:
@@ -26,9 +19,7 @@ def variance_time(results: Results, queue: str) -> Figure:
     Leland, Taqqu, Willinger, Wilson 1994, Fig. 4: the slope is 2H - 2, and -1 without long-range dependence
     (dotted).
     """
-    from matplotlib.lines import Line2D
-
-    figure, axes = single(f"{results.title}: arrivals at {queue}")
+    lines: list[Line] = []
     all_plots: list[VarianceTime] = []
     for i, arm in enumerate(results.finished_arms):
         plots = [of_arrivals(run, queue) for run in results.measured() if run.run.arm == arm]
@@ -38,15 +29,10 @@ def variance_time(results: Results, queue: str) -> Figure:
         # Runs that end on a condition may differ in length, so only runs with the same scales are averaged.
         found = [plot for plot in found if np.array_equal(plot.scale_s, found[0].scale_s)]
         for plot in found:
-            axes.plot(plot.scale_s, plot.variance, color=arm_color(i), alpha=FAINT, linewidth=0.6)
+            lines.append(Line("", plot.scale_s, plot.variance, Look(i, width=0.6, alpha=FAINT)))
         mean = np.exp(np.mean([np.log(plot.variance) for plot in found], axis=0))
         hurst = estimate_text(estimate([plot.hurst for plot in found]), "")
-        axes.plot(
-            found[0].scale_s,
-            mean,
-            label=f"{arm}: H = {hurst}",
-            **{**arm_look(i), "markevery": None},
-        )
+        lines.append(Line(f"{arm}: H = {hurst}", found[0].scale_s, mean, arm_look(i, every=True)))
         all_plots += found
     if not all_plots:
         raise UsageError(
@@ -54,12 +40,8 @@ def variance_time(results: Results, queue: str) -> Figure:
         )
     scale = all_plots[0].scale_s
     start = max(float(plot.variance[0]) for plot in all_plots)
-    axes.plot(scale, start * scale[0] / scale, color="black", linestyle=":", linewidth=0.8, label="slope -1")
-    axes.set(xscale="log", yscale="log", xlabel="scale [s]", ylabel="variance of the mean / mean²")
-    for axis in (axes.xaxis, axes.yaxis):
-        plain_powers(axis)
-    faint = Line2D([], [], color="grey", alpha=FAINT, linewidth=0.6)
-    legend_below(
-        figure, [axes], {"one seed (thick line: mean of the seeds)": faint} if len(all_plots) > 1 else None
-    )
-    return figure
+    lines.append(Line("slope -1", scale, start * scale[0] / scale, Look(INK, DOTTED, width=0.8)))
+    axes = (Axis("scale [s]", log=True), Axis("variance of the mean / mean²", log=True))
+    seed = Entry("one seed (thick line: mean of the seeds)", Look("#808080", width=0.6, alpha=FAINT))
+    notes = (seed,) if len(all_plots) > 1 else ()
+    return alone(f"{results.title}: arrivals at {queue}", Panel("", *axes, tuple(lines)), notes=notes)
