@@ -128,14 +128,8 @@ def plot(
     path
         The directory of an experiment, a run or a sweep.
     kind
-        For an experiment or a run: ``"series"``, ``"delay-cdf"``, ``"goodput-delay"``,
-        ``"variance-time"``, ``"box"``, ``"bar"``; for flows ``"goodput-rtt"``,
-        ``"cumulative-ack"``; for single flows, if recorded, ``"cwnd"``, ``"srtt"`` (``trace``),
-        ``"time-sequence"``, ``"ladder"`` (``packets``). For a sweep: ``"lines"``, ``"heat"``,
-        ``"differences"``, ``"goodput-delay"``, ``"delay-cdf"``, ``"box"``, ``"bar"``. For requests,
-        in an experiment, a run or a sweep: ``"response-cdf"``, ``"response-ccdf"``,
-        ``"response-scatter"``, ``"response-quantiles"``; for web pages: ``"page-cdf"``,
-        ``"page-ccdf"``, ``"page-scatter"``, ``"page-quantiles"``.
+        One of ``aqmlab.plots.KINDS`` for an experiment or a run, such as ``"series"``, or one of
+        ``aqmlab.plots.SWEEP_KINDS`` for a sweep, such as ``"lines"``; ``docs/figures.md`` describes them.
     output
         The file. Its extension selects PDF, SVG or PNG, and for most kinds CSV (the numbers). By
         default ``figures/<kind>.pdf`` in the directory.

@@ -219,8 +219,8 @@ def test_the_report_shows_classes_and_rtts(mixed):
     page = (mixed.path / "report.html").read_text()
     assert '<h2 id="classes">By class of traffic</h2>' in page
     assert page.count('<th scope="row" class="name">sack</th>') == 2
-    assert 'data-figure="rtt"' in page
-    legend = data_of(page)["charts"]["rtt"]["legend"]
+    assert 'data-figure="goodput-rtt"' in page
+    legend = data_of(page)["charts"]["goodput-rtt"][0]["legend"]
     assert [(entry["text"], entry["mark"]) for entry in legend] == [
         ("ftp", UNIT_MARKS["circle"]),
         ("sack", UNIT_MARKS["square"]),
@@ -230,7 +230,7 @@ def test_the_report_shows_classes_and_rtts(mixed):
 def test_the_report_of_one_class_has_no_table_of_classes(tmp_path):
     one = aqmlab.run(MIXED | {"traffic": MIXED["traffic"][:1], "runs": 1}, output=tmp_path / "one")
     page = (one.path / "report.html").read_text()
-    assert 'data-figure="rtt"' not in page
+    assert 'data-figure="goodput-rtt"' not in page
     assert "By class of traffic" not in page
     assert "all flows of the network" not in page
 

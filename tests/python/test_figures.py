@@ -9,27 +9,34 @@ import math
 import sys
 from array import array
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
+from aqmlab.figures.kinds import KINDS, SWEEP_KINDS, FigureKind, kinds_text
 from aqmlab.figures.looks import UNIT_MARKS, color
-from aqmlab.reports.charts import ChartAxis, PlainChart, charts_json
+from aqmlab.figures.model import Axis, Box, Entry, Line, Look, Panel, Span, alone
+from aqmlab.reports.charts import chart_json, charts_json
 from aqmlab.reports.courses import CHARTS, _Packed
 from aqmlab.reports.page import SCRIPTS, json_in_html, resource
-from browser import ask, browse, needs_chromium
+from aqmlab.reports.render import render
+from browser import ask, browse, data_of, needs_chromium
 
 EVIL = "Cost </script><b>"
 ARMS = ("RED", "PI")
 
 
 def one_of_each():
-    cost = PlainChart(EVIL, ChartAxis("flows", log=True), ChartAxis("drops [%]", log=True))
-    cost.line(0, "RED", [1, 10, 1000], [0.01, 1, 40], dash=(6, 3), band=([0.005, 0.9, 30], [0.02, 1.1, 50]))
-    cost.entry("RED", arm=0, dash=(6, 3))
-    places = PlainChart("Places", ChartAxis("x"), ChartAxis("y", begin=0.0, end=4.0))
-    places.marks(1, "PI, ftp", [1, 2], [3, 1], "triangle")
-    places.entry("ftp", dash=None, mark="triangle")
-    empty = PlainChart("Empty", ChartAxis("x"), ChartAxis("y"))
+    dashed = Look(0, (6, 3))
+    flows, drops = Axis("flows", log=True), Axis("drops [%]", log=True)
+    line = Line("RED", [1, 10, 1000], [0.01, 1, 40], dashed, [0.005, 0.9, 30], [0.02, 1.1, 50])
+    cost = alone("", Panel(EVIL, flows, drops, (line,)), notes=(Entry("RED", dashed),))
+    marks = Look(1, mark="triangle", line=False)
+    panel = Panel(
+        "Places", Axis("x"), Axis("y", begin=0.0, end=4.0), (Line("PI, ftp", [1, 2], [3, 1], marks),)
+    )
+    places = alone("", panel, notes=(Entry("ftp", Look("", mark="triangle", line=False)),))
+    empty = alone("", Panel("Empty", Axis("x"), Axis("y"), ()))
     return {"cost": cost, "places": places, "empty": empty}
 
 
@@ -85,6 +92,36 @@ def test_columns_of_numbers_are_packed_one_after_the_other():
 
 def test_a_chart_without_anything_to_show_is_left_out():
     assert list(charts_json({**one_of_each(), "none": None})) == ["cost", "places"]
+
+
+def test_a_page_gets_what_a_figure_shows_and_refuses_what_it_cannot_draw():
+    line = Line("p", [0, 1], [2.0, float("nan")], Look("#123456"))
+    axis = Axis("size", labels=("small", "large"))
+    (panel,) = chart_json(alone("", Panel("P", axis, Axis("p"), (line, Span("load", 0.25, 0.5)))))
+    assert panel["x"]["labels"] == ("small", "large")
+    assert panel["series"] == [{"color": "#123456", "name": "p", "x": [0, 1], "y": [2.0, None], "dash": []}]
+    assert panel["spans"] == [[0.25, 0.5]]
+    with pytest.raises(TypeError, match="no plain chart with Box"):
+        chart_json(alone("", Panel("B", axis, axis, (Box("RED", 0, 1, 0, [1.0]),))))
+
+
+def test_every_kind_is_there_and_described():
+    text = (Path(__file__).parents[2] / "docs" / "figures.md").read_text(encoding="utf-8")
+    for name, kind in {**KINDS, **SWEEP_KINDS}.items():
+        assert f"`{name}`" in text
+        assert f" {name}" in f" {kinds_text()}"
+        for function in filter(None, (kind.figure, kind.numbers, kind.page)):
+            assert callable(kind._function(function))
+
+
+def test_a_kind_without_a_place_on_the_page_gets_a_section(experiment, monkeypatch):
+    shown = alone("", Panel("The middle", Axis("x"), Axis("y"), (Line("RED", [1, 2], [3, 1], Look(0)),)))
+    monkeypatch.setattr("aqmlab.figures.over_time.of_answer", lambda _answer: shown, raising=False)
+    kinds = {**KINDS, "middle": FigureKind("over_time", "series", page="of_answer")}
+    monkeypatch.setattr("aqmlab.reports.render.KINDS", kinds)
+    page = render(experiment)
+    assert '<h2 id="middle">The middle</h2><div class="figure" data-figure="middle"></div>' in page
+    assert data_of(page)["charts"]["middle"] == chart_json(shown)
 
 
 def test_no_text_ends_the_script_that_it_stands_in():

@@ -66,7 +66,7 @@ def told(experiment):
     templates = environment()
     templates.filters["code"] = str
     page = templates.get_template("live.html.j2").module.faithfulness(
-        live_context(found, arms), bool(chart.series)
+        live_context(found, arms), bool(chart.panels[0].marks)
     )
     return f"{json.dumps([verdict.to_json() for verdict in found])}\n{said}\n{page}"
 

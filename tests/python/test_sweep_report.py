@@ -194,5 +194,5 @@ def test_a_live_sweep_has_the_sections_of_live_runs(tmp_path):
     assert page.index("NOT FAITHFUL") < page.index("<h1>")
     assert "live in each run" in page
     assert '<h2 id="faithfulness">' in page
-    assert {one["name"] for one in data_of(page)["charts"]["lateness"]["series"]} == set(results.arms)
+    assert {one["name"] for one in data_of(page)["charts"]["lateness"][0]["series"]} == set(results.arms)
     assert "aqmlab sweep --host live scenario.toml --seed 1 --runs 2" in page

@@ -12,6 +12,7 @@ from aqmlab.cli import completion
 from aqmlab.cli.console import interruptible, say, set_quiet
 from aqmlab.cli.options import ClassName, Metrics, Queue, Quiet, RecordingPath, labels_of
 from aqmlab.cli.progress import duration_s
+from aqmlab.figures.kinds import kinds_text
 
 _RECORDING = "recording"
 
@@ -53,13 +54,7 @@ def plot_recording(
     kind: Annotated[
         str,
         typer.Argument(
-            help="series, delay-cdf, goodput-delay, variance-time, box, bar; for flows: goodput-rtt,"
-            " cumulative-ack; for single flows, if the scenario records them: cwnd, srtt (`trace`),"
-            " time-sequence, ladder (`packets`)."
-            " For a sweep: lines, heat, differences, goodput-delay, delay-cdf, box, bar."
-            " For requests, in a recording or a sweep: response-cdf, response-ccdf, response-scatter,"
-            " response-quantiles;"
-            " for web pages: page-cdf, page-ccdf, page-scatter, page-quantiles.",
+            help=kinds_text(),
             show_default=False,
             autocompletion=completion.kinds,
         ),

@@ -15,6 +15,7 @@ from aqmlab.figures.view import View
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Measured, find, flow_goodput
 from aqmlab.metrics.flow_totals import LEAST_RTT_SPREAD
 from aqmlab.metrics.phenomena import long_lived
+from aqmlab.results.answers import Answer
 from aqmlab.results.results import Results
 from aqmlab.text.numbers import display_value
 
@@ -75,7 +76,11 @@ def goodput_rtt(results: Results, view: View, queue: str) -> Figure:
             _X,
             up,
             tuple(
-                Line(f"a flow of {name}", *points[arm, name], Look(i, mark=marker(i), line=False, alpha=0.7))
+                Line(
+                    f"a flow of {name}",
+                    *points[arm, name],
+                    Look(i, mark=marker(i), size=1.3, line=False, alpha=0.7),
+                )
                 for i, name in enumerate(classes)
                 if (arm, name) in points
             ),
@@ -89,6 +94,14 @@ def goodput_rtt(results: Results, view: View, queue: str) -> Figure:
 
 
 _COLUMNS = 3
+
+
+def of_answer(answer: Answer) -> Figure | None:
+    """The figure that a report shows of an experiment, with all arms in one plot."""
+    if answer.results.axes:
+        return None
+    measured = [run for row in answer.rows for run in answer.results.measured(row.cell)]
+    return of_arms(rtt_points(measured, answer.arms, answer.queue), answer.arms)
 
 
 def of_arms(points: Points, arms: Sequence[str]) -> Figure | None:

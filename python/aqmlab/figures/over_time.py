@@ -72,8 +72,8 @@ def _column(of_run: RunSeries) -> tuple[list[Mark], list[Mark], list[Mark]]:
         Span("" if i else "stall: the router stood still", *ends, STALL, 0.3, 0.5)
         for i, ends in enumerate(of_run.stalls)
     ]
-    behind = [*warmup(of_run.run.t0_ns / 1e9), *stalls]
-    return [*behind, *backlog], [*behind, *probability], [*behind, *windows]
+    before = warmup(of_run.run.t0_ns / 1e9)
+    return [*before, *backlog, *stalls], [*before, *probability, *stalls], [*before, *windows, *stalls]
 
 
 # --- one figure for chosen quantities of given runs

@@ -7,18 +7,21 @@ import numpy as np
 from aqmlab.errors import UsageError
 from aqmlab.figures.looks import DOTTED, FAINT
 from aqmlab.figures.model import INK, Axis, Entry, Figure, Line, Look, Panel, alone, arm_look
+from aqmlab.figures.view import View
 from aqmlab.metrics.scaling import VarianceTime, of_arrivals
 from aqmlab.results.results import Results
 from aqmlab.stats import estimate
-from aqmlab.text.numbers import estimate_text
+from aqmlab.text.numbers import estimate_text, listed
 
 
-def variance_time(results: Results, queue: str) -> Figure:
+def variance_time(results: Results, view: View, queue: str) -> Figure:
     """Draw the variance of mean arrivals against scale, both logarithmic; faint lines are single seeds.
 
     Leland, Taqqu, Willinger, Wilson 1994, Fig. 4: the slope is 2H - 2, and -1 without long-range dependence
     (dotted).
     """
+    if given := view.chosen():
+        raise UsageError(f"`variance-time` shows the whole experiment; leave out {listed(given)}")
     lines: list[Line] = []
     all_plots: list[VarianceTime] = []
     for i, arm in enumerate(results.finished_arms):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple
 
 from aqmlab.errors import UsageError
-from aqmlab.figures.model import Figure
 from aqmlab.metrics import EVERY_CLASS
 from aqmlab.recordings.recording import Run
 from aqmlab.results.results import Results
@@ -94,17 +92,3 @@ class View:
 
 
 EVERYTHING = View()
-
-Make = Callable[[Results, View, Any], Figure]
-Rows = Callable[[Results, View, Any], Iterator[tuple[Any, ...]]]
-
-
-class FigureKind(NamedTuple):
-    """A kind of figure: the figure, and its numbers as rows, the first of which names the columns.
-
-    The two functions take the queue: its name, or, with several cases, ``None`` for the queue by which
-    each cell is judged.
-    """
-
-    make: Make
-    rows: Rows | None = None

@@ -9,13 +9,11 @@ from dataclasses import replace
 from aqmlab.claims import Claim, Names, check_claims
 from aqmlab.errors import AqmlabError, unknown
 from aqmlab.papers.expressions import of_each_seed
-from aqmlab.papers.figures import places, text_of
+from aqmlab.papers.figures import PRESETS
 from aqmlab.papers.inference_spec import length_settings
 from aqmlab.papers.names import names_of, swept
-from aqmlab.papers.over_time import shown
-from aqmlab.papers.paper import RESPONSES, Paper, PaperExperiment, PaperFigure, PublishedTable, Setting
+from aqmlab.papers.paper import Paper, PaperExperiment, PaperFigure, PublishedTable, Setting
 from aqmlab.papers.reproduce import claims_of
-from aqmlab.papers.response_figure import cell_curves
 from aqmlab.papers.scoring import claim_of, missing_labels
 from aqmlab.papers.tables import cell_expression
 from aqmlab.papers.variants import Reading
@@ -38,35 +36,14 @@ def problems(paper: Paper) -> list[str]:
     for table in paper.tables:
         found += _table(table, names[table.experiment])
     for figure in paper.figures:
-        if figure.kind == "sweep":
+        if figure.kind in PRESETS:
             found += _figure(figure, names[figure.experiment])
-        elif figure.kind == "series":
-            found += _series(figure)
-        elif figure.kind in RESPONSES:
-            found += _responses(figure, names[figure.experiment])
     return found
 
 
 def _figure(figure: PaperFigure, names: Names) -> Iterator[str]:
-    """Check the query of the first point of the first curve; those of all other points have the same form."""
-    what = f"figure {figure.name}"
     try:
-        _, points = next(places(figure, names))
-        of_each_seed(text_of(figure, "y"), next(iter(points.values())), what, names)
-    except AqmlabError as error:
-        yield f"{what}: {error}"
-
-
-def _series(figure: PaperFigure) -> Iterator[str]:
-    try:
-        shown(figure)
-    except AqmlabError as error:
-        yield str(error)
-
-
-def _responses(figure: PaperFigure, names: Names) -> Iterator[str]:
-    try:
-        cell_curves(figure, names)
+        PRESETS[figure.kind].check(figure, names)
     except AqmlabError as error:
         yield str(error)
 

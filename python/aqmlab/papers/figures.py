@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from aqmlab.claims import Names
-from aqmlab.errors import ScenarioError, UsageError
+from aqmlab.errors import AqmlabError, ScenarioError, UsageError
 from aqmlab.figures.cumulative import cumulative_ack
 from aqmlab.figures.model import Figure
 from aqmlab.figures.over_time import quantities
 from aqmlab.figures.view import EVERYTHING
 from aqmlab.metrics import EVERY_QUEUE
-from aqmlab.papers.expressions import ExpressionValues
+from aqmlab.papers.expressions import ExpressionValues, of_each_seed
+from aqmlab.papers.names import selected
 from aqmlab.papers.over_time import COLUMN, shown
-from aqmlab.papers.paper import RESPONSES, SCATTER, PaperFigure
+from aqmlab.papers.paper import SCATTER, PaperFigure
 from aqmlab.papers.response_figure import (
+    cell_curves,
     dot_rows,
     line_rows,
     response_dots,
@@ -33,6 +35,7 @@ from aqmlab.results.cells import Cell, axis_named
 from aqmlab.results.results import Results, of_runs
 from aqmlab.stats import estimate
 
+Data = tuple[Figure, Iterable[tuple[Any, ...]] | None]
 _COLUMN = Appearance(COLUMN, 3.6, font_size=7)
 """The look of a figure drawn for a page: it is as wide as a column."""
 
@@ -67,9 +70,7 @@ def draw_figure(figure: PaperFigure, results: Results | None, folder: Path, vers
     return file
 
 
-def figure_data(
-    figure: PaperFigure, results: Results, title: str
-) -> tuple[Figure, Iterable[tuple[Any, ...]] | None]:
+def figure_data(figure: PaperFigure, results: Results, title: str) -> Data:
     """A figure as data: a preset of a kind of figure; and its numbers as rows, if it has curves or dots.
 
     Raises
@@ -77,21 +78,7 @@ def figure_data(
     ScenarioError
         If the figure requires something that the experiment lacks.
     """
-    if figure.kind == "sweep":
-        lines = curves(figure, results)
-        return sweep_figure(figure, title, lines, _unit(figure, results)), _rows(figure, lines)
-    if figure.kind == SCATTER:
-        dots = response_dots(figure, results)
-        return scatter_figure(figure, title, dots), dot_rows(dots)
-    if figure.kind in RESPONSES:
-        of_cells = response_lines(figure, results)
-        return response_figure(figure, title, of_cells), line_rows(of_cells)
-    experiment = one_of_each(figure, results, title)
-    if figure.kind == "cumulative":
-        return cumulative_ack(experiment, EVERYTHING, EVERY_QUEUE), None
-    what = shown(figure)
-    queue = str(figure.content.get("queue") or results.queue_of(results.select(experiment.arms[0])[0]))
-    return quantities(experiment, queue, *what), None
+    return PRESETS[figure.kind].data(figure, results, title)
 
 
 def curves(figure: PaperFigure, results: Results) -> tuple[SweepLine, ...]:
@@ -177,3 +164,94 @@ def _run(figure: PaperFigure, results: Results, arm: str, where: Mapping[str, st
             return Run(run.path, replace(run.manifest, arm=arm))
     seed = "" if wanted is None else f" with seed {wanted}"
     raise UsageError(f"figure {figure.name}: `{arm}` has no finished run{seed}")
+
+
+def cells_of_runs(figure: PaperFigure, names: Names) -> Iterator[Cell]:
+    """Yield the cells from each of which a figure shows one run."""
+    arms = [str(arm) for arm in figure.content.get("arms", names.arms)]
+    where = {
+        axis_named(names.axes, str(axis)).name: str(label)
+        for axis, label in figure.content.get("where", {}).items()
+    }
+    return selected(names, [arm for arm in arms if arm in names.arms], where)
+
+
+class Preset(NamedTuple):
+    """What a kind of a paper's figure makes of a kind of figure.
+
+    Attributes
+    ----------
+    data
+        The figure as data, and its numbers as rows.
+    check
+        Raises an error if it refers to something that the experiment lacks.
+    cells
+        The cells that it shows; ``None`` if they are those of the expressions in it.
+    by_default
+        Whether it shows the default queue.
+    """
+
+    data: Callable[[PaperFigure, Results, str], Data]
+    check: Callable[[PaperFigure, Names], object] = lambda _figure, _names: None
+    cells: Callable[[PaperFigure, Names], Iterable[Cell]] | None = cells_of_runs
+    by_default: Callable[[PaperFigure], bool] = lambda _figure: False
+
+
+def _sweep(figure: PaperFigure, results: Results, title: str) -> Data:
+    lines = curves(figure, results)
+    return sweep_figure(figure, title, lines, _unit(figure, results)), _rows(figure, lines)
+
+
+def _sweep_check(figure: PaperFigure, names: Names) -> None:
+    """Check the query of the first point of the first curve; those of all other points have the same form."""
+    what = f"figure {figure.name}"
+    try:
+        _, points = next(places(figure, names))
+        of_each_seed(text_of(figure, "y"), next(iter(points.values())), what, names)
+    except AqmlabError as error:
+        raise ScenarioError(f"{what}: {error}") from error
+
+
+def _series(figure: PaperFigure, results: Results, title: str) -> Data:
+    experiment = one_of_each(figure, results, title)
+    queue = str(figure.content.get("queue") or results.queue_of(results.select(experiment.arms[0])[0]))
+    return quantities(experiment, queue, *shown(figure)), None
+
+
+def _cumulative(figure: PaperFigure, results: Results, title: str) -> Data:
+    return cumulative_ack(one_of_each(figure, results, title), EVERYTHING, EVERY_QUEUE), None
+
+
+def _responses(figure: PaperFigure, results: Results, title: str) -> Data:
+    lines = response_lines(figure, results)
+    return response_figure(figure, title, lines), line_rows(lines)
+
+
+def _scatter(figure: PaperFigure, results: Results, title: str) -> Data:
+    dots = response_dots(figure, results)
+    return scatter_figure(figure, title, dots), dot_rows(dots)
+
+
+def _of_classes(data: Callable[[PaperFigure, Results, str], Data]) -> Preset:
+    """A figure of response times, whose cells have the default queue unless it shows one class."""
+    return Preset(
+        data,
+        cell_curves,
+        lambda figure, names: (curve.cell for curve in cell_curves(figure, names)),
+        lambda figure: "class" not in figure.content,
+    )
+
+
+PRESETS: dict[str, Preset] = {
+    "sweep": Preset(_sweep, _sweep_check, None),
+    "series": Preset(
+        _series,
+        lambda figure, _names: shown(figure),
+        by_default=lambda figure: "queue" not in figure.content,
+    ),
+    "cumulative": Preset(_cumulative),
+    "response_cdf": _of_classes(_responses),
+    "response_ccdf": _of_classes(_responses),
+    SCATTER: _of_classes(_scatter),
+}
+"""The kinds of figures of experiments; a ``law`` needs none."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 from aqmlab.claims import Names
 from aqmlab.papers.paper import Paper, PaperExperiment, Thinned
 from aqmlab.papers.variants import Reading, variant
 from aqmlab.recordings.plan import Plan
-from aqmlab.results.cells import Axis
+from aqmlab.results.cells import Axis, Cell
 
 AS_IT_STANDS = Thinned()
 
@@ -47,3 +49,12 @@ def scenario_digest(paper: Paper, experiment: PaperExperiment) -> str:
     cases = (json.loads(expanded.case(i)) for i in range(int(json.loads(expanded.about())["cases"])))
     plans = [[case["settings"], [[arm["name"], arm["digest"]] for arm in case["arms"]]] for case in cases]
     return hashlib.sha256(json.dumps(plans).encode()).hexdigest()[:16]
+
+
+def selected(names: Names, arms: Sequence[str], where: Mapping[str, str]) -> Iterator[Cell]:
+    """Yield the cells of these arms at these labels of axes."""
+    labels = [
+        [(axis.name, label) for label in axis.labels if label == where.get(axis.name, label)]
+        for axis in names.axes
+    ]
+    return (Cell(settings, arm) for settings in product(*labels) for arm in arms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from itertools import product
 
@@ -11,11 +11,11 @@ from aqmlab.claims.metric_query import MetricQuery, asked_by, cell_of
 from aqmlab.errors import AqmlabError
 from aqmlab.metrics import EVERY_CLASS, Metric, Scope, Takes
 from aqmlab.papers.expressions import of_each_seed
-from aqmlab.papers.figures import places, text_of
-from aqmlab.papers.paper import RESPONSES, PaperFigure, PublishedTable
-from aqmlab.papers.response_figure import cell_curves
+from aqmlab.papers.figures import PRESETS, places, text_of
+from aqmlab.papers.names import selected
+from aqmlab.papers.paper import PaperFigure, PublishedTable
 from aqmlab.papers.tables import cell_expression
-from aqmlab.results.cells import Cell, axis_named
+from aqmlab.results.cells import Cell
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool
     ScenarioError, UsageError
         If a statement, table or figure refers to something that the experiment lacks.
     """
-    every = frozenset(_selected(names, names.arms, {}))
+    every = frozenset(selected(names, names.arms, {}))
     cells: set[Cell] = set()
     for question in questions:
         try:
@@ -79,13 +79,10 @@ def required_cells(names: Names, questions: Iterable[Question], *, smaller: bool
 
 def _cells(question: Question, names: Names) -> Set[Cell] | None:
     """Return the cells that one statement, table or figure needs; ``None`` if they cannot be determined."""
-    if isinstance(question, PaperFigure) and question.kind in RESPONSES:
-        unnamed = "class" not in question.content
-        of_curves = {curve.cell for curve in cell_curves(question, names)}
-        return None if unnamed and not queue_is_known(names) else of_curves
-    if isinstance(question, PaperFigure) and question.kind != "sweep":
-        unnamed = question.kind == "series" and "queue" not in question.content
-        return None if unnamed and not queue_is_known(names) else set(_of_runs(question, names))
+    if isinstance(question, PaperFigure) and (cells := PRESETS[question.kind].cells) is not None:
+        unnamed = PRESETS[question.kind].by_default(question)
+        found = set(cells(question, names))
+        return None if unnamed and not queue_is_known(names) else found
     asked = tuple(_asked(question, names))
     unnamed = any(by_default(what.scope, what.metric) for what in asked)
     unknown_queue = unnamed and not queue_is_known(names)
@@ -132,21 +129,3 @@ def _of_curves(figure: PaperFigure, names: Names) -> Iterator[MetricQuery]:
             what = f"figure {figure.name}, {name}, {label}"
             tree, bound = of_each_seed(text_of(figure, "y"), where, what, names)
             yield from asked_by(tree, names, bound)
-
-
-def _of_runs(figure: PaperFigure, names: Names) -> Iterator[Cell]:
-    """Return the cells from each of which a figure shows one run."""
-    arms = [str(arm) for arm in figure.content.get("arms", names.arms)]
-    where = {
-        axis_named(names.axes, str(axis)).name: str(label)
-        for axis, label in figure.content.get("where", {}).items()
-    }
-    return _selected(names, [arm for arm in arms if arm in names.arms], where)
-
-
-def _selected(names: Names, arms: Sequence[str], where: Mapping[str, str]) -> Iterator[Cell]:
-    labels = [
-        [(axis.name, label) for label in axis.labels if label == where.get(axis.name, label)]
-        for axis in names.axes
-    ]
-    return (Cell(settings, arm) for settings in product(*labels) for arm in arms)

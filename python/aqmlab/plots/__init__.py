@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from aqmlab.figures.view import View
-from aqmlab.plots.draw import KINDS, draw
+from aqmlab.plots.draw import KINDS, SWEEP_KINDS, draw
 
-__all__ = ["KINDS", "View", "draw"]
+__all__ = ["KINDS", "SWEEP_KINDS", "View", "draw"]

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.errors import HostError, UsageError
-from aqmlab.figures.kinds import KINDS, SWEEP_KINDS, WAIT_CURVES, WAIT_KINDS
+from aqmlab.figures.kinds import KINDS, SWEEP_KINDS, WAIT_CURVES, WAIT_KINDS, FigureKind
 from aqmlab.figures.model import Figure
-from aqmlab.figures.view import EVERYTHING, FigureKind, View
+from aqmlab.figures.view import EVERYTHING, View
 from aqmlab.plots.appearance import AS_MADE, STYLE, Appearance
 from aqmlab.plots.render import render
 from aqmlab.results.results import Results
@@ -49,9 +49,9 @@ def draw(  # noqa: PLR0913 (keyword arguments)
     found, view = _asked(results, kind, view)
     look.check()
     file = Path(output) if output is not None else results.path / "figures" / f"{kind}.pdf"
-    check_format(file, (".csv",) if found.rows else ())
+    check_format(file, (".csv",) if found.numbers else ())
     where = queue if results.axes else results.place(queue)
-    if found.rows and file.suffix.lower() == ".csv":
+    if found.numbers and file.suffix.lower() == ".csv":
         write_csv(file, found.rows(results, view, where))
     else:
         save(found.make(results, view, where), file, results.title, results.version, look)
@@ -189,6 +189,7 @@ def _metadata(suffix: str, title: str, version: str) -> dict[str, Any]:
 __all__ = [
     "KINDS",
     "STYLE",
+    "SWEEP_KINDS",
     "check_format",
     "draw",
     "figure_of",

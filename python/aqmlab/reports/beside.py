@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from aqmlab.figures.delay_cdf import cdf_panel
 from aqmlab.figures.distributions import delay_cdf
-from aqmlab.reports.charts import ChartAxis, PlainChart
+from aqmlab.figures.model import Entry, Figure, Look
 from aqmlab.results.answers import Answer
 from aqmlab.results.both import LIVE, SIMULATED, Both, grouped
 from aqmlab.results.comparison import Compared, compare_sides
@@ -68,7 +70,7 @@ def _missing(one: Compared) -> str:
     return "not measured live" if one.second is None else "not measured in the simulation"
 
 
-def sides_chart(sides: Sequence[Results], arms: Sequence[str]) -> PlainChart:
+def sides_chart(sides: Sequence[Results], arms: Sequence[str]) -> Figure:
     """Distributions of queueing delay: one colour per arm, solid for simulated and dashed for live runs."""
     of_arms = [
         (i, arm, name, dash, delay_cdf(side, cell))
@@ -76,18 +78,9 @@ def sides_chart(sides: Sequence[Results], arms: Sequence[str]) -> PlainChart:
         for side, (name, dash) in zip(sides, _SIDES, strict=True)
         for cell in side.select(arm)
     ]
-    longest = max((cdf.p99_ms for *_, cdf in of_arms if cdf is not None), default=0.0)
-    chart = PlainChart(
-        "Queueing delay",
-        ChartAxis("queueing delay [ms]", begin=0.0, end=longest * 1.02 or 1.0),
-        ChartAxis("share of packets", begin=0.0, end=1.0),
-    )
-    for name, dash in _SIDES:
-        chart.entry(name, dash=dash)
-    for i, arm in enumerate(arms):
-        chart.entry(arm, arm=i, dash=())
-    for i, arm, name, dash, cdf in of_arms:
-        if cdf is not None:
-            band = (cdf.low, cdf.high) if cdf.n > 1 else None
-            chart.line(i, f"{arm}, {name}", cdf.delay_ms, cdf.share, dash=dash, band=band)
-    return chart
+    known = [(f"{arm}, {name}", Look(i, dash), cdf) for i, arm, name, dash, cdf in of_arms if cdf is not None]
+    panel = cdf_panel("Queueing delay", known)
+    panel = replace(panel, y=replace(panel.y, end=1.0))
+    notes = [Entry(name, Look("", dash)) for name, dash in _SIDES]
+    notes += [Entry(arm, Look(i)) for i, arm in enumerate(arms)]
+    return Figure(panel.title, ((panel,),), tuple(notes))

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from aqmlab.figures.goodput_rtt import Points, class_names, rtts_differ
-from aqmlab.figures.looks import marker
 from aqmlab.metrics import Metric
-from aqmlab.reports.charts import ChartAxis, PlainChart
 from aqmlab.results.answers import Answer, Row, answer
 from aqmlab.results.classes import classes_of
 from aqmlab.results.results import Results
@@ -42,17 +38,3 @@ def _row(table: Answer, row: Row) -> dict[str, Any]:
         cells.append({"mean": mean, "half": half, "seeds": seeds})
     labels = [*(label for _, label in row.cell.settings), row.cell.arm]
     return {"labels": labels, "class": row.class_name, "cells": cells}
-
-
-def rtt_chart(points: Points, arms: Sequence[str]) -> PlainChart | None:
-    """Draw goodput against RTT, a colour per arm and a mark per class, unless RTTs are about equal."""
-    if not rtts_differ(points):
-        return None
-    x, y = ChartAxis("RTT without queueing [ms]"), ChartAxis("goodput of a flow [Mbit/s]")
-    chart = PlainChart("Goodput against RTT", x, y)
-    marks = {name: marker(i) for i, name in enumerate(class_names(points))}
-    for name, mark in marks.items():
-        chart.entry(name, dash=None, mark=mark)
-    for (arm, name), (rtts, goodputs) in points.items():
-        chart.marks(arms.index(arm), f"{arm}, {name}", rtts, goodputs, marks[name])
-    return chart

@@ -1,84 +1,80 @@
-"""Charts without selectors, as data for the page's script to draw: lines with bands, and marks."""
+"""Figures without selectors, as data for the page's script to draw."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping
+from math import isfinite
+from typing import TYPE_CHECKING, Any
 
 from aqmlab.figures.looks import UNIT_MARKS, color
+from aqmlab.figures.model import Axis, Entry, Figure, Line, Look, Mark, Panel, Span
+
+if TYPE_CHECKING:
+    from aqmlab.figures.model import Numbers
 
 
-@dataclass(frozen=True)
-class ChartAxis:
-    """One axis.
+def charts_json(figures: Mapping[str, Figure | None]) -> dict[str, Any]:
+    """Return the figures that are not empty, by the name of their place on the page."""
+    return {
+        name: chart_json(figure)
+        for name, figure in figures.items()
+        if figure is not None and any(panel.marks for panel in figure.panels)
+    }
 
-    Attributes
-    ----------
-    label
-        The label, with its unit: ``"lateness [us]"``.
-    log
-        Whether the axis is logarithmic.
-    begin, end
-        The visible range; by default all data.
+
+def chart_json(figure: Figure) -> list[dict[str, Any]]:
+    """Return the plots of a figure; the first one has the legend.
+
+    Raises
+    ------
+    TypeError
+        If a plot shows anything but lines, marks, bands and spans.
     """
-
-    label: str
-    log: bool = False
-    begin: float | None = None
-    end: float | None = None
+    legend = [_entry(entry) for entry in figure.notes]
+    return [_panel(panel, legend if i == 0 else []) for i, panel in enumerate(figure.panels)]
 
 
-@dataclass
-class PlainChart:
-    """One chart, whose lines and marks belong to arms and are hidden when their arm is switched off."""
-
-    title: str
-    x: ChartAxis
-    y: ChartAxis
-    legend: list[dict[str, Any]] = field(default_factory=list)
-    series: list[dict[str, Any]] = field(default_factory=list)
-
-    def line(  # noqa: PLR0913 (keyword arguments)
-        self,
-        arm: int,
-        name: str,
-        x: Sequence[float],
-        y: Sequence[float],
-        *,
-        dash: Sequence[int] = (),
-        band: tuple[Sequence[float], Sequence[float]] | None = None,
-    ) -> None:
-        """Add a line in the colour of an arm, optionally with a band from low to high."""
-        edges = {} if band is None else {"low": _short(band[0]), "high": _short(band[1])}
-        self.series.append({**_points(arm, name, x, y), "dash": list(dash), **edges})
-
-    def marks(self, arm: int, name: str, x: Sequence[float], y: Sequence[float], mark: str) -> None:
-        """Add a mark per point in the colour of an arm."""
-        self.series.append({**_points(arm, name, x, y), "mark": UNIT_MARKS[mark]})
-
-    def entry(self, text: str, *, arm: int | None = None, dash: Sequence[int] | None, mark: str = "") -> None:
-        """Add a legend entry: the meaning of a colour, dashes or a mark."""
-        look = {"color": None if arm is None else color(arm), "dash": None if dash is None else list(dash)}
-        self.legend.append({"text": text, **look, "mark": UNIT_MARKS.get(mark, "")})
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the data that the page's script draws."""
-        axes = {
-            name: {"label": axis.label, "log": axis.log, "from": axis.begin, "to": axis.end}
-            for name, axis in (("x", self.x), ("y", self.y))
-        }
-        return {"title": self.title, **axes, "legend": self.legend, "series": self.series}
+def _panel(panel: Panel, legend: list[dict[str, Any]]) -> dict[str, Any]:
+    lines = [mark for mark in panel.marks if not isinstance(mark, Span)]
+    found = {
+        "title": panel.title,
+        "x": _axis(panel.x),
+        "y": _axis(panel.y),
+        "legend": legend,
+        "series": [_line(mark) for mark in lines],
+    }
+    spans = [[mark.begin, mark.end] for mark in panel.marks if isinstance(mark, Span)]
+    return {**found, "spans": spans} if spans else found
 
 
-def charts_json(charts: Mapping[str, PlainChart | None]) -> dict[str, Any]:
-    """Return the charts that are not empty, by the name of their place on the page."""
-    return {name: chart.to_json() for name, chart in charts.items() if chart is not None and chart.series}
+def _axis(axis: Axis) -> dict[str, Any]:
+    found = {"label": axis.label, "log": axis.log, "from": axis.begin, "to": axis.end}
+    return found if axis.labels is None else {**found, "labels": axis.labels}
 
 
-def _points(arm: int, name: str, x: Sequence[float], y: Sequence[float]) -> dict[str, Any]:
-    return {"arm": arm, "name": name, "x": _short(x), "y": _short(y)}
+def _entry(entry: Entry) -> dict[str, Any]:
+    look = entry.look or Look("", line=False)
+    return {
+        "text": entry.text,
+        "color": color(look.hue) if isinstance(look.hue, int) else look.hue or None,
+        "dash": list(look.dash) if look.line else None,
+        "mark": UNIT_MARKS.get(look.mark, ""),
+    }
 
 
-def _short(values: Sequence[float]) -> list[float]:
-    return [float(f"{value:.6g}") for value in values]
+def _line(mark: Mark) -> dict[str, Any]:
+    if not isinstance(mark, Line):
+        raise TypeError(f"a page has no plain chart with {type(mark).__name__}")
+    look = mark.look
+    hue = {"arm": look.hue} if isinstance(look.hue, int) else {"color": look.hue}
+    found = {**hue, "name": mark.name, "x": _short(mark.x), "y": _short(mark.y)}
+    if not look.line:
+        return {**found, "mark": UNIT_MARKS[look.mark]}
+    edges = {}
+    if mark.low is not None and mark.high is not None:
+        edges = {"low": _short(mark.low), "high": _short(mark.high)}
+    return {**found, "dash": list(look.dash), **edges}
+
+
+def _short(values: Numbers) -> list[float | None]:
+    return [float(f"{value:.6g}") if isfinite(value) else None for value in values]

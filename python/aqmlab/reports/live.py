@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aqmlab.figures.looks import dash_lengths
+from aqmlab.figures.model import Axis, Entry, Figure, Line, Look, Panel
 from aqmlab.metrics import Histogram
 from aqmlab.recordings.faithfulness import Faithfulness, combined, grouped
-from aqmlab.reports.charts import ChartAxis, PlainChart
 from aqmlab.text.numbers import NO_VALUE, shown
 
 _MOST_POINTS = 300
@@ -112,16 +112,17 @@ def _fact(value: object) -> str:
     return "not known" if value is None else str(value)
 
 
-def lateness_chart(verdicts: Sequence[Faithfulness], arms: Sequence[str]) -> PlainChart:
+def lateness_chart(verdicts: Sequence[Faithfulness], arms: Sequence[str]) -> Figure:
     """Draw the share of packets with at least a given lateness, per arm, with all seeds combined."""
-    x, y = ChartAxis("lateness [us]", log=True), ChartAxis("share of packets", log=True)
-    chart = PlainChart("Packets that left at least this late", x, y)
-    for i, arm in enumerate(arms):
+    title = "Packets that left at least this late"
+    looks = {arm: Look(i, dash_lengths(i)) for i, arm in enumerate(arms)}
+    lines = []
+    for arm, look in looks.items():
         merged = Histogram.merged([lateness(verdict) for verdict in verdicts if verdict.arm == arm])
         if merged.total:
-            chart.entry(arm, arm=i, dash=dash_lengths(i))
-            chart.line(i, arm, *exceedance(merged), dash=dash_lengths(i))
-    return chart
+            lines.append(Line(arm, *exceedance(merged), look))
+    panel = Panel(title, Axis("lateness [us]", log=True), Axis("share of packets", log=True), tuple(lines))
+    return Figure(title, ((panel,),), tuple(Entry(line.name, line.look) for line in lines))
 
 
 def lateness(verdict: Faithfulness) -> Histogram:

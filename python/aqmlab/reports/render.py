@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.figures.differences import comparisons, differences
-from aqmlab.figures.goodput_rtt import rtt_points
+from aqmlab.figures.kinds import KINDS, SWEEP_KINDS
 from aqmlab.figures.looks import swatch
+from aqmlab.figures.model import Figure
 from aqmlab.figures.trade_off import TradeOff
 from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, find
 from aqmlab.recordings.faithfulness import Faithfulness, verdicts
@@ -15,9 +16,9 @@ from aqmlab.recordings.manifest import parts_text
 from aqmlab.recordings.recording import Run
 from aqmlab.reports.answer import best_arm, sentences
 from aqmlab.reports.beside import beside_context, sides_chart, two_arms
-from aqmlab.reports.by_class import by_class_context, rtt_chart
+from aqmlab.reports.by_class import by_class_context
 from aqmlab.reports.by_kind import by_kind_context
-from aqmlab.reports.charts import PlainChart, charts_json
+from aqmlab.reports.charts import charts_json
 from aqmlab.reports.courses import courses_context
 from aqmlab.reports.live import lateness_chart, live_context
 from aqmlab.reports.missing import missing_context
@@ -37,6 +38,8 @@ from aqmlab.text.numbers import counted, estimate_text, listed, time_text
 if TYPE_CHECKING:
     from aqmlab.claims import Scored
 
+_PLACED = ("goodput-rtt", "lateness", "sides")
+"""The charts that have a place in a section; each of the others gets a section of its own."""
 _OTHER_QUEUES = (
     *("utilisation_percent", "backlog_mean_packets", "drop_percent"),
     *("goodput_bps", "jain_index"),
@@ -91,6 +94,7 @@ def render(
         **missing_context(results),
         "live": live_context(found, answer.arms),
         "charts": charts,
+        "more": [(name, of[0]["title"]) for name, of in charts.items() if name not in _PLACED],
         "shares_delays": any(curve is not None for curve in data["cdf"]),
         "trade_off": data["tradeOff"] is not None,
         "one_panel": len(trade_off.groups) == 1,
@@ -113,14 +117,12 @@ def render(
 
 def _plain_charts(
     answer: Answer, found: Sequence[Faithfulness], both: Both | None
-) -> dict[str, PlainChart | None]:
+) -> dict[str, Figure | None]:
     """Return the charts without selectors, by their position on the page."""
     results = answer.results
-    measured = [run for row in answer.rows for run in results.measured(row.cell)]
-    points = {} if results.axes else rtt_points(measured, answer.arms, answer.queue)
     sides = () if both is None or results.axes else (both.simulated, results)
     return {
-        "rtt": rtt_chart(points, answer.arms),
+        **{name: kind.of_answer(answer) for name, kind in {**KINDS, **SWEEP_KINDS}.items()},
         "lateness": lateness_chart(found, answer.arms),
         "sides": sides_chart(sides, answer.arms) if sides else None,
     }
