@@ -147,7 +147,8 @@ window.aqmlab = (function () {
     clip() {
       const { left, right, top, bottom } = this.box;
       const id = `clip-${(clips += 1)}`;
-      const area = svg("rect", { x: left, y: top, width: right - left, height: bottom - top });
+      // A line along an edge is drawn in its full width.
+      const area = svg("rect", { x: left, y: top - 1, width: right - left, height: bottom - top + 2 });
       this.svg.prepend(svg("clipPath", { id }, area));
       this.plot.setAttribute("clip-path", `url(#${id})`);
     }

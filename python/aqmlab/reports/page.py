@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 from aqmlab.system.files import json_text
 
 SCRIPTS = (
-    *("csv.js", "chart.js", "figure.js", "panels.js", "waits.js", "heat.js"),
+    *("csv.js", "chart.js", "figure.js", "panels.js", "distributions.js", "heat.js"),
     *("trade_off.js", "plain.js", "courses.js", "multiples.js", "table.js"),
 )
 

@@ -1,4 +1,4 @@
-// Lines in panels: a metric against an axis, and the distribution of queueing delay; one line per arm.
+// Lines in panels: a metric against an axis, one line per arm.
 (function (page) {
   "use strict";
   if (page.report === undefined) return;
@@ -94,77 +94,5 @@
     }
     chart.plot.append(curve(arm, points.map((p) => at(p, p.mean))));
     points.forEach((p) => chart.plot.append(marker(arm, ...at(p, p.mean), 3.2)));
-  }
-
-  new Figure(
-    "cdf",
-    { by: longest, log: false, same: false },
-    (figure) => [
-      figure.axisChooser("by", "A panel for each", { none: true }),
-      ...figure.held([figure.choice.by]),
-      figure.tick("log", "logarithmic"),
-      figure.choice.by === NONE || data.axes.length === 0 ? null : figure.tick("same", "same scale in all panels"),
-    ],
-    drawCdf,
-  );
-
-  function drawCdf(figure) {
-    const { by, log, same } = figure.choice;
-    const panels = figure.panels(data.axes.length ? by : NONE);
-    const cells = panels.map(({ label }) =>
-      arms()
-        .map((arm) => [arm, cellAt(figure.cases(new Map([[by, label]]))[0], arm)])
-        .filter(([, cell]) => cell !== undefined && data.cdf[cell] !== null),
-    );
-    const range = (of) => {
-      const longestDelay = Math.max(...of.map(([, cell]) => data.cdf[cell].p99), 0) || 1;
-      const shortest = Math.min(...of.map(([, cell]) => data.cdf[cell].x.find((v) => v > 0)), longestDelay);
-      return log ? [shortest, longestDelay] : [0, longestDelay];
-    };
-    const whole = range(cells.flat());
-    const size = figure.panelSize(panels.length);
-    const rows = [[...AXES, "arm", "queueing_delay_ms", "share", "low_95", "high_95", "n"]];
-    panels.forEach((panel, i) => {
-      const [low, high] = same ? whole : range(cells[i]);
-      const chart = new page.Chart({
-        ...size,
-        height: size.height + 30,
-        title: panel.title,
-        label: `Distribution of queueing delay ${panel.title}`,
-        left: 34,
-        across: "queueing delay [ms]",
-        up: "share of packets",
-        x: scaled(low, high, log),
-        y: (from, to) => page.linear(0, 1, from, to),
-      });
-      cells[i].forEach(([arm, cell]) => drawCurve(chart, arm, cell, low, high, rows));
-      figure.body.append(chart.svg);
-    });
-    figure.note(
-      "Mean over the seeds, with its pointwise 95 % Student t interval. Axes end at the longest p99.",
-    );
-    return rows;
-  }
-
-  // The value of a curve at any place: interpolated between its points, and constant beyond the last one.
-  function valueAt(place, x, y) {
-    const next = x.findIndex((value) => value >= place);
-    if (next <= 0) return y.at(next);
-    return y[next - 1] + ((y[next] - y[next - 1]) * (place - x[next - 1])) / (x[next] - x[next - 1]);
-  }
-
-  function drawCurve(chart, arm, cell, low, high, rows) {
-    const { x, mean, low: lower, high: upper, n } = data.cdf[cell];
-    const { at } = data.cells[cell];
-    const inside = [...x.keys()].filter((i) => x[i] >= low && x[i] <= high);
-    const end = (y) => [chart.x(high), chart.y(valueAt(high, x, y))];
-    const line = (y) => [...inside.map((i) => [chart.x(x[i]), chart.y(y[i])]), end(y)];
-    chart.plot.append(area(arm, line(upper), line(lower)), curve(arm, line(mean)));
-    inside.forEach((i) => {
-      const percent = (share) => (100 * share).toFixed(1);
-      const said = `${percent(mean[i])} % (${percent(lower[i])} to ${percent(upper[i])}) wait at most ${x[i]} ms, n = ${n}`;
-      chart.mark(chart.x(x[i]), chart.y(mean[i]), `${data.arms[arm].name}, ${caseText(at)}\n${said}`);
-    });
-    x.forEach((delay, i) => rows.push([...settings(at), data.arms[arm].name, delay, mean[i], lower[i], upper[i], n]));
   }
 })(window.aqmlab);
