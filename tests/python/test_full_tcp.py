@@ -119,6 +119,9 @@ RESPONSES = {
     "the last data and the FIN lost": (4000, {"drop_back": [4]}),
     "the last two lost": (5000, {"drop_back": [4, 5]}),
     "several windows": (20_000, {}),
+    "the client closes after one segment": (500, {"close": "c", "every": 1}),
+    "the client closes": (2000, {"close": "c"}),
+    "the client closes after several windows": (20_000, {"close": "c"}),
 }
 
 
@@ -127,7 +130,8 @@ def test_a_request_with_its_response(case, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     response, given = RESPONSES[case]
     Path("one.csv").write_text(f"start_s,request_bytes,response_bytes\n0.12,400,{response}\n")
-    faults = {name: value for name, value in given.items() if name != "every"}
+    faults = {name: value for name, value in given.items() if name.startswith("drop")}
     tcp = {"ack_every": given.get("every", 2)}
-    mine = list(ours(tmp_path, {"kind": "trace", "file": "one.csv", "tcp": tcp}, **faults))
+    closes = "client" if given.get("close") == "c" else "last_sender"
+    mine = list(ours(tmp_path, {"kind": "trace", "file": "one.csv", "closes": closes, "tcp": tcp}, **faults))
     assert_same(mine, theirs(response=response, **given))
