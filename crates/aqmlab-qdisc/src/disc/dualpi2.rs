@@ -163,17 +163,29 @@ fn oldest([l4s, classic]: [Option<Instant>; 2], overload: Overload) -> Option<In
     }
 }
 
-/// Sets CE and reports the mark, unless CE is already set.
-pub(super) fn mark<P: Packet>(now: Instant, pkt: &mut P, at: Cause, obs: &mut dyn Observer<P>) {
-    if pkt.ecn() != Ecn::Ce {
-        pkt.mark_ce();
-        obs.marked(now, pkt, at);
+/// Applies a verdict: returns the packet, with CE if it is to be marked, or reports its loss.
+pub(super) fn apply<P: Packet>(
+    now: Instant,
+    mut pkt: P,
+    verdict: Verdict,
+    inner: u16,
+    obs: &mut dyn Observer<P>,
+) -> Option<P> {
+    match verdict {
+        Verdict::Pass => {}
+        Verdict::Mark { forced } => {
+            if pkt.ecn() != Ecn::Ce {
+                pkt.mark_ce();
+                let reason = if forced { Reason::Forced } else { Reason::Early };
+                obs.marked(now, &pkt, Cause { reason, inner });
+            }
+        }
+        Verdict::Drop => {
+            obs.dropped(now, pkt, Cause { reason: Reason::Early, inner });
+            return None;
+        }
     }
-}
-
-/// Returns the reason of a mark.
-pub(super) const fn reason(forced: bool) -> Reason {
-    if forced { Reason::Forced } else { Reason::Early }
+    Some(pkt)
 }
 
 /// The draws of the decisions: up to [`Draws::EACH`] for each, whether they are used or not.
@@ -205,7 +217,7 @@ impl Draws {
 
 impl<P: Arrived> Qdisc<P> for DualPi2<P> {
     // RFC 9332, figure 3.
-    fn enqueue(&mut self, now: Instant, mut pkt: P, obs: &mut dyn Observer<P>) {
+    fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
         self.catch_up(now);
         let (lane, backlog) = (self.queue.l4s.lane(pkt.ecn()), self.total());
         let inner = number(lane);
@@ -219,13 +231,12 @@ impl<P: Arrived> Qdisc<P> for DualPi2<P> {
                 Lane::L4s => self.law.scalable(capable, backlog.bytes, 0.0, self.draws.next()),
                 Lane::Classic => self.law.classic(capable, backlog.bytes, self.draws.next()),
             };
-            match verdict {
-                Verdict::Pass => {}
-                Verdict::Mark { forced } => mark(now, &mut pkt, Cause { reason: reason(forced), inner }, obs),
-                Verdict::Drop => return obs.dropped(now, pkt, Cause { reason: Reason::Early, inner }),
+            if let Some(pkt) = apply(now, pkt, verdict, inner, obs) {
+                self.push(lane, pkt);
             }
+        } else {
+            self.push(lane, pkt);
         }
-        self.push(lane, pkt);
     }
 
     // RFC 9332, figures 4 and 9.
@@ -233,15 +244,9 @@ impl<P: Arrived> Qdisc<P> for DualPi2<P> {
         self.catch_up(now);
         while let Some(lane) = self.next() {
             let inner = number(lane);
-            let (mut pkt, concerned) = self.pop(lane)?;
-            match self.at_departure(now, lane, &pkt, concerned) {
-                Verdict::Pass => {}
-                Verdict::Mark { forced } => mark(now, &mut pkt, Cause { reason: reason(forced), inner }, obs),
-                Verdict::Drop => {
-                    obs.dropped(now, pkt, Cause { reason: Reason::Early, inner });
-                    continue;
-                }
-            }
+            let (pkt, concerned) = self.pop(lane)?;
+            let verdict = self.at_departure(now, lane, &pkt, concerned);
+            let Some(pkt) = apply(now, pkt, verdict, inner, obs) else { continue };
             let other = INNER[1 - lane as usize].0;
             self.law.on_departure(lane, pkt.wire_len(), !self.fifo(other).is_empty());
             obs.left(now, &pkt, inner);

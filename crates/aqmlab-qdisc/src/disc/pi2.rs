@@ -5,12 +5,12 @@ use aqmlab_params::{ParamError, Row, Settings, params};
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
-use super::dualpi2::{Draws, L4sPackets, mark, reason};
+use super::dualpi2::{Draws, L4sPackets, apply};
 use super::dualpi2_table::{Base, QUICK, base, derive_base};
 use super::table::{names, presets};
 use super::words::Decide;
 use crate::info::{Decides, Derive, Effective, Info, Maturity, Preset};
-use crate::law::{Combine, DualPi2Law, DualPi2Params, Lane, Native, Scheduling, Verdict};
+use crate::law::{Combine, DualPi2Law, DualPi2Params, Lane, Native, Scheduling};
 use crate::resolve::{self, Common, LimitRule};
 use crate::{Arrived, Backlog, Cause, Fifo, LawSamples, Limit, LinkContext, Observer, Packet, Qdisc, Reason};
 
@@ -56,7 +56,7 @@ impl<P: Arrived> Pi2<P> {
     }
 
     /// Returns the packet, marked if the law requires it, or reports its loss.
-    fn judged(&mut self, now: Instant, mut pkt: P, obs: &mut dyn Observer<P>) -> Option<P> {
+    fn judged(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) -> Option<P> {
         let (ecn, left) = (pkt.ecn(), self.fifo.backlog().bytes);
         let capable = self.queue.ecn && ecn.is_capable();
         let is_scalable = self.queue.scalable && capable && L4sPackets::Ect1AndCe.lane(ecn) == Lane::L4s;
@@ -65,15 +65,7 @@ impl<P: Arrived> Pi2<P> {
         } else {
             self.law.classic(capable, left, self.draws.next())
         };
-        match verdict {
-            Verdict::Pass => {}
-            Verdict::Mark { forced } => mark(now, &mut pkt, Cause::of(reason(forced)), obs),
-            Verdict::Drop => {
-                obs.dropped(now, pkt, Cause::of(Reason::Early));
-                return None;
-            }
-        }
-        Some(pkt)
+        apply(now, pkt, verdict, 0, obs)
     }
 }
 
