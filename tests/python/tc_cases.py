@@ -154,7 +154,8 @@ PLACES = (
 def commands(seed: int, number: int) -> list[str]:
     """Random commands; about half of them are refused by tc or by the kernel."""
     draws = random.Random(seed)
-    disciplines = draws.choices([_red, _codel, _fifo], [0.62, 0.2, 0.18], k=number)
+    kinds, shares = [_red, _codel, _fifo, _cake, _choke, _sfb], [0.4, 0.14, 0.12, 0.14, 0.12, 0.08]
+    disciplines = draws.choices(kinds, shares, k=number)
     words = [f"tc {draws.choice(['qdisc'] * 9 + ['q'])} {draws.choice(PLACES)}" for _ in disciplines]
     return [f"{place} {of(draws)}" for place, of in zip(words, disciplines, strict=True)]
 
@@ -214,6 +215,63 @@ def _fifo(draws: random.Random) -> str:
     more = [(0.05, draws.choice(["limit 5", "foo", "limit"]))]
     words = [(0.95, f"limit {_number(draws, 1, 5e9)}"), *more]
     return _shuffled(draws, draws.choice(["pfifo", "bfifo"]), words)
+
+
+LINKS = (
+    *("raw", "conservative", "atm", "ptm", "noatm", "via-ethernet", "docsis", "ethernet", "ether-vlan"),
+    *("pppoa-vcmux", "pppoa-llc", "pppoe-vcmux", "pppoe-llcsnap", "pppoe-ptm"),
+    *("bridged-vcmux", "bridged-llcsnap", "bridged-ptm", "ipoa-vcmux", "ipoa-llcsnap"),
+)
+
+
+def _cake(draws: random.Random) -> str:
+    rate = draws.choice([f"{int(10 ** draws.uniform(0, 12))}bit", draws.choice(RATES)])
+    times = (f"{int(10 ** draws.uniform(0, 7))}us", draws.choice(TIMES), f"{draws.uniform(0, 900):.2f}ms")
+    words = [
+        *((0.6, f"bandwidth {rate}"), (0.1, "unlimited"), (0.03, "autorate-ingress")),
+        *((0.4, draws.choice(CAKE_TINS)), (0.5, draws.choice(CAKE_ISOLATIONS))),
+        (0.3, f"rtt {draws.choice(times)}"),
+        (0.2, draws.choice(["datacentre", "lan", "metro", "regional", "internet", "oceanic", "satellite"])),
+        *((0.3, draws.choice(LINKS)) for _ in range(3)),
+        (0.3, f"overhead {draws.choice([draws.randint(-70, 300), draws.randint(0, 60), '0x3', '1.5'])}"),
+        (0.2, f"mpu {draws.choice([draws.randint(-2, 300), 64, 84])}"),
+        (0.2, f"memlimit {_number(draws, 1e3, 5e9)}"),
+        *((0.2, "wash"), (0.1, "nowash"), (0.2, "ingress"), (0.1, "egress"), (0.1, "no-split-gso")),
+        *((0.05, "ack-filter"), (0.1, "no-ack-filter"), (0.1, f"fwmark {draws.choice(LIMITS)}")),
+        (0.03, draws.choice(["foo", "target 5ms", "bandwidth", "diffserv", "limit 5"])),
+    ]
+    return _shuffled(draws, "cake", words)
+
+
+def _choke(draws: random.Random) -> str:
+    low = int(10 ** draws.uniform(0, 3.5))
+    high = int(low * 10 ** draws.uniform(-0.02, 1))
+    limit = int(high * 10 ** draws.uniform(-0.05, 1))
+    guideline = (2 * low + high) // 3
+    words = [
+        (0.97, f"limit {draws.choice([limit, limit, limit, draws.choice(LIMITS)])}"),
+        (0.97, f"bandwidth {draws.choice([f'{int(10 ** draws.uniform(1, 10))}bit', draws.choice(RATES)])}"),
+        *((0.7, f"min {low}"), (0.7, f"max {high}"), (0.2, f"avpkt {int(10 ** draws.uniform(0, 4))}")),
+        (0.4, f"burst {int(guideline * draws.choice([0.9, 1, 1.3, 3]))}"),
+        (0.5, f"probability {draws.choice([f'{draws.random():.3f}', draws.choice(PROBABILITIES)])}"),
+        *((0.4, "ecn"), (0.03, draws.choice(["foo", "harddrop", "noecn", "limit"]))),
+    ]
+    return _shuffled(draws, "choke", words)
+
+
+def _sfb(draws: random.Random) -> str:
+    def count(high: float) -> str:
+        return draws.choice([str(int(10 ** draws.uniform(0, high))), draws.choice(LIMITS)])
+
+    shares = [f"{10 ** -draws.uniform(0, 5):.3g}" for _ in range(2)]
+    words = [
+        *((0.6, f"limit {count(5)}"), (0.5, f"max {count(4)}"), (0.5, f"target {count(4)}")),
+        *((0.5, f"increment {shares[0]}"), (0.5, f"decrement {shares[1]}")),
+        *((0.3, f"penalty_rate {count(5)}"), (0.3, f"penalty_burst {count(5)}")),
+        *((0.3, f"rehash {draws.randint(0, 10**6)}"), (0.3, f"db {draws.randint(0, 10**5)}")),
+        (0.03, draws.choice(["foo", "ecn", "max", "increment 1.5"])),
+    ]
+    return _shuffled(draws, "sfb", words)
 
 
 def _shuffled(draws: random.Random, kind: str, words: list[tuple[float, str]]) -> str:
