@@ -119,6 +119,48 @@ def test_a_packet_fits_codels_mtu(ask):
     )
 
 
+@pytest.mark.parametrize("kind", ["fq_codel", "cobalt", "cake"])
+def test_packets_suit_all_disciplines_with_codels_law(ask, kind):
+    title = {"fq_codel": "FQ-CoDel", "cobalt": "COBALT", "cake": "CAKE"}[kind]
+    doubt = only(ask((kind, {"kind": kind}), rate="1Mbit")["codel"])
+    assert f"sends a packet of 1500 B in 12 ms, longer than {title}'s target of 5ms" in doubt.sentence
+    assert ask((kind, {"kind": kind}), rate="2.5Mbit")["codel"].doubts == ()
+    jumbo = [{"tcp": {"mss": "8960B"}}]
+    found = ask((kind, {"kind": kind}), traffic=jumbo, rate="100Mbit")["codel"].doubts
+    assert [f"but {title}'s `mtu` is 1500 B" in doubt.sentence for doubt in found] == [True] * (
+        kind == "fq_codel"
+    )
+    assert ask(("PIE", {"kind": "pie"}))["codel"].finding == "no queue has CoDel's law"
+
+
+def test_a_shaper_with_tins_raises_its_target_where_packets_take_long(ask):
+    """At 1 Mbit/s, one and a half packets of 1514 B take 18 ms, so CAKE's target of 5 ms is raised."""
+    cake = {"kind": "cake", "bandwidth": "1Mbit"}
+    assert ask(("CAKE", cake))["codel"].doubts == ()
+    small = only(ask(("CAKE", cake | {"mtu": "500B"}))["codel"])
+    assert "in 12 ms, longer than CAKE's target of 6ms" in small.sentence
+
+
+def test_coupled_queues_need_capable_flows(ask):
+    doubt = only(ask(("DualPI2", {"kind": "dualpi2"}))["coupled"])
+    assert doubt.severity == "warning"
+    assert doubt.sentence == (
+        "no flow that enters `bottleneck` is ECN-capable: the L queue of DualPI2 stays empty, and all"
+        " traffic is in the other one"
+    )
+    assert ask(("DualPI2", {"kind": "dualpi2"}), traffic=[ECN])["coupled"].doubts == ()
+    assert ask(("RED", RED))["coupled"].finding == "no queues are coupled"
+
+
+def test_isolation_of_hosts_needs_hosts_with_several_flows(ask):
+    doubt = only(ask(("CAKE", {"kind": "cake"}))["hosts"])
+    assert doubt.severity == "note"
+    assert "isolates hosts (`triple-isolate`), but each flow has hosts of its own" in doubt.sentence
+    for isolation in ("flows", "flowblind"):
+        found = ask(("CAKE", {"kind": "cake", "isolation": isolation}))["hosts"]
+        assert found.finding == "no queue isolates hosts"
+
+
 def test_arms_with_different_disciplines_have_equal_buffers(ask):
     small, large = ({"kind": "droptail", "limit": "20p"}, {"kind": "red", "limit": "60p"})
     doubt = only(ask(("DropTail", small), ("RED", large))["buffers"])

@@ -42,6 +42,8 @@ _CHECKS = (
     compared.classes_differ_as_meant,
     disciplines.marks_are_carried,
     disciplines.dctcp_is_marked,
+    disciplines.coupled_queues_are_used,
+    disciplines.hosts_are_shared,
     disciplines.packets_suit_codel,
     left_out.traces_are_whole,
     flows.limited_by_windows,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from aqmlab.disciplines.catalogue import aqm_list
 from aqmlab.recordings.plan import quantity_text
 from aqmlab.soundness.doubt import CellDoubt, Check, merged
 
@@ -73,35 +74,99 @@ def dctcp_is_marked(results: Results) -> Check:
     return Check(kind, "DCTCP has a queue that marks", finding, merged(kind, results, findings))
 
 
+def coupled_queues_are_used(results: Results) -> Check:
+    """Check that coupled queues, of which one is for ECN-capable packets, get such packets."""
+    kind, findings, found = "coupled", [], 0
+    for cell, plan in _plans(results):
+        for queue in _queues(plan):
+            if not {"coupling", "classifier"} <= queue.settings.keys() or not queue.classes:
+                continue
+            found += 1
+            if any(_ecn_capable(entry) is not False for entry in queue.classes):
+                continue
+            sentence = (
+                f"no flow that enters `{queue.link.name}` is ECN-capable: the L queue of {_title(queue)}"
+                " stays empty, and all traffic is in the other one"
+            )
+            remedy = "write `tcp = { ecn = true }` in some classes, or choose a discipline with one queue"
+            findings.append(CellDoubt(cell, "warning", sentence, remedy))
+    finding = "some of their flows are ECN-capable" if found else "no queues are coupled"
+    return Check(kind, "coupled queues have flows for both", finding, merged(kind, results, findings))
+
+
+def hosts_are_shared(results: Results) -> Check:
+    """Check that fairness between hosts meets hosts with several flows, which the simulator does not have."""
+    kind, findings, found = "hosts", [], 0
+    for cell, plan in _plans(results):
+        if any(run.manifest.live is not None for run in results.runs_of(cell)[:1]):
+            continue
+        for queue in _queues(plan):
+            isolation = queue.settings.get("isolation")
+            if isolation in (None, "flowblind", "flows"):
+                continue
+            found += 1
+            sentence = (
+                f"`{queue.link.name}` isolates hosts (`{isolation}`), but each flow has hosts of its own"
+                " here: the result is that of `flows`, and shows nothing about fairness between hosts"
+            )
+            remedy = 'write `isolation = "flows"`, which says what is simulated'
+            findings.append(CellDoubt(cell, "note", sentence, remedy))
+    finding = "" if found else "no queue isolates hosts"
+    return Check(kind, "isolated hosts have several flows", finding, merged(kind, results, findings))
+
+
 def packets_suit_codel(results: Results) -> Check:
-    """Check the largest packet against CoDel's target, within which a link must send it, and its ``mtu``."""
+    """Check the largest packet against the target of CoDel's law, in which it must leave, and its ``mtu``."""
     kind, findings, found = "codel", [], 0
     for cell, plan in _plans(results):
         for queue in _queues(plan):
-            if queue.kind != "codel":
+            # Disciplines that act once packets have waited longer than a target for an interval.
+            if not {"target_ns", "interval_ns"} <= queue.settings.keys():
                 continue
             found += 1
             largest = max((_largest_data(entry) or 0 for entry in queue.classes), default=0)
-            target_ns, mtu = queue.settings["target_ns"], queue.settings["mtu_bytes"]
-            sending_ns = 8e9 * (largest + queue.link.overhead_bytes) / queue.link.rate_bps
-            name = queue.link.name
+            name, title = queue.link.name, _title(queue)
+            sending_ns, target_ns = _sending_ns(queue, largest), _target_ns(queue)
             if sending_ns > target_ns:
                 sentence = (
                     f"`{name}` sends a packet of {largest} B in {sending_ns / 1e6:.3g} ms, longer than"
-                    f" CoDel's target of {quantity_text(target_ns, 'ns')}: a packet that waits for just one"
+                    f" {title}'s target of {quantity_text(target_ns, 'ns')}: a packet that waits for just one"
                     " other exceeds it"
                 )
                 remedy = "raise `target` to the time of a packet or more, and `interval` with it"
                 findings.append(CellDoubt(cell, "warning", sentence, remedy, sending_ns / target_ns))
-            if largest > mtu:
+            # The `mtu` of disciplines with tins spares no packets.
+            mtu = None if "tins" in queue.settings else queue.settings.get("mtu_bytes")
+            if mtu is not None and largest > mtu:
                 sentence = (
-                    f"packets at `{name}` have up to {largest} B, but CoDel's `mtu` is {mtu} B: it also"
+                    f"packets at `{name}` have up to {largest} B, but {title}'s `mtu` is {mtu} B: it also"
                     " drops while just one packet waits"
                 )
                 remedy = "set `mtu` to the size of the largest packet"
                 findings.append(CellDoubt(cell, "warning", sentence, remedy, largest / mtu))
-    finding = "the largest fits its `mtu` and is sent within its target" if found else "no queue is CoDel"
+    finding = (
+        "the largest fits its `mtu` and is sent within its target" if found else "no queue has CoDel's law"
+    )
     return Check(kind, "packets suit CoDel", finding, merged(kind, results, findings))
+
+
+def _sending_ns(queue: _Queue, size: int) -> float:
+    """Return the time in which a packet leaves, of the link or of the queue's own shaper."""
+    rate = min(queue.link.rate_bps, queue.settings.get("bandwidth_bps") or queue.link.rate_bps)
+    return 8e9 * (size + queue.link.overhead_bytes) / rate
+
+
+def _target_ns(queue: _Queue) -> int:
+    """Return the target; with tins and a shaper, it is at least the time of one and a half ``mtu``."""
+    target_ns = int(queue.settings["target_ns"])
+    rate = queue.settings.get("bandwidth_bps")
+    if "tins" not in queue.settings or rate is None:
+        return target_ns
+    return max(target_ns, 12 * 10**9 * int(queue.settings["mtu_bytes"]) // int(rate))
+
+
+def _title(queue: _Queue) -> str:
+    return next((str(entry["title"]) for entry in aqm_list() if entry["name"] == queue.kind), queue.kind)
 
 
 def _plans(results: Results) -> Iterator[tuple[Any, Plan]]:
@@ -154,4 +219,10 @@ def _largest_data(entry: TrafficClass) -> int | None:
     return None if size is None else int(size)
 
 
-__all__ = ["dctcp_is_marked", "marks_are_carried", "packets_suit_codel"]
+__all__ = [
+    "coupled_queues_are_used",
+    "dctcp_is_marked",
+    "hosts_are_shared",
+    "marks_are_carried",
+    "packets_suit_codel",
+]
