@@ -309,13 +309,16 @@ fn network() -> Vec<Finding> {
 }
 
 /// The shaper of arms with a kernel queue, and disciplines that such arms are likely to use.
-const KERNEL_QUEUES: [&str; 6] = [
+const KERNEL_QUEUES: [&str; 9] = [
     "htb",
     "red limit 150000 min 22500 max 67500 avpkt 1500 burst 25 bandwidth 10mbit",
     "codel",
     "pie",
     "fq_codel",
     "choke limit 100 bandwidth 10mbit",
+    "sfb",
+    "cake",
+    "dualpi2",
 ];
 
 /// Reports the disciplines that the kernel lacks, which is not an error, because only arms of the kind `tc`
@@ -323,7 +326,9 @@ const KERNEL_QUEUES: [&str; 6] = [
 fn kernel_queues(lacking: Result<Vec<&str>, LiveError>) -> Finding {
     const NAME: &str = "kernel queues";
     let finding = match lacking {
-        Ok(lacking) if lacking.is_empty() => "htb, red, codel, pie, fq_codel, choke".into(),
+        Ok(lacking) if lacking.is_empty() => {
+            KERNEL_QUEUES.map(|spec| spec.split(' ').next().unwrap_or(spec)).join(", ")
+        }
         Ok(lacking) => format!(
             "not available to arms of the kind `tc`: {}; load them with `modprobe -a sch_{}`",
             lacking.join(", "),
@@ -388,7 +393,7 @@ mod tests {
     #[test]
     fn queues_that_the_kernel_lacks_are_named_with_their_modules() {
         let none = kernel_queues(Ok(Vec::new()));
-        assert_eq!(none.finding, "htb, red, codel, pie, fq_codel, choke");
+        assert_eq!(none.finding, "htb, red, codel, pie, fq_codel, choke, sfb, cake, dualpi2");
         let some = kernel_queues(Ok(vec!["htb", "red"]));
         assert_eq!(
             some.finding,

@@ -240,24 +240,40 @@ fn sizes_of_ethernet(plan: &Plan, all: &mut Vec<String>) {
     for (i, link) in plan.links.iter().enumerate() {
         let largest = crossing::largest_data_packet(i, &plan.classes);
         if let Some(largest) = largest {
-            sizes_in(&link.name, link.queue.kind(), &link.queue, largest, link.queue.link().mean_packet, all);
+            sizes_in(&link.name, &link.queue, largest, link.queue.link().mean_packet, all);
         }
     }
 }
 
+/// Returns whether a discipline with these parameters acts once packets have waited longer than a target for an
+/// interval, as CoDel and all disciplines with its law do.
+fn controls_waits(settings: &Settings) -> bool {
+    ["target", "interval"].iter().all(|name| settings.get(name).is_some())
+}
+
+/// Returns whether a discipline with these parameters has tins; its `mtu` then spares no packets.
+fn divides_by_tins(settings: &Settings) -> bool {
+    settings.get("tins").is_some()
+}
+
 /// Warns of such settings of a queue, or of one of those inside it.
-fn sizes_in(link: &str, kind: &str, settings: &Settings, largest: Bytes, mean: Bytes, all: &mut Vec<String>) {
+fn sizes_in(link: &str, settings: &Settings, largest: Bytes, mean: Bytes, all: &mut Vec<String>) {
     let bytes = |name: &str| match settings.get(name) {
         Some(Value::Size(Size::Bytes(n))) => Some(*n),
         _ => None,
     };
-    if let Some(mtu) = bytes("mtu").filter(|_| kind == "codel") {
-        if mtu < largest {
+    if let Some(mtu) = bytes("mtu").filter(|_| controls_waits(settings)) {
+        if mtu < largest && divides_by_tins(settings) {
+            all.push(format!(
+                "packets of `{largest}` cross `{link}`, but `mtu` of its queue is `{mtu}`, for which it sets the \
+                 targets of slow tins; write `mtu = \"{largest}\"`"
+            ));
+        } else if mtu < largest {
             all.push(format!(
                 "packets of `{largest}` cross `{link}`, but CoDel's `mtu` is `{mtu}`: it drops even where \
                  a single packet stays behind; write `mtu = \"{largest}\"`"
             ));
-        } else if mtu.as_f64() > OTHER_PACKETS * largest.as_f64() {
+        } else if mtu.as_f64() > OTHER_PACKETS * largest.as_f64() && !divides_by_tins(settings) {
             let spared = mtu.get() / largest.get();
             all.push(format!(
                 "the packets that cross `{link}` have at most `{largest}`, but CoDel's `mtu` is `{mtu}`: it drops nothing while \
@@ -298,8 +314,9 @@ fn sizes_in(link: &str, kind: &str, settings: &Settings, largest: Bytes, mean: B
 
 fn nested(link: &str, value: &Value, largest: Bytes, mean: Bytes, all: &mut Vec<String>) {
     match value {
-        Value::Table(settings) => sizes_in(link, "", settings, largest, mean, all),
-        Value::Discipline { kind, settings } => sizes_in(link, kind, settings, largest, mean, all),
+        Value::Table(settings) | Value::Discipline { settings, .. } => {
+            sizes_in(link, settings, largest, mean, all);
+        }
         Value::List(items) => items.iter().for_each(|item| nested(link, item, largest, mean, all)),
         _ => (),
     }

@@ -337,6 +337,18 @@ fn settings_made_for_other_packets_are_told() {
         ("\"codel\", mtu = \"9000B\"", jumbo, ""),
         ("\"codel\"", plain, ""),
         (class, jumbo, "write `mtu = \"9kB\"`"),
+        (
+            "\"fq_codel\", ecn = false",
+            jumbo,
+            "it drops even where a single packet stays behind; write `mtu = \"9kB\"`",
+        ),
+        ("\"fq_codel\", ecn = false", voice, "it drops nothing while 7 packets or fewer wait"),
+        ("\"fq_codel\", ecn = false", plain, ""),
+        ("\"cake\"", jumbo, "for which it sets the targets of slow tins; write `mtu = \"9kB\"`"),
+        ("\"cake\"", voice, ""),
+        // These have no `mtu`, or one with another meaning.
+        ("\"cobalt\", ecn = false", jumbo, ""),
+        ("\"pie\"", jumbo, ""),
         ("\"red\", byte_mode = \"paper\"", jumbo, "write `max_packet = \"9kB\"`"),
         ("\"red\", byte_mode = \"paper\"", voice, "write `max_packet = \"200B\"`"),
         ("\"red\", byte_mode = \"paper\", max_packet = \"9000B\"", jumbo, ""),

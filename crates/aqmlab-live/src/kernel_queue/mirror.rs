@@ -26,7 +26,8 @@ pub struct Habits {
 
 impl Habits {
     /// Returns the properties of the discipline that tc calls `name`, according to its source in Linux 6.1
-    /// (net/sched).
+    /// (net/sched), or 7.3 for `dualpi2`. Disciplines that are not named here, such as `fq_codel`, `cake` and
+    /// `dualpi2`, have several queues and may drop packets that leave.
     pub fn of(name: &str) -> Self {
         Habits {
             one_line: matches!(

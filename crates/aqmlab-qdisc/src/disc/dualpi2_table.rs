@@ -179,6 +179,15 @@ pub(super) const QUICK: [(&str, aqmlab_params::Value); 4] = [
 ];
 
 fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
+    // Where tupdate and the gains are given, max_rtt has no meaning.
+    let by_rtt = Base::tupdate().is_auto(all) || Base::alpha().is_auto(all) || Base::beta().is_auto(all);
+    let (target, max_rtt) = (Base::target().read(all)?, Base::max_rtt().read(all)?);
+    if by_rtt && target > max_rtt {
+        return Err(Base::target().error(format!(
+            "target `{target}` exceeds max_rtt `{max_rtt}`; RFC 9332 sets the target to a typical round-trip time, \
+             15 ms where max_rtt is 100 ms"
+        )));
+    }
     derive_base(all, link)?;
     let (native, step_packets) = (Parameters::native().read(all)?, Parameters::step_packets().read(all)?);
     Parameters::least_left()
