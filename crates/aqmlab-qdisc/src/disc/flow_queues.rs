@@ -141,7 +141,8 @@ const SALT_DRAW: u64 = u64::MAX;
 impl<P: Packet, L: EarlyLaw + Clone> FlowQueues<P, L> {
     pub(super) fn new(law: L, queue: EarlyQueue, rules: FlowRules, draws: Stream) -> Self {
         let salt = draws.at(SALT_DRAW);
-        let store = FlowStore::new(rules.weigh, rules.law_sees_all);
+        let mut store = FlowStore::new(rules.weigh, rules.law_sees_all);
+        store.reserve(queue.limit.room() + 1);
         let mut queues = FlowQueues {
             queues: Vec::new(),
             places: FlowTable::with_room(0),

@@ -123,6 +123,7 @@ impl<P: Packet> Sfq<P> {
             collisions: 0,
             overflows: 0,
         };
+        sfq.store.reserve(queue.limit.room() + 1);
         for at in 0..queue.flows {
             sfq.slots.push(free());
             sfq.link(at);
