@@ -22,36 +22,47 @@ use crate::pass::{Pass, Section};
 use crate::tree;
 
 /// TCP connections of users with browsers, who determine the number of exchanges on each connection.
-#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
+#[derive(Clone, PartialEq, Debug, JsonSchema)]
+#[schemars(with = "BrowsersForm<'static>")]
 pub struct Browsers {
-    /// What the connections carry.
-    #[serde(flatten, serialize_with = "each_exchange")]
-    #[schemars(with = "EachExchange<'static>")]
-    pub exchanges: Arc<ExchangePlan>,
     /// The pages and the users.
-    #[serde(flatten)]
     pub plan: Arc<BrowserPlan>,
-    /// The endpoints' parameters.
+    /// What the connections carry.
+    pub exchanges: Arc<ExchangePlan>,
+    /// The endpoints.
     pub tcp: Tcp,
 }
 
-/// What each exchange carries. Their number on a connection follows from the page, and there are no pauses between
-/// them.
+/// Browsers in a plan as data. The number of exchanges on a connection follows from the page, and there are no pauses
+/// between them.
 #[derive(Serialize, JsonSchema)]
-struct EachExchange<'e> {
+#[schemars(deny_unknown_fields)]
+struct BrowsersForm<'b> {
     /// Bytes of each request, at least one.
-    request_bytes: &'e Distribution<Bytes>,
+    request_bytes: &'b Distribution<Bytes>,
     /// Bytes of each response, at least one.
-    response_bytes: &'e Distribution<Bytes>,
+    response_bytes: &'b Distribution<Bytes>,
+    #[serde(flatten)]
+    plan: &'b BrowserPlan,
     /// Delay at the server, from the last byte of a request to its response.
-    server_delay_ns: &'e Distribution,
+    server_delay_ns: &'b Distribution,
+    /// The endpoints' parameters.
+    tcp: &'b Tcp,
 }
 
-fn each_exchange<S: Serializer>(plan: &ExchangePlan, serializer: S) -> Result<S::Ok, S::Error> {
-    let ExchangePlan { request, response, server_delay, .. } = plan;
-    EachExchange { request_bytes: request, response_bytes: response, server_delay_ns: server_delay }
+impl Serialize for Browsers {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Browsers { plan, exchanges, tcp } = self;
+        let ExchangePlan { request, response, server_delay, .. } = &**exchanges;
+        BrowsersForm {
+            request_bytes: request,
+            response_bytes: response,
+            plan,
+            server_delay_ns: server_delay,
+            tcp,
+        }
         .serialize(serializer)
+    }
 }
 
 pub(super) const PARTS: &[Part] = &[REQUESTS, ("traffic.browsers", BrowserPlan::VERSION)];
