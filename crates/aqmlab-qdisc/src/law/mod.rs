@@ -52,5 +52,5 @@ pub use round_robin::RoundRobin;
 pub use sampling::Sampling;
 pub use sfb::{FullBin, SfbKeys, SfbLaw, SfbParams};
 pub use spacing::{Spacing, SpacingRule};
-pub use token_bucket::TokenBucket;
+pub use token_bucket::{Tariff, TokenBucket};
 pub use virtual_clock::{ByteTime, VirtualClock};

@@ -1,52 +1,108 @@
 //! A token bucket, which decides whether packets conform to a rate and a burst.
 
-use aqmlab_units::{Bytes, Instant, Rate};
+use aqmlab_units::{Bytes, Instant, Rate, Span};
+
+use super::ByteTime;
+
+/// What bytes cost, and how fast tokens arrive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tariff {
+    /// Without rounding: a token is 10^-9 bit.
+    Exact(Rate),
+    /// As Linux's shapers compute it: a token is a nanosecond, and the transmission time of a packet is
+    /// rounded down to nanoseconds.
+    Linux(ByteTime),
+}
+
+impl Tariff {
+    /// Returns the tokens that arrive per nanosecond.
+    const fn per_ns(self) -> i128 {
+        match self {
+            Tariff::Exact(rate) => rate.as_bps() as i128,
+            Tariff::Linux(_) => 1,
+        }
+    }
+
+    /// Returns the tokens that a packet of this many bytes takes.
+    #[inline]
+    pub const fn price(self, bytes: u64) -> i128 {
+        match self {
+            Tariff::Exact(_) => Bytes::new(bytes).nanobits() as i128,
+            Tariff::Linux(rate) => rate.time(bytes).as_ns() as i128,
+        }
+    }
+
+    /// Returns the tokens that arrive in this time.
+    #[inline]
+    pub const fn in_span(self, span: Span) -> i128 {
+        self.per_ns() * span.as_ns() as i128
+    }
+}
 
 /// A meter with a single rate. It is the meter of RFC 2697 with an excess burst of zero, which is
 /// equivalent to the meter of RFC 1363 and to the (r, b) curve of network calculus. In every
 /// interval of length t, the conforming packets amount to at most `burst + rate t`, and a packet
 /// fails to conform only if it would cause this amount to be exceeded.
 ///
-/// The meter is exact: the level is a whole number of 10^-9 bit, so no rounding error accumulates,
-/// whatever the spacing of packets.
+/// With [`Tariff::Exact`], the meter is exact: the level is a whole number of 10^-9 bit, so no
+/// rounding error accumulates, whatever the spacing of packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TokenBucket {
-    rate: Rate,
-    /// Depth, in 10^-9 bit like the level.
-    burst: u128,
-    level: u128,
-    /// Instant to which the level refers.
+    tariff: Tariff,
+    depth: i128,
+    /// Tokens at the instant `at`; negative if packets were charged that did not conform.
+    level: i128,
     at: Instant,
 }
 
 impl TokenBucket {
     /// Creates a full bucket.
     pub const fn new(rate: Rate, burst: Bytes) -> Self {
-        TokenBucket { rate, burst: burst.nanobits(), level: burst.nanobits(), at: Instant::ZERO }
+        TokenBucket::with_depth(Tariff::Exact(rate), burst.nanobits() as i128)
+    }
+
+    /// Creates a full bucket that holds this many tokens.
+    pub const fn with_depth(tariff: Tariff, depth: i128) -> Self {
+        TokenBucket { tariff, depth, level: depth, at: Instant::ZERO }
     }
 
     /// Returns whether an arriving packet of `size` conforms. If the packet conforms, its tokens are taken;
     /// otherwise the bucket stays as it is.
     pub fn conforms(&mut self, now: Instant, size: Bytes) -> bool {
-        self.level = self.level_at(now);
-        self.at = now;
-        match self.level.checked_sub(size.nanobits()) {
-            Some(rest) => {
-                self.level = rest;
-                true
-            }
-            None => false,
+        let conforms = self.wait(now, size.get()).is_zero();
+        if conforms {
+            self.charge(now, size.get());
         }
+        conforms
+    }
+
+    /// Returns the time until a packet of this many bytes conforms, if no other packet is charged before. (If
+    /// the packet costs more than the bucket holds, it never does.)
+    #[inline]
+    pub fn wait(&self, now: Instant, bytes: u64) -> Span {
+        let missing = self.tariff.price(bytes) - self.level_at(now);
+        let per_ns = self.tariff.per_ns();
+        let ns = (missing + per_ns - 1).div_euclid(per_ns).max(0);
+        Span::ns(u64::try_from(ns).unwrap_or(u64::MAX))
+    }
+
+    /// Takes the tokens of a packet, whether it conforms or not.
+    #[inline]
+    pub fn charge(&mut self, now: Instant, bytes: u64) {
+        self.level = self.level_at(now) - self.tariff.price(bytes);
+        self.at = now;
     }
 
     /// Returns the tokens at `now`, in bytes.
     pub fn bytes_at(&self, now: Instant) -> f64 {
-        self.level_at(now) as f64 / Bytes::new(1).nanobits() as f64
+        const MANY: u64 = 1 << 20;
+        self.level_at(now) as f64 / (self.tariff.price(MANY) as f64 / MANY as f64)
     }
 
-    fn level_at(&self, now: Instant) -> u128 {
-        let filled = self.rate.nanobits_in(now.saturating_since(self.at));
-        self.level.saturating_add(filled).min(self.burst)
+    #[inline]
+    fn level_at(&self, now: Instant) -> i128 {
+        let filled = self.tariff.in_span(now.saturating_since(self.at));
+        (self.level + filled).min(self.depth)
     }
 }
 
@@ -55,7 +111,6 @@ mod tests {
     use alloc::vec::Vec;
 
     use aqmlab_random::Stream;
-    use aqmlab_units::Span;
 
     use super::*;
 

@@ -2,8 +2,7 @@
 
 use aqmlab_units::{Instant, Rate, Span};
 
-/// A rate as a time per byte, as Linux's CAKE computes it: with 34 significant bits, from a rate in whole bytes
-/// per second, at least 64.
+/// A rate as a time per byte, in the fixed-point arithmetic of Linux, from a rate in whole bytes per second.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ByteTime {
     per_byte: u64,
@@ -12,7 +11,8 @@ pub struct ByteTime {
 }
 
 impl ByteTime {
-    /// Returns the time of a byte at this many bytes per second.
+    /// Returns the time of a byte at this many bytes per second, at least 64, as CAKE computes it: with 34
+    /// significant bits.
     pub const fn of(bytes_per_s: u64) -> Self {
         let rate = if bytes_per_s < 64 { 64 } else { bytes_per_s };
         let (mut per_byte, mut shift) = ((1_000_000_000 << 34) / rate, 34);
@@ -23,7 +23,19 @@ impl ByteTime {
         ByteTime { per_byte, shift, bytes_per_s }
     }
 
-    /// Returns the time of a byte at `rate`.
+    /// Returns the time of a byte at this many bytes per second, as Linux's other shapers compute it: with 32
+    /// significant bits, as far as 64 bits suffice for them.
+    pub const fn of_shaper(bytes_per_s: u64) -> Self {
+        let rate = if bytes_per_s == 0 { 1 } else { bytes_per_s };
+        let (mut dividend, mut shift) = (1_000_000_000_u64, 0);
+        while dividend / rate < 1 << 31 && dividend < 1 << 63 {
+            dividend <<= 1;
+            shift += 1;
+        }
+        ByteTime { per_byte: dividend / rate, shift, bytes_per_s }
+    }
+
+    /// Returns the time of a byte at `rate`, as CAKE computes it.
     pub const fn at(rate: Rate) -> Self {
         ByteTime::of(rate.as_bps() / 8)
     }
@@ -86,6 +98,10 @@ mod tests {
         assert_eq!(ByteTime::at(Rate::mbit(10)).time(1514), Span::ns(1_211_200));
         assert_eq!(ByteTime::of(8).time(64), Span::s(1));
         assert_eq!(ByteTime::of(1_000_000_000).time(1_000_000), Span::ms(1));
+        assert_eq!(ByteTime::of_shaper(1_250_000).time(1514), Span::ns(1_211_200));
+        // 10^9 / 972125 ns per byte, 1028.67...: 2_157_286_357 / 2^21 with 32 significant bits.
+        assert_eq!(ByteTime::of_shaper(972_125).time(1514), Span::ns(1_557_412));
+        assert_eq!(ByteTime::of_shaper(1).time(64), Span::s(64));
     }
 
     #[test]
