@@ -23,7 +23,7 @@ from red_idle import TRACE, write
 from single_flow import boot, enter, libc
 
 SO_PRIORITY = 12
-RED = "red limit 400000 min 9000 max 9001 avpkt 1000 burst 10 bandwidth 8Mbit probability 0.02"
+RED = "red limit 400000 min 9000 max 9001 avpkt 1000 burst 60 bandwidth 8Mbit probability 0.02"
 TBF = "qdisc add dev va root handle 1: tbf"
 ROOT = "class add dev va parent 1: classid 1:1 htb rate 10mbit burst 4000 cburst 4000"
 BORROW = [
