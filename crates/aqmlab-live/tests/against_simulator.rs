@@ -26,7 +26,7 @@ use support::{
 
 /// `CLASS` stands for the name of the first traffic class. SFB is not among them, and SFQ has many hashes: which flows
 /// share a bin or a queue depends on their addresses, which differ between the hosts.
-const DISCIPLINES: [&str; 23] = [
+const DISCIPLINES: [&str; 24] = [
     r#"kind = "droptail", limit = "30p""#,
     r#"kind = "red", limit = "60p", min_th = "5p", max_th = "25p", max_p = 0.1"#,
     r#"kind = "pi", limit = "60p", q_ref = "10p""#,
@@ -51,6 +51,11 @@ const DISCIPLINES: [&str; 23] = [
         { name = "gold", traffic = ["CLASS"], weight = 2, queue = { kind = "red", limit = "40p", min_th = "3p" } },
         { name = "rest", queue = { kind = "codel", limit = "30p" } }]"#,
     r#"kind = "policer", rate = "6Mbit", burst = "9kB", queue = { kind = "red", limit = "60p", min_th = "3p" }"#,
+    r#"kind = "tbf", preset = "linux", rate = "6Mbit", burst = "9kB", queue = { kind = "red", limit = "60p", min_th = "3p" }"#,
+    r#"kind = "htb", class = [
+        { name = "all", rate = "6Mbit" },
+        { name = "gold", parent = "all", traffic = ["CLASS"], rate = "2Mbit", ceil = "6Mbit", queue = { kind = "red", limit = "40p", min_th = "3p" } },
+        { name = "rest", parent = "all", rate = "4Mbit", ceil = "5Mbit", queue = { kind = "codel", limit = "30p" } }]"#,
     NESTED,
 ];
 

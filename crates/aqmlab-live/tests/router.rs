@@ -334,6 +334,11 @@ fn queue_of(kind: &str) -> String {
         "policer" => {
             r#"rate = "5Mbit", burst = "10kB", queue = { kind = "red", limit = "20p", min_th = "2p" }"#
         }
+        "tbf" => r#"rate = "5Mbit", burst = "10kB", queue = { kind = "red", limit = "20p", min_th = "2p" }"#,
+        "htb" => {
+            r#"class = [{ name = "x", traffic = ["x"], rate = "2Mbit", queue = { kind = "droptail", limit = "20p" } },
+                { name = "rest", rate = "4Mbit", queue = "droptail" }]"#
+        }
         "cake" => r#"memory_limit = "30kB""#,
         _ => r#"limit = "20p""#,
     };

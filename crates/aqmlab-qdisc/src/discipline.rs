@@ -10,7 +10,7 @@ use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::disc::{
     self, Avq, Blue, BuildInner, Cake, Choke, Classes, Cobalt, Codel, DropTail, DualPi2, FqCodel, FqPie,
-    Fred, Pi, Pi2, Pie, Policer, Red, RedPd, Rem, Sfb, Sfq,
+    Fred, Htb, Pi, Pi2, Pie, Policer, Red, RedPd, Rem, Sfb, Sfq, Tbf,
 };
 use crate::info::{Catalogue, Effective, Info};
 use crate::{Arrived, Backlog, Inside, LawSamples, Observer, Packet, Qdisc};
@@ -122,6 +122,10 @@ disciplines! { $
     Classes(Classes<P, Discipline<P>>) { disc::CLASSES_INFO => disc::build_classes }
     /// [`Policer`]
     Policer(Policer<Box<Discipline<P>>>) { disc::POLICER_INFO => disc::build_policer }
+    /// [`Tbf`]
+    Tbf(Tbf<P, Box<Discipline<P>>>) { disc::TBF_INFO => disc::build_tbf }
+    /// [`Htb`]
+    Htb(Htb<P, Discipline<P>>) { disc::HTB_INFO => disc::build_htb }
 }
 
 pub(crate) use each_discipline as each;
@@ -155,6 +159,9 @@ impl<P: Arrived> Qdisc<P> for Discipline<P> {
     #[inline]
     fn passes_at_once(&self, size: Bytes) -> bool {
         each!(self, d => d.passes_at_once(size))
+    }
+    fn holds_back(&self) -> bool {
+        each!(self, d => d.holds_back())
     }
     fn reserve(&mut self, packets: usize, flows: usize) {
         each!(self, d => d.reserve(packets, flows));
@@ -192,6 +199,9 @@ impl<P: Packet, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
     }
     fn passes_at_once(&self, size: Bytes) -> bool {
         (**self).passes_at_once(size)
+    }
+    fn holds_back(&self) -> bool {
+        (**self).holds_back()
     }
     fn reserve(&mut self, packets: usize, flows: usize) {
         (**self).reserve(packets, flows);

@@ -273,6 +273,11 @@ pub trait Qdisc<P: Packet> {
     fn passes_at_once(&self, _size: Bytes) -> bool {
         false
     }
+    /// Returns whether the discipline may hold packets back, so that `dequeue` returns none although some wait.
+    /// Only shapers do, and disciplines that contain one.
+    fn holds_back(&self) -> bool {
+        false
+    }
     /// Reserves room for as many waiting packets as the limit admits (but at most `packets`) and for the
     /// state of this many flows. This is for hosts that must not allocate once they are running. It does not
     /// change the results of other calls. Disciplines that keep neither packets nor flows need not implement

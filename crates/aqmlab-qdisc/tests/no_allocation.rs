@@ -29,7 +29,8 @@ impl Observer<Stamped<Pkt>> for Lost {
 /// Returns a port on whose link 1250 B take 1 ms.
 fn port(info: &Info, limit: u64) -> Port<Pkt> {
     let mut given = (info.samples)().remove(0).1;
-    if info.params.iter().any(|p| p.name == "limit") {
+    // A shaper with a queue inside has no limit of its own.
+    if info.params.iter().any(|p| p.name == "limit") && given.get("queue").is_none() {
         given.set("limit", Value::Size(Size::Packets(Packets::new(limit))), Origin::Given);
     }
     let built = build(info.name, &given, &LINK, Stream::new(1, "law"));
@@ -58,7 +59,11 @@ impl Load {
         for n in 0..packets {
             self.now += Span::ns(self.draws.below(self.gap_ns));
             while let Some(end) = port.next_event().filter(|end| *end <= self.now) {
-                port.link_free(end, &mut self.lost);
+                if port.is_sending() {
+                    port.link_free(end, &mut self.lost);
+                } else {
+                    port.wake(end, &mut self.lost);
+                }
             }
             let ecn = if n % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
             let flow = self.draws.below(self.flows);

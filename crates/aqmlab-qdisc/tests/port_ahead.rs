@@ -128,10 +128,15 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn what_is_foreseen_comes_true(arrivals in prop::collection::vec(arrival(), 1..600)) {
-        for info in registry::catalogue() {
+        for info in without_shapers() {
             compare(info.name, &arrivals);
         }
     }
+}
+
+/// Returns the disciplines, without the shapers: these never look ahead, and their links wait for them.
+fn without_shapers() -> impl Iterator<Item = &'static registry::Info> {
+    registry::catalogue().iter().filter(|info| !["tbf", "htb"].contains(&info.name))
 }
 
 /// An idle link whose only packet is lost still polls the discipline, so RED's idle period restarts,
@@ -158,7 +163,7 @@ fn a_loss_at_an_idle_link_begins_a_new_idle_time() {
         at_end: false,
     });
     let arrivals: Vec<_> = burst.chain(pause).chain(single).collect();
-    for info in registry::catalogue() {
+    for info in without_shapers() {
         compare(info.name, &arrivals);
     }
 }

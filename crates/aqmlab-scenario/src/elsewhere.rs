@@ -146,17 +146,12 @@ const DISCIPLINES: &[Discipline] = &[
         in_linux: true,
     },
     Discipline {
-        names: &["drr", "wfq", "wrr", "prio", "htb", "hfsc", "cbq", "qfq", "ets"],
+        names: &["drr", "wfq", "wrr", "prio", "hfsc", "cbq", "qfq", "ets"],
         nearest: "\"classes\", which serves classes of traffic by weight or by priority",
         in_linux: false,
     },
     Discipline { names: &["gred"], nearest: "\"red\" or \"fred\"", in_linux: true },
     Discipline { names: &["gkvq", "vq"], nearest: "\"rem\" or \"pi\"", in_linux: false },
-    Discipline {
-        names: &["tbf", "token_bucket"],
-        nearest: "the `rate` of the link, or \"policer\"",
-        in_linux: false,
-    },
     Discipline {
         names: &["netem"],
         nearest: "a [[delay]] with `delay`, `jitter` or `loss`",
@@ -176,6 +171,8 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("feng_red", "scred"),
     ("red_pd", "redpd"),
     ("police", "policer"),
+    ("token_bucket", "tbf"),
+    ("hierarchical_token_bucket", "htb"),
     ("dual_pi2", "dualpi2"),
     ("l4s", "dualpi2"),
 ];

@@ -124,6 +124,9 @@ mod tests {
                 "policer" => {
                     "{ kind = \"policer\", rate = \"1Mbit\", burst = \"10kB\", queue = \"pi\" }".to_owned()
                 }
+                "tbf" => "{ kind = \"tbf\", rate = \"1Mbit\", burst = \"10kB\", queue = \"pi\" }".to_owned(),
+                "htb" => "{ kind = \"htb\", class = [{ name = \"all\", rate = \"1Mbit\", queue = \"pi\" }] }"
+                    .to_owned(),
                 name => format!("{name:?}"),
             };
             let parts = plan(&queue, TRAFFIC).parts();

@@ -239,18 +239,22 @@ impl Pass<'_, '_> {
 
 pub(crate) const DISCIPLINE_HELP: &str = "the queue discipline";
 
-/// Returns an error if the packets of a traffic class arrive at a `classes` queue but fit none of
-/// the queue's classes.
+/// Returns an error if the packets of a traffic class arrive at a queue with classes but fit none of
+/// these classes.
 fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPlan]) -> Option<ParamError> {
-    if kind == "policer" {
+    if matches!(kind, "policer" | "tbf") {
         let (kind, inner) = settings.discipline("queue").ok()??;
         return untaken(kind, inner, coming, classes).map(|e| e.under("queue", None));
     }
-    if kind != "classes" {
+    if !matches!(kind, "classes" | "htb") {
         return None;
     }
-    let tables = settings.tables("class").ok()?;
-    let named = |table: &&Settings| -> Vec<usize> {
+    // Packets wait only in the leaves of a tree.
+    let all_tables = settings.tables("class").ok()?;
+    let is_leaf = |table: &Settings| table.discipline("queue").is_ok_and(|queue| queue.is_some());
+    let places: Vec<usize> = (0..all_tables.len()).filter(|i| is_leaf(&all_tables[*i])).collect();
+    let tables: Vec<_> = places.iter().map(|i| &all_tables[*i]).collect();
+    let named = |table: &&&Settings| -> Vec<usize> {
         let lists = ["traffic", "port"].map(|by| table.list(by).unwrap_or_default());
         lists.into_iter().flatten().flat_map(Value::traffic_classes).copied().collect()
     };
@@ -278,7 +282,7 @@ fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPl
         } else {
             coming.to_vec()
         };
-        untaken(kind, inner, &coming, classes).map(|e| e.under("queue", None).under("class", Some(i)))
+        untaken(kind, inner, &coming, classes).map(|e| e.under("queue", None).under("class", Some(places[i])))
     })
 }
 

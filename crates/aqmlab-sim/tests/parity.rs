@@ -28,6 +28,14 @@ fn scenario(info: &Info) -> Plan {
         "policer" => {
             r#"rate = "6Mbit", burst = "9kB", queue = { kind = "red", limit = "40p", min_th = "3p", ecn = true }"#
         }
+        "tbf" => {
+            r#"rate = "6Mbit", burst = "9kB", queue = { kind = "red", limit = "40p", min_th = "3p", ecn = true }"#
+        }
+        "htb" => {
+            r#"class = [{ name = "all", rate = "6Mbit" },
+                { name = "tcp", parent = "all", traffic = ["ftp"], rate = "3Mbit", ceil = "6Mbit", queue = { kind = "red", limit = "40p", ecn = true } },
+                { name = "rest", parent = "all", rate = "3Mbit", ceil = "5Mbit", queue = { kind = "codel" } }]"#
+        }
         "sfb" => r#"limit = "40p", bin_size = 4, increment = 0.05, ecn = true"#,
         "cake" => r#"memory_limit = "100kB""#,
         _ => &plain,

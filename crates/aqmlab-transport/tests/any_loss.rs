@@ -155,7 +155,10 @@ impl Life {
         let counters = this.endpoint.counters();
         assert_eq!(counters.segments_sent as usize, this.sent.len());
         assert_eq!(counters.data_segments_sent as usize, this.data_sent().len());
-        assert_eq!(counters.bytes_sent, this.data_sent().iter().map(|(_, _, len)| u64::from(*len)).sum::<u64>());
+        assert_eq!(
+            counters.bytes_sent,
+            this.data_sent().iter().map(|(_, _, len)| u64::from(*len)).sum::<u64>()
+        );
         assert_eq!(counters.duplicates_received, self.duplicates(side), "brought nothing new");
     }
 

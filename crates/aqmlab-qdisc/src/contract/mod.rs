@@ -206,12 +206,13 @@ pub fn check_entry(
     let draws = Stream::new(seed, "contract/draws");
     let registry = Registry::builtin();
     let build = |draws| (entry.build)(&effective, draws, &registry);
-    if let Err(e) = build(draws) {
-        return Err(refused(e.message));
-    }
+    let shaper = match build(draws) {
+        Ok(queue) => queue.holds_back(),
+        Err(e) => return Err(refused(e.message)),
+    };
     let make = |draws| -> Box<dyn Qdisc<TestPacket>> { Box::new(build(draws).expect("built a moment ago")) };
     let limit = resolve::limit(&effective).ok();
-    let subject = Subject { make: &make, draws, limit, shaper: false, rate: link.rate };
+    let subject = Subject { make: &make, draws, limit, shaper, rate: link.rate };
     let script = script_for(&subject, seed);
     let first = match check(&subject, &script) {
         Ok(checks) => return Ok(checks),

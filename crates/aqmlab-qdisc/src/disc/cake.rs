@@ -568,6 +568,10 @@ impl<P: Arrived> Qdisc<P> for Cake<P> {
         self.store.all()
     }
 
+    fn holds_back(&self) -> bool {
+        self.rules.rate.is_some()
+    }
+
     fn reserve(&mut self, packets: usize, _flows: usize) {
         let limit = Limit::Bytes(Bytes::new(self.rules.memory_limit));
         // The packet that exceeds the limit is stored before another one is dropped.

@@ -13,7 +13,8 @@ use super::classes::share_of;
 use super::codel;
 use super::inner::{A_QUEUE, BuildInner, Inner, RFC2475, needs, quick_red, replace, resolve_inner};
 use super::policer::policed;
-use super::{ClassQueue, Classes, Classifier, MOST_CLASSES, Scheduler};
+use super::selectors::{Selector, classifier, matches, names, wrong_class};
+use super::{ClassQueue, Classes, Scheduler};
 use crate::info::{Catalogue, Decides, Derive, Effective, Info, Maturity};
 use crate::law::RoundRobin;
 use crate::resolve::{Common, LimitRule};
@@ -47,7 +48,7 @@ params! {
         scheduler: Order = Row::choice("drr")
             .source("drr: Shreedhar and Varghese 1996; wrr: Katevenis, Sidiropoulos, Courcoubetis 1991"),
         /// scheduler `drr`: bytes that a class of weight 1 may send per round
-        quantum: Bytes = Row::bytes(64, 1_000_000).default(Bytes::new(1500))
+        quantum: Bytes = Row::bytes(1, 1_000_000).default(Bytes::new(1500))
             .source("Shreedhar and Varghese 1996, section 4: at least the largest packet, for constant work per packet"),
         /// the queue for each class that has no `queue` of its own
         queue: Option<Inner> = Row::of(Kind::Discipline).optional("each class has its own").source(RFC2475),
@@ -69,15 +70,10 @@ params! {
 params! {
     /// A class.
     struct Class {
-        /// name of the class; in recordings, its queue is called `link/name`
-        name: String = Row::of(Kind::Text).source(RFC2475),
-        /// traffic classes whose packets belong to this class
-        traffic: Option<Vec<Value>> = selected(&Kind::TrafficClass),
-        /// code points whose packets belong to this class
-        dscp: Option<Vec<Value>> = selected(&Kind::Dscp),
-        /// destination ports whose packets belong to this class; a packet whose destination port belongs to no
-        /// class is matched by its source port
-        port: Option<Vec<Value>> = selected(&Kind::Port),
+        name: String = Selector::name(),
+        traffic: Option<Vec<Value>> = Selector::traffic(),
+        dscp: Option<Vec<Value>> = Selector::dscp(),
+        port: Option<Vec<Value>> = Selector::port(),
         /// its share of the link relative to the other classes that have something to send
         weight: Option<u64> = Row::integer(1, 1_000_000).optional("")
             .auto("1; none with scheduler `strict`")
@@ -86,13 +82,6 @@ params! {
         /// parameters use the class's share of the link's rate
         queue: Inner = Row::of(Kind::Discipline).auto("the port's `queue`").source(RFC2475),
     }
-}
-
-/// Returns a parameter that selects the packets of a class by a field of this kind.
-const fn selected(kind: &'static Kind) -> Row<Option<Vec<Value>>> {
-    Row::of(Kind::List(kind))
-        .optional("another key selects the packets, or the class takes all that no other class takes")
-        .source(RFC2475)
 }
 
 params! {
@@ -175,7 +164,7 @@ fn derive(all: &mut Settings, link: &LinkContext, catalogue: &Catalogue) -> Resu
     let p = Parameters::read(all)?;
     let classes: Vec<Settings> = p.class.iter().map(|table| table.completed(Class::TABLE)).collect();
     let names = names(&classes)?;
-    matches(&classes, &names)?;
+    matches(&mut classes.iter().enumerate(), &names)?;
     let classes = weights(classes, &names, p.scheduler)?;
     let thresholds = thresholds(p.thresholds.unwrap_or_default(), &classes, &names)?;
     let weight = |class| Class::weight().read(class);
@@ -203,100 +192,6 @@ fn derive(all: &mut Settings, link: &LinkContext, catalogue: &Catalogue) -> Resu
     }
     replace(all, Parameters::class(), resolved);
     Ok(())
-}
-
-/// Returns the classes' names, which must differ.
-fn names(classes: &[Settings]) -> Result<Vec<String>, ParamError> {
-    if !(1..=MOST_CLASSES).contains(&classes.len()) {
-        let message = format!("there are {} classes; write 1 to {MOST_CLASSES}", classes.len());
-        return Err(Parameters::class().error(message));
-    }
-    let mut names: Vec<String> = Vec::new();
-    for (i, class) in classes.iter().enumerate() {
-        let wrong = |message: String| Err(wrong_class(i, Class::name().name(), message));
-        let Ok(name) = Class::name().read(class) else {
-            return wrong("`name` is missing; write a string".into());
-        };
-        if name.is_empty() || name.contains(['/', '*']) {
-            return wrong(format!("`{name}` is not a name for a class; write a string without `/` or `*`"));
-        }
-        if names.contains(&name) {
-            return wrong(format!("two classes are called `{name}`"));
-        }
-        names.push(name);
-    }
-    Ok(names)
-}
-
-/// Returns an error about the parameter `name` of class number `i`.
-fn wrong_class(i: usize, name: &'static str, message: String) -> ParamError {
-    ParamError::new(name, message).under(Parameters::class().name(), Some(i))
-}
-
-/// The parameters that select the packets of a class.
-const MATCHES: [Row<Option<Vec<Value>>>; 3] = [Class::traffic(), Class::dscp(), Class::port()];
-
-/// Checks that each packet has one class: all classes use the same field, no value occurs twice,
-/// and at most one class takes the rest.
-fn matches(classes: &[Settings], names: &[String]) -> Result<(), ParamError> {
-    let mut by: Option<(&'static str, usize)> = None;
-    let mut rest: Option<usize> = None;
-    let mut seen: Vec<(Value, usize)> = Vec::new();
-    for (i, class) in classes.iter().enumerate() {
-        let wrong = |name, message: String| Err(wrong_class(i, name, message));
-        let mut written = Vec::new();
-        for row in MATCHES {
-            written.extend(row.read(class)?.map(|values| (row.name(), values)));
-        }
-        match (&written[..], by) {
-            ([], _) => {
-                if let Some(other) = rest.replace(i) {
-                    let message = format!(
-                        "classes `{}` and `{}` both take what no other class takes; write `traffic`, `dscp` or `port` for one of them",
-                        names[other], names[i]
-                    );
-                    return wrong(Class::name().name(), message);
-                }
-            }
-            ([(name, _)], None) => by = Some((name, i)),
-            ([(name, _)], Some((other, first))) if *name != other => {
-                let message = format!(
-                    "class `{}` matches by {name} and class `{}` by {other}: two classifiers for one packet; write only one of them",
-                    names[i], names[first]
-                );
-                return wrong(name, message);
-            }
-            ([_], Some(_)) => {}
-            ([(one, _), (other, _), ..], _) => {
-                let message = format!(
-                    "class `{}` matches by {one} and by {other}: two classifiers for one packet; write only one of them",
-                    names[i]
-                );
-                return wrong(other, message);
-            }
-        }
-        for (name, values) in written {
-            for value in values {
-                if let Some((_, other)) = seen.iter().find(|(of, _)| *of == value) {
-                    let message = format!(
-                        "{name} `{value}` already belongs to class `{}`; a packet has one class",
-                        names[*other]
-                    );
-                    return wrong(name, message);
-                }
-                seen.push((value, i));
-            }
-        }
-    }
-    match (by, rest) {
-        (Some((by, first)), None) if by != Class::traffic().name() => {
-            let message = format!(
-                "no class takes packets with any other {by}; add a class without `{by}` for the rest"
-            );
-            Err(wrong_class(first, by, message))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Sets the weight of each class: none with `strict`, and 1 by default with `wrr` and `drr`.
@@ -386,7 +281,7 @@ pub(crate) fn build_classes<P: Packet, Q: Qdisc<P>>(
 ) -> Result<Classes<P, Q>, ParamError> {
     let p = Parameters::read(s)?;
     let tables = p.class.iter().map(Class::read).collect::<Result<Vec<_>, _>>()?;
-    let classifier = classifier(&tables);
+    let classifier = classifier(&p.class.iter().map(Selector::read).collect::<Result<Vec<_>, _>>()?);
     let weights: Vec<Option<u64>> = tables.iter().map(|table| table.weight).collect();
     let mut classes = Vec::new();
     for (Class { name, queue, .. }, share) in tables.into_iter().zip(shares(&weights)) {
@@ -404,43 +299,4 @@ pub(crate) fn build_classes<P: Packet, Q: Qdisc<P>>(
     };
     let limit = p.limit.map(|_| resolve::limit(s)).transpose()?;
     Ok(Classes::new(classes, classifier, scheduler, limit))
-}
-
-/// Returns the classifier, and the class of the packets that match none of its values: the class
-/// that names no value or, if every class names one, the last.
-fn classifier(classes: &[Class]) -> (Classifier, u16) {
-    let (dscp, port) = (classes.iter().any(|c| c.dscp.is_some()), classes.iter().any(|c| c.port.is_some()));
-    let values = |class: &Class| match (dscp, port) {
-        (true, _) => class.dscp.clone(),
-        (false, true) => class.port.clone(),
-        (false, false) => class.traffic.clone(),
-    };
-    let values: Vec<_> = classes.iter().map(values).collect();
-    let last = classes.len() - 1;
-    let names_none = values.iter().position(Option::is_none);
-    let rest = if values.iter().all(Option::is_none) { last } else { names_none.unwrap_or(last) } as u16;
-    let mut pairs: Vec<(usize, u16)> = Vec::new();
-    for (i, value) in values.iter().enumerate().flat_map(|(i, v)| v.iter().flatten().map(move |v| (i, v))) {
-        match value {
-            Value::Integer(number) => pairs.push((*number as usize, i as u16)),
-            named => pairs.extend(named.traffic_classes().iter().map(|number| (*number, i as u16))),
-        }
-    }
-    let direct = |pairs: &[(usize, u16)]| {
-        let mut classes = alloc::vec![rest; pairs.iter().map(|(key, _)| key + 1).max().unwrap_or(0)];
-        pairs.iter().for_each(|(key, class)| classes[*key] = *class);
-        classes
-    };
-    // In a scenario, each traffic class uses one port, so classes that name ports are matched
-    // by traffic class.
-    let of_scenario = || values.iter().flatten().any(|v| matches!(v[..], [Value::Port { .. }, ..]));
-    let classifier = if dscp {
-        Classifier::Dscp(direct(&pairs))
-    } else if port && !of_scenario() {
-        pairs.sort_unstable();
-        Classifier::Port(pairs.into_iter().map(|(port, class)| (port as u16, class)).collect())
-    } else {
-        Classifier::TrafficClass(direct(&pairs))
-    };
-    (classifier, rest)
 }

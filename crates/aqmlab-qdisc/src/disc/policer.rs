@@ -79,6 +79,10 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Policer<Q> {
         self.exceed == Exceed::Drop && self.queue.settles_at_enqueue()
     }
 
+    fn holds_back(&self) -> bool {
+        self.queue.holds_back()
+    }
+
     fn reserve(&mut self, packets: usize, flows: usize) {
         self.queue.reserve(packets, flows);
     }

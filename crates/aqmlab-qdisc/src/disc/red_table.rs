@@ -122,7 +122,7 @@ params! {
         counting: Counting = Row::choice("paper")
             .source("Floyd and Jacobson 1993, figure 2; ns-2.35; Linux"),
         /// decay of the average over an idle time: `paper` by m virtual packets, `ns2` by m + 1, `linux` by
-        /// its table of shifts
+        /// its table of shifts, `never` not at all, as behind a shaper that does not ask an empty queue
         idle: IdleRule = Row::choice("paper").source("Floyd and Jacobson 1993, section 11; ns-2.35; Linux"),
         /// arithmetic: `exact` uses real numbers; `linux` uses a fixed-point average, and a probability that
         /// rises per byte by a whole number of units of 2^-32, at least one

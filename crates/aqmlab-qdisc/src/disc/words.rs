@@ -29,7 +29,7 @@ impl Measure {
 
 words!(pub(crate) impl Measure { Packets = "packets", Bytes = "bytes" });
 words!(pub(super) impl SpacingRule { Paper = "paper", Ns2Wait = "ns2_wait", Linux = "linux", Off = "off" });
-words!(pub(super) impl IdleRule { Paper = "paper", Ns2 = "ns2", Linux = "linux" });
+words!(pub(super) impl IdleRule { Paper = "paper", Ns2 = "ns2", Linux = "linux", Never = "never" });
 words!(pub(super) impl Counting { Paper = "paper", Ns2 = "ns2", Linux = "linux" });
 words!(pub(super) impl When { Timer = "timer", Arrivals = "arrivals" });
 words!(pub(super) impl Arithmetic { Exact = "exact", Linux = "linux" });

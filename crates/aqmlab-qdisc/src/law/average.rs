@@ -18,6 +18,8 @@ pub enum IdleRule {
     /// Linux: the average decays by powers of two, from the table of 256 shifts that `tc` computes; within
     /// the table's first cell it decays linearly. The decay is 15.625 times slower than the table intends.
     Linux,
+    /// No decay: nothing tells the law that the link is idle, as behind Linux's htb and tbf.
+    Never,
 }
 
 /// The average queue length at the last arrival.
@@ -49,7 +51,7 @@ impl Average {
             fixed_point: false,
             rule,
             packets_per_s,
-            idle_since: Some(Instant::ZERO),
+            idle_since: if matches!(rule, IdleRule::Never) { None } else { Some(Instant::ZERO) },
             ended: (Instant::FAR_FUTURE, Instant::FAR_FUTURE),
         }
     }
@@ -82,7 +84,7 @@ impl Average {
         match self.rule {
             IdleRule::Paper => self.ended = (now, self.counted_to(since, now)),
             IdleRule::Ns2 => self.step(queued),
-            IdleRule::Linux => {}
+            IdleRule::Linux | IdleRule::Never => {}
         }
     }
 
@@ -106,6 +108,9 @@ impl Average {
     /// this means that the arrival was lost and the idle period continues.
     #[inline]
     pub fn on_idle(&mut self, now: Instant) {
+        if self.rule == IdleRule::Never {
+            return;
+        }
         let (ended, counted_to) = self.ended;
         self.idle_since.get_or_insert(if now == ended { counted_to } else { now });
     }

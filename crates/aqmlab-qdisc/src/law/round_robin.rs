@@ -64,6 +64,21 @@ impl RoundRobin {
         self.queues[queue].left -= cost as i64;
     }
 
+    /// Removes the queue whose turn it is, which holds its packets back. It keeps its credit.
+    pub fn suspend(&mut self, queue: usize) {
+        debug_assert_eq!(
+            self.active.front(),
+            Some(&(queue as u16)),
+            "only the queue whose turn it is is asked"
+        );
+        self.active.pop_front();
+    }
+
+    /// Appends to the round a queue that held its packets back.
+    pub fn resume(&mut self, queue: usize) {
+        self.active.push_back(queue as u16);
+    }
+
     /// Removes the queue whose turn it is, which has nothing left to send. It loses its saved credit and
     /// keeps its debt.
     pub fn deactivate(&mut self, queue: usize) {

@@ -1,6 +1,6 @@
 //! A shaper without a burst: each packet moves the instant of the next one by its transmission time.
 
-use aqmlab_units::{Instant, Rate, Span};
+use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 /// A rate as a time per byte, in the fixed-point arithmetic of Linux, from a rate in whole bytes per second.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,6 +50,15 @@ impl ByteTime {
     pub const fn time(&self, bytes: u64) -> Span {
         Span::ns(((bytes as u128 * self.per_byte as u128) >> self.shift) as u64)
     }
+}
+
+/// Returns the time that a bucket of Linux's htb holds, at this many bytes per second, for packets of `burst`
+/// bytes: tc rounds it down to microseconds, and then to ticks of 64 ns.
+pub const fn linux_depth(bytes_per_s: u64, burst: Bytes) -> Span {
+    let rate = if bytes_per_s == 0 { 1 } else { bytes_per_s };
+    let microseconds = burst.get() as u128 * 1_000_000 / rate as u128;
+    let ticks = microseconds * 125 / 8;
+    Span::ns(64 * ticks as u64)
 }
 
 /// The clock of a shaper.
