@@ -55,7 +55,16 @@ if TYPE_CHECKING:
     from aqmlab.sweeps.merge import merge
     from aqmlab.sweeps.query import query
     from aqmlab.sweeps.sweep import Sweep, sweep
-    from aqmlab.tc import TcLine, TcQueue, TcSkipped, read_tc, read_tc_script, tc_lines
+    from aqmlab.tc import (
+        TcLine,
+        TcQueue,
+        TcSkipped,
+        TcTree,
+        read_tc,
+        read_tc_script,
+        read_tc_trees,
+        tc_lines,
+    )
 
 __all__ = [
     "Answer",
@@ -77,6 +86,7 @@ __all__ = [
     "TcLine",
     "TcQueue",
     "TcSkipped",
+    "TcTree",
     "UsageError",
     "answer",
     "aqm_check",
@@ -102,6 +112,7 @@ __all__ = [
     "query",
     "read_tc",
     "read_tc_script",
+    "read_tc_trees",
     "report",
     "run",
     "run_both",
@@ -144,7 +155,16 @@ _NAMES = {
     "aqmlab.sweeps.merge": ("merge",),
     "aqmlab.sweeps.query": ("query",),
     "aqmlab.sweeps.sweep": ("Sweep", "sweep"),
-    "aqmlab.tc": ("TcLine", "TcQueue", "TcSkipped", "read_tc", "read_tc_script", "tc_lines"),
+    "aqmlab.tc": (
+        "TcLine",
+        "TcQueue",
+        "TcSkipped",
+        "TcTree",
+        "read_tc",
+        "read_tc_script",
+        "read_tc_trees",
+        "tc_lines",
+    ),
     "aqmlab.exports.vectors": ("write_vectors",),
     "aqmlab.bundles.verification": ("verify",),
     "aqmlab._core": ("__version__",),

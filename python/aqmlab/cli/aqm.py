@@ -117,7 +117,7 @@ def aqm_tc(
             "--read",
             metavar="TEXT",
             help="Instead of a scenario: disciplines as in tc, such as `red limit 400000 avpkt 1000 ecn`,"
-            " commands, or what `tc qdisc show` prints; `-` reads standard input.",
+            " commands, or what `tc qdisc show` and `tc class show` print; `-` reads standard input.",
         ),
     ] = None,
     dev: Annotated[
@@ -130,14 +130,17 @@ def aqm_tc(
     Comments say what tc and Linux round, refuse or do differently, and which queues have a discipline that
     Linux lacks.
     """
-    from aqmlab.cli.tc_words import print_lines, print_queues
-    from aqmlab.tc import read_tc_script, tc_lines
+    from aqmlab.cli.tc_words import print_lines, print_queues, print_trees
+    from aqmlab.tc import read_tc_script, read_tc_trees, tc_lines
 
     if (scenario is None) == (read is None):
         raise UsageError("give either a scenario, or --read with a discipline as in tc")
     if read is not None:
         text = typer.get_text_stream("stdin", errors="replace").read() if read == "-" else read
-        print_queues(read_tc_script(text), as_json=as_json)
+        if trees := read_tc_trees(text):
+            print_trees(trees, as_json=as_json)
+        else:
+            print_queues(read_tc_script(text), as_json=as_json)
     elif scenario is not None:
         print_lines(tc_lines(scenario), dev, as_json=as_json)
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import typer
 
 from aqmlab.cli.console import tell_json
-from aqmlab.tc import TcLine, TcQueue, TcSkipped
+from aqmlab.tc import TcLine, TcQueue, TcSkipped, TcTree
 
 
 def print_lines(lines: Sequence[TcLine], dev: str, *, as_json: bool) -> None:
@@ -21,6 +21,8 @@ def print_lines(lines: Sequence[TcLine], dev: str, *, as_json: bool) -> None:
         typer.echo(f"# link {line.link}, {line.rate}, {line.kind}: {', '.join(line.arms)}")
         if (words := command[line]) is not None:
             typer.echo(words)
+        for what, inner in line.inner:
+            typer.echo(f"tc {what} add dev {dev} {inner}")
         _remarks(line.remarks)
 
 
@@ -40,9 +42,20 @@ def print_queues(found: Sequence[TcQueue | TcSkipped], *, as_json: bool) -> None
             _remarks(one.remarks)
 
 
+def print_trees(trees: Sequence[TcTree], *, as_json: bool) -> None:
+    """Print the queue of each device, below a comment with its name."""
+    if as_json:
+        tell_json([{**asdict(tree), "toml": tree.toml} for tree in trees])
+        return
+    for tree in trees:
+        typer.echo(f"# {tree.dev or 'the device'}")
+        typer.echo(tree.toml, nl=False)
+        _remarks(tree.remarks)
+
+
 def _remarks(remarks: Sequence[str]) -> None:
     for remark in remarks:
         typer.echo(f"#   {remark}")
 
 
-__all__ = ["print_lines", "print_queues"]
+__all__ = ["print_lines", "print_queues", "print_trees"]

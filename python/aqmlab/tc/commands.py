@@ -71,6 +71,17 @@ def disciplines(text: str) -> Iterator[Words | Other]:
 
     Lines may be joined by a backslash; comments and the indented lines of ``tc -s`` are skipped.
     """
+    for number, part in parts(text):
+        try:
+            words, source = _discipline(split(part))
+        except UsageError as reason:
+            yield Other(number, part, reason)
+        else:
+            yield Words(number, part, tuple(words), source)
+
+
+def parts(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the commands of a text, each with the number of its line."""
     lines = text.split("\n")
     number, shown_at = 0, None
     while number < len(lines):
@@ -85,12 +96,7 @@ def disciplines(text: str) -> Iterator[Words | Other]:
             shown_at = indent if _SHOWN.match(begun) else None
         below_shown = shown_at is not None and indent > shown_at
         for part in () if below_shown else _parts(line):
-            try:
-                words, source = _discipline(_split(part))
-            except UsageError as reason:
-                yield Other(start, part, reason)
-            else:
-                yield Words(start, part, tuple(words), source)
+            yield start, part
 
 
 _SHOWN = re.compile(r"(?:qdisc|class) \S+ [0-9a-f]*:")
@@ -105,7 +111,8 @@ def _parts(line: str) -> Iterator[str]:
     yield from filter(None, (_REDIRECTION.sub("", f" {part}").strip() for part in _BETWEEN.split(line)))
 
 
-def _split(part: str) -> list[str]:
+def split(part: str) -> list[str]:
+    """Return the words of a command."""
     try:
         return shlex.split(part)
     except ValueError as error:
@@ -195,4 +202,4 @@ def _after_place(words: Sequence[str]) -> list[str]:
     return rest
 
 
-__all__ = ["EXAMPLE", "Other", "Source", "Words", "disciplines"]
+__all__ = ["EXAMPLE", "Other", "Source", "Words", "disciplines", "parts", "split"]

@@ -12,8 +12,9 @@ from aqmlab.errors import UsageError
 from aqmlab.language.scenario import Scenario, resolve
 from aqmlab.recordings.plan import Link, Plan, quantity_text
 from aqmlab.tc.disciplines import NONE_IN_LINUX, WRITTEN
-from aqmlab.tc.effective import LEAST_DATAGRAM, effective
+from aqmlab.tc.effective import LEAST_DATAGRAM, NoCounterpartError, effective
 from aqmlab.tc.spec import read_tc
+from aqmlab.tc.tree_lines import TREES, tree_lines
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,9 @@ class TcLine:
         What ``tc -d qdisc show`` then prints, without handle and place.
     remarks
         Differences in Linux.
+    inner
+        For a queue with others inside, what each further line adds (``qdisc``, ``class``, ``filter``), with
+        its words after the device.
     """
 
     arms: tuple[str, ...]
@@ -44,6 +48,7 @@ class TcLine:
     spec: str | None
     shown: str | None
     remarks: tuple[str, ...]
+    inner: tuple[tuple[str, str], ...] = ()
 
     @property
     def rate(self) -> str:
@@ -63,8 +68,8 @@ def tc_lines(scenario: Scenario) -> list[TcLine]:
     found: dict[tuple[Any, ...], list[str]] = {}
     for arm in resolve(scenario)["arms"]:
         for link in Plan.of(arm["plan"]).links:
-            spec, shown, remarks = _line(link)
-            key = (link.name, link.rate_bps, link.queue, spec, shown, tuple(remarks))
+            spec, shown, remarks, inner = _line(link)
+            key = (link.name, link.rate_bps, link.queue, spec, shown, tuple(remarks), inner)
             found.setdefault(key, []).append(arm["name"])
     return [TcLine(tuple(arms), *key) for key, arms in found.items()]
 
@@ -76,7 +81,20 @@ def written(link: Link) -> tuple[str | None, list[str]]:
     return WRITTEN[link.queue](link)
 
 
-def _line(link: Link) -> tuple[str | None, str | None, list[str]]:
+_Inner = tuple[tuple[str, str], ...]
+
+
+def _line(link: Link) -> tuple[str | None, str | None, list[str], _Inner]:
+    if link.queue not in TREES:
+        return *_single(link), ()
+    try:
+        (_, root), *inner = (tree := tree_lines(link, written))[0]
+    except NoCounterpartError as error:
+        return None, None, [str(error)], ()
+    return root.removeprefix("root "), None, tree[1], tuple(inner)
+
+
+def _single(link: Link) -> tuple[str | None, str | None, list[str]]:
     spec, remarks = written(link)
     if spec is None:
         return None, None, remarks
