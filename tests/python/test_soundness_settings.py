@@ -307,3 +307,31 @@ def test_without_its_working_directory_a_program_says_so(tmp_path):
     )
     assert "the working directory no longer exists" in ended.stdout
     assert "corrupt" not in ended.stdout
+
+
+def test_shapers_that_do_not_shape_promise_too_much_or_leave_red_awake(ask):
+    fifo = {"kind": "droptail", "limit": "30p"}
+    tbf = {"kind": "tbf", "rate": "1Mbit", "burst": "3kB"}
+    assert ask(("tbf", tbf | {"queue": fifo}))["shaper"].doubts == ()
+    assert ask(("none", fifo))["shaper"].finding == "there is no shaper"
+    doubt = only(ask(("tbf", tbf | {"rate": "2Mbit", "queue": fifo}))["shaper"])
+    assert "`bottleneck` sends 2Mbit, and its tbf lets 2Mbit pass" in doubt.sentence
+    doubt = only(ask(("tbf", tbf | {"preset": "linux", "queue": RED}))["shaper"])
+    assert "`red` inside is never idle" in doubt.sentence
+    assert ask(("tbf", tbf | {"preset": "linux", "queue": RED | {"idle": "never"}}))["shaper"].doubts == ()
+    assert ask(("tbf", tbf | {"queue": RED}))["shaper"].doubts == ()
+
+    def tree(first, second):
+        return {
+            "kind": "htb",
+            "queue": fifo,
+            "class": [
+                {"name": "all", "rate": "1Mbit"},
+                {"name": "a", "parent": "all", "rate": first, "traffic": ["ftp"]},
+                {"name": "b", "parent": "all", "rate": second},
+            ],
+        }
+
+    assert ask(("htb", tree("400kbit", "600kbit")))["shaper"].doubts == ()
+    doubt = only(ask(("htb", tree("500kbit", "600kbit")))["shaper"])
+    assert "the classes inside `all` have rates of 1.1Mbit together" in doubt.sentence

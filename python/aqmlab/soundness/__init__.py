@@ -24,6 +24,7 @@ from aqmlab.soundness import (
     live,
     seeds,
     settled,
+    shapers,
     unfinished,
 )
 from aqmlab.soundness.doubt import SEVERITIES, Check, Doubt, Severity
@@ -45,6 +46,7 @@ _CHECKS = (
     disciplines.coupled_queues_are_used,
     disciplines.hosts_are_shared,
     disciplines.packets_suit_codel,
+    shapers.shapers_matter,
     left_out.traces_are_whole,
     flows.limited_by_windows,
     flows.out_of_step,

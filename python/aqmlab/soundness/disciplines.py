@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from aqmlab.recordings.plan import Link, Plan, TrafficClass
     from aqmlab.results.results import Results
 
-_UNMARKED = frozenset({"droptail", "policer", "classes"})
+_UNMARKED = frozenset({"droptail", "policer", "classes", "tbf", "htb"})
 """Disciplines that never mark packets themselves."""
 
 
@@ -35,8 +35,8 @@ class _Queue(NamedTuple):
 def marks_are_carried(results: Results) -> Check:
     """Check that a queue that marks has flows that are ECN-capable; it drops the packets of all others."""
     kind, findings, marking = "ecn", [], False
-    for cell, plan in _plans(results):
-        for queue in _queues(plan):
+    for cell, plan in plans(results):
+        for queue in queues(plan):
             if queue.marks is not True or not queue.classes:
                 continue
             marking = True
@@ -57,13 +57,13 @@ def marks_are_carried(results: Results) -> Check:
 def dctcp_is_marked(results: Results) -> Check:
     """Check that a queue on the path of each DCTCP flow marks; without marks, DCTCP is another Reno."""
     kind, findings, count = "dctcp", [], 0
-    for cell, plan in _plans(results):
-        queues = list(_queues(plan))
+    for cell, plan in plans(results):
+        across = list(queues(plan))
         for entry in plan.classes:
             if (entry.tcp or {}).get("congestion") != "dctcp":
                 continue
             count += 1
-            if all(queue.marks is False for queue in queues if entry in queue.classes):
+            if all(queue.marks is False for queue in across if entry in queue.classes):
                 sentence = (
                     f"the flows of `{entry.name}` use DCTCP, but no queue that their data cross marks"
                     " packets: they react to losses only, as Reno does"
@@ -77,8 +77,8 @@ def dctcp_is_marked(results: Results) -> Check:
 def coupled_queues_are_used(results: Results) -> Check:
     """Check that coupled queues, of which one is for ECN-capable packets, get such packets."""
     kind, findings, found = "coupled", [], 0
-    for cell, plan in _plans(results):
-        for queue in _queues(plan):
+    for cell, plan in plans(results):
+        for queue in queues(plan):
             if not {"coupling", "classifier"} <= queue.settings.keys() or not queue.classes:
                 continue
             found += 1
@@ -97,10 +97,10 @@ def coupled_queues_are_used(results: Results) -> Check:
 def hosts_are_shared(results: Results) -> Check:
     """Check that fairness between hosts meets hosts with several flows, which the simulator does not have."""
     kind, findings, found = "hosts", [], 0
-    for cell, plan in _plans(results):
+    for cell, plan in plans(results):
         if any(run.manifest.live is not None for run in results.runs_of(cell)[:1]):
             continue
-        for queue in _queues(plan):
+        for queue in queues(plan):
             isolation = queue.settings.get("isolation")
             if isolation in (None, "flowblind", "flows"):
                 continue
@@ -118,8 +118,8 @@ def hosts_are_shared(results: Results) -> Check:
 def packets_suit_codel(results: Results) -> Check:
     """Check the largest packet against the target of CoDel's law, in which it must leave, and its ``mtu``."""
     kind, findings, found = "codel", [], 0
-    for cell, plan in _plans(results):
-        for queue in _queues(plan):
+    for cell, plan in plans(results):
+        for queue in queues(plan):
             # Disciplines that act once packets have waited longer than a target for an interval.
             if not {"target_ns", "interval_ns"} <= queue.settings.keys():
                 continue
@@ -169,14 +169,14 @@ def _title(queue: _Queue) -> str:
     return next((str(entry["title"]) for entry in aqm_list() if entry["name"] == queue.kind), queue.kind)
 
 
-def _plans(results: Results) -> Iterator[tuple[Any, Plan]]:
+def plans(results: Results) -> Iterator[tuple[Any, Plan]]:
     """Yield each cell that has runs, with its plan."""
     for cell in results.cells:
         for run in results.runs_of(cell)[:1]:
             yield cell, run.plan
 
 
-def _queues(plan: Plan) -> Iterator[_Queue]:
+def queues(plan: Plan) -> Iterator[_Queue]:
     """Yield the disciplines of all links, including those inside others."""
     for link in plan.links:
         across = [entry for entry in plan.classes if any(link.name in way for way in entry.ways)]
@@ -225,4 +225,6 @@ __all__ = [
     "hosts_are_shared",
     "marks_are_carried",
     "packets_suit_codel",
+    "plans",
+    "queues",
 ]
