@@ -591,6 +591,6 @@ def test_all_that_the_papers_fit_and_test_is_asked_for(key):
         assert all(len(targets.errors(target, targets.ours(target, measured))) == 3 for target in part)
     if key == "blue":
         cells = queries[1]["traces.toml"].values()
-        windows = {what.window for of in cells for what in of if what.metric == "probability_mean"}
+        windows = {what.scope.window for of in cells for what in of if what.metric == "probability_mean"}
         assert (20.0, 40.0) in windows
         assert (160.0, 200.0) in windows
