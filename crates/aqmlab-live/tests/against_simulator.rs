@@ -24,8 +24,9 @@ use support::{
     Counted, Segment, as_tcp, datagram, flags_of, frame_budget, plan, segment as tcp_segment, with_dscp,
 };
 
-/// `CLASS` stands for the name of the first traffic class. SFB is not among them, and SFQ has many hashes: which flows
-/// share a bin or a queue depends on their addresses, which differ between the hosts.
+/// `CLASS` stands for the name of the first traffic class. Which flows share a bin or a queue depends on their
+/// addresses, which differ between the hosts. So SFB is not among them, SFQ has many hashes, and FQ-PIE a queue per
+/// flow.
 const DISCIPLINES: [&str; 24] = [
     r#"kind = "droptail", limit = "30p""#,
     r#"kind = "red", limit = "60p", min_th = "5p", max_th = "25p", max_p = 0.1"#,
@@ -37,10 +38,10 @@ const DISCIPLINES: [&str; 24] = [
     r#"kind = "scred", limit = "60p""#,
     r#"kind = "fred", limit = "60p""#,
     r#"kind = "redpd", limit = "60p""#,
-    r#"kind = "sfq", limit = "30p", divisor = 65536"#,
+    r#"kind = "sfq", limit = "60p", divisor = 65536, redflowlimit = "60kB", min_th = "2kB", max_th = "6kB", burst = 5"#,
     r#"kind = "codel", limit = "60p""#,
     r#"kind = "fq_codel", limit = "60p", target = "1ms", interval = "20ms""#,
-    r#"kind = "fq_pie", limit = "60p", target = "2ms", max_burst = "5ms", mark_ecnth = 0.9"#,
+    r#"kind = "fq_pie", limit = "60p", queues = "perfect", target = "2ms", max_burst = "5ms", mark_ecnth = 0.9"#,
     r#"kind = "choke", limit = "60p", min_th = "5p", max_th = "25p", max_p = 0.1"#,
     r#"kind = "avq", limit = "60p""#,
     r#"kind = "cobalt", limit = "60p", target = "1ms", interval = "20ms""#,

@@ -2,6 +2,7 @@
 
 use aqmlab_params::Value;
 use aqmlab_qdisc::contract::LINK;
+use aqmlab_qdisc::disc::{PieControl, idle_queue_bytes};
 use aqmlab_qdisc::{Discipline, Qdisc, Reason, Stamped};
 use aqmlab_random::Stream;
 use aqmlab_units::{Instant, Span};
@@ -51,13 +52,19 @@ fn idle_queues_are_used_again_once_nothing_is_remembered() {
         while queue.dequeue(now, &mut fates).is_some() {}
         assert!(queue.law_of(&arrival(0, 0, now)).unwrap().law.probability() > 0.1, "{preset}");
         let mut kept = Vec::new();
-        for pause in [1, 1000] {
-            now += Span::s(pause);
-            let flow = pause as u64;
+        for flow in [1, 1000] {
+            now += Span::s(flow);
             queue.enqueue(now, arrival(3000 + flow, flow, now), &mut fates);
             while queue.dequeue(now, &mut fates).is_some() {}
             kept.push(queue.law_of(&arrival(0, 0, now)).is_some());
         }
         assert_eq!(kept, [true, false], "{preset}");
     }
+}
+
+/// The chapter states the memory of an empty queue.
+#[test]
+#[cfg(target_pointer_width = "64")]
+fn an_empty_queue_takes_what_the_chapter_states() {
+    assert_eq!(idle_queue_bytes::<Stamped<Pkt>, PieControl>(), 424);
 }
