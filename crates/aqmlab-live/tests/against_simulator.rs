@@ -27,7 +27,7 @@ use support::{
 /// `CLASS` stands for the name of the first traffic class. Which flows share a bin or a queue depends on their
 /// addresses, which differ between the hosts. So SFB is not among them, SFQ has many hashes, and FQ-PIE a queue per
 /// flow.
-const DISCIPLINES: [&str; 24] = [
+const DISCIPLINES: [&str; 25] = [
     r#"kind = "droptail", limit = "30p""#,
     r#"kind = "red", limit = "60p", min_th = "5p", max_th = "25p", max_p = 0.1"#,
     r#"kind = "pi", limit = "60p", q_ref = "10p""#,

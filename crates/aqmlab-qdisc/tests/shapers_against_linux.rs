@@ -146,7 +146,7 @@ fn tbf_sends_each_packet_when_the_kernel_does() {
 #[test]
 fn queues_inside_tbf_decide_as_in_the_kernel() {
     let codel = inside("codel", &CODEL);
-    let with_codel = tbf(8_000_000, 3000, &[codel.clone()]);
+    let with_codel = tbf(8_000_000, 3000, std::slice::from_ref(&codel));
     assert_eq!(differ("tbf_codel", 0, "tbf", &with_codel), 0);
     let by_length = tbf(8_000_000, 3000, &[codel, ("peek", Value::Choice("length"))]);
     assert!(differ("tbf_codel", 0, "tbf", &by_length) > 0, "the case does not distinguish the ways to peek");
@@ -155,7 +155,7 @@ fn queues_inside_tbf_decide_as_in_the_kernel() {
     assert_eq!(differ("tbf_red", 0, "tbf", &with_red("linux", &[])), 0);
     let asks = ("asks_empty", Value::Flag(true));
     assert!(
-        differ("tbf_red", 0, "tbf", &with_red("linux", &[asks.clone()])) > 0,
+        differ("tbf_red", 0, "tbf", &with_red("linux", std::slice::from_ref(&asks))) > 0,
         "RED knows when it is idle"
     );
     // Even if it were asked, a RED that ignores idle periods does the same.
@@ -269,16 +269,16 @@ fn htb_sends_each_packet_when_the_kernel_does() {
 #[test]
 fn queues_inside_htb_decide_as_in_the_kernel() {
     let header = ("header", Value::Integer(0));
-    let codel = htb(inside("codel", &CODEL), &[header.clone()], borrow());
+    let codel = htb(inside("codel", &CODEL), std::slice::from_ref(&header), borrow());
     assert_eq!(differ("htb_codel", 0, "htb", &codel), 0);
     let with_red = |idle, more: &[_]| {
         let one = vec![class("1", "", [8000, 8000], [3000, 3000], &[])];
-        htb(inside("red", &red(idle)), &[&[header.clone()], more].concat(), one)
+        htb(inside("red", &red(idle)), &[std::slice::from_ref(&header), more].concat(), one)
     };
     assert_eq!(differ("htb_red", 0, "htb", &with_red("linux", &[])), 0);
     let asks = ("asks_empty", Value::Flag(true));
     assert!(
-        differ("htb_red", 0, "htb", &with_red("linux", &[asks.clone()])) > 0,
+        differ("htb_red", 0, "htb", &with_red("linux", std::slice::from_ref(&asks))) > 0,
         "RED knows when it is idle"
     );
     assert_eq!(differ("htb_red", 0, "htb", &with_red("never", &[asks])), 0);

@@ -252,7 +252,7 @@ fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPl
     // Packets wait only in the leaves of a tree.
     let all_tables = settings.tables("class").ok()?;
     let is_leaf = |table: &Settings| table.discipline("queue").is_ok_and(|queue| queue.is_some());
-    let places: Vec<usize> = (0..all_tables.len()).filter(|i| is_leaf(&all_tables[*i])).collect();
+    let places: Vec<usize> = (0..all_tables.len()).filter(|i| is_leaf(all_tables[*i])).collect();
     let tables: Vec<_> = places.iter().map(|i| &all_tables[*i]).collect();
     let named = |table: &&&Settings| -> Vec<usize> {
         let lists = ["traffic", "port"].map(|by| table.list(by).unwrap_or_default());
