@@ -367,8 +367,13 @@ def test_a_size_beyond_tc_has_no_line():
 def test_every_discipline_has_a_line_or_a_reason():
     for entry in aqm_list():
         if entry["name"] not in NONE_IN_LINUX:
-            limit = {} if entry["name"] == "cake" else {"limit": "100p"}
-            line = line_of({"kind": entry["name"]} | limit)
+            leaf = {"name": "all", "rate": "1Mbit", "queue": "codel"}
+            own = {
+                "tbf": {"rate": "1Mbit", "burst": "3kB", "limit": "9kB"},
+                "htb": {"class": [leaf]},
+                "cake": {},
+            }
+            line = line_of({"kind": entry["name"], **own.get(entry["name"], {"limit": "100p"})})
             assert line.spec, entry["name"]
     names = {entry["name"] for entry in aqm_list()}
     assert set(NONE_IN_LINUX) < names
