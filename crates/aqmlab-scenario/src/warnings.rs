@@ -40,13 +40,26 @@ fn late_starts(plan: &Plan, all: &mut Vec<String>) {
     }
 }
 
-/// Returns what marks packets at a link: its queue, or the faults in front of it.
+/// Returns what marks packets at a link because the scenario says so: its queue, or the faults in front of it.
 fn marker(link: &LinkPlan) -> Option<&'static str> {
-    if has_ecn(&link.queue) || dualpi2_in(link.queue.kind(), &link.queue).is_some() {
+    if has_ecn(&link.queue) {
         Some("the queue")
     } else {
         (!link.faults.mark.is_empty()).then_some("`faults.mark`")
     }
+}
+
+/// Returns whether a queue, or one of those inside it, marks whatever its parameters are.
+fn always_marks(kind: &str, settings: &Settings) -> bool {
+    fn within(value: &Value) -> bool {
+        match value {
+            Value::Discipline { kind, settings } => always_marks(kind, settings),
+            Value::Table(settings) => always_marks("", settings),
+            Value::List(items) => items.iter().any(within),
+            _ => false,
+        }
+    }
+    matches!(kind, "cake" | "dualpi2") || settings.iter().any(|setting| within(&setting.value))
 }
 
 /// Returns whether a queue, or one of those inside it, marks packets if its parameter `ecn` is on.
@@ -73,15 +86,13 @@ fn has_data_on(class: &ClassPlan, link: usize) -> bool {
 fn unused_ecn(plan: &Plan, all: &mut Vec<String>) {
     for (i, link) in plan.links.iter().enumerate() {
         let Some(who) = marker(link) else { continue };
-        if dualpi2_in(link.queue.kind(), &link.queue).is_some() {
-            continue; // `empty_l4s_queues` has more to say about it
-        }
         if !plan.classes.iter().any(|c| c.traffic.ecn_capable() && has_data_on(c, i)) {
             all.push(format!("{who} of `{}` marks packets, but no flow that crosses it uses ECN", link.name));
         }
     }
     for class in plan.classes.iter().filter(|c| c.traffic.ecn_capable()) {
-        if !class.ways_of_data().flatten().any(|&l| marker(&plan.links[l]).is_some()) {
+        let marks = |link: &LinkPlan| marker(link).is_some() || always_marks(link.queue.kind(), &link.queue);
+        if !class.ways_of_data().flatten().any(|&l| marks(&plan.links[l])) {
             all.push(format!(
                 "the flows of `{}` use ECN, but no queue on their path marks packets",
                 class.name

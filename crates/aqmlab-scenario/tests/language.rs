@@ -286,8 +286,11 @@ fn what_is_suspicious_is_told() {
     let warnings = |text: &str| read(text).warnings.join("\n");
     assert_eq!(warnings(SMALL), "");
     assert!(warnings(&format!("{SMALL}tcp = {{ ecn = true }}\n")).contains("no queue on their path marks"));
-    assert!(warnings(&format!("{SMALL}start = {{ uniform = [\"0s\", \"20s\"] }}\n")).contains("warm-up"));
     let queue = |q: &str| SMALL.replace("[[traffic]]", &format!("queue = {{ kind = {q} }}\n[[traffic]]"));
+    // CAKE marks without a parameter that says so.
+    assert_eq!(warnings(&(queue("\"cake\"") + "tcp = { ecn = true }\n")), "");
+    assert_eq!(warnings(&queue("\"cake\"")), "");
+    assert!(warnings(&format!("{SMALL}start = {{ uniform = [\"0s\", \"20s\"] }}\n")).contains("warm-up"));
     assert!(warnings(&queue("\"red\", ecn = true")).contains("no flow that crosses it uses ECN"));
     assert!(
         warnings(&(queue("\"droptail\", limit = \"2p\"") + "rtt = \"100ms\"\n")).contains("below a tenth")
