@@ -57,6 +57,7 @@ impl Endpoint {
         let Endpoint { rto, window, troubles, unacked, burst, .. } = self;
         let tracking = troubles.tracking_mut().expect("tracking has begun");
         reduce_window(window, tracking, 1, false, profile);
+        tracking.forget_first_again();
         if let Some(wait) = wait {
             rto.arm_by_ticks(now, wait + profile.patience(), profile);
             tracking.timer = Timer::Reordering;
