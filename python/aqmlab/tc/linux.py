@@ -21,7 +21,7 @@ PIE_GAINS_PER_HZ = 16
 PIE_LARGEST_GAIN = 32
 _PIE_DEFAULTS = {"limit": 1000, "target": 15_000, "tupdate": 15_000, "alpha": 2, "beta": 20}
 CHOKE_PACKET = 1000
-"""CHOKe's ``avpkt`` if none is given (tc-choke(8))."""
+"""The ``avpkt`` of CHOKe and SFQ if none is given (tc-choke(8), tc-sfq(8))."""
 LONGEST_CHOKE = 2**17 - 1
 """CHOKe's largest limit in the kernel, in packets."""
 LARGE_WEIGHT_LOG = 10
@@ -36,6 +36,8 @@ _AVERAGE_BITS = 32
 @dataclass(frozen=True)
 class LinuxRed:
     """RED's parameters in the kernel; sizes are in bytes, or in packets for CHOKe.
+
+    The kernel does not keep the ``limit`` of SFQ's RED.
 
     Attributes
     ----------
@@ -138,24 +140,42 @@ def choke(asked: AskedRed) -> LinuxRed:
     UsageError
         If tc or the kernel refuses them.
     """
+    kernel = _average(asked, "choke", "limit")
+    if asked.limit > LONGEST_CHOKE:
+        raise UsageError(f"the kernel refuses `limit` {asked.limit}; write at most {LONGEST_CHOKE} packets")
+    return kernel
+
+
+def sfq_red(asked: AskedRed) -> LinuxRed:
+    """Return the parameters of SFQ's RED in the kernel; its ``limit`` is ``redflowlimit``.
+
+    Raises
+    ------
+    UsageError
+        If tc or the kernel refuses them.
+    """
+    return _average(asked, "sfq", "redflowlimit")
+
+
+def _average(asked: AskedRed, kind: str, limit: str) -> LinuxRed:
+    in_packets = kind == "choke"
     high = asked.high or asked.limit // 4
     low = asked.low or high // 3
-    burst = asked.burst or (2 * low + high) // 3
     if high > asked.limit:
-        raise UsageError(f"tc refuses `max` {high}, which exceeds `limit` {asked.limit}")
+        raise UsageError(f"tc refuses `max` {high}, which exceeds `{limit}` {asked.limit}")
     if low >= high:
         raise UsageError(f"tc refuses `min` {low}, which is not below `max` {high}")
     if asked.avpkt == 0:
         raise UsageError("tc computes no weight: `avpkt` must be at least 1")
-    in_bytes = (_u32(low * asked.avpkt), _u32(high * asked.avpkt))
+    burst = asked.burst or _u32(2 * low + high) // _u32(3 * (1 if in_packets else asked.avpkt))
+    scale = asked.avpkt if in_packets else 1
+    in_bytes = (_u32(low * scale), _u32(high * scale))
     w_log = _weight_log(in_bytes[0], burst, asked.avpkt)
     p_log = _probability_log(*in_bytes, asked.probability)
-    scell_log = _cell_log(w_log, asked.avpkt, asked.rate)
-    if asked.limit > LONGEST_CHOKE:
-        raise UsageError(f"the kernel refuses `limit` {asked.limit}; write at most {LONGEST_CHOKE} packets")
+    scell_log = _cell_log(w_log, asked.avpkt, asked.rate) if in_packets else 0  # SFQ's has no table
     _check_room(high, w_log, burst)
     max_p = unsigned(asked.probability * _ONE) or _u32((LARGEST >> p_log) * (high - low))
-    return LinuxRed(asked.limit, low, high, w_log, max_p, scell_log, asked.flags, "choke")
+    return LinuxRed(asked.limit, low, high, w_log, max_p, scell_log, asked.flags, kind)
 
 
 def _check_room(high: int, w_log: int, burst: int) -> None:
@@ -335,9 +355,14 @@ class LinuxPie:
     @property
     def shown(self) -> str:
         """What ``tc qdisc show`` prints."""
+        return " ".join([f"pie limit {self.limit}p {self.control}", *self.flags])
+
+    @property
+    def control(self) -> str:
+        """The part of what tc prints that concerns the controller."""
         target = time_text(self.target * PIE_UNIT_NS // 1000)
-        words = f"pie limit {self.limit}p target {target} tupdate {time_text(1000 * self.tupdate)}"
-        return " ".join([f"{words} alpha {self.alpha} beta {self.beta}", *self.flags])
+        words = f"target {target} tupdate {time_text(1000 * self.tupdate)}"
+        return f"{words} alpha {self.alpha} beta {self.beta}"
 
 
 def pie(asked: Mapping[str, int], flags: tuple[str, ...] = ()) -> LinuxPie:
@@ -407,6 +432,7 @@ __all__ = [
     "pie",
     "rate_text",
     "red",
+    "sfq_red",
     "size_text",
     "time_text",
     "weight_log",

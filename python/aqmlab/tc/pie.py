@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from aqmlab.errors import UsageError
@@ -22,36 +23,51 @@ from aqmlab.tc.grammar import (
     value,
 )
 from aqmlab.tc.linux import PIE_GAINS_PER_HZ, PIE_LARGEST_GAIN, PIE_UNIT_NS
+from aqmlab.tc.numbers import Kept
 
-_UNITS = {"limit": "packets", "target": "us", "alpha": "", "beta": ""}
+UNITS = {"limit": "packets", "target": "us", "alpha": "", "beta": ""}
+"""The units of words of PIE that tc can change."""
+FLAGS = ("ecn", "bytemode", "dq_rate_estimator")
+"""PIE's flags in the order in which tc shows them."""
 
 
 def _read(given: Given) -> Reading:
-    flags = tuple(word for word in ("ecn", "bytemode", "dq_rate_estimator") if given.get(word))
     words = ("limit", "target", "tupdate", "alpha", "beta")
     try:
-        kernel = linux.pie({word: value(given, word) for word in words}, flags)
+        kernel = linux.pie({word: value(given, word) for word in words}, flags_of(given))
     except UsageError as error:
         raise UsageError(f"pie: {error}") from None
     queue: dict[str, Any] = {"kind": "pie", "preset": "linux"}
     if value(given, "limit"):
         queue["limit"] = quantity_text(kernel.limit, "packets")
-    if value(given, "target"):
-        queue["target"] = quantity_text(value(given, "target") * 1000, "ns")
+    queue |= controller(given, kernel, value(given, "target") * 1000)
+
+    remarks = [*changes(given, UNITS), pie_period(kernel), HEADERS]
+    return Reading(checked(queue), kernel.shown, remarks)
+
+
+def controller(given: Given, kernel: linux.LinuxPie, target_ns: int) -> dict[str, Any]:
+    """Return the parameters of the controller that the words set, and those of its flags."""
+    queue: dict[str, Any] = {}
+    if target_ns:
+        queue["target"] = quantity_text(target_ns, "ns")
     if value(given, "tupdate"):
         queue["t_update"] = f"{kernel.period_ms}ms"
     for word in ("alpha", "beta"):
         if value(given, word):
-            queue[word] = value(given, word) / linux.PIE_GAINS_PER_HZ
-    if "bytemode" in flags:
+            queue[word] = value(given, word) / PIE_GAINS_PER_HZ
+    if "bytemode" in kernel.flags:
         queue["byte_mode"] = True
-    if "dq_rate_estimator" in flags:
+    if "dq_rate_estimator" in kernel.flags:
         queue["delay"] = "rate"
-    if "ecn" in flags:
+    if "ecn" in kernel.flags:
         queue["ecn"] = True
+    return queue
 
-    remarks = [*changes(given, _UNITS), pie_period(kernel), HEADERS]
-    return Reading(checked(queue), kernel.shown, remarks)
+
+def flags_of(given: Given) -> tuple[str, ...]:
+    """Return PIE's flags that are set."""
+    return tuple(word for word in FLAGS if given.get(word))
 
 
 def pie_period(kernel: linux.LinuxPie) -> str:
@@ -66,10 +82,15 @@ def write(link: Link) -> Written:
     """Return the words for a PIE."""
     settings = link.settings
     limit = limit_in_packets(settings, settings["mean_packet_bytes"])
+    return f"pie limit {limit} {control_words(settings)}", []
+
+
+def control_words(settings: Mapping[str, Any]) -> str:
+    """Return the words for the controller, and the flags."""
     target = max(1, -(-(settings["target_ns"] // PIE_UNIT_NS) * PIE_UNIT_NS // 1000))
     # The kernel's timer runs one tick of a millisecond longer.
     tupdate = max(1, round(settings["t_update_ns"] / 1e6) - 1)
-    words = f"pie limit {limit} target {target}us tupdate {tupdate}ms"
+    words = f"target {target}us tupdate {tupdate}ms"
     for name in ("alpha", "beta"):
         gain = round(PIE_GAINS_PER_HZ * settings[name])
         words += f" {name} {min(max(gain, 1), PIE_LARGEST_GAIN)}"
@@ -78,22 +99,35 @@ def write(link: Link) -> Written:
         "bytemode": settings["byte_mode"],
         "dq_rate_estimator": settings["delay"] == "rate",
     }
-    return " ".join([words, *(flag for flag, is_set in flags.items() if is_set)]), []
+    return " ".join([words, *(flag for flag, is_set in flags.items() if is_set)])
 
 
-_NUMBERS = dict.fromkeys(("target", "tupdate"), numbers.time_us) | dict.fromkeys(
+NUMBERS: Mapping[str, Callable[[str], Kept]] = dict.fromkeys(("target", "tupdate"), numbers.time_us) | dict.fromkeys(
     ("alpha", "beta"), numbers.count
 )
-_SWITCHES = {
+"""The words of the controller with a value."""
+SWITCHES: Mapping[str, tuple[str, Any]] = {
     **ECN,
     "bytemode": ("bytemode", True),
     "nobytemode": ("bytemode", False),
     "dq_rate_estimator": ("dq_rate_estimator", True),
     "no_dq_rate_estimator": ("dq_rate_estimator", False),
 }
+"""The words that switch PIE's flags."""
 VOCABULARY = Vocabulary(
-    given=Grammar({"limit": numbers.count, **_NUMBERS}, _SWITCHES, {}, _read),
-    shown=Grammar({"limit": packets_shown, **_NUMBERS}, _SWITCHES, {}, _read),
+    given=Grammar({"limit": numbers.count, **NUMBERS}, SWITCHES, {}, _read),
+    shown=Grammar({"limit": packets_shown, **NUMBERS}, SWITCHES, {}, _read),
 )
 
-__all__ = ["VOCABULARY", "pie_period", "write"]
+__all__ = [
+    "FLAGS",
+    "NUMBERS",
+    "SWITCHES",
+    "UNITS",
+    "VOCABULARY",
+    "control_words",
+    "controller",
+    "flags_of",
+    "pie_period",
+    "write",
+]

@@ -63,7 +63,7 @@ def _read(given: Given) -> Reading:
 
 
 def in_kernel(given: Given, kind: str) -> linux.LinuxRed:
-    """Return the parameters of RED or CHOKe in the kernel.
+    """Return the parameters of RED, CHOKe or SFQ's RED in the kernel.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def in_kernel(given: Given, kind: str) -> linux.LinuxRed:
         If tc or the kernel refuses the words.
     """
     asked = linux.AskedRed(
-        limit=value(given, "limit"),
+        limit=value(given, "redflowlimit" if kind == "sfq" else "limit"),
         avpkt=value(given, "avpkt") if kind == "red" or "avpkt" in given else linux.CHOKE_PACKET,
         low=value(given, "min"),
         high=value(given, "max"),
@@ -81,7 +81,7 @@ def in_kernel(given: Given, kind: str) -> linux.LinuxRed:
         flags=tuple(word for word in _FLAGS if given.get(word)),
     )
     try:
-        return linux.red(asked) if kind == "red" else linux.choke(asked)
+        return {"red": linux.red, "choke": linux.choke, "sfq": linux.sfq_red}[kind](asked)
     except UsageError as error:
         raise UsageError(f"{kind}: {error}") from None
 
@@ -106,11 +106,7 @@ def queue_of(given: Given, kernel: linux.LinuxRed, rate_bps: int) -> Queue:
     }
     if burst := value(given, "burst"):
         queue["burst"] = burst
-    if kernel.max_p != numbers.unsigned(linux.DEFAULT_PROBABILITY * 2.0**32):
-        chance = given["probability"].value if "probability" in given else 1.0
-        kept = 0.0 < chance <= 1.0 and numbers.unsigned(chance * 2.0**32) == kernel.max_p
-        queue["max_p"] = chance if kept else kernel.max_p / 2.0**32
-    queue |= _marking(kernel.flags)
+    queue |= probability(given, kernel) | marking(kernel.flags)
     weight = 2.0**-kernel.w_log
     settings = effective({**queue, "burst": 1, "w_q": weight}, rate_bps)
     ours = {name: settings[f"{name}_{unit}"] for name in ("limit", "min_th", "max_th")}
@@ -123,6 +119,15 @@ def queue_of(given: Given, kernel: linux.LinuxRed, rate_bps: int) -> Queue:
         queue.pop("burst", None)
         queue["w_q"] = weight
     return queue
+
+
+def probability(given: Given, kernel: linux.LinuxRed) -> dict[str, Any]:
+    """Return the parameter for the kernel's probability, as the user wrote it where possible."""
+    if kernel.max_p == numbers.unsigned(linux.DEFAULT_PROBABILITY * 2.0**32):
+        return {}
+    chance = given["probability"].value if "probability" in given else 1.0
+    kept = 0.0 < chance <= 1.0 and numbers.unsigned(chance * 2.0**32) == kernel.max_p
+    return {"max_p": chance if kept else kernel.max_p / 2.0**32}
 
 
 def averaging(given: Given, kernel: linux.LinuxRed) -> list[str]:
@@ -139,7 +144,7 @@ def _probability(given: Given, kernel: linux.LinuxRed) -> list[str]:
     asked = given["probability"] if "probability" in given else Kept("0.02", 0.02, 0.02)
     if abs(kernel.probability - asked.value) <= NOTICEABLE * asked.value:
         return []
-    unit = "byte" if kernel.kind == "red" else "packet"
+    unit = "packet" if kernel.kind == "choke" else "byte"
     why = (
         f"whose kernel keeps the rise per {unit} in whole units of 2^-32"
         if numbers.unsigned(asked.value * 2.0**32) == kernel.max_p
@@ -148,7 +153,7 @@ def _probability(given: Given, kernel: linux.LinuxRed) -> list[str]:
     return [f"`probability {asked.text}` is {kernel.probability:.6g} in Linux, {why}"]
 
 
-def _marking(flags: Sequence[str]) -> Queue:
+def marking(flags: Sequence[str]) -> dict[str, Any]:
     """Return the parameters for these flags of RED."""
     if "ecn" not in flags:
         return {}
@@ -164,7 +169,7 @@ def _read_shown(given: Given) -> Reading:
     queue: dict[str, Any] = {"kind": "ared" if "adaptive" in flags else "red", "preset": "linux"}
     queue |= {name: in_bytes(value(given, word)) for word, name in _SIZES.items() if word in given}
     remarks = rounded(given, ("limit", "min", "max"))
-    queue |= _marking(flags)
+    queue |= marking(flags)
     if "adaptive" in flags:
         remarks.append(NEVER_ADAPTS)
     more, found = shown_averaging(given)
@@ -184,7 +189,7 @@ def shown_averaging(given: Given) -> tuple[Queue, list[str]]:
     queue: dict[str, Any] = {}
     remarks = []
     if "probability" in given:
-        queue["max_p"] = _shown_probability(given["probability"])
+        queue["max_p"] = shown_probability(given["probability"])
     if "ewma" in given:
         queue["w_q"] = 2.0 ** -value(given, "ewma")
     else:
@@ -193,7 +198,7 @@ def shown_averaging(given: Given) -> tuple[Queue, list[str]]:
     return queue, remarks
 
 
-def _shown_probability(shown: Kept) -> float:
+def shown_probability(shown: Kept) -> float:
     """Return the probability that tc shows with six digits: a whole number of units of 2^-32."""
     below = min(int(shown.value * 2.0**32), numbers.LARGEST)
     if below == numbers.LARGEST or f"{below / 2**32:g}" == f"{shown.value:g}":
@@ -204,7 +209,7 @@ def _shown_probability(shown: Kept) -> float:
 def write(link: Link) -> Written:
     """Return the words for a RED."""
     settings = link.settings
-    sizes = {name: _size_of(settings, name) for name in ("limit", "min_th", "max_th")}
+    sizes = {name: size_of(settings, name) for name in ("limit", "min_th", "max_th")}
     words, remarks = average_words(link, sizes)
     if settings["ecn"]:
         words += " ecn harddrop" if settings["ecn_region"] == "rfc3168" else " ecn"
@@ -215,32 +220,41 @@ def write(link: Link) -> Written:
 
 def average_words(link: Link, sizes: Mapping[str, int]) -> Written:
     """Return the words of RED and CHOKe for average and probability; the thresholds are in bytes."""
-    settings, remarks = link.settings, []
-    probability, rate = settings["max_p"], link.rate_bps
-    if probability > LARGEST / 2**32:
-        probability = LARGEST / 2**32
-        remarks.append("tc sends `probability 1` as 0; the line has the largest value that tc keeps")
+    settings, rate = link.settings, link.rate_bps
+    chance, remarks = probability_words(settings)
     if rate // 8 > LARGEST:
         rate = 8 * LARGEST
         remarks.append(f"tc refuses a `bandwidth` above {8 * LARGEST} bit/s; the line has the largest")
     words = f"avpkt {settings['mean_packet_bytes']} burst {_burst(settings, sizes)}"
-    return f"{words} probability {probability!r} bandwidth {rate}bit", remarks
+    return f"{words} {chance} bandwidth {rate}bit", remarks
+
+
+def probability_words(settings: Mapping[str, Any]) -> Written:
+    """Return the word for the probability."""
+    if settings["max_p"] <= LARGEST / 2**32:
+        return f"probability {settings['max_p']!r}", []
+    remark = "tc sends `probability 1` as 0; the line has the largest value that tc keeps"
+    return f"probability {LARGEST / 2**32!r}", [remark]
 
 
 def _burst(settings: Mapping[str, Any], sizes: Mapping[str, int]) -> int:
-    """Return a burst for which tc picks the power of two nearest w_q.
-
-    This is the scenario's own burst or the guideline's, if one of these will do.
-    """
-    mean, low = int(settings["mean_packet_bytes"]), sizes["min_th"]
+    """Return a burst for which tc picks the power of two nearest w_q."""
     wanted = min(31, max(1, round(-log2(settings["w_q"]))))
+    own = [int(settings["burst"])] if settings["w_rule"] == "linux" else []
+    return burst_of(wanted, sizes["min_th"], sizes["max_th"], int(settings["mean_packet_bytes"]), own)
+
+
+def burst_of(wanted: int, low: int, high: int, mean: int, own: Sequence[int] = ()) -> int:
+    """Return a burst from which tc makes the weight 2^-wanted, or one near it; thresholds are in bytes.
+
+    This is one of one's own or the guideline's, if one of these will do.
+    """
 
     def exponent(burst: int) -> int:
         return weight_log(low, burst, mean) or 32  # no power of two admits a burst of this length
 
     least = max(1, -(-low // mean))
-    guideline = max(least, (2 * low + sizes["max_th"]) // (3 * mean))
-    own = [int(settings["burst"])] if settings["w_rule"] == "linux" else []
+    guideline = max(least, (2 * low + high) // (3 * mean))
     for burst in (*own, guideline):
         if exponent(burst) == wanted:
             return burst
@@ -249,7 +263,8 @@ def _burst(settings: Mapping[str, Any], sizes: Mapping[str, int]) -> int:
     return min(near, key=lambda one: abs(exponent(one) - wanted))
 
 
-def _size_of(settings: Mapping[str, Any], name: str) -> int:
+def size_of(settings: Mapping[str, Any], name: str) -> int:
+    """Return a size in bytes, also if it is in packets."""
     size = settings.get(f"{name}_bytes")
     return int(size if size is not None else settings[f"{name}_packets"] * settings["mean_packet_bytes"])
 
@@ -296,8 +311,14 @@ __all__ = [
     "average_words",
     "averaging",
     "bandwidth",
+    "burst_of",
     "in_kernel",
+    "marking",
+    "probability",
+    "probability_words",
     "queue_of",
     "shown_averaging",
+    "shown_probability",
+    "size_of",
     "write",
 ]
