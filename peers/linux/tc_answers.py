@@ -36,6 +36,15 @@ CODEL = {1: "target_us", 2: "limit", 3: "interval_us", 4: "ecn", 5: "ce_threshol
 PIE = ("target_us", "limit", "tupdate_us", "alpha", "beta", "ecn", "bytemode", "dq_rate_estimator")
 CHOKE = ("limit", "min", "max", "w_log", "p_log", "scell_log", "flags")
 SFB = ("rehash_ms", "db_ms", "max", "target", "increment", "decrement", "limit", "penalty_rate", "penalty_burst")
+FQ_PIE = (
+    *("limit", "flows", "target_us", "tupdate_us", "alpha", "beta", "quantum", "memory_limit", "ecn_prob"),
+    *("ecn", "bytemode", "dq_rate_estimator"),
+)
+# Those of `struct tc_sfq_qopt_v1` before its counters.
+SFQ = (
+    *("quantum", "perturb_s", "limit", "divisor", "flows", "depth", "headdrop"),
+    *("redflowlimit", "min", "max", "w_log", "p_log", "scell_log", "flags", "max_p"),
+)
 # The attributes of cake, from 2.
 CAKE = (
     *("bandwidth", "diffserv", "atm", "flow", "overhead", "rtt_us", "target_us", "autorate", "memory", "nat", "raw"),
@@ -85,6 +94,11 @@ def reported() -> dict[str, int] | None:
                     return dict(zip(CHOKE, struct.unpack("<IIIBBBB", values[1]), strict=True)) | {"max_p": max_p}
                 if device == LOOPBACK and name == "sfb":
                     return dict(zip(SFB, struct.unpack("<9I", attributes(attrs[TCA_OPTIONS])[1]), strict=True))
+                if device == LOOPBACK and name == "fq_pie":
+                    values = attributes(attrs[TCA_OPTIONS])
+                    return {FQ_PIE[n - 1]: struct.unpack("<I", value)[0] for n, value in values.items()}
+                if device == LOOPBACK and name == "sfq":
+                    return dict(zip(SFQ, struct.unpack_from("<Ii8I4BI", attrs[TCA_OPTIONS]), strict=True))
                 if device == LOOPBACK and name == "cake":
                     values = attributes(attrs[TCA_OPTIONS])
                     return {CAKE[n - 2]: int.from_bytes(value, "little") for n, value in values.items() if n > 1}

@@ -10,6 +10,7 @@ from typing import Any
 from aqmlab import TcQueue
 from aqmlab.tc.effective import effective
 from aqmlab.tc.grammar import DEFAULT_RATE_BPS
+from aqmlab.tc.linux import weight_log
 
 ECN, HARDDROP, ADAPTIVE = 1, 2, 4
 CODEL_UNIT = 1024
@@ -24,6 +25,7 @@ CAKE_ISOLATIONS = (
 CAKE_CELLS = ("none", "atm", "ptm")
 CAKE_NOTHING = ("autorate", "nat", "raw", "ack_filter", "split_gso", "fwmark")
 PIE_UNIT = 64
+SFQ = ("limit", "quantum", "perturb_s", "headdrop", "depth", "flows", "divisor")
 ODD_NUMBERS = [
     "0",
     "-0",
@@ -379,7 +381,59 @@ def _choke_options(_read: TcQueue, ours: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-TODAYS = {"sfb": _sfb_options, "cake": _cake_options, "choke": _choke_options}
+def _fq_pie_options(_read: TcQueue, ours: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **_pie_options(ours),
+        "flows": ours["flows"],
+        "quantum": ours["quantum_bytes"],
+        "memory_limit": ours["memory_limit_bytes"],
+        "ecn_prob": round(100 * ours["mark_ecnth"]),
+    }
+
+
+def _sfq_options(_read: TcQueue, ours: Mapping[str, Any]) -> dict[str, Any]:
+    queues = {
+        "limit": ours["limit_packets"],
+        "quantum": ours["quantum_bytes"],
+        "perturb_s": (ours.get("perturb_ns") or 0) / 1e9,
+        "headdrop": int(ours["head_drop"]),
+        **{name: ours[name] for name in ("depth", "flows", "divisor")},
+    }
+    if ours.get("redflowlimit_bytes") is None:
+        return queues
+    low, high = (ours[f"{name}_th_bytes"] for name in ("min", "max"))
+    w_log = weight_log(low, ours["burst"], ours["mean_packet_bytes"])
+    assert w_log is not None
+    return {
+        **queues,
+        "min": low,
+        "max": high,
+        "weight": 2.0**-w_log,
+        "max_p": int(ours["max_p"] * 2**32),
+        "flags": (ECN + HARDDROP * (ours["ecn_region"] == "rfc3168")) * ours["ecn"],
+    }
+
+
+def _pie_options(ours: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "limit": ours["limit_packets"],
+        "target_us": ours["target_ns"] // PIE_UNIT * PIE_UNIT // 1000,
+        "tupdate_us": ours["t_update_ns"] // 1000 - 1000,
+        "alpha": round(16 * ours["alpha"]),
+        "beta": round(16 * ours["beta"]),
+        "ecn": int(ours["ecn"]),
+        "bytemode": int(ours["byte_mode"]),
+        "dq_rate_estimator": int(ours["delay"] == "rate"),
+    }
+
+
+TODAYS = {
+    "fq_pie": _fq_pie_options,
+    "sfq": _sfq_options,
+    "sfb": _sfb_options,
+    "cake": _cake_options,
+    "choke": _choke_options,
+}
 
 
 def read_as(read: TcQueue) -> dict[str, Any]:
@@ -395,16 +449,7 @@ def read_as(read: TcQueue) -> dict[str, Any]:
         }
         return {"limit": ours["limit_packets"], "ecn": int(ours["ecn"]), **times}
     if read.queue["kind"] == "pie":
-        return {
-            "limit": ours["limit_packets"],
-            "target_us": ours["target_ns"] // PIE_UNIT * PIE_UNIT // 1000,
-            "tupdate_us": ours["t_update_ns"] // 1000 - 1000,
-            "alpha": round(16 * ours["alpha"]),
-            "beta": round(16 * ours["beta"]),
-            "ecn": int(ours["ecn"]),
-            "bytemode": int(ours["byte_mode"]),
-            "dq_rate_estimator": int(ours["delay"] == "rate"),
-        }
+        return _pie_options(ours)
     if read.queue["kind"] in TODAYS:
         return TODAYS[read.queue["kind"]](read, ours)
     flags = ECN * ours["ecn"] + HARDDROP * (ours["ecn_region"] == "rfc3168")
@@ -419,14 +464,24 @@ def read_as(read: TcQueue) -> dict[str, Any]:
     }
 
 
+def ethernets(quantum: int) -> int:
+    """The quantum on Ethernet: if none is given, Linux takes a full packet, longer on the loopback."""
+    return 1514 if quantum == 65_536 + ETHERNET else quantum
+
+
 def kept(options: Mapping[str, int]) -> dict[str, Any]:
     """The same from the kernel's options, without those that mean nothing in aqmlab."""
     if "split_gso" in options:
         same = {name: options[name] for name in options if name not in CAKE_NOTHING}
         overhead = (options["overhead"] + 2**31) % 2**32 - 2**31  # with a sign
         return same | {"overhead": overhead + ETHERNET * ("raw" in options)}
+    if "quantum" in options:
+        options = {**options, "quantum": ethernets(options["quantum"])}
+    if options.get("w_log") == 0:  # SFQ without RED
+        return {name: options[name] for name in SFQ}
     if "w_log" not in options:
         return dict(options)
     flags = options["flags"] if options["flags"] & ECN else options["flags"] & ~HARDDROP
-    same = {name: options[name] for name in ("limit", "min", "max", "max_p")}
+    names = ("limit", "min", "max", "max_p", *(SFQ if "divisor" in options else ()))
+    same = {name: options[name] for name in names}
     return {**same, "weight": 2.0 ** -options["w_log"], "flags": flags}

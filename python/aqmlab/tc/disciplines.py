@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aqmlab.tc import cake, choke, codel, dualpi2, fifo, fq_codel, pie, red, sfb
+from aqmlab.tc import cake, choke, codel, dualpi2, fifo, fq_codel, fq_pie, pie, red, sfb, sfq
 from aqmlab.tc.grammar import Vocabulary, Writer
 
 READ: Mapping[str, Vocabulary] = {
     "red": red.VOCABULARY,
     "codel": codel.VOCABULARY,
     "fq_codel": fq_codel.VOCABULARY,
+    "fq_pie": fq_pie.VOCABULARY,
+    "sfq": sfq.VOCABULARY,
     "pie": pie.VOCABULARY,
     "dualpi2": dualpi2.VOCABULARY,
     "cake": cake.VOCABULARY,
@@ -27,6 +29,8 @@ WRITTEN: Mapping[str, Writer] = {
     "codel": codel.write,
     "pie": pie.write,
     "fq_codel": fq_codel.write,
+    "fq_pie": fq_pie.write,
+    "sfq": sfq.write,
     "dualpi2": dualpi2.write,
     "cake": cake.write,
     "choke": choke.write,
@@ -34,8 +38,8 @@ WRITTEN: Mapping[str, Writer] = {
 }
 """What writes the words for a discipline, by its name in aqmlab."""
 LINUX_ONLY = (
-    *("cbs", "drr", "etf", "ets", "fq", "fq_pie", "gred", "hfsc", "hhf", "htb", "mq", "mqprio", "multiq"),
-    *("netem", "noqueue", "pfifo_fast", "plug", "prio", "qfq", "sfq", "skbprio", "taprio", "tbf"),
+    *("cbs", "drr", "etf", "ets", "fq", "gred", "hfsc", "hhf", "htb", "mq", "mqprio", "multiq"),
+    *("netem", "noqueue", "pfifo_fast", "plug", "prio", "qfq", "skbprio", "taprio", "tbf"),
     *("ingress", "clsact"),
 )
 """Linux disciplines whose options aqmlab does not read."""

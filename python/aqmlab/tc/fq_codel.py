@@ -19,6 +19,7 @@ from aqmlab.tc.grammar import (
     checked,
     limit_in_packets,
     packets_shown,
+    raised,
     rounded,
     size_shown,
     value,
@@ -38,7 +39,7 @@ def _read(given: Given) -> Reading:
     kernel = linux.LinuxFqCodel(
         own,
         flows=count["flows"] or 1024,
-        quantum=max(256, count["quantum"] or 1514),
+        quantum=max(linux.LEAST_QUANTUM, count["quantum"] or linux.FULL_FRAME),
         memory_limit=min(2**31, count["memory_limit"] or 2**25),
         batch=count["drop_batch"] or 64,
         only_ect1="ce_threshold_selector" in given,
@@ -47,8 +48,7 @@ def _read(given: Given) -> Reading:
         given,
         {"limit": "packets", "quantum": "bytes", "memory_limit": "bytes", "target": "us", "interval": "us"},
     )
-    if 0 < count["quantum"] < 256:
-        remarks.append("Linux raises the quantum to 256 B")
+    remarks += raised(count["quantum"])
     times = {word: value(given, word) * 1000 for word in ("target", "interval") if value(given, word)}
     if threshold is not None:
         times["ce_threshold"] = max(1, threshold * 1000)

@@ -153,6 +153,11 @@ def rounded(given: Given, words: Sequence[str]) -> list[str]:
     ]
 
 
+def raised(quantum: int) -> list[str]:
+    """Return a remark if Linux raises this quantum."""
+    return ["Linux raises the quantum to 256 B"] if 0 < quantum < linux.LEAST_QUANTUM else []
+
+
 def limit_in_packets(settings: Mapping[str, Any], mean_packet: int) -> int:
     """Return a queue's limit in packets, also if it is in bytes."""
     return int(settings.get("limit_packets") or max(1, settings["limit_bytes"] // mean_packet))

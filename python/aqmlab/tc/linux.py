@@ -24,6 +24,9 @@ CHOKE_PACKET = 1000
 """The ``avpkt`` of CHOKe and SFQ if none is given (tc-choke(8), tc-sfq(8))."""
 LONGEST_CHOKE = 2**17 - 1
 """CHOKe's largest limit in the kernel, in packets."""
+FULL_FRAME = 1514
+"""Bytes of a full packet on Ethernet, with its header: the quantum that Linux gives if none is written."""
+LEAST_QUANTUM, LARGEST_QUANTUM = 256, 2**20
 LARGE_WEIGHT_LOG = 10
 """The exponent from which tc warns that the burst seems to be too large."""
 _ONE = 2.0**32
@@ -383,6 +386,19 @@ def pie(asked: Mapping[str, int], flags: tuple[str, ...] = ()) -> LinuxPie:
     return LinuxPie(given["limit"], target, tupdate, given["alpha"], given["beta"], flags)
 
 
+def quantum(asked: int) -> int:
+    """Return the quantum of FQ-PIE or SFQ in the kernel; 0 stands for the default.
+
+    Raises
+    ------
+    UsageError
+        If the kernel refuses it.
+    """
+    if asked > LARGEST_QUANTUM:
+        raise UsageError(f"the kernel refuses `quantum` {asked}; write at most {LARGEST_QUANTUM} bytes")
+    return max(LEAST_QUANTUM, asked or FULL_FRAME)
+
+
 def size_text(size: int) -> str:
     """A size as tc prints it."""
     for unit, name, slack in ((2**20, "Mb", 1024), (2**10, "Kb", 16)):
@@ -416,7 +432,9 @@ __all__ = [
     "CODEL_UNIT_NS",
     "DEFAULT_PROBABILITY",
     "DEFAULT_RATE",
+    "FULL_FRAME",
     "LARGE_WEIGHT_LOG",
+    "LEAST_QUANTUM",
     "LONGEST_CHOKE",
     "PIE_GAINS_PER_HZ",
     "PIE_LARGEST_GAIN",
@@ -430,6 +448,7 @@ __all__ = [
     "codel",
     "codel_units",
     "pie",
+    "quantum",
     "rate_text",
     "red",
     "sfq_red",

@@ -102,10 +102,20 @@ def control_words(settings: Mapping[str, Any]) -> str:
     return " ".join([words, *(flag for flag, is_set in flags.items() if is_set)])
 
 
-NUMBERS: Mapping[str, Callable[[str], Kept]] = dict.fromkeys(("target", "tupdate"), numbers.time_us) | dict.fromkeys(
-    ("alpha", "beta"), numbers.count
-)
+NUMBERS: Mapping[str, Callable[[str], Kept]] = dict.fromkeys(
+    ("target", "tupdate"), numbers.time_us
+) | dict.fromkeys(("alpha", "beta"), numbers.count)
 """The words of the controller with a value."""
+
+
+def _target_shown(text: str) -> Kept:
+    """Read a target as tc shows it; one of a few units of 64 ns is shown as 0."""
+    us = max(1.0, numbers.time_us(text).value)
+    return Kept(text, us, us)
+
+
+SHOWN_NUMBERS = {**NUMBERS, "target": _target_shown}
+"""The same as tc shows them."""
 SWITCHES: Mapping[str, tuple[str, Any]] = {
     **ECN,
     "bytemode": ("bytemode", True),
@@ -116,12 +126,13 @@ SWITCHES: Mapping[str, tuple[str, Any]] = {
 """The words that switch PIE's flags."""
 VOCABULARY = Vocabulary(
     given=Grammar({"limit": numbers.count, **NUMBERS}, SWITCHES, {}, _read),
-    shown=Grammar({"limit": packets_shown, **NUMBERS}, SWITCHES, {}, _read),
+    shown=Grammar({"limit": packets_shown, **SHOWN_NUMBERS}, SWITCHES, {}, _read),
 )
 
 __all__ = [
     "FLAGS",
     "NUMBERS",
+    "SHOWN_NUMBERS",
     "SWITCHES",
     "UNITS",
     "VOCABULARY",

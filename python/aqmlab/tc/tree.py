@@ -15,6 +15,7 @@ from aqmlab.tc import numbers
 from aqmlab.tc.commands import parts, split
 from aqmlab.tc.effective import NoCounterpartError, Queue
 from aqmlab.tc.grammar import HEADERS
+from aqmlab.tc.linux import FULL_FRAME
 from aqmlab.tc.spec import read_tc
 
 DEFAULT_LIMIT = 1000
@@ -25,8 +26,6 @@ ETHERNET = 14
 """Bytes of an Ethernet header, which Linux counts in each packet."""
 R2Q = 10
 """The `r2q` of htb if none is given."""
-FULL_FRAME = 1514
-"""Bytes of a full packet on Ethernet, with its header: the quantum that Linux gives if none is written."""
 
 CONTAINERS = ("htb", "tbf", "prio", "drr", "ets")
 """The disciplines of Linux that can contain others and have a counterpart in aqmlab."""
