@@ -156,7 +156,8 @@ PLACES = (
 def commands(seed: int, number: int) -> list[str]:
     """Random commands; about half of them are refused by tc or by the kernel."""
     draws = random.Random(seed)
-    kinds, shares = [_red, _codel, _fifo, _cake, _choke, _sfb], [0.4, 0.14, 0.12, 0.14, 0.12, 0.08]
+    kinds = [_red, _codel, _fifo, _cake, _choke, _sfb, _fq_pie, _sfq]
+    shares = [0.3, 0.1, 0.1, 0.12, 0.1, 0.08, 0.1, 0.1]
     disciplines = draws.choices(kinds, shares, k=number)
     words = [f"tc {draws.choice(['qdisc'] * 9 + ['q'])} {draws.choice(PLACES)}" for _ in disciplines]
     return [f"{place} {of(draws)}" for place, of in zip(words, disciplines, strict=True)]
@@ -274,6 +275,50 @@ def _sfb(draws: random.Random) -> str:
         (0.03, draws.choice(["foo", "ecn", "max", "increment 1.5"])),
     ]
     return _shuffled(draws, "sfb", words)
+
+
+def _fq_pie(draws: random.Random) -> str:
+    def time() -> str:
+        return draws.choice([f"{draws.uniform(0, 200):.3f}ms", draws.choice(TIMES)])
+
+    words = [
+        *((0.5, f"limit {_count(draws, 5)}"), (0.4, f"flows {_count(draws, 4.9)}")),
+        *((0.4, f"target {time()}"), (0.4, f"tupdate {time()}")),
+        *((0.4, f"alpha {draws.randint(0, 34)}"), (0.4, f"beta {draws.randint(0, 34)}")),
+        (0.4, f"quantum {_number(draws, 10, 1e5)}"),
+        (0.4, f"memory_limit {_number(draws, 1e3, 5e9)}"),
+        (0.3, f"ecn_prob {draws.randint(0, 102)}"),
+        *((0.4, "ecn"), (0.2, "noecn"), (0.3, "bytemode"), (0.1, "nobytemode")),
+        *((0.2, "dq_rate_estimator"), (0.1, "no_dq_rate_estimator"), (0.03, "foo")),
+    ]
+    return _shuffled(draws, "fq_pie", words)
+
+
+def _sfq(draws: random.Random) -> str:
+    divisor = draws.choice([str(2 ** draws.randint(0, 18)), str(2 ** draws.randint(0, 16)), _count(draws, 5)])
+    words = [
+        *((0.6, f"limit {_count(draws, 5)}"), (0.4, f"flows {_count(draws, 5)}")),
+        *((0.4, f"depth {_count(draws, 3)}"), (0.4, f"divisor {divisor}")),
+        *((0.4, f"perturb {_count(draws, 7)}"), (0.4, f"quantum {_number(draws, 10, 1e6)}")),
+        *((0.3, "headdrop"), (0.03, "foo")),
+    ]
+    if draws.random() < 0.6:
+        low = int(10 ** draws.uniform(2.5, 5))
+        high = int(low * 10 ** draws.uniform(-0.01, 1))
+        burst = int((2 * low + high) / 3000 * draws.choice([0.9, 1, 1.5, 4]))
+        chance = draws.choice([f"{draws.random():.3f}", draws.choice(PROBABILITIES)])
+        words += [
+            (0.95, f"redflowlimit {int(high * 10 ** draws.uniform(-0.02, 1))}"),
+            *((0.6, f"min {low}"), (0.7, f"max {high}"), (0.3, f"burst {burst}")),
+            (0.3, f"avpkt {draws.choice([500, 1000, 1500, '1kb', 0])}"),
+            *((0.5, f"probability {chance}"), (0.4, "ecn"), (0.3, "harddrop")),
+        ]
+    return _shuffled(draws, "sfq", words)
+
+
+def _count(draws: random.Random, digits: float) -> str:
+    """A whole number of up to so many digits, and sometimes an odd one."""
+    return draws.choice([str(int(10 ** draws.uniform(0, digits)))] * 3 + [draws.choice(LIMITS)])
 
 
 def _shuffled(draws: random.Random, kind: str, words: list[tuple[float, str]]) -> str:
@@ -467,6 +512,13 @@ def read_as(read: TcQueue) -> dict[str, Any]:
 def ethernets(quantum: int) -> int:
     """The quantum on Ethernet: if none is given, Linux takes a full packet, longer on the loopback."""
     return 1514 if quantum == 65_536 + ETHERNET else quantum
+
+
+def shown_on_ethernet(answer: Mapping[str, Any]) -> str:
+    """What tc shows; where it shows the quantum of the loopback interface, that of Ethernet instead."""
+    quantum = answer["options"].get("quantum", 0)
+    ours, shown = ethernets(quantum), str(answer["shown"])
+    return shown if ours == quantum else shown.replace("quantum 64Kb", f"quantum {ours}b")
 
 
 def kept(options: Mapping[str, int]) -> dict[str, Any]:

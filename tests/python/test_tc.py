@@ -19,7 +19,7 @@ from aqmlab.tc.disciplines import NONE_IN_LINUX
 from aqmlab.tc.effective import effective
 from aqmlab.tc.grammar import DEFAULT_RATE_BPS
 from aqmlab.tc.red import NEVER_ADAPTS
-from tc_cases import ethernets, kept, read_as
+from tc_cases import kept, read_as, shown_on_ethernet
 
 ROOT = Path(__file__).parents[2]
 ANSWERS = json.loads((ROOT / "vectors/tc-answers/answers.json").read_text(encoding="utf-8"))
@@ -67,13 +67,6 @@ def test_a_command_is_read_as_tc_and_the_kernel_read_it(answer):
     read = read_tc(answer["command"])
     assert read.shown == shown_on_ethernet(answer)
     assert read_as(read) == kept(answer["options"])
-
-
-def shown_on_ethernet(answer: dict[str, Any]) -> str:
-    """What tc shows; where it shows the quantum of the loopback interface, that of Ethernet instead."""
-    quantum = answer["options"].get("quantum", 0)
-    ours = ethernets(quantum)
-    return answer["shown"] if ours == quantum else answer["shown"].replace("quantum 64Kb", f"quantum {ours}b")
 
 
 # The first lines of those that `tc -s` prints below cake.
