@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -173,8 +174,10 @@ def _line_of(read: TcQueue) -> str | None:
 def _without_table(shown: str | None) -> str:
     """What tc shows, without what aqmlab does not keep.
 
-    This is the table for idle times, which depends on the rate and the mean packet size, and `harddrop` where
-    it has no effect.
+    This is the table for idle times, which depends on the rate and the mean packet size, `harddrop` where it
+    has no effect, and of cake, `raw`, which stands for the 14 bytes of Ethernet, and what does nothing.
     """
     text = str(shown).partition(" Scell_log")[0]
+    text = re.sub(r" raw( [ap]tm)? overhead 0", lambda raw: f"{raw[1] or ' noatm'} overhead 14", text)
+    text = re.sub(r" fwmark \S+", "", text.replace("no-split-gso", "split-gso"))
     return text if " ecn" in text else text.replace(" harddrop", "")
