@@ -581,6 +581,16 @@ def test_what_linux_does_otherwise_than_fq_pie_and_sfq_is_named():
     assert "write a power of two of at most 65536" in refused.remarks[0]
 
 
+@pytest.mark.parametrize(("shown", "target"), [("0us", "1us"), ("499us", "500us"), ("504us", "504us")])
+def test_a_target_that_tc_shows_rounded_down_is_the_one_that_leads_to_it(shown, target):
+    """Linux 6.1 shows 499us for `target 500us`: 7812 units of 64 ns are 499.968 us."""
+    for kind in ("pie limit 1000p", "fq_pie limit 1000p flows 1024"):
+        read = read_tc(f"qdisc {kind.replace(' ', ' 8001: dev lo root ', 1)} target {shown} tupdate 15ms")
+        assert read.queue["target"] == target
+        assert f" target {target} " in line_of(dict(read.queue)).spec
+        assert f" target {shown} " in line_of(dict(read.queue)).shown
+
+
 def test_an_older_tc_shows_the_divisor_behind_sfqs_queues():
     read = read_tc(
         "qdisc sfq 8001: dev lo root limit 127p quantum 1514b flows 128/512 divisor 512 perturb 9sec"

@@ -109,8 +109,11 @@ NUMBERS: Mapping[str, Callable[[str], Kept]] = dict.fromkeys(
 
 
 def _target_shown(text: str) -> Kept:
-    """Read a target as tc shows it; one of a few units of 64 ns is shown as 0."""
-    us = max(1.0, numbers.time_us(text).value)
+    """Read a target as tc shows it: that of the kernel's whole units, rounded down to microseconds."""
+    us = numbers.time_us(text).value
+    if text.endswith("us") and us * 1000 % PIE_UNIT_NS:
+        us += 1
+    us = max(1.0, us)
     return Kept(text, us, us)
 
 
