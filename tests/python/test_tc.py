@@ -387,7 +387,7 @@ def test_every_discipline_has_a_line_or_a_reason():
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("htb", "a Linux discipline without a counterpart in aqmlab"),
+        ("htb", "`htb` may contain others: give all commands of its device to"),
         ("rde limit 3", "`rde` is not a queue discipline (`red`?)"),
         ("red limit 400000 avpkt 1000 ecn nodrop", "`nodrop` has no equivalent in aqmlab"),
         ("red limit 400000 avpkt 1000 nodrop", "the kernel refuses `nodrop` without `ecn`"),
@@ -463,7 +463,7 @@ def test_complaints_name_the_word_and_what_would_be_right(spec, message):
 @pytest.mark.parametrize("answer", UNREAD, ids=[answer["command"] for answer in UNREAD])
 def test_disciplines_that_aqmlab_lacks_are_named(answer):
     """Their recorded answers are for those that will read them."""
-    with pytest.raises(NoCounterpartError, match="without a counterpart in aqmlab"):
+    with pytest.raises(NoCounterpartError, match=r"without a counterpart in aqmlab|may contain others"):
         read_tc(answer["command"])
 
 

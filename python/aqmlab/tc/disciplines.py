@@ -37,12 +37,14 @@ WRITTEN: Mapping[str, Writer] = {
     "sfb": sfb.write,
 }
 """What writes the words for a discipline, by its name in aqmlab."""
+CONTAINERS = ("htb", "tbf", "prio", "drr", "ets")
+"""The disciplines of Linux that can contain others and have a counterpart in aqmlab."""
 LINUX_ONLY = (
     *("cbs", "drr", "etf", "ets", "fq", "gred", "hfsc", "hhf", "htb", "mq", "mqprio", "multiq"),
     *("netem", "noqueue", "pfifo_fast", "plug", "prio", "qfq", "skbprio", "taprio", "tbf"),
     *("ingress", "clsact"),
 )
-"""Linux disciplines whose options aqmlab does not read."""
+"""Linux disciplines whose options aqmlab does not read in a single line."""
 NONE_IN_LINUX = {
     "scred": "Linux has no Self-Configuring RED; its `red adaptive` moves max_p by the rule of 2001",
     "blue": "Linux has no BLUE; its `sfb` runs a BLUE for each group of flows",
@@ -60,4 +62,4 @@ NONE_IN_LINUX = {
 }
 """The reason why a discipline has no line, by discipline."""
 
-__all__ = ["LINUX_ONLY", "NONE_IN_LINUX", "READ", "WRITTEN"]
+__all__ = ["CONTAINERS", "LINUX_ONLY", "NONE_IN_LINUX", "READ", "WRITTEN"]

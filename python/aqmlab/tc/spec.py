@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from aqmlab.arguments import typed
 from aqmlab.errors import UsageError
 from aqmlab.tc.commands import EXAMPLE, Other, Source, Words, disciplines
-from aqmlab.tc.disciplines import LINUX_ONLY, NONE_IN_LINUX, READ
+from aqmlab.tc.disciplines import CONTAINERS, LINUX_ONLY, NONE_IN_LINUX, READ
 from aqmlab.tc.effective import NoCounterpartError, Queue
 from aqmlab.tc.grammar import Given, given_words
 
@@ -142,6 +142,8 @@ def _no_discipline(kind: str) -> str:
     ours = ", ".join(f"`{name}`" for name in READ)
     if kind in NONE_IN_LINUX:
         return f"tc does not know `{kind}`: {NONE_IN_LINUX[kind]}"
+    if kind in CONTAINERS:
+        return f"`{kind}` may contain others: give all commands of its device to `aqmlab aqm tc --read FILE`"
     if kind in LINUX_ONLY:
         return f"`{kind}` is a Linux discipline without a counterpart in aqmlab, which has {ours}"
     near = get_close_matches(kind, (*READ, *LINUX_ONLY), 1)

@@ -13,6 +13,7 @@ from aqmlab.errors import UsageError
 from aqmlab.recordings.plan import quantity_text
 from aqmlab.tc import numbers
 from aqmlab.tc.commands import parts, split
+from aqmlab.tc.disciplines import CONTAINERS
 from aqmlab.tc.effective import NoCounterpartError, Queue
 from aqmlab.tc.grammar import HEADERS
 from aqmlab.tc.linux import FULL_FRAME
@@ -26,9 +27,6 @@ ETHERNET = 14
 """Bytes of an Ethernet header, which Linux counts in each packet."""
 R2Q = 10
 """The `r2q` of htb if none is given."""
-
-CONTAINERS = ("htb", "tbf", "prio", "drr", "ets")
-"""The disciplines of Linux that can contain others and have a counterpart in aqmlab."""
 
 
 @dataclass(frozen=True)
@@ -525,4 +523,4 @@ _READERS: Mapping[str, Callable[[_Node, list[str]], Queue]] = {
     "drr": _drr,
 }
 
-__all__ = ["CONTAINERS", "ETHERNET", "TcTree", "read_tc_trees"]
+__all__ = ["ETHERNET", "TcTree", "read_tc_trees"]
