@@ -14,7 +14,7 @@ use aqmlab_qdisc::Reason;
 use aqmlab_recording::capture::{CapturedPort, PortCapture};
 use aqmlab_recording::{ColumnData, RecordingError, StoppedBy};
 use aqmlab_scenario::{LinkPlan, Plan};
-use aqmlab_storage::Capture;
+use aqmlab_storage::{Capture, Folder};
 use etherparse::{NetHeaders, PacketHeaders, TransportHeader};
 use support::capture_report::{Sink, read, total};
 
@@ -45,7 +45,8 @@ fn plan(head: &str, queue: &str, traffic: &str) -> Plan {
         "title = \"t\"\n{head}\n[topology]\nkind = \"dumbbell\"\nrate = \"10Mbit\"\ndelay = \"5ms\"\naccess_rate = \"100Mbit\"\n\
          queue = {queue}\nreverse_queue = {{ kind = \"droptail\", limit = \"1000p\" }}\n{traffic}\n[record]\nqueues = \"100ms\"\nflows = \"200ms\"\n"
     );
-    aqmlab_scenario::parse(&text, "test").unwrap_or_else(|e| panic!("{e}")).arms.remove(0)
+    let read = aqmlab_scenario::parse_within(&text, "test", Default::default(), &Folder::of("test"));
+    read.unwrap_or_else(|e| panic!("{e}")).arms.remove(0)
 }
 
 fn run(plan: &Plan, cancel_when: impl Fn(f64) -> bool) -> Result<LiveRun, LiveError> {
