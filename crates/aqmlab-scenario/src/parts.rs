@@ -131,7 +131,8 @@ mod tests {
             };
             let parts = plan(&queue, TRAFFIC).parts();
             assert_eq!(parts.get(&discipline(info.name)), Some(&info.version));
-            let has_red = matches!(info.name, "red" | "ared" | "scred" | "redpd" | "choke" | "classes");
+            let has_red =
+                matches!(info.name, "red" | "ared" | "scred" | "redpd" | "choke" | "sfq" | "classes");
             assert_eq!(parts.contains_key("qdisc.red"), has_red, "{queue}");
         }
     }

@@ -3,8 +3,9 @@
 mod support;
 
 use aqmlab_recording::{ColumnData, Recording, Table};
-use aqmlab_scenario::parse;
+use aqmlab_scenario::{Limits, parse_within};
 use aqmlab_sim::{Control, run};
+use aqmlab_storage::Folder;
 
 use support::record;
 
@@ -79,7 +80,8 @@ fn what_is_under_way_at_the_end_is_censored_with_its_wait() {
     // ms when the run ends.
     let text = scenario("5s", "kind = \"trace\"\nfile = \"traces/five_requests.csv\"", "");
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/requests.toml");
-    let plan = parse(&text, file).unwrap_or_else(|e| panic!("{e}")).arms.remove(0);
+    let read = parse_within(&text, file, Limits::default(), &Folder::of(file));
+    let plan = read.unwrap_or_else(|e| panic!("{e}")).arms.remove(0);
     let recording = run(&plan, 1, &Control::default()).unwrap_or_else(|e| panic!("{e}"));
     assert_eq!((total(&recording, "completed"), total(&recording, "failed")), (4, 0));
     assert_eq!(total(&recording, "censored"), 1);

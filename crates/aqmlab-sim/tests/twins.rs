@@ -702,7 +702,7 @@ fn connections_that_either_end_closes() {
                 flows = "{flows}"
                 "#
             );
-            let plan = parse(&text, "test.toml").unwrap_or_else(|e| panic!("{e}")).arms.remove(0);
+            let plan = support::plan(&text);
             for seed in [1, 2] {
                 assert_twins(&plan, seed, &format!("{closes}, access {access}, flows {flows}, {stop}"));
             }

@@ -41,6 +41,9 @@ fn any_profile(draw: &mut Stream) -> Profile {
     if settings.get("answer_repeated_syn") == Some(&Value::Flag(false)) {
         settings.set("syn_ack_timer", Value::Flag(true), Origin::Given);
     }
+    if settings.get("rtt_arithmetic") != Some(&Value::Choice("ns2")) {
+        settings.set("tick_phases", Value::Choice("same"), Origin::Given);
+    }
     let mut give = |name, value| Settings::set(&mut settings, name, value, Origin::Given);
     give("mss", Value::Size(Size::Bytes(Bytes::new(1 + draw.below(3000)))));
     give("receive_window", Value::Size(Size::Bytes(Bytes::new(3000 + draw.below(100_000)))));

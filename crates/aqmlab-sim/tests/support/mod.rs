@@ -6,12 +6,13 @@ pub mod pcap;
 pub mod tap;
 
 use aqmlab_recording::{ColumnData, Recording, Table};
-use aqmlab_scenario::{Plan, parse};
+use aqmlab_scenario::{Limits, Plan, parse_within};
 use aqmlab_sim::{Control, run};
+use aqmlab_storage::Folder;
 
 /// Returns the plans of a scenario text, one per arm.
 pub fn plans(text: &str) -> Vec<Plan> {
-    match parse(text, "test.toml") {
+    match parse_within(text, "test.toml", Limits::default(), &Folder::of("test.toml")) {
         Ok(experiment) => experiment.arms,
         Err(error) => panic!("{error}"),
     }
