@@ -361,7 +361,7 @@ def test_a_worker_that_is_killed_is_replaced_and_its_run_done(tmp_path):
 def test_a_worker_that_stands_still_is_ended_and_its_run_done(tmp_path):
     first, second = some_tasks(2)
     Store.made(tmp_path / "store")
-    executor = LocalExecutor(tmp_path / "store", 1, silence_s=1.0)
+    executor = LocalExecutor(tmp_path / "store", 1, silence_s=3.0)
     executor.submit(first)
     assert outcome_of(executor).status == "finished"
     (stopped,) = executor.pids()
@@ -385,20 +385,21 @@ def test_a_run_shows_that_it_lives_while_its_events_grow(monkeypatch):
 
 
 def test_signs_of_life_keep_a_process_from_being_ended(tmp_path, monkeypatch):
-    """A run is ended after 1 s of silence; the stand-in answers after 1.5 s, with or without progress
+    """A run is ended after 2 s of silence; the stand-in answers after 2.5 s, with or without progress
     messages."""
     script = tmp_path / "python"
     script.write_text(
-        "#!/bin/sh\nread request\nfor i in 1 2 3 4 5; do sleep 0.3; "
-        'case $request in *alive*) echo "{\\"alive\\": $i}";; esac; done\necho "{\\"status\\": \\"done\\"}"\n'
+        "#!/bin/sh\nwhile read request; do for i in 1 2 3 4 5; do sleep 0.5; "
+        'case $request in *alive*) echo "{\\"alive\\": $i}";; esac; done; '
+        'echo "{\\"status\\": \\"done\\"}"; done\n'
     )
     script.chmod(0o755)
     monkeypatch.setattr("sys.executable", str(script))
-    keeper, heard = Keeper(tmp_path, silence_s=1.0), []
+    keeper, heard = Keeper(tmp_path, silence_s=2.0), []
     assert keeper.answer({"be": "alive"}, heard.append) == {"status": "done"}
     assert heard == [1, 2, 3, 4, 5]
     found = keeper.answer({"be": "still"})
-    assert found["reason"] == "the worker made no progress for 1 s and was killed"
+    assert found["reason"] == "the worker made no progress for 2 s and was killed"
     assert keeper.pid is None
 
 
