@@ -335,3 +335,21 @@ def test_shapers_that_do_not_shape_promise_too_much_or_leave_red_awake(ask):
     assert ask(("htb", tree("400kbit", "600kbit")))["shaper"].doubts == ()
     doubt = only(ask(("htb", tree("500kbit", "600kbit")))["shaper"])
     assert "the classes inside `all` have rates of 1.1Mbit together" in doubt.sentence
+
+
+@pytest.mark.parametrize("rate", ["400kbit", "500kbit", "2Mbit"])
+def test_a_shaper_inside_a_shaper_that_is_not_slower_never_shapes(ask, rate):
+    inside = {"kind": "tbf", "rate": rate, "burst": "3kB", "queue": {"kind": "droptail", "limit": "30p"}}
+    tree = {"kind": "htb", "class": [{"name": "all", "rate": "500kbit", "queue": inside}]}
+    tbf = {"kind": "tbf", "rate": "500kbit", "burst": "3kB", "queue": inside}
+    # The inner shaper is checked against its link as well.
+    doubts = [
+        [doubt.sentence for doubt in ask(("shaped", queue))["shaper"].doubts if "inside" in doubt.sentence]
+        for queue in (tree, tbf)
+    ]
+    if rate == "400kbit":
+        assert doubts == [[], []]
+    else:
+        passes = f"lets {rate} pass, and the"
+        assert f"the tbf inside its class `all` {passes} class `all` sends at most 500kbit" in doubts[0][0]
+        assert f"the tbf inside its tbf {passes} tbf sends at most 500kbit" in doubts[1][0]

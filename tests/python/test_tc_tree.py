@@ -197,3 +197,25 @@ TBF = "\ntc qdisc add dev eth0 parent 1:11 handle 20: tbf rate 2mbit burst 5000 
 
 def traffic_of(tree):
     return [leaf["traffic"][0] for leaf in tree.queue["class"] if "traffic" in leaf]
+
+
+def test_netem_is_a_path_and_its_fifo_may_be_the_queue():
+    under_netem = "tc qdisc add dev eth0 root handle 1: netem delay 20ms 2ms loss 1% rate 1gbit\n"
+    (tree,) = read_tc_trees(f"{under_netem}tc qdisc add dev eth0 parent 1:1 codel limit 100 target 3ms\n")
+    (alone,) = read_tc_trees("tc qdisc add dev eth0 root codel limit 100 target 3ms") or [None]
+    assert alone is None  # a single discipline is no tree
+    assert (tree.queue["kind"], tree.queue["limit"], tree.queue["target"]) == ("codel", "100p", "3ms")
+    said = "\n".join(tree.remarks)
+    assert "netem delay 20ms 2ms: the delay of a path: write it into the `rtt`" in said
+    assert "netem loss 1%: loss outside queues" in said
+    assert "netem rate 1gbit: the rate of a link" in said
+    assert "nothing manages" not in said
+
+    shaped = "tc qdisc add dev eth0 root handle 1: tbf rate 2mbit burst 32k latency 50ms\n"
+    (tree,) = read_tc_trees(f"{shaped}tc qdisc add dev eth0 parent 1: handle 2: netem delay 20ms limit 50\n")
+    assert tree.queue["queue"] == {"kind": "droptail", "limit": "50p"}
+    assert any("in netem's FIFO of 50 packets" in remark for remark in tree.remarks)
+    with pytest.raises(UsageError, match="line 1: netem: `reorder` has no counterpart"):
+        read_tc_trees("tc qdisc add dev eth0 root netem delay 10ms reorder 25%")
+    with pytest.raises(UsageError, match="line 1: netem: `20ms` is no option of netem"):
+        read_tc_trees("tc qdisc add dev eth0 root netem 20ms")

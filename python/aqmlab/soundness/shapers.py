@@ -25,8 +25,7 @@ def shapers_matter(results: Results) -> Check:
                 continue
             found += 1
             classes = [one for one in queue.settings.get("class") or () if isinstance(one, Mapping)]
-            roots = [one for one in classes if one.get("parent") is None] or [queue.settings]
-            most = sum(int(one.get("ceil_bps") or one["rate_bps"]) for one in roots)
+            most = _most_bps(queue.settings)
             name, rate = queue.link.name, queue.link.rate_bps
             if most >= rate:
                 sentence = (
@@ -37,10 +36,39 @@ def shapers_matter(results: Results) -> Check:
                 findings.append(CellDoubt(cell, "warning", sentence, remedy, most / rate))
             findings += [
                 CellDoubt(cell, "warning", f"`{name}`: {sentence}", remedy, badness)
-                for sentence, remedy, badness in (*_promises(classes), *_never_idle(queue.settings))
+                for sentence, remedy, badness in (
+                    *_promises(classes),
+                    *_never_idle(queue.settings),
+                    *_faster_inside(queue.kind, queue.settings),
+                )
             ]
     finding = "they are slower than their links and keep their promises" if found else "there is no shaper"
     return Check(kind, "shapers shape", finding, merged(kind, results, findings))
+
+
+def _most_bps(settings: Mapping[str, Any]) -> int:
+    """Return the rate at which a shaper sends at most."""
+    roots = [one for one in settings.get("class") or () if one.get("parent") is None] or [settings]
+    return sum(int(one.get("ceil_bps") or one["rate_bps"]) for one in roots)
+
+
+def _faster_inside(kind: str, settings: Mapping[str, Any]) -> list[tuple[str, str, float]]:
+    """Return a finding for each shaper directly inside that is not slower than what it is in."""
+    found = []
+    for one in (settings, *(settings.get("class") or ())):
+        queue = one.get("queue")
+        if not isinstance(queue, Mapping) or queue["kind"] not in ("tbf", "htb"):
+            continue
+        own, inner = int(one.get("ceil_bps") or one["rate_bps"]), _most_bps(queue["settings"])
+        if inner >= own:
+            place = f"class `{one['name']}`" if "name" in one else kind
+            sentence = (
+                f"the {queue['kind']} inside its {place} lets {quantity_text(inner, 'bps')} pass, and the"
+                f" {place} sends at most {quantity_text(own, 'bps')}: the one inside never shapes"
+            )
+            remedy = "give the shaper inside the lower rate, or leave it out"
+            found.append((sentence, remedy, inner / own))
+    return found
 
 
 def _promises(classes: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, float]]:

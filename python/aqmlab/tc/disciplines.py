@@ -37,7 +37,7 @@ WRITTEN: Mapping[str, Writer] = {
     "sfb": sfb.write,
 }
 """What writes the words for a discipline, by its name in aqmlab."""
-CONTAINERS = ("htb", "tbf", "prio", "drr", "ets")
+CONTAINERS = ("htb", "tbf", "prio", "drr", "ets", "netem")
 """The disciplines of Linux that can contain others and have a counterpart in aqmlab."""
 LINUX_ONLY = (
     *("cbs", "drr", "etf", "ets", "fq", "gred", "hfsc", "hhf", "htb", "mq", "mqprio", "multiq"),

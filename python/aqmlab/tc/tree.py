@@ -206,7 +206,7 @@ def _tree(nodes: Sequence[_Node]) -> _Node | None:
 def _band(places: Mapping[str, _Node], parent: str) -> _Node | None:
     """Return the discipline whose band or only class this is: its classes have no lines of their own."""
     owner = places.get(f"{parent.partition(':')[0]}:")
-    return owner if owner is not None and owner.kind in ("tbf", "prio", "ets") else None
+    return owner if owner is not None and owner.kind in ("tbf", "prio", "ets", "netem") else None
 
 
 def _check_line(node: _Node, places: Mapping[str, _Node]) -> None:
@@ -515,8 +515,51 @@ def _drr(node: _Node, remarks: list[str]) -> Queue:
     return {"kind": "classes", "scheduler": "drr", "quantum": f"{unit}B", "class": tables}
 
 
+_NETEM = {
+    "delay": "the delay of a path: write it into the `rtt` of the traffic, which counts both directions, or"
+    " into a `[[delay]]` stage",
+    "distribution": "the distribution of a `[[delay]]` stage",
+    "loss": "loss outside queues: write `loss` of the traffic or of a `[[delay]]` stage",
+    "rate": "the rate of a link: write it into the `rate` of the topology",
+}
+"""What the scenario has in place of netem's words."""
+_NOT_NETEM = frozenset({"limit", "ecn", "seed"})
+_NETEM_ALONE = ("duplicate", "corrupt", "reorder", "gap", "slot")
+_NETEM_LIMIT = 1000
+
+
+def _netem(node: _Node, remarks: list[str]) -> Queue:
+    words: dict[str, list[str]] = {}
+    name = ""
+    for written in node.options:
+        word = {"latency": "delay", "drop": "loss"}.get(written, written)
+        if word in {*_NETEM, *_NOT_NETEM, *_NETEM_ALONE}:
+            name = word
+            words[name] = []
+        elif name:
+            words[name].append(word)
+        else:
+            raise _wrong(node, f"netem: `{word}` is no option of netem")
+    if alone := [word for word in _NETEM_ALONE if word in words]:
+        raise _wrong(node, f"netem: `{alone[0]}` has no counterpart in aqmlab", NoCounterpartError)
+    for word, instead in _NETEM.items():
+        if word in words:
+            remarks.append(f"{node.handle} netem {' '.join([word, *words[word]])}: {instead}")
+    if node.children:
+        return _queue(node.children[0], remarks)
+    text = words.get("limit", [])
+    limit = int(_kept(node, "limit", text[0], numbers.count).value) if text else _NETEM_LIMIT
+    if node.parent != "root":
+        remarks.append(
+            f"{node.handle} netem: nothing manages this queue: behind what shapes it, packets wait in netem's"
+            f" FIFO of {limit} packets; write the discipline inside netem, or netem on another device"
+        )
+    return {"kind": "droptail", "limit": f"{limit}p"}
+
+
 _READERS: Mapping[str, Callable[[_Node, list[str]], Queue]] = {
     "tbf": _tbf,
+    "netem": _netem,
     "htb": _htb,
     "prio": _prio,
     "ets": _ets,
