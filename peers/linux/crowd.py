@@ -5,13 +5,14 @@
 This command boots KERNEL in virtual time as `single_flow.py` does, runs the cases of the table CASES
 (`vectors/linux-crowd/README.md` explains it), or only the named cases, and writes DIRECTORY/runs.csv.
 
-The network has three namespaces: senders, router and receivers. The router sends to the receivers through cbs, which
-paces the packets, with the case's queue behind it; in the reverse direction, netem delays each flow's acknowledgments
+The network has three namespaces: senders, router and receivers. The router sends to the receivers through cbs (or, for
+the queue `htb_red`, htb), which paces the packets, with the case's queue behind it; in the reverse direction, netem delays each flow's acknowledgments
 by its round-trip time.
 """
 
 import csv
 import fcntl
+import math
 import os
 import random
 import socket
@@ -24,6 +25,7 @@ from netlink import TCA_STATS_APP, TCA_STATS_QUEUE, Netlink, attribute, attribut
 from single_flow import SO_RCVBUFFORCE, SO_SNDBUFFORCE, batch, boot, enter, libc, setting
 
 PORT, FRAME, SEGMENT = 5001, 1514, 1448  # bytes of a full frame, as links count them, and of its payload
+BUCKET = 1600  # bytes in the bucket of htb
 STEP_S = 0.02
 WINDOW = 1 << 20  # a quarter of the buffer, so that unread data never delay an acknowledgment
 CLONE_NEWNET = 0x4000_0000
@@ -84,10 +86,16 @@ def timeouts() -> int:
 class Run:
     """One run of a case."""
 
+    isolation = "flows"  # CAKE's
+
     def __init__(self, case: dict[str, str], seed: int) -> None:
         self.case, self.flows = case, int(case["flows"])
         self.scene = scene(self.flows, seed)
         self.spaces = {}
+
+    def host(self, number: int) -> int:
+        """Return the last octet of the addresses of a flow."""
+        return 1
 
     def space(self, name: str) -> None:
         assert libc.unshare(CLONE_NEWNET) == 0
@@ -104,7 +112,7 @@ class Run:
                 "ip",
                 f"link add {name}0 type veth peer name r{name}",
                 f"link set {name}0 address 02:00:00:00:00:01 arp off up gso_max_segs 1",
-                f"addr add {net}.1/24 dev {name}0",
+                *(f"addr add {net}.{host}/24 dev {name}0" for host in sorted({self.host(0), self.host(1)})),
                 f"link set r{name} netns {router}",
                 f"route add default via {net}.2",
             )
@@ -122,11 +130,17 @@ class Run:
     def queues(self) -> None:
         rate = int(self.case["rate_kbit"]) * FRAME // (FRAME - 14)
         limit, least, most = (int(self.case[key] or 0) for key in ("limit", "min", "max"))
-        lines = [
-            f"qdisc add dev rd root handle 1: cbs idleslope {rate} sendslope {rate - 10_000_000} "
-            "hicredit 30 locredit -3000"
-        ]
-        if self.case["queue"] == "red" and self.case["burst"]:
+        if self.case["queue"] == "htb_red":
+            lines = [
+                "qdisc add dev rd root handle 1: htb default 1",
+                f"class add dev rd parent 1: classid 1:1 htb rate {rate}kbit burst {BUCKET} cburst {BUCKET}",
+            ]
+        else:
+            lines = [
+                f"qdisc add dev rd root handle 1: cbs idleslope {rate} sendslope {rate - 10_000_000} "
+                "hicredit 30 locredit -3000"
+            ]
+        if self.case["queue"].endswith("red") and self.case["burst"]:
             ecn = "ecn" if self.case["ecn"] == "1" else ""
             lines.append(
                 f"qdisc add dev rd parent 1:1 handle 2: red limit {limit * FRAME} min {least * FRAME} "
@@ -139,7 +153,7 @@ class Run:
             ecn = "ecn" if self.case["ecn"] == "1" else "noecn"
             lines.append(f"qdisc add dev rd parent 1:1 handle 2: {self.case['queue']} limit {limit} {ecn}")
         elif self.case["queue"] == "cake":
-            lines.append("qdisc add dev rd parent 1:1 handle 2: cake unlimited besteffort flows")
+            lines.append(f"qdisc add dev rd parent 1:1 handle 2: cake unlimited besteffort {self.isolation}")
         lines.append(f"qdisc add dev rs root handle 1: prio bands 16 priomap {'0 ' * 16}")
         for number, (rtt, _) in enumerate(self.scene):
             lines.append(f"qdisc add dev rs parent 1:{number + 1:x} netem delay {round(rtt * 1e6)}us limit 100000")
@@ -161,7 +175,7 @@ class Run:
             listener.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 4 * WINDOW)
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, WINDOW)
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.case["congestion"].encode())
-            listener.bind(("10.9.2.1", PORT + number))
+            listener.bind((f"10.9.2.{self.host(number)}", PORT + number))
             listener.listen()
             listener.setblocking(False)
             listeners.append(listener)
@@ -173,8 +187,10 @@ class Run:
         sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 4 * WINDOW)
         sender.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, self.case["congestion"].encode())
         sender.setblocking(False)
+        if self.host(number) != 1:
+            sender.bind((f"10.9.1.{self.host(number)}", 0))
         try:
-            sender.connect(("10.9.2.1", PORT + number))
+            sender.connect((f"10.9.2.{self.host(number)}", PORT + number))
         except BlockingIOError:
             pass
         return sender
@@ -206,7 +222,7 @@ class Run:
         """Run the case, and return the figures for the measured interval."""
         self.network()
         enter(self.spaces["r"])
-        queue = Queue(self.case["queue"])
+        queue = Queue(self.case["queue"].removeprefix("htb_"))
         self.listeners = self.listen()
         self.peers, self.received, self.senders = [None] * self.flows, [0] * self.flows, []
         self.waste, self.data = bytearray(1 << 20), bytes(64 * SEGMENT)
@@ -232,10 +248,14 @@ class Run:
             "dropped": after[0][1] - before[0][1],
             "marked": after[0][2] - before[0][2],
             "timeouts": after[2] - before[2],
-            "least_share": min(share) * self.flows / sum(share),
+            **self.shares(share),
         }
         self.close(queue)
         return figures
+
+    def shares(self, share: list[int]) -> dict[str, float]:
+        """Return figures about the bytes of each flow."""
+        return {"least_share": min(share) * self.flows / sum(share) if sum(share) else math.nan}
 
     def close(self, queue: Queue) -> None:
         for file in (*self.senders, *self.listeners, *filter(None, self.peers), queue.netlink):
