@@ -152,12 +152,16 @@ def test_coupled_queues_need_capable_flows(ask):
     assert ask(("RED", RED))["coupled"].finding == "no queues are coupled"
 
 
-def test_isolation_of_hosts_needs_hosts_with_several_flows(ask):
-    doubt = only(ask(("CAKE", {"kind": "cake"}))["hosts"])
+def test_isolation_of_hosts_needs_several_hosts(ask):
+    """The flows of a class share their hosts."""
+    cake = {"kind": "cake"}
+    doubt = only(ask(("CAKE", cake))["hosts"])
     assert doubt.severity == "note"
-    assert "isolates hosts (`triple-isolate`), but each flow has hosts of its own" in doubt.sentence
+    assert "isolates hosts (`triple-isolate`), but the flows of a class run" in doubt.sentence
+    two = ask(("CAKE", cake), traffic=[{"name": "laptop"}, {"name": "phone"}])["hosts"]
+    assert (two.finding, two.doubts) == ("several classes, so several hosts, share it", ())
     for isolation in ("flows", "flowblind"):
-        found = ask(("CAKE", {"kind": "cake", "isolation": isolation}))["hosts"]
+        found = ask(("CAKE", cake | {"isolation": isolation}))["hosts"]
         assert found.finding == "no queue isolates hosts"
 
 

@@ -234,10 +234,9 @@ impl Packet for SimPacket {
     }
 
     fn host_hash(&self, side: Side, salt: u64) -> u64 {
-        // Every flow has its own pair of hosts: the number of a host consists of the flow's number
-        // and a bit that distinguishes the two hosts.
+        // As in a live run and in captures, the flows of a class run between the same two hosts.
         let is_sender_host = (side == Side::Source) == (self.toward() == Toward::Receiver);
-        philox2x64([u64::from(self.high(0)) << 1 | u64::from(is_sender_host), 1], salt)[0]
+        philox2x64([(self.class() as u64) << 1 | u64::from(is_sender_host), 1], salt)[0]
     }
 
     #[inline]

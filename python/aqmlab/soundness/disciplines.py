@@ -95,24 +95,24 @@ def coupled_queues_are_used(results: Results) -> Check:
 
 
 def hosts_are_shared(results: Results) -> Check:
-    """Check that fairness between hosts meets hosts with several flows, which the simulator does not have."""
+    """Check that fairness between hosts meets several hosts: the flows of a class share theirs."""
     kind, findings, found = "hosts", [], 0
     for cell, plan in plans(results):
-        if any(run.manifest.live is not None for run in results.runs_of(cell)[:1]):
-            continue
         for queue in queues(plan):
             isolation = queue.settings.get("isolation")
             if isolation in (None, "flowblind", "flows"):
                 continue
             found += 1
+            if len(queue.classes) > 1:
+                continue
             sentence = (
-                f"`{queue.link.name}` isolates hosts (`{isolation}`), but each flow has hosts of its own"
-                " here: the result is that of `flows`, and shows nothing about fairness between hosts"
+                f"`{queue.link.name}` isolates hosts (`{isolation}`), but the flows of a class run between"
+                " the same two hosts, and only one class crosses it: there is nothing to share between hosts"
             )
-            remedy = 'write `isolation = "flows"`, which says what is simulated'
+            remedy = 'write `isolation = "flows"`, or a class for each host'
             findings.append(CellDoubt(cell, "note", sentence, remedy))
-    finding = "" if found else "no queue isolates hosts"
-    return Check(kind, "isolated hosts have several flows", finding, merged(kind, results, findings))
+    finding = "several classes, so several hosts, share it" if found else "no queue isolates hosts"
+    return Check(kind, "there are several hosts to isolate", finding, merged(kind, results, findings))
 
 
 def packets_suit_codel(results: Results) -> Check:

@@ -22,7 +22,7 @@ pub(crate) const CAKE_INFO: Info = Info {
     name: "cake",
     title: "CAKE",
     summary: "Common Applications Kept Enhanced: tins, a COBALT queue per flow with fairness between hosts, a shaper",
-    version: 1,
+    version: 2,
     applies: &["cobalt"],
     maturity: Maturity::ReferenceChecked,
     decides: Decides::Dequeue,
