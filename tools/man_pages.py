@@ -13,7 +13,7 @@ from typing import Any
 from typer.main import get_command
 
 from aqmlab import _core
-from aqmlab.cli.app import app
+from aqmlab.cli.app import application
 
 ROOT = Path(__file__).resolve().parent.parent
 EXIT_CODES = "Exit codes:"
@@ -114,7 +114,7 @@ def main(folder: Path) -> None:
     """Write all pages."""
     folder.mkdir(parents=True, exist_ok=True)
     date = commit_date()
-    for context in contexts(get_command(app), "aqmlab"):
+    for context in contexts(get_command(application()), "aqmlab"):
         name = context.command_path.replace(" ", "-")
         (folder / f"{name}.1").write_text(page(context, date), encoding="utf-8")
 

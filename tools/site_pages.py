@@ -111,7 +111,7 @@ def command_line() -> str:
     """The page of all commands, with the text of their --help."""
     from typer.main import get_command
 
-    from aqmlab.cli.app import app
+    from aqmlab.cli.app import application
 
     def pages(command: object, name: str) -> Iterator[str]:
         helped = subprocess.run(
@@ -124,7 +124,7 @@ def command_line() -> str:
                 yield from pages(below, f"{name} {sub}")
 
     return "# Command line\n\nThe text that `--help` prints for each command.\n\n" + "\n".join(
-        pages(get_command(app), "aqmlab")
+        pages(get_command(application()), "aqmlab")
     )
 
 

@@ -19,7 +19,7 @@ from typer.main import get_command
 
 import aqmlab as package
 from aqmlab.cli import main
-from aqmlab.cli.app import app
+from aqmlab.cli.app import application
 from aqmlab.cli.progress import ProgressLine, duration_text, progress_text
 from aqmlab.sweeps.progress import Progress
 from resealed import reseal
@@ -309,7 +309,7 @@ def commands():
             options = [p.opts for p in command.params if p.param_type_name == "option"]
             yield " ".join(words), options
 
-    return dict(below(get_command(app), []))
+    return dict(below(get_command(application()), []))
 
 
 def test_options_have_the_same_names_in_every_command():

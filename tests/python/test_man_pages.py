@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from aqmlab.cli.app import app
+from aqmlab.cli.app import application
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -28,7 +28,9 @@ def written(tmp_path_factory):
 @pytest.fixture(scope="module")
 def commands():
     """The contexts of all commands, by the names of their manual pages."""
-    return {c.command_path.replace(" ", "-"): c for c in man_pages.contexts(get_command(app), "aqmlab")}
+    return {
+        c.command_path.replace(" ", "-"): c for c in man_pages.contexts(get_command(application()), "aqmlab")
+    }
 
 
 def plain(text: str) -> str:
