@@ -50,7 +50,7 @@ PHASES = {
     "looking": ("sweeps.progress", "module.Intervals.look", VALUES),
     "reading": ("results.loading", "module.Recordings._opened", "module.raise_if_stopped()"),
     "writing tables": ("sweeps.conclusion", "module.write_tables", "query(given[0])"),
-    "scoring": ("papers.reproduce", "module.score_finding", 'query(given[1]["loss.toml"])'),
+    "scoring": ("papers.readings", "module.score_finding", 'query(given[1]["loss.toml"])'),
     "drawing": ("papers.figures", "module.draw_figure", "pass"),
     "telling": ("papers.scorecard", "module.write_scorecard", "time.sleep(1)"),
 }

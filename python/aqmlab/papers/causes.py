@@ -36,7 +36,8 @@ def score_causes(
             groups.setdefault((runs, tuple(cause.items())), []).append(finding)
     for (runs, choices), of_cause in groups.items():
         reading = dict(choices)
-        scored = Scorer(runner, Thinned(runs)).scored(reading, of_cause)
+        versions = {e.file: Thinned(runs) for e in runner.paper.experiments}
+        scored = Scorer(runner, versions).scored(reading, of_cause)
         yield reading, [one for one in scored if one is not None]
         runner.forget()
 

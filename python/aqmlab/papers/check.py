@@ -13,8 +13,7 @@ from aqmlab.papers.figures import PRESETS
 from aqmlab.papers.inference_spec import length_settings
 from aqmlab.papers.names import names_of, swept
 from aqmlab.papers.paper import Paper, PaperExperiment, PaperFigure, PublishedTable, Setting
-from aqmlab.papers.reproduce import claims_of
-from aqmlab.papers.scoring import claim_of, missing_labels
+from aqmlab.papers.scoring import claim_of, claims_of, missing_labels
 from aqmlab.papers.tables import cell_expression
 from aqmlab.papers.variants import Reading
 

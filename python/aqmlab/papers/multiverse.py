@@ -19,7 +19,7 @@ from aqmlab.papers.readings import Scorer
 from aqmlab.papers.reproduce import EVERYTHING, Wanted, choose
 from aqmlab.papers.runner import Runner, Watcher
 from aqmlab.papers.scoring import ScoredFinding
-from aqmlab.papers.variants import Reading
+from aqmlab.papers.variants import Reading, as_far_as_swept
 from aqmlab.sweeps.store import store_path
 from aqmlab.sweeps.where import LOCAL
 
@@ -122,8 +122,11 @@ def multiverse(  # noqa: PLR0913 (keyword arguments)
     A reading that cannot be run (its values contradict each other) is listed with the reason.
     """
     findings = choose(paper, wanted)[0]
+    thinned = paper.multiverse.thinned
     scorer = Scorer(
-        Runner(paper, store_path(store), jobs, seeds, progress, executor), paper.multiverse.thinned
+        Runner(paper, store_path(store), jobs, seeds, progress, executor),
+        {e.file: as_far_as_swept(paper, e, thinned) for e in paper.experiments},
+        "the multiverse" if thinned.keep else "",
     )
     universes = []
     for reading in readings(paper):

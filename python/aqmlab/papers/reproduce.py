@@ -8,15 +8,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from aqmlab.claims import Claim, Names
+from aqmlab.claims import Names
 from aqmlab.errors import unknown
 from aqmlab.papers.folder import papers
 from aqmlab.papers.live import REPEATS, LiveRuns, compare, live_part
-from aqmlab.papers.names import names_of
 from aqmlab.papers.paper import Finding, Paper, PaperFigure, PublishedTable, Thinned
-from aqmlab.papers.required_cells import Question, RequiredCells, required_cells
+from aqmlab.papers.readings import Scorer
+from aqmlab.papers.required_cells import Question, RequiredCells
 from aqmlab.papers.runner import Runner, Watcher
-from aqmlab.papers.scoring import ScoredFinding, Smaller, claim_of, score_finding
+from aqmlab.papers.scoring import ScoredFinding, claim_of, claims_of
 from aqmlab.papers.tables import FilledTable, fill
 from aqmlab.results.cells import Cell
 from aqmlab.results.results import Results
@@ -154,36 +154,34 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
     findings, tables, figures = choose(paper, wanted)
     scored_files = {part.experiment for finding in findings for part in finding.parts}
     scored_files |= {table.experiment for table in tables}
-    files = scored_files | {figure.experiment for figure in figures if figure.experiment}
-    chosen = [experiment for experiment in paper.experiments if experiment.file in files]
-    thin = {e.file: e.quick if quick else Thinned() for e in chosen}
-    whole = {e.file: names_of(paper, e) for e in chosen}
-    check_findings(findings, whole)
-    names = {e.file: names_of(paper, e, thin[e.file]) for e in chosen} if quick else whole
+    needed = scored_files | {figure.experiment for figure in figures if figure.experiment}
+    files = [experiment.file for experiment in paper.experiments if experiment.file in needed]
+    host = LIVE if live else SIMULATOR
+    runner = Runner(
+        paper, store_path(store), jobs, seeds, progress, executor, host, repeats, interrupted=interrupted
+    )
+    versions = {e.file: e.quick if quick else Thinned() for e in paper.experiments}
+    scorer = Scorer(runner, versions, "--quick" if quick else "")
+    _check_findings(findings, scorer)
     parts = {}
     # The whole small version runs all its cells; tables are filled as far as these cells permit.
-    for file in () if quick and wanted.everything else thin:
+    for file in () if quick and wanted.everything else files:
         asked: list[Question] = [
             *claims_of(findings, file),
             *(table for table in tables if table.experiment == file),
             *(figure for figure in figures if figure.experiment == file),
         ]
-        parts[file] = required_cells(names[file], asked, smaller=quick)
-    among = {file: part.cells for file, part in parts.items()}
+        parts[file] = scorer.required(file, asked)
+    among = {file: parts[file].cells if parts else None for file in files}
     if notify is not None:
         notify(parts)
-    host = LIVE if live else SIMULATOR
-    runner = Runner(
-        paper, store_path(store), jobs, seeds, progress, executor, host, repeats, interrupted=interrupted
-    )
-    results = {e.file: runner.results(e, {}, thin[e.file], among.get(e.file)) for e in chosen}
-    smaller = Smaller("--quick", whole) if quick else None
-    scored = [score_finding(f, results, names, smaller) for f in findings]
+    results = {file: scorer.results(file, {}, among[file]) for file in files}
+    scored = scorer.score(findings, results)
     seeds_of = [len(results[file].seeds) for file in scored_files or files]
     return Reproduction(
         paper,
         results,
-        tuple(scored),
+        scored,
         tuple(fill(table, results[table.experiment], lenient=quick) for table in tables),
         tuple(figures),
         min(seeds_of, default=0),
@@ -191,47 +189,34 @@ def reproduce(  # noqa: PLR0913 (keyword arguments)
         time.monotonic() - begin,
         runner.runs,
         max(seeds_of, default=0),
-        whole if quick else {},
-        _beside(runner, results, findings, (thin, among, names, smaller)) if live else None,
+        {file: scorer.names(file, whole=True) for file in files} if quick else {},
+        _beside(scorer, results, findings, among) if live else None,
     )
 
 
 def _beside(
-    runner: Runner,
+    scorer: Scorer,
     results: Mapping[str, Results],
     findings: Sequence[Finding],
-    asked: tuple[
-        Mapping[str, Thinned],
-        Mapping[str, frozenset[Cell] | None],
-        Mapping[str, Names],
-        Smaller | None,
-    ],
+    among: Mapping[str, frozenset[Cell] | None],
 ) -> LiveRuns:
     """Simulate the experiments that were run live, score them in the same way, and compare the results."""
-    thin, among, names, smaller = asked
-    simulator = replace(runner, host=SIMULATOR, runs=0, _done={})
-    twin = {
-        file: simulator.results(runner.paper.experiment(file), {}, thin[file], among.get(file))
-        for file in results
-    }
-    runner.runs += simulator.runs
+    runner = scorer.runner
+    simulator = replace(scorer, runner=replace(runner, host=SIMULATOR, runs=0, _done={}))
+    twin = {file: simulator.results(file, {}, among[file]) for file in results}
+    runner.runs += simulator.runner.runs
     faithful = sum(len(one.finished) for one in results.values())
     total = faithful + sum(len(one.missing) for one in results.values())
     return LiveRuns(
         faithful,
         total,
         runner.refused,
-        tuple(score_finding(finding, twin, names, smaller) for finding in findings),
+        simulator.score(findings, twin),
         {file: compare(twin[file], results[file]) for file in results if results[file].finished},
     )
 
 
-def claims_of(findings: Sequence[Finding], file: str) -> list[Claim]:
-    """Return the statements that findings make about an experiment."""
-    return [claim_of(f, part) for f in findings for part in f.parts if part.experiment == file]
-
-
-def check_findings(findings: Sequence[Finding], names: Mapping[str, Names]) -> None:
+def _check_findings(findings: Sequence[Finding], scorer: Scorer) -> None:
     """Raise an error, before anything is run, for a finding that its experiment cannot decide.
 
     Raises
@@ -241,9 +226,9 @@ def check_findings(findings: Sequence[Finding], names: Mapping[str, Names]) -> N
     """
     for finding in findings:
         for part in finding.parts:
-            claim = claim_of(finding, part)
-            claim.check(names[part.experiment])
-            claim.asks(names[part.experiment])
+            claim, names = claim_of(finding, part), scorer.names(part.experiment, whole=True)
+            claim.check(names)
+            claim.asks(names)
 
 
 def choose(

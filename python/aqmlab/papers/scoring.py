@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -51,11 +51,11 @@ class Smaller:
     by
         What made them smaller: ``"--quick"``.
     whole
-        The names that each whole experiment defines, by file, where they are known.
+        Returns the names that a whole experiment defines, by file.
     """
 
     by: str
-    whole: Mapping[str, Names] = field(default_factory=dict)
+    whole: Callable[[str], Names]
 
 
 def score_finding(
@@ -86,16 +86,13 @@ def score_finding(
         except ScenarioError as error:
             if smaller is None:
                 raise
-            why = _why_left_out(claim, known, smaller, smaller.whole.get(part.experiment), error)
+            why = _why_left_out(claim, known, smaller, smaller.whole(part.experiment), error)
             parts.append(Scored(claim, undecided(why)))
     return ScoredFinding(finding, all_of([part.verdict for part in parts]), tuple(parts))
 
 
-def _why_left_out(
-    claim: Claim, names: Names, smaller: Smaller, whole: Names | None, error: ScenarioError
-) -> str:
-    lacking = missing_labels(claim, whole, names) if whole else ""
-    if lacking:
+def _why_left_out(claim: Claim, names: Names, smaller: Smaller, whole: Names, error: ScenarioError) -> str:
+    if lacking := missing_labels(claim, whole, names):
         return f"{lacking}: left out by {smaller.by} (`keep` in paper.toml)"
     return f"what {smaller.by} keeps (`keep` in paper.toml) is not enough: {error}"
 
@@ -106,6 +103,11 @@ def claim_of(finding: Finding, part: Part) -> Claim:
     return Claim(
         finding.name, part.expect, finding.text, part.where, finding.strength, finding.source, origin
     )
+
+
+def claims_of(findings: Sequence[Finding], file: str) -> list[Claim]:
+    """Return the statements that findings make about an experiment."""
+    return [claim_of(f, part) for f in findings for part in f.parts if part.experiment == file]
 
 
 def missing_labels(claim: Claim, whole: Names, small: Names) -> str:

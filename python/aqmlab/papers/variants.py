@@ -101,10 +101,12 @@ def _added(document: Any, change: Change) -> bool:  # noqa: ANN401 (any tomlkit 
     return True
 
 
-def axis_names(file: Path) -> frozenset[str]:
-    """Return the full and the short names of a scenario file's axes."""
+def as_far_as_swept(paper: Paper, experiment: PaperExperiment, thinned: Thinned) -> Thinned:
+    """Return a smaller version without the axes that the experiment lacks."""
+    file = paper.path / experiment.file
     axes = _axes(file.read_text(encoding="utf-8"), file)
-    return frozenset(name for axis in axes for name in (axis["name"], axis["short"]))
+    known = {name for axis in axes for name in (axis["name"], axis["short"])}
+    return Thinned(thinned.runs, {axis: labels for axis, labels in thinned.keep.items() if axis in known})
 
 
 def _axes(text: str, file: Path) -> list[dict[str, Any]]:
