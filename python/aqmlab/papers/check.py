@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from aqmlab.claims import Claim, Names, check_claims
@@ -25,8 +25,9 @@ def problems(paper: Paper) -> list[str]:
     change none. Findings, tables, figures and the small versions must refer to existing parts of
     their experiments.
     """
-    found = [*_settings(replace(paper, settings=(*paper.settings, *length_settings(paper.inference))))]
     names = {experiment.file: names_of(paper, experiment) for experiment in paper.experiments}
+    every = (*paper.settings, *length_settings(paper.inference))
+    found = [*_settings(replace(paper, settings=every), names)]
     for experiment in paper.experiments:
         found += _thinned(paper, experiment, names[experiment.file])
     for finding in paper.findings:
@@ -66,10 +67,10 @@ def _table(table: PublishedTable, names: Names) -> Iterator[str]:
                 yield f"{what}: {error}"
 
 
-def _settings(paper: Paper) -> Iterator[str]:
+def _settings(paper: Paper, names: Mapping[str, Names]) -> Iterator[str]:
     base = {e.file: _digests(paper, e, {}) for e in paper.experiments}
     for setting in paper.settings:
-        yield from _arms(paper, setting)
+        yield from _arms(paper, setting, names)
         for label in setting.candidates:
             # The chosen candidate is also applied, to verify that the files contain it.
             asked = replace(paper, settings=(replace(setting, chosen=""),))
@@ -90,10 +91,10 @@ def _settings(paper: Paper) -> Iterator[str]:
                 yield f"setting {setting.name}: {label} changes nothing"
 
 
-def _arms(paper: Paper, setting: Setting) -> Iterator[str]:
+def _arms(paper: Paper, setting: Setting, names: Mapping[str, Names]) -> Iterator[str]:
     """Describe each arm that the setting names but that none of its experiments has."""
     files = [e for e in paper.experiments if not setting.experiments or e.file in setting.experiments]
-    known = {arm for experiment in files for arm in names_of(paper, experiment).arms}
+    known = {arm for experiment in files for arm in names[experiment.file].arms}
     for label in setting.candidates:
         named = {arm for e in files for change in setting.changes(e.file, label) for arm in change.arms}
         for arm in sorted(named - known):

@@ -27,17 +27,22 @@ def variant(paper: Paper, experiment: PaperExperiment, reading: Reading, thinned
     ScenarioError
         If the file cannot be read, or lacks an axis or a label that ``thinned`` keeps.
     """
-    import tomlkit
-
     file = paper.path / experiment.file
     text = file.read_text(encoding="utf-8")
+    changed = [
+        change
+        for setting in paper.settings
+        if (label := reading.get(setting.name, setting.chosen)) != setting.chosen
+        for change in setting.changes(experiment.file, label)
+    ]
+    if not changed and not thinned.keep:
+        return text
+    import tomlkit
+
     document = tomlkit.parse(text)
-    for setting in paper.settings:
-        label = reading.get(setting.name, setting.chosen)
-        if label != setting.chosen:
-            for change in setting.changes(experiment.file, label):
-                if not (_swept(document, change, text, file) or _added(document, change)):
-                    _put(document, change)
+    for change in changed:
+        if not (_swept(document, change, text, file) or _added(document, change)):
+            _put(document, change)
     if thinned.keep:
         _thin(document, thinned.keep, _axes(text, file), file)
     return tomlkit.dumps(document)
