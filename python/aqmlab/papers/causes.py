@@ -12,7 +12,7 @@ from aqmlab.papers.names import scenario_digest
 from aqmlab.papers.paper import Finding, Paper, Thinned
 from aqmlab.papers.readings import Scorer
 from aqmlab.papers.runner import Runner
-from aqmlab.papers.scorecard_text import markdown_cell
+from aqmlab.papers.scorecard_text import markdown_table
 from aqmlab.papers.scoring import ScoredFinding, evidence, reading_text
 from aqmlab.papers.variants import Reading
 from aqmlab.system.files import save
@@ -204,12 +204,11 @@ def causes_markdown(paper: Paper, content: Mapping[str, Any]) -> str:
         "",
         f"Written by `aqmlab paper causes {paper.key}`; all are also in `{FILE}`.",
         "",
-        "| finding | scorecard | holds with |",
-        "|---|---|---|",
+        *markdown_table(
+            ("finding", "scorecard", "holds with"),
+            [(one["name"], one["status"], _holding(one) or "none") for one in content["findings"]],
+        ),
     ]
-    for one in content["findings"]:
-        holding = [_reading(cause) for cause in one["causes"] if cause["status"] == "holds"]
-        lines.append(f"| {one['name']} | {one['status']} | {markdown_cell('; '.join(holding)) or 'none'} |")
     for one in content["findings"]:
         lines += [
             "",
@@ -217,18 +216,21 @@ def causes_markdown(paper: Paper, content: Mapping[str, Any]) -> str:
             "",
             f"Scored on {one['date']} by aqmlab {one['version']} (commit {one['commit']}).",
             "",
-            "| reading | score | what was measured |",
-            "|---|---|---|",
-            _row("the scorecard's", one),
-            *(_row(_reading(cause), cause) for cause in one["causes"]),
+            *markdown_table(
+                ("reading", "score", "what was measured"),
+                [
+                    _row("the scorecard's", one),
+                    *(_row(reading_text(cause["reading"]), cause) for cause in one["causes"]),
+                ],
+            ),
         ]
     return "\n".join(lines) + "\n"
 
 
-def _reading(cause: Mapping[str, Any]) -> str:
-    return reading_text(cause["reading"])
+def _holding(one: Mapping[str, Any]) -> str:
+    return "; ".join(reading_text(cause["reading"]) for cause in one["causes"] if cause["status"] == "holds")
 
 
-def _row(reading: str, scored: Mapping[str, Any]) -> str:
+def _row(reading: str, scored: Mapping[str, Any]) -> tuple[str, str, str]:
     status = f"**{scored['status']}**" if scored["status"] == "holds" else scored["status"]
-    return f"| {markdown_cell(reading)} | {status} | {'<br>'.join(map(markdown_cell, scored['evidence']))} |"
+    return reading, status, "<br>".join(scored["evidence"])

@@ -14,8 +14,8 @@ from aqmlab.papers.inference import HeldAgainst, InferredReading, reading_of
 from aqmlab.papers.inference_spec import target_name
 from aqmlab.papers.names import scenario_digest
 from aqmlab.papers.paper import Paper, Setting
+from aqmlab.papers.scorecard_text import estimate_json
 from aqmlab.papers.search import Beside
-from aqmlab.stats import Estimate
 from aqmlab.stats.screening import Effect
 from aqmlab.system.files import json_text
 
@@ -122,15 +122,15 @@ def read_inference(folder: Path) -> dict[str, Any] | None:
 
 def _part(found: InferredReading, part: Sequence[HeldAgainst]) -> dict[str, Any]:
     return {
-        "fixed": _estimate(found.error(part, "fixed")),
-        "inferred": _estimate(found.error(part, "inferred")),
-        "difference": _estimate(found.difference(part)),
+        "fixed": estimate_json(found.error(part, "fixed")),
+        "inferred": estimate_json(found.error(part, "inferred")),
+        "difference": estimate_json(found.difference(part)),
         "items": [
             {
                 "name": target_name(held.target, found.paper.tables),
                 "published": held.published,
-                "fixed": _estimate(held.fixed),
-                "inferred": _estimate(held.inferred),
+                "fixed": estimate_json(held.fixed),
+                "inferred": estimate_json(held.inferred),
                 "fixed_error": _mean(held.fixed_errors),
                 "inferred_error": _mean(held.inferred_errors),
             }
@@ -217,10 +217,6 @@ def _effect(effect: Effect | None) -> dict[str, Any] | None:
 
 def _mean(values: Sequence[float] | None) -> float | None:
     return math.fsum(values) / len(values) if values else None
-
-
-def _estimate(found: Estimate | None) -> dict[str, Any] | None:
-    return None if found is None else {"mean": found.mean, "half_width": found.half_width, "n": found.n}
 
 
 __all__ = ["FILE", "inference_json", "inference_text", "read_inference", "state_of"]

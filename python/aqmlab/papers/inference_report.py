@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from aqmlab.papers.inference_json import AGAINST, FOR, NOT_ASKED, NOTHING, UNTOUCHED
-from aqmlab.papers.scorecard_text import estimate_text, markdown_cell
+from aqmlab.papers.scorecard_text import estimate_text, markdown_table
 from aqmlab.papers.targets import FARTHEST
 from aqmlab.stats import Estimate
 from aqmlab.text.numbers import NO_VALUE, counted, number
@@ -33,13 +33,13 @@ def inference_markdown(content: Content) -> str:
         f"Made on {content['date']} by aqmlab {content['version']} (commit {content['commit']}) with"
         f" `aqmlab paper infer {content['paper']}`. {how_it_was_done(content)}",
         "",
-        *_errors_table(content),
+        *_table(errors_rows(content)),
         "",
         f"{conclusion(content)} {_error_words(content)}",
         "",
         "## What the data show about each setting",
         "",
-        *_settings_table(content),
+        *_table(settings_rows(content)),
         "",
         _settings_words(content),
     ]
@@ -62,11 +62,11 @@ def inference_section(content: Content, *, stale: bool) -> list[str]:
         *head,
         f"{CAUTION} The whole inference is in `inference.md`, made on {content['date']}.",
         "",
-        *_errors_table(content),
+        *_table(errors_rows(content)),
         "",
         conclusion(content),
         "",
-        *_settings_table(content),
+        *_table(settings_rows(content)),
     ]
 
 
@@ -240,6 +240,10 @@ def _candidates_table(content: Content) -> list[str]:
     return _table(rows)
 
 
+def _table(rows: list[list[str]]) -> list[str]:
+    return markdown_table(rows[0], rows[1:])
+
+
 def _effect_text(effect: Content | None) -> str:
     if effect is None:
         return ""
@@ -271,22 +275,6 @@ def _items_table(content: Content, part: str) -> list[str]:
             ]
         )
     return _table(rows)
-
-
-def _errors_table(content: Content) -> list[str]:
-    return _table(errors_rows(content))
-
-
-def _settings_table(content: Content) -> list[str]:
-    return _table(settings_rows(content))
-
-
-def _table(rows: list[list[str]]) -> list[str]:
-    def line(cells: list[str]) -> str:
-        return f"| {' | '.join(map(markdown_cell, cells))} |"
-
-    head, *rest = rows
-    return [line(head), f"|{'---|' * len(head)}", *map(line, rest)]
 
 
 def _reading_text(reading: Content) -> str:

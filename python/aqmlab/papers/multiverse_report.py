@@ -7,7 +7,7 @@ from typing import Any
 
 from aqmlab.papers.multiverse import STATUSES, MultiverseTable, Universe
 from aqmlab.papers.paper import Paper
-from aqmlab.papers.scorecard_text import markdown_cell
+from aqmlab.papers.scorecard_text import markdown_table
 
 
 def multiverse_json(table: MultiverseTable) -> dict[str, Any]:
@@ -50,16 +50,23 @@ def multiverse_markdown(table: MultiverseTable, made: Mapping[str, str]) -> str:
         f" {table.held(best)} in the best one ({best.label}), which was picked after scoring and is not a"
         " score.",
         "",
-        "| finding | strength | holds in | fails in | undecided in | fixed reading |",
-        "|---|---|---|---|---|---|",
+        *markdown_table(
+            ("finding", "strength", "holds in", "fails in", "undecided in", "fixed reading"),
+            [
+                (
+                    *(finding.name, finding.strength),
+                    *(f"{table.share(i, status):.0%}" for status in STATUSES),
+                    table.status(table.universes[0], i),
+                )
+                for i, finding in enumerate(table.findings)
+            ],
+        ),
+        "",
+        *markdown_table(
+            ("reading", "known as", "firm findings that hold", "verdicts that change"),
+            [_universe_row(table, universe, firm) for universe in table.universes],
+        ),
     ]
-    for i, finding in enumerate(table.findings):
-        shares = " | ".join(f"{table.share(i, status):.0%}" for status in STATUSES)
-        fixed = table.status(table.universes[0], i)
-        lines.append(f"| {finding.name} | {finding.strength} | {shares} | {fixed} |")
-    lines += ["", "| reading | known as | firm findings that hold | verdicts that change |"]
-    lines += ["|---|---|---|---|"]
-    lines += [_universe_row(table, universe, firm) for universe in table.universes]
     return "\n".join(lines) + "\n"
 
 
@@ -71,17 +78,17 @@ def _thinned(paper: Paper) -> str:
     return f"{seeds}{f', {kept}' if kept else ''}"
 
 
-def _universe_row(table: MultiverseTable, universe: Universe, firm: int) -> str:
-    label = f"{markdown_cell(universe.label)} | {_marks(table.paper, universe)}"
+def _universe_row(table: MultiverseTable, universe: Universe, firm: int) -> tuple[str, ...]:
+    label = universe.label, _marks(table.paper, universe)
     if universe.failure:
-        return f"| {label} | could not be run | {markdown_cell(universe.failure.splitlines()[0])} |"
+        return *label, "could not be run", universe.failure.splitlines()[0]
     fixed = table.universes[0]
     changed = [
         f"{finding.name} {table.status(universe, i)}"
         for i, finding in enumerate(table.findings)
         if table.status(universe, i) != table.status(fixed, i)
     ]
-    return f"| {label} | {table.held(universe)} of {firm} | {', '.join(changed) or 'nothing'} |"
+    return *label, f"{table.held(universe)} of {firm}", ", ".join(changed) or "nothing"
 
 
 def _marks(paper: Paper, universe: Universe) -> str:

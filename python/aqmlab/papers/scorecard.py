@@ -20,7 +20,7 @@ from aqmlab.papers.inference_report import (
 from aqmlab.papers.live import live_text
 from aqmlab.papers.paper import BY_CONSTRUCTION, KINDS, STRENGTHS, THRESHOLD_BASES, Paper, PublishedTable
 from aqmlab.papers.scorecard_json import Card, as_text
-from aqmlab.papers.scorecard_text import estimate_text, markdown_cell
+from aqmlab.papers.scorecard_text import estimate_text, markdown_cell, markdown_table
 from aqmlab.papers.tables import AGREES, NOT_SCORED
 from aqmlab.stats import Estimate
 from aqmlab.system.files import save
@@ -151,7 +151,7 @@ def as_markdown(paper: Paper, card: Card, folder: Path) -> str:
         "",
         headline(card),
         "",
-        *_markdown_rows(kinds_rows(card)),
+        *_rows(kinds_rows(card)),
         "",
         f"Made on {card['date']} by aqmlab {card['version']} (commit {card['commit']}) with"
         f" `{_command(card)}`; it took {_duration(card)}."
@@ -160,36 +160,34 @@ def as_markdown(paper: Paper, card: Card, folder: Path) -> str:
     ]
     if live:
         lines += [f"{_live_text(live)} The last column has the scores of the simulated runs.", ""]
-    more = ["simulated"] if live else []
     heads = ["finding", "score", "strength", "kind", "what the paper says", "threshold", "what was measured"]
-    lines += [f"| {' | '.join([*heads, *more])} |", "|---" * len([*heads, *more]) + "|"]
     twins = live["simulated"] if live else (None,) * len(card["findings"])
-    lines += [_markdown_row(finding, twin) for finding, twin in zip(card["findings"], twins, strict=True)]
+    lines += markdown_table(
+        [*heads, *(["simulated"] if live else [])],
+        [_finding_row(finding, twin) for finding, twin in zip(card["findings"], twins, strict=True)],
+    )
     lines += _markdown_notes(card["findings"])
     for title, rows in _beside(paper, card):
-        lines += ["", f"## {title}", "", *_markdown_rows(rows)]
+        lines += ["", f"## {title}", "", *_rows(rows)]
     for table in card["tables"]:
         lines += ["", *_markdown_table(_table_of(paper, table), table)]
     figures = _drawn(figures_folder(folder, live=bool(live)))
     if figures:
         lines += ["", "## Figures", ""]
         lines += [f"![{_caption(paper, file)}]({file.relative_to(folder).as_posix()})" for file in figures]
-    lines += ["", "## The reading", "", _reading_head(paper), "", "| setting | reading | known as | why |"]
-    lines += ["|---|---|---|---|"]
-    lines += [
-        f"| {markdown_cell(s.name)} | {markdown_cell(s.chosen)} | {s.mark} | {markdown_cell(s.why)} |"
-        for s in paper.settings
-        if not s.test
-    ]
+    lines += ["", "## The reading", "", _reading_head(paper), ""]
+    lines += markdown_table(
+        ("setting", "reading", "known as", "why"),
+        [(s.name, s.chosen, s.mark, s.why) for s in paper.settings if not s.test],
+    )
     inference = card.get("inference")
     if inference is not None:
         lines += ["", *inference_section(inference, stale=inference["state"] != state_of(paper))]
     return "\n".join(lines) + "\n"
 
 
-def _markdown_rows(rows: Sequence[Sequence[str]]) -> list[str]:
-    head, *body = (f"| {' | '.join(map(markdown_cell, row))} |" for row in rows)
-    return [head, "|---" * len(rows[0]) + "|", *body]
+def _rows(rows: Sequence[Sequence[str]]) -> list[str]:
+    return markdown_table(rows[0], rows[1:])
 
 
 def _live_text(live: Card) -> str:
@@ -226,21 +224,20 @@ def _threshold(finding: Card) -> str:
     return f"{basis}: {what}" if what else basis
 
 
-def _markdown_row(finding: Card, twin: Card | None = None) -> str:
+def _finding_row(finding: Card, twin: Card | None = None) -> list[str]:
     status, published = finding["status"], finding["published"]
     cells = [
         finding["name"],
         f"**{status}**" if status != "holds" else status,
         finding["strength"],
         finding["kind"],
-        markdown_cell(finding["text"]),
-        markdown_cell(_threshold(finding))
-        + (f"<br>published: {markdown_cell(published)}" if published else ""),
-        "<br>".join(map(markdown_cell, finding["evidence"])),
+        finding["text"],
+        _threshold(finding) + (f"<br>published: {published}" if published else ""),
+        "<br>".join(finding["evidence"]),
     ]
     if twin is not None:
-        cells.append("<br>".join((twin["status"], *map(markdown_cell, twin["evidence"]))))
-    return f"| {' | '.join(cells)} |"
+        cells.append("<br>".join((twin["status"], *twin["evidence"])))
+    return cells
 
 
 def _markdown_notes(findings: Sequence[Card]) -> list[str]:

@@ -13,9 +13,9 @@ from aqmlab.papers.live import LiveRuns
 from aqmlab.papers.names import scenario_digest
 from aqmlab.papers.paper import KINDS, STRENGTHS, Finding, Paper, PublishedTable, Setting
 from aqmlab.papers.reproduce import Reproduction
+from aqmlab.papers.scorecard_text import estimate_json
 from aqmlab.papers.scoring import ScoredFinding, evidence, explanation
 from aqmlab.papers.tables import FilledTable, TableCell
-from aqmlab.stats import Estimate
 from aqmlab.system.files import json_text
 
 Card = Mapping[str, Any]
@@ -168,11 +168,7 @@ def cell_json(cell: TableCell) -> dict[str, Any]:
     """Return a cell of a table as plain data."""
     return {
         "published": cell.published,
-        "ours": _estimate_json(cell.ours),
+        "ours": estimate_json(cell.ours),
         "verdict": cell.verdict,
-        "branches": [{"share": b.share, "ours": _estimate_json(b.ours)} for b in cell.branches],
+        "branches": [{"share": b.share, "ours": estimate_json(b.ours)} for b in cell.branches],
     }
-
-
-def _estimate_json(found: Estimate | None) -> dict[str, Any] | None:
-    return None if found is None else {"mean": found.mean, "half_width": found.half_width, "n": found.n}

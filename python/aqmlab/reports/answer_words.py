@@ -44,13 +44,6 @@ def superlatives(metric: Metric) -> tuple[str, str]:
     return ("shortest", "longest") if metric.unit == "s" else ("lowest", "highest")
 
 
-def better_word(metric: Metric) -> str:
-    """Return the word for a better value."""
-    if metric.better == "more":
-        return "higher"
-    return "shorter" if metric.unit == "s" else "lower"
-
-
 def percent_text(found: Difference, metric: Metric) -> str:
     """Return ``31 % (27 to 34) shorter``, with the interval of the relative change."""
     change = found.relative

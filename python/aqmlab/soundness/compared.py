@@ -7,8 +7,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from aqmlab.metrics import EVERY_CLASS
-from aqmlab.soundness.doubt import CellDoubt, Check, counted, merged
-from aqmlab.text.numbers import listed
+from aqmlab.soundness.doubt import CellDoubt, Check, merged
+from aqmlab.text.numbers import counted, listed
 
 if TYPE_CHECKING:
     from aqmlab.recordings.plan import Link, TrafficClass

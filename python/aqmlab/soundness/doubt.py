@@ -127,8 +127,3 @@ def _where(results: Results, cells: Sequence[Cell], worst: Cell | None) -> str:
     if len(cells) <= _NAMED:
         return f"with {listed([cell.arm for cell in cells])}{at_worst}: "
     return f"with {len(cells)} of {total} arms{at_worst}: "
-
-
-def counted(count: int, noun: str) -> str:
-    """``1 run``, ``2 runs``."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aqmlab.recordings.faithfulness import NOT_FAITHFUL, faithfulness_of, grouped, verdicts
-from aqmlab.soundness.doubt import CellDoubt, Check, counted, merged
+from aqmlab.soundness.doubt import CellDoubt, Check, merged
+from aqmlab.text.numbers import counted
 
 if TYPE_CHECKING:
     from aqmlab.results.results import Results

@@ -6,12 +6,12 @@ import math
 from typing import TYPE_CHECKING
 
 from aqmlab.errors import RecordingError
-from aqmlab.soundness.doubt import CellDoubt, Check, counted, merged
+from aqmlab.soundness.doubt import CellDoubt, Check, merged
 from aqmlab.soundness.queue_history import queue_histories
 from aqmlab.stats.batch_means import batch_means
 from aqmlab.stats.student import quantile
 from aqmlab.stats.verdict import LEAST_SEEDS
-from aqmlab.text.numbers import estimate_text
+from aqmlab.text.numbers import counted, estimate_text
 
 if TYPE_CHECKING:
     from aqmlab.metrics import Measured
