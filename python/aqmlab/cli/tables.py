@@ -101,15 +101,15 @@ def print_answer(found: Answer) -> None:
     console.print()
     print_grid(console, found.grid(MOST_ROWS))
     console.print(found.footnote(), style="dim", markup=False)
-    if results.axes or found.by_class:
+    if results.axes or found.by:
         left = len(found.rows) - MOST_ROWS
-        if left > 0 and found.by_class:
+        if left > 0 and found.by:
             console.print(f"{counted(left, 'more row')}: `--json` prints all", markup=False)
         elif left > 0:
             from aqmlab.sweeps.tables import ANSWER_FILE
 
             console.print(f"{counted(left, 'more cell')} in {results.path / ANSWER_FILE}", markup=False)
-    if not found.by_class and (said := _conclusion(found)):
+    if not found.by and (said := _conclusion(found)):
         console.print()
         console.print(said, markup=False)
 

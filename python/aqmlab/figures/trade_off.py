@@ -139,7 +139,7 @@ class TradeOff:
         named = tuple(dict.fromkeys(map(find, of.results.metrics)))
         needed = dict.fromkeys([DELAY, GOODPUT, DROPS, *(metric.name for metric in named)])
         known = {metric.name for metric in of.metrics}
-        if of.by_class or not needed.keys() <= known:
+        if of.by or not needed.keys() <= known:
             of = answer_of(of.results, [*needed], queue=of.asked_queue, class_name=of.class_name)
         self.answer = of
         self.question = self._question(named)

@@ -417,7 +417,7 @@ def _shares(found: TradeOff) -> list[str]:
         means = {
             cell: est
             for cell in group
-            if any(row.cell == cell and row.class_name == name for row in answer.rows)
+            if any(row.cell == cell and row.part == name for row in answer.rows)
             and (est := answer.estimate(cell, SHARE, name))
         }
         if not means:

@@ -33,8 +33,8 @@ def _column(metric: Metric) -> dict[str, str]:
 def _row(table: Answer, row: Row) -> dict[str, Any]:
     cells = []
     for metric in table.shown:
-        mean, half = table.parts(row.cell, metric, row.class_name)
-        seeds = table.defined_in(row.cell, metric.name, row.class_name)
+        mean, half = table.parts(row.cell, metric, row.part)
+        seeds = table.defined_in(row.cell, metric.name, row.part)
         cells.append({"mean": mean, "half": half, "seeds": seeds})
     labels = [*(label for _, label in row.cell.settings), row.cell.arm]
-    return {"labels": labels, "class": row.class_name, "cells": cells}
+    return {"labels": labels, "class": row.part, "cells": cells}

@@ -46,7 +46,7 @@ class Row(NamedTuple):
     """What a value refers to: a cell, and either all traffic in it or one class."""
 
     cell: Cell
-    class_name: str
+    part: str
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,8 +57,8 @@ class Answer(Framed):
     (:meth:`to_frame`), it has a row per run, or per run and class. The columns of the frame are one
     per axis, ``arm``, ``class`` if rows are per class, ``seed``, and one per metric.
 
-    Methods take a cell or, if no values are swept, the name of an arm. They also take the name of a
-    class if rows are per class.
+    Methods take a cell or, if no values are swept, the name of an arm. They also take the part of the
+    cell, which is the name of a class, if rows are per class.
 
     Attributes
     ----------
@@ -69,8 +69,8 @@ class Answer(Framed):
     class_name
         The class of traffic; ``*`` means all traffic whose data cross the queue or, if the queue is
         ``*`` too, all traffic.
-    by_class
-        Whether there is a row for each class.
+    by
+        ``"class"`` if there is a row for each class; ``None`` if there is one for each cell.
     metrics
         The metrics requested.
     by_name
@@ -82,7 +82,7 @@ class Answer(Framed):
     results: Results
     asked_queue: str | None
     class_name: str
-    by_class: bool
+    by: str | None
     metrics: tuple[Metric, ...]
     by_name: bool
     values: Mapping[Row, Mapping[str, Mapping[int, float | None]]] = field(repr=False)
@@ -145,9 +145,7 @@ class Answer(Framed):
         return self.queues[0]
 
     @typed
-    def by_seed(
-        self, of: Cell | str, metric: str, class_name: str | None = None
-    ) -> Mapping[int, float | None]:
+    def by_seed(self, of: Cell | str, metric: str, part: str | None = None) -> Mapping[int, float | None]:
         """Return the value of each run, by seed.
 
         Raises
@@ -156,29 +154,29 @@ class Answer(Framed):
             For a cell, metric or class that the answer does not have; the message gives the nearest
             name.
         """
-        row = self._row(of, class_name)
+        row = self._row(of, part)
         if metric not in self.values[row]:
             find(metric)
             raise unknown("metric in this answer", metric, self.values[row])
         return self.values[row][metric]
 
-    def _row(self, of: Cell | str, class_name: str | None) -> Row:
+    def _row(self, of: Cell | str, part: str | None) -> Row:
         if isinstance(of, str):
             if self.results.axes:
                 raise UsageError(f"`{of}` has one cell per case: name a cell of `results.cells`")
             if of not in self._of_arm:
                 raise unknown("arm", of, self._of_arm)
             of = self._of_arm[of]
-        row = Row(of, self.class_name if class_name is None else class_name)
+        row = Row(of, self.class_name if part is None else part)
         if row not in self.values:
-            classes = [found.class_name for found in self.values if found.cell == of]
-            if not classes:
+            parts = [found.part for found in self.values if found.cell == of]
+            if not parts:
                 raise unknown("cell", str(of), map(str, self.results.cells))
-            raise unknown("class in this answer", row.class_name, classes)
+            raise unknown(f"{self.by or 'class'} in this answer", row.part, parts)
         return row
 
     @typed
-    def estimate(self, of: Cell | str, metric: str, class_name: str | None = None) -> Estimate | None:
+    def estimate(self, of: Cell | str, metric: str, part: str | None = None) -> Estimate | None:
         """Return the mean over the seeds, with a 95 % t interval where there are at least two.
 
         Raises
@@ -186,44 +184,42 @@ class Answer(Framed):
         UsageError
             As for :meth:`by_seed`.
         """
-        return estimate(self.by_seed(of, metric, class_name).values())
+        return estimate(self.by_seed(of, metric, part).values())
 
     @typed
     def difference(
-        self, of: Cell | str, other: Cell | str, metric: str, class_name: str | None = None
+        self, of: Cell | str, other: Cell | str, metric: str, part: str | None = None
     ) -> Estimate | None:
         """Return the mean of ``of - other`` over the seeds for which both have a value."""
-        return self.contrast(of, other, metric, class_name).estimate
+        return self.contrast(of, other, metric, part).estimate
 
     @typed
-    def contrast(
-        self, of: Cell | str, other: Cell | str, metric: str, class_name: str | None = None
-    ) -> Difference:
+    def contrast(self, of: Cell | str, other: Cell | str, metric: str, part: str | None = None) -> Difference:
         """Return :meth:`difference` with the relative change, the p value and the seeds without a pair."""
-        return difference(self.by_seed(of, metric, class_name), self.by_seed(other, metric, class_name))
+        return difference(self.by_seed(of, metric, part), self.by_seed(other, metric, part))
 
     @typed
-    def defined_in(self, of: Cell | str, metric: str, class_name: str | None = None) -> str:
+    def defined_in(self, of: Cell | str, metric: str, part: str | None = None) -> str:
         """Return ``"3 of 10"`` if only 3 of 10 seeds have a value, a possibly biased choice; else ``""``."""
-        values = self.by_seed(of, metric, class_name).values()
+        values = self.by_seed(of, metric, part).values()
         count = sum(value is not None for value in values)
         return f"{count} of {len(values)}" if 0 < count < len(values) else ""
 
-    def parts(self, of: Cell | str, metric: Metric, class_name: str | None = None) -> tuple[str, str]:
+    def parts(self, of: Cell | str, metric: Metric, part: str | None = None) -> tuple[str, str]:
         """Return the mean and the half-width of its interval as text.
 
         The half-width is empty if all seeds of a class give the same value.
         """
-        est = self.estimate(of, metric.name, class_name)
+        est = self.estimate(of, metric.name, part)
         mean, half = estimate_parts(est, metric.unit)
-        if not self.by_class or est is None or half not in ("", "0"):
+        if not self.by or est is None or half not in ("", "0"):
             return mean, half
         return (f"{est.mean:.0f}" if metric.unit == "" and est.mean.is_integer() else mean), ""
 
-    def text(self, of: Cell | str, metric: Metric, class_name: str | None = None) -> str:
+    def text(self, of: Cell | str, metric: Metric, part: str | None = None) -> str:
         """Return ``38.72 ±0.21``, as in tables, followed by ``(3 of 10)`` if only some seeds have a value."""
-        mean, half = self.parts(of, metric, class_name)
-        some = self.defined_in(of, metric.name, class_name)
+        mean, half = self.parts(of, metric, part)
+        some = self.defined_in(of, metric.name, part)
         return (f"{mean} ±{half}" if half else mean) + (f" ({some})" if some else "")
 
     def without_chance(self) -> tuple[str, ...]:
@@ -254,7 +250,7 @@ class Answer(Framed):
 
     def where_text(self) -> str:
         """Describe in words the queue and the traffic that the values refer to."""
-        if self.by_class:
+        if self.by:
             if self.asked_queue == EVERY_QUEUE:
                 at = [metric.label for metric in self.shown if metric.of_one_queue]
                 there = f"; {listed(at)} at the queue by which the class is judged" if at else ""
@@ -277,22 +273,22 @@ class Answer(Framed):
         metric that has a value in some run. Otherwise it has a row per cell or class, but only the
         first ``most`` rows if that is given.
         """
-        if not self.results.axes and not self.by_class:
+        if not self.results.axes and not self.by:
             grid = Grid("", *(Column(arm, right=True) for arm in self.arms), turns=True)
             for metric in self._there:
                 grid.add(with_unit(metric.label, metric.unit), *(self.text(arm, metric) for arm in self.arms))
             return grid
-        keys = [*(axis.short for axis in self.results.axes), "arm", *(["class"] if self.by_class else [])]
+        keys = [*(axis.short for axis in self.results.axes), "arm", *([self.by] if self.by else [])]
         columns = (Column(with_unit(m.label, m.unit), right=True) for m in self.shown)
         grid = Grid(*keys, *columns, keys=len(keys))
         for row in self.rows[:most]:
             labels = (label for _, label in row.cell.settings)
-            of_class = [row.class_name] if self.by_class else []
+            part = [row.part] if self.by else []
             grid.add(
                 *labels,
                 row.cell.arm,
-                *of_class,
-                *(self.text(row.cell, m, row.class_name) for m in self.shown),
+                *part,
+                *(self.text(row.cell, m, row.part) for m in self.shown),
             )
         return grid
 
@@ -300,17 +296,17 @@ class Answer(Framed):
         """Describe in words what the numbers refer to, which seeds were run, and what is missing."""
         seeds = self.results.finished_seeds
         one_case = not self.results.axes
-        asked = self.by_class or one_case or self.asked_queue is not None or self.class_name != EVERY_CLASS
+        asked = self.by or one_case or self.asked_queue is not None or self.class_name != EVERY_CLASS
         parts = [self.where_text()] if asked else []
-        if not one_case and not self.by_class:
+        if not one_case and not self.by:
             parts.append(counted(len(self.results.cells), "cell"))
         lost = ""
         if missing := len(self.results.missing):
             lost = f"; {missing} {'run is' if missing == 1 else 'runs are'} missing"
         if len(seeds) == 1:
-            each = "one run" if one_case and not self.by_class else "one run each"
+            each = "one run" if one_case and not self.by else "one run each"
             return f"{'; '.join(parts)}; {each} (seed {seeds[0]}): no interval{lost}"
-        chance = f"; {note}" if one_case and not self.by_class and (note := self.chance_note()) else ""
+        chance = f"; {note}" if one_case and not self.by and (note := self.chance_note()) else ""
         seen = f"{len(seeds)} seeds ({seeds[0]} to {seeds[-1]})" if seeds else "no seeds"
         return f"{'; '.join(parts)}; mean ± 95 % t interval over {seen}{lost}{chance}"
 
@@ -318,7 +314,7 @@ class Answer(Framed):
         from aqmlab.text.notebook import names_text
 
         cells = counted(len(self.results.cells), "cell")
-        of = cells if self.results.axes else names_text(self.crossed_by if self.by_class else self.arms)
+        of = cells if self.results.axes else names_text(self.crossed_by if self.by else self.arms)
         metrics = counted(len(self.metrics), "metric")
         return f"<Answer of {self.results.title!r}: {metrics} of {of}; {self.footnote()}>"
 
@@ -332,7 +328,7 @@ class Answer(Framed):
 
     def _frame_columns(self) -> Columns:
         runs = [(row, run.seed) for row in self.rows for run in self.results.runs_of(row.cell)]
-        own = ["arm", *(["class"] if self.by_class else []), "seed", *(m.name for m in self.metrics)]
+        own = ["arm", *([self.by] if self.by else []), "seed", *(m.name for m in self.metrics)]
         of_axes: dict[str, tuple[str, list[Any]]] = {}
         for i, axis in enumerate(self.results.axes):
             of_rows = [row.cell.settings[i][1] for row, _ in runs]
@@ -340,11 +336,11 @@ class Answer(Framed):
             if (found := si_numbers(axis.labels)) is not None:
                 of_axes[f"{axis.short}_{found.unit}"] = (REAL, [found.values[label] for label in of_rows])
         axes = column_names(list(of_axes), own)
-        of_class = {"class": (TEXT, [row.class_name for row, _ in runs])} if self.by_class else {}
+        parts = {self.by: (TEXT, [row.part for row, _ in runs])} if self.by else {}
         return {
             **dict(zip(axes, of_axes.values(), strict=True)),
             "arm": (TEXT, [row.cell.arm for row, _ in runs]),
-            **of_class,
+            **parts,
             "seed": (WHOLE, [seed for _, seed in runs]),
             **{
                 m.name: (REAL, [self.values[row][m.name].get(seed) for row, seed in runs])
@@ -370,7 +366,7 @@ class Answer(Framed):
                 {
                     "settings": dict(row.cell.settings),
                     "arm": row.cell.arm,
-                    **({"class": row.class_name} if self.by_class else {}),
+                    **({self.by: row.part} if self.by else {}),
                     "values": {m.name: self._json(row, m.name) for m in self.metrics},
                 }
                 for row in self.rows
@@ -387,7 +383,7 @@ class Answer(Framed):
         }
 
     def _json(self, row: Row, metric: str) -> dict[str, Any]:
-        est = self.estimate(row.cell, metric, row.class_name)
+        est = self.estimate(row.cell, metric, row.part)
         return {
             "mean": est and est.mean,
             "half_width": est and est.half_width,
@@ -459,9 +455,9 @@ def answer(
         queue = EVERY_QUEUE
     if queue is not None and results.runs:
         results.place(queue)
-    rows = _rows(results, queue, class_name, by_class=bool(by))
-    values = {row: _values(results, row, chosen, queue, by_class=bool(by)) for row in rows}
-    return Answer(results, queue, class_name, bool(by), chosen, given is not None, values)
+    rows = _rows(results, queue, class_name, by=by)
+    values = {row: _values(results, row, chosen, queue, by=by) for row in rows}
+    return Answer(results, queue, class_name, by, chosen, given is not None, values)
 
 
 def refuse_class(metric: Metric) -> None:
@@ -477,11 +473,11 @@ def refuse_class(metric: Metric) -> None:
 
 
 def _values(
-    results: Results, row: Row, metrics: Sequence[Metric], queue: str | None, *, by_class: bool
+    results: Results, row: Row, metrics: Sequence[Metric], queue: str | None, *, by: str | None
 ) -> dict[str, Mapping[int, float | None]]:
     """Return the values of a row; all are ``None`` if the cell lacks a queue that another cell has."""
     cell, class_name = row
-    if queue == EVERY_QUEUE and by_class:
+    if queue == EVERY_QUEUE and by:
         # A metric of single queues is not defined for the whole network.
         return {
             m.name: results.values(m.name, cell, Scope(None if m.of_one_queue else queue, class_name))
@@ -496,10 +492,10 @@ def _queues(results: Results, cell: Cell) -> set[str]:
     return {name for run in results.measured(cell) for name, _ in run.queues}
 
 
-def _rows(results: Results, queue: str | None, class_name: str, *, by_class: bool) -> list[Row]:
+def _rows(results: Results, queue: str | None, class_name: str, *, by: str | None) -> list[Row]:
     """Return the rows; in a sweep, a cell without finished runs gets one too, unless rows are per class."""
-    cells = [cell for cell in results.cells if results.runs_of(cell) or (results.axes and not by_class)]
-    if not by_class:
+    cells = [cell for cell in results.cells if results.runs_of(cell) or (results.axes and not by)]
+    if not by:
         return [Row(cell, class_name) for cell in cells]
     plans = {cell: results.runs_of(cell)[0].plan for cell in cells}
     return [

@@ -51,13 +51,13 @@ def answer_csv(found: Answer) -> str:
     For an answer by class, there is a row per class of a cell, with the metrics for which some run has a
     value.
     """
-    metrics = found.shown if found.by_class else found.metrics
+    metrics = found.shown if found.by else found.metrics
     head = [f"{m.name}{part}" for m in metrics for part in ("", "_half_width", "_n")]
-    rows: list[list[str]] = [[*_axes(found.results), "arm", *(["class"] if found.by_class else []), *head]]
+    rows: list[list[str]] = [[*_axes(found.results), "arm", *([found.by] if found.by else []), *head]]
     for row in found.rows:
-        of_class = [row.class_name] if found.by_class else []
-        estimates = (found.estimate(row.cell, metric.name, row.class_name) for metric in metrics)
-        rows.append([*_labels(row.cell), *of_class, *(text for est in estimates for text in _estimate(est))])
+        part = [row.part] if found.by else []
+        estimates = (found.estimate(row.cell, metric.name, row.part) for metric in metrics)
+        rows.append([*_labels(row.cell), *part, *(text for est in estimates for text in _estimate(est))])
     return _csv(rows)
 
 
