@@ -27,6 +27,7 @@ PAGES = {"name": "pages", "kind": "pages", "from": "right", "to": "left", "users
 EVALUATED = ("flows", "summary", "request_summary", "page_summary")
 IN_WORDS = {"goodput_share_percent", "rtt_bias_exponent", "backlog_error_percent"}
 IN_WORDS |= {"loss_percent", "loss_there_percent", "loss_back_percent"}
+IN_WORDS |= {"jain_index_of_classes", "queue_share_percent"}
 RESPONSIVE = ("jain_index", "timeouts_per_flow", "retransmissions")
 
 

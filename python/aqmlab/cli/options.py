@@ -82,9 +82,9 @@ By = Annotated[
     str | None,
     typer.Option(
         "--by",
-        metavar="class|kind",
-        help="A row for each traffic class: `--by class`; or for each kind of packet (SYN, data, ACK, FIN)"
-        " where some were lost or marked: `--by kind`.",
+        metavar="class|kind|queue",
+        help="A row for each traffic class: `--by class`; for each kind of packet (SYN, data, ACK, FIN)"
+        " where some were lost or marked: `--by kind`; or for each queue inside another: `--by queue`.",
     ),
 ]
 ClassName = Annotated[str, typer.Option("--class", help="Only this traffic class.")]

@@ -47,7 +47,7 @@ def report(
     if is_both(path):
         _report_both(path, output, as_json=as_json)
         return
-    if by and class_name != EVERY_CLASS:
+    if by in ("class", "kind") and class_name != EVERY_CLASS:
         raise UsageError(f"`--by {by}` shows every class; leave `--class` out")
     of_kinds = by == "kind"
     if of_kinds and (metric or queue):

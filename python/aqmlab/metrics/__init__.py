@@ -3,6 +3,7 @@
 from aqmlab.metrics import classes as _classes
 from aqmlab.metrics import control as _control
 from aqmlab.metrics import flow as _flow
+from aqmlab.metrics import inner_queues as _inner_queues
 from aqmlab.metrics import losses as _losses
 from aqmlab.metrics import oscillation as _oscillation
 from aqmlab.metrics import phenomena as _phenomena
@@ -60,6 +61,7 @@ _ = (
     _classes,
     _control,
     _flow,
+    _inner_queues,
     _losses,
     _oscillation,
     _phenomena,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from aqmlab.metrics.flow import goodput
-from aqmlab.metrics.measured import Measured, Window
+from aqmlab.metrics.flow import goodput, jain_index
+from aqmlab.metrics.measured import EVERY_CLASS, Measured, Window, is_of
 from aqmlab.metrics.queue import queueing_delay_mean
 from aqmlab.metrics.registry import metric
 from aqmlab.metrics.scope import CLASS, FLOWS, WINDOW
@@ -36,6 +36,31 @@ def goodput_per_flow(run: Measured, class_name: str, window: Window) -> float | 
     """Mean goodput per flow."""
     total = goodput(run, class_name, window)
     return None if total is None else total / len(run.flows_of(class_name))
+
+
+@metric(
+    "jain_index_of_classes",
+    label="Jain's index of classes",
+    unit="",
+    definition="(sum x)^2 / (n sum x^2) of the total goodputs of the classes whose flows react to congestion,"
+    " or of the classes named; not defined for fewer than two classes. In live runs, a class has a host on"
+    " each side, so this is the fairness between hosts",
+    source="Jain, Chiu, Hawe 1984, DEC-TR-301; fairness between hosts: Høiland-Jørgensen et al. 2018, section"
+    " III-C",
+    better="more",
+    takes=FLOWS | CLASS | WINDOW,
+)
+def fairness_of_classes(run: Measured, class_name: str, window: Window) -> float | None:
+    """Jain's index over classes, however many flows each has."""
+    names = [
+        entry.name
+        for entry in run.run.plan.classes
+        if entry.name not in run.left_out
+        and (entry.over_tcp if class_name == EVERY_CLASS else is_of(entry.name, class_name))
+    ]
+    found = [goodput(run, name, window) for name in names]
+    known = [value for value in found if value is not None]
+    return jain_index(known) if len(known) == len(names) > 1 else None
 
 
 @metric(

@@ -80,6 +80,12 @@ _IN_WORDS = {
     "loss_back_percent": _loss("all queues of the return path"),
     "round_trip_mean_s": Formula("flows, histograms", "mean over flows of base_rtt + sum of mean sojourns"),
     "goodput_share_percent": Formula("flows", "100 * goodput of the class / goodput of all classes"),
+    "jain_index_of_classes": Formula("flows", "(sum x)^2 / (n sum x^2), x = goodput of a class"),
+    "queue_share_percent": Formula(
+        "summary", "100 * departures_bytes / departures_bytes of all inner queues of the same queue"
+    ),
+    "flow_queues_mean": Formula("law", "mean of queues, of new + old, or of sparse + bulk"),
+    "flow_collision_percent": Formula("law, queues", "100 * growth of collisions / sum of arrivals_packets"),
     "backlog_error_percent": Formula("summary", "100 * (mean backlog - q_ref) / q_ref"),
     "backlog_reach_s": Formula("queues", "least t with |mean backlog in (t - 10 s, t] - q_ref| <= q_ref / 5"),
     "backlog_settling_s": Formula(

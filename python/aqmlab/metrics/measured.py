@@ -300,6 +300,11 @@ class Measured:
         """Return the selected flows of a class, or of all classes for ``*``."""
         return self.flows.of_classes(lambda name: is_of(name, class_name) and name not in self.left_out)
 
+    def inner_queues(self, queue: str, *, nested: bool = False) -> list[str]:
+        """Return the names of the queues inside a queue, in order; ``nested`` adds those inside them."""
+        inside = [name for name, of in self.queues if of == EVERY_CLASS and name.startswith(f"{queue}/")]
+        return [name for name in inside if nested or "/" not in name[len(queue) + 1 :]]
+
     def requests_of(self, class_name: str) -> list[RequestTotals]:
         """Return the requests of a selected class by size band; for ``*``, of all selected classes."""
         return self._of(self.requests, class_name)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from aqmlab.arguments import names as given_names
 from aqmlab.arguments import typed
 from aqmlab.errors import RecordingError, UsageError, unknown
-from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Metric, Scope, find
+from aqmlab.metrics import EVERY_CLASS, EVERY_QUEUE, Metric, Scope, Takes, find
 from aqmlab.recordings.frames import REAL, TEXT, WHOLE, Columns, Framed, column_names
 from aqmlab.results.classes import BY_CLASS, classes_at
 from aqmlab.stats import CONFIDENCE, Difference, Estimate, difference, estimate
@@ -38,12 +38,26 @@ HEADLINE = (
 )
 """The default metrics of an answer, in addition to those that a scenario names."""
 
+BY_QUEUE = (
+    "queue_share_percent",
+    "queueing_delay_mean_s",
+    "queueing_delay_p50_s",
+    "queueing_delay_p99_s",
+    "backlog_mean_packets",
+    "drop_percent",
+    "mark_percent",
+)
+"""The default metrics of an inner queue."""
+
+_BY: Mapping[str, Sequence[str]] = {"class": BY_CLASS, "queue": BY_QUEUE}
+"""The kinds of parts that rows may be about, and the default metrics of each."""
+
 Settings = tuple[tuple[str, str], ...]
 """The pairs of axis and label that identify a case, in the order of the axes."""
 
 
 class Row(NamedTuple):
-    """What a value refers to: a cell, and either all traffic in it or one class."""
+    """What a value refers to: a cell, and in it all traffic, one class or one inner queue."""
 
     cell: Cell
     part: str
@@ -51,14 +65,14 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer(Framed):
-    """Metrics by cell and, on request, by class of traffic.
+    """Metrics by cell and, on request, by class of traffic or by inner queue.
 
     When printed, an answer is the table that the command line shows. As a data frame
-    (:meth:`to_frame`), it has a row per run, or per run and class. The columns of the frame are one
-    per axis, ``arm``, ``class`` if rows are per class, ``seed``, and one per metric.
+    (:meth:`to_frame`), it has a row per run, or per run and part. The columns of the frame are one
+    per axis, ``arm``, ``class`` or ``queue`` if rows are per part, ``seed``, and one per metric.
 
     Methods take a cell or, if no values are swept, the name of an arm. They also take the part of the
-    cell, which is the name of a class, if rows are per class.
+    cell, which is the name of a class or of an inner queue, if rows are per part.
 
     Attributes
     ----------
@@ -70,7 +84,8 @@ class Answer(Framed):
         The class of traffic; ``*`` means all traffic whose data cross the queue or, if the queue is
         ``*`` too, all traffic.
     by
-        ``"class"`` if there is a row for each class; ``None`` if there is one for each cell.
+        ``"class"`` or ``"queue"`` if there is a row for each class or inner queue; ``None`` if there is one
+        for each cell.
     metrics
         The metrics requested.
     by_name
@@ -250,6 +265,8 @@ class Answer(Framed):
 
     def where_text(self) -> str:
         """Describe in words the queue and the traffic that the values refer to."""
+        if self.by == "queue":
+            return f"the queues inside {' or '.join(self.queues)}"
         if self.by:
             if self.asked_queue == EVERY_QUEUE:
                 at = [metric.label for metric in self.shown if metric.of_one_queue]
@@ -269,8 +286,8 @@ class Answer(Framed):
     def grid(self, most: int | None = None) -> Grid:
         """Return the answer as a table of text.
 
-        If nothing is swept and rows are not per class, it has a column per arm, and a row per
-        metric that has a value in some run. Otherwise it has a row per cell or class, but only the
+        If nothing is swept and rows are not per part, it has a column per arm, and a row per
+        metric that has a value in some run. Otherwise it has a row per cell or part, but only the
         first ``most`` rows if that is given.
         """
         if not self.results.axes and not self.by:
@@ -314,7 +331,7 @@ class Answer(Framed):
         from aqmlab.text.notebook import names_text
 
         cells = counted(len(self.results.cells), "cell")
-        of = cells if self.results.axes else names_text(self.crossed_by if self.by else self.arms)
+        of = cells if self.results.axes else names_text(self.crossed_by if self.by == "class" else self.arms)
         metrics = counted(len(self.metrics), "metric")
         return f"<Answer of {self.results.title!r}: {metrics} of {of}; {self.footnote()}>"
 
@@ -420,7 +437,7 @@ def answer(
         The results from :func:`aqmlab.run`, :func:`aqmlab.load` or a sweep.
     metrics
         Names of metrics; by default those of :data:`HEADLINE` and of the scenario, or, with a row per
-        class, those of :data:`BY_CLASS`.
+        class or inner queue, those of :data:`BY_CLASS` or :data:`BY_QUEUE`.
     queue
         The queue; metrics of flows refer to the flows whose data cross it. By default, each cell is
         measured at the queue by which it is judged (:meth:`Results.queue_of`), and each class over
@@ -428,7 +445,8 @@ def answer(
     class_name
         A traffic class; by default all traffic.
     by
-        ``"class"`` for a row per class of traffic whose data cross the queue.
+        ``"class"`` for a row per class of traffic whose data cross the queue; ``"queue"`` for a row per
+        queue inside it, at any depth.
 
     Raises
     ------
@@ -437,26 +455,31 @@ def answer(
     RecordingError
         If no run has finished, or a recording cannot be read.
     """
-    if by not in (None, "class"):
-        raise unknown("kind of row", str(by), ["class"])
-    if by and class_name != EVERY_CLASS:
+    if by not in (None, *_BY):
+        raise unknown("kind of row", str(by), _BY)
+    if by == "class" and class_name != EVERY_CLASS:
         raise UsageError("an answer by class covers every class; leave out the class")
     given = given_names(metrics)
-    usual = BY_CLASS if by else (*HEADLINE, *results.metrics)
+    usual = _BY[by] if by else (*HEADLINE, *results.metrics)
     chosen = tuple(dict.fromkeys(map(find, usual if given is None else given)))
-    if by or class_name != EVERY_CLASS:
+    if by == "class" or class_name != EVERY_CLASS:
         if given is None:
             chosen = tuple(metric for metric in chosen if "class_name" not in metric.bound)
         for metric in chosen:
             refuse_class(metric)
+    if by == "queue":
+        for metric in chosen:
+            _refuse_queue(metric)
     if not results.plans and (by or not results.axes):
         raise RecordingError(f"`{results.path}` holds no finished run")
-    if by and queue is None:
+    if by == "class" and queue is None:
         queue = EVERY_QUEUE
     if queue is not None and results.runs:
         results.place(queue)
     rows = _rows(results, queue, class_name, by=by)
-    values = {row: _values(results, row, chosen, queue, by=by) for row in rows}
+    if by == "queue" and not rows:
+        raise UsageError(f"there is no queue inside `{results.place(queue)}`: leave out `by`")
+    values = {row: _values(results, row, chosen, queue, class_name, by=by) for row in rows}
     return Answer(results, queue, class_name, by, chosen, given is not None, values)
 
 
@@ -472,11 +495,30 @@ def refuse_class(metric: Metric) -> None:
         raise UsageError(f"`{metric.name}` names a class: leave it out of the braces, or ask for no class")
 
 
-def _values(
-    results: Results, row: Row, metrics: Sequence[Metric], queue: str | None, *, by: str | None
+def _refuse_queue(metric: Metric) -> None:
+    """Refuse a metric that has no value for an inner queue, or names a queue itself."""
+    if "queue" in metric.bound:
+        raise UsageError(f"`{metric.name}` names a queue: leave it out of the braces")
+    if not metric.of_one_queue and not metric.takes & Takes.QUEUE:
+        raise UsageError(
+            f"`{metric.name}` is about flows, which belong to no inner queue; name a metric of a queue"
+        )
+
+
+def _values(  # noqa: PLR0913 (keyword arguments)
+    results: Results,
+    row: Row,
+    metrics: Sequence[Metric],
+    queue: str | None,
+    class_name: str,
+    *,
+    by: str | None,
 ) -> dict[str, Mapping[int, float | None]]:
     """Return the values of a row; all are ``None`` if the cell lacks a queue that another cell has."""
-    cell, class_name = row
+    cell, part = row
+    if by == "queue":
+        return {m.name: results.values(m.name, cell, Scope(part, class_name)) for m in metrics}
+    class_name = part
     if queue == EVERY_QUEUE and by:
         # A metric of single queues is not defined for the whole network.
         return {
@@ -488,19 +530,28 @@ def _values(
     return {m.name: results.values(m.name, cell, Scope(queue, class_name)) for m in metrics}
 
 
+def inner_queues(results: Results, cell: Cell, queue: str | None = None) -> list[str]:
+    """Return the names of the queues inside a queue of a cell, by default its own, at any depth."""
+    outer = results.queue_of(cell) if queue is None else queue
+    runs = results.measured(cell)
+    return list(dict.fromkeys(name for run in runs for name in run.inner_queues(outer, nested=True)))
+
+
 def _queues(results: Results, cell: Cell) -> set[str]:
     return {name for run in results.measured(cell) for name, _ in run.queues}
 
 
 def _rows(results: Results, queue: str | None, class_name: str, *, by: str | None) -> list[Row]:
-    """Return the rows; in a sweep, a cell without finished runs gets one too, unless rows are per class."""
+    """Return the rows; in a sweep, a cell without finished runs gets one too, unless rows are per part."""
     cells = [cell for cell in results.cells if results.runs_of(cell) or (results.axes and not by)]
     if not by:
         return [Row(cell, class_name) for cell in cells]
+    if by == "queue":
+        return [Row(cell, name) for cell in cells for name in inner_queues(results, cell, queue)]
     plans = {cell: results.runs_of(cell)[0].plan for cell in cells}
     return [
         Row(cell, name) for cell, plan in plans.items() for name in classes_at(plan, queue or EVERY_QUEUE)
     ]
 
 
-__all__ = ["HEADLINE", "Answer", "Row", "answer"]
+__all__ = ["HEADLINE", "Answer", "Row", "answer", "inner_queues"]

@@ -1,0 +1,226 @@
+"""Queues per flow and coupled queues: metrics, the table and the figures of the queues inside a queue."""
+
+from __future__ import annotations
+
+import json
+
+import duckdb
+import pytest
+
+import aqmlab
+from aqmlab.errors import UsageError
+from aqmlab.metrics import Scope
+from aqmlab.results.answers import BY_QUEUE
+
+SCENARIO = """
+duration = "8s"
+warmup = "2s"
+runs = 2
+[topology]
+kind = "dumbbell"
+rate = "8Mbit"
+delay = "5ms"
+queue = { kind = "droptail", limit = "100p" }
+[[traffic]]
+name = "one"
+kind = "bulk"
+count = 1
+rtt = "40ms"
+tcp = { profile = "modern", ecn = true }
+[[traffic]]
+name = "four"
+kind = "bulk"
+count = 4
+rtt = { uniform = ["20ms", "60ms"] }
+tcp = { profile = "modern", ecn = true }
+[[traffic]]
+name = "call"
+kind = "cbr"
+rate = "80kbit"
+size = "200B"
+rtt = "30ms"
+ecn = "ect1"
+[record]
+queues = "50ms"
+[[arm]]
+name = "DropTail"
+[[arm]]
+name = "FQ-CoDel"
+topology.queue = { kind = "fq_codel", flows = 4 }
+[[arm]]
+name = "CAKE"
+topology.queue = { kind = "cake", isolation = "flows" }
+[[arm]]
+name = "DualPI2"
+topology.queue = { kind = "dualpi2" }
+"""
+INSIDE = {
+    "FQ-CoDel": ("bottleneck/sparse", "bottleneck/bulk"),
+    "CAKE": ("bottleneck/sparse", "bottleneck/bulk"),
+    "DualPI2": ("bottleneck/l4s", "bottleneck/classic"),
+}
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory):
+    file = tmp_path_factory.mktemp("flow-queues") / "two.toml"
+    file.write_text(SCENARIO)
+    return aqmlab.run(file, output=file.parent / "out")
+
+
+def rows(run, table, select, where="true"):
+    return duckdb.sql(f"SELECT {select} FROM '{run.path / table}.parquet' WHERE {where}").fetchall()
+
+
+def cell_of(experiment, arm):
+    (cell,) = experiment.select(arm)
+    return cell
+
+
+@pytest.mark.parametrize("class_name", ["*", "one", "call"])
+@pytest.mark.parametrize("arm", INSIDE)
+def test_the_share_of_a_queue_is_that_of_its_bytes(experiment, arm, class_name):
+    for run in experiment.runs_of(arm):
+        found = dict(
+            rows(
+                run,
+                "summary",
+                "queue, departures_bytes",
+                f"queue LIKE 'bottleneck/%' AND class = '{class_name}'",
+            )
+        )
+        for queue in INSIDE[arm]:
+            shares = experiment.values(
+                "queue_share_percent", cell_of(experiment, arm), Scope(queue, class_name)
+            )
+            assert shares[run.seed] == pytest.approx(100 * found[queue] / sum(found.values()), rel=1e-12)
+    whole = experiment.values("queue_share_percent", cell_of(experiment, arm), Scope("bottleneck"))
+    assert set(whole.values()) == {None}
+
+
+def test_a_flow_that_sends_little_is_sparse(experiment):
+    """One that sends less than a quantum per round is never bulk (Høiland-Jørgensen et al. 2018, III-B)."""
+    cell = cell_of(experiment, "CAKE")
+    mine = experiment.values("queue_share_percent", cell, Scope("bottleneck/sparse", "call")).values()
+    others = experiment.values("queue_share_percent", cell, Scope("bottleneck/bulk", "four")).values()
+    assert set(mine) == {100.0}
+    assert min(others) > 50
+
+
+def test_queues_in_use_and_collisions_come_from_the_laws_samples(experiment):
+    cell = cell_of(experiment, "FQ-CoDel")
+    used = experiment.values("flow_queues_mean", cell)
+    collisions = experiment.values("flow_collision_percent", cell)
+    for run in experiment.runs_of("FQ-CoDel"):
+        measured = f"queue = 'bottleneck' AND t_ns > {run.t0_ns} AND t_ns <= {run.t1_ns}"
+        ((mean,),) = rows(
+            run,
+            "law",
+            "sum(value) / count(DISTINCT t_ns)",
+            f"{measured} AND name IN ('new', 'old')",
+        )
+        assert used[run.seed] == pytest.approx(mean, rel=1e-12)
+        assert 0 < used[run.seed] <= 4
+        ((first, last),) = rows(
+            run,
+            "law",
+            f"max(value) FILTER (t_ns <= {run.t0_ns}), max(value)",
+            "name = 'collisions' AND queue = 'bottleneck'",
+        )
+        ((arrived,),) = rows(run, "queues", "sum(arrivals_packets)", measured)
+        assert collisions[run.seed] == pytest.approx(100 * (last - first) / arrived, rel=1e-12)
+        assert collisions[run.seed] > 0  # six flows share four queues
+    for metric in ("flow_queues_mean", "flow_collision_percent"):
+        assert set(experiment.values(metric, cell_of(experiment, "DropTail")).values()) == {None}
+
+
+def test_a_part_of_the_run_has_its_own_collisions(experiment):
+    cell = cell_of(experiment, "FQ-CoDel")
+    halves = [experiment.values("flow_collision_percent", cell, Scope(window=w)) for w in ((2, 5), (5, 8))]
+    for run in experiment.runs_of("FQ-CoDel"):
+        counts = dict(
+            rows(
+                run,
+                "law",
+                "t_ns, value",
+                "name = 'collisions' AND t_ns IN (2e9, 5e9, 8e9) AND queue = 'bottleneck'",
+            )
+        )
+        for values, begin, end in zip(halves, (2, 5), (5, 8), strict=True):
+            ((arrived,),) = rows(
+                run,
+                "queues",
+                "sum(arrivals_packets)",
+                f"queue = 'bottleneck' AND t_ns > {begin}e9 AND t_ns <= {end}e9",
+            )
+            grown = counts[end * 10**9] - counts[begin * 10**9]
+            assert values[run.seed] == pytest.approx(100 * grown / arrived, rel=1e-12)
+
+
+def test_jains_index_of_classes_counts_each_class_once(experiment):
+    for arm in experiment.arms:
+        cell = cell_of(experiment, arm)
+        all_tcp = experiment.values("jain_index_of_classes", cell)
+        named = experiment.values("jain_index_of_classes", cell, Scope(class_name="four,call"))
+        for run in experiment.runs_of(arm):
+            got = dict(rows(run, "flows", "class, sum(measured_received_bytes)", "true GROUP BY class"))
+
+            def jain(*names, got=got):
+                return sum(got[n] for n in names) ** 2 / (len(names) * sum(got[n] ** 2 for n in names))
+
+            assert all_tcp[run.seed] == pytest.approx(jain("one", "four"), rel=1e-12)
+            assert named[run.seed] == pytest.approx(jain("four", "call"), rel=1e-12)
+        assert set(experiment.values("jain_index_of_classes", cell, Scope(class_name="one")).values()) == {
+            None
+        }
+
+
+def test_an_answer_by_queue_has_a_row_for_each_queue_inside_the_bottleneck(experiment):
+    answer = aqmlab.answer(experiment, by="queue")
+    assert [(row.cell.arm, row.part) for row in answer.rows] == [
+        (arm, queue) for arm, queues in INSIDE.items() for queue in queues
+    ]
+    for row in answer.rows:
+        for run in experiment.runs_of(row.cell):
+            ((drops, marks, backlog, delay),) = rows(
+                run,
+                "summary",
+                "100 * (dropped_early_packets + dropped_forced_packets + dropped_overflow_packets) /"
+                " arrivals_packets, 100 * (marked_early_packets + marked_forced_packets) /"
+                f" nullif(ect_arrivals_packets, 0), backlog_packets_integral_ns / {run.t1_ns - run.t0_ns},"
+                " sojourn_sum_ns / sojourn_count / 1e9",
+                f"queue = '{row.part}' AND class = '*'",
+            )
+            found = {name: answer.by_seed(row.cell, name, row.part)[run.seed] for name in BY_QUEUE}
+            assert found["drop_percent"] == pytest.approx(drops, rel=1e-12)
+            assert found["mark_percent"] == pytest.approx(marks, rel=1e-12)
+            assert found["backlog_mean_packets"] == pytest.approx(float(backlog), rel=1e-9)
+            assert found["queueing_delay_mean_s"] == pytest.approx(float(delay), rel=1e-9)
+    assert all(row.part in str(answer) for row in answer.rows)
+    assert {entry["queue"] for entry in answer.to_json()["cells"]} == {
+        q for of in INSIDE.values() for q in of
+    }
+    of_call = aqmlab.answer(experiment, "mark_percent", by="queue", class_name="call")
+    assert of_call.estimate("DualPI2", "mark_percent", "bottleneck/l4s").mean > 0
+
+
+def test_the_command_prints_the_queues_inside_a_queue(experiment, aqmlab_cli):
+    told = aqmlab_cli("report", experiment.path, "--by", "queue")
+    assert told.returncode == 0, told.stderr
+    assert "the queues inside bottleneck" in told.stdout
+    assert all(queue in told.stdout for queues in INSIDE.values() for queue in queues)
+    told = aqmlab_cli("report", experiment.path, "--by", "queue", "--json", "--metric", "drop_percent")
+    assert [cell["queue"] for cell in json.loads(told.stdout)["cells"]][:2] == list(INSIDE["FQ-CoDel"])
+
+
+@pytest.mark.parametrize(
+    ("metric", "queue", "told"),
+    [
+        (None, "reverse", "there is no queue inside `reverse`"),
+        ("goodput_bps", None, "`goodput_bps` is about flows, which belong to no inner queue"),
+        ("drop_percent{queue=bottleneck/sparse}", None, "names a queue: leave it out of the braces"),
+    ],
+)
+def test_an_answer_by_queue_refuses_what_has_none(experiment, metric, queue, told):
+    with pytest.raises(UsageError, match=told):
+        aqmlab.answer(experiment, metric, queue=queue, by="queue")
