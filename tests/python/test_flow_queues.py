@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from dataclasses import replace
 
 import duckdb
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 import aqmlab
 from aqmlab.errors import UsageError
 from aqmlab.metrics import Scope
+from aqmlab.plots.appearance import Appearance
+from aqmlab.plots.draw import draw, figure_of
+from aqmlab.reports.render import render
 from aqmlab.results.answers import BY_QUEUE
+from browser import ask, data_of, needs_chromium
+from laid_out import nothing_is_covered
 
 SCENARIO = """
 duration = "8s"
@@ -224,3 +232,162 @@ def test_the_command_prints_the_queues_inside_a_queue(experiment, aqmlab_cli):
 def test_an_answer_by_queue_refuses_what_has_none(experiment, metric, queue, told):
     with pytest.raises(UsageError, match=told):
         aqmlab.answer(experiment, metric, queue=queue, by="queue")
+
+
+def table(file):
+    with file.open(encoding="utf-8") as opened:
+        return list(csv.DictReader(opened))
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "where"),
+    [
+        ("inner-delay", "queue", "queue = 'bottleneck/{part}' AND class = '*'"),
+        ("class-delay", "class", "queue = 'bottleneck' AND class = '{part}'"),
+    ],
+)
+def test_delays_by_part_are_those_of_the_histograms(experiment, tmp_path, kind, column, where):
+    found = table(aqmlab.plot(experiment.path, kind, tmp_path / "delays.csv"))
+    parts = {(row["arm"], row[column]) for row in found}
+    inside = {(arm, name.partition("/")[2]) for arm, names in INSIDE.items() for name in names}
+    classes = {(arm, name) for arm in experiment.arms for name in ("one", "four", "call")}
+    assert parts == (inside if column == "queue" else classes)
+    for arm, part in parts:
+        points = [row for row in found if (row["arm"], row[column]) == (arm, part)]
+        assert float(points[-1]["share"]) == 1.0
+        for point in points[:: max(len(points) // 7, 1)]:
+            shares = []
+            for run in experiment.runs_of(arm):
+                ((below, all_packets),) = rows(
+                    run,
+                    "histograms",
+                    f"sum(weight) FILTER (high / 1e6 <= {point['delay_ms']} * (1 + 1e-8)), sum(weight)",
+                    f"kind = 'sojourn_ns' AND {where.format(part=part)}",
+                )
+                shares.append(float(below or 0) / float(all_packets))
+            assert float(point["share"]) == pytest.approx(sum(shares) / len(shares), rel=1e-8, abs=1e-12)
+            assert float(point["low_95"]) <= float(point["share"]) <= float(point["high_95"])
+
+
+def test_inner_queues_over_time_are_their_samples(experiment, tmp_path):
+    found = table(aqmlab.plot(experiment.path, "inner-series", tmp_path / "series.csv", until_s=4.0))
+    assert max(float(row["t_s"]) for row in found) == 4
+    for arm, names in INSIDE.items():
+        run = experiment.runs_of(arm)[0]
+        for name in names:
+            mine = [row for row in found if (row["arm"], row["queue"]) == (arm, name.partition("/")[2])]
+            samples = rows(
+                run,
+                "queues",
+                "t_ns / 1e9, backlog_packets, departures_bytes * 8 / 50e3, marked_packets / 0.05,"
+                " (dropped_by_law_packets + dropped_not_by_law_packets) / 0.05",
+                f"queue = '{name}' AND t_ns > 0 AND t_ns <= 4e9 ORDER BY t_ns",
+            )
+            assert [[float(value) for value in list(row.values())[2:]] for row in mine] == [
+                pytest.approx(list(map(float, sample)), rel=1e-8, abs=1e-9) for sample in samples
+            ]
+
+
+@pytest.mark.parametrize("kind", ["inner-delay", "class-delay", "inner-series"])
+def test_figures_of_inner_queues_have_a_plot_per_arm(experiment, kind):
+    figure = aqmlab.figure(experiment.path, kind)
+    titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
+    assert titles == (list(experiment.arms) if kind == "class-delay" else list(INSIDE))
+    legend = {text.get_text() for text in figure.legends[0].get_texts()}
+    parts = ["one", "four", "call"] if kind == "class-delay" else ["sparse", "bulk", "l4s", "classic"]
+    assert legend >= set(parts)
+    one = aqmlab.figure(experiment.path, kind, arms=["DualPI2"])
+    assert [axes.get_title() for axes in one.axes if axes.get_title()] == ["DualPI2"]
+
+
+@pytest.mark.parametrize("kind", ["inner-delay", "class-delay", "inner-series"])
+def test_no_word_lies_on_data_and_the_same_figure_has_the_same_bytes(experiment, tmp_path, kind):
+    for width in (None, 3.5, 7.16):
+        figure = figure_of(experiment, kind, look=Appearance(width))
+        FigureCanvasAgg(figure).draw()
+        nothing_is_covered(figure, width)
+    titled = replace(experiment, title=r"$\nosuch$ at 5 $ " + "and on " * 30)
+    first, again = (draw(titled, kind, tmp_path / f"{name}.svg").read_text() for name in "ab")
+    assert first == again
+    assert r"$\nosuch$ at 5 $" in first
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "told"),
+    [
+        (
+            "inner-delay",
+            {"arms": ["DropTail"]},
+            "has nothing to show: no arm has a queue inside",
+        ),
+        (
+            "inner-delay",
+            {"metrics": ["goodput_bps"]},
+            "shows queueing delay: leave out the metric",
+        ),
+        ("class-delay", {"queue": "bottleneck/l4s"}, "in no arm, packets of two classes left"),
+        ("inner-series", {"arms": ["DropTail"]}, "no arm has a queue inside `bottleneck`"),
+        ("inner-series", {"flows": ["one"]}, "shows queues, not flows or metrics; leave out `--flow`"),
+        ("inner-series", {"from_s": 9.0}, "there is nothing to show"),
+    ],
+)
+def test_figures_of_inner_queues_say_what_they_lack(experiment, kind, options, told):
+    with pytest.raises(UsageError, match=told):
+        aqmlab.figure(experiment.path, kind, **options)
+
+
+def test_the_page_shows_inner_queues(experiment, tmp_path):
+    page = render(experiment)
+    data = data_of(page)
+    assert "Queues inside the queue" in page
+    panels = data["charts"]["inner-delay"]
+    assert [panel["title"] for panel in panels] == list(INSIDE)
+    points = table(aqmlab.plot(experiment.path, "inner-delay", tmp_path / "delays.csv"))
+    for panel in panels:
+        for line in panel["series"]:
+            of_line = [row for row in points if (row["arm"], row["queue"]) == (panel["title"], line["name"])]
+            last = [row for row in of_line if float(row["delay_ms"]) > 0.01]
+            assert line["y"][1:] == pytest.approx([float(row["share"]) for row in last], rel=1e-5)
+            assert line["x"][1:] == pytest.approx([float(row["delay_ms"]) for row in last], rel=1e-5)
+    over_time = {panel["title"] for panel in data["charts"]["inner-series"]}
+    assert {"DualPI2, backlog [packets]", "DualPI2, marks [packets/s]"} <= over_time
+    others = page.partition("The other queues")[2].partition("</details>")[0]
+    assert "reverse" in others
+    assert "bottleneck/" not in others
+
+
+def test_a_page_without_inner_queues_has_no_section_of_them(experiment):
+    (cell,) = experiment.select("DropTail")
+    one = replace(experiment, arms=("DropTail",), cells=(cell,))
+    page = render(one)
+    assert "Queues inside the queue" not in page
+    assert not {"inner-delay", "class-delay", "inner-series"} & data_of(page)["charts"].keys()
+
+
+@needs_chromium
+def test_an_arm_that_is_not_ticked_has_no_plot(experiment, tmp_path):
+    titles = (
+        '[...document.querySelectorAll("[data-figure=inner-delay] .panel-title")].map((t) => t.textContent)'
+    )
+    script = f"""(async () => {{
+      const before = {titles};
+      document.querySelector(".arms [data-arm='1']").click();
+      const legends = document.querySelector("[data-figure=inner-delay] svg.plot").textContent;
+      return [before, {titles}, legends.includes("sparse") && legends.includes("classic")];
+    }})()"""
+    before, after, legend = ask(render(experiment), script, tmp_path)
+    assert before == list(INSIDE)
+    assert after == list(INSIDE)[1:]
+    assert legend
+
+
+def test_a_sweep_has_a_plot_for_each_arm_and_label(tmp_path):
+    file = tmp_path / "two.toml"
+    file.write_text(f'{SCENARIO}[sweep]\n"topology.rate" = ["4Mbit", "8Mbit"]\n')
+    swept = aqmlab.sweep(file, store=tmp_path / "store", runs=1, report=False).wait()
+    figure = aqmlab.figure(swept.path, "inner-delay")
+    titles = [axes.get_title() for axes in figure.axes if axes.get_title()]
+    assert titles == [f"{arm}, rate {rate}" for rate in ("4Mbit", "8Mbit") for arm in INSIDE]
+    answer = aqmlab.answer(swept, by="queue")
+    assert [row.part for row in answer.rows] == 2 * [name for names in INSIDE.values() for name in names]
+    assert "Queues inside the queue" in render(swept)

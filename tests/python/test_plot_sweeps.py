@@ -15,7 +15,7 @@ from scipy import stats as scipy_stats
 import aqmlab
 from aqmlab.errors import UsageError
 from aqmlab.figures.differences import differences
-from aqmlab.figures.kinds import SWEEP_KINDS, WAIT_KINDS
+from aqmlab.figures.kinds import PART_KINDS, SWEEP_KINDS, WAIT_KINDS
 from aqmlab.figures.trade_off import TradeOff
 from aqmlab.figures.view import View
 from aqmlab.metrics import find
@@ -25,7 +25,7 @@ from aqmlab.results.answers import answer
 from laid_out import nothing_is_covered
 from synthetic_sweep import COUNTS, DELAY, RATES, synthetic
 
-OF_PACKETS = [kind for kind in SWEEP_KINDS if kind not in WAIT_KINDS]
+OF_PACKETS = [kind for kind in SWEEP_KINDS if kind not in {**WAIT_KINDS, **PART_KINDS}]
 MANY = tuple(f"arm {i}" for i in range(12))
 
 

@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 import aqmlab
-from aqmlab.figures.kinds import KINDS, WAIT_KINDS
+from aqmlab.figures.kinds import KINDS, PART_KINDS, WAIT_KINDS
 from aqmlab.figures.trade_off import TradeOff
 from aqmlab.plots.draw import draw
 from aqmlab.recordings.time_series import run_series
@@ -274,8 +274,10 @@ def test_a_title_is_text_in_every_figure(experiment, tmp_path):
     title = r"$\nosuch$ at 5 $ " + "and on " * 30
     named = replace(experiment, title=title)
     # Some figures need tables that are recorded on request (test_traces.py), and one needs 400 samples
-    # (test_sources.py); figures of requests are tested in test_plot_requests.py.
-    others = {"cwnd", "srtt", "time-sequence", "ladder", "variance-time", *WAIT_KINDS}
+    # (test_sources.py); figures of requests are tested in test_plot_requests.py, those of inner queues and
+    # classes in test_flow_queues.py.
+    others = {"cwnd", "srtt", "time-sequence", "ladder", "variance-time", "inner-series"}
+    others |= {*WAIT_KINDS, *PART_KINDS}
     for kind in KINDS.keys() - others:
         drawing = draw(named, kind, tmp_path / f"{kind}.svg").read_text(encoding="utf-8")
         assert r"$\nosuch$ at 5 $" in drawing

@@ -47,13 +47,15 @@ class DelayCdf:
     p99_ms: float
 
 
-def delay_cdf(results: Results, cell: Cell, queue: str | None = None) -> DelayCdf | None:
-    """The distribution at a queue, by default the cell's own; ``None`` if no packet left the queue."""
+def delay_cdf(
+    results: Results, cell: Cell, queue: str | None = None, class_name: str = EVERY_CLASS
+) -> DelayCdf | None:
+    """The distribution at a queue, by default the cell's own; ``None`` if no packet of the class left it."""
     measured = results.measured(cell)
     if not measured:
         return None
     queue = results.queue_of(cell) if queue is None else queue
-    totals = [run.queues.get((queue, EVERY_CLASS)) for run in measured]
+    totals = [run.queues.get((queue, class_name)) for run in measured]
     of_seeds = [bins for entry in totals if entry is not None and (bins := entry.sojourn).total]
     if not of_seeds:
         return None

@@ -78,6 +78,7 @@ class FigureKind:
 
 _VALUES = "value_rows.value_rows"
 _FLOWS = "flows"
+_INNER = "queues inside a queue"
 _TRACED, _PACKETS = "single flows that `trace` records", "single flows whose `packets` are recorded"
 _REQUESTS = {"response": "requests", "page": "web pages"}
 
@@ -95,9 +96,18 @@ WAIT_CURVES: Mapping[str, FigureKind] = _CURVES
 WAIT_KINDS: Mapping[str, FigureKind] = {**_CURVES, **_BY_SIZE}
 """The figures of requests and of pages, in experiments and in sweeps."""
 
+PART_KINDS: Mapping[str, FigureKind] = {
+    f"{part}-delay": FigureKind(
+        "delay_by_part", f"{part}_delay", f"{part}_delay_rows", f"{part}_delay_of_answer", of
+    )
+    for part, of in (("inner", _INNER), ("class", "several classes"))
+}
+"""Figures of parts of the packets, which not every recording distinguishes."""
+
 _COMMON = {
     "goodput-delay": FigureKind("goodput_delay", "trade_off"),
     "delay-cdf": FigureKind("delay_cdf", "cdfs"),
+    **PART_KINDS,
     "box": FigureKind("boxes_and_bars", "box", _VALUES),
     "bar": FigureKind("boxes_and_bars", "bar", _VALUES),
     **WAIT_KINDS,
@@ -113,6 +123,7 @@ SWEEP_KINDS: Mapping[str, FigureKind] = {
 
 KINDS: Mapping[str, FigureKind] = {
     "series": FigureKind("over_time", "series"),
+    "inner-series": FigureKind("inner_series", "inner_series", "inner_series_rows", "of_answer", _INNER),
     "variance-time": FigureKind("variance_time", "variance_time"),
     "goodput-rtt": FigureKind("goodput_rtt", "goodput_rtt", "goodput_rtt_rows", "of_answer", _FLOWS),
     "cumulative-ack": FigureKind("cumulative", "cumulative_ack", "cumulative_rows", of=_FLOWS),

@@ -250,12 +250,13 @@ class Axis:
 
 @dataclass(frozen=True)
 class Panel:
-    """One plot."""
+    """One plot; ``arm`` is the number of the arm that it shows, if it shows only one."""
 
     title: str
     x: Axis
     y: Axis
     marks: tuple[Mark, ...]
+    arm: int | None = None
 
     @property
     def lines(self) -> list[Line]:

@@ -109,6 +109,12 @@ class PanelGrid:
         """The labels of all metrics."""
         return ", ".join(metric.label for metric in self.metrics)
 
+    def title(self, what: str) -> str:
+        """The title of a figure that shows ``what``: it names the labels at which axes are fixed."""
+        short = {axis.name: axis.short for axis in self.answer.results.axes}
+        held = ", ".join(f"{short[name]} {label}" for name, label in self.held.items())
+        return f"{self.answer.results.title}: {what}{f' ({held})' if held else ''}"
+
     def figure(
         self,
         what: str,
@@ -118,14 +124,12 @@ class PanelGrid:
         notes: Sequence[Entry] = (),
     ) -> Figure:
         """The figure of this grid; its title says ``what`` it shows, and with ``share``, plots share axes."""
-        short = {axis.name: axis.short for axis in self.answer.results.axes}
-        held = ", ".join(f"{short[name]} {label}" for name, label in self.held.items())
         shared: Share = "none"
         if share:
             several = len(self.subjects) > len(self.metrics)
             shared = "all" if len(self.metrics) == 1 else "row" if several else "none"
         return Figure(
-            f"{self.answer.results.title}: {what}{f' ({held})' if held else ''}",
+            self.title(what),
             tuple(tuple(map(panel_of, row)) for row in self.rows),
             tuple(notes),
             wraps=self.wraps,

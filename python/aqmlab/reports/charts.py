@@ -36,13 +36,15 @@ def chart_json(figure: Figure) -> list[dict[str, Any]]:
 
 def _panel(panel: Panel, legend: list[dict[str, Any]]) -> dict[str, Any]:
     lines = [mark for mark in panel.marks if not isinstance(mark, Span)]
-    found = {
+    found: dict[str, Any] = {
         "title": panel.title,
         "x": _axis(panel.x),
         "y": _axis(panel.y),
         "legend": legend,
         "series": [_line(mark) for mark in lines],
     }
+    if panel.arm is not None:
+        found["arm"] = panel.arm
     spans = [[mark.begin, mark.end] for mark in panel.marks if isinstance(mark, Span)]
     return {**found, "spans": spans} if spans else found
 

@@ -14,14 +14,19 @@
     return (begin, end) => (axis.log ? page.logarithmic : page.linear)(from, to, begin, end);
   }
 
-  function draw(figure, panels) {
-    const several = panels.length > 1;
+  // The quantity along the vertical axis; the title of the plot has it if the axis has no label.
+  const quantity = ({ label }) => label || "value";
+
+  function draw(figure, all) {
+    const panels = all.filter(({ arm }) => arm === undefined || arms().includes(arm));
+    const several = all.length > 1;
     const banded = panels.some(({ series }) => series.some(({ low }) => low));
-    const { x, y } = panels[0];
-    const rows = [[...(several ? ["plot"] : []), "series", x.label, y.label, ...(banded ? ["low_95", "high_95"] : [])]];
-    for (const panel of panels) {
-      for (const row of drawPanel(figure, panel, panels.length)) rows.push(several ? [panel.title, ...row] : row);
-    }
+    const { x, y, legend } = all[0];
+    const rows = [[...(several ? ["plot"] : []), "series", x.label, quantity(y), ...(banded ? ["low_95", "high_95"] : [])]];
+    panels.forEach((panel, i) => {
+      const shown = { ...panel, legend: i === 0 ? legend : [] };
+      for (const row of drawPanel(figure, shown, panels.length)) rows.push(several ? [panel.title, ...row] : row);
+    });
     return rows;
   }
 
@@ -34,7 +39,7 @@
       width,
       tall: height,
       title,
-      label: `${title}: ${y.label} against ${x.label}`,
+      label: `${title}: ${quantity(y)} against ${x.label}`,
       left: 14 + 6.4 * Math.max(...up(height, 0).ticks.map(({ text }) => text.length), 1),
       legend: legend.map((entry) => ({ ...entry, color: entry.color ?? "currentColor" })),
       across: x.label,
@@ -54,7 +59,7 @@
       one.x.forEach((value, i) => {
         if (one.y[i] === null) return;
         const place = x.labels ? x.labels[value] : value;
-        chart.mark(chart.x(value), chart.y(one.y[i]), `${one.name}\n${x.label} ${place}\n${y.label} ${one.y[i]}`);
+        chart.mark(chart.x(value), chart.y(one.y[i]), `${one.name}\n${x.label} ${place}\n${quantity(y)} ${one.y[i]}`);
         rows.push([one.name, place, one.y[i], ...(one.low ? [one.low[i], one.high[i]] : [])]);
       });
     }

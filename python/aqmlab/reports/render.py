@@ -16,7 +16,6 @@ from aqmlab.recordings.manifest import parts_text
 from aqmlab.recordings.recording import Run
 from aqmlab.reports.answer import best_arm, sentences
 from aqmlab.reports.beside import beside_context, sides_chart, two_arms
-from aqmlab.reports.by_class import by_class_context
 from aqmlab.reports.by_kind import by_kind_context
 from aqmlab.reports.charts import charts_json
 from aqmlab.reports.courses import courses_context
@@ -24,6 +23,7 @@ from aqmlab.reports.live import lateness_chart, live_context
 from aqmlab.reports.missing import missing_context
 from aqmlab.reports.network_svg import drawn_network
 from aqmlab.reports.page import page, unbroken
+from aqmlab.reports.parts import by_class_context, by_queue_context
 from aqmlab.reports.payload import payload
 from aqmlab.reports.repeat import repeat_context
 from aqmlab.reports.table import table_context
@@ -38,7 +38,7 @@ from aqmlab.text.numbers import counted, estimate_text, listed, time_text
 if TYPE_CHECKING:
     from aqmlab.claims import Scored
 
-_PLACED = ("goodput-rtt", "lateness", "sides")
+_PLACED = ("goodput-rtt", "lateness", "sides", "inner-delay", "class-delay", "inner-series")
 """The charts that have a place in a section; each of the others gets a section of its own."""
 _OTHER_QUEUES = (
     *("utilisation_percent", "backlog_mean_packets", "drop_percent"),
@@ -107,6 +107,7 @@ def render(
         "two_arms": two_arms(answer),
         **waits_context(results),
         **by_class_context(results),
+        **by_queue_context(answer),
         **by_kind_context(results),
         "network": drawn_network(results),
         "courses": courses,
@@ -188,7 +189,9 @@ def _other_queues(answer: Answer) -> list[dict[str, Any]]:
     }
     # If some flows do not cross the queue, the whole network gets a row of its own.
     everywhere = [EVERY_QUEUE] if answer.crossed_by != answer.classes else []
-    for queue in [*sorted(every - {answer.queue}), *everywhere]:
+    # Queues inside the answer's queue have a section of their own.
+    others = (name for name in sorted(every - {answer.queue}) if not name.startswith(f"{answer.queue}/"))
+    for queue in [*others, *everywhere]:
         of_queue = answer_of(answer.results, _OTHER_QUEUES, queue=queue)
         for arm in of_queue.arms:
             texts = [estimate_text(of_queue.estimate(arm, name), find(name).unit) for name in _OTHER_QUEUES]
