@@ -364,6 +364,51 @@ def test_a_page_without_inner_queues_has_no_section_of_them(experiment):
     assert not {"inner-delay", "class-delay", "inner-series"} & data_of(page)["charts"].keys()
 
 
+def test_delays_of_single_flows_come_from_their_packets(tmp_path):
+    file = tmp_path / "two.toml"
+    file.write_text(SCENARIO.replace("[record]", '[record]\npackets = { links = ["bottleneck"] }'))
+    experiment = aqmlab.run(file, output=tmp_path / "out", arms=["FQ-CoDel"], runs=1, report=False)
+    (run,) = experiment.runs
+    found = table(aqmlab.plot(experiment.path, "flow-delay", tmp_path / "delays.csv"))
+    names = [*(f"four {i}" for i in range(4)), "call 0", "one 0"]
+    assert sorted({row["flow"] for row in found}) == sorted(names)
+    of_flow = dict(rows(run, "flows", "class || ' ' || index, flow"))
+    for name in names:
+        ((packets, longest),) = duckdb.sql(
+            "SELECT count(*), max(sent.t_ns - came.t_ns) / 1e6"
+            f" FROM '{run.path}/packets.parquet' sent JOIN '{run.path}/packets.parquet' came"
+            " USING (place, flow, toward, number)"
+            f" WHERE sent.event = 'dequeue' AND came.event = 'enqueue' AND flow = {of_flow[name]}"
+            f" AND place = 'bottleneck' AND sent.t_ns > {run.t0_ns} AND sent.t_ns <= {run.t1_ns}"
+        ).fetchall()
+        points = [row for row in found if row["flow"] == name]
+        assert float(points[-1]["delay_ms"]) == pytest.approx(longest, rel=1e-8)
+        assert float(points[-1]["share"]) == 1.0
+        middle = next(row for row in points if float(row["share"]) >= 0.5)
+        ((within,),) = duckdb.sql(
+            "SELECT count(*)"
+            f" FROM '{run.path}/packets.parquet' sent JOIN '{run.path}/packets.parquet' came"
+            " USING (place, flow, toward, number)"
+            f" WHERE sent.event = 'dequeue' AND came.event = 'enqueue' AND flow = {of_flow[name]}"
+            f" AND place = 'bottleneck' AND sent.t_ns > {run.t0_ns} AND sent.t_ns <= {run.t1_ns}"
+            f" AND (sent.t_ns - came.t_ns) / 1e6 <= {middle['delay_ms']} * (1 + 1e-8)"
+        ).fetchall()
+        assert float(middle["share"]) == pytest.approx(within / packets, rel=1e-8)
+    figure = aqmlab.figure(experiment.path, "flow-delay", flows=["call", "one 0"])
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["call 0", "one 0"]
+    with pytest.raises(UsageError, match="no flow `five` was recorded"):
+        aqmlab.figure(experiment.path, "flow-delay", flows=["five"])
+    with pytest.raises(UsageError, match="no packet that left `reverse` in the measured interval"):
+        aqmlab.figure(experiment.path, "flow-delay", queue="reverse")
+    with pytest.raises(UsageError, match="leave out `--metric`"):
+        aqmlab.figure(experiment.path, "flow-delay", metrics=["goodput_bps"])
+
+
+def test_delays_of_single_flows_need_packets(experiment):
+    with pytest.raises(UsageError, match="has no `packets`"):
+        aqmlab.figure(experiment.path, "flow-delay")
+
+
 @needs_chromium
 def test_an_arm_that_is_not_ticked_has_no_plot(experiment, tmp_path):
     titles = (

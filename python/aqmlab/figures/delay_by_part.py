@@ -125,7 +125,7 @@ def _found(
 
 def _figure(results: Results, view: View, queue: str | None, parts: _Parts) -> Figure:
     grid, found = _found(results, view, queue, parts)
-    panels = _panels([(title, curves) for title, _, curves in found], lambda i: Look(i, dash_lengths(i)))
+    panels = delay_panels([(title, curves) for title, _, curves in found], lambda i: Look(i, dash_lengths(i)))
     notes = (BAND,) if len(results.seeds) > 1 else ()
     title = grid.title(f"{parts.what}{at_queue(queue)}")
     return Figure(title, (tuple(panels),), notes, wraps=True, share=("all", "all"))
@@ -158,11 +158,11 @@ def _of_answer(answer: Answer, parts: _Parts) -> Figure | None:
     names = dict.fromkeys(name for _, curves in found for name in curves)
     notes = tuple(Entry(name, look(i)) for i, name in enumerate(names))
     title = f"{parts.what[0].upper()}{parts.what[1:]}"
-    panels = [replace(panel, arm=answer.arms.index(panel.title)) for panel in _panels(found, look)]
+    panels = [replace(panel, arm=answer.arms.index(panel.title)) for panel in delay_panels(found, look)]
     return Figure(title, (tuple(panels),), notes)
 
 
-def _panels(found: Sequence[tuple[str, Curves]], look: Callable[[int], Look]) -> list[Panel]:
+def delay_panels(found: Sequence[tuple[str, Curves]], look: Callable[[int], Look]) -> list[Panel]:
     """Return a plot for each title; a part has the same look in all plots, and all have the same axes."""
     names = list(dict.fromkeys(name for _, curves in found for name in curves))
     longest = max(cdf.delay_ms[-1] for _, curves in found for cdf in curves.values())
@@ -182,4 +182,4 @@ def _line(name: str, cdf: DelayCdf, look: Look) -> Line:
     return Line(name, delays, cdf.share[first:], look, *edges)
 
 
-__all__ = ["class_delay", "inner_delay"]
+__all__ = ["Curves", "class_delay", "delay_panels", "inner_delay"]

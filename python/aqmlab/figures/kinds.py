@@ -123,6 +123,7 @@ SWEEP_KINDS: Mapping[str, FigureKind] = {
 
 KINDS: Mapping[str, FigureKind] = {
     "series": FigureKind("over_time", "series"),
+    "flow-delay": FigureKind("delay_by_flow", "flow_delay", "flow_delay_rows", of=_PACKETS),
     "inner-series": FigureKind("inner_series", "inner_series", "inner_series_rows", "of_answer", _INNER),
     "variance-time": FigureKind("variance_time", "variance_time"),
     "goodput-rtt": FigureKind("goodput_rtt", "goodput_rtt", "goodput_rtt_rows", "of_answer", _FLOWS),
