@@ -6,10 +6,7 @@ its name. These metrics need more than those rows.
 
 from __future__ import annotations
 
-import numpy as np
-
 from aqmlab.metrics.measured import Measured, QueueTotals, Samples, Window
-from aqmlab.metrics.queue_samples import counted
 from aqmlab.metrics.registry import metric
 from aqmlab.metrics.scope import CLASS, QUEUE, WINDOW
 
@@ -52,7 +49,7 @@ def flow_queues(run: Measured, queue: str, window: Window) -> float | None:
     for names in _IN_USE:
         of_names = [run.samples("law", name, queue).within(window) for name in names]
         if len(of_names[0].values):
-            return float(np.sum([samples.values for samples in of_names], axis=0).mean())
+            return sum(float(samples.values.mean()) for samples in of_names)
     return None
 
 
@@ -70,6 +67,8 @@ def flow_queues(run: Measured, queue: str, window: Window) -> float | None:
 )
 def flow_collisions(run: Measured, queue: str, window: Window) -> float | None:
     """Share of packets in a queue that they share with another flow."""
+    from aqmlab.metrics.queue_samples import counted  # with NumPy, which few metrics need
+
     collisions = run.samples("law", "collisions", queue)
     arrived = counted(run, queue, window, "arrivals_packets")
     if not len(collisions.values) or not arrived:
