@@ -30,6 +30,7 @@ _COMMANDS = {
     "merge": "sweep",
     "query": "sweep",
     "export": "export",
+    "trace-import": "trace_import",
     "bundle": "bundle",
     "verify": "verify",
     "vectors": "vectors",
@@ -87,7 +88,7 @@ def application(words: list[str] | None = None) -> typer.Typer:
     first = words[0] if words else ""
     for name, module in _COMMANDS.items():
         if first not in _COMMANDS or first == name:
-            found = getattr(import_module(f"aqmlab.cli.{module}"), name)
+            found = getattr(import_module(f"aqmlab.cli.{module}"), name.replace("-", "_"))
             if first in _HELP:
                 app.command(name, help=_described(found))(_listed)
             elif isinstance(found, typer.Typer):
