@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from aqmlab.metrics.scope import Scope
     from aqmlab.papers.citation import cite
     from aqmlab.paths import compare, load
+    from aqmlab.rate_traces import RateTrace, trace_import
     from aqmlab.recordings.faithfulness import verdicts
     from aqmlab.recordings.recording import Run
     from aqmlab.results.answers import Answer, answer
@@ -76,6 +77,7 @@ __all__ = [
     "Comparison",
     "Estimate",
     "HostError",
+    "RateTrace",
     "RecordingError",
     "Results",
     "Run",
@@ -121,6 +123,7 @@ __all__ = [
     "show",
     "sweep",
     "tc_lines",
+    "trace_import",
     "verdicts",
     "verify",
     "write_vectors",
@@ -140,6 +143,7 @@ _NAMES = {
     "aqmlab.live.doctor": ("doctor",),
     "aqmlab.experiment": ("run", "run_both"),
     "aqmlab.exports": ("export",),
+    "aqmlab.rate_traces": ("RateTrace", "trace_import"),
     "aqmlab.recordings.faithfulness": ("verdicts",),
     "aqmlab.recordings.recording": ("Run",),
     "aqmlab.results.cells": ("Axis", "Cell"),

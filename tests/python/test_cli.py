@@ -334,6 +334,7 @@ def test_options_have_the_same_names_in_every_command():
         "paper list",
         "cite",
         "schema",
+        "trace-import",
     }
     of_aqm = {"aqm list", "aqm show", "aqm tc"}
     assert {name for name, known in flags.items() if "-q" not in known} == answers | of_aqm
@@ -351,7 +352,7 @@ def test_every_command_is_a_function_or_the_page_on_python_names_its_function():
     functions = {name for _, of in rows for name in re.findall(r"`([a-z_]+)`", of)}
     assert functions <= {*package.__all__}
     for name in commands():
-        assert name.replace(" ", "_") in package.__all__ or name.removesuffix(" recording") in listed, name
+        assert re.sub("[ -]", "_", name) in package.__all__ or name.removesuffix(" recording") in listed, name
 
 
 def test_help_answers_at_once():

@@ -9,7 +9,7 @@ import pytest
 
 from aqmlab.cli import main
 from aqmlab.errors import UsageError
-from aqmlab.rate_traces import FORMATS, import_rates
+from aqmlab.rate_traces import FORMATS, trace_import
 
 UCC = "Timestamp,Longitude,Latitude,Speed,CellID,NetworkMode,RSRP,DL_bitrate,UL_bitrate,State\n"
 FCC = (
@@ -78,7 +78,7 @@ def test_levels_are_those_of_the_file(written, form, change):
     text = {"bom": "\ufeff" + text, "blank lines": text + "\n\n"}.get(change, text)
     path = written(text)
     for named in (form, None):
-        found = import_rates(path, named)
+        found = trace_import(path, named)
         assert len(found.levels) == len(LEVELS[form])
         for level, wanted in zip(found.levels, LEVELS[form], strict=True):
             assert (level.lasts_s, level.rate_bps) == pytest.approx(wanted)
@@ -89,7 +89,7 @@ def test_levels_are_those_of_the_file(written, form, change):
 
 
 def test_what_is_assumed_is_said(written):
-    said = "\n".join(import_rates(written(TEXTS["ucc"])).assumed)
+    said = "\n".join(trace_import(written(TEXTS["ucc"])).assumed)
     for part in (
         "1 rows in which nothing was transferred",
         "1 rows have no value",
@@ -97,29 +97,29 @@ def test_what_is_assumed_is_said(written):
     ):
         assert part in said
     assert "1 seconds have several values" in said
-    assert "of 2 units the first" in "\n".join(import_rates(written(TEXTS["fcc"])).assumed)
-    assert "1 intervals that iperf3 omitted" in "\n".join(import_rates(written(TEXTS["iperf3"])).assumed)
+    assert "of 2 units the first" in "\n".join(trace_import(written(TEXTS["fcc"])).assumed)
+    assert "1 intervals that iperf3 omitted" in "\n".join(trace_import(written(TEXTS["iperf3"])).assumed)
     late = TEXTS["mobile"] + "1453121795687 44288 51.03 3.73 125000 500\n"
-    assert "the times of 2 of 3 differ" in "\n".join(import_rates(written(late)).assumed)
+    assert "the times of 2 of 3 differ" in "\n".join(trace_import(written(late)).assumed)
 
 
 def test_directions_bins_and_units(written):
-    up = import_rates(written(TEXTS["ucc"]), direction="up")
+    up = trace_import(written(TEXTS["ucc"]), direction="up")
     assert [level.rate_bps for level in up.levels] == [200e3]
-    up = import_rates(written(TEXTS["iperf3"]), direction="up")
+    up = trace_import(written(TEXTS["iperf3"]), direction="up")
     assert [level.rate_bps for level in up.levels] == pytest.approx([4e5, 2e5])
-    whole = import_rates(written(TEXTS["mahimahi"]), bin_s=1.0)
+    whole = trace_import(written(TEXTS["mahimahi"]), bin_s=1.0)
     assert [(level.lasts_s, level.rate_bps) for level in whole.levels] == [(0.25, 5 * 12000 / 0.25)]
-    other = import_rates(written(TEXTS["fcc"]), unit="18")
+    other = trace_import(written(TEXTS["fcc"]), unit="18")
     assert [(level.lasts_s, level.rate_bps) for level in other.levels] == [(5.0, 8.0)]
     unnamed = TEXTS["fcc"].removeprefix(FCC)
-    assert import_rates(written(unnamed)).levels == import_rates(written(TEXTS["fcc"])).levels
+    assert trace_import(written(unnamed)).levels == trace_import(written(TEXTS["fcc"])).levels
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_the_rows_say_how_long_the_last_level_lasts(written, form):
     """In a scenario, the last row lasts as long as the one before it."""
-    found = import_rates(written(TEXTS[form]))
+    found = trace_import(written(TEXTS[form]))
     rows = found.rows()
     (before_s, _), (last_s, _) = rows[-2:]
     assert last_s + (last_s - before_s) == pytest.approx(found.lasts_s)
@@ -159,20 +159,20 @@ def test_the_rows_say_how_long_the_last_level_lasts(written, form):
 )
 def test_what_is_wrong_is_said_with_its_row(written, form, text, message):
     with pytest.raises(UsageError, match="trace") as error:
-        import_rates(written(text), form)
+        trace_import(written(text), form)
     assert message in str(error.value)
 
 
 def test_unknown_words_are_refused(written):
     with pytest.raises(UsageError, match="format `mahi` is none of `mahimahi`, `mobile`"):
-        import_rates(written(TEXTS["fcc"]), "mahi")
+        trace_import(written(TEXTS["fcc"]), "mahi")
     with pytest.raises(UsageError, match="direction `left` is none of `down`, `up`"):
-        import_rates(written(TEXTS["fcc"]), direction="left")
+        trace_import(written(TEXTS["fcc"]), direction="left")
 
 
 def test_a_missing_unit_names_others(written):
     with pytest.raises(UsageError, match="there is no unit `5`; the first ones are 17, 18"):
-        import_rates(written(TEXTS["fcc"]), unit="5")
+        trace_import(written(TEXTS["fcc"]), unit="5")
 
 
 def test_the_command_writes_a_file_and_never_overwrites_one(written, tmp_path, capsys, monkeypatch):
@@ -206,4 +206,4 @@ def test_mahimahis_own_traces_are_read():
     found = sorted(path for path in TRACES.iterdir() if path.suffix in (".down", ".up"))
     assert found
     for path in found:
-        assert import_rates(path).mean_bps > 0
+        assert trace_import(path).mean_bps > 0

@@ -46,12 +46,12 @@ def trace_import(
     The CSV is for `rate = { kind = "file", file = .. }` in a scenario. What was assumed is printed.
     """
     from aqmlab.errors import UsageError
-    from aqmlab.rate_traces import import_rates
+    from aqmlab.rate_traces import trace_import as imported
     from aqmlab.recordings.plan import quantity_text
 
     if output.exists():
         raise UsageError(f"`{output}` exists already")
-    found = import_rates(file, form, direction=direction, bin_s=bin_s, unit=unit)
+    found = imported(file, form, direction=direction, bin_s=bin_s, unit=unit)
     found.write(output)
     rates = [level.rate_bps for level in found.levels]
     if as_json:

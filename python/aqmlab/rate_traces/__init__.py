@@ -21,7 +21,7 @@ FORMATS = {
 
 
 @typed
-def import_rates(
+def trace_import(
     path: str | Path,
     format: str | None = None,
     *,
@@ -97,4 +97,4 @@ def _format(path: Path, text: str, lines: list[str]) -> str:
     raise UsageError(f"`{path}` has none of the formats {', '.join(f'`{name}`' for name in FORMATS)}")
 
 
-__all__ = ["FORMATS", "Level", "RateTrace", "import_rates"]
+__all__ = ["FORMATS", "Level", "RateTrace", "trace_import"]
