@@ -6,7 +6,6 @@ use core::marker::PhantomData;
 use aqmlab_units::{Bytes, Packets};
 
 use crate::disc::Waiting;
-use crate::flow_table::Keyed;
 use crate::{Backlog, Packet};
 
 /// The group of the queues in which a packet arrived.
@@ -32,14 +31,19 @@ impl Group {
 /// Marks the end of a chain of places, and a vacant place.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// A place in the store, which is free without a packet.
+/// A slot of the store, which is free without a packet.
 #[derive(Clone, Debug)]
-struct Place<P> {
+struct Slot<P> {
     packet: Option<P>,
     group: Group,
-    /// The next place of the same queue, or the next free one.
+    /// The next slot of the same queue, or the next free one.
     next: u32,
 }
+
+/// The place of a packet that has left its queue, but not yet the store.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Place(u32);
 
 /// How much memory a packet takes.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +57,8 @@ pub(crate) enum Weigh {
 /// The packets of all queues of one owner, and their sums.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowStore<P> {
-    places: Vec<Place<P>>,
-    /// The first free place.
+    slots: Vec<Slot<P>>,
+    /// The first free slot.
     free: u32,
     weigh: Weigh,
     /// Whether the law of a queue sees the backlog of all queues instead of its own.
@@ -68,7 +72,7 @@ pub(crate) struct FlowStore<P> {
 impl<P: Packet> FlowStore<P> {
     pub(crate) const fn new(weigh: Weigh, law_sees_all: bool) -> Self {
         FlowStore {
-            places: Vec::new(),
+            slots: Vec::new(),
             free: NONE,
             weigh,
             law_sees_all,
@@ -79,7 +83,7 @@ impl<P: Packet> FlowStore<P> {
 
     /// Reserves room for this many packets.
     pub(crate) fn reserve(&mut self, packets: usize) {
-        self.places.reserve_exact(packets.saturating_sub(self.places.len()));
+        self.slots.reserve_exact(packets.saturating_sub(self.slots.len()));
     }
 
     /// Returns the backlog of all queues.
@@ -107,7 +111,7 @@ impl<P: Packet> FlowStore<P> {
         }
     }
 
-    /// Stores a packet and returns its place.
+    /// Stores a packet and returns its slot.
     #[inline]
     fn put(&mut self, packet: P, group: Group) -> u32 {
         let size = packet.wire_len();
@@ -117,45 +121,58 @@ impl<P: Packet> FlowStore<P> {
         if let Weigh::By(weigh) = self.weigh {
             self.weighed += weigh(size);
         }
-        let taken = Place { packet: Some(packet), group, next: NONE };
+        let taken = Slot { packet: Some(packet), group, next: NONE };
         let at = self.free;
-        if let Some(place) = self.places.get_mut(at as usize) {
-            self.free = place.next;
-            *place = taken;
+        if let Some(slot) = self.slots.get_mut(at as usize) {
+            self.free = slot.next;
+            *slot = taken;
             return at;
         }
-        self.places.push(taken);
-        (self.places.len() - 1) as u32
+        self.slots.push(taken);
+        (self.slots.len() - 1) as u32
     }
 
-    /// Removes the packet at a place, and returns it with the next place of its queue.
+    /// Removes the packet in a slot from the sums, and returns its size, its group and the next slot of its queue.
     #[inline]
-    fn remove(&mut self, at: u32) -> Option<(Keyed<P, Group>, u32)> {
-        let place = self.places.get_mut(at as usize)?;
-        let (packet, group) = (place.packet.take()?, place.group);
-        let next = core::mem::replace(&mut place.next, self.free);
-        self.free = at;
-        let size = packet.wire_len();
-        let sum = &mut self.groups[group as usize];
+    fn discount(&mut self, at: u32) -> Option<(Bytes, Group, u32)> {
+        let Slot { packet, group, next } = self.slots.get(at as usize)?;
+        let size = packet.as_ref()?.wire_len();
+        let sum = &mut self.groups[*group as usize];
         sum.packets -= Packets::new(1);
         sum.bytes -= size;
         if let Weigh::By(weigh) = self.weigh {
             self.weighed -= weigh(size);
         }
-        Some((Keyed { key: group, packet }, next))
+        Some((size, *group, *next))
     }
 
-    /// Returns the place behind the one at `at`, as a reference that can be changed.
+    /// Returns the packet at a place.
+    #[inline]
+    pub(crate) fn packet(&mut self, place: &Place) -> Option<&mut P> {
+        self.slots.get_mut(place.0 as usize)?.packet.as_mut()
+    }
+
+    /// Removes and returns the packet at a place.
+    #[inline]
+    pub(crate) fn release(&mut self, place: Place) -> Option<P> {
+        let slot = self.slots.get_mut(place.0 as usize)?;
+        slot.next = core::mem::replace(&mut self.free, place.0);
+        slot.packet.take()
+    }
+
+    /// Returns the slot behind the one at `at`, as a reference that can be changed.
     #[inline]
     fn next(&mut self, at: u32) -> Option<&mut u32> {
-        Some(&mut self.places.get_mut(at as usize)?.next)
+        Some(&mut self.slots.get_mut(at as usize)?.next)
     }
 }
 
 /// One queue in a [`FlowStore`].
 #[derive(Clone, Debug)]
 pub(crate) struct Chain<P> {
+    /// The first slot, or [`NONE`].
     head: u32,
+    /// The last slot, if there is any.
     tail: u32,
     pub packets: u32,
     pub bytes: Bytes,
@@ -165,47 +182,46 @@ pub(crate) struct Chain<P> {
 impl<P> Chain<P> {
     pub(crate) const EMPTY: Chain<P> =
         Chain { head: NONE, tail: NONE, packets: 0, bytes: Bytes::ZERO, of: PhantomData };
-}
 
-impl<P> Chain<P> {
     /// Returns the oldest packet, and its group.
     pub(crate) fn first_mut<'a>(&self, store: &'a mut FlowStore<P>) -> Option<(&'a mut P, Group)> {
-        let place = store.places.get_mut(self.head as usize)?;
-        Some((place.packet.as_mut()?, place.group))
+        let slot = store.slots.get_mut(self.head as usize)?;
+        Some((slot.packet.as_mut()?, slot.group))
     }
 }
 
 impl<P: Packet> Waiting for Chain<P> {
-    type Packet = Keyed<P, Group>;
+    type Packet = P;
+    type Group = Group;
     type Store = FlowStore<P>;
+    type Place = Place;
 
     #[inline]
-    fn push(&mut self, store: &mut FlowStore<P>, pkt: Keyed<P, Group>) {
+    fn push(&mut self, store: &mut FlowStore<P>, pkt: P, group: Group) {
         self.packets += 1;
-        self.bytes += pkt.packet.wire_len();
-        let at = store.put(pkt.packet, pkt.key);
-        match store.next(self.tail) {
-            Some(next) => *next = at,
-            None => self.head = at,
+        self.bytes += pkt.wire_len();
+        let at = store.put(pkt, group);
+        if self.head == NONE {
+            self.head = at;
+        } else if let Some(next) = store.next(self.tail) {
+            *next = at;
         }
         self.tail = at;
     }
 
     #[inline]
-    fn pop(&mut self, store: &mut FlowStore<P>) -> Option<Keyed<P, Group>> {
-        let (pkt, next) = store.remove(self.head)?;
+    fn pop(&mut self, store: &mut FlowStore<P>) -> Option<(Place, Group)> {
+        let at = self.head;
+        let (size, group, next) = store.discount(at)?;
         self.head = next;
-        if next == NONE {
-            self.tail = NONE;
-        }
         self.packets -= 1;
-        self.bytes -= pkt.packet.wire_len();
-        Some(pkt)
+        self.bytes -= size;
+        Some((Place(at), group))
     }
 
-    fn take(&mut self, store: &mut FlowStore<P>, place: usize) -> Option<Keyed<P, Group>> {
-        let Some(steps) = place.checked_sub(1) else { return self.pop(store) };
-        if place >= self.packets as usize {
+    fn take(&mut self, store: &mut FlowStore<P>, position: usize) -> Option<(Place, Group)> {
+        let Some(steps) = position.checked_sub(1) else { return self.pop(store) };
+        if position >= self.packets as usize {
             return None;
         }
         let mut before = self.head;
@@ -213,14 +229,28 @@ impl<P: Packet> Waiting for Chain<P> {
             before = *store.next(before)?;
         }
         let at = *store.next(before)?;
-        let (pkt, next) = store.remove(at)?;
+        let (size, group, next) = store.discount(at)?;
         *store.next(before)? = next;
         if next == NONE {
             self.tail = before;
         }
         self.packets -= 1;
-        self.bytes -= pkt.packet.wire_len();
-        Some(pkt)
+        self.bytes -= size;
+        Some((Place(at), group))
+    }
+
+    #[inline]
+    fn packet<'a>(store: &'a mut FlowStore<P>, place: &'a mut Place) -> Option<&'a mut P> {
+        store.packet(place)
+    }
+
+    #[inline]
+    fn release(store: &mut FlowStore<P>, place: Place) -> Option<P> {
+        store.release(place)
+    }
+
+    fn inner(group: Group) -> u16 {
+        group.number()
     }
 
     fn packets(&self) -> usize {
@@ -282,17 +312,21 @@ mod tests {
             let size = 40 + draws.below(1000);
             match draws.below(5) {
                 0 | 1 => {
-                    chain.push(&mut store, Keyed { key: Group::Bulk, packet: Numbered(n, size) });
+                    chain.push(&mut store, Numbered(n, size), Group::Bulk);
                     deque.push_back((n, size));
                 }
                 2 | 3 => {
-                    let found = chain.pop(&mut store).map(|pkt| pkt.packet.0);
+                    let found =
+                        chain.pop(&mut store).and_then(|(place, _)| store.release(place)).map(|pkt| pkt.0);
                     assert_eq!(found, deque.pop_front().map(|(n, _)| n));
                 }
                 _ => {
-                    let place = draws.below(4) as usize;
-                    let found = chain.take(&mut store, place).map(|pkt| pkt.packet.0);
-                    assert_eq!(found, deque.remove(place).map(|(n, _)| n));
+                    let position = draws.below(4) as usize;
+                    let found = chain
+                        .take(&mut store, position)
+                        .and_then(|(place, _)| store.release(place))
+                        .map(|pkt| pkt.0);
+                    assert_eq!(found, deque.remove(position).map(|(n, _)| n));
                 }
             }
             assert_eq!(chain.packets(), deque.len());
@@ -305,7 +339,7 @@ mod tests {
             let all = Backlog { packets: Packets::new(packets), bytes: Bytes::new(bytes) };
             most = most.max(packets);
             assert_eq!((store.all(), store.groups), (all, [Backlog::default(), all]));
-            assert_eq!((store.memory(), store.places.len() as u64), (bytes + 7 * packets, most));
+            assert_eq!((store.memory(), store.slots.len() as u64), (bytes + 7 * packets, most));
         }
     }
 }

@@ -382,9 +382,9 @@ impl<P: Packet> Cake<P> {
     }
 
     fn pop(&mut self, tin: usize, at: u32) -> Option<Keyed<P, Group>> {
-        let pkt = self.tins[tin].queues[at as usize].waiting.pop(&mut self.store)?;
+        let (place, key) = self.tins[tin].queues[at as usize].waiting.pop(&mut self.store)?;
         self.tins[tin].packets -= 1;
-        Some(pkt)
+        Some(Keyed { key, packet: self.store.release(place)? })
     }
 
     /// Drops the packet at the head of the queue with the most bytes.
@@ -524,7 +524,7 @@ impl<P: Arrived> Qdisc<P> for Cake<P> {
         let key = if matches!(set, Set::Bulk | Set::SparseWait) { Group::Bulk } else { Group::Sparse };
         obs.entered(now, &packet, key.number());
         tin.packets += 1;
-        tin.queues[at as usize].waiting.push(&mut self.store, Keyed { key, packet });
+        tin.queues[at as usize].waiting.push(&mut self.store, packet, key);
         match set {
             Set::Idle | Set::Decaying => {
                 let quantum = tin.quantum(at, counted) >> 16;

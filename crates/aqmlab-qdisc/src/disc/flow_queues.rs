@@ -7,10 +7,10 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Packets, Rate};
 
 use super::early_law::{EarlyLaw, EarlyQueue};
-use super::law_queue::{DropLoop, LawQueue};
+use super::law_queue::{DropLoop, LawQueue, Waiting};
 use super::words::{EmptyNew, HalfOf, Queues};
 use crate::flow_store::{Chain, FlowStore, Group, NONE, Weigh};
-use crate::flow_table::{FlowTable, Keyed};
+use crate::flow_table::FlowTable;
 use crate::{Arrived, Backlog, Cause, Inside, LawSamples, Observer, Packet, Qdisc, Reason};
 
 /// The rules of the scheduler, and of the drops for lack of room.
@@ -308,7 +308,8 @@ impl<P: Packet, L: EarlyLaw + Clone> FlowQueues<P, L> {
         let half_bytes = Bytes::new(bytes.get() / 2);
         let half_packets = inside.waiting.packets / 2;
         loop {
-            let Some(Keyed { key: group, packet }) = pop(&mut inside.waiting, &mut self.own) else { break };
+            let Some((place, group)) = inside.waiting.pop(&mut self.own.store) else { break };
+            let Some(packet) = self.own.store.release(place) else { break };
             (dropped, dropped_bytes) = (dropped + 1, dropped_bytes + packet.wire_len());
             inside.law.on_overflow(now);
             obs.dropped(now, packet, Cause { reason: Reason::Overflow, inner: group.number() });
@@ -324,22 +325,6 @@ impl<P: Packet, L: EarlyLaw + Clone> FlowQueues<P, L> {
     }
 }
 
-fn pop<P: Packet>(chain: &mut Chain<P>, own: &mut DropLoop<FlowStore<P>>) -> Option<Keyed<P, Group>> {
-    super::law_queue::Waiting::pop(chain, &mut own.store)
-}
-
-/// Reports what happens to a queue's packets as happening in their groups.
-struct InGroup<'a, P>(&'a mut dyn Observer<P>);
-
-impl<P> Observer<Keyed<P, Group>> for InGroup<'_, P> {
-    fn dropped(&mut self, now: Instant, pkt: Keyed<P, Group>, at: Cause) {
-        self.0.dropped(now, pkt.packet, Cause { inner: pkt.key.number(), ..at });
-    }
-    fn marked(&mut self, now: Instant, pkt: &Keyed<P, Group>, at: Cause) {
-        self.0.marked(now, &pkt.packet, Cause { inner: pkt.key.number(), ..at });
-    }
-}
-
 impl<P: Arrived, L: EarlyLaw + Clone> Qdisc<P> for FlowQueues<P, L> {
     #[inline]
     fn enqueue(&mut self, now: Instant, packet: P, obs: &mut dyn Observer<P>) {
@@ -347,9 +332,9 @@ impl<P: Arrived, L: EarlyLaw + Clone> Qdisc<P> for FlowQueues<P, L> {
         let full = matches!(self.rules.no_room, NoRoom::Arrival) && !self.admits(packet.wire_len());
         self.overflows += u64::from(full);
         let queue = &mut self.queues[at as usize];
-        let key = if queue.on == On::Old { Group::Bulk } else { Group::Sparse };
-        obs.entered(now, &packet, key.number());
-        queue.inside.enqueue(now, Keyed { key, packet }, full, &mut self.own, &mut InGroup(obs));
+        let group = if queue.on == On::Old { Group::Bulk } else { Group::Sparse };
+        obs.entered(now, &packet, group.number());
+        queue.inside.enqueue(now, (packet, group), full, &mut self.own, obs);
         if queue.on == On::Idle && queue.inside.waiting.packets > 0 {
             self.set_new(at);
         }
@@ -365,10 +350,11 @@ impl<P: Arrived, L: EarlyLaw + Clone> Qdisc<P> for FlowQueues<P, L> {
         loop {
             let at = self.next_with_credit();
             let queue = self.queues.get_mut(at as usize)?;
-            if let Some(Keyed { key, packet }) = queue.inside.dequeue(now, &mut self.own, &mut InGroup(obs)) {
+            if let Some((place, group)) = queue.inside.dequeue(now, &mut self.own, obs) {
+                let packet = self.own.store.packet(&place)?;
                 queue.deficit -= packet.wire_len().get() as i64;
-                obs.left(now, &packet, key.number());
-                return Some(packet);
+                obs.left(now, packet, group.number());
+                return self.own.store.release(place);
             }
             self.retire(at);
         }

@@ -7,19 +7,29 @@ use super::early_law::{EarlyLaw, EarlyQueue, Leaving};
 use crate::law::{Decision, Notice};
 use crate::{Arrived, Backlog, Cause, Ecn, Fifo, Observer, Packet, Reason};
 
-/// The packets of one queue in order of arrival. A queue among many keeps them in its owner's store.
+/// The packets of one queue in order of arrival. A queue among many keeps them in its owner's store, where a packet
+/// stays, in its place, while it leaves.
 pub trait Waiting {
     /// A packet.
     type Packet;
+    /// The inner queues of the owner in which a packet arrives.
+    type Group: Copy;
     /// What the owner keeps for all its queues.
     type Store;
+    /// Where a packet is that has been removed from its queue. It must be released before another one is pushed.
+    type Place;
     /// Appends a packet.
-    fn push(&mut self, store: &mut Self::Store, pkt: Self::Packet);
-    /// Removes and returns the oldest packet.
-    fn pop(&mut self, store: &mut Self::Store) -> Option<Self::Packet>;
-    /// Removes and returns the packet at a position in the queue, if there is one; position 0 is the oldest
-    /// packet.
-    fn take(&mut self, store: &mut Self::Store, place: usize) -> Option<Self::Packet>;
+    fn push(&mut self, store: &mut Self::Store, pkt: Self::Packet, group: Self::Group);
+    /// Removes the oldest packet.
+    fn pop(&mut self, store: &mut Self::Store) -> Option<(Self::Place, Self::Group)>;
+    /// Removes the packet at a position in the queue, if there is one; position 0 is the oldest packet.
+    fn take(&mut self, store: &mut Self::Store, position: usize) -> Option<(Self::Place, Self::Group)>;
+    /// Returns the packet at a place.
+    fn packet<'a>(store: &'a mut Self::Store, place: &'a mut Self::Place) -> Option<&'a mut Self::Packet>;
+    /// Frees a place and returns its packet.
+    fn release(store: &mut Self::Store, place: Self::Place) -> Option<Self::Packet>;
+    /// Returns the number of a group, as in [`Cause::inner`].
+    fn inner(group: Self::Group) -> u16;
     /// Returns the number of packets.
     fn packets(&self) -> usize;
     /// Returns the backlog that the law sees.
@@ -28,17 +38,31 @@ pub trait Waiting {
 
 impl<P: Packet> Waiting for Fifo<P> {
     type Packet = P;
+    type Group = ();
     type Store = ();
+    type Place = P;
     #[inline(always)]
-    fn push(&mut self, (): &mut (), pkt: P) {
+    fn push(&mut self, (): &mut (), pkt: P, (): ()) {
         Fifo::push(self, pkt);
     }
     #[inline(always)]
-    fn pop(&mut self, (): &mut ()) -> Option<P> {
-        Fifo::pop(self)
+    fn pop(&mut self, (): &mut ()) -> Option<(P, ())> {
+        Some((Fifo::pop(self)?, ()))
     }
-    fn take(&mut self, (): &mut (), place: usize) -> Option<P> {
-        Fifo::take(self, place)
+    fn take(&mut self, (): &mut (), position: usize) -> Option<(P, ())> {
+        Some((Fifo::take(self, position)?, ()))
+    }
+    #[inline(always)]
+    fn packet<'a>((): &'a mut (), place: &'a mut P) -> Option<&'a mut P> {
+        Some(place)
+    }
+    #[inline(always)]
+    fn release((): &mut (), place: P) -> Option<P> {
+        Some(place)
+    }
+    #[inline(always)]
+    fn inner((): ()) -> u16 {
+        0
     }
     #[inline(always)]
     fn packets(&self) -> usize {
@@ -102,13 +126,13 @@ where
     L: EarlyLaw,
     W: Waiting<Packet = P>,
 {
-    /// Accepts `pkt` as [`crate::Qdisc::enqueue`] does. `full` says whether the owner's limit leaves no room
-    /// for the packet.
+    /// Accepts `pkt`, which arrives in `group`, as [`crate::Qdisc::enqueue`] does. `full` says whether the owner's
+    /// limit leaves no room for the packet.
     #[inline(always)]
     pub fn enqueue(
         &mut self,
         now: Instant,
-        pkt: P,
+        (pkt, group): (P, W::Group),
         full: bool,
         own: &mut DropLoop<W::Store>,
         obs: &mut dyn Observer<P>,
@@ -125,29 +149,29 @@ where
             decision = self.law.decide_at_arrival(now, backlog, size, draw);
         }
         match decision {
-            Decision::Admit if !full => self.waiting.push(&mut own.store, pkt),
-            Decision::Admit => self.overflow(now, pkt, None, own, obs),
-            Decision::Notify(notice) => self.notify(now, pkt, (notice, full), own, obs),
+            Decision::Admit if !full => self.waiting.push(&mut own.store, pkt, group),
+            Decision::Admit => self.overflow(now, (pkt, group), None, own, obs),
+            Decision::Notify(notice) => self.notify(now, (pkt, group), (notice, full), own, obs),
         }
     }
 
-    /// Returns the next packet that may leave, as [`crate::Qdisc::dequeue`] does.
+    /// Removes the next packet that may leave, as [`crate::Qdisc::dequeue`] does, and returns its place.
     #[inline(always)]
     pub fn dequeue(
         &mut self,
         now: Instant,
         own: &mut DropLoop<W::Store>,
         obs: &mut dyn Observer<P>,
-    ) -> Option<P> {
+    ) -> Option<(W::Place, W::Group)> {
         self.law.catch_up(now, self.waiting.backlog(&own.store));
         let at_departure = self.law.decides().at_departure();
         let next = if at_departure { self.next_decided(now, own, obs) } else { self.pop(now, own) };
-        let Some((pkt, leaving)) = next else {
+        let Some((place, group, leaving)) = next else {
             self.law.on_idle(now);
             return None;
         };
         self.law.on_departure(now, leaving);
-        Some(pkt)
+        Some((place, group))
     }
 
     /// Marks or drops the arrival `pkt` as the law requires. This function is not inlined because few packets
@@ -156,7 +180,7 @@ where
     fn notify(
         &mut self,
         now: Instant,
-        mut pkt: P,
+        (mut pkt, group): (P, W::Group),
         (notice, full): (Notice, bool),
         own: &mut DropLoop<W::Store>,
         obs: &mut dyn Observer<P>,
@@ -164,15 +188,17 @@ where
         let marks = notice.marks(own.rules.ecn, pkt.ecn());
         let passes = marks || own.spares(pkt.ecn());
         if full && (passes || own.rules.overflow_first) {
-            return self.overflow(now, pkt, Some(notice), own, obs);
+            return self.overflow(now, (pkt, group), Some(notice), own, obs);
         }
+        let at = Cause { reason: notice.reason, inner: W::inner(group) };
         if !passes {
-            return self.drop_early(now, pkt, notice, obs);
+            self.law.on_early_drop(now);
+            return obs.dropped(now, pkt, at);
         }
         if marks {
-            mark(now, &mut pkt, Cause::of(notice.reason), obs);
+            mark(now, &mut pkt, at, obs);
         }
-        self.waiting.push(&mut own.store, pkt);
+        self.waiting.push(&mut own.store, pkt, group);
     }
 
     /// Drops `pkt`, or drops the law's victim in its place and queues `pkt`, marked if the law chose it.
@@ -180,67 +206,63 @@ where
     fn overflow(
         &mut self,
         now: Instant,
-        mut pkt: P,
+        (mut pkt, mut group): (P, W::Group),
         notice: Option<Notice>,
         own: &mut DropLoop<W::Store>,
         obs: &mut dyn Observer<P>,
     ) {
         self.law.on_overflow(now);
         let victim = self.law.victim(self.waiting.packets());
-        if let Some(evicted) = self.waiting.take(&mut own.store, victim) {
+        if let Some((place, of_evicted)) = self.waiting.take(&mut own.store, victim)
+            && let Some(evicted) = W::release(&mut own.store, place)
+        {
             if let Some(notice) = notice.filter(|n| n.marks(own.rules.ecn, pkt.ecn())) {
-                mark(now, &mut pkt, Cause::of(notice.reason), obs);
+                mark(now, &mut pkt, Cause { reason: notice.reason, inner: W::inner(group) }, obs);
             }
-            self.waiting.push(&mut own.store, pkt);
-            pkt = evicted;
+            self.waiting.push(&mut own.store, pkt, group);
+            (pkt, group) = (evicted, of_evicted);
         }
-        obs.dropped(now, pkt, Cause::of(Reason::Overflow));
+        obs.dropped(now, pkt, Cause { reason: Reason::Overflow, inner: W::inner(group) });
     }
 
-    fn drop_early(&mut self, now: Instant, pkt: P, notice: Notice, obs: &mut dyn Observer<P>) {
-        self.law.on_early_drop(now);
-        obs.dropped(now, pkt, Cause::of(notice.reason));
-    }
-
-    /// Removes the oldest packet and returns it with the properties that the law sees.
+    /// Removes the oldest packet and returns its place with the properties that the law sees.
     #[inline(always)]
-    fn pop(&mut self, now: Instant, own: &mut DropLoop<W::Store>) -> Option<(P, Leaving)> {
-        let pkt = self.waiting.pop(&mut own.store)?;
-        let sojourn = now.saturating_since(pkt.arrived());
-        let leaving = Leaving {
-            size: pkt.wire_len(),
-            ecn: pkt.ecn(),
-            sojourn,
-            backlog: self.waiting.backlog(&own.store),
-        };
-        Some((pkt, leaving))
+    fn pop(&mut self, now: Instant, own: &mut DropLoop<W::Store>) -> Option<(W::Place, W::Group, Leaving)> {
+        let (mut place, group) = self.waiting.pop(&mut own.store)?;
+        let pkt = W::packet(&mut own.store, &mut place)?;
+        let (size, ecn, sojourn) = (pkt.wire_len(), pkt.ecn(), now.saturating_since(pkt.arrived()));
+        Some((place, group, Leaving { size, ecn, sojourn, backlog: self.waiting.backlog(&own.store) }))
     }
 
-    /// Returns the next packet that the law allows to leave. The law is up to date.
+    /// Removes the next packet that the law allows to leave. The law is up to date.
     #[inline(always)]
     fn next_decided(
         &mut self,
         now: Instant,
         own: &mut DropLoop<W::Store>,
         obs: &mut dyn Observer<P>,
-    ) -> Option<(P, Leaving)> {
-        while let Some((mut pkt, leaving)) = self.pop(now, own) {
+    ) -> Option<(W::Place, W::Group, Leaving)> {
+        while let Some((mut place, group, leaving)) = self.pop(now, own) {
             let (draws, number) = own.next_draw();
             let draw = || unit_from_bits(draws.at(number));
+            let inner = W::inner(group);
             let Decision::Notify(notice) = self.law.decide_at_departure(now, leaving, draw) else {
-                if self.law.marks_admitted(now, leaving, pkt.ecn()) && pkt.ecn().is_capable() {
-                    mark(now, &mut pkt, Cause::of(Reason::Forced), obs);
+                if self.law.marks_admitted(now, leaving, leaving.ecn) && leaving.ecn.is_capable() {
+                    let pkt = W::packet(&mut own.store, &mut place)?;
+                    mark(now, pkt, Cause { reason: Reason::Forced, inner }, obs);
                 }
-                return Some((pkt, leaving));
+                return Some((place, group, leaving));
             };
-            if notice.marks(own.rules.ecn, pkt.ecn()) {
-                mark(now, &mut pkt, Cause::of(notice.reason), obs);
-                return Some((pkt, leaving));
+            let at = Cause { reason: notice.reason, inner };
+            if notice.marks(own.rules.ecn, leaving.ecn) {
+                mark(now, W::packet(&mut own.store, &mut place)?, at, obs);
+                return Some((place, group, leaving));
             }
-            if own.spares(pkt.ecn()) {
-                return Some((pkt, leaving));
+            if own.spares(leaving.ecn) {
+                return Some((place, group, leaving));
             }
-            self.drop_early(now, pkt, notice, obs);
+            self.law.on_early_drop(now);
+            obs.dropped(now, W::release(&mut own.store, place)?, at);
         }
         None
     }

@@ -7,7 +7,7 @@ use aqmlab_random::{Numbered, Stream, unit_from_bits};
 use aqmlab_units::{Bytes, Instant, Span};
 
 use super::law_queue::{Waiting, mark};
-use crate::flow_store::{Chain, FlowStore, Group, NONE, Weigh};
+use crate::flow_store::{Chain, FlowStore, Group, NONE, Place, Weigh};
 use crate::flow_table::Keyed;
 use crate::law::{Decision, Notice, RedLaw, Sampling};
 use crate::{Backlog, Cause, Inside, LawSamples, Limit, Observer, Packet, Qdisc, Reason};
@@ -189,7 +189,7 @@ impl<P: Packet> Sfq<P> {
         self.unlink(at);
         let quantum = self.quantum();
         let slot = &mut self.slots[at as usize];
-        slot.chain.push(&mut self.store, packet);
+        slot.chain.push(&mut self.store, packet.packet, packet.key);
         if slot.chain.packets == 1 {
             slot.credit = quantum;
             let after = match self.slots.get_mut(self.last as usize) {
@@ -207,12 +207,12 @@ impl<P: Packet> Sfq<P> {
         self.unlink(at);
         let slot = &mut self.slots[at as usize];
         let place = if head { 0 } else { slot.chain.packets as usize - 1 };
-        let packet = slot.chain.take(&mut self.store, place).expect("a queue in use has packets");
+        let removed = slot.chain.take(&mut self.store, place);
         if slot.chain.packets == 0 {
             self.of_hash[slot.hash as usize] = NONE;
         }
         self.link(at);
-        packet
+        self.released(removed)
     }
 
     /// Takes the turn from the queue that is next.
@@ -261,14 +261,18 @@ impl<P: Packet> Sfq<P> {
 
     /// Removes the first packet of a queue to which another one is appended at once.
     fn pull_to_replace(&mut self, at: u32) -> Keyed<P, Group> {
-        self.slots[at as usize]
-            .chain
-            .pop(&mut self.store)
-            .expect("the law chooses no packet of an empty queue")
+        let removed = self.slots[at as usize].chain.pop(&mut self.store);
+        self.released(removed)
+    }
+
+    /// Releases the packet that has been removed from a queue in use.
+    fn released(&mut self, removed: Option<(Place, Group)>) -> Keyed<P, Group> {
+        let out = removed.and_then(|(place, key)| Some(Keyed { key, packet: self.store.release(place)? }));
+        out.expect("a queue in use has packets")
     }
 
     fn push_behind(&mut self, at: u32, packet: Keyed<P, Group>) {
-        self.slots[at as usize].chain.push(&mut self.store, packet);
+        self.slots[at as usize].chain.push(&mut self.store, packet.packet, packet.key);
     }
 
     /// Drops a packet of the longest queue, of that which reached this length last; if all have one packet, that of
