@@ -42,7 +42,7 @@ impl<P: Arrived, L: EarlyLaw> Qdisc<P> for Early<P, L> {
 
     #[inline]
     fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
-        self.queue.dequeue(now, &mut self.drop_loop, obs).map(|(pkt, ())| pkt)
+        self.queue.dequeue(now, &mut self.drop_loop, obs).map(|out| out.place)
     }
 
     fn deadline(&self) -> Option<Instant> {

@@ -7,7 +7,7 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Packets, Rate};
 
 use super::early_law::{EarlyLaw, EarlyQueue};
-use super::law_queue::{DropLoop, LawQueue, Waiting};
+use super::law_queue::{DropLoop, LawQueue, Out, Waiting};
 use super::words::{EmptyNew, HalfOf, Queues};
 use crate::flow_store::{Chain, FlowStore, Group, NONE, Weigh};
 use crate::flow_table::FlowTable;
@@ -350,10 +350,9 @@ impl<P: Arrived, L: EarlyLaw + Clone> Qdisc<P> for FlowQueues<P, L> {
         loop {
             let at = self.next_with_credit();
             let queue = self.queues.get_mut(at as usize)?;
-            if let Some((place, group)) = queue.inside.dequeue(now, &mut self.own, obs) {
-                let packet = self.own.store.packet(&place)?;
-                queue.deficit -= packet.wire_len().get() as i64;
-                obs.left(now, packet, group.number());
+            if let Some(Out { place, group, leaving }) = queue.inside.dequeue(now, &mut self.own, obs) {
+                queue.deficit -= leaving.size.get() as i64;
+                obs.left(now, self.own.store.packet(&place)?, group.number());
                 return self.own.store.release(place);
             }
             self.retire(at);

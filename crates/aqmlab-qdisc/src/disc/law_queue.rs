@@ -110,6 +110,16 @@ impl<S> DropLoop<S> {
     }
 }
 
+/// A packet that has been removed from its queue.
+pub struct Out<W: Waiting> {
+    /// Where it is.
+    pub place: W::Place,
+    /// The group in which it arrived.
+    pub group: W::Group,
+    /// What the law sees of it.
+    pub leaving: Leaving,
+}
+
 /// A law and the packets that wait under it. An owner has one such queue ([`super::Early`]), one per flow, or
 /// a pair, but only one [`DropLoop`], which it passes to each call.
 #[derive(Clone, Debug)]
@@ -155,23 +165,29 @@ where
         }
     }
 
-    /// Removes the next packet that may leave, as [`crate::Qdisc::dequeue`] does, and returns its place.
+    /// Removes the next packet that may leave, as [`crate::Qdisc::dequeue`] does.
     #[inline(always)]
     pub fn dequeue(
         &mut self,
         now: Instant,
         own: &mut DropLoop<W::Store>,
         obs: &mut dyn Observer<P>,
-    ) -> Option<(W::Place, W::Group)> {
+    ) -> Option<Out<W>> {
         self.law.catch_up(now, self.waiting.backlog(&own.store));
-        let at_departure = self.law.decides().at_departure();
-        let next = if at_departure { self.next_decided(now, own, obs) } else { self.pop(now, own) };
-        let Some((place, group, leaving)) = next else {
+        let Some(Out { mut place, group, leaving }) = self.pop(now, own) else {
             self.law.on_idle(now);
             return None;
         };
+        if self.law.decides().at_departure() {
+            if let Decision::Notify(notice) = self.decide(now, leaving, own) {
+                return self.notify_leaving(now, Out { place, group, leaving }, notice, own, obs);
+            }
+            if self.law.marks_admitted(now, leaving, leaving.ecn) {
+                Self::mark_admitted(now, &mut place, group, own, obs);
+            }
+        }
         self.law.on_departure(now, leaving);
-        Some((place, group))
+        Some(Out { place, group, leaving })
     }
 
     /// Marks or drops the arrival `pkt` as the law requires. This function is not inlined because few packets
@@ -225,46 +241,78 @@ where
         obs.dropped(now, pkt, Cause { reason: Reason::Overflow, inner: W::inner(group) });
     }
 
-    /// Removes the oldest packet and returns its place with the properties that the law sees.
+    /// Removes the oldest packet.
     #[inline(always)]
-    fn pop(&mut self, now: Instant, own: &mut DropLoop<W::Store>) -> Option<(W::Place, W::Group, Leaving)> {
+    fn pop(&mut self, now: Instant, own: &mut DropLoop<W::Store>) -> Option<Out<W>> {
         let (mut place, group) = self.waiting.pop(&mut own.store)?;
         let pkt = W::packet(&mut own.store, &mut place)?;
         let (size, ecn, sojourn) = (pkt.wire_len(), pkt.ecn(), now.saturating_since(pkt.arrived()));
-        Some((place, group, Leaving { size, ecn, sojourn, backlog: self.waiting.backlog(&own.store) }))
+        let leaving = Leaving { size, ecn, sojourn, backlog: self.waiting.backlog(&own.store) };
+        Some(Out { place, group, leaving })
     }
 
-    /// Removes the next packet that the law allows to leave. The law is up to date.
+    /// Lets the law, which is up to date, decide on a packet that has been removed.
     #[inline(always)]
-    fn next_decided(
-        &mut self,
+    fn decide(&mut self, now: Instant, leaving: Leaving, own: &mut DropLoop<W::Store>) -> Decision {
+        let (draws, number) = own.next_draw();
+        let draw = || unit_from_bits(draws.at(number));
+        self.law.decide_at_departure(now, leaving, draw)
+    }
+
+    /// Marks a packet that the law has not chosen.
+    #[inline]
+    fn mark_admitted(
         now: Instant,
+        place: &mut W::Place,
+        group: W::Group,
         own: &mut DropLoop<W::Store>,
         obs: &mut dyn Observer<P>,
-    ) -> Option<(W::Place, W::Group, Leaving)> {
-        while let Some((mut place, group, leaving)) = self.pop(now, own) {
-            let (draws, number) = own.next_draw();
-            let draw = || unit_from_bits(draws.at(number));
-            let inner = W::inner(group);
-            let Decision::Notify(notice) = self.law.decide_at_departure(now, leaving, draw) else {
-                if self.law.marks_admitted(now, leaving, leaving.ecn) && leaving.ecn.is_capable() {
-                    let pkt = W::packet(&mut own.store, &mut place)?;
-                    mark(now, pkt, Cause { reason: Reason::Forced, inner }, obs);
-                }
-                return Some((place, group, leaving));
-            };
-            let at = Cause { reason: notice.reason, inner };
-            if notice.marks(own.rules.ecn, leaving.ecn) {
-                mark(now, W::packet(&mut own.store, &mut place)?, at, obs);
-                return Some((place, group, leaving));
+    ) {
+        if let Some(pkt) = W::packet(&mut own.store, place).filter(|pkt| pkt.ecn().is_capable()) {
+            mark(now, pkt, Cause { reason: Reason::Forced, inner: W::inner(group) }, obs);
+        }
+    }
+
+    /// Marks or drops a packet that has been removed, as the law requires. After a drop, the law decides on the
+    /// packets behind it, until one may leave. Like the other functions for packets that the law has chosen, this one
+    /// is not inlined.
+    #[cold]
+    fn notify_leaving(
+        &mut self,
+        now: Instant,
+        mut out: Out<W>,
+        mut notice: Notice,
+        own: &mut DropLoop<W::Store>,
+        obs: &mut dyn Observer<P>,
+    ) -> Option<Out<W>> {
+        loop {
+            let at = Cause { reason: notice.reason, inner: W::inner(out.group) };
+            if notice.marks(own.rules.ecn, out.leaving.ecn) {
+                mark(now, W::packet(&mut own.store, &mut out.place)?, at, obs);
+                break;
             }
-            if own.spares(leaving.ecn) {
-                return Some((place, group, leaving));
+            if own.spares(out.leaving.ecn) {
+                break;
             }
             self.law.on_early_drop(now);
-            obs.dropped(now, W::release(&mut own.store, place)?, at);
+            obs.dropped(now, W::release(&mut own.store, out.place)?, at);
+            let Some(next) = self.pop(now, own) else {
+                self.law.on_idle(now);
+                return None;
+            };
+            out = next;
+            match self.decide(now, out.leaving, own) {
+                Decision::Notify(further) => notice = further,
+                Decision::Admit => {
+                    if self.law.marks_admitted(now, out.leaving, out.leaving.ecn) {
+                        Self::mark_admitted(now, &mut out.place, out.group, own, obs);
+                    }
+                    break;
+                }
+            }
         }
-        None
+        self.law.on_departure(now, out.leaving);
+        Some(out)
     }
 }
 

@@ -75,7 +75,7 @@ pub use fred::{Fred, FredQueue};
 pub use htb::{Htb, HtbRules, Leaf};
 pub(crate) use htb_table::{HTB_INFO, build_htb};
 pub(crate) use inner::BuildInner;
-pub use law_queue::{DropLoop, LawQueue, Waiting};
+pub use law_queue::{DropLoop, LawQueue, Out, Waiting};
 pub use pi::pi_phase_margin;
 pub(crate) use pi::{PI_INFO, build_pi};
 pub use pi::{Pi, PiControl};

@@ -101,28 +101,32 @@ impl CodelLaw {
             }
         };
         let standing = self.is_standing(now, sojourn, left);
-        match core::mem::replace(&mut self.after, After::Sent) {
-            // RFC 8289, dequeue routine: the packet after the first drop always leaves.
-            After::FirstDrop => false,
-            After::Sent if self.dropping => {
-                self.dropping = standing;
-                standing && self.is_due(now)
-            }
-            After::Sent => {
-                if standing {
-                    self.enter(now);
-                }
-                standing
-            }
-            After::Drop(was_due) => {
-                self.dropping = standing;
-                if !standing {
-                    // The packet that ends the state schedules no further drop.
-                    self.drop_next = was_due;
-                }
-                standing && self.is_due(now)
-            }
+        if !matches!(self.after, After::Sent) {
+            return self.decide_after_drop(now, standing);
         }
+        if self.dropping {
+            self.dropping = standing;
+            return standing && self.is_due(now);
+        }
+        if standing {
+            self.enter(now);
+        }
+        standing
+    }
+
+    /// Decides on the packet behind one that was dropped at the same instant.
+    #[cold]
+    fn decide_after_drop(&mut self, now: Instant, standing: bool) -> bool {
+        let After::Drop(was_due) = core::mem::replace(&mut self.after, After::Sent) else {
+            // RFC 8289, dequeue routine: the packet after the first drop always leaves.
+            return false;
+        };
+        self.dropping = standing;
+        if !standing {
+            // The packet that ends the state schedules no further drop.
+            self.drop_next = was_due;
+        }
+        standing && self.is_due(now)
     }
 
     /// Records that the packet chosen last was dropped, not marked.
@@ -208,16 +212,23 @@ impl CodelLaw {
 
     /// Returns whether the next packet of the dropping state is due to be chosen and, if so, schedules the
     /// one after it.
+    #[inline]
     fn is_due(&mut self, now: Instant) -> bool {
-        let was_due = self.drop_next;
-        if now < was_due {
-            return false;
+        let due = now >= self.drop_next;
+        if due {
+            self.schedule();
         }
+        due
+    }
+
+    /// Schedules the choice after the one that is due.
+    #[cold]
+    fn schedule(&mut self) {
+        let was_due = self.drop_next;
         self.count += 1;
         self.improve_root();
         self.drop_next = self.after_interval(was_due);
         self.once_dropped = After::Drop(was_due);
-        true
     }
 
     /// RFC 8289, `control_law`: returns `from` plus the interval divided by the square root of the
