@@ -246,7 +246,8 @@ where
     fn pop(&mut self, now: Instant, own: &mut DropLoop<W::Store>) -> Option<Out<W>> {
         let (mut place, group) = self.waiting.pop(&mut own.store)?;
         let pkt = W::packet(&mut own.store, &mut place)?;
-        let (size, ecn, sojourn) = (pkt.wire_len(), pkt.ecn(), now.saturating_since(pkt.arrived()));
+        let sojourn = now.saturating_since(pkt.arrived());
+        let (size, ecn) = (pkt.wire_len(), pkt.ecn());
         let leaving = Leaving { size, ecn, sojourn, backlog: self.waiting.backlog(&own.store) };
         Some(Out { place, group, leaving })
     }
