@@ -34,6 +34,29 @@ fn a_flow_that_finds_no_room_has_no_turn() {
     }
 }
 
+/// An arrival that is lost leaves its idle queue, which it does not make new, where it is among the idle ones.
+#[test]
+fn a_lost_arrival_changes_no_list() {
+    let (mut queue, mut fates, now) = (queue(&[("limit", packets(6))]), Fates::default(), Instant::ZERO);
+    let mut number = 0;
+    let mut arrive = |queue: &mut Discipline<_>, fates: &mut Fates, flow| {
+        queue.enqueue(now, arrival(number, flow, now), fates);
+        number += 1;
+    };
+    // Six flows have queues; three of them, and then a fourth, fill the buffer.
+    (0..6).for_each(|flow| arrive(&mut queue, &mut fates, flow));
+    while queue.dequeue(now, &mut fates).is_some() {}
+    [3, 3, 4, 4, 5, 5].into_iter().for_each(|flow| arrive(&mut queue, &mut fates, flow));
+    arrive(&mut queue, &mut fates, 1);
+    assert_eq!(queue.dequeue(now, &mut fates).map(|out| out.packet.flow), Some(3));
+    [0, 1].into_iter().for_each(|flow| arrive(&mut queue, &mut fates, flow));
+    assert_eq!(fates.lost().len(), 2);
+    let mut left: Vec<u64> =
+        std::iter::from_fn(|| queue.dequeue(now, &mut fates)).map(|out| out.packet.flow).collect();
+    left.sort_unstable();
+    assert_eq!(left, [0, 3, 4, 4, 5, 5]);
+}
+
 /// A queue whose PIE remembers congestion is not given to another flow; once its probability is 0 again, it is.
 #[test]
 fn idle_queues_are_used_again_once_nothing_is_remembered() {

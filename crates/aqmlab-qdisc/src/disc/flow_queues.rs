@@ -159,7 +159,7 @@ impl<P: Packet, L: EarlyLaw + Clone> FlowQueues<P, L> {
         };
         if rules.queues == Queues::Hashed {
             queues.queues.reserve_exact(rules.flows as usize);
-            (0..rules.flows).for_each(|_| queues.add_queue(0));
+            (0..rules.flows).for_each(|_| _ = queues.add_queue(0));
         }
         queues
     }
@@ -174,9 +174,15 @@ impl<P: Packet, L: EarlyLaw + Clone> FlowQueues<P, L> {
         Some(&self.queues[at as usize].inside.law)
     }
 
-    fn add_queue(&mut self, key: u64) {
+    /// Adds a queue, which is idle.
+    fn add_queue(&mut self, key: u64) -> u32 {
         let inside = LawQueue { law: self.fresh.clone(), waiting: Chain::EMPTY };
         self.queues.push(FlowQueue { inside, deficit: 0, key, before: NONE, after: NONE, on: On::Idle });
+        let at = (self.queues.len() - 1) as u32;
+        if self.rules.queues == Queues::Perfect {
+            self.idle.append(&mut self.queues, at);
+        }
+        at
     }
 
     /// Returns the queue of a hash: the high bits of the hash, as a fraction of the number of queues.
@@ -205,11 +211,7 @@ impl<P: Packet, L: EarlyLaw + Clone> FlowQueues<P, L> {
     /// Returns the flow's own queue. A new flow gets a queue that has long been idle, or an additional one.
     fn own_queue(&mut self, now: Instant, key: u64) -> u32 {
         if let Some(place) = self.places.get(key) {
-            let at = place - 1;
-            if self.queues[at as usize].on == On::Idle {
-                self.idle.unlink(&mut self.queues, at);
-            }
-            return at;
+            return place - 1;
         }
         let first = self.idle.head;
         let at = match self.queues.get_mut(first as usize) {
@@ -217,13 +219,9 @@ impl<P: Packet, L: EarlyLaw + Clone> FlowQueues<P, L> {
                 queue.inside.law = self.fresh.clone();
                 let former = core::mem::replace(&mut queue.key, key);
                 self.places.remove(former);
-                self.idle.unlink(&mut self.queues, first);
                 first
             }
-            _ => {
-                self.add_queue(key);
-                (self.queues.len() - 1) as u32
-            }
+            _ => self.add_queue(key),
         };
         *self.places.get_or_default(key) = at + 1;
         at
@@ -273,6 +271,9 @@ impl<P: Packet, L: EarlyLaw + Clone> FlowQueues<P, L> {
     /// Makes an idle queue, whose first packet has just arrived, a new one.
     #[cold]
     fn set_new(&mut self, at: u32) {
+        if self.rules.queues == Queues::Perfect {
+            self.idle.unlink(&mut self.queues, at);
+        }
         let queue = &mut self.queues[at as usize];
         queue.deficit = self.rules.quantum;
         queue.on = On::New;

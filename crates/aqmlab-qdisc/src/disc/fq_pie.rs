@@ -27,7 +27,7 @@ pub(crate) const FQ_PIE_INFO: Info = Info {
     name: "fq_pie",
     title: "FQ-PIE",
     summary: "FlowQueue-PIE: a queue per flow, served in turn, new flows first, each with a PIE of its own",
-    version: 1,
+    version: 2,
     applies: &["pie", "fq_codel"],
     maturity: Maturity::ReferenceChecked,
     decides: PieControl::DECIDES,
