@@ -9,7 +9,7 @@ use aqmlab_units::{Bytes, Instant, Packets, Rate};
 use super::early_law::{EarlyLaw, EarlyQueue};
 use super::law_queue::{DropLoop, LawQueue, Out, Waiting};
 use super::words::{EmptyNew, HalfOf, Queues};
-use crate::flow_store::{Chain, FlowStore, Group, NONE, Weigh};
+use crate::flow_store::{Chain, FlowStore, Group, NONE, Place, Weigh};
 use crate::flow_table::FlowTable;
 use crate::{Arrived, Backlog, Cause, Inside, LawSamples, Observer, Packet, Qdisc, Reason};
 
@@ -62,9 +62,10 @@ struct FlowQueue<P, L> {
     on: On,
 }
 
-/// Flow queues in order. A queue is on one list at most.
+/// The queues of one list in order, as a ring: the last one names the first.
 #[derive(Clone, Copy, Debug)]
 struct List {
+    /// The first queue, or [`NONE`].
     head: u32,
     /// The last queue, if there is any.
     tail: u32,
@@ -73,50 +74,51 @@ struct List {
 impl List {
     const EMPTY: List = List { head: NONE, tail: NONE };
 
-    /// Appends the queue `at`, which is on no list. If it was the first of its list, the queue behind it still
-    /// names it as the one before; only idle queues, which are unlinked, leave from the middle.
+    /// Appends the queue `at`, which is on no list.
     #[inline]
     fn append<P, L>(&mut self, queues: &mut [FlowQueue<P, L>], at: u32) {
-        let before = if self.head == NONE {
+        if self.head == NONE {
             self.head = at;
-            NONE
         } else {
             queues[self.tail as usize].after = at;
-            self.tail
-        };
+            queues[at as usize].before = self.tail;
+        }
         self.tail = at;
-        let queue = &mut queues[at as usize];
-        (queue.before, queue.after) = (before, NONE);
+        queues[at as usize].after = self.head;
+        queues[self.head as usize].before = at;
     }
 
     fn unlink<P, L>(&mut self, queues: &mut [FlowQueue<P, L>], at: u32) {
-        let (before, after) = (queues[at as usize].before, queues[at as usize].after);
-        match queues.get_mut(before as usize) {
-            Some(queue) => queue.after = after,
-            None => self.head = after,
+        let FlowQueue { before, after, .. } = queues[at as usize];
+        if self.head == self.tail {
+            self.head = NONE;
+            return;
         }
-        match queues.get_mut(after as usize) {
-            Some(queue) => queue.before = before,
-            None => self.tail = before,
+        (queues[before as usize].after, queues[after as usize].before) = (after, before);
+        if self.head == at {
+            self.head = after;
+        }
+        if self.tail == at {
+            self.tail = before;
         }
     }
 
     /// Iterates over the queues in order.
     fn iter<P, L>(self, queues: &[FlowQueue<P, L>]) -> impl Iterator<Item = u32> {
-        let listed = |at| (at != NONE).then_some(at);
-        core::iter::successors(listed(self.head), move |&at| listed(queues[at as usize].after))
+        let first = (self.head != NONE).then_some(self.head);
+        core::iter::successors(first, move |&at| (at != self.tail).then(|| queues[at as usize].after))
     }
 }
 
-/// Place of a flow's queue, plus one; 0 for a flow without a queue.
-type Place = u32;
+/// The flow's queue, plus one; 0 for a flow without a queue.
+type Known = u32;
 
 /// A queue with a law `L` for each flow.
 #[derive(Clone, Debug)]
 pub struct FlowQueues<P, L> {
     queues: Vec<FlowQueue<P, L>>,
     /// The queues of the known flows, if each flow has its own.
-    places: FlowTable<Place>,
+    places: FlowTable<Known>,
     new: List,
     old: List,
     /// Queues that may be given to other flows once their laws are as new, in the order in which they became
@@ -227,44 +229,62 @@ impl<P: Packet, L: EarlyLaw + Clone> FlowQueues<P, L> {
         at
     }
 
-    /// Returns the queue whose turn it is, if there is one. Queues without credit get some and move to the end.
+    /// Returns the queue whose turn it is, if there is one: new queues come first. Queues without credit get some and
+    /// move to the end of the old ones.
     #[inline(always)]
     fn next_with_credit(&mut self) -> u32 {
+        if self.new.head != NONE && self.next_new() {
+            return self.new.head;
+        }
         loop {
-            let at = if self.new.head == NONE { self.old.head } else { self.new.head };
+            let at = self.old.head;
             let Some(queue) = self.queues.get_mut(at as usize) else { return NONE };
             if queue.deficit > 0 {
                 return at;
             }
             queue.deficit += self.rules.quantum;
-            let list = if queue.on == On::New { &mut self.new } else { &mut self.old };
-            list.head = queue.after;
-            queue.on = On::Old;
-            self.old.append(&mut self.queues, at);
+            self.old = List { head: queue.after, tail: at };
         }
+    }
+
+    /// Moves new queues without credit to the old ones. Returns whether there is a new one with credit.
+    #[cold]
+    fn next_new(&mut self) -> bool {
+        while let Some(queue) = self.queues.get_mut(self.new.head as usize) {
+            if queue.deficit > 0 {
+                return true;
+            }
+            queue.deficit += self.rules.quantum;
+            self.age(self.new.head);
+        }
+        false
+    }
+
+    /// Moves the first new queue to the end of the old ones.
+    fn age(&mut self, at: u32) {
+        self.new.unlink(&mut self.queues, at);
+        self.queues[at as usize].on = On::Old;
+        self.old.append(&mut self.queues, at);
     }
 
     /// Takes the queue whose turn it is, and which is empty, off its list.
     #[cold]
     fn retire(&mut self, at: u32) {
-        let queue = &mut self.queues[at as usize];
-        let was_new = queue.on == On::New;
-        let list = if was_new { &mut self.new } else { &mut self.old };
-        list.head = queue.after;
+        let is_new = self.queues[at as usize].on == On::New;
         // A queue that has just been new passes through the old ones, so that a flow cannot be new again at
         // once and starve them.
         let passes = match self.rules.empty_new {
             EmptyNew::Old => true,
             EmptyNew::Linux => self.old.head != NONE,
         };
-        if was_new && passes {
-            queue.on = On::Old;
-            self.old.append(&mut self.queues, at);
-        } else {
-            queue.on = On::Idle;
-            if self.rules.queues == Queues::Perfect {
-                self.idle.append(&mut self.queues, at);
-            }
+        if is_new && passes {
+            return self.age(at);
+        }
+        let list = if is_new { &mut self.new } else { &mut self.old };
+        list.unlink(&mut self.queues, at);
+        self.queues[at as usize].on = On::Idle;
+        if self.rules.queues == Queues::Perfect {
+            self.idle.append(&mut self.queues, at);
         }
     }
 
@@ -326,6 +346,32 @@ impl<P: Packet, L: EarlyLaw + Clone> FlowQueues<P, L> {
     }
 }
 
+impl<P: Arrived, L: EarlyLaw + Clone> FlowQueues<P, L> {
+    /// Removes the next packet of a queue that may leave.
+    #[inline(always)]
+    fn serve(&mut self, at: u32, now: Instant, obs: &mut dyn Observer<P>) -> Option<Place> {
+        let queue = self.queues.get_mut(at as usize)?;
+        let Out { place, group, leaving } = queue.inside.dequeue(now, &mut self.own, obs)?;
+        queue.deficit -= leaving.size.get() as i64;
+        obs.left(now, self.own.store.packet(&place)?, group.number());
+        Some(place)
+    }
+
+    /// Removes the next packet of the queues behind `at`, which is empty.
+    #[cold]
+    fn serve_another(&mut self, mut at: u32, now: Instant, obs: &mut dyn Observer<P>) -> Option<Place> {
+        while at != NONE {
+            self.retire(at);
+            at = self.next_with_credit();
+            let place = self.serve(at, now, obs);
+            if place.is_some() {
+                return place;
+            }
+        }
+        None
+    }
+}
+
 impl<P: Arrived, L: EarlyLaw + Clone> Qdisc<P> for FlowQueues<P, L> {
     #[inline]
     fn enqueue(&mut self, now: Instant, packet: P, obs: &mut dyn Observer<P>) {
@@ -348,16 +394,12 @@ impl<P: Arrived, L: EarlyLaw + Clone> Qdisc<P> for FlowQueues<P, L> {
 
     #[inline]
     fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
-        loop {
-            let at = self.next_with_credit();
-            let queue = self.queues.get_mut(at as usize)?;
-            if let Some(Out { place, group, leaving }) = queue.inside.dequeue(now, &mut self.own, obs) {
-                queue.deficit -= leaving.size.get() as i64;
-                obs.left(now, self.own.store.packet(&place)?, group.number());
-                return self.own.store.release(place);
-            }
-            self.retire(at);
-        }
+        let at = self.next_with_credit();
+        let place = match self.serve(at, now, obs) {
+            Some(place) => place,
+            None => self.serve_another(at, now, obs)?,
+        };
+        self.own.store.release(place)
     }
 
     fn deadline(&self) -> Option<Instant> {
