@@ -2,13 +2,15 @@
 
 use std::net::IpAddr;
 
-use aqmlab_live::frame::{Headers, TcpPayload, parse, set_traffic_class, tcp_payload, traffic_class};
+use aqmlab_live::frame::{
+    Headers, TcpPayload, parse, set_traffic_class, tcp_payload, tcp_segment, traffic_class,
+};
 use aqmlab_qdisc::PacketKind;
 use etherparse::checksum::Sum16BitWords;
 use etherparse::{
     IpAuthHeader, IpDscp, IpEcn, IpFragOffset, IpNumber, Ipv4Header, Ipv4HeaderSlice, Ipv4Options,
     Ipv6Extensions, Ipv6FragmentHeader, Ipv6Header, Ipv6HeaderSlice, Ipv6RawExtHeader, Ipv6RoutingExtensions,
-    NetSlice, SlicedPacket, TcpHeader, TcpSlice, TransportSlice, UdpHeader,
+    NetSlice, SlicedPacket, TcpHeader, TcpOptionElement, TcpSlice, TransportSlice, UdpHeader,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -240,6 +242,43 @@ proptest! {
             prop_assert_eq!(headers.source, IpAddr::from(recipe.source));
             prop_assert_eq!(headers.destination, IpAddr::from(recipe.destination));
         }
+    }
+
+    /// The fields of a TCP header that queues may read are those of the independent writer.
+    #[test]
+    fn tcp_headers_are_read_as_they_were_meant(
+        recipe in recipe(),
+        (ack, flags) in any::<(u32, [bool; 8])>(),
+        (stamps, sack) in (any::<Option<(u32, u32)>>(), vec(any::<(u32, u32)>(), 0..3)),
+        other: bool,
+    ) {
+        let mut header = TcpHeader::new(1, 2, 3, 4);
+        header.acknowledgment_number = ack;
+        [header.fin, header.syn, header.rst, header.psh, header.ack, header.urg, header.ece, header.cwr] = flags;
+        let more = sack.get(1..).unwrap_or_default();
+        let options: Vec<_> = [
+            other.then_some(TcpOptionElement::WindowScale(7)),
+            stamps.map(|(value, echo)| TcpOptionElement::Timestamp(value, echo)),
+            sack.first().map(|first| {
+                TcpOptionElement::SelectiveAcknowledgement(*first, [more.first().copied(), None, None])
+            }),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        header.set_options(&options).unwrap();
+        let mut segment = header.to_bytes().to_vec();
+        segment.extend(&recipe.payload);
+        let read = aqmlab_qdisc::TcpHeader::read(&segment).unwrap();
+        let number = |bit: usize| u16::from(flags[bit]) << bit;
+        prop_assert_eq!((read.ack, read.flags), (ack, (0..8).map(number).sum()));
+        prop_assert_eq!((read.payload, read.other_options), (!recipe.payload.is_empty(), other));
+        prop_assert_eq!(read.stamps, stamps.map(<[u32; 2]>::from));
+        prop_assert_eq!(read.blocks(), sack.into_iter().map(<[u32; 2]>::from).collect::<Vec<_>>());
+        let whole = recipe.protocol == 6 && !recipe.is_fragment();
+        let packet = recipe.packet();
+        let found = tcp_segment(&packet).and_then(aqmlab_qdisc::TcpHeader::read);
+        prop_assert_eq!(found.map(|found| found.payload), whole.then_some(!recipe.payload.is_empty()));
     }
 
     /// All fragments of a datagram belong to one flow: same addresses, same protocol, no ports.

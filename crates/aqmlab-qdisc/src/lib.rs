@@ -136,6 +136,7 @@ mod qdisc;
 pub mod registry;
 mod resolve;
 mod stamped;
+mod tcp_header;
 mod time_weighted;
 
 pub use books::Books;
@@ -151,3 +152,4 @@ pub use port::{Departure, Port, Prospect};
 pub use qdisc::*;
 pub use registry::{Effective, Entry, Info, Registry};
 pub use stamped::{Arrived, Classed, Stamped};
+pub use tcp_header::TcpHeader;

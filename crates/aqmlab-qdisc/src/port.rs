@@ -5,7 +5,9 @@ use aqmlab_units::{Bytes, Instant, LinkClock, Rate, Span};
 use crate::books::{Books, Imbalance, InnerBooks};
 use crate::discipline::each;
 use crate::pipe::Line;
-use crate::{Backlog, Cause, Classed, Discipline, Inside, LawSamples, Observer, Packet, Qdisc, Stamped};
+use crate::{
+    Backlog, Cause, Classed, Discipline, Inside, LawSamples, Observer, Packet, Qdisc, Stamped, TcpHeader,
+};
 
 /// A discipline and its link, for any host.
 ///
@@ -592,6 +594,10 @@ impl<P: Classed, O: Observer<Stamped<P>> + ?Sized> Observer<Stamped<P>> for Fate
     fn left(&mut self, now: Instant, pkt: &Stamped<P>, inner: u16) {
         let sojourn = now.saturating_since(pkt.arrived);
         self.books.left(now, pkt.packet.class(), pkt.wire_len(), sojourn, inner);
+    }
+
+    fn tcp_header(&self, pkt: &Stamped<P>) -> Option<TcpHeader> {
+        self.host.tcp_header(pkt)
     }
 }
 

@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 
 use aqmlab_units::{Bytes, Instant, Packets, Rate};
 
+use crate::TcpHeader;
+
 /// The ECN field of a packet (RFC 3168, section 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
@@ -174,6 +176,12 @@ pub trait Observer<P> {
     fn entered(&mut self, _now: Instant, _pkt: &P, _inner: u16) {}
     /// Reports that `pkt` leaves an inner queue and is not lost.
     fn left(&mut self, _now: Instant, _pkt: &P, _inner: u16) {}
+    /// Returns the TCP header of `pkt`, which is in the queue or arriving; `None` if it is no whole TCP segment,
+    /// or if the host does not show headers. Hosts keep headers outside the packets that they hand to a queue,
+    /// because few disciplines read them. An observer that passes reports on must pass this question on, too.
+    fn tcp_header(&self, _pkt: &P) -> Option<TcpHeader> {
+        None
+    }
 }
 
 /// The contents of a queue: waiting packets, excluding the one in transmission.

@@ -1,6 +1,6 @@
 //! Flows and their packets: the data that is stored outside the packets, and the packets' fates.
 
-use aqmlab_qdisc::{Cause, Observer, Packet};
+use aqmlab_qdisc::{Cause, Observer, Packet, TcpHeader};
 use aqmlab_recording::Fates;
 use aqmlab_units::Instant;
 
@@ -33,4 +33,8 @@ impl Observer<PortPacket> for InTransit {
 
     // A marked packet stays; the port's books count the mark.
     fn marked(&mut self, _now: Instant, _pkt: &PortPacket, _at: Cause) {}
+
+    fn tcp_header(&self, pkt: &PortPacket) -> Option<TcpHeader> {
+        self.options.tcp_header(&pkt.packet)
+    }
 }

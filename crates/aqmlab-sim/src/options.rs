@@ -2,6 +2,7 @@
 //! only where packets are recorded, so both are stored separately: a packet carries the place of its
 //! entry in the table, and the code that ends the packet's path frees the entry.
 
+use aqmlab_qdisc::TcpHeader;
 use aqmlab_transport::{Options, Segment};
 
 use crate::packet::SimPacket;
@@ -62,6 +63,18 @@ impl OptionTable {
     /// Returns the number of a packet in flight, if its class numbers its packets.
     pub fn number_of(&self, packet: &SimPacket) -> Option<u64> {
         packet.datagram_number().or_else(|| self.of(packet)?.number)
+    }
+
+    /// Returns the TCP header of a packet in flight; `None` for a datagram. Time stamps are left out: those of a
+    /// host never decrease here, and it sends them with all of its segments or with none.
+    pub fn tcp_header(&self, packet: &SimPacket) -> Option<TcpHeader> {
+        let segment = packet.segment()?;
+        let kept = self.of(packet);
+        let mut header = TcpHeader::new(segment.ack, segment.flags.bits().into(), segment.len > 0);
+        header.other_options = kept.is_some_and(|kept| kept.sack_permitted);
+        let blocks = kept.map_or(&[][..], |kept| kept.options.sack.blocks());
+        blocks.iter().for_each(|(first, behind)| header.push_block(*first, *behind));
+        Some(header)
     }
 
     /// Adds an entry for the packet that carries `segment`, which has options or a number. Returns
@@ -201,8 +214,15 @@ mod tests {
             assert!(table.check(0, 0).is_ok() && table.check(1, 0).is_err());
         }
         assert_eq!(table.places.len(), 1);
+        let sent =
+            packet(&mut table, &Segment { flags: Flags::ACK.with_if(Flags::ECE, true), ..segment(12) }, sack);
+        let header = table.tcp_header(&sent).expect("a segment");
+        assert_eq!((header.ack, header.flags, header.payload), (2, TcpHeader::ACK | 0x40, false));
+        assert_eq!((header.blocks(), header.other_options), (&[[100, 200]][..], false));
+        table.forget(&sent);
         let plain = packet(&mut table, &segment(0), Sack::NONE);
         assert_eq!((plain.segment(), plain.entry()), (Some(segment(0)), None));
+        assert_eq!(table.tcp_header(&plain), Some(TcpHeader::new(2, TcpHeader::ACK, false)));
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! ([`crate::options`]), so that it costs nothing in other runs.
 
 use aqmlab_network::End;
-use aqmlab_qdisc::{Cause, Observer, Reason};
+use aqmlab_qdisc::{Cause, Observer, Reason, TcpHeader};
 use aqmlab_recording::capture::PortCapture;
 use aqmlab_recording::{RecordingError, Table};
 use aqmlab_scenario::{FlowChoice, LinkPlan, PacketEvent, Plan};
@@ -310,6 +310,10 @@ impl Observer<PortPacket> for WatchedPort<'_> {
             capture.marked(*port, pkt, at.reason);
         }
         self.in_transit.marked(now, pkt, at);
+    }
+
+    fn tcp_header(&self, pkt: &PortPacket) -> Option<TcpHeader> {
+        self.in_transit.tcp_header(pkt)
     }
 }
 

@@ -98,17 +98,26 @@ pub struct TcpPayload {
     pub len: u32,
 }
 
-/// Returns the sequence number and length of the payload of an unfragmented packet that [`parse`] accepts;
-/// `None` if it is not a whole TCP segment.
-pub fn tcp_payload(packet: &[u8]) -> Option<TcpPayload> {
-    let segment = match packet.first()? >> 4 {
-        4 if packet.get(9) == Some(&TCP) => packet.get(4 * usize::from(packet[0] & 0x0f)..)?,
+/// Returns the TCP segment in a packet that [`parse`] accepts; `None` if it has none, or only a fragment.
+pub fn tcp_segment(packet: &[u8]) -> Option<&[u8]> {
+    let (protocol, fragment, payload) = match packet.first()? >> 4 {
+        4 => {
+            let payload = packet.get(4 * usize::from(packet[0] & 0x0f)..)?;
+            (*packet.get(9)?, is_fragment([*packet.get(6)?, *packet.get(7)?]), payload)
+        }
         6 => {
-            let upper = upper_layer(*packet.get(6)?, packet.get(40..)?);
-            (upper.protocol == TCP).then_some(upper.payload)?
+            let Upper { protocol, fragment, payload } = upper_layer(*packet.get(6)?, packet.get(40..)?);
+            (protocol, fragment, payload)
         }
         _ => return None,
     };
+    (protocol == TCP && !fragment).then_some(payload)
+}
+
+/// Returns the sequence number and length of the payload of a packet that [`parse`] accepts; `None` if it is
+/// not a whole TCP segment.
+pub fn tcp_payload(packet: &[u8]) -> Option<TcpPayload> {
+    let segment = tcp_segment(packet)?;
     // RFC 9293, section 3.1.
     let header: &[u8; TCP_HEADER] = segment.first_chunk()?;
     let payload = segment.len().checked_sub(4 * usize::from(header[12] >> 4))?;
@@ -135,8 +144,7 @@ fn ipv4(bytes: &[u8]) -> Result<Headers, Malformed> {
     if internet_checksum(header) != 0 {
         return Err(Malformed::Checksum);
     }
-    // True if other fragments of the datagram follow or precede this one.
-    let fragment = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff != 0;
+    let fragment = is_fragment([fixed[6], fixed[7]]);
     let protocol = fixed[9];
     let address = |at: usize| {
         let octets = [fixed[at], fixed[at + 1], fixed[at + 2], fixed[at + 3]];
@@ -152,6 +160,12 @@ fn ipv4(bytes: &[u8]) -> Result<Headers, Malformed> {
         ports: if fragment { None } else { ports(protocol, &packet[header_len..]) },
         kind: if fragment { PacketKind::Other } else { kind(protocol, &packet[header_len..]) },
     })
+}
+
+/// Returns whether other fragments of the datagram follow or precede this one, given the two octets of its IPv4
+/// header that contain flags and offset.
+const fn is_fragment(octets: [u8; 2]) -> bool {
+    u16::from_be_bytes(octets) & 0x3fff != 0
 }
 
 /// RFC 8200, section 3.

@@ -6,7 +6,7 @@ pub mod offload;
 
 pub use headers::{
     Headers, Malformed, TcpPayload, adjusted, internet_checksum, parse, set_traffic_class, tcp_payload,
-    traffic_class,
+    tcp_segment, traffic_class,
 };
 pub(crate) use live_frame::Owner;
 pub use live_frame::{FramePool, LiveFrame, Slot};

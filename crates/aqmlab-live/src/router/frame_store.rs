@@ -1,7 +1,7 @@
 //! The store of the router's frames and of the records about them: the frame pool, the books, and
 //! the observer of ports.
 
-use aqmlab_qdisc::{Cause, Ecn, Observer, Packet, Stamped};
+use aqmlab_qdisc::{Cause, Ecn, Observer, Packet, Stamped, TcpHeader};
 use aqmlab_recording::Fates;
 use aqmlab_transport::UniqueBytes;
 use aqmlab_units::Instant;
@@ -10,7 +10,7 @@ use super::books::{FlowBooks, HostBooks, count};
 use super::flow_table::FlowTable;
 use super::routes::Routes;
 use crate::addresses::HostId;
-use crate::frame::{FramePool, LiveFrame, set_traffic_class, tcp_payload};
+use crate::frame::{FramePool, LiveFrame, set_traffic_class, tcp_payload, tcp_segment};
 
 /// A frame that leaves the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -181,6 +181,11 @@ impl Observer<Stamped<LiveFrame>> for AtPort<'_> {
 
     fn marked(&mut self, now: Instant, frame: &Stamped<LiveFrame>, at: Cause) {
         self.show(frame, |observer, frame| observer.marked(now, frame, at));
+    }
+
+    fn tcp_header(&self, frame: &Stamped<LiveFrame>) -> Option<TcpHeader> {
+        let frame = &frame.packet;
+        TcpHeader::read(tcp_segment(self.store.pool.frame(&frame.slot, frame.len()))?)
     }
 }
 

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use aqmlab_units::{Bytes, Instant};
 
-use crate::{Backlog, Cause, Inside, Observer, Packet, Qdisc};
+use crate::{Backlog, Cause, Inside, Observer, Packet, Qdisc, TcpHeader};
 
 /// One class: its name, its queue, and its share of the link.
 #[derive(Clone, Debug)]
@@ -253,5 +253,8 @@ impl<P> Observer<P> for InnerObserver<'_, P> {
     }
     fn left(&mut self, now: Instant, pkt: &P, inner: u16) {
         self.obs.left(now, pkt, self.number + inner);
+    }
+    fn tcp_header(&self, pkt: &P) -> Option<TcpHeader> {
+        self.obs.tcp_header(pkt)
     }
 }

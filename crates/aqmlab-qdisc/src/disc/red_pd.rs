@@ -13,7 +13,9 @@ use super::red_table::{RED_NS2, RedOwn, Shared};
 use super::table::{NS2, NS2_TITLE, names, ns2, ns2_in, ns2_switch, presets};
 use crate::info::{Decides, Derive, Effective, Info, Maturity, Preset};
 use crate::law::{RedPdLaw, RedPdParams};
-use crate::{Arrived, Backlog, Cause, LawSamples, LinkContext, Observer, Packet, Qdisc, Reason, resolve};
+use crate::{
+    Arrived, Backlog, Cause, LawSamples, LinkContext, Observer, Packet, Qdisc, Reason, TcpHeader, resolve,
+};
 
 /// RED with Preferential Dropping.
 #[derive(Clone, Debug)]
@@ -86,6 +88,9 @@ impl<P> Observer<P> for Hearing<'_, P> {
     fn marked(&mut self, now: Instant, pkt: &P, at: Cause) {
         self.marked = true;
         self.obs.marked(now, pkt, at);
+    }
+    fn tcp_header(&self, pkt: &P) -> Option<TcpHeader> {
+        self.obs.tcp_header(pkt)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use aqmlab_qdisc::{
     Backlog, Cause, Discipline, Effective, Entry, Inside, LawSamples, Observer, Qdisc, Reason, Registry,
-    registry,
+    TcpHeader, registry,
 };
 use aqmlab_random::Stream;
 use aqmlab_sim::{PortPacket, SimPacket};
@@ -52,6 +52,9 @@ impl Observer<PortPacket> for TapObserver<'_> {
     }
     fn left(&mut self, now: Instant, pkt: &PortPacket, inner: u16) {
         self.host.left(now, pkt, inner);
+    }
+    fn tcp_header(&self, pkt: &PortPacket) -> Option<TcpHeader> {
+        self.host.tcp_header(pkt)
     }
 }
 
