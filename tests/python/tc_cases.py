@@ -23,7 +23,7 @@ CAKE_ISOLATIONS = (
     *("dual-srchost", "dual-dsthost", "triple-isolate"),
 )
 CAKE_CELLS = ("none", "atm", "ptm")
-CAKE_NOTHING = ("autorate", "nat", "raw", "ack_filter", "split_gso", "fwmark")
+CAKE_NOTHING = ("autorate", "nat", "raw", "split_gso", "fwmark")
 PIE_UNIT = 64
 SFQ = ("limit", "quantum", "perturb_s", "headdrop", "depth", "flows", "divisor")
 ODD_NUMBERS = [
@@ -407,6 +407,7 @@ def _cake_options(read: TcQueue, ours: Mapping[str, Any]) -> dict[str, Any]:
         "bandwidth": (ours.get("bandwidth_bps") or 0) // 8,
         "diffserv": CAKE_TINS.index(ours["tins"]),
         "flow": CAKE_ISOLATIONS.index(ours["isolation"]),
+        "ack_filter": ("none", "on", "aggressive").index(ours["ack_filter"]),
         "atm": CAKE_CELLS.index(ours["framing"]),
         "overhead": ours["overhead"],
         "rtt_us": ours["interval_ns"] // 1000,

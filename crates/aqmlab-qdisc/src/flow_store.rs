@@ -183,6 +183,16 @@ impl<P> Chain<P> {
     pub(crate) const EMPTY: Chain<P> =
         Chain { head: NONE, tail: NONE, packets: 0, bytes: Bytes::ZERO, of: PhantomData };
 
+    /// Iterates over the packets, from the oldest.
+    pub(crate) fn iter<'a>(&self, store: &'a FlowStore<P>) -> impl Iterator<Item = &'a P> {
+        let mut at = self.head;
+        core::iter::from_fn(move || {
+            let slot = store.slots.get(at as usize)?;
+            at = slot.next;
+            slot.packet.as_ref()
+        })
+    }
+
     /// Returns the oldest packet, and its group.
     pub(crate) fn first_mut<'a>(&self, store: &'a mut FlowStore<P>) -> Option<(&'a mut P, Group)> {
         let slot = store.slots.get_mut(self.head as usize)?;

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 
 use aqmlab_params::{Settings, Value};
 use aqmlab_qdisc::contract::LINK;
-use aqmlab_qdisc::{Ecn, Qdisc, Stamped};
+use aqmlab_qdisc::{Ecn, PacketKind, Qdisc, Stamped, TcpHeader};
 use aqmlab_random::Stream;
 use aqmlab_units::{Instant, Span};
 
 mod support;
-use support::{Fates, Pkt, build, settings};
+use support::{Fates, Pkt, build, law_value, settings};
 
 /// An event at the kernel's queue.
 enum Event {
@@ -27,13 +27,25 @@ fn text(file: &str) -> String {
 /// Length of the link's header, which the kernel counts and the network layer does not.
 const ETHERNET: u64 = 14;
 
+/// Reads a header in hexadecimal digits, of a segment that fills a frame of this size.
+fn tcp_header(digits: &str, size: u64) -> TcpHeader {
+    let octet = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).expect(digits);
+    let mut segment: Vec<u8> = digits.as_bytes().chunks(2).map(octet).collect();
+    segment.resize(size as usize - ETHERNET as usize - 20, 0);
+    TcpHeader::read(&segment).expect(digits)
+}
+
 fn events(case: &str) -> Vec<(Instant, Event)> {
     let mut arrivals = 0;
     let mut event = |line: &str| {
         let [at, event, values] = line.split(',').collect::<Vec<_>>()[..] else { panic!("{case}: {line}") };
-        let values: Vec<u64> = values.split(' ').map(|value| value.parse().expect(line)).collect();
+        let words: Vec<&str> = values.split(' ').collect();
+        let values: Vec<u64> = words.iter().take(5).map(|value| value.parse().expect(line)).collect();
         let event = match (event, &values[..]) {
             ("arrived", &[size, tos, flow, source, destination]) => {
+                // In the cases of the filter, a TCP header or, for a datagram, `-`.
+                let tcp =
+                    words.get(5).filter(|header| **header != "-").map(|header| tcp_header(header, size));
                 let ecn = [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0][(tos & 3) as usize];
                 arrivals += 1;
                 let ports = Some([source as u16, destination as u16]);
@@ -44,6 +56,10 @@ fn events(case: &str) -> Vec<(Instant, Event)> {
                     flow,
                     dscp,
                     ports,
+                    tcp,
+                    kind: tcp.map_or(PacketKind::Other, |header| {
+                        PacketKind::of_tcp((header.flags & 0xff) as u8, header.payload)
+                    }),
                     ..Pkt::new(arrivals - 1)
                 })
             }
@@ -211,6 +227,51 @@ fn tins_are_served_as_in_the_kernel() {
     let unlimited = linux(&[word("tins", "diffserv4"), word("isolation", "flowblind")]);
     all.push(("tins4_unlimited", differ("tins4_unlimited", "cake", &unlimited)));
     assert!(all.iter().all(|(_, differ)| *differ == 0), "{all:?}");
+}
+
+/// Trains of segments of four connections in one queue, with SACK, ECN, time stamps, and options that are unusual
+/// or damaged. A wrong choice of the filter is a departure that differs.
+#[test]
+fn the_filter_drops_the_kernels_acknowledgments() {
+    let times = [("interval", Value::Span(Span::s(1)))];
+    let ingress = [("ingress", Value::Flag(true))];
+    let cases = [
+        ("acks", "on", &times),
+        ("acks_aggressive", "aggressive", &times),
+        ("acks_ingress", "aggressive", &ingress),
+        ("acks_unlimited", "on", &times),
+    ];
+    let kernels = text("acks_cases.csv");
+    for (case, filter, more) in cases {
+        let given = |filter| {
+            let words = single(&[&[word("ack_filter", filter)], &more[..]].concat());
+            if case == "acks_unlimited" { linux(&words) } else { cake(1000, &words) }
+        };
+        let found = if case == "acks_unlimited" {
+            differ(case, "cake", &given(filter))
+        } else {
+            paced_differ(case, &given(filter))
+        };
+        assert_eq!(found, 0, "{case}");
+        let filtered = |word| {
+            let mut queue = build::<Stamped<Pkt>>("cake", &given(word), &LINK, Stream::new(1, "salt"));
+            let mut fates = Fates::default();
+            for (now, event) in events(case) {
+                match event {
+                    Event::Arrival(packet) => {
+                        queue.enqueue(now, Stamped { packet, arrived: now }, &mut fates);
+                    }
+                    Event::Departure(..) => drop(queue.dequeue(now, &mut fates)),
+                }
+            }
+            law_value(&queue, Instant::from_ns(u64::MAX / 2), "filtered")
+        };
+        let row = kernels.lines().find(|line| line.starts_with(&format!("{case},"))).expect(case);
+        let kernel: f64 = row.rsplit(',').next().unwrap().parse().unwrap();
+        assert_eq!((filtered(filter), filtered("none")), (kernel, 0.0), "{case}");
+        let other = if filter == "on" { "aggressive" } else { "on" };
+        assert_ne!(filtered(other), kernel, "{case} does not distinguish the two filters");
+    }
 }
 
 /// With flows in queues of their own, only the random fraction of a byte in each quantum can change the order.

@@ -117,6 +117,10 @@ _ISOLATIONS = (
 )
 
 
+_FILTERS = {"ack-filter": "on", "ack-filter-aggressive": "aggressive", "no-ack-filter": ""}
+"""The values of ``ack_filter``; the last is the default."""
+
+
 def _counted(given: Given) -> _Counted:
     counted = _Counted()
     for word, one in given.each:
@@ -157,12 +161,11 @@ def _read(given: Given, *, shown: bool) -> Reading:
     queue |= {name: True for name in ("ingress", "wash") if given.get(name)}
     if value(given, "memlimit"):
         queue["memory_limit"] = quantity_text(value(given, "memlimit"), "bytes")
-    filtered = given.get("ack-filter", "no-ack-filter")
+    if filtered := _FILTERS[given.get("ack-filter", "no-ack-filter")]:
+        queue["ack_filter"] = filtered
     without = []
     if adapted:
         without.append("`autorate-ingress` estimates a rate, which aqmlab does not; write `bandwidth`")
-    if filtered != "no-ack-filter":
-        without.append(f"aqmlab drops no acknowledgements as `{filtered}` does; write `no-ack-filter`")
     if overhead < 0:
         without.append(f"aqmlab has no negative overhead, such as {overhead}; write at least `overhead 0`")
 
@@ -240,6 +243,7 @@ def write(link: Link) -> Written:
         settings["isolation"],
         *["wash"] * settings["wash"],
         *["ingress"] * settings["ingress"],
+        *[word for word, name in _FILTERS.items() if name == settings["ack_filter"]],
         f"rtt {time_words(interval_us)}",
         "noatm" if settings["framing"] == "none" else settings["framing"],
         f"overhead {settings['overhead']} mpu {settings['mpu']}",
@@ -283,7 +287,7 @@ _FLAGS: dict[str, tuple[str, Any]] = {
     "diffserv": ("tins", "diffserv4"),
     **{word: ("isolation", word) for word in _ISOLATIONS},
     **{word: ("link", more) for word, more in _LINKS.items()},
-    **{word: ("ack-filter", word) for word in ("ack-filter", "ack-filter-aggressive", "no-ack-filter")},
+    **{word: ("ack-filter", word) for word in _FILTERS},
     **{word: (word, True) for word in ("nat", "wash", "ingress", "split-gso")},
     **{f"no{word}": (word, False) for word in ("nat", "wash")},
     "no-split-gso": ("split-gso", False),

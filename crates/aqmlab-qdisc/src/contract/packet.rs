@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use aqmlab_units::{Bytes, Instant};
 
-use crate::{Arrived, Classed, Dscp, Ecn, Packet, Side};
+use crate::{Arrived, Classed, Dscp, Ecn, Packet, PacketKind, Side};
 
 /// A packet that remembers how it was sent and counts the accesses to its fields.
 #[derive(Clone, Debug)]
@@ -45,6 +45,11 @@ impl TestPacket {
     /// Returns the packet's number in the order of arrival, from 0.
     pub const fn number(&self) -> usize {
         self.number
+    }
+
+    /// Returns whether it is a pure acknowledgment, as all packets of one flow are.
+    pub(super) const fn is_ack(&self) -> bool {
+        self.flow == 5
     }
 
     fn looked(&self) {
@@ -100,5 +105,8 @@ impl Arrived for TestPacket {
 impl Classed for TestPacket {
     fn class(&self) -> usize {
         self.flow as usize % 3
+    }
+    fn kind(&self) -> PacketKind {
+        if self.is_ack() { PacketKind::Ack } else { PacketKind::Other }
     }
 }

@@ -12,7 +12,7 @@ use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 use super::{Checks, Item, Operation, Subject, TestPacket, Violation};
 use crate::books::Tally;
-use crate::{Backlog, Cause, Ecn, LawSamples, Observer, Qdisc, Reason};
+use crate::{Backlog, Cause, Ecn, LawSamples, Observer, Qdisc, Reason, TcpHeader};
 
 /// Number of times that a call may access packets; `LOOKS_PER_FATE` further accesses are allowed
 /// for each fate that the call reports.
@@ -469,5 +469,9 @@ impl Observer<TestPacket> for Witness {
         self.marked[pkt.number] = true;
         self.checks.marks += 1;
         self.log.fates.push((now, pkt.number, Fate::Marked(at)));
+    }
+
+    fn tcp_header(&self, pkt: &TestPacket) -> Option<TcpHeader> {
+        pkt.is_ack().then(|| TcpHeader::new(pkt.number as u32, TcpHeader::ACK, false))
     }
 }

@@ -7,12 +7,13 @@ use aqmlab_random::{Stream, unit_from_bits};
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use super::law_queue::Waiting;
-use super::words::Isolation;
+use super::words::{AckFilter, Isolation};
 use crate::flow_store::{Chain, FlowStore, Group, NONE, Weigh};
 use crate::flow_table::Keyed;
-use crate::law::{ByteTime, CobaltChoice, CobaltLaw, CobaltParams, Framing, VirtualClock};
+use crate::law::{ByteTime, CobaltChoice, CobaltLaw, CobaltParams, Framing, VirtualClock, superseded};
 use crate::{
-    Arrived, Backlog, Cause, Dscp, Ecn, Inside, LawSamples, Limit, Observer, Packet, Qdisc, Reason, Side,
+    Arrived, Backlog, Cause, Dscp, Ecn, Inside, LawSamples, Limit, Observer, Packet, PacketKind, Qdisc,
+    Reason, Side,
 };
 
 /// The rules of the discipline.
@@ -30,6 +31,7 @@ pub(super) struct CakeRules {
     pub ingress: bool,
     /// Whether code points are cleared.
     pub wash: bool,
+    pub ack_filter: AckFilter,
     pub memory_limit: u64,
     pub weigh: Weigh,
 }
@@ -70,6 +72,8 @@ struct FlowQueue<P> {
     /// The hash of the flow for which the queue is reserved.
     tag: u64,
     set: Set,
+    /// Number of its packets that are pure acknowledgments.
+    acks: u32,
     /// Places of the hosts of its packets, by side.
     hosts: [u32; 2],
     before: u32,
@@ -164,6 +168,7 @@ impl<P: Packet> Tin<P> {
             deficit: 0,
             tag: 0,
             set: Set::Idle,
+            acks: 0,
             hosts: [0; 2],
             before: NONE,
             after: NONE,
@@ -294,6 +299,8 @@ pub struct Cake<P> {
     decisions: u64,
     quanta: u64,
     overflows: u64,
+    /// Number of acknowledgments that the filter has dropped.
+    filtered: u64,
 }
 
 /// Number of the first draw that rounds a quantum; the decisions' draws begin at 0.
@@ -316,6 +323,7 @@ impl<P: Packet> Cake<P> {
             decisions: 0,
             quanta: 0,
             overflows: 0,
+            filtered: 0,
         }
     }
 
@@ -381,10 +389,36 @@ impl<P: Packet> Cake<P> {
         }
     }
 
+    /// Takes an empty queue off its list, or moves it to the decaying ones until its law is at rest.
+    fn on_empty(&mut self, tin: usize, at: u32, list: usize, now: Instant) {
+        let (counted, tin) = (self.counted, &mut self.tins[tin]);
+        let queue = &mut tin.queues[at as usize];
+        queue.law.on_empty(now);
+        let (rests, set) = (queue.law.is_at_rest(now), queue.set);
+        queue.set = if rests { Set::Idle } else { Set::Decaying };
+        match set {
+            Set::Bulk => tin.count_bulk(at, counted, false),
+            Set::Sparse | Set::SparseWait => tin.sparse -= 1,
+            Set::Decaying | Set::Idle => {}
+        }
+        tin.move_to(at, Some(list), (!rests).then_some(DECAYING));
+    }
+}
+
+impl<P: Arrived> Cake<P> {
     fn pop(&mut self, tin: usize, at: u32) -> Option<Keyed<P, Group>> {
-        let (place, key) = self.tins[tin].queues[at as usize].waiting.pop(&mut self.store)?;
-        self.tins[tin].packets -= 1;
-        Some(Keyed { key, packet: self.store.release(place)? })
+        self.take(tin, at, 0)
+    }
+
+    /// Removes the packet at a position in a queue, counted from the oldest.
+    fn take(&mut self, tin: usize, at: u32, position: usize) -> Option<Keyed<P, Group>> {
+        let tin = &mut self.tins[tin];
+        let queue = &mut tin.queues[at as usize];
+        let (place, key) = queue.waiting.take(&mut self.store, position)?;
+        let packet = self.store.release(place)?;
+        queue.acks -= u32::from(packet.kind() == PacketKind::Ack);
+        tin.packets -= 1;
+        Some(Keyed { key, packet })
     }
 
     /// Drops the packet at the head of the queue with the most bytes.
@@ -404,23 +438,24 @@ impl<P: Packet> Cake<P> {
         obs.dropped(now, packet, Cause { reason: Reason::Overflow, inner: key.number() });
     }
 
-    /// Takes an empty queue off its list, or moves it to the decaying ones until its law is at rest.
-    fn on_empty(&mut self, tin: usize, at: u32, list: usize, now: Instant) {
-        let (counted, tin) = (self.counted, &mut self.tins[tin]);
-        let queue = &mut tin.queues[at as usize];
-        queue.law.on_empty(now);
-        let (rests, set) = (queue.law.is_at_rest(now), queue.set);
-        queue.set = if rests { Set::Idle } else { Set::Decaying };
-        match set {
-            Set::Bulk => tin.count_bulk(at, counted, false),
-            Set::Sparse | Set::SparseWait => tin.sparse -= 1,
-            Set::Decaying | Set::Idle => {}
+    /// Drops the acknowledgment in a queue that `newest`, which will enter it, makes unnecessary. If
+    /// acknowledgments wait there, this may visit all packets of the queue.
+    #[cold]
+    fn filter(&mut self, tin: usize, at: u32, newest: &P, now: Instant, obs: &mut dyn Observer<P>) {
+        let waiting = &self.tins[tin].queues[at as usize].waiting;
+        let Some(header) = obs.tcp_header(newest) else { return };
+        let flow = newest.flow_hash(self.salt);
+        let of_flow = |pkt: &P| obs.tcp_header(pkt).filter(|_| pkt.flow_hash(self.salt) == flow);
+        let aggressive = self.rules.ack_filter == AckFilter::Aggressive;
+        let place = superseded(&header, waiting.iter(&self.store).map(of_flow), aggressive);
+        let Some(Keyed { key, packet }) = place.and_then(|place| self.take(tin, at, place)) else { return };
+        if self.rules.ingress {
+            self.charge(tin, now, self.rules.framing.length(packet.wire_len()), true);
         }
-        tin.move_to(at, Some(list), (!rests).then_some(DECAYING));
+        self.filtered += 1;
+        obs.dropped(now, packet, Cause { reason: Reason::Early, inner: key.number() });
     }
-}
 
-impl<P: Arrived> Cake<P> {
     /// Returns the next packet of a tin, or `None` if another tin must be tried. `first` says whether this
     /// is the first attempt of a call, which may visit a decaying queue.
     fn serve(&mut self, tin: usize, now: Instant, first: &mut bool, obs: &mut dyn Observer<P>) -> Option<P> {
@@ -520,11 +555,17 @@ impl<P: Arrived> Qdisc<P> for Cake<P> {
                 self.clock.on_busy(now);
             }
         }
-        let set = tin.queues[at as usize].set;
+        let FlowQueue { set, acks, .. } = tin.queues[at as usize];
         let key = if matches!(set, Set::Bulk | Set::SparseWait) { Group::Bulk } else { Group::Sparse };
         obs.entered(now, &packet, key.number());
+        if self.rules.ack_filter != AckFilter::None && acks > 0 {
+            self.filter(number, at, &packet, now, obs);
+        }
+        let tin = &mut self.tins[number];
         tin.packets += 1;
-        tin.queues[at as usize].waiting.push(&mut self.store, packet, key);
+        let queue = &mut tin.queues[at as usize];
+        queue.acks += u32::from(packet.kind() == PacketKind::Ack);
+        queue.waiting.push(&mut self.store, packet, key);
         match set {
             Set::Idle | Set::Decaying => {
                 let quantum = tin.quantum(at, counted) >> 16;
@@ -585,8 +626,8 @@ impl<P: Arrived> Qdisc<P> for Cake<P> {
     }
 
     /// Appends `sparse` and `bulk` (numbers of queues), `fattest` (bytes in the longest queue), `memory` (bytes)
-    /// and, since the start, `collisions` (packets that found all queues of their set taken by other flows) and
-    /// `overflows` (packets lost for lack of room).
+    /// and, since the start, `collisions` (packets that found all queues of their set taken by other flows),
+    /// `overflows` (packets lost for lack of room) and `filtered` (acknowledgments dropped by the filter).
     fn observe(&self, _now: Instant, out: &mut LawSamples) {
         let sum = |of: fn(&Tin<P>) -> u64| self.tins.iter().map(of).sum::<u64>() as f64;
         let fattest = self.tins.iter().filter_map(Tin::fattest).map(|(_, bytes)| bytes).max();
@@ -597,6 +638,7 @@ impl<P: Arrived> Qdisc<P> for Cake<P> {
             ("memory", self.store.memory() as f64),
             ("collisions", sum(|tin| tin.collisions)),
             ("overflows", self.overflows as f64),
+            ("filtered", self.filtered as f64),
         ]);
     }
 }

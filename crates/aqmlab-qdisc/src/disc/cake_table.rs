@@ -11,7 +11,7 @@ use super::cake::{Cake, CakeRules, TinRules, WAYS};
 use super::cake_tins::{plans, tin_of_code_points};
 use super::fq_codel::linux_memory;
 use super::table::{names, presets, tc, tc_bytes};
-use super::words::{Isolation, PacketMemory, TinMode};
+use super::words::{AckFilter, Isolation, PacketMemory, TinMode};
 use crate::flow_store::Weigh;
 use crate::info::{Decides, Derive, Effective, Info, Maturity, Preset};
 use crate::law::{Arithmetic, ByteTime, Cells, CobaltParams, Framing};
@@ -83,6 +83,9 @@ params! {
         ingress: bool = Row::flag(false).aliases(&[tc("ingress")]).source(TC),
         /// clear the code points of all packets once they are in their tin
         wash: bool = Row::flag(false).aliases(&[tc("wash")]).source(TC),
+        /// drop acknowledgments that a later segment of their connection makes unnecessary: `on`, the older of two
+        /// such; `aggressive`, also the only one
+        ack_filter: AckFilter = Row::choice("none").source(TC),
         /// memory that all packets may take, as packet_memory counts it; beyond it, packets at the head of the
         /// longest queue are dropped
         memory_limit: Bytes = Row::bytes(1, 1_000_000_000_000)
@@ -174,6 +177,7 @@ pub(crate) fn build_cake<P: Packet>(s: &Effective, draws: Stream) -> Result<Cake
         rate: p.bandwidth.map(ByteTime::at),
         ingress: p.ingress,
         wash: p.wash,
+        ack_filter: p.ack_filter,
         memory_limit: p.memory_limit.get(),
         weigh: match p.packet_memory {
             PacketMemory::Length => Weigh::Length,

@@ -147,6 +147,10 @@ words! {
     pub(super) enum Victim { Arrival = "arrival", Random = "random" }
 }
 words! {
+    /// CAKE's filter of acknowledgments.
+    pub(super) enum AckFilter { None = "none", On = "on", Aggressive = "aggressive" }
+}
+words! {
     /// CAKE's tins.
     pub(super) enum TinMode {
         Besteffort = "besteffort", Precedence = "precedence", Diffserv3 = "diffserv3", Diffserv4 = "diffserv4",

@@ -3,6 +3,7 @@
 //! Queue lengths are plain `f64` in the discipline's unit of queue length, packets or bytes; thresholds are
 //! in the same unit. Sizes of individual packets are [`aqmlab_units::Bytes`].
 
+mod ack_filter;
 mod adaptive_red;
 mod average;
 mod avq;
@@ -30,6 +31,7 @@ mod spacing;
 mod token_bucket;
 mod virtual_clock;
 
+pub use ack_filter::superseded;
 pub use adaptive_red::{Adaptation, AdaptiveRed, AimdRule, CrossingRule, When};
 pub use average::{Average, IdleRule};
 pub use avq::{AvqLaw, AvqParams};

@@ -8,7 +8,7 @@ pub mod pie;
 use aqmlab_params::{Origin, Settings, Value};
 use aqmlab_qdisc::{
     Arrived, Cause, Classed, Discipline, Dscp, Ecn, LawSamples, LinkContext, Observer, Packet, PacketKind,
-    Qdisc, Reason, Registry, Side, Stamped, registry,
+    Qdisc, Reason, Registry, Side, Stamped, TcpHeader, registry,
 };
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
@@ -28,6 +28,7 @@ pub struct Pkt {
     pub ecn: Ecn,
     pub dscp: u8,
     pub ports: Option<[u16; 2]>,
+    pub tcp: Option<TcpHeader>,
 }
 
 impl Pkt {
@@ -42,6 +43,7 @@ impl Pkt {
             ecn: Ecn::NotEct,
             dscp: 0,
             ports: None,
+            tcp: None,
         }
     }
 }
@@ -128,6 +130,9 @@ impl<P: Held> Observer<P> for Fates {
     }
     fn marked(&mut self, now: Instant, pkt: &P, at: Cause) {
         self.marked.push((now, pkt.held(), at));
+    }
+    fn tcp_header(&self, pkt: &P) -> Option<TcpHeader> {
+        pkt.held().tcp
     }
 }
 
