@@ -45,7 +45,7 @@ const DISCIPLINES: [&str; 25] = [
     r#"kind = "choke", limit = "60p", min_th = "5p", max_th = "25p", max_p = 0.1"#,
     r#"kind = "avq", limit = "60p""#,
     r#"kind = "cobalt", limit = "60p", target = "1ms", interval = "20ms""#,
-    r#"kind = "cake", bandwidth = "6Mbit", memory_limit = "60kB", isolation = "flows""#,
+    r#"kind = "cake", bandwidth = "6Mbit", memory_limit = "60kB", isolation = "flows", tins = "diffserv4", ack_filter = "aggressive""#,
     r#"kind = "pi2", limit = "60p", target = "5ms""#,
     r#"kind = "dualpi2", limit = "60p", target = "5ms", classifier = "any_ect""#,
     r#"kind = "classes", class = [

@@ -313,8 +313,15 @@ fn walk<P: Packet>(
         *last += 1;
         let number = *last;
         visit(within, name, inner);
-        if let Inside::Queue(queue) = inner {
-            walk(queue, number, last, visit);
+        match inner {
+            Inside::Queue(queue) => walk(queue, number, last, visit),
+            Inside::Divided(_, parts) => {
+                for (name, backlog) in parts {
+                    *last += 1;
+                    visit(number, name, Inside::Group(*backlog));
+                }
+            }
+            Inside::Group(_) => {}
         }
     });
 }

@@ -200,6 +200,9 @@ pub enum Inside<'a, P> {
     /// The backlog of a queue without a law of its own, or of a group of queues that come and go. Books and tables
     /// therefore do not grow with the number of flows. A packet stays in the group in which it arrived.
     Group(Backlog),
+    /// A group that consists of these groups, by name. A packet belongs to the whole and to one of them, and both
+    /// are told of its entry and exit.
+    Divided(Backlog, &'a [(&'static str, Backlog)]),
 }
 
 impl<P> Clone for Inside<'_, P> {
@@ -215,7 +218,7 @@ impl<P: Packet> Inside<'_, P> {
     pub fn backlog(&self) -> Backlog {
         match self {
             Inside::Queue(queue) => queue.backlog(),
-            Inside::Group(backlog) => *backlog,
+            Inside::Group(backlog) | Inside::Divided(backlog, _) => *backlog,
         }
     }
 

@@ -2,13 +2,13 @@
 
 use aqmlab_params::{Settings, Value};
 use aqmlab_qdisc::contract::{self, Checks, Item, LINK, Subject, TestPacket};
-use aqmlab_qdisc::{Qdisc, Registry, registry};
+use aqmlab_qdisc::{Ecn, PacketKind, Port, Qdisc, Registry, TcpHeader, disc, registry};
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
-use aqmlab_units::{Bytes, Rate, Span};
+use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 mod support;
-use support::settings;
+use support::{Fates, Pkt, build, settings};
 
 fn shaped(more: &[(&'static str, Value)]) -> Settings {
     let base = [
@@ -89,4 +89,57 @@ fn contradictory_parameters_are_refused() {
         "{}",
         refused(&memory)
     );
+}
+
+/// Sends packets of all code points through a port, a third of them acknowledgments, and compares the books of each
+/// tin with the packets of its code points.
+#[test]
+fn each_tin_has_books() {
+    let given = shaped(&[("tins", Value::Choice("diffserv4")), ("ack_filter", Value::Choice("aggressive"))]);
+    let cake = build("cake", &given, &LINK, Stream::new(3, "salt"));
+    let mut port = Port::new(cake, Rate::mbit(10), Bytes::new(0), 1);
+    let tin_of = disc::cake_tins("diffserv4").unwrap();
+    let (mut fates, mut now, mut sent) = (Fates::default(), Instant::ZERO, Vec::new());
+    let mut arrived = [0; 4];
+    let pass = |port: &mut Port<Pkt>, until: Instant, fates: &mut Fates, sent: &mut Vec<Pkt>| {
+        while port.next_event().is_some_and(|at| at <= until) {
+            let at = port.next_event().unwrap();
+            if port.is_sending() {
+                sent.push(port.link_free(at, fates).packet);
+            } else {
+                port.wake(at, fates);
+            }
+        }
+    };
+    for number in 0..3000 {
+        now += Span::us(if number % 400 == 399 { 300_000 } else { 700 });
+        pass(&mut port, now, &mut fates, &mut sent);
+        let dscp = (number * 7 % 64) as u8;
+        arrived[usize::from(tin_of[usize::from(dscp)])] += 1;
+        let is_ack = number % 3 == 0;
+        let tcp = is_ack.then(|| TcpHeader::new(number as u32, TcpHeader::ACK, false));
+        let kind = if is_ack { PacketKind::Ack } else { PacketKind::Other };
+        let packet =
+            Pkt { size: 1000, flow: number % 6, ecn: Ecn::Ect0, dscp, tcp, kind, ..Pkt::new(number) };
+        port.arrive(now, packet, &mut fates);
+    }
+    pass(&mut port, now + Span::s(60), &mut fates, &mut sent);
+    port.settle(now + Span::s(60));
+    port.check_books().unwrap();
+    let of_tin = |packets: &[Pkt], tin: usize| {
+        packets.iter().filter(|packet| usize::from(tin_of[usize::from(packet.dscp)]) == tin).count() as u64
+    };
+    let dropped: Vec<Pkt> = fates.dropped.iter().map(|(_, packet, _)| *packet).collect();
+    let marked: Vec<Pkt> = fates.marked.iter().map(|(_, packet, _)| *packet).collect();
+    assert!(dropped.iter().any(|packet| packet.kind == PacketKind::Ack) && !marked.is_empty());
+    let mut names = Vec::new();
+    port.each_inner(|inner, _| names.push(inner.path.clone()));
+    assert_eq!(names[..4], ["tin_best_effort", "tin_best_effort/sparse", "tin_best_effort/bulk", "tin_bulk"]);
+    assert_eq!(names.len(), 12);
+    for (tin, inner) in port.books().inner().iter().step_by(3).enumerate() {
+        let books = inner.books.total();
+        let expected = [arrived[tin], of_tin(&sent, tin), of_tin(&dropped, tin), of_tin(&marked, tin)];
+        let found = [books.arrived(), books.departed, books.dropped_total(), books.marked_total()];
+        assert_eq!(found.map(|tally| tally.packets), expected, "{}", inner.path);
+    }
 }

@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 
 use aqmlab_random::{Stream, unit_from_bits};
-use aqmlab_units::{Bytes, Instant, Rate};
+use aqmlab_units::{Bytes, Instant, Packets, Rate};
 
 use super::law_queue::Waiting;
 use super::words::{AckFilter, Isolation};
@@ -39,6 +39,8 @@ pub(super) struct CakeRules {
 /// The parameters of a tin.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TinRules {
+    /// The name of its books.
+    pub name: &'static str,
     pub rate: Option<ByteTime>,
     /// Bytes per round among tins without a shaper.
     pub quantum: i64,
@@ -134,7 +136,8 @@ struct Tin<P> {
     /// When the tin has used up its rate so far.
     next: Instant,
     deficit: i64,
-    packets: u64,
+    /// The backlog by [`Group`].
+    groups: [Backlog; 2],
     sparse: u32,
     bulk: u32,
     collisions: u64,
@@ -180,7 +183,7 @@ impl<P: Packet> Tin<P> {
             lists: [List::EMPTY; 3],
             next: Instant::ZERO,
             deficit: 0,
-            packets: 0,
+            groups: [Backlog::default(); 2],
             sparse: 0,
             bulk: 0,
             collisions: 0,
@@ -189,6 +192,11 @@ impl<P: Packet> Tin<P> {
 
     const fn is_active(&self) -> bool {
         self.sparse + self.bulk > 0
+    }
+
+    fn backlog(&self) -> Backlog {
+        let [sparse, bulk] = self.groups;
+        Backlog { packets: sparse.packets + bulk.packets, bytes: sparse.bytes + bulk.bytes }
     }
 
     /// Returns the queue for a packet, and reserves it for the packet's flow. A flow keeps its queue as long as
@@ -301,6 +309,11 @@ pub struct Cake<P> {
     overflows: u64,
     /// Number of acknowledgments that the filter has dropped.
     filtered: u64,
+}
+
+/// Returns the number of a tin among the inner queues, if there are several tins.
+const fn tin_number(tin: usize) -> u16 {
+    1 + 3 * tin as u16
 }
 
 /// Number of the first draw that rounds a quantum; the decisions' draws begin at 0.
@@ -417,8 +430,15 @@ impl<P: Arrived> Cake<P> {
         let (place, key) = queue.waiting.take(&mut self.store, position)?;
         let packet = self.store.release(place)?;
         queue.acks -= u32::from(packet.kind() == PacketKind::Ack);
-        tin.packets -= 1;
+        let group = &mut tin.groups[key as usize];
+        group.packets -= Packets::new(1);
+        group.bytes -= packet.wire_len();
         Some(Keyed { key, packet })
+    }
+
+    /// Returns the number of a group among the inner queues: with several tins, each tin comes before its groups.
+    fn number(&self, tin: usize, group: Group) -> u16 {
+        if self.tins.len() == 1 { group.number() } else { tin_number(tin) + group.number() }
     }
 
     /// Drops the packet at the head of the queue with the most bytes.
@@ -435,7 +455,7 @@ impl<P: Arrived> Cake<P> {
             self.charge(tin, now, self.rules.framing.length(packet.wire_len()), true);
         }
         self.overflows += 1;
-        obs.dropped(now, packet, Cause { reason: Reason::Overflow, inner: key.number() });
+        obs.dropped(now, packet, Cause { reason: Reason::Overflow, inner: self.number(tin, key) });
     }
 
     /// Drops the acknowledgment in a queue that `newest`, which will enter it, makes unnecessary. If
@@ -453,7 +473,7 @@ impl<P: Arrived> Cake<P> {
             self.charge(tin, now, self.rules.framing.length(packet.wire_len()), true);
         }
         self.filtered += 1;
-        obs.dropped(now, packet, Cause { reason: Reason::Early, inner: key.number() });
+        obs.dropped(now, packet, Cause { reason: Reason::Early, inner: self.number(tin, key) });
     }
 
     /// Returns the next packet of a tin, or `None` if another tin must be tried. `first` says whether this
@@ -474,24 +494,27 @@ impl<P: Arrived> Cake<P> {
                 self.on_empty(tin, at, list, now);
                 return None;
             };
-            let length = self.rules.framing.length(packet.wire_len());
+            let (inner, length) = (self.number(tin, key), self.rules.framing.length(packet.wire_len()));
             let choice = self.decide(tin, at, now, &packet);
             if choice == CobaltChoice::Drop {
                 if self.rules.ingress {
                     self.charge(tin, now, length, true);
                     self.pay(tin, at, length);
                 }
-                obs.dropped(now, packet, Cause { reason: Reason::Early, inner: key.number() });
+                obs.dropped(now, packet, Cause { reason: Reason::Early, inner });
                 // Except in ingress mode, the queue's deficit has not changed, so its next packet is judged.
                 continue;
             }
             if choice == CobaltChoice::Mark && packet.ecn() != Ecn::Ce {
                 packet.mark_ce();
-                obs.marked(now, &packet, Cause { reason: Reason::Early, inner: key.number() });
+                obs.marked(now, &packet, Cause { reason: Reason::Early, inner });
             }
             self.charge(tin, now, length, false);
             self.pay(tin, at, length);
-            obs.left(now, &packet, key.number());
+            obs.left(now, &packet, inner);
+            if self.tins.len() > 1 {
+                obs.left(now, &packet, tin_number(tin));
+            }
             return Some(packet);
         }
     }
@@ -549,7 +572,7 @@ impl<P: Arrived> Qdisc<P> for Cake<P> {
         let (flow, hosts) = self.hashes(&packet);
         let (counted, tin) = (self.counted, &mut self.tins[number]);
         let at = tin.queue_for(flow, hosts, counted);
-        if tin.packets == 0 {
+        if tin.backlog().packets.is_zero() {
             tin.next = tin.next.max(now);
             if self.store.all().packets.is_zero() {
                 self.clock.on_busy(now);
@@ -557,12 +580,16 @@ impl<P: Arrived> Qdisc<P> for Cake<P> {
         }
         let FlowQueue { set, acks, .. } = tin.queues[at as usize];
         let key = if matches!(set, Set::Bulk | Set::SparseWait) { Group::Bulk } else { Group::Sparse };
-        obs.entered(now, &packet, key.number());
+        if self.tins.len() > 1 {
+            obs.entered(now, &packet, tin_number(number));
+        }
+        obs.entered(now, &packet, self.number(number, key));
         if self.rules.ack_filter != AckFilter::None && acks > 0 {
             self.filter(number, at, &packet, now, obs);
         }
         let tin = &mut self.tins[number];
-        tin.packets += 1;
+        tin.groups[key as usize].packets += Packets::new(1);
+        tin.groups[key as usize].bytes += packet.wire_len();
         let queue = &mut tin.queues[at as usize];
         queue.acks += u32::from(packet.kind() == PacketKind::Ack);
         queue.waiting.push(&mut self.store, packet, key);
@@ -620,8 +647,13 @@ impl<P: Arrived> Qdisc<P> for Cake<P> {
     }
 
     fn each_inner(&self, visit: &mut dyn FnMut(&str, Inside<'_, P>)) {
-        for (name, backlog) in Group::NAMES.into_iter().zip(self.store.groups) {
-            visit(name, Inside::Group(backlog));
+        for tin in &self.tins {
+            let parts = [0, 1].map(|group| (Group::NAMES[group], tin.groups[group]));
+            if self.tins.len() == 1 {
+                parts.into_iter().for_each(|(name, backlog)| visit(name, Inside::Group(backlog)));
+            } else {
+                visit(tin.rules.name, Inside::Divided(tin.backlog(), &parts));
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Rate, Span};
 
 use super::cake::{Cake, CakeRules, TinRules, WAYS};
-use super::cake_tins::{plans, tin_of_code_points};
+use super::cake_tins::{names as tin_names, plans, tin_of_code_points};
 use super::fq_codel::linux_memory;
 use super::table::{names, presets, tc, tc_bytes};
 use super::words::{AckFilter, Isolation, PacketMemory, TinMode};
@@ -142,12 +142,13 @@ fn derive(all: &mut Settings, _link: &LinkContext) -> Result<(), ParamError> {
 }
 
 /// Returns the parameters of a tin.
-fn tin_rules(p: &Parameters, rate: u64, quantum: i64) -> TinRules {
+fn tin_rules(p: &Parameters, name: &'static str, rate: u64, quantum: i64) -> TinRules {
     let rate = (rate != UNLIMITED).then(|| ByteTime::of(rate));
     let mtu_time = rate.map_or(Span::ZERO, |rate| rate.time(p.mtu.get()));
     let target = p.target.max(Span::ns(3 * mtu_time.as_ns() / 2));
     let interval = (p.interval + target).saturating_sub(p.target).max(target.saturating_mul(2));
     TinRules {
+        name,
         rate,
         quantum,
         flow_quantum: rate.map_or(1514, |rate| (rate.bytes_per_s() >> 12).clamp(300, 1514)),
@@ -167,8 +168,9 @@ fn tin_rules(p: &Parameters, rate: u64, quantum: i64) -> TinRules {
 pub(crate) fn build_cake<P: Packet>(s: &Effective, draws: Stream) -> Result<Cake<P>, ParamError> {
     let p = Parameters::read(s)?;
     let bytes_per_s = p.bandwidth.map_or(UNLIMITED, |rate| rate.as_bps() / 8);
+    let named = plans(p.tins, bytes_per_s).into_iter().zip(tin_names(p.tins));
     let tins: Vec<TinRules> =
-        plans(p.tins, bytes_per_s).into_iter().map(|plan| tin_rules(&p, plan.rate, plan.quantum)).collect();
+        named.map(|(plan, name)| tin_rules(&p, name, plan.rate, plan.quantum)).collect();
     let rules = CakeRules {
         isolation: p.isolation,
         tin_of: tin_of_code_points(p.tins),

@@ -37,6 +37,18 @@ pub(super) fn plans(mode: TinMode, rate: u64) -> Vec<TinPlan> {
     }
 }
 
+/// Returns the names of the tins of a mode, in the order of their numbers.
+pub(super) const fn names(mode: TinMode) -> &'static [&'static str] {
+    match mode {
+        TinMode::Besteffort => &["tin_best_effort"],
+        TinMode::Diffserv3 => &["tin_best_effort", "tin_bulk", "tin_voice"],
+        TinMode::Diffserv4 => &["tin_best_effort", "tin_bulk", "tin_video", "tin_voice"],
+        TinMode::Precedence | TinMode::Diffserv8 => {
+            &["tin_0", "tin_1", "tin_2", "tin_3", "tin_4", "tin_5", "tin_6", "tin_7"]
+        }
+    }
+}
+
 /// Returns the tin of each code point in CAKE's mode `mode`, if there is such a mode. Tin 0 is best effort except
 /// in the modes `precedence` and `diffserv8`.
 pub fn cake_tins(mode: &str) -> Option<[u8; 64]> {

@@ -220,10 +220,11 @@ pub(super) fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
 pub(crate) fn inner_count<P: Packet>(queue: &dyn Qdisc<P>) -> u16 {
     let mut count = 0;
     queue.each_inner(&mut |_, inner| {
-        count += 1;
-        if let Inside::Queue(queue) = inner {
-            count += inner_count(queue);
-        }
+        count += 1 + match inner {
+            Inside::Queue(queue) => inner_count(queue),
+            Inside::Divided(_, parts) => parts.len() as u16,
+            Inside::Group(_) => 0,
+        };
     });
     count
 }
