@@ -129,6 +129,7 @@ mod histogram;
 mod info;
 pub mod law;
 mod limit;
+mod links;
 mod packet_kind;
 mod pipe;
 mod port;

@@ -11,6 +11,7 @@ use super::words::{AckFilter, Isolation};
 use crate::flow_store::{Chain, FlowStore, Group, NONE, Weigh};
 use crate::flow_table::Keyed;
 use crate::law::{ByteTime, CobaltChoice, CobaltLaw, CobaltParams, Framing, VirtualClock, superseded};
+use crate::links::{Linked, Links, List};
 use crate::{
     Arrived, Backlog, Cause, Dscp, Ecn, Inside, LawSamples, Limit, Observer, Packet, PacketKind, Qdisc,
     Reason, Side,
@@ -78,8 +79,7 @@ struct FlowQueue<P> {
     acks: u32,
     /// Places of the hosts of its packets, by side.
     hosts: [u32; 2],
-    before: u32,
-    after: u32,
+    links: Links,
 }
 
 /// Hosts with the same hash, of either side.
@@ -90,35 +90,9 @@ struct Host {
     bulk: [u32; 2],
 }
 
-#[derive(Clone, Copy, Debug)]
-struct List {
-    head: u32,
-    tail: u32,
-}
-
-impl List {
-    const EMPTY: List = List { head: NONE, tail: NONE };
-
-    fn append<P>(&mut self, queues: &mut [FlowQueue<P>], at: u32) {
-        let queue = &mut queues[at as usize];
-        (queue.before, queue.after) = (self.tail, NONE);
-        match queues.get_mut(self.tail as usize) {
-            Some(last) => last.after = at,
-            None => self.head = at,
-        }
-        self.tail = at;
-    }
-
-    fn unlink<P>(&mut self, queues: &mut [FlowQueue<P>], at: u32) {
-        let (before, after) = (queues[at as usize].before, queues[at as usize].after);
-        match queues.get_mut(before as usize) {
-            Some(queue) => queue.after = after,
-            None => self.head = after,
-        }
-        match queues.get_mut(after as usize) {
-            Some(queue) => queue.before = before,
-            None => self.tail = before,
-        }
+impl<P> Linked for FlowQueue<P> {
+    fn links(&mut self) -> &mut Links {
+        &mut self.links
     }
 }
 
@@ -173,8 +147,7 @@ impl<P: Packet> Tin<P> {
             set: Set::Idle,
             acks: 0,
             hosts: [0; 2],
-            before: NONE,
-            after: NONE,
+            links: Links::NONE,
         };
         Tin {
             rules,
@@ -284,7 +257,7 @@ impl<P: Packet> Tin<P> {
                 if best.is_none_or(|(_, most)| queue.waiting.bytes > most) {
                     best = Some((at, queue.waiting.bytes));
                 }
-                at = queue.after;
+                at = queue.links.after;
             }
         }
         best
