@@ -27,7 +27,7 @@ use support::{
 /// `CLASS` stands for the name of the first traffic class. Which flows share a bin or a queue depends on their
 /// addresses, which differ between the hosts. So SFB is not among them, SFQ has many hashes, and FQ-PIE a queue per
 /// flow.
-const DISCIPLINES: [&str; 25] = [
+const DISCIPLINES: [&str; 26] = [
     r#"kind = "droptail", limit = "30p""#,
     r#"kind = "red", limit = "60p", min_th = "5p", max_th = "25p", max_p = 0.1"#,
     r#"kind = "pi", limit = "60p", q_ref = "10p""#,
@@ -52,6 +52,7 @@ const DISCIPLINES: [&str; 25] = [
         { name = "gold", traffic = ["CLASS"], weight = 2, queue = { kind = "red", limit = "40p", min_th = "3p" } },
         { name = "rest", queue = { kind = "codel", limit = "30p" } }]"#,
     r#"kind = "policer", rate = "6Mbit", burst = "9kB", queue = { kind = "red", limit = "60p", min_th = "3p" }"#,
+    r#"kind = "spare", below = "20kB", queue = { kind = "red", limit = "60p", min_th = "3p" }"#,
     r#"kind = "tbf", preset = "linux", rate = "6Mbit", burst = "9kB", queue = { kind = "red", limit = "60p", min_th = "3p" }"#,
     r#"kind = "htb", class = [
         { name = "all", rate = "6Mbit" },

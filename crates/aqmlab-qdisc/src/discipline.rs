@@ -10,7 +10,7 @@ use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::disc::{
     self, Avq, Blue, BuildInner, Cake, Choke, Classes, Cobalt, Codel, DropTail, DualPi2, FqCodel, FqPie,
-    Fred, Htb, Pi, Pi2, Pie, Policer, Red, RedPd, Rem, Sfb, Sfq, Tbf,
+    Fred, Htb, Pi, Pi2, Pie, Policer, Red, RedPd, Rem, Sfb, Sfq, Spare, Tbf,
 };
 use crate::info::{Catalogue, Effective, Info};
 use crate::{Arrived, Backlog, Inside, LawSamples, Observer, Packet, Qdisc};
@@ -122,6 +122,8 @@ disciplines! { $
     Classes(Classes<P, Discipline<P>>) { disc::CLASSES_INFO => disc::build_classes }
     /// [`Policer`]
     Policer(Policer<Box<Discipline<P>>>) { disc::POLICER_INFO => disc::build_policer }
+    /// [`Spare`]
+    Spare(Spare<Box<Discipline<P>>>) { disc::SPARE_INFO => disc::build_spare }
     /// [`Tbf`]
     Tbf(Tbf<P, Box<Discipline<P>>>) { disc::TBF_INFO => disc::build_tbf }
     /// [`Htb`]
@@ -134,6 +136,9 @@ impl<P: Arrived> Qdisc<P> for Discipline<P> {
     #[inline(always)]
     fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
         each!(self, d => d.enqueue(now, pkt, obs))
+    }
+    fn enqueue_spared(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
+        each!(self, d => d.enqueue_spared(now, pkt, obs));
     }
     #[inline(always)]
     fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
@@ -178,6 +183,9 @@ impl<P: Arrived> Qdisc<P> for Discipline<P> {
 impl<P: Packet, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
     fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
         (**self).enqueue(now, pkt, obs);
+    }
+    fn enqueue_spared(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
+        (**self).enqueue_spared(now, pkt, obs);
     }
     fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
         (**self).dequeue(now, obs)

@@ -256,6 +256,12 @@ pub trait Qdisc<P: Packet> {
     /// Accepts `pkt`. The packet is queued, or a packet (not necessarily this one) is reported to `obs` as
     /// lost.
     fn enqueue(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>);
+    /// Accepts `pkt` as [`Qdisc::enqueue`] does, except that the law may neither drop nor mark it: it is lost only
+    /// for lack of room. The law sees the arrival as any other. Only queues whose law decides at arrivals about
+    /// individual packets tell the two apart.
+    fn enqueue_spared(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
+        self.enqueue(now, pkt, obs);
+    }
     /// Returns the next packet for the link, if one may leave.
     fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P>;
     /// Returns the time at which a held packet may become ready to leave; only shapers have such a time.

@@ -148,7 +148,7 @@ fn the_catalogue_and_the_registry_agree() {
     let known = [
         "droptail", "red", "ared", "scred", "pi", "pie", "rem", "blue", "avq", "fred", "choke", "sfb",
         "redpd", "sfq", "codel", "fq_codel", "fq_pie", "cobalt", "cake", "pi2", "dualpi2", "classes",
-        "policer", "tbf", "htb",
+        "policer", "spare", "tbf", "htb",
     ];
     assert_eq!(names, known);
 }

@@ -125,6 +125,7 @@ mod tests {
                     "{ kind = \"policer\", rate = \"1Mbit\", burst = \"10kB\", queue = \"pi\" }".to_owned()
                 }
                 "tbf" => "{ kind = \"tbf\", rate = \"1Mbit\", burst = \"10kB\", queue = \"pi\" }".to_owned(),
+                "spare" => "{ kind = \"spare\", queue = \"pi\" }".to_owned(),
                 "htb" => "{ kind = \"htb\", class = [{ name = \"all\", rate = \"1Mbit\", queue = \"pi\" }] }"
                     .to_owned(),
                 name => format!("{name:?}"),

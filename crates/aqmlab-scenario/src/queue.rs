@@ -242,7 +242,7 @@ pub(crate) const DISCIPLINE_HELP: &str = "the queue discipline";
 /// Returns an error if the packets of a traffic class arrive at a queue with classes but fit none of
 /// these classes.
 fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPlan]) -> Option<ParamError> {
-    if matches!(kind, "policer" | "tbf") {
+    if matches!(kind, "policer" | "spare" | "tbf") {
         let (kind, inner) = settings.discipline("queue").ok()??;
         return untaken(kind, inner, coming, classes).map(|e| e.under("queue", None));
     }

@@ -31,6 +31,7 @@ fn scenario(info: &Info) -> Plan {
         "tbf" => {
             r#"rate = "6Mbit", burst = "9kB", queue = { kind = "red", limit = "40p", min_th = "3p", ecn = true }"#
         }
+        "spare" => r#"below = "4p", queue = { kind = "red", limit = "40p", min_th = "3p", ecn = true }"#,
         "htb" => {
             r#"class = [{ name = "all", rate = "6Mbit" },
                 { name = "tcp", parent = "all", traffic = ["ftp"], rate = "3Mbit", ceil = "6Mbit", queue = { kind = "red", limit = "40p", ecn = true } },

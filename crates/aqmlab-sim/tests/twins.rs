@@ -142,6 +142,19 @@ fn small() -> impl Strategy<Value = Small> {
         Just(r#"{ kind = "pi2", limit = "60p", target = "2ms", ecn = true }"#),
         Just(r#"{ kind = "dualpi2", limit = "60p", target = "2ms", classifier = "any_ect" }"#),
         Just(r#"{ kind = "dualpi2", preset = "linux", limit = "60p", decide = "enqueue" }"#),
+        Just(r#"{ kind = "cake", memory_limit = "60kB", tins = "diffserv4", ack_filter = "aggressive" }"#),
+        Just(
+            r#"{ kind = "cake", bandwidth = "1Mbit", memory_limit = "60kB", isolation = "flows", ack_filter = "on" }"#
+        ),
+        Just(
+            r#"{ kind = "spare", below = "4p", flows = 8, queue = { kind = "red", limit = "30p", min_th = "3p" } }"#
+        ),
+        Just(
+            r#"{ kind = "tbf", preset = "linux", rate = "1Mbit", burst = "9kB", queue = { kind = "droptail", limit = "20p" } }"#
+        ),
+        Just(
+            r#"{ kind = "htb", class = [{ name = "all", rate = "1Mbit", queue = { kind = "droptail", limit = "20p" } }] }"#
+        ),
     ];
     // Round numbers make events of different objects coincide.
     let rate = prop_oneof![3 => 100u64..20_000, 1 => Just(8_000)];

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from aqmlab.recordings.plan import Link, Plan, TrafficClass
     from aqmlab.results.results import Results
 
-_UNMARKED = frozenset({"droptail", "policer", "classes", "tbf", "htb"})
+_UNMARKED = frozenset({"droptail", "policer", "classes", "spare", "tbf", "htb"})
 """Disciplines that never mark packets themselves."""
 
 

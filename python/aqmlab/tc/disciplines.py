@@ -56,6 +56,7 @@ NONE_IN_LINUX = {
     "redpd": "Linux has no RED-PD",
     "cobalt": "Linux has no COBALT alone; the nearest is `cake unlimited besteffort flowblind`, one queue"
     " with one COBALT, whose limit is one of memory",
+    "spare": "Linux spares no short flows; its `fq_codel` and `cake` serve them first",
     "policer": "tc polices in filters (`action police`), not in a queue discipline",
     "classes": "tc divides links with `prio` or `drr` and filters that choose the class, which takes more"
     " than one line",

@@ -40,6 +40,11 @@ impl<P: Arrived, L: EarlyLaw> Qdisc<P> for Early<P, L> {
         self.queue.enqueue(now, (pkt, ()), full, &mut self.drop_loop, obs);
     }
 
+    fn enqueue_spared(&mut self, now: Instant, pkt: P, obs: &mut dyn Observer<P>) {
+        let full = !self.drop_loop.rules.limit.admits(Qdisc::<P>::backlog(self), pkt.wire_len());
+        self.queue.enqueue_spared(now, (pkt, ()), full, &mut self.drop_loop, obs);
+    }
+
     #[inline]
     fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
         self.queue.dequeue(now, &mut self.drop_loop, obs).map(|out| out.place)

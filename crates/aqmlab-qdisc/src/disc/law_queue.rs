@@ -147,22 +147,43 @@ where
         own: &mut DropLoop<W::Store>,
         obs: &mut dyn Observer<P>,
     ) {
-        let (backlog, size) = (self.waiting.backlog(&own.store), pkt.wire_len());
-        self.law.catch_up(now, backlog);
-        self.law.on_arrival(now, backlog, size);
-        let mut decision = Decision::Admit;
-        if self.law.decides().at_arrival() {
-            // A closure of this function has a type of its own for each type of packet, so the law's decision
-            // has one caller and is inlined.
-            let (draws, number) = own.next_draw();
-            let draw = || unit_from_bits(draws.at(number));
-            decision = self.law.decide_at_arrival(now, backlog, size, draw);
-        }
-        match decision {
+        match self.decide_arrival(now, &pkt, own) {
             Decision::Admit if !full => self.waiting.push(&mut own.store, pkt, group),
             Decision::Admit => self.overflow(now, (pkt, group), None, own, obs),
             Decision::Notify(notice) => self.notify(now, (pkt, group), (notice, full), own, obs),
         }
+    }
+
+    /// Accepts a packet as [`crate::Qdisc::enqueue_spared`] does.
+    pub fn enqueue_spared(
+        &mut self,
+        now: Instant,
+        (pkt, group): (P, W::Group),
+        full: bool,
+        own: &mut DropLoop<W::Store>,
+        obs: &mut dyn Observer<P>,
+    ) {
+        self.decide_arrival(now, &pkt, own);
+        if full {
+            return self.overflow(now, (pkt, group), None, own, obs);
+        }
+        self.waiting.push(&mut own.store, pkt, group);
+    }
+
+    /// Returns the law's decision about an arrival.
+    #[inline(always)]
+    fn decide_arrival(&mut self, now: Instant, pkt: &P, own: &mut DropLoop<W::Store>) -> Decision {
+        let (backlog, size) = (self.waiting.backlog(&own.store), pkt.wire_len());
+        self.law.catch_up(now, backlog);
+        self.law.on_arrival(now, backlog, size);
+        if !self.law.decides().at_arrival() {
+            return Decision::Admit;
+        }
+        // A closure of this function has a type of its own for each type of packet, so the law's decision is
+        // inlined.
+        let (draws, number) = own.next_draw();
+        let draw = || unit_from_bits(draws.at(number));
+        self.law.decide_at_arrival(now, backlog, size, draw)
     }
 
     /// Removes the next packet that may leave, as [`crate::Qdisc::dequeue`] does.
@@ -179,7 +200,7 @@ where
             return None;
         };
         if self.law.decides().at_departure() {
-            if let Decision::Notify(notice) = self.decide(now, leaving, own) {
+            if let Decision::Notify(notice) = self.decide_departure(now, leaving, own) {
                 return self.notify_leaving(now, Out { place, group, leaving }, notice, own, obs);
             }
             if self.law.marks_admitted(now, leaving, leaving.ecn) {
@@ -254,7 +275,7 @@ where
 
     /// Lets the law, which is up to date, decide on a packet that has been removed.
     #[inline(always)]
-    fn decide(&mut self, now: Instant, leaving: Leaving, own: &mut DropLoop<W::Store>) -> Decision {
+    fn decide_departure(&mut self, now: Instant, leaving: Leaving, own: &mut DropLoop<W::Store>) -> Decision {
         let (draws, number) = own.next_draw();
         let draw = || unit_from_bits(draws.at(number));
         self.law.decide_at_departure(now, leaving, draw)
@@ -302,7 +323,7 @@ where
                 return None;
             };
             out = next;
-            match self.decide(now, out.leaving, own) {
+            match self.decide_departure(now, out.leaving, own) {
                 Decision::Notify(further) => notice = further,
                 Decision::Admit => {
                     if self.law.marks_admitted(now, out.leaving, out.leaving.ecn) {
