@@ -132,6 +132,11 @@ fn parameters_that_make_no_queue_are_refused() {
         registry::info("sfq").unwrap().resolve(&settings(given), &LINK).unwrap_err().message
     };
     let red = ("redflowlimit", bytes(60_000));
+    let linux = ("preset", Value::Choice("linux"));
+    assert_eq!(
+        refused(&[linux, ("divisor", Value::Integer(3))]),
+        "divisor `3` is not a power of two, as Linux requires; write 2 or 4"
+    );
     assert_eq!(
         refused(&[red.clone(), ("min_th", bytes(9000)), ("max_th", bytes(8000))]),
         "min_th `9kB` exceeds max_th `8kB`"

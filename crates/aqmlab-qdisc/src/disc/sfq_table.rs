@@ -1,5 +1,7 @@
 //! The parameters of SFQ, their automatic values, and their conversion to a queue.
 
+use alloc::format;
+
 use aqmlab_params::{ParamError, Reading, Row, Settings, params, words};
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
@@ -121,6 +123,14 @@ fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
     }
     resolve::check_buffer(all, mean)?;
     let linux = Parameters::preset().read(all)? == LINUX;
+    let divisor = Parameters::divisor().read(all)?;
+    if linux && !divisor.is_power_of_two() {
+        return Err(Parameters::divisor().error(format!(
+            "divisor `{divisor}` is not a power of two, as Linux requires; write {} or {}",
+            divisor.next_power_of_two() / 2,
+            divisor.next_power_of_two()
+        )));
+    }
     Parameters::flows().derive_if_auto(all, |all| {
         let limit = Parameters::limit().read(all)?;
         Ok(
