@@ -39,6 +39,7 @@ CASES = {
     "shaper_atm": (f"bandwidth 5mbit {SINGLE} overhead 32 atm", "bursts", 6),
     "shaper_ptm": (f"bandwidth 33333kbit {SINGLE} overhead 30 ptm", "bursts", 7),
     "shaper_slow": (f"bandwidth 600kbit {SINGLE} rtt 30ms", "slow", 8),
+    "shaper_long": (f"bandwidth 600kbit {SINGLE} rtt 10s", "long", 18),
     "ingress": (f"bandwidth 8mbit {SINGLE} ingress rtt 20ms", "bursts", 9),
     "flows": ("bandwidth 10mbit besteffort flows", "flows", 10),
     "tins3": ("bandwidth 10mbit diffserv3 flowblind", "tins", 11),
@@ -85,6 +86,14 @@ def bursts(draws: random.Random, rate_kbit: int = RATE_KBIT):
 def slow(draws: random.Random):
     """Yield the bursts of a slow link."""
     return bursts(draws, 600)
+
+
+def long(draws: random.Random):
+    """Yield packets at one and a half times the rate of a slow link, for half a minute, and once more after a rest."""
+    for count in (2000, 600):
+        for _ in range(count):
+            yield packet(1514 * 8e-3 / 600 / 1.5 * draws.uniform(0.3, 1.7), 1514, draws)
+        yield packet(30, 90, draws)
 
 
 def flows(draws: random.Random):

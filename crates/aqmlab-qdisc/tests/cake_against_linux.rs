@@ -203,6 +203,7 @@ fn the_shaper_sends_at_the_kernels_instants() {
         ("shaper_atm", cake(5000, &single(&[whole("overhead", 32), word("framing", "atm")]))),
         ("shaper_ptm", cake(33_333, &single(&[whole("overhead", 30), word("framing", "ptm")]))),
         ("shaper_slow", cake(600, &single(&[rtt(30)]))),
+        ("shaper_long", cake(600, &single(&[rtt(10_000)]))),
         ("ingress", cake(8000, &single(&[("ingress", Value::Flag(true)), rtt(20)]))),
     ];
     let all: Vec<_> = cases.iter().map(|(case, given)| (*case, paced_differ(case, given))).collect();

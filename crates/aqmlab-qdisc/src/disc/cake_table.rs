@@ -46,6 +46,9 @@ const TC: &str = "tc-cake(8)";
 /// Bytes per second below which Linux's unlimited CAKE would have a rate of its own: none.
 const UNLIMITED: u64 = 0;
 
+/// The longest interval: Linux counts microseconds in 32 bits.
+const MOST_TIME: Span = Span::us(u32::MAX as u64);
+
 params! {
     struct Parameters {
         preset: &'static str = presets(const { &names::<2>(PRESETS) }),
@@ -65,11 +68,11 @@ params! {
         /// number of queues per tin, a multiple of 8; a flow may wait in any of the 8 queues of its set
         queues: u64 = Row::integer(8, 65_536).default(1024).source(PAPER),
         /// COBALT's interval: a large round-trip time
-        interval: Span = Row::span(Span::us(1), Span::s(4)).default(Span::ms(100))
+        interval: Span = Row::span(Span::us(1), MOST_TIME).default(Span::ms(100))
             .aliases(&[tc("rtt")]).source(TC),
         /// COBALT's target; a tin whose rate is so low that one and a half packets of mtu take longer has that
         /// time as its target, and a longer interval
-        target: Span = Row::span(Span::us(1), Span::s(100)).auto("interval / 20, at least 1 us")
+        target: Span = Row::span(Span::us(1), MOST_TIME).auto("interval / 20, at least 1 us")
             .source(TC),
         /// bytes that the link adds to each packet
         overhead: u64 = Row::integer(0, 256).default(0)

@@ -73,7 +73,7 @@ pub(crate) const COBALT_INFO: Info = Info {
     name: "cobalt",
     title: "COBALT",
     summary: "CoDel and BLUE combined: signals at departure while packets wait long, random drops after overflows",
-    version: 1,
+    version: 2,
     applies: &[],
     maturity: Maturity::ReferenceChecked,
     decides: CobaltControl::DECIDES,

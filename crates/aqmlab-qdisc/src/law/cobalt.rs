@@ -214,7 +214,8 @@ impl CobaltLaw {
         let interval = self.params.interval.as_ns();
         let ns = match self.params.arithmetic {
             Arithmetic::Exact => (interval as f64 / libm::sqrt(f64::from(self.count.max(1)))) as u64,
-            Arithmetic::Linux => ((u128::from(interval) * u128::from(self.inverse_root)) >> 32) as u64,
+            // Linux takes the interval modulo 2^32 ns here.
+            Arithmetic::Linux => (u64::from(interval as u32) * u64::from(self.inverse_root)) >> 32,
         };
         from.saturating_add(Span::ns(ns))
     }
