@@ -56,8 +56,15 @@ struct Link<P> {
     idle_since: Instant,
     /// The part of the link's work (see [`Link::work`]) that does not count as busy time.
     uncounted: i128,
+    /// Whether the link stands still: its rate is zero, or it sends only at [chances](Port::use_chance).
+    halted: bool,
+    /// What is still to be sent of the packet in transmission while the link stands still, in units of 10^-9 bit.
+    left: u128,
     books: Books,
 }
+
+/// The end of a transmission on a link that stands still.
+const NEVER: Instant = Instant::from_ns(Instant::FAR_FUTURE.as_ns() - 1);
 
 #[derive(Clone, Copy, Default)]
 struct OnWire {
@@ -98,6 +105,7 @@ impl<P: Classed> Port<P> {
         let (on_wire, ahead) = (OnWire::default(), Line::default());
         let (ends, in_hand, looks_ahead) = (Instant::FAR_FUTURE, None, false);
         let (idle_since, uncounted) = (Instant::ZERO, 0);
+        let (halted, left) = (false, 0);
         let link = Link {
             clock,
             overhead,
@@ -108,6 +116,8 @@ impl<P: Classed> Port<P> {
             ahead,
             idle_since,
             uncounted,
+            halted,
+            left,
             books,
         };
         Port { discipline, link }
@@ -198,16 +208,51 @@ impl<P: Classed> Port<P> {
         each!(&mut self.discipline, queue => self.link.begin_train(queue, now, obs))
     }
 
-    /// Changes the link's rate; the end of a transmission in progress does not change.
+    /// Changes the link's rate. The rest of a packet in transmission is sent at the new rate, exactly: no
+    /// part of a nanosecond is lost. At a rate of zero, the link stands still: the packet in transmission
+    /// waits, and the link takes no other packet from the discipline, which is not told of this rate.
+    /// Returns when the transmission in progress now ends, if there is one and the link moves; the end that the
+    /// host knew before is void. A change at the instant at which a transmission ends comes first.
     ///
     /// # Panics
-    /// If the rate is zero.
-    pub fn set_rate(&mut self, now: Instant, rate: Rate) {
+    /// If the port looks ahead, because it has already computed departures at the old rate.
+    pub fn set_rate<O>(&mut self, now: Instant, rate: Rate, obs: &mut O) -> Option<Instant>
+    where
+        O: Observer<Stamped<P>>,
+    {
+        assert!(!self.link.looks_ahead, "a port that looks ahead has a constant rate");
         self.settle(now);
-        let busy = self.link.books.busy();
-        self.link.clock.set_rate(rate);
-        self.link.uncounted = self.link.work(now) - rate.nanobits_in(busy) as i128;
-        self.discipline.rate_changed(now, rate);
+        self.link.change(now, rate);
+        if rate > Rate::default() {
+            self.discipline.rate_changed(now, rate);
+            if !self.is_sending() {
+                each!(&mut self.discipline, queue => self.link.begin_train(queue, now, obs));
+            }
+        }
+        self.transmission_end()
+    }
+
+    /// Makes the link of an idle port send only at [chances](Port::use_chance) from now on.
+    ///
+    /// # Panics
+    /// If the port looks ahead or is sending.
+    pub fn send_at_chances(&mut self) {
+        assert!(
+            !self.link.looks_ahead && !self.is_sending(),
+            "only an idle port can begin to send at chances"
+        );
+        self.link.halted = true;
+    }
+
+    /// Lets a link that [sends at chances](Port::send_at_chances) send up to `left` bytes at `now`, which this
+    /// method reduces by the bytes sent. Returns the packet whose transmission this completes. The host calls this method again until it returns `None`: what then remains of the chance is
+    /// lost, and a packet of which only a part was sent is continued at the next chance.
+    pub fn use_chance<O>(&mut self, now: Instant, left: &mut Bytes, obs: &mut O) -> Option<Departure<P>>
+    where
+        O: Observer<Stamped<P>>,
+    {
+        self.settle(now);
+        each!(&mut self.discipline, queue => self.link.use_chance(queue, now, left, obs))
     }
 
     /// Restarts all books; the port's backlog is carried over. The discipline's state is kept.
@@ -233,10 +278,27 @@ impl<P: Classed> Port<P> {
         self.link.settle_transmission(now);
     }
 
-    /// Returns the instant of the host's next call, or `None` if only an arrival can change
-    /// anything.
+    /// Returns the instant of the host's next call, or `None` if only an arrival, a change of the rate or a
+    /// chance can change anything.
     pub fn next_event(&self) -> Option<Instant> {
-        if self.is_sending() { Some(self.link.ends) } else { self.discipline.deadline() }
+        if self.is_sending() {
+            self.transmission_end()
+        } else if self.link.halted {
+            None
+        } else {
+            self.discipline.deadline()
+        }
+    }
+
+    /// Returns when the transmission in progress ends, or `None` if there is none or the link stands still.
+    fn transmission_end(&self) -> Option<Instant> {
+        Some(self.link.ends).filter(|ends| *ends < NEVER)
+    }
+
+    /// Returns whether a transmission ends at `now`.
+    #[inline]
+    pub fn is_due(&self, now: Instant) -> bool {
+        self.link.ends == now
     }
 
     /// Returns whether a packet is in transmission.
@@ -351,8 +413,75 @@ impl<P: Classed> Link<P> {
             return whole;
         }
         // Less than zero for a packet whose predecessor left in this nanosecond, but before its exact end.
-        let left = self.ends.saturating_since(now);
-        whole - (self.clock.rate().nanobits_in(left) + u128::from(self.clock.remainder())) as i128
+        whole - self.left(now) as i128
+    }
+
+    /// Returns how much of the packet in transmission, which has not ended, is still to be sent at `now`, in units of
+    /// 10^-9 bit.
+    fn left(&self, now: Instant) -> u128 {
+        if self.halted {
+            return self.left;
+        }
+        let time = self.ends.saturating_since(now);
+        self.clock.rate().nanobits_in(time) + u128::from(self.clock.remainder())
+    }
+
+    /// Changes the rate, which may be zero, and moves the end of the transmission in progress. The books are
+    /// settled.
+    fn change(&mut self, now: Instant, rate: Rate) {
+        debug_assert!(now <= self.ends, "a change follows the transmissions that ended before it");
+        let left = if self.is_sending() { self.left(now) } else { 0 };
+        self.halted = rate == Rate::default();
+        if self.halted {
+            self.left = left;
+            if left > 0 {
+                self.ends = NEVER;
+            }
+            return;
+        }
+        // The busy time so far is kept exactly, with its part of a nanosecond.
+        let (old, new) = (i128::from(self.clock.rate().as_bps()), i128::from(rate.as_bps()));
+        let work = self.work(now) - self.uncounted;
+        let (busy, rest) = (work.div_euclid(old), work.rem_euclid(old));
+        self.uncounted += work - (busy * new + rest * new / old);
+        let time = self.clock.set_rate(rate, left);
+        if self.is_sending() {
+            self.ends = now + time;
+        }
+    }
+
+    #[inline(never)]
+    fn use_chance<Q, O>(
+        &mut self,
+        queue: &mut Q,
+        now: Instant,
+        amount: &mut Bytes,
+        obs: &mut O,
+    ) -> Option<Departure<P>>
+    where
+        Q: Qdisc<Stamped<P>>,
+        O: Observer<Stamped<P>>,
+    {
+        if amount.is_zero() {
+            return None;
+        }
+        if !self.is_sending() {
+            self.take_in_hand(queue, now, obs);
+            if !self.is_sending() {
+                return None;
+            }
+            self.left = (self.on_wire.size + self.overhead).nanobits();
+            self.ends = NEVER;
+        }
+        let part = amount.nanobits().min(self.left);
+        self.left -= part;
+        *amount = amount.saturating_sub(Bytes::of_nanobits(part));
+        if self.left > 0 {
+            return None;
+        }
+        let sent = self.in_hand.take().expect("a packet is in transmission");
+        self.finish(queue, now);
+        Some(Departure { packet: sent.packet, arrived: sent.arrived, next_end: None })
     }
 
     /// Brings the books' busy time and transmitted bytes up to date.
@@ -412,9 +541,21 @@ impl<P: Classed> Link<P> {
         self.is_sending().then_some(self.ends)
     }
 
-    /// Puts the next packet, if there is one, on the idle link and keeps it.
+    /// Puts the next packet, if there is one, on the idle link and keeps it, unless the link stands still.
     #[inline(always)]
     fn start_in_hand<Q, O>(&mut self, queue: &mut Q, now: Instant, obs: &mut O)
+    where
+        Q: Qdisc<Stamped<P>>,
+        O: Observer<Stamped<P>>,
+    {
+        if !self.halted {
+            self.take_in_hand(queue, now, obs);
+        }
+    }
+
+    /// Puts the next packet, if there is one, on the idle link and keeps it.
+    #[inline(always)]
+    fn take_in_hand<Q, O>(&mut self, queue: &mut Q, now: Instant, obs: &mut O)
     where
         Q: Qdisc<Stamped<P>>,
         O: Observer<Stamped<P>>,

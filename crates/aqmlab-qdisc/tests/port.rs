@@ -111,13 +111,116 @@ fn overhead_takes_time_on_the_link_and_room_nowhere_else() {
 }
 
 #[test]
-fn a_new_rate_holds_from_the_next_packet_on() {
+fn the_rest_of_a_packet_goes_on_at_the_new_rate() {
     let (mut port, mut fates) = (droptail(5), Fates::default());
     port.arrive(ms(0), pkt(0, 0), &mut fates);
     port.arrive(ms(0), pkt(1, 0), &mut fates);
-    port.set_rate(ms(0), Rate::mbit(1));
-    assert_eq!(port.next_event(), Some(ms(1)));
-    assert_eq!(port.link_free(ms(1), &mut fates).next_end, Some(ms(11)));
+    // Half of 1250 B is left at 0.5 ms; at 1 Mbit/s it takes 5 ms.
+    let half = ms(0) + Span::us(500);
+    assert_eq!(port.set_rate(half, Rate::mbit(1), &mut fates), Some(ms(5) + Span::us(500)));
+    assert!(!port.is_due(ms(1)) && port.is_due(ms(5) + Span::us(500)));
+    assert_eq!(port.link_free(ms(5) + Span::us(500), &mut fates).next_end, Some(ms(15) + Span::us(500)));
+}
+
+#[test]
+fn a_link_that_stands_still_keeps_its_packet_and_takes_no_other() {
+    let (mut port, mut fates) = (droptail(5), Fates::default());
+    port.arrive(ms(0), pkt(0, 0), &mut fates);
+    port.arrive(ms(0), pkt(1, 0), &mut fates);
+    let half = ms(0) + Span::us(500);
+    assert_eq!(port.set_rate(half, Rate::default(), &mut fates), None);
+    assert_eq!((port.next_event(), port.backlog().packets.get()), (None, 1));
+    assert_eq!(port.arrive(ms(3), pkt(2, 0), &mut fates), None);
+    assert_eq!(port.set_rate(ms(4), Rate::mbit(10), &mut fates), Some(ms(4) + Span::us(500)));
+    assert_eq!(port.link_free(ms(4) + Span::us(500), &mut fates).next_end, Some(ms(5) + Span::us(500)));
+    // This packet ends exactly when the link stops, so it leaves, but no other one begins.
+    assert_eq!(
+        port.set_rate(ms(5) + Span::us(500), Rate::default(), &mut fates),
+        Some(ms(5) + Span::us(500))
+    );
+    assert_eq!(port.link_free(ms(5) + Span::us(500), &mut fates).next_end, None);
+    assert_eq!((port.is_sending(), port.backlog().packets.get()), (false, 1));
+    assert_eq!(port.set_rate(ms(9), Rate::mbit(5), &mut fates), Some(ms(11)));
+    port.settle(ms(10));
+    // It has sent for 0.5 ms, 1.5 ms and 1 ms.
+    assert_eq!(port.books().busy(), Span::ms(3));
+    assert_eq!(port.books().total().sent_bytes, 2 * 1250 + 625);
+    assert_eq!(fates.dequeued, [(ms(0), 0), (ms(4) + Span::us(500), 1), (ms(9), 2)]);
+    port.check_books().unwrap();
+}
+
+/// The exact law of a link that always has something to send: packet n leaves when the integral of the
+/// rate reaches the n packets before it and itself, rounded down to a nanosecond.
+#[test]
+fn a_million_departures_under_steps_are_those_of_the_integral_of_the_rate() {
+    let (mut port, mut fates) = (droptail(2), Fates::default());
+    let mut draws = Stream::new(7, "steps");
+    let (mut now, mut rate) = (0u64, 10_000_000u64);
+    // Work in units of 10^-9 bit: done up to `now`, and due after each packet.
+    let (mut done, mut due) = (0u128, 0u128);
+    let mut next_change = 3;
+    let size = |n: u64| if n.is_multiple_of(3) { 40 } else { 1500 };
+    for n in 0..2 {
+        port.arrive(Instant::ZERO, Pkt { size: size(n), ..Pkt::new(n) }, &mut fates);
+    }
+    let mut ends = port.next_event();
+    let mut still = 0;
+    for n in 0..1_000_000u64 {
+        due += Bytes::new(size(n)).nanobits();
+        while rate == 0 || next_change <= now + ((due - done) / u128::from(rate)) as u64 {
+            done += u128::from(rate) * u128::from(next_change - now);
+            now = next_change;
+            let most = 1 << (10 + draws.below(25));
+            rate = if draws.below(9) == 0 { 0 } else { 1_000 + draws.below(most) };
+            still += u32::from(rate == 0);
+            next_change = now + 1 + draws.below(4_000_000);
+            ends = port.set_rate(Instant::from_ns(now), Rate::bps(rate), &mut fates);
+        }
+        let leaves = Instant::from_ns(now + ((due - done) / u128::from(rate)) as u64);
+        assert_eq!(ends, Some(leaves), "packet {n}");
+        let departure = port.link_free(leaves, &mut fates);
+        assert_eq!(departure.packet.number, n);
+        ends = departure.next_end;
+        port.arrive(leaves, Pkt { size: size(n + 2), ..Pkt::new(n + 2) }, &mut fates);
+        done += u128::from(rate) * u128::from(leaves.as_ns() - now);
+        now = leaves.as_ns();
+    }
+    assert!(still > 500, "the link stood still {still} times");
+}
+
+/// Mahimahi's rule: a chance carries bytes of the packet in transmission and then of those behind it; a chance that finds
+/// nothing is lost.
+#[test]
+fn chances_are_shared_by_small_packets_and_are_not_saved() {
+    let mut port = Port::new(
+        Discipline::DropTail(DropTail::new(Limit::Packets(Packets::new(9)))),
+        Rate::mbit(10),
+        Bytes::ZERO,
+        1,
+    );
+    let mut fates = Fates::default();
+    port.send_at_chances();
+    let chance = |port: &mut Port<Pkt>, at: u64, fates: &mut Fates| {
+        let mut left = Bytes::new(1500);
+        let leave = std::iter::from_fn(|| port.use_chance(ms(at), &mut left, fates));
+        let numbers: Vec<u64> = leave.map(|departure| departure.packet.number).collect();
+        (numbers, left.get())
+    };
+    assert_eq!(chance(&mut port, 1, &mut fates), (vec![], 1500));
+    for (number, bytes) in [(0, 700), (1, 700), (2, 1500), (3, 100)] {
+        assert_eq!(port.arrive(ms(2), Pkt { size: bytes, ..Pkt::new(number) }, &mut fates), None);
+    }
+    assert_eq!(port.next_event(), None);
+    // 700 + 700 + 100 of 1500, then 1400 + 100.
+    assert_eq!(chance(&mut port, 3, &mut fates), (vec![0, 1], 0));
+    assert_eq!((port.backlog().packets.get(), port.is_sending()), (1, true));
+    port.settle(ms(4));
+    assert_eq!(port.books().total().sent_bytes, 1500);
+    assert_eq!(chance(&mut port, 5, &mut fates), (vec![2, 3], 0));
+    assert_eq!(chance(&mut port, 6, &mut fates), (vec![], 1500));
+    assert_eq!(fates.dequeued.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [ms(3), ms(3), ms(3), ms(5)]);
+    port.settle(ms(7));
+    port.check_books().unwrap();
 }
 
 #[test]
@@ -347,20 +450,21 @@ fn a_link_sends_no_more_than_its_rate_whatever_the_size_of_packets() {
 
 #[test]
 fn busy_time_and_bytes_hold_across_a_change_of_rate() {
-    // 1250 B take 1 ms at 10 Mbit/s and 10 ms at 1 Mbit/s. The packet that is sent at 0.5 ms, when the rate
-    // changes, still ends at 1 ms.
+    // 1250 B take 1 ms at 10 Mbit/s and 10 ms at 1 Mbit/s; half of a packet is left when the rate changes.
     let (mut port, mut fates) = (droptail(5), Fates::default());
     port.arrive(ms(0), pkt(0, 0), &mut fates);
     port.arrive(ms(0), pkt(1, 0), &mut fates);
-    port.set_rate(ms(0) + Span::us(500), Rate::mbit(1));
+    let half = ms(0) + Span::us(500);
+    port.set_rate(half, Rate::mbit(1), &mut fates);
     port.settle(ms(1));
     assert_eq!(port.books().busy(), Span::ms(1));
-    port.link_free(ms(1), &mut fates);
-    port.settle(ms(6));
-    assert_eq!(port.books().busy(), Span::ms(6));
+    assert_eq!(port.books().total().sent_bytes, 625 + 63);
+    port.link_free(half + Span::ms(5), &mut fates);
+    port.settle(half + Span::ms(10));
+    assert_eq!(port.books().busy(), Span::us(10_500));
     assert_eq!(port.books().total().sent_bytes, 1250 + 625);
-    port.link_free(ms(11), &mut fates);
+    port.link_free(half + Span::ms(15), &mut fates);
     port.settle(ms(20));
-    assert_eq!(port.books().busy(), Span::ms(11));
+    assert_eq!(port.books().busy(), Span::us(15_500));
     assert_eq!(port.books().total().sent_bytes, 2500);
 }

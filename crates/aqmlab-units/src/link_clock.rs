@@ -131,9 +131,13 @@ impl LinkClock {
         &mut self.serialiser
     }
 
-    /// Changes the rate; the remainder, less than a nanosecond, is dropped.
-    pub const fn set_rate(&mut self, rate: Rate) {
-        *self = LinkClock::new(rate);
+    /// Changes the rate while `left`, in units of 10^-9 bit, of a packet is still to be sent. Returns
+    /// the time that this takes at the new rate; the remainder is carried to the next packet.
+    pub fn set_rate(&mut self, rate: Rate, left: u128) -> Span {
+        let bps = u128::from(rate.as_bps());
+        *self = LinkClock { serialiser: Serialiser::new(rate), remainder: (left % bps) as u64 };
+        // The result must be less than u64::MAX, so that a nanosecond can be added.
+        Span::ns(u64::try_from(left / bps).unwrap_or(u64::MAX).min(u64::MAX - 1))
     }
 
     /// Clears the remainder: the link was idle, and its next packet starts a new back-to-back

@@ -74,4 +74,9 @@ impl Bytes {
     pub const fn nanobits(self) -> u128 {
         self.bits() * NS_PER_S
     }
+
+    /// Returns the whole bytes in an amount in units of 10^-9 bit.
+    pub const fn of_nanobits(amount: u128) -> Bytes {
+        Bytes::new((amount / (8 * NS_PER_S)) as u64)
+    }
 }
