@@ -509,8 +509,14 @@ impl Books {
         &self.backlog_bytes
     }
 
+    /// Returns for how long at least one packet has waited.
+    pub(crate) fn time_waiting(&self) -> Span {
+        self.span().saturating_sub(Span::ns(self.backlog_packets.time_at_zero()))
+    }
+
     /// Returns how long the link was transmitting, up to the last call of [`crate::Port::settle`]: the exact
-    /// sum of transmission times, rounded down to a nanosecond.
+    /// sum of transmission times, rounded down to a nanosecond. For a link that sends at chances, returns for how long at
+    /// least one packet has waited.
     pub const fn busy(&self) -> Span {
         self.busy
     }

@@ -56,15 +56,25 @@ struct Link<P> {
     idle_since: Instant,
     /// The part of the link's work (see [`Link::work`]) that does not count as busy time.
     uncounted: i128,
-    /// Whether the link stands still: its rate is zero, or it sends only at [chances](Port::use_chance).
-    halted: bool,
-    /// What is still to be sent of the packet in transmission while the link stands still, in units of 10^-9 bit.
+    motion: Motion,
+    /// What is still to be sent of the packet in transmission unless the link moves, in units of 10^-9 bit.
     left: u128,
     books: Books,
 }
 
 /// The end of a transmission on a link that stands still.
 const NEVER: Instant = Instant::from_ns(Instant::FAR_FUTURE.as_ns() - 1);
+
+/// Whether a link sends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Motion {
+    /// The link sends what there is.
+    Moves,
+    /// Its rate is zero.
+    Stands,
+    /// It sends only at [chances](Port::use_chance).
+    AtChances,
+}
 
 #[derive(Clone, Copy, Default)]
 struct OnWire {
@@ -105,7 +115,7 @@ impl<P: Classed> Port<P> {
         let (on_wire, ahead) = (OnWire::default(), Line::default());
         let (ends, in_hand, looks_ahead) = (Instant::FAR_FUTURE, None, false);
         let (idle_since, uncounted) = (Instant::ZERO, 0);
-        let (halted, left) = (false, 0);
+        let (motion, left) = (Motion::Moves, 0);
         let link = Link {
             clock,
             overhead,
@@ -116,7 +126,7 @@ impl<P: Classed> Port<P> {
             ahead,
             idle_since,
             uncounted,
-            halted,
+            motion,
             left,
             books,
         };
@@ -241,7 +251,7 @@ impl<P: Classed> Port<P> {
             !self.link.looks_ahead && !self.is_sending(),
             "only an idle port can begin to send at chances"
         );
-        self.link.halted = true;
+        self.link.motion = Motion::AtChances;
     }
 
     /// Lets a link that [sends at chances](Port::send_at_chances) send up to `left` bytes at `now`, which this
@@ -283,7 +293,7 @@ impl<P: Classed> Port<P> {
     pub fn next_event(&self) -> Option<Instant> {
         if self.is_sending() {
             self.transmission_end()
-        } else if self.link.halted {
+        } else if self.link.motion != Motion::Moves {
             None
         } else {
             self.discipline.deadline()
@@ -419,7 +429,7 @@ impl<P: Classed> Link<P> {
     /// Returns how much of the packet in transmission, which has not ended, is still to be sent at `now`, in units of
     /// 10^-9 bit.
     fn left(&self, now: Instant) -> u128 {
-        if self.halted {
+        if self.motion != Motion::Moves {
             return self.left;
         }
         let time = self.ends.saturating_since(now);
@@ -431,9 +441,9 @@ impl<P: Classed> Link<P> {
     fn change(&mut self, now: Instant, rate: Rate) {
         debug_assert!(now <= self.ends, "a change follows the transmissions that ended before it");
         let left = if self.is_sending() { self.left(now) } else { 0 };
-        self.halted = rate == Rate::default();
-        if self.halted {
-            self.left = left;
+        let work = self.work(now) - self.uncounted;
+        if rate == Rate::default() {
+            (self.motion, self.left) = (Motion::Stands, left);
             if left > 0 {
                 self.ends = NEVER;
             }
@@ -441,9 +451,9 @@ impl<P: Classed> Link<P> {
         }
         // The busy time so far is kept exactly, with its part of a nanosecond.
         let (old, new) = (i128::from(self.clock.rate().as_bps()), i128::from(rate.as_bps()));
-        let work = self.work(now) - self.uncounted;
         let (busy, rest) = (work.div_euclid(old), work.rem_euclid(old));
         self.uncounted += work - (busy * new + rest * new / old);
+        self.motion = Motion::Moves;
         let time = self.clock.set_rate(rate, left);
         if self.is_sending() {
             self.ends = now + time;
@@ -487,11 +497,15 @@ impl<P: Classed> Link<P> {
     /// Brings the books' busy time and transmitted bytes up to date.
     fn settle_transmission(&mut self, now: Instant) {
         let rate = i128::from(self.clock.rate().as_bps());
-        let busy = ((self.work(now) - self.uncounted) / rate).max(0);
+        let busy = match self.motion {
+            // Such a link takes no time to send. It is busy while a packet waits.
+            Motion::AtChances => self.books.time_waiting(),
+            _ => Span::ns(((self.work(now) - self.uncounted) / rate).max(0) as u64),
+        };
         let whole = ((self.on_wire.size + self.overhead).nanobits() as i128).max(1);
         let part = self.sent_part(now).max(-whole);
         let bytes = (i128::from(self.on_wire.size.get()) * part + whole / 2).div_euclid(whole);
-        self.books.sent(Span::ns(busy as u64), self.on_wire.class, bytes as i64);
+        self.books.sent(busy, self.on_wire.class, bytes as i64);
     }
 
     #[inline]
@@ -548,7 +562,7 @@ impl<P: Classed> Link<P> {
         Q: Qdisc<Stamped<P>>,
         O: Observer<Stamped<P>>,
     {
-        if !self.halted {
+        if self.motion == Motion::Moves {
             self.take_in_hand(queue, now, obs);
         }
     }

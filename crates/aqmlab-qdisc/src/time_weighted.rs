@@ -107,6 +107,11 @@ impl TimeByValue {
         }
     }
 
+    /// Returns the time for which the quantity was zero, in ns.
+    pub(crate) fn time_at_zero(&self) -> u64 {
+        self.ns.first().copied().unwrap_or(0)
+    }
+
     /// Returns the total time recorded, in ns.
     pub(crate) fn total(&self) -> u64 {
         self.ns.iter().sum::<u64>() + self.beyond.histogram.total()

@@ -141,10 +141,13 @@ fn a_link_that_stands_still_keeps_its_packet_and_takes_no_other() {
     assert_eq!(port.link_free(ms(5) + Span::us(500), &mut fates).next_end, None);
     assert_eq!((port.is_sending(), port.backlog().packets.get()), (false, 1));
     assert_eq!(port.set_rate(ms(9), Rate::mbit(5), &mut fates), Some(ms(11)));
-    port.settle(ms(10));
-    // It has sent for 0.5 ms, 1.5 ms and 1 ms.
-    assert_eq!(port.books().busy(), Span::ms(3));
-    assert_eq!(port.books().total().sent_bytes, 2 * 1250 + 625);
+    // A quarter of it is left when the link stops again, and goes on at half that rate.
+    assert_eq!(port.set_rate(ms(10) + Span::us(500), Rate::default(), &mut fates), None);
+    assert_eq!(port.set_rate(ms(20), Rate::kbit(2500), &mut fates), Some(ms(21)));
+    port.settle(ms(20) + Span::us(500));
+    // It has sent for 0.5 ms, 1 ms, 1.5 ms and 0.5 ms.
+    assert_eq!(port.books().busy(), Span::us(3500));
+    assert_eq!(port.books().total().sent_bytes, 2 * 1250 + 7 * 1250 / 8);
     assert_eq!(fates.dequeued, [(ms(0), 0), (ms(4) + Span::us(500), 1), (ms(9), 2)]);
     port.check_books().unwrap();
 }
@@ -220,6 +223,8 @@ fn chances_are_shared_by_small_packets_and_are_not_saved() {
     assert_eq!(chance(&mut port, 6, &mut fates), (vec![], 1500));
     assert_eq!(fates.dequeued.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [ms(3), ms(3), ms(3), ms(5)]);
     port.settle(ms(7));
+    // A packet waits from 2 to 5 ms.
+    assert_eq!(port.books().busy(), Span::ms(3));
     port.check_books().unwrap();
 }
 
