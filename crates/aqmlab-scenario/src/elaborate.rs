@@ -91,6 +91,7 @@ pub(crate) fn plan(
     let file = pass.section(tree, "", FILE)?;
     pass.know_seeds(&file);
     let end = pass.end(&file);
+    pass.run_length = end.as_ref().map(|end| end.at);
     let warmup = pass.warmup(&file, end.as_ref());
     let record = pass.record(&file);
     let live = pass.live(&file);

@@ -58,8 +58,8 @@ const KEYS: &[Absent] = &[
             "schedule",
             "link_trace",
         ],
-        advice: "a link's rate is constant: rates that vary over time are not implemented yet; the nearest is an axis of \
-                 `[sweep]` over `rate`",
+        advice: "a rate that changes is a value of `rate`: steps such as `rate = [[\"0s\", \"10Mbit\"], [\"5s\", \"2Mbit\"]]`, or a \
+                 table such as `rate = { kind = \"file\", file = \"rates.csv\" }`",
     },
     Absent {
         beside: LINK,

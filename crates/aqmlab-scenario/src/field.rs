@@ -37,6 +37,13 @@ pub(crate) const PER_SECOND: &str = "a number per second such as \"100/s\", from
 pub enum Form {
     /// One value.
     One(Kind),
+    /// One value of this kind; or a list of steps, each an instant and the value from then on; or a table whose keys
+    /// depend on its `kind`.
+    OverTime(Kind, &'static [Variant]),
+    /// A list of steps: an instant and the value of this kind from then on.
+    Steps(Kind),
+    /// A list of values of this kind.
+    Levels(Kind),
     /// One value of this kind, or this word instead.
     OrWord(Kind, &'static str),
     /// A name: letters, digits and a few other characters.

@@ -11,7 +11,7 @@ use aqmlab_qdisc::registry::Catalogue;
 use aqmlab_transport::Congestion;
 
 use crate::draws;
-use crate::plan::Plan;
+use crate::plan::{ChangingRate, Plan};
 use crate::traffic::PARTS;
 
 /// The version of each part, by the part's name. A part is a crate or a piece of one, such as `qdisc.red`.
@@ -19,6 +19,9 @@ pub type Parts = BTreeMap<String, u32>;
 
 /// The sender that tracks segments. Live runs do not use it, whatever their profile.
 pub const SEGMENTS: &str = "transport.segments";
+
+/// The course of rates that change. Plans without such a rate do not depend on it.
+const RATES: &str = "scenario.rates";
 
 /// Returns all parts, with the disciplines of `catalogue`, except the hosts themselves.
 pub fn all_parts(catalogue: &Catalogue) -> Parts {
@@ -36,6 +39,7 @@ fn own_parts() -> Parts {
         ("scenario", draws::VERSION),
         ("transport", aqmlab_transport::VERSION),
         (SEGMENTS, aqmlab_transport::SEGMENTS_VERSION),
+        (RATES, ChangingRate::VERSION),
     ];
     let controls = Congestion::ALL.iter().map(|of| (control(*of), of.version()));
     let kinds = PARTS.iter().copied().flatten().map(|(name, version)| ((*name).to_owned(), *version));
@@ -61,6 +65,7 @@ impl Plan {
                 names.extend(tcp.congestion.map(control));
             }
         }
+        names.extend(self.links.iter().any(|link| link.changes.is_some()).then(|| RATES.to_owned()));
         let mut parts = own_parts();
         parts.retain(|name, _| names.contains(name));
         let disciplines = self.links.iter().flat_map(|link| link.queue.versions());

@@ -27,6 +27,8 @@ pub(crate) struct Pass<'p, 't> {
     pub(crate) catalogue: &'p Catalogue,
     /// The first seed and the number of seeds, if the file gives valid values.
     pub(crate) seeds: Option<(u64, u64)>,
+    /// The length of the run, once it is known.
+    pub(crate) run_length: Option<Span>,
     /// The names of the classes of traffic that are not enabled.
     pub(crate) disabled: Vec<String>,
     /// The names and ports of the traffic classes, once they are known.
@@ -75,7 +77,7 @@ impl<'n> Section<'n> {
 
     fn kind(&self, key: &str) -> Kind {
         match self.field(key).form {
-            Form::One(kind) | Form::OrWord(kind, _) => kind,
+            Form::One(kind) | Form::OrWord(kind, _) | Form::OverTime(kind, _) => kind,
             _ => unreachable!("only single values are read by kind"),
         }
     }
@@ -89,6 +91,7 @@ impl<'p, 't> Pass<'p, 't> {
             traces,
             catalogue,
             seeds: None,
+            run_length: None,
             disabled: Vec::new(),
             traffic: None,
             parameters: Vec::new(),
@@ -244,7 +247,8 @@ impl Pass<'_, '_> {
     /// Reports a required key that is missing.
     pub(crate) fn missing(&mut self, section: &Section<'_>, field: &Field) {
         let what = match field.form {
-            Form::One(kind) => format!("write {}", kind::form(&kind)),
+            Form::One(kind) | Form::OverTime(kind, _) => format!("write {}", kind::form(&kind)),
+            Form::Steps(_) | Form::Levels(_) => "write a list".to_string(),
             Form::Kinds(variants) => {
                 let kind = variants.first().map_or("", |v| v.kind);
                 format!("add [{}] with a `kind` such as \"{kind}\"", field.name)

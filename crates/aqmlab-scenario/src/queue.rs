@@ -59,6 +59,7 @@ impl Pass<'_, '_> {
                 from: Reference::new(draft.from, &network.nodes),
                 to: Reference::new(draft.to, &network.nodes),
                 rate: draft.rate,
+                changes: draft.changes,
                 delay: draft.delay,
                 overhead: draft.overhead,
                 queue,

@@ -8,8 +8,8 @@ use aqmlab_transport::ProfileValue;
 use crate::field::{Absent, Field, Form, Variant};
 use crate::kind;
 use crate::language::{
-    ARM, CASE, CLAIM, COMPLETED, CONDITION, DELAY_RULE, EXCLUDE, FAULTS, FILE, HOP, LINK, LIVE, NODE,
-    PACKET_RECORD, RECORD, REQUEST_RECORD, STOP, TOPOLOGIES, TRAFFIC_KINDS, ZIP,
+    ARM, CASE, CHANGING_RATES, CLAIM, COMPLETED, CONDITION, DELAY_RULE, EXCLUDE, FAULTS, FILE, HOP, LINK,
+    LIVE, NODE, PACKET_RECORD, RECORD, REQUEST_RECORD, STOP, TOPOLOGIES, TRAFFIC_KINDS, ZIP,
 };
 use crate::suggest::listed;
 
@@ -26,6 +26,9 @@ pub fn reference() -> String {
     }
     section(&mut out, "`[[node]]`", "", NODE.iter());
     section(&mut out, "`[[link]]`", "", LINK.iter());
+    for variant in CHANGING_RATES {
+        kind_section(&mut out, "rate", variant);
+    }
     section(&mut out, "`faults`", "", FAULTS.iter());
     for variant in TRAFFIC_KINDS {
         kind_section(&mut out, "traffic", variant);
@@ -124,6 +127,14 @@ fn form(form: &Form) -> String {
     match form {
         Form::One(kind) => kind::form(kind),
         Form::OrWord(kind, word) => format!("{}, or \"{word}\"", kind::form(kind)),
+        Form::OverTime(kind, _) => {
+            format!(
+                "{}; or steps `[[\"0s\", ..], ..]` or `{{ kind = .., .. }}` for one that changes",
+                kind::form(kind)
+            )
+        }
+        Form::Steps(kind) => format!("a list of pairs of a time and {}", kind::form(kind)),
+        Form::Levels(kind) => format!("a list, each item {}", kind::form(kind)),
         Form::Name => "a name".to_string(),
         Form::Drawn(drawn) => {
             format!("a {}, or a distribution: {}", drawn.noun, listed(drawn.forms.iter().copied()))

@@ -74,6 +74,12 @@ fn form_schema(form: &Form) -> Json {
     match form {
         Form::One(kind) => kind_schema(kind),
         Form::OrWord(kind, word) => json!({ "anyOf": [kind_schema(kind), { "const": word }] }),
+        Form::OverTime(kind, variants) => {
+            json!({ "anyOf": [kind_schema(kind), form_schema(&Form::Steps(*kind)), kinds(variants)] })
+        }
+        Form::Steps(_) => json!({ "type": "array", "minItems": 1,
+            "items": { "type": "array", "items": { "type": "string" }, "minItems": 2, "maxItems": 2 } }),
+        Form::Levels(kind) => json!({ "type": "array", "minItems": 1, "items": kind_schema(kind) }),
         Form::Name => json!({ "type": "string", "minLength": 1, "maxLength": 64 }),
         Form::Drawn(drawn) => distribution(drawn),
         Form::StageDelay(drawn) => {

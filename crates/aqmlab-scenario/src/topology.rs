@@ -1,13 +1,13 @@
 //! Routers and links: turns each of the three kinds of topology into a list of directed links.
 
 use aqmlab_params::Origin;
-use aqmlab_units::text::RATE_FORM;
 use aqmlab_units::{Bytes, Rate, Span};
 
 use crate::field::{Field, Form};
 use crate::language::{FAULTS, FILE, HOP, LINK, NODE, TOPOLOGIES};
 use crate::pass::{Pass, Section};
-use crate::plan::Faults;
+use crate::plan::{ChangingRate, Faults};
+use crate::rate::LinkRate;
 use crate::suggest::no_such;
 use crate::tree::{At, Node, Tree};
 
@@ -26,7 +26,9 @@ pub(crate) struct LinkDraft<'n> {
     pub(crate) name: String,
     pub(crate) from: usize,
     pub(crate) to: usize,
+    /// The constant rate, or the mean of a rate that changes.
     pub(crate) rate: Rate,
+    pub(crate) changes: Option<ChangingRate>,
     pub(crate) delay: Span,
     pub(crate) overhead: Bytes,
     pub(crate) faults: Faults,
@@ -59,7 +61,7 @@ struct Place<'s, 'n> {
 
 /// The rate and delay of one direction of a link; `None` for a value that is wrong in the file.
 struct Pace {
-    rate: Option<Rate>,
+    rate: Option<LinkRate>,
     delay: Option<Span>,
     overhead: Bytes,
 }
@@ -163,7 +165,7 @@ impl Pass<'_, '_> {
     ) -> [LinkDraft<'n>; 2] {
         let there = self.pace(at);
         let back = Pace {
-            rate: self.or_as(at, "reverse_rate", ("rate", there.rate), Self::link_rate),
+            rate: self.or_as(at, "reverse_rate", ("rate", there.rate.clone()), Self::link_rate),
             delay: self.or_as(at, "reverse_delay", ("delay", there.delay), Self::span),
             overhead: there.overhead,
         };
@@ -181,20 +183,6 @@ impl Pass<'_, '_> {
         }
     }
 
-    /// Returns the rate of a link, which is constant.
-    fn link_rate(&mut self, section: &Section<'_>, key: &str) -> Option<Rate> {
-        if let Some(node) = section.node(key).filter(|n| matches!(n.value, Tree::List(_) | Tree::Table(_))) {
-            let message = format!(
-                "`{key}` is {}, but a link's rate is constant: rates that vary over time are not implemented yet; \
-                 write {RATE_FORM}",
-                node.value.what()
-            );
-            self.error(&node.at, &section.sub(key), message);
-            return None;
-        }
-        self.rate(section, key)
-    }
-
     fn draft<'n>(
         &mut self,
         at: &Place<'_, 'n>,
@@ -208,7 +196,8 @@ impl Pass<'_, '_> {
             name: name.to_string(),
             from,
             to,
-            rate: pace.rate.unwrap_or(STAND_IN_RATE),
+            rate: pace.rate.as_ref().map_or(STAND_IN_RATE, |rate| rate.mean),
+            changes: pace.rate.as_ref().and_then(|rate| rate.changes.clone()),
             delay: pace.delay.unwrap_or(Span::ZERO),
             overhead: pace.overhead,
             faults: self.faults(&at.section_of(faults), faults).unwrap_or_default(),

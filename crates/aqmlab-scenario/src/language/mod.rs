@@ -3,6 +3,7 @@
 mod experiment;
 mod network;
 mod quantity;
+mod rate;
 mod run;
 
 use aqmlab_params::{Default, Kind};
@@ -16,6 +17,8 @@ pub(crate) use quantity::{
     COUNT, COUNTS, EMBEDDED, MOST_LINKS_OF_A_PATH, MOST_PACKETS, OBJECTS, ORIGINS, PACKET, PARALLEL, PERIODS,
     RATE, STARTS, TIMES, TRANSFER, TRANSFERS,
 };
+pub use rate::CHANGING_RATES;
+pub(crate) use rate::{LEVEL, RATE_OR_ZERO};
 pub use run::*;
 
 use crate::field::{Field, Form, default, required, ruled};

@@ -4,6 +4,7 @@ use aqmlab_params::{Default, Kind};
 use aqmlab_units::Span;
 
 use super::quantity::{CHANCES, COUNT, DELAY, MOST_LINKS_OF_A_PATH, OVERHEAD, RATE, RATES, TICK, TIMES};
+use super::rate::CHANGING_RATES;
 use crate::field::{Field, Form, Variant, default, required, ruled};
 
 /// The key that names the discipline of a queue.
@@ -28,6 +29,9 @@ pub const TOPOLOGIES: &[Variant] = &[
     Variant { kind: "graph", help: "any graph, made of [[node]] and [[link]]", fields: &[ACCESS] },
 ];
 
+/// The rate of a link.
+const LINK_RATE: Form = Form::OverTime(RATE, CHANGING_RATES);
+
 const HOPS: &[Field] = &[required(
     "hops",
     Form::One(Kind::Integer { min: 1, max: MOST_LINKS_OF_A_PATH as u64 }),
@@ -35,7 +39,7 @@ const HOPS: &[Field] = &[required(
 )];
 
 const ONE_LINK: &[Field] = &[
-    required("rate", Form::One(RATE), "the bottleneck's rate"),
+    required("rate", LINK_RATE, "the bottleneck's rate"),
     required("delay", Form::One(DELAY), "the bottleneck's one-way propagation delay"),
     ruled("queue", Form::Queue, "droptail with its defaults", "queue of the link from left to right"),
     default("overhead", Form::One(OVERHEAD), Default::Bytes(0), "bytes that the link adds to each packet"),
@@ -43,7 +47,7 @@ const ONE_LINK: &[Field] = &[
 ];
 
 const BACK: &[Field] = &[
-    ruled("reverse_rate", Form::One(RATE), "the value of `rate`", "rate from right to left"),
+    ruled("reverse_rate", LINK_RATE, "the value of `rate`", "rate from right to left"),
     ruled("reverse_delay", Form::One(DELAY), "the value of `delay`", "propagation delay from right to left"),
     ruled("reverse_queue", Form::Queue, "droptail with its defaults", "queue of the link from right to left"),
     ruled(
@@ -64,7 +68,7 @@ const ACCESS: &[Field] = &[ruled(
 /// The keys of a hop in a parking lot.
 pub const HOP: &[&[Field]] = &[
     &[
-        ruled("rate", Form::One(RATE), "the topology's value", "this hop's rate"),
+        ruled("rate", LINK_RATE, "the topology's value", "this hop's rate"),
         ruled("delay", Form::One(DELAY), "the topology's value", "this hop's one-way propagation delay"),
         ruled("queue", Form::Queue, "the topology's value", "queue of this hop's link from left to right"),
         ruled(
@@ -96,13 +100,13 @@ pub const LINK: &[Field] = &[
     ),
     required("from", Form::Name, "the node at which the link begins"),
     required("to", Form::Name, "the node at which the link ends"),
-    required("rate", Form::One(RATE), "its rate"),
+    required("rate", LINK_RATE, "its rate"),
     required("delay", Form::One(DELAY), "the link's one-way propagation delay"),
     ruled("queue", Form::Queue, "droptail with its defaults", "the queue in front of the link"),
     default("overhead", Form::One(OVERHEAD), Default::Bytes(0), "bytes that the link adds to each packet"),
     ruled("faults", Form::Table(FAULTS), "none", "deterministic faults on the link"),
     default("duplex", Form::One(Kind::Flag), Default::Flag(true), "whether there is a reverse link as well"),
-    ruled("reverse_rate", Form::One(RATE), "the value of `rate`", "rate of the reverse link"),
+    ruled("reverse_rate", LINK_RATE, "the value of `rate`", "rate of the reverse link"),
     ruled("reverse_delay", Form::One(DELAY), "the value of `delay`", "propagation delay of the reverse link"),
     ruled("reverse_queue", Form::Queue, "droptail with its defaults", "the queue of the reverse link"),
     ruled("reverse_faults", Form::Table(FAULTS), "none", "deterministic faults on the reverse link"),

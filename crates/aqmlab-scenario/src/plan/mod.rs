@@ -8,6 +8,7 @@ mod class;
 mod data;
 mod delay;
 mod live;
+mod rate;
 mod record;
 mod stop;
 
@@ -27,6 +28,7 @@ use data::is_default;
 pub use data::{Named, Reference, References};
 pub use delay::*;
 pub use live::*;
+pub use rate::*;
 pub use record::*;
 pub use stop::*;
 
@@ -109,9 +111,12 @@ pub struct LinkPlan {
     pub from: Reference,
     /// The router at which the link ends.
     pub to: Reference,
-    /// Capacity.
+    /// Capacity; the mean capacity over the run if the rate changes.
     #[serde(rename = "rate_bps")]
     pub rate: Rate,
+    /// How the rate changes during the run, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<ChangingRate>,
     /// Propagation delay.
     #[serde(rename = "delay_ns")]
     pub delay: Span,

@@ -12,6 +12,7 @@ mod files;
 mod formats;
 mod leaving_out;
 mod openings;
+mod rates;
 mod row;
 mod schedule;
 mod tmix;
@@ -32,6 +33,8 @@ use files::{Content, content};
 pub use leaving_out::LeftOut;
 pub(crate) use leaving_out::OnUnsupported;
 pub use openings::recorded_openings;
+pub(crate) use rates::MAHIMAHI_CHANCE;
+pub use rates::{ChanceFile, LevelFile};
 use row::Columns;
 pub(crate) use row::check_connection;
 pub use schedule::{Schedule, Scheduled};
@@ -43,6 +46,8 @@ pub(crate) struct Traces<'f> {
     files: Box<dyn Files + 'f>,
     known: RefCell<BTreeMap<Wanted, Result<Arc<Trace>, String>>>,
     schedules: RefCell<BTreeMap<String, Result<Arc<Schedule>, String>>>,
+    levels: RefCell<BTreeMap<String, Result<Arc<LevelFile>, String>>>,
+    chances: RefCell<BTreeMap<String, Result<Arc<ChanceFile>, String>>>,
 }
 
 /// A file, the class whose rows are wanted, and what happens to connections that cannot be expressed.
@@ -51,7 +56,13 @@ type Wanted = (String, Option<String>, OnUnsupported);
 impl<'f> Traces<'f> {
     /// Creates a set of files of which none has been read yet.
     pub(crate) fn new(files: Box<dyn Files + 'f>) -> Self {
-        Traces { files, known: RefCell::default(), schedules: RefCell::default() }
+        Traces {
+            files,
+            known: RefCell::default(),
+            schedules: RefCell::default(),
+            levels: RefCell::default(),
+            chances: RefCell::default(),
+        }
     }
 
     /// Returns the rows of `class` in `file`, or all rows if `class` is `None`.
@@ -90,6 +101,26 @@ impl<'f> Traces<'f> {
         let schedule =
             known.entry(file.to_string()).or_insert_with(|| Schedule::read(&*self.files, file).map(Arc::new));
         schedule.clone()
+    }
+
+    /// Returns the levels of a rate in `file`.
+    ///
+    /// # Errors
+    /// As [`LevelFile::read`].
+    pub(crate) fn levels(&self, file: &str) -> Result<Arc<LevelFile>, String> {
+        let mut known = self.levels.borrow_mut();
+        let read = || LevelFile::read(&*self.files, file).map(Arc::new);
+        known.entry(file.to_string()).or_insert_with(read).clone()
+    }
+
+    /// Returns the chances to send in `file`.
+    ///
+    /// # Errors
+    /// As [`ChanceFile::read`].
+    pub(crate) fn chances(&self, file: &str) -> Result<Arc<ChanceFile>, String> {
+        let mut known = self.chances.borrow_mut();
+        let read = || ChanceFile::read(&*self.files, file).map(Arc::new);
+        known.entry(file.to_string()).or_insert_with(read).clone()
     }
 }
 

@@ -417,6 +417,19 @@ pub(super) fn whole(column: &str, cell: &Cell<'_>, least: u64, most: u64) -> Res
         .ok_or_else(|| wrong(column, cell, &format!("a whole number from {least} to {most}")))
 }
 
+/// Returns a number from `least` to `most`.
+pub(super) fn number(column: &str, cell: &Cell<'_>, least: f64, most: f64) -> Result<f64, String> {
+    let value = match cell {
+        Cell::Text(text) => text.trim().parse().ok(),
+        Cell::Whole(n) => Some(*n as f64),
+        Cell::Number(x) => Some(*x),
+        Cell::Nothing => None,
+    };
+    value
+        .filter(|x| (least..=most).contains(x))
+        .ok_or_else(|| wrong(column, cell, &format!("a number from {least} to {most}")))
+}
+
 fn wrong(column: &str, cell: &Cell<'_>, right: &str) -> String {
     if cell.is_empty() {
         return format!("`{column}` has no value; write {right}");

@@ -28,7 +28,7 @@ pub use connection::WebConnection;
 
 use connection::Pauses;
 use driver::Driver;
-pub(crate) use variates::normal;
+pub use variates::normal;
 use variates::{at_most, weibull};
 
 /// Number of past values from which the next gap or delay is predicted.
