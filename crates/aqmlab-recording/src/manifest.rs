@@ -84,7 +84,7 @@ impl Host {
 pub struct LinkInfo {
     /// Its name, which is also its queue's name.
     pub name: String,
-    /// Capacity.
+    /// Capacity; the mean capacity over the measured interval if the rate changes.
     pub rate_bps: u64,
     /// Propagation delay.
     pub delay_ns: u64,
@@ -188,6 +188,13 @@ pub fn manifest_schema(catalogue: &Catalogue) -> Value {
 }
 
 impl Manifest {
+    /// Replaces the capacity of each link whose rate changes by its mean over the measured interval.
+    pub fn note_capacities(&mut self, means: &[Option<Rate>]) {
+        for (link, mean) in self.links.iter_mut().zip(means) {
+            link.rate_bps = mean.map_or(link.rate_bps, Rate::as_bps);
+        }
+    }
+
     /// Returns the contents of `manifest.json` for a recording with these tables.
     pub fn text(&self, tables: BTreeMap<&str, TableFacts>) -> String {
         sealed(&ManifestFile {

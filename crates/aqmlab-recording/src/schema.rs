@@ -132,6 +132,24 @@ pub const QUEUES: Schema = Schema {
 pub const LAW: Schema =
     Schema { name: "law", columns: &[("t_ns", U64), ("queue", Str), ("name", Str), ("value", F64)] };
 
+/// Exact capacities of links over the measured interval, one row per link whose rate changes; present only if there is
+/// one.
+pub const LINKS: Schema = Schema {
+    name: "links",
+    columns: &[
+        ("queue", Str),
+        ("capacity_bytes", U64),
+        ("used_bytes", U64),
+        ("standstill_ns", U64),
+        ("changes", U64),
+        ("backlog_bytes_by_capacity", U128),
+    ],
+};
+
+/// Samples of the capacities of these links, taken with those of the queues.
+pub const CAPACITY: Schema =
+    Schema { name: "capacity", columns: &[("t_ns", U64), ("queue", Str), ("capacity_bytes", U64)] };
+
 /// One row per flow.
 pub const FLOWS: Schema = Schema {
     name: "flows",
@@ -350,6 +368,8 @@ pub const ALL: &[&Schema] = &[
     &LAW,
     &FLOWS,
     &FLOW_SERIES,
+    &LINKS,
+    &CAPACITY,
     &TRACE,
     &PACKETS,
     &REQUEST_SUMMARY,

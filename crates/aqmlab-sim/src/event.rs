@@ -8,18 +8,19 @@
 //!
 //! 1. law updates (they have no events: a law whose update is due at t catches up before it judges
 //!    a packet at t)
-//! 2. [`Rank::Departure`]: a transmission ends, and the link takes its next packet
-//! 3. [`Rank::Arrival`]: a packet reaches a queue or an endpoint
-//! 4. [`Rank::Timer`]: timers of endpoints, packets due at sources, starts of flows
-//! 5. [`Rank::Sampler`]: samples, the end of the warm-up, the end of the run; they see everything
+//! 2. [`Rank::Rate`]: the rate of a link changes
+//! 3. [`Rank::Departure`]: a transmission ends, and the link takes its next packet, or has a chance to send
+//! 4. [`Rank::Arrival`]: a packet reaches a queue or an endpoint
+//! 5. [`Rank::Timer`]: timers of endpoints, packets due at sources, starts of flows
+//! 6. [`Rank::Sampler`]: samples, the end of the warm-up, the end of the run; they see everything
 //!    that happened at t
 //!
 //! The object of an arrival is the link from which the packet comes, not the place that it reaches:
 //! two packets that reach a queue in the same nanosecond enter in the order of their links'
 //! numbers.
 //!
-//! No two valid events have the same key. A superseded event, left over from a timer or a shaper's
-//! deadline that has moved, has no effect when it fires. A superseded event may have the key of its
+//! No two valid events have the same key. A superseded event, left over from a timer, a shaper's deadline or
+//! the end of a transmission that has moved, has no effect when it fires. A superseded event may have the key of its
 //! successor because the two represent the same event.
 
 use std::cmp::Ordering;
@@ -34,6 +35,8 @@ use crate::packet::SimPacket;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Rank {
+    /// The rate of a link changes.
+    Rate = 0,
     /// A transmission ends.
     Departure = 1,
     /// A packet arrives.
@@ -139,6 +142,16 @@ impl Event {
 pub enum Notice {
     /// The link has sent the last bit of its packet.
     LinkFree {
+        /// index of the link
+        link: u32,
+    },
+    /// The rate of a link changes.
+    RateChange {
+        /// index of the link
+        link: u32,
+    },
+    /// A link has a chance to send.
+    Chance {
         /// index of the link
         link: u32,
     },

@@ -147,10 +147,12 @@ fn finish<Q: EventQueue>(
         watch.finish_capture(t1).map_err(RunError::File)?;
     }
     let run = run_table(t0, t1, &world.in_transit.fates, resident);
-    let more = world.watch.into_iter().flat_map(|watch| watch.finish());
+    let (tables, capacities) = world.changing.finish(t1, world.links.iter().map(|link| &link.port));
+    let more = tables.into_iter().chain(world.watch.into_iter().flat_map(|watch| watch.finish()));
     let facts =
         RunFacts { engine: ENGINE, seed, t0, t1, stopped_by, events: world.events, wall_s: 0.0, live: None };
     let mut recording = recorder.finish(plan, facts, &world.links, run, more);
+    recording.manifest.note_capacities(&capacities);
     if let Some(requests) = requests {
         recording.add_requests(requests.finish().map_err(RunError::File)?);
     }

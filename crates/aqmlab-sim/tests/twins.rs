@@ -425,6 +425,47 @@ proptest! {
     }
 }
 
+/// Rates that change often, and at instants at which other things happen.
+fn courses() -> impl Strategy<Value = &'static str> {
+    prop_oneof![
+        Just(r#"[["0s", "8Mbit"], ["1s", "1Mbit"], ["1500ms", "0bit"], ["1700ms", "3333kbit"]]"#),
+        Just(
+            r#"{ kind = "steps", steps = [["0s", "8Mbit"], ["3ms", "2Mbit"], ["7ms", "0bit"]], repeat = "10ms" }"#
+        ),
+        Just(r#"{ kind = "file", file = "tests/traces/rates.csv", at_end = "repeat" }"#),
+        Just(r#"{ kind = "mahimahi", file = "tests/traces/chances.down", at_end = "repeat" }"#),
+        Just(
+            r#"{ kind = "mahimahi", file = "tests/traces/chances.down", at_end = "hold", chance = "700B" }"#
+        ),
+        Just(
+            r#"{ kind = "mahimahi", file = "tests/traces/chances.down", at_end = "repeat", clock = "serving", bin = "10ms" }"#
+        ),
+        Just(
+            r#"{ kind = "outages", rate = "5Mbit", up = { exponential = "50ms" }, down = { exponential = "10ms" } }"#
+        ),
+        Just(r#"{ kind = "markov", levels = ["0bit", "1Mbit", "9Mbit"], stay = "20ms" }"#),
+        Just(
+            r#"{ kind = "redrawn", level = { uniform = ["100kbit", "9Mbit"] }, every = "30ms", clock = "chances" }"#
+        ),
+        Just(r#"{ kind = "fading", mean = "3Mbit", deviation_db = 6, coherence = "50ms" }"#),
+        Just(r#"{ kind = "stalls", rate = "6Mbit", every = "100ms", lasts = "20ms" }"#),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 120, ..ProptestConfig::default() })]
+    #[test]
+    fn random_small_networks_whose_rates_change(s in small(), course in courses(), seed in 0u64..1000) {
+        let constant = format!("rate = \"{}kbit\"\n        delay", s.rate_kbit);
+        let plan = support::plan(&text(&s).replace(&constant, &format!("rate = {course}\n        delay")));
+        prop_assert!(plan.links.iter().all(|link| link.changes.is_some()));
+        let fast = run(&plan, seed, &Control::default()).unwrap();
+        let plain = run_plain(&plan, seed, &Control::default(), &Registry::builtin()).unwrap();
+        prop_assert_eq!(digests(&fast), digests(&plain), "{:?}", differences(&fast, &plain));
+        prop_assert_eq!((fast.manifest.t1, fast.manifest.stopped_by), (plain.manifest.t1, plain.manifest.stopped_by));
+    }
+}
+
 /// The second link classifies packets by a code point that a queue of the first link writes. No
 /// port upstream of that queue may look ahead.
 #[test]

@@ -6,7 +6,7 @@ mod service;
 
 use std::collections::VecDeque;
 
-use aqmlab_network::{Completions, Milestone, Schedule, request_recorder};
+use aqmlab_network::{ChangingLinks, Completions, Milestone, Schedule, request_recorder};
 use aqmlab_qdisc::{Packet, Registry};
 use aqmlab_recording::{Fates, RequestRecorder, StoppedBy, Tally};
 use aqmlab_scenario::Plan;
@@ -54,6 +54,8 @@ pub struct World<'a, Q: EventQueue> {
     done_as_of: Instant,
     /// Every link with its port.
     pub links: Vec<Link>,
+    /// The links whose rate changes.
+    pub changing: ChangingLinks,
     /// Flows, their packets, and the packets' fates.
     pub in_transit: InTransit,
     /// Classes of flows, in the plan's order.
@@ -136,6 +138,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             serves_ahead,
             done_as_of: Instant::ZERO,
             links,
+            changing: ChangingLinks::new(plan, seed),
             in_transit: InTransit {
                 flows: FlowTable::default(),
                 routes,
@@ -165,6 +168,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     }
 
     fn schedule_first_events(&mut self) {
+        self.begin_changes();
         for class in 0..self.classes.len() {
             let opening = &mut self.classes[class].opening;
             let wake = opening.opener.begin();
@@ -280,6 +284,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             Notice::LinkFree { link } => self.link_free(link),
             Notice::EndpointTimer { flow, end } => self.endpoint_timer(flow, end),
             Notice::LinkDeadline { link } => self.link_deadline(link),
+            Notice::RateChange { link } => self.change_rate(link),
+            Notice::Chance { link } => self.take_chance(link),
             Notice::SendDelayed { flow, end } => self.send_delayed(flow, end),
             Notice::Emit { flow } => self.emit(flow),
             Notice::Start { class, user } => self.wake_population(class, user),
@@ -317,6 +323,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             Milestone::SampleQueues => {
                 self.catch_up();
                 self.recorder.sample_queues(self.now, &self.links);
+                self.changing.sample(self.now);
             }
             Milestone::SampleFlows => self.recorder.sample_flows(self.now, &mut self.in_transit.flows),
             Milestone::WarmupEnd => self.end_warmup(),
@@ -351,6 +358,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         for link in &mut self.links {
             link.port.measure_from(self.now);
         }
+        self.changing.measure_from(self.now, self.links.iter().map(|link| &link.port));
         for flow in self.in_transit.flows.iter_mut() {
             flow.end_warmup();
         }
@@ -406,7 +414,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         let watched = self.watch.as_ref().map_or(0, |watch| watch.memory_bytes());
         let options = self.in_transit.options.memory_bytes();
         let requests = self.requests.as_ref().map_or(0, |requests| requests.memory_bytes());
-        let rest = self.in_transit.flows.memory_bytes() + self.recorder.memory_bytes() + watched + requests;
+        let recorded = self.recorder.memory_bytes() + self.changing.cells() * size_of::<u64>();
+        let rest = self.in_transit.flows.memory_bytes() + recorded + watched + requests;
         (scheduler + queues + starts + options + rest) as u64
     }
 }
@@ -414,11 +423,13 @@ impl<'a, Q: EventQueue> World<'a, Q> {
 /// Makes ports look ahead where the discipline permits it. A stop condition reads its link after
 /// each change, so that link keeps an event for each departure. So do the links with higher
 /// numbers: if an event of that link ends the run, their departures at that instant must not have
-/// happened yet. A watched port must report each departure when it happens.
+/// happened yet. A watched port must report each departure when it happens, and a port whose rate changes does not know its
+/// departures in advance.
 fn look_ahead(plan: &Plan, links: &mut [Link], watch: Option<&Watch>) {
     let before = plan.stop.condition.as_ref().map_or(links.len(), |stop| *stop.link);
     for (number, link) in links[..before].iter_mut().enumerate() {
-        if watch.is_none_or(|watch| !watch.watches(number as u32)) {
+        let is_constant = plan.links[number].changes.is_none();
+        if is_constant && watch.is_none_or(|watch| !watch.watches(number as u32)) {
             link.port.look_ahead();
         }
     }

@@ -1,7 +1,7 @@
 //! The path of packets: into queues and out of them, and over links, until they reach their hosts or
 //! are lost.
 
-use aqmlab_network::{End, queue_stop_is_reached};
+use aqmlab_network::{End, Turn, queue_stop_is_reached};
 use aqmlab_qdisc::Packet;
 use aqmlab_recording::StoppedBy;
 use aqmlab_scenario::QueueStop;
@@ -144,14 +144,67 @@ impl<Q: EventQueue> World<'_, Q> {
         self.schedule_link(link, free_at);
     }
 
-    /// Ends a transmission on a link: the packet travels on, and the next transmission starts.
+    /// Ends a transmission on a link: the packet travels on, and the next transmission starts. If the rate of the
+    /// link has changed, the end may have moved.
     pub(super) fn link_free(&mut self, link: u32) {
+        if !self.links[link as usize].port.is_due(self.now) {
+            return;
+        }
         let mut departure = at_port!(self, link, (port, observer) => port.link_free(self.now, observer));
-        let Next::Queue { onward, .. } = self.in_transit.routes.next(departure.packet.place()) else {
-            unreachable!("a packet that leaves a queue is at that queue's place")
-        };
+        let onward = self.onward(&departure.packet);
         self.leave(link, onward, self.now, &mut departure.packet);
         self.schedule_link(link, departure.next_end);
+    }
+
+    /// Prepares the links whose rate changes.
+    pub(super) fn begin_changes(&mut self) {
+        for number in self.changing.numbers() {
+            let port = &mut self.links[number].port;
+            self.changing.begin(number, port, &mut self.in_transit);
+            self.schedule_turn(number as u32);
+        }
+    }
+
+    /// Schedules the next turn of a link whose rate changes.
+    fn schedule_turn(&mut self, link: u32) {
+        let Some((at, turn)) = self.changing.next(link as usize) else { return };
+        let (key, notice) = match turn {
+            Turn::Rate => (Key::new(at, Rank::Rate, link.into(), 0), Notice::RateChange { link }),
+            // Turns 0 and 1 are those of a serving link.
+            Turn::Chance => (Key::new(at, Rank::Departure, link.into(), 2), Notice::Chance { link }),
+        };
+        self.scheduler.queue.push(key, notice);
+    }
+
+    /// Changes the rate of a link.
+    pub(super) fn change_rate(&mut self, link: u32) {
+        let changing = &mut self.changing;
+        let ends = at_port!(self, link, (port, observer) => {
+            changing.change(link as usize, self.now, port, observer)
+        });
+        self.schedule_link(link, ends);
+        self.schedule_turn(link);
+    }
+
+    /// Lets a link send at a chance.
+    pub(super) fn take_chance(&mut self, link: u32) {
+        let mut left = self.changing.chance(link as usize, self.now, &mut self.links[link as usize].port);
+        while let Some(mut departure) =
+            at_port!(self, link, (port, observer) => port.use_chance(self.now, &mut left, observer))
+        {
+            let onward = self.onward(&departure.packet);
+            self.leave(link, onward, self.now, &mut departure.packet);
+        }
+        self.schedule_link(link, None);
+        self.schedule_turn(link);
+    }
+
+    /// Returns where a packet goes that leaves the queue at whose place it is.
+    fn onward(&self, packet: &SimPacket) -> Onward {
+        match self.in_transit.routes.next(packet.place()) {
+            Next::Queue { onward, .. } => onward,
+            _ => unreachable!("a packet that leaves a queue is at that queue's place"),
+        }
     }
 
     /// Moves a packet onto a link. The packet has left the link's port, or will leave it, at
