@@ -1,7 +1,12 @@
 //! Computations for one flow's path outside the bottleneck: rate, constant delay, loss.
 
+use alloc::sync::Arc;
+use core::fmt::Debug;
+
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate, Serialiser, Span};
+
+use crate::Course;
 
 /// Fate of a packet that enters a pipe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,7 +59,7 @@ impl Line {
 
 /// A dedicated path: an optional rate, then a constant delay (or one of whole ticks) and optional jitter, with an
 /// optional loss probability at the entrance. It holds no packets; it only computes when each of them leaves. Packets leave
-/// in the order in which they enter.
+/// in the order in which they enter, unless jitter may [reorder](Pipe::reordering) them.
 ///
 /// A queue that builds up because of the rate is not bounded; [`crate::DelayStage`] has a cap.
 #[derive(Clone, Debug)]
@@ -63,9 +68,20 @@ pub struct Pipe {
     overhead: Bytes,
     line: Line,
     delay: Span,
+    changes: Option<Changes>,
     ticks: Option<Ticks>,
     jitter: Option<Jitter>,
     loss: Option<Loss>,
+}
+
+/// A delay that changes.
+#[derive(Clone, Debug)]
+struct Changes {
+    delay: Course<Span>,
+    least: Span,
+    /// Whether a packet may overtake those before it when the delay becomes shorter.
+    reorders: bool,
+    last_due: Instant,
 }
 
 /// A delay by a kernel's clock: a packet leaves a whole number of ticks after the last tick before
@@ -80,26 +96,59 @@ struct Ticks {
     whole: u64,
 }
 
-/// The random delay of individual packets beyond the constant delay. No packet overtakes another.
+/// The random delay of individual packets beyond the constant delay.
 #[derive(Clone, Debug)]
 struct Jitter {
-    most: Span,
+    times: Arc<dyn Times>,
     draws: Stream,
+    /// Whether a packet may overtake another one.
+    reorders: bool,
     /// When the last packet accepted so far leaves.
     last_due: Instant,
 }
 
-/// Independent losses, all with the same probability.
+/// A distribution of times, one for each packet.
+pub trait Times: Debug + Send + Sync {
+    /// Draws the time of the next packet.
+    fn draw(&self, stream: &mut Stream) -> Span;
+}
+
+/// Uniform over the whole nanoseconds from zero to this time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UpTo(pub Span);
+
+impl Times for UpTo {
+    fn draw(&self, stream: &mut Stream) -> Span {
+        Span::ns(stream.below(self.0.as_ns().saturating_add(1)))
+    }
+}
+
+/// Independent losses, with one probability or with one that changes.
 #[derive(Clone, Debug)]
 pub struct Loss {
     probability: f64,
+    changes: Option<Course<f64>>,
     draws: Stream,
 }
 
 impl Loss {
     /// Creates a loss process with one draw per packet, whatever the outcome of the draw.
     pub const fn new(probability: f64, draws: Stream) -> Self {
-        Loss { probability, draws }
+        Loss { probability, changes: None, draws }
+    }
+
+    /// Creates a loss process whose probability changes, with one draw per packet, whatever the outcome of the draw.
+    pub const fn changing(probability: Course<f64>, draws: Stream) -> Self {
+        Loss { probability: 0.0, changes: Some(probability), draws }
+    }
+
+    /// Returns whether a packet that comes at `now`, which must not go back between calls, is lost.
+    #[inline]
+    pub fn hits_at(&mut self, now: Instant) -> bool {
+        if let Some(changes) = &mut self.changes {
+            self.probability = changes.at(now);
+        }
+        self.hits()
     }
 
     /// Returns whether the next packet is lost.
@@ -113,7 +162,16 @@ impl Pipe {
     /// Creates a pipe of constant delay.
     pub fn new(delay: Span) -> Self {
         let (overhead, line) = (Bytes::ZERO, Line::default());
-        Pipe { serialiser: None, overhead, line, delay, ticks: None, jitter: None, loss: None }
+        Pipe { serialiser: None, overhead, line, delay, changes: None, ticks: None, jitter: None, loss: None }
+    }
+
+    /// Lets the delay change: a packet is delayed by the value at the instant at which it has been sent. A packet that
+    /// would overtake its predecessor leaves together with it, unless [`Pipe::reordering`] is called. The pipe's
+    /// [delay](Pipe::delay) remains that with which it was created, which should be the mean.
+    pub fn with_delays(mut self, delay: Course<Span>) -> Self {
+        let least = delay.values().min().unwrap_or(Span::ZERO);
+        self.changes = Some(Changes { delay, least, reorders: false, last_due: Instant::ZERO });
+        self
     }
 
     /// Cuts the delay to whole ticks, and lets packets leave only at ticks: those at `phase`, less than a tick,
@@ -155,24 +213,49 @@ impl Pipe {
     /// Adds jitter: each packet is delayed further by an independent random time, uniformly
     /// distributed over the whole nanoseconds from 0 to `most`. A packet that would overtake its
     /// predecessor leaves together with it.
-    pub fn with_jitter(mut self, most: Span, draws: Stream) -> Self {
-        self.jitter = Some(Jitter { most, draws, last_due: Instant::ZERO });
+    pub fn with_jitter(self, most: Span, draws: Stream) -> Self {
+        self.with_times(Arc::new(UpTo(most)), draws)
+    }
+
+    /// Adds jitter with this distribution. A packet that would overtake its predecessor leaves together with it,
+    /// unless [`Pipe::reordering`] is called.
+    pub fn with_times(mut self, times: Arc<dyn Times>, draws: Stream) -> Self {
+        self.jitter = Some(Jitter { times, draws, reorders: false, last_due: Instant::ZERO });
         self
+    }
+
+    /// Lets packets overtake each other, so that the jitter of every packet has the distribution that was given, and
+    /// every packet the delay of its instant.
+    pub fn reordering(mut self) -> Self {
+        if let Some(changes) = &mut self.changes {
+            changes.reorders = true;
+        }
+        if let Some(jitter) = &mut self.jitter {
+            jitter.reorders = true;
+        }
+        self
+    }
+
+    /// Returns whether packets may overtake each other.
+    pub fn reorders(&self) -> bool {
+        self.jitter.as_ref().is_some_and(|jitter| jitter.reorders)
+            || self.changes.as_ref().is_some_and(|changes| changes.reorders)
     }
 
     /// Accepts a packet of `size`; `now` must not go back between calls.
     #[inline]
     pub fn pass(&mut self, now: Instant, size: Bytes) -> Passage {
-        if self.loss.as_mut().is_some_and(Loss::hits) {
+        if self.loss.as_mut().is_some_and(|loss| loss.hits_at(now)) {
             return Passage::Lost;
         }
         let sent = match &mut self.serialiser {
             None => now,
             Some(serialiser) => self.line.pass(now, serialiser, size + self.overhead),
         };
-        let due = match &self.ticks {
-            None => sent + self.delay,
-            Some(ticks) => ticks.due(sent),
+        let due = match (&self.ticks, &mut self.changes) {
+            (Some(ticks), _) => ticks.due(sent),
+            (None, Some(changes)) => changes.due(sent),
+            (None, None) => sent + self.delay,
         };
         Passage::Due(self.jitter.as_mut().map_or(due, |jitter| jitter.shift(due)))
     }
@@ -191,14 +274,26 @@ impl Pipe {
     /// Returns a delay that every packet exceeds or has.
     pub fn least_delay(&self) -> Span {
         match &self.ticks {
-            None => self.delay,
+            None => self.changes.as_ref().map_or(self.delay, |changes| changes.least),
             Some(ticks) => ticks.tick.saturating_mul(ticks.whole.saturating_sub(1)),
         }
     }
 
     /// Returns whether this pipe delays all packets by exactly [`Pipe::delay`].
     pub const fn is_constant(&self) -> bool {
-        self.serialiser.is_none() && self.ticks.is_none() && self.jitter.is_none() && self.loss.is_none()
+        let delay = self.ticks.is_none() && self.jitter.is_none() && self.changes.is_none();
+        delay && self.serialiser.is_none() && self.loss.is_none()
+    }
+}
+
+impl Changes {
+    fn due(&mut self, sent: Instant) -> Instant {
+        let due = sent + self.delay.at(sent);
+        if !self.reorders {
+            self.last_due = due.max(self.last_due);
+            return self.last_due;
+        }
+        due
     }
 }
 
@@ -222,8 +317,11 @@ pub fn mean_of_ticks(delay: Span, tick: Span) -> Span {
 
 impl Jitter {
     fn shift(&mut self, due: Instant) -> Instant {
-        let more = Span::ns(self.draws.below(self.most.as_ns().saturating_add(1)));
-        self.last_due = (due + more).max(self.last_due);
+        let late = due + self.times.draw(&mut self.draws);
+        if self.reorders {
+            return late;
+        }
+        self.last_due = late.max(self.last_due);
         self.last_due
     }
 }
@@ -327,6 +425,57 @@ mod tests {
             // Packets within J of each other are dependent: a thousand independent values remain at J/100.
             assert!((ours - mean).abs() < 0.015, "J/{parts}: {ours} instead of {mean}");
         }
+    }
+
+    #[test]
+    fn a_change_of_the_delay_reorders_only_if_asked() {
+        let steps = [(Span::ZERO, Span::ms(10)), (Span::ms(5), Span::ms(30)), (Span::ms(15), Span::ms(2))];
+        let course = Course::new(steps.into(), None);
+        for (reorders, expected) in
+            [(false, [10, 14, 35, 44, 44, 44, 52]), (true, [10, 14, 35, 44, 17, 19, 52])]
+        {
+            let mut pipe = Pipe::new(Span::ms(9)).with_delays(course.clone());
+            if reorders {
+                pipe = pipe.reordering();
+            }
+            assert_eq!((pipe.reorders(), pipe.is_constant()), (reorders, false));
+            assert_eq!((pipe.delay(), pipe.least_delay()), (Span::ms(9), Span::ms(2)));
+            let due = [0, 4, 5, 14, 15, 17, 50].map(|at| pipe.pass(MS(at), Bytes::new(100)));
+            assert_eq!(due, expected.map(|ms| Passage::Due(MS(ms))));
+        }
+    }
+
+    #[test]
+    fn losses_follow_their_course() {
+        let course = Course::new([(Span::ZERO, 0.0), (Span::ms(10), 1.0), (Span::ms(20), 0.25)].into(), None);
+        let mut pipe = Pipe::new(Span::ZERO).with_losses(Loss::changing(course, Stream::new(1, "pipe")));
+        let mut lost = |from: u64, to: u64| {
+            (from * 1000..to * 1000)
+                .filter(|us| pipe.pass(Instant::from_ns(us * 1000), Bytes::new(100)) == Passage::Lost)
+                .count()
+        };
+        assert_eq!((lost(0, 10), lost(10, 20)), (0, 10_000));
+        // Binomial(40000, 0.25): five standard deviations are 433.
+        assert!(lost(20, 60).abs_diff(10_000) < 433);
+    }
+
+    #[test]
+    fn jitter_that_reorders_has_its_distribution_whatever_the_gaps() {
+        // A train of packets 20 us apart with a jitter of up to 2 ms: the mean is 1 ms, and packets overtake others.
+        let mut pipe =
+            Pipe::new(Span::ms(10)).with_jitter(Span::ms(2), Stream::new(1, "jitter")).reordering();
+        assert!(pipe.reorders());
+        let due: Vec<u64> = (0..100_000u64)
+            .map(|n| match pipe.pass(Instant::from_ns(n * 20_000), Bytes::new(100)) {
+                Passage::Due(at) => at.as_ns() - n * 20_000 - 10_000_000,
+                Passage::Lost => unreachable!("nothing is lost here"),
+            })
+            .collect();
+        let mean = due.iter().sum::<u64>() as f64 / 1e5;
+        assert!((mean - 1e6).abs() < 5.0 * 2e6 / 12f64.sqrt() / 1e5f64.sqrt(), "{mean}");
+        // With U and V uniform on [0, 1], a packet overtakes its predecessor if U < V - 0.01: 0.99^2 / 2.
+        let overtakes = due.windows(2).filter(|pair| pair[1] + 20_000 < pair[0]).count() as f64 / 1e5;
+        assert!((overtakes - 0.99f64 * 0.99 / 2.0).abs() < 5.0 * 0.5 / 1e5f64.sqrt(), "{overtakes}");
     }
 
     #[test]
