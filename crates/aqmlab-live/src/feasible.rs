@@ -20,7 +20,7 @@ const OTHERS: u64 = 64;
 /// Checks a plan, and raises the limit on descriptors to the number that the process needs.
 ///
 /// # Errors
-/// If the plan's classes or flows need more addresses, ports, memory or sockets than are available.
+/// If the rate of a link changes, or the plan's classes or flows need more addresses, ports, memory or sockets than are available.
 pub fn check(plan: &Plan) -> Result<(), LiveError> {
     if plan.classes.len() > Addresses::MOST_CLASSES {
         return Err(LiveError::Unsupported(format!(
@@ -29,10 +29,23 @@ pub fn check(plan: &Plan) -> Result<(), LiveError> {
             Addresses::MOST_CLASSES
         )));
     }
+    check_rates(plan)?;
     client_ports(plan)?;
     check_access(plan)?;
     allow_descriptors(descriptors(plan) + 2 * open_connections::expected(plan))?;
     open_connections::check_memory(plan, Machine::this().available_memory())
+}
+
+/// Refuses links whose rate changes.
+fn check_rates(plan: &Plan) -> Result<(), LiveError> {
+    match plan.links.iter().find(|link| link.changes.is_some()) {
+        None => Ok(()),
+        Some(link) => Err(LiveError::Unsupported(format!(
+            "the rate of `{}` changes during the run, which only the simulator can do: use `aqmlab run`, or write a \
+             constant rate",
+            link.name
+        ))),
+    }
 }
 
 /// Refuses sources that, in the long run, send more than their own access links carry, because their queues
