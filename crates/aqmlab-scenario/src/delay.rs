@@ -1,22 +1,26 @@
 //! Delay stages: rules for packets at the edge of the network, between a flow's own link (if any)
 //! and a router, and in routers before their output queues.
 
+use std::sync::Arc;
+
 use aqmlab_params::{Kind, Origin, Value};
-use aqmlab_qdisc::{Pipe, mean_of_ticks};
+use aqmlab_qdisc::{Course, Loss, Pipe, Times, UpTo, mean_of_ticks};
 use aqmlab_random::Stream;
 use aqmlab_traffic::packmime::HostDelay;
 use aqmlab_traffic::{Distribution, End, Identity, Probability};
 use aqmlab_units::{Bytes, Span};
 
 use crate::field::OURS;
-use crate::language::{DELAY_RULE, EDGES};
+use crate::language::{CHANCE, DELAY, DELAY_RULE, EDGES, LEVEL_FILE};
 use crate::pass::{Pass, Section};
 use crate::plan::{
-    ClassPlan, DelayPlan, Edge, EndDelay, Plan, Reference, StageAt, StageDelay, StagePlace, TickPlan,
+    AtEnd, ClassPlan, DelayCourse, DelayPlan, DelayStep, Edge, EndDelay, Jitter, LossCourse, LossStep, Plan,
+    Reference, StageAt, StageDelay, StagePlace, TickPlan,
 };
 use crate::suggest::no_such;
 use crate::topology::Network;
-use crate::tree::Tree;
+use crate::trace::LevelFile;
+use crate::tree::{Node, Tree};
 
 impl Pass<'_, '_> {
     /// Reads the delay rules in the file.
@@ -74,8 +78,9 @@ impl Pass<'_, '_> {
         let (from, to) = (router("from")?, router("to")?);
         let direction = self.value(section, "direction")?;
         let at = self.stage_place(section, network)?;
-        let (delay, jitter) = (self.stage_delay(section), self.span(section, "jitter"));
-        let loss = self.drawn(section, "loss");
+        let (delay, jitter) = (self.stage_delay(section), self.drawn::<Span>(section, "jitter"));
+        let reorder = self.flag(section, "reorder");
+        let (loss, loss_course) = self.stage_loss(section)?;
         let rate = match section.node("rate") {
             Some(_) => Some(self.drawn(section, "rate")?),
             None => {
@@ -93,8 +98,13 @@ impl Pass<'_, '_> {
             to_sender: direction != Value::Choice("to_receiver"),
             at,
             delay: delay?,
-            jitter: jitter?,
-            loss: loss?,
+            jitter: match jitter? {
+                Distribution::Constant(most) => Jitter::UpTo(most),
+                drawn => Jitter::Drawn(drawn),
+            },
+            reorder: reorder?,
+            loss,
+            loss_course,
             rate,
             ticks,
         })
@@ -156,6 +166,45 @@ impl Pass<'_, '_> {
         Some(place)
     }
 
+    /// Returns the loss probability of a stage: its distribution over flows, or its mean and its course.
+    fn stage_loss(
+        &mut self,
+        section: &Section<'_>,
+    ) -> Option<(Distribution<Probability>, Option<LossCourse>)> {
+        let (path, node) = (section.sub("loss"), section.node("loss"));
+        let course = match node.map(|node| &node.value) {
+            Some(Tree::List(_)) => {
+                let step = |(at, value): (Span, Value)| match value {
+                    Value::Number(loss) => LossStep { at, loss },
+                    _ => unreachable!("the kind decides the value's type"),
+                };
+                let pairs = self.pairs(node?, &path, &CHANCE, "[[\"0s\", 0.0], [\"5s\", 0.01]]")?;
+                LossCourse::Steps { steps: pairs.into_iter().map(step).collect() }
+            }
+            Some(Tree::Table(table)) if table.get("file").is_some() => {
+                let (levels, at_end) = self.stage_file(node?, &path, "loss")?;
+                LossCourse::File { levels, at_end }
+            }
+            _ => return self.drawn(section, "loss").map(|loss| (loss, None)),
+        };
+        let mean = course.mean(self.run_length?);
+        self.enter(section, "loss", &format!("changing, mean {mean}"), Origin::Given);
+        Some((Distribution::Constant(Probability::new(mean)?), Some(course)))
+    }
+
+    /// Returns the file at a node, which has a column of delays or of losses, and what follows its end.
+    fn stage_file(&mut self, node: &Node, path: &str, what: &'static str) -> Option<(Arc<LevelFile>, AtEnd)> {
+        let section = self.section(node, path, LEVEL_FILE)?;
+        let levels = self.rate_file(
+            &section,
+            |pass, file| pass.traces.levels(file)?.with(what),
+            |levels| ("levels", levels.levels(), levels.digest.clone()),
+        )?;
+        let at_end = self.at_end(&section, &levels.file, levels.length)?;
+        let at_end = if levels.length.is_zero() { AtEnd::Hold } else { at_end };
+        Some((levels, at_end))
+    }
+
     fn stage_delay(&mut self, section: &Section<'_>) -> Option<StageDelay> {
         const ENDS: &Kind = &Kind::Choice(&["client", "server"]);
         let end = |word: &str| End::ALL.into_iter().find(|end| end.name() == word);
@@ -176,10 +225,29 @@ impl Pass<'_, '_> {
                 };
                 (format!("{{ packmime = \"{word}\" }}"), StageDelay::Of(EndDelay::Packmime(end(word)?)))
             }
+            Some(Tree::List(_)) => {
+                let step = |(at, value): (Span, Value)| match value {
+                    Value::Span(delay) => DelayStep { at, delay },
+                    _ => unreachable!("the kind decides the value's type"),
+                };
+                let (path, node) = (section.sub("delay"), section.node("delay")?);
+                let pairs = self.pairs(node, &path, &DELAY, "[[\"0s\", \"10ms\"], [\"5s\", \"40ms\"]]")?;
+                self.changing_delay(DelayCourse::Steps { steps: pairs.into_iter().map(step).collect() })?
+            }
+            Some(Tree::Table(table)) if table.get("file").is_some() => {
+                let (levels, at_end) =
+                    self.stage_file(section.node("delay")?, &section.sub("delay"), "delay")?;
+                self.changing_delay(DelayCourse::File { levels, at_end })?
+            }
             _ => return self.drawn(section, "delay").map(StageDelay::Drawn),
         };
         self.enter(section, "delay", &value, Origin::Given);
         Some(delay)
+    }
+
+    fn changing_delay(&self, course: DelayCourse) -> Option<(String, StageDelay)> {
+        let mean = course.mean(self.run_length?);
+        Some((format!("changing, mean {mean}"), StageDelay::Changing { course, mean }))
     }
 
     fn class_at(&mut self, section: &Section<'_>, classes: &[&ClassPlan]) -> Option<Reference> {
@@ -235,6 +303,11 @@ impl Pass<'_, '_> {
                 return None;
             }
         }
+        self.check_reordering(
+            section,
+            rule,
+            &classes.iter().enumerate().filter(matching).map(|(_, c)| *c).collect::<Vec<_>>(),
+        )?;
         let spread = [
             ("delay", matches!(rule.delay, StageDelay::Drawn(Distribution::Spread { .. }))),
             ("loss", matches!(rule.loss, Distribution::Spread { .. })),
@@ -252,6 +325,47 @@ impl Pass<'_, '_> {
             }
         }
         Some(())
+    }
+}
+
+impl Pass<'_, '_> {
+    /// Reports packets that are to overtake each other but cannot.
+    fn check_reordering(
+        &mut self,
+        section: &Section<'_>,
+        rule: &DelayPlan,
+        classes: &[&ClassPlan],
+    ) -> Option<()> {
+        if !rule.reorder {
+            return Some(());
+        }
+        let has_links = |class: &&&ClassPlan| (0..2).any(|end| class.has_access(end));
+        let changes = matches!(rule.delay, StageDelay::Changing { .. });
+        let message = if rule.jitter.is_none() && !changes {
+            "`reorder` needs `jitter` or a `delay` that changes: without them, packets leave in their order; write one of them, \
+             or remove it"
+                .to_owned()
+        } else if let (StageAt::Exit, Some(class)) = (&rule.at, classes.iter().find(has_links)) {
+            format!(
+                "packets that have overtaken each other cannot enter the access links of \"{}\", which keep the order; \
+                 put the stage at the entry or in a router, or write `access_rate = \"none\"`",
+                class.name
+            )
+        } else {
+            return Some(());
+        };
+        self.error(&section.at("reorder"), &section.sub("reorder"), message);
+        None
+    }
+}
+
+/// The jitter of packets that is drawn from a distribution.
+#[derive(Debug)]
+struct DrawnTimes(Distribution);
+
+impl Times for DrawnTimes {
+    fn draw(&self, stream: &mut Stream) -> Span {
+        self.0.draw(0, stream)
     }
 }
 
@@ -345,6 +459,7 @@ impl DelayPlan {
         let draws = |what| stream(what, index);
         let mut pipe = Pipe::new(match &self.delay {
             StageDelay::Drawn(delay) => delay.value(index, count, draws("delay")),
+            StageDelay::Changing { mean, .. } => *mean,
             StageDelay::Of(EndDelay::Cloud(end)) => {
                 carried.map_or(class.mean_end(*end), |carried| carried[*end as usize])
             }
@@ -353,6 +468,9 @@ impl DelayPlan {
                 HostDelay::draw(*end, &mut Stream::indexed(seed, path, index))
             }
         });
+        if let StageDelay::Changing { course, .. } = &self.delay {
+            pipe = pipe.with_delays(course.course());
+        }
         if let Some(ticks) = &self.ticks {
             let path = format_args!("delay/{}/tick", self.name);
             let mut phase = Stream::indexed(seed, path, index % ticks.hosts);
@@ -361,16 +479,82 @@ impl DelayPlan {
         if let Some(rate) = &self.rate {
             pipe = pipe.with_rate(rate.value(index, count, draws("rate")), Bytes::ZERO);
         }
-        if self.loses() {
+        if let Some(course) = &self.loss_course {
+            pipe = pipe.with_losses(Loss::changing(course.course(), stream("lost", of.index())));
+        } else if self.loses() {
             let loss = self.loss.value(index, count, draws("loss"));
             if loss != Probability::NEVER {
                 pipe = pipe.with_loss(loss.get(), stream("lost", of.index()));
             }
         }
-        if !self.jitter.is_zero() {
-            pipe = pipe.with_jitter(self.jitter, stream("jitter", of.index()));
+        if !self.jitter.is_none() {
+            let times: Arc<dyn Times> = match &self.jitter {
+                Jitter::UpTo(most) => Arc::new(UpTo(*most)),
+                Jitter::Drawn(times) => Arc::new(DrawnTimes(times.clone())),
+            };
+            pipe = pipe.with_times(times, stream("jitter", of.index()));
+        }
+        if self.reorder {
+            pipe = pipe.reordering();
         }
         pipe
+    }
+}
+
+/// Returns the mean of steps up to `end`.
+fn mean_of_steps(steps: &[(Span, f64)], end: Span) -> f64 {
+    let ends = steps[1..].iter().map(|step| step.0).chain([Span::MAX]);
+    let parts = steps
+        .iter()
+        .zip(ends)
+        .map(|((at, value), until)| value * until.min(end).saturating_sub(*at).as_secs_f64());
+    parts.sum::<f64>() / end.as_secs_f64()
+}
+
+/// Returns after which time the levels of a file are repeated, if they are.
+fn period(levels: &LevelFile, at_end: AtEnd) -> Option<Span> {
+    (at_end == AtEnd::Repeat).then_some(levels.length)
+}
+
+impl DelayCourse {
+    fn steps(&self) -> (&Arc<[DelayStep]>, Option<Span>) {
+        match self {
+            DelayCourse::Steps { steps } => (steps, None),
+            DelayCourse::File { levels, at_end } => (&levels.delays, period(levels, *at_end)),
+        }
+    }
+
+    fn course(&self) -> Course<Span> {
+        let (steps, repeat) = self.steps();
+        Course::new(steps.iter().map(|step| (step.at, step.delay)).collect(), repeat)
+    }
+
+    /// Returns the mean over a run of this length, or over the period if that is shorter.
+    fn mean(&self, run: Span) -> Span {
+        let (steps, repeat) = self.steps();
+        let steps: Vec<_> = steps.iter().map(|step| (step.at, step.delay.as_ns() as f64)).collect();
+        Span::ns((mean_of_steps(&steps, repeat.map_or(run, |repeat| repeat.min(run))) + 0.5) as u64)
+    }
+}
+
+impl LossCourse {
+    fn steps(&self) -> (&Arc<[LossStep]>, Option<Span>) {
+        match self {
+            LossCourse::Steps { steps } => (steps, None),
+            LossCourse::File { levels, at_end } => (&levels.losses, period(levels, *at_end)),
+        }
+    }
+
+    fn course(&self) -> Course<f64> {
+        let (steps, repeat) = self.steps();
+        Course::new(steps.iter().map(|step| (step.at, step.loss)).collect(), repeat)
+    }
+
+    /// Returns the mean over a run of this length, or over the period if that is shorter.
+    fn mean(&self, run: Span) -> f64 {
+        let (steps, repeat) = self.steps();
+        let steps: Vec<_> = steps.iter().map(|step| (step.at, step.loss)).collect();
+        mean_of_steps(&steps, repeat.map_or(run, |repeat| repeat.min(run))).clamp(0.0, 1.0)
     }
 }
 
@@ -379,6 +563,7 @@ impl StageDelay {
     pub fn mean(&self, class: &ClassPlan) -> Span {
         match self {
             StageDelay::Drawn(delay) => delay.mean(),
+            StageDelay::Changing { mean, .. } => *mean,
             StageDelay::Of(EndDelay::Cloud(end)) => class.mean_end(*end),
             StageDelay::Of(EndDelay::Packmime(end)) => HostDelay::mean(*end),
         }
@@ -388,6 +573,7 @@ impl StageDelay {
     pub fn least(&self, class: &ClassPlan) -> Span {
         match self {
             StageDelay::Drawn(delay) => delay.least(),
+            StageDelay::Changing { course, .. } => course.course().values().min().unwrap_or(Span::ZERO),
             StageDelay::Of(EndDelay::Cloud(end)) => class.least_end(*end),
             StageDelay::Of(EndDelay::Packmime(end)) => HostDelay::least(*end),
         }

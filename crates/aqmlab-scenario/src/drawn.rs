@@ -97,7 +97,7 @@ impl Pass<'_, '_> {
     /// determined by another key.
     pub(crate) fn drawn<T: Written>(&mut self, section: &Section<'_>, key: &str) -> Option<Distribution<T>> {
         let field = section.fields.iter().find(|f| f.name == key)?;
-        let (Form::Drawn(drawn) | Form::StageDelay(drawn)) = field.form else {
+        let (Form::Drawn(drawn) | Form::StageDelay(drawn) | Form::DrawnOverTime(drawn)) = field.form else {
             unreachable!("this function reads only keys whose values are distributions")
         };
         let (found, origin) = match (section.node(key), field.absent) {

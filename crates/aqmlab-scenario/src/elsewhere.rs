@@ -64,7 +64,8 @@ const KEYS: &[Absent] = &[
     Absent {
         beside: LINK,
         names: &["reorder", "reordering", "duplicate", "duplication", "corrupt", "corruption"],
-        advice: "links neither reorder, duplicate nor corrupt packets, and nothing else does so here yet",
+        advice: "links keep the order of packets; a [[delay]] with `jitter` and `reorder = true` does not. Nothing duplicates or \
+                 corrupts packets here yet",
     },
     Absent {
         beside: RED,

@@ -50,7 +50,9 @@ pub enum Form {
     Name,
     /// A distribution of values over the flows of a class, or over repeated draws.
     Drawn(&'static Drawn),
-    /// A distribution, or the delays that PackMime-HTTP draws for one end of each connection.
+    /// A distribution, or steps or a file of values that change during the run.
+    DrawnOverTime(&'static Drawn),
+    /// The same, or the delays that PackMime-HTTP draws for one end of each connection.
     StageDelay(&'static Drawn),
     /// Packet sizes: one for all, or a distribution.
     Sizes,

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display};
 use std::sync::Arc;
 
-use aqmlab_params::{Origin, Value};
+use aqmlab_params::{Kind, Origin, Value};
 use aqmlab_units::{Rate, Span};
 
 use crate::field::OURS;
@@ -101,42 +101,54 @@ impl Pass<'_, '_> {
 
     /// Returns the steps at a node: pairs of an instant and a rate.
     fn steps(&mut self, node: &Node, path: &str) -> Option<Arc<[RateStep]>> {
-        const FORM: &str =
-            "a list of pairs [time, rate], such as [[\"0s\", \"10Mbit\"], [\"5s\", \"2Mbit\"]]";
+        let step = |(at, value): (Span, Value)| match value {
+            Value::Rate(rate) => RateStep { at, rate },
+            _ => unreachable!("the kind decides the value's type"),
+        };
+        let pairs = self.pairs(node, path, &LEVEL, "[[\"0s\", \"10Mbit\"], [\"5s\", \"2Mbit\"]]")?;
+        Some(pairs.into_iter().map(step).collect())
+    }
+
+    /// Returns the pairs of an instant and a value of this kind at a node; messages have the example.
+    pub(crate) fn pairs(
+        &mut self,
+        node: &Node,
+        path: &str,
+        kind: &Kind,
+        example: &str,
+    ) -> Option<Vec<(Span, Value)>> {
         let items = match &node.value {
             Tree::List(items) if !items.is_empty() => items,
             other => {
                 let what = if matches!(other, Tree::List(_)) { "an empty list" } else { other.what() };
-                let message = format!("`{}` is {what}; write {FORM}", self.report.quote(&node.at));
+                let quoted = self.report.quote(&node.at);
+                let message = format!("`{quoted}` is {what}; write a list of pairs, such as {example}");
                 self.error(&node.at, path, message);
                 return None;
             }
         };
-        let mut steps: Vec<RateStep> = Vec::new();
+        let mut steps: Vec<(Span, Value)> = Vec::new();
         for item in items {
             let pair = match &item.value {
                 Tree::List(pair) => pair.as_slice(),
                 _ => &[],
             };
-            let [at, rate] = pair else {
-                let message = format!("`{}` is not a pair; write {FORM}", self.report.quote(&item.at));
+            let [at, value] = pair else {
+                let quoted = self.report.quote(&item.at);
+                let message = format!("`{quoted}` is not a pair; write a list of pairs, such as {example}");
                 self.error(&item.at, path, message);
                 return None;
             };
-            let (Value::Span(time), Value::Rate(rate)) =
-                (self.given(at, path, &MOMENT)?, self.given(rate, path, &LEVEL)?)
-            else {
+            let Value::Span(time) = self.given(at, path, &MOMENT)? else {
                 unreachable!("the kind decides the value's type")
             };
+            let value = self.given(value, path, kind)?;
             let message = match steps.last() {
                 None if !time.is_zero() => {
-                    format!("the first step is at `{time}`; write the rate from \"0s\" on before it")
+                    format!("the first step is at `{time}`; write the value from \"0s\" on before it")
                 }
-                Some(before) if time <= before.at => {
-                    format!(
-                        "`{time}` is not after `{}` of the step before; sort the steps by time",
-                        before.at
-                    )
+                Some((before, _)) if time <= *before => {
+                    format!("`{time}` is not after `{before}` of the step before; sort the steps by time")
                 }
                 _ => String::new(),
             };
@@ -144,9 +156,9 @@ impl Pass<'_, '_> {
                 self.error(&at.at, path, message);
                 return None;
             }
-            steps.push(RateStep { at: time, rate });
+            steps.push((time, value));
         }
-        Some(steps.into())
+        Some(steps)
     }
 
     fn listed_steps(&mut self, section: &Section<'_>) -> Option<RateCourse> {
@@ -171,7 +183,7 @@ impl Pass<'_, '_> {
     }
 
     /// Returns the file that a rate names, read by `read`, and adds what it contains to the effective parameters.
-    fn rate_file<T>(
+    pub(crate) fn rate_file<T>(
         &mut self,
         section: &Section<'_>,
         read: impl FnOnce(&Self, &str) -> Result<Arc<T>, String>,
@@ -196,7 +208,7 @@ impl Pass<'_, '_> {
     fn level_file(&mut self, section: &Section<'_>) -> Option<RateCourse> {
         let levels = self.rate_file(
             section,
-            |pass, file| pass.traces.levels(file),
+            |pass, file| pass.traces.levels(file)?.with("rate"),
             |levels| ("levels", levels.levels(), levels.digest.clone()),
         )?;
         let at_end = self.at_end(section, &levels.file, levels.length)?;
@@ -249,7 +261,7 @@ impl Pass<'_, '_> {
     }
 
     /// Returns what follows the end of a file of this length.
-    fn at_end(&mut self, section: &Section<'_>, file: &str, length: Span) -> Option<AtEnd> {
+    pub(crate) fn at_end(&mut self, section: &Section<'_>, file: &str, length: Span) -> Option<AtEnd> {
         if section.node("at_end").is_some() {
             let Value::Choice(word) = self.value(section, "at_end")? else {
                 unreachable!("the kind decides the value's type")

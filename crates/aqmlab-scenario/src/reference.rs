@@ -139,9 +139,12 @@ fn form(form: &Form) -> String {
         Form::Drawn(drawn) => {
             format!("a {}, or a distribution: {}", drawn.noun, listed(drawn.forms.iter().copied()))
         }
+        Form::DrawnOverTime(drawn) => {
+            format!("{}; steps `[[\"0s\", ..], ..]` or `{{ file = .. }}`", self::form(&Form::Drawn(drawn)))
+        }
         Form::StageDelay(drawn) => format!(
             "{}; \"client\", \"server\" or `{{ packmime = \"client\" }}`",
-            self::form(&Form::Drawn(drawn))
+            self::form(&Form::DrawnOverTime(drawn))
         ),
         Form::Sizes => "a size, or `{ exponential = \"500B\" }`".to_string(),
         Form::PerSecond => crate::field::PER_SECOND.to_string(),

@@ -54,6 +54,7 @@ mod tests {
             name: format!("{from}-{to}"),
             from,
             to,
+            changes: None,
             rate: Rate::mbit(1),
             delay: Span::ms(ms),
             overhead: Bytes::ZERO,

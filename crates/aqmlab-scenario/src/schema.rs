@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::field::{Absent, Drawn, Field, Form, Variant};
 use crate::kernel_queue::TC_INFO;
 use crate::kind;
-use crate::language::{ARM, CASE, FILE, HOP, ZIP};
+use crate::language::{ARM, AT_ENDS, CASE, FILE, HOP, ZIP};
 
 /// Returns the JSON Schema (2020-12) of a scenario file whose queues are those of `catalogue`, made from the
 /// same tables as the parser. It covers keys, types and keywords. Only [`crate::parse`] checks conditions on
@@ -82,8 +82,19 @@ fn form_schema(form: &Form) -> Json {
         Form::Levels(kind) => json!({ "type": "array", "minItems": 1, "items": kind_schema(kind) }),
         Form::Name => json!({ "type": "string", "minLength": 1, "maxLength": 64 }),
         Form::Drawn(drawn) => distribution(drawn),
-        Form::StageDelay(drawn) => {
+        Form::DrawnOverTime(drawn) => {
             let mut schema = distribution(drawn);
+            let step = json!({ "type": "array", "minItems": 2, "maxItems": 2,
+                "items": { "type": ["string", "number"] } });
+            let ends = json!({ "enum": AT_ENDS });
+            let file = json!({ "type": "object", "properties": { "file": { "type": "string" }, "at_end": ends },
+                "required": ["file"], "additionalProperties": false });
+            let forms = schema["anyOf"].as_array_mut().expect("forms are a list");
+            forms.extend([json!({ "type": "array", "minItems": 1, "items": step }), file]);
+            schema
+        }
+        Form::StageDelay(drawn) => {
+            let mut schema = form_schema(&Form::DrawnOverTime(drawn));
             let ends = json!({ "enum": ["client", "server"] });
             let drawn = json!({ "type": "object", "properties": { "packmime": ends }, "required": ["packmime"],
                 "additionalProperties": false });

@@ -7,7 +7,7 @@ use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Rate};
 
 use crate::crossing;
-use crate::plan::{ClassPlan, LinkPlan, Plan};
+use crate::plan::{ChangingRate, ClassPlan, LinkPlan, Plan};
 use crate::queue::in_packets;
 use crate::traffic::{Carries, DatagramFlow};
 
@@ -20,6 +20,7 @@ pub(crate) fn of(plan: &Plan) -> Vec<String> {
     small_buffers(plan, &mut all);
     floods(plan, &mut all);
     narrow_access(plan, &mut all);
+    peaks_beyond_access(plan, &mut all);
     unstable_controllers(plan, &mut all);
     clipped_sizes(plan, &mut all);
     sizes_of_ethernet(plan, &mut all);
@@ -188,6 +189,28 @@ fn narrow_access(plan: &Plan, all: &mut Vec<String>) {
             all.push(format!(
                 "the access links of `{}` have a rate of `{}`, below the `{rate}` at which its flows send",
                 class.name, access.rate
+            ));
+        }
+    }
+}
+
+/// Warns of links whose changing rate rises above what the access links of all flows that cross them carry together.
+fn peaks_beyond_access(plan: &Plan, all: &mut Vec<String>) {
+    for (i, link) in plan.links.iter().enumerate() {
+        let Some(peak) = link.changes.as_ref().and_then(ChangingRate::peak) else { continue };
+        let crossing =
+            || plan.classes.iter().filter(|class| class.ways_of_data().any(|way| way.contains(&i)));
+        if crossing().any(|class| class.access.is_none()) {
+            continue;
+        }
+        let together = crossing()
+            .filter_map(|class| Some(class.access.as_ref()?.rate.as_bps().saturating_mul(class.count)));
+        let together = Rate::bps(together.fold(0, u64::saturating_add));
+        if together > Rate::default() && together < peak {
+            all.push(format!(
+                "the rate of `{}` reaches `{peak}`, but the access links of its flows carry only `{together}` together; \
+                 write a larger `access_rate`",
+                link.name
             ));
         }
     }

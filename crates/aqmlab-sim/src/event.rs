@@ -59,6 +59,8 @@ pub struct Key {
 
 const OBJECT_BITS: u32 = 41;
 const TURN_BITS: u32 = 20;
+/// The number of turns of an object at one instant.
+pub const MOST_TURNS: u64 = 1 << TURN_BITS;
 
 impl Key {
     /// Returns the key of an object's event. `turn` numbers the object's events with one rank at

@@ -4,25 +4,28 @@ use aqmlab_network::FlowPath;
 use aqmlab_qdisc::{Passage, Pipe};
 use aqmlab_units::{Bytes, Instant, Span};
 
+use crate::event::MOST_TURNS;
 use crate::packet::Toward;
 
 /// A flow's passage through one delay stage, in one direction. A passage has one feeder, so packets
-/// leave it in the order in which they enter.
+/// leave it in the order in which they enter, unless its jitter reorders them.
 pub struct StagePipe {
     delay: Span,
     /// The pipe, if it does more than delay all packets by the same amount.
     more: Option<Box<Pipe>>,
     /// When the last packet leaves (the far future if none has entered yet), and how many packets
-    /// leave before it at the same instant.
+    /// leave before it at the same instant; if packets overtake each other, how many have entered before it.
     last_due: Instant,
     last_turn: u64,
+    reorders: bool,
 }
 
 impl StagePipe {
     /// Creates a passage that no packet has entered yet.
     pub fn new(pipe: Pipe) -> Self {
-        let (delay, more) = (pipe.delay(), (!pipe.is_constant()).then(|| Box::new(pipe)));
-        StagePipe { delay, more, last_due: Instant::FAR_FUTURE, last_turn: 0 }
+        let (delay, reorders) = (pipe.delay(), pipe.reorders());
+        let more = (!pipe.is_constant()).then(|| Box::new(pipe));
+        StagePipe { delay, more, last_due: Instant::FAR_FUTURE, last_turn: 0, reorders }
     }
 
     /// Returns the constant part of the delay.
@@ -41,10 +44,16 @@ impl StagePipe {
                 Passage::Lost => return None,
             },
         };
-        self.last_turn = if due == self.last_due { self.last_turn + 1 } else { 0 };
+        self.last_turn = if due == self.last_due || self.reorders { next_turn(self.last_turn) } else { 0 };
         self.last_due = due;
         Some((due, self.last_turn))
     }
+}
+
+/// Returns the turn after this one. If packets overtake each other, turns go round; two packets with the same turn are far
+/// apart in time.
+const fn next_turn(turn: u64) -> u64 {
+    (turn + 1) % MOST_TURNS
 }
 
 /// A flow's passages through delay stages in routers.

@@ -404,3 +404,76 @@ fn a_packet_passes_the_links_that_there_are() {
         assert_eq!(hops, links * packets, "{more}");
     }
 }
+
+/// The instants at which the datagrams of a stream of one per millisecond have crossed the bottleneck, in ms, by number.
+fn datagrams(rule: &str) -> Vec<Option<f64>> {
+    let traffic = "kind = \"cbr\"\nrate = \"8Mbit\"\nsize = \"1000B\"\naccess_rate = \"none\"";
+    let more = "[record]\npackets = { links = [\"bottleneck\"], events = [\"enqueue\"] }";
+    let recording = record(&scenario(traffic, &format!("[[delay]]\n{rule}\n{more}")), 1);
+    let table = recording.table("packets").expect("packets are recorded");
+    let (times, numbers) = (integers(table, "t_ns"), integers(table, "number"));
+    let mut arrivals = vec![None; 10_000];
+    for (at, number) in times.iter().zip(&numbers) {
+        arrivals[*number as usize] = Some(*at as f64 / 1e6);
+    }
+    arrivals
+}
+
+#[test]
+fn a_delay_that_changes_keeps_the_order_unless_asked() {
+    let begin = datagrams("delay = \"0ms\"")[0].expect("nothing is lost");
+    let steps = "delay = [[\"0s\", \"10ms\"], [\"2s\", \"50ms\"], [\"4s\", \"10ms\"]]";
+    let delays = |rule: &str| -> Vec<f64> {
+        let arrivals = datagrams(rule);
+        let sent = |n: usize| begin + n as f64;
+        arrivals.iter().enumerate().filter_map(|(n, at)| Some(at.as_ref()? - sent(n))).collect()
+    };
+    let expected = |n: usize| if (2000.0..4000.0).contains(&(begin + n as f64)) { 50.0 } else { 10.0 };
+    let free = delays(&format!("{steps}\nreorder = true"));
+    assert!(free.iter().enumerate().all(|(n, delay)| (delay - expected(n)).abs() < 1e-6));
+    // In order, the packets after the change wait until the last one before it has left, which took 50 ms.
+    let kept = delays(steps);
+    let last = (0..10_000).rev().find(|n| expected(*n) == 50.0).expect("one is delayed by 50 ms");
+    for (n, delay) in kept.iter().enumerate() {
+        let waits = 50.0 - (n as f64 - last as f64);
+        let expected = if n > last { waits.max(10.0) } else { expected(n) };
+        assert!((delay - expected).abs() < 1e-6, "{n}: {delay} instead of {expected}");
+    }
+}
+
+#[test]
+fn losses_that_change_are_counted_with_their_flow() {
+    let rule = "loss = [[\"0s\", 0.0], [\"3s\", 1.0], [\"4s\", 0.0], [\"6s\", 0.5]]";
+    let arrivals = datagrams(rule);
+    let lost = |from: usize, to: usize| arrivals[from..to].iter().filter(|at| at.is_none()).count();
+    assert_eq!((lost(0, 2990), lost(3010, 3990), lost(4010, 5990)), (0, 980, 0));
+    // Binomial(3980, 0.5): five standard deviations are 158.
+    assert!(lost(6010, 9990).abs_diff(1990) < 158, "{}", lost(6010, 9990));
+}
+
+/// The jitter of packets that may overtake each other has the distribution that is written, in a dense stream as well.
+#[test]
+fn jitter_with_reordering_is_as_written() {
+    let begin = datagrams("delay = \"0ms\"")[0].expect("nothing is lost");
+    for (jitter, mean, deviation) in [
+        ("\"20ms\"", 10.0, 20.0 / 12f64.sqrt()),
+        ("{ exponential = \"7ms\" }", 7.0, 7.0),
+        ("{ uniform = [\"5ms\", \"15ms\"] }", 10.0, 10.0 / 12f64.sqrt()),
+    ] {
+        let of = |reorder: bool| -> Vec<f64> {
+            let arrivals = datagrams(&format!("jitter = {jitter}\nreorder = {reorder}"));
+            let late = |(n, at): (usize, &Option<f64>)| Some(at.as_ref()? - begin - n as f64);
+            arrivals[..9900].iter().enumerate().filter_map(late).collect()
+        };
+        let average = |late: &[f64]| late.iter().sum::<f64>() / late.len() as f64;
+        let (free, kept) = (of(true), of(false));
+        assert!(
+            (average(&free) - mean).abs() < 5.0 * deviation / 9900f64.sqrt(),
+            "{jitter}: {}",
+            average(&free)
+        );
+        assert!(average(&kept) > mean + deviation / 2.0, "{jitter}: in order, {}", average(&kept));
+        assert!(free.windows(2).any(|pair| pair[1] + 1.0 < pair[0]));
+        assert!(kept.windows(2).all(|pair| pair[1] + 1.0 >= pair[0] - 1e-9));
+    }
+}

@@ -11,14 +11,14 @@ use aqmlab_units::Span;
 
 pub use experiment::*;
 pub use network::*;
-pub(crate) use quantity::MOMENT;
 use quantity::RUN_TIME;
+pub(crate) use quantity::{CHANCE, DELAY, MOMENT};
 pub(crate) use quantity::{
     COUNT, COUNTS, EMBEDDED, MOST_LINKS_OF_A_PATH, MOST_PACKETS, OBJECTS, ORIGINS, PACKET, PARALLEL, PERIODS,
     RATE, STARTS, TIMES, TRANSFER, TRANSFERS,
 };
 pub use rate::CHANGING_RATES;
-pub(crate) use rate::{LEVEL, RATE_OR_ZERO};
+pub(crate) use rate::{AT_ENDS, LEVEL, LEVEL_FILE, RATE_OR_ZERO};
 pub use run::*;
 
 use crate::field::{Field, Form, default, required, ruled};

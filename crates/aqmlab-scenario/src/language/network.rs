@@ -3,7 +3,9 @@
 use aqmlab_params::{Default, Kind};
 use aqmlab_units::Span;
 
-use super::quantity::{CHANCES, COUNT, DELAY, MOST_LINKS_OF_A_PATH, OVERHEAD, RATE, RATES, TICK, TIMES};
+use super::quantity::{
+    CHANCES, COUNT, DELAY, JITTERS, MOST_LINKS_OF_A_PATH, OVERHEAD, RATE, RATES, TICK, TIMES,
+};
 use super::rate::CHANGING_RATES;
 use crate::field::{Field, Form, Variant, default, required, ruled};
 
@@ -144,20 +146,28 @@ pub const DELAY_RULE: &[Field] = &[
         Default::Span(Span::ZERO),
         "delay added to each packet; drawn once per flow and direction. \"client\" and \"server\": the \
          delay that a `packmime` cloud draws, or a trace gives, for this end of the connection; \
-         `{ packmime = .. }`: a separate draw per flow, from the distribution of such delays",
+         `{ packmime = .. }`: a separate draw per flow, from the distribution of such delays; steps or a file: a delay that \
+         changes, the same for all flows. A packet that would overtake the flow's previous one leaves with it",
     ),
     default(
         "jitter",
-        Form::One(DELAY),
+        Form::Drawn(&JITTERS),
         Default::Span(Span::ZERO),
-        "additional delay of each packet, drawn uniformly from zero to this value; a packet that would overtake the \
-         flow's previous one leaves with it, so the mean is half this value only if packets are further apart than this value",
+        "additional delay of each packet: a single time J means uniform from zero to J; a packet that would overtake the \
+         flow's previous one leaves with it, so packets have this distribution only if they are further apart than it is wide",
+    ),
+    default(
+        "reorder",
+        Form::One(Kind::Flag),
+        Default::Flag(false),
+        "with `jitter` or a `delay` that changes, whether packets may overtake each other; every packet's jitter then has its \
+         distribution, and every packet the delay of its instant",
     ),
     default(
         "loss",
-        Form::Drawn(&CHANCES),
+        Form::DrawnOverTime(&CHANCES),
         Default::Number(0.0),
-        "probability that a packet is lost here; drawn once per flow and direction",
+        "probability that a packet is lost here; drawn once per flow and direction, or the same for all flows and changing",
     ),
     ruled(
         "rate",

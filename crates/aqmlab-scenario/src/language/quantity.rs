@@ -12,13 +12,13 @@ const HOUR: Span = Span::s(3600);
 pub(super) const RUN_TIME: Kind = Kind::Span { min: Span::ms(1), max: YEAR };
 pub(crate) const MOMENT: Kind = Kind::Span { min: Span::ZERO, max: YEAR };
 /// Propagation delay. The limit is generous: in an hour, light travels beyond Jupiter.
-pub(super) const DELAY: Kind = Kind::Span { min: Span::ZERO, max: HOUR };
+pub(crate) const DELAY: Kind = Kind::Span { min: Span::ZERO, max: HOUR };
 /// A clock tick; kernels have had 1, 4 or 10 ms.
 pub(super) const TICK: Kind = Kind::Span { min: Span::ZERO, max: Span::s(1) };
 pub(crate) const RATE: Kind = Kind::Rate { min: Rate::kbit(1), max: Rate::gbit(100_000) };
 pub(super) const OVERHEAD: Kind = Kind::Bytes { min: 0, max: 1000 };
 pub(crate) const TRANSFER: Kind = Kind::Bytes { min: 1, max: 1 << 50 };
-const CHANCE: Kind = Kind::Number { min: 0.0, max: 1.0 };
+pub(crate) const CHANCE: Kind = Kind::Number { min: 0.0, max: 1.0 };
 /// Sizes of UDP packets: from an IP header and a UDP header alone to the largest IPv4 packet.
 pub(crate) const PACKET: Kind = Kind::Bytes { min: 28, max: 65_535 };
 /// Intervals between samples. Below a microsecond, there would be more to record than to simulate.
@@ -50,6 +50,14 @@ pub(crate) const PERIODS: Drawn = Drawn {
     noun: "time",
     example: "\"500ms\"",
     forms: &["exponential", "pareto", "uniform", "list", "empirical"],
+};
+
+/// Times by which individual packets are delayed. (A list has no draws of its own.)
+pub(super) const JITTERS: Drawn = Drawn {
+    kind: DELAY,
+    noun: "time",
+    example: "\"3ms\"",
+    forms: &["uniform", "exponential", "pareto", "empirical"],
 };
 
 /// Amounts of data that are drawn repeatedly.

@@ -46,6 +46,12 @@ const AT_END: Field = ruled(
     "what follows the end of the file: the file again, or its last level (after the last chance, no chance)",
 );
 
+/// The keys of a table that names a file of delays or losses.
+pub(crate) const LEVEL_FILE: &[Field] = &[
+    required("file", Form::One(Kind::Text), "a file as for a rate, with the column `delay_ms` or `loss`"),
+    AT_END,
+];
+
 /// The kinds of rate that change during a run.
 pub const CHANGING_RATES: &[Variant] = &[
     Variant {

@@ -1,11 +1,15 @@
 //! Delay stages at the edge of the network and in routers.
 
+use std::sync::Arc;
+
 use aqmlab_traffic::{Distribution, End, Probability};
 use aqmlab_units::{Rate, Span};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::data::Reference;
+use super::data::{Reference, is_default};
+use super::rate::AtEnd;
+use crate::trace::LevelFile;
 
 /// A delay stage at the edge of the network or in a router: the packets that it delays, and the
 /// delay.
@@ -30,11 +34,17 @@ pub struct DelayPlan {
     /// The constant delay for each flow and direction.
     #[serde(flatten)]
     pub delay: StageDelay,
-    /// The largest additional delay that a packet can draw.
+    /// The additional delay of each packet.
     #[serde(rename = "jitter_ns")]
-    pub jitter: Span,
+    pub jitter: Jitter,
+    /// Whether a packet may overtake the packets of its flow before it; absent if not.
+    #[serde(skip_serializing_if = "is_default")]
+    pub reorder: bool,
     /// The loss probability for each flow and direction.
     pub loss: Distribution<Probability>,
+    /// How the loss probability of all flows changes, if it does; `loss` is then its mean.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loss_course: Option<LossCourse>,
     /// The rate for each flow and direction, if it is limited.
     #[serde(rename = "rate_bps")]
     pub rate: Option<Distribution<Rate>>,
@@ -60,6 +70,16 @@ pub enum StageDelay {
     /// A separate draw for each flow and direction.
     #[serde(rename = "delay_ns")]
     Drawn(Distribution),
+    /// The same for all flows, but changing during the run.
+    #[serde(rename = "changing_delay")]
+    Changing {
+        /// The delay over time.
+        #[serde(flatten)]
+        course: DelayCourse,
+        /// Its mean over the run, or over the period of what repeats.
+        #[serde(rename = "mean_ns")]
+        mean: Span,
+    },
     /// A one-way delay that belongs to an end of the connection, the same in both directions.
     #[serde(rename = "delay_of")]
     Of(EndDelay),
@@ -73,6 +93,82 @@ pub enum EndDelay {
     Cloud(End),
     /// A draw per flow from PackMime-HTTP's distribution.
     Packmime(End),
+}
+
+/// The delay from an instant on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub struct DelayStep {
+    /// The instant.
+    #[serde(rename = "at_ns")]
+    pub at: Span,
+    /// The delay.
+    #[serde(rename = "delay_ns")]
+    pub delay: Span,
+}
+
+/// The loss probability from an instant on.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct LossStep {
+    /// The instant.
+    #[serde(rename = "at_ns")]
+    pub at: Span,
+    /// The probability.
+    pub loss: f64,
+}
+
+/// How a delay changes during a run.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum DelayCourse {
+    /// The steps that the scenario lists; the first is at zero.
+    Steps {
+        /// The steps.
+        steps: Arc<[DelayStep]>,
+    },
+    /// Those of a file.
+    File {
+        /// The file.
+        #[serde(flatten)]
+        levels: Arc<LevelFile>,
+        /// What follows its end.
+        at_end: AtEnd,
+    },
+}
+
+/// How a loss probability changes during a run.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum LossCourse {
+    /// The steps that the scenario lists; the first is at zero.
+    Steps {
+        /// The steps.
+        steps: Arc<[LossStep]>,
+    },
+    /// Those of a file.
+    File {
+        /// The file.
+        #[serde(flatten)]
+        levels: Arc<LevelFile>,
+        /// What follows its end.
+        at_end: AtEnd,
+    },
+}
+
+/// The additional delay of each packet.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Jitter {
+    /// Uniform between zero and this time.
+    UpTo(Span),
+    /// Drawn from this distribution.
+    Drawn(Distribution),
+}
+
+impl Jitter {
+    /// Returns whether no packet is delayed.
+    pub fn is_none(&self) -> bool {
+        *self == Jitter::UpTo(Span::ZERO)
+    }
 }
 
 /// The place of a delay stage: an edge of the network, or a router, before its output queue.

@@ -20,7 +20,7 @@ pub(super) fn rows_of_csv<C, R>(
 ) -> Result<Vec<R>, String> {
     let at_line = |line: u64, message: &str| format!("{what} `{file}`, line {line}: {message}");
     let at_error = |error: &csv::Error| {
-        let line = error.position().map_or(1, csv::Position::line);
+        let line = error.position().map_or(1, |position| line_at(content, position));
         match error.kind() {
             ErrorKind::UnequalLengths { expected_len, len, .. } => {
                 at_line(line, &format!("{len} values where the header has {expected_len} columns"))
@@ -35,17 +35,22 @@ pub(super) fn rows_of_csv<C, R>(
         return Err(format!("the {what} `{file}` is empty; {wanted}"));
     }
     let names: Vec<&str> = header.iter().collect();
-    let columns = columns(&names).map_err(|message| at_line(line_of(&header), &message))?;
+    let columns = columns(&names).map_err(|message| at_line(line_of(content, &header), &message))?;
     let (mut rows, mut record) = (Vec::new(), StringRecord::new());
     while reader.read_record(&mut record).map_err(|error| at_error(&error))? {
         let cells: Vec<Cell<'_>> = record.iter().map(|text| Cell::Text(Cow::Borrowed(text))).collect();
-        rows.push(row(&columns, &cells).map_err(|message| at_line(line_of(&record), &message))?);
+        rows.push(row(&columns, &cells).map_err(|message| at_line(line_of(content, &record), &message))?);
     }
     Ok(rows)
 }
 
-fn line_of(record: &StringRecord) -> u64 {
-    record.position().map_or(1, csv::Position::line)
+fn line_of(content: &[u8], record: &StringRecord) -> u64 {
+    record.position().map_or(1, |position| line_at(content, position))
+}
+
+/// Returns the line of a position. Where lines end in CR LF, the reader begins a record at the LF before it.
+fn line_at(content: &[u8], position: &csv::Position) -> u64 {
+    position.line() + u64::from(content.get(position.byte() as usize) == Some(&b'\n'))
 }
 
 /// Reads the rows of a Parquet file: `columns` receives the names of the columns, and `row` each
