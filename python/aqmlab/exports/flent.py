@@ -132,9 +132,35 @@ def _ping(results: Results, chosen: Chosen, times: npt.NDArray[np.float64]) -> n
     link = run.plan.link(chosen.queue)
     added = 0 if link is None else link.overhead_bytes
     sent_bytes = np.asarray(backlog["backlog_bytes"])[at] + added * np.asarray(backlog["backlog_packets"])[at]
-    waits_ms = sent_bytes * 8e3 / run.rate_bps(chosen.queue)
+    if run.changes(chosen.queue):
+        waits_ms = _waits_ms(results, chosen, np.asarray(backlog["t_s"])[at], sent_bytes)
+    else:
+        waits_ms = sent_bytes * 8e3 / run.rate_bps(chosen.queue)
     ping: npt.NDArray[np.float64] = base_ns / 1e6 + waits_ms
     return ping
+
+
+def _waits_ms(
+    results: Results, chosen: Chosen, since: npt.NDArray[np.float64], sent_bytes: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return how long the link needs for these bytes from these times on, by the samples of its capacity.
+
+    After the last sample, the link is assumed to have its mean rate.
+    """
+    own = results.tables.arrays(
+        "capacity",
+        "t_ns / 1e9 AS t_s, capacity_bytes::DOUBLE AS bytes",
+        f"WHERE queue = {quoted(chosen.queue)} ORDER BY t_ns",
+        [chosen.run],
+    )
+    times = np.concatenate([[0.0], own["t_s"]])
+    # A millionth of a byte per sample makes the sum invertible where nothing can be sent for a while.
+    sent = np.concatenate([[0.0], np.cumsum(own["bytes"])]) + 1e-6 * np.arange(len(times))
+    due = np.interp(since, times, sent) + sent_bytes
+    until = np.interp(due, sent, times)
+    beyond = np.maximum(due - sent[-1], 0.0) * 8 / chosen.run.rate_bps(chosen.queue)
+    waits_ms: npt.NDArray[np.float64] = 1e3 * (until + beyond - since)
+    return waits_ms
 
 
 def _downloading(chosen: Chosen) -> str:

@@ -87,7 +87,10 @@ def _colored(color: int, width: float = 0.6) -> Look:
 
 def _rates(of_run: RunSeries, _laws: Sequence[str]) -> Lines:
     times, values = of_run.queue.t_s, queue_columns(of_run)
-    return {name: (times, values[name], _colored(i)) for name, i in (("arrivals", 0), ("departures", 3))}
+    lines = {name: (times, values[name], _colored(i)) for name, i in (("arrivals", 0), ("departures", 3))}
+    if (rate := of_run.queue.values.get("capacity_bps")) is not None:
+        lines["capacity"] = (times, [bps / 1e6 for bps in rate], Look(INK, DASHED, width=0.6))
+    return lines
 
 
 def _queue(of_run: RunSeries, _laws: Sequence[str]) -> Lines:

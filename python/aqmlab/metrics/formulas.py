@@ -75,6 +75,9 @@ _IN_WORDS = {
         )
         for percent in (50, 95, 99)
     },
+    "queueing_delay_by_capacity_s": Formula(
+        "links, summary", "8 * backlog_bytes_by_capacity / departures_bytes / C"
+    ),
     "loss_percent": _loss("all queues of both paths"),
     "loss_there_percent": _loss("all queues of the forward path"),
     "loss_back_percent": _loss("all queues of the return path"),

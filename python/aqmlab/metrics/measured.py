@@ -363,8 +363,8 @@ class Measured:
         Parameters
         ----------
         table, name
-            ``"queues"`` and one of its columns, or ``"law"`` and the name of one of the law's
-            values.
+            ``"queues"`` or ``"capacity"`` and one of its columns, or ``"law"`` and the name of one of
+            the law's values.
         queue
             Name of the queue.
         """

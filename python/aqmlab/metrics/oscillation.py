@@ -52,7 +52,7 @@ def loss_bins(run: Measured, queue: str, window: Window, *, bin: float | None) -
 )
 def idle_bins(run: Measured, queue: str, window: Window, *, bin: float | None) -> float | None:
     """Share of the bins in which the link is idle for part of the time."""
-    from aqmlab.metrics.queue_samples import adds_bytes, by_bins
+    from aqmlab.metrics.queue_samples import adds_bytes, by_bins, capacity_by_bins
 
     bin_s = bin or 1.0
     sent = by_bins(run, queue, window, bin_s, "departures_bytes")
@@ -60,7 +60,7 @@ def idle_bins(run: Measured, queue: str, window: Window, *, bin: float | None) -
     if not len(sent) or not arrived or adds_bytes(run, queue):
         return None
     mean_packet = run.samples("queues", "arrivals_bytes", queue).within(window).values.sum() / arrived
-    full = run.run.rate_bps(queue) * bin_s / 8
+    full = capacity_by_bins(run, queue, window, bin_s)
     return 100.0 * float((sent <= full - SHORT_PACKETS * mean_packet).mean())
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from aqmlab.metrics.histograms import quoted
 from aqmlab.metrics.measured import EVERY_CLASS, Measured, QueueTotals, Window
 from aqmlab.metrics.registry import metric
 from aqmlab.metrics.scope import CLASS, KIND, PATH, QUEUE, WINDOW
@@ -52,7 +53,10 @@ def throughput(run: Measured, queue: str, class_name: str) -> float | None:
     "utilisation_percent",
     label="utilisation",
     unit="%",
-    definition="share of the measured interval in which the link was busy sending",
+    definition=(
+        "share of the measured interval in which the link was busy sending; if its rate changes, bits that"
+        " it sent, divided by those that it could have sent"
+    ),
     source=(
         "busy time, exact even if packets take less than a nanosecond; equals throughput divided by rate"
         " where the link layer adds no bytes"
@@ -61,14 +65,46 @@ def throughput(run: Measured, queue: str, class_name: str) -> float | None:
     takes=QUEUE | WINDOW,
 )
 def utilisation(run: Measured, queue: str, window: Window) -> float | None:
-    """Busy time divided by the measured interval; in a part of the run, bytes sent divided by capacity."""
+    """Busy time divided by the measured interval, or bytes sent divided by capacity."""
     if window != run.window:
-        from aqmlab.metrics.queue_samples import adds_bytes, counted
+        from aqmlab.metrics.queue_samples import adds_bytes, capacity, counted
 
         sent = None if adds_bytes(run, queue) else counted(run, queue, window, "departures_bytes")
-        return None if sent is None else 800.0 * sent / (run.run.rate_bps(queue) * window.length_s)
+        full = capacity(run, queue, window)
+        return None if sent is None or not full else 100.0 * sent / full
+    if (sums := _of_link(run, queue, "used_bytes, capacity_bytes")) is not None:
+        return 100.0 * sums[0] / sums[1] if sums[1] else None
     totals = run.at_queue(queue, EVERY_CLASS)
     return None if totals is None or not totals.has_link else _percentage(totals["busy_ns"], run.interval_ns)
+
+
+def _of_link(run: Measured, queue: str, columns: str) -> tuple[float, ...] | None:
+    """Return columns of ``links`` for a link whose rate changes; ``None`` for any other."""
+    if run.tables is None or not run.run.changes(queue):
+        return None
+    rows = run.tables.rows("links", columns, f"WHERE queue = {quoted(queue)}", [run.run])
+    return tuple(map(float, rows[0])) if rows else None
+
+
+@metric(
+    "queueing_delay_by_capacity_s",
+    label="queueing delay by capacity",
+    unit="s",
+    definition=(
+        "mean over bytes of what the link could have sent between enqueue and dequeue, divided by its mean"
+        " rate: the delay without the part that a slow link adds; not defined if the rate is constant"
+    ),
+    source="Little's law with the capacity in place of time; the definition is ours",
+    better="less",
+    takes=QUEUE,
+)
+def queueing_delay_by_capacity(run: Measured, queue: str) -> float | None:
+    """Integral of the waiting bytes over the capacity, divided by the bytes sent, at the mean rate."""
+    found = _of_link(run, queue, "backlog_bytes_by_capacity::DOUBLE")
+    totals = run.at_queue(queue, EVERY_CLASS)
+    if found is None or totals is None or not totals["departures_bytes"]:
+        return None
+    return 8 * found[0] / totals["departures_bytes"] / run.run.rate_bps(queue)
 
 
 @metric(

@@ -30,12 +30,28 @@ def counted(run: Measured, queue: str, window: Window, *columns: str) -> float |
     return float(np.sum(parts)) if len(parts[0]) else None
 
 
-def by_bins(run: Measured, queue: str, window: Window, bin_s: float, *columns: str) -> Floats:
+def capacity(run: Measured, queue: str, window: Window) -> float:
+    """Bytes that the link behind a queue could send in a part of the run, its own overhead included."""
+    if run.run.changes(queue):
+        return float(np.sum(run.samples("capacity", "capacity_bytes", queue).within(window).values))
+    return run.run.rate_bps(queue) * window.length_s / 8
+
+
+def capacity_by_bins(run: Measured, queue: str, window: Window, bin_s: float) -> Floats | float:
+    """Return the capacity of each whole bin in bytes, like :func:`by_bins`; a number if it is constant."""
+    if run.run.changes(queue):
+        return by_bins(run, queue, window, bin_s, "capacity_bytes", table="capacity")
+    return run.run.rate_bps(queue) * bin_s / 8
+
+
+def by_bins(
+    run: Measured, queue: str, window: Window, bin_s: float, *columns: str, table: str = "queues"
+) -> Floats:
     """Return the sum of counters in each whole bin of a part of the run; the first bin begins with the part.
 
     Empty if bins are finer than the samples, or if there are no samples.
     """
-    samples = [run.samples("queues", column, queue).within(window) for column in columns]
+    samples = [run.samples(table, column, queue).within(window) for column in columns]
     times = samples[0].t_s
     count = int(window.length_s / bin_s + EDGE)
     if not count or len(times) < 2 or float(times[1] - times[0]) > bin_s * (1 + EDGE):

@@ -35,11 +35,13 @@ class Link:
     name, source, target
         Its name, and the routers at which it begins and ends.
     rate_bps, delay_ns, overhead_bytes
-        Capacity, propagation delay, and overhead per packet.
+        Capacity, propagation delay, and overhead per packet. If the capacity changes, its mean over the run.
     mean_packet_bytes
         The mean packet size of the traffic that crosses it; 0 in plans that do not state it.
     queue
         The name of the discipline.
+    changes
+        The course of a rate that changes during the run; ``None`` for a constant rate.
     settings
         The discipline's effective parameters, each under its name with the unit:
         ``min_th_packets``.
@@ -54,6 +56,7 @@ class Link:
     settings: Mapping[str, Any]
     overhead_bytes: int = 0
     mean_packet_bytes: int = 0
+    changes: Mapping[str, Any] | None = None
 
     @property
     def rate(self) -> str:
@@ -328,6 +331,7 @@ def _link(entry: Mapping[str, Any]) -> Link:
         settings=entry["queue"]["settings"],
         overhead_bytes=int(entry["overhead_bytes"]),
         mean_packet_bytes=int(entry["queue"].get("context", {}).get("mean_packet_bytes", 0)),
+        changes=entry.get("changes"),
     )
 
 

@@ -110,8 +110,14 @@ class Run:
         """
         return tuple(damaged_tables(self.path, self.manifest.file_digests, tables).values())
 
+    def changes(self, queue: str) -> bool:
+        """Whether the capacity of the link behind a queue changes during the run."""
+        return "links" in self.manifest.tables and any(
+            link.name == queue and link.changes is not None for link in self.plan.links
+        )
+
     def rate_bps(self, queue: str) -> int:
-        """Capacity of the link behind a queue, in bit/s."""
+        """Capacity of the link behind a queue in bit/s; if it changes, its mean in the measured interval."""
         for link in self.links:
             if link.name == queue:
                 return link.rate_bps

@@ -125,7 +125,8 @@ def _queue_series(tables: Tables, runs: Sequence[Run], queue: str, end_ns: int, 
         f"WHERE queue = {_text(queue)} AND t_ns > 0 GROUP BY run, bin ORDER BY run, bin",
         runs,
     )
-    result = []
+    capacities = _capacities(tables, runs, queue, width, step)
+    result: list[Series] = []
     for part in _by_run(rows, len(runs)):
         number, *columns = _columns(part, 1 + len(_LEVELS) + len(_COUNTS))
         found = dict(zip((*_LEVELS, *_COUNTS), columns, strict=True))
@@ -134,8 +135,29 @@ def _queue_series(tables: Tables, runs: Sequence[Run], queue: str, end_ns: int, 
             values[f"{direction}_bps"] = [8 * rate for rate in found[f"{direction}_bytes"]]
         for name in _COUNTS[2:]:
             values[name.replace("_packets", "_per_s")] = found[name]
+        if (capacity := capacities.get(len(result))) is not None:
+            values["capacity_bps"] = [capacity.get(int(bin), 0.0) for bin in number]
         result.append(Series([(bin + 1) * (width / 1e9) for bin in number], values))
     return result
+
+
+def _capacities(
+    tables: Tables, runs: Sequence[Run], queue: str, width: int, step: int
+) -> dict[int, dict[int, float]]:
+    """Return the capacity in bit/s by bin, by the index of each run in which it changes."""
+    changing = [i for i, run in enumerate(runs) if run.changes(queue)]
+    if not changing:
+        return {}
+    rows = tables.rows(
+        "capacity",
+        f"run, (t_ns - 1) // {width} AS bin, sum(capacity_bytes) * 8e9 / (count(*) * {step})",
+        f"WHERE queue = {_text(queue)} AND t_ns > 0 GROUP BY run, bin",
+        [runs[i] for i in changing],
+    )
+    found: dict[int, dict[int, float]] = {i: {} for i in changing}
+    for run, bin, rate in rows:
+        found[changing[int(run)]][int(bin)] = float(rate)
+    return found
 
 
 def _law_series(

@@ -1,0 +1,123 @@
+"""Links whose rate changes: metrics by hand, doubts, exports and figures."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+import aqmlab
+from aqmlab.figures.over_time import quantities
+from aqmlab.figures.view import View
+from aqmlab.metrics import Scope, Window, find
+from aqmlab.soundness import examine
+
+MBIT = 10**6
+STEPS = [["0s", "4Mbit"], ["3s", "1Mbit"], ["4s", "0bit"], ["5s", "2Mbit"]]
+"""The rate; the measured interval is from 2 s to 6 s."""
+
+
+def scenario(rate, **more):
+    """A stream that always fills the queue of 20 packets of 1000 B."""
+    return {
+        "duration": "6s",
+        "warmup": "2s",
+        "runs": 1,
+        "topology": {
+            "kind": "dumbbell",
+            "rate": rate,
+            "reverse_rate": "10Mbit",
+            "delay": "5ms",
+            "access_rate": "none",
+            "queue": {"kind": "droptail", "limit": "20p"},
+        },
+        "traffic": [{"name": "cbr", "kind": "cbr", "rate": "20Mbit", "size": "1kB"}],
+        "record": {"queues": "100ms", "flows": "100ms"},
+        **more,
+    }
+
+
+@pytest.fixture(scope="module")
+def steps(tmp_path_factory):
+    return aqmlab.run(scenario(STEPS), output=tmp_path_factory.mktemp("steps") / "run", report=False)
+
+
+def of(results, name, window=None, **parameters):
+    (measured,) = results.measured()
+    return find(name).compute(measured, Scope("bottleneck", "*", window, parameters))
+
+
+def test_the_capacity_is_the_integral_of_the_rate(steps):
+    (run,) = steps.runs
+    # 1 s at 4, 1 s at 1 and 1 s at 2 Mbit/s in 4 s; over the run, two seconds more at 4 Mbit/s.
+    assert run.rate_bps("bottleneck") == 7 * MBIT / 4
+    assert run.plan.link("bottleneck").rate_bps == 15 * MBIT / 6
+    assert run.plan.link("bottleneck").changes["kind"] == "steps"
+    assert run.changes("bottleneck")
+    assert not run.changes("reverse")
+
+
+def test_a_full_queue_uses_all_of_it(steps):
+    assert of(steps, "utilisation_percent") == pytest.approx(100, abs=0.01)
+    assert of(steps, "goodput_efficiency_percent") == pytest.approx(100, abs=0.5)
+    assert of(steps, "utilisation_percent", Window(2.5, 3.5)) == pytest.approx(100, abs=0.5)
+    assert of(steps, "idle_bins_percent") == 0
+    # Nothing can be sent in this window.
+    assert of(steps, "utilisation_percent", Window(4.1, 4.9)) is None
+
+
+def test_delay_by_capacity_leaves_out_what_the_slow_link_adds(steps):
+    # A packet that enters the buffer waits for 19 to 20 others, at 1 Mbit/s on average: 8 ms each.
+    by_capacity, in_time = of(steps, "queueing_delay_by_capacity_s"), of(steps, "queueing_delay_mean_s")
+    assert by_capacity == pytest.approx(20 * 8e-3 / 1.75, rel=0.02)
+    # In time, 20 packets of those sent waited through the second without a rate.
+    assert in_time > by_capacity + 15e-3
+    constant = aqmlab.run(scenario("2Mbit"), report=False)
+    assert of(constant, "queueing_delay_by_capacity_s") is None
+
+
+def test_a_measured_capacity_far_from_the_planned_one_is_doubted(steps):
+    (check,) = [check for check in examine(steps) if check.kind == "capacity"]
+    (doubt,) = check.doubts
+    assert "had 1.75Mbit in the measured interval of seed 1, 30 % below the mean of 2.5Mbit" in doubt.sentence
+    constant = aqmlab.run(scenario("2Mbit"), report=False)
+    (check,) = [check for check in examine(constant) if check.kind == "capacity"]
+    assert (check.doubts, check.finding) == ((), "no rate changes")
+
+
+def test_a_figure_of_rates_shows_the_capacity(steps):
+    figure = quantities(steps, "bottleneck", ["rates", "queue"], [], View())
+    lines = {mark.name: mark for panel in figure.panels for mark in panel.marks if getattr(mark, "name", "")}
+    capacity = dict(zip(np.round(lines["capacity"].x, 3), lines["capacity"].y, strict=True))
+    assert [capacity[t] for t in (1.0, 3.0, 3.1, 4.0, 4.5, 5.5)] == [4, 4, 1, 1, 0, 2]
+
+
+def test_a_ping_of_flent_waits_for_the_capacity_to_come(tmp_path):
+    flows = {"traffic": [{"name": "ftp", "kind": "bulk", "rtt": "40ms", "count": 2}]}
+    made = aqmlab.run(scenario(STEPS, **flows), output=tmp_path / "run", report=False)
+    (file,) = aqmlab.export(made.path, "flent", tmp_path / "flent")
+    content = json.loads(gzip.decompress(file.read_bytes()))
+    times = np.array(content["x_values"])
+    ping = np.array(content["results"]["Ping (ms) ICMP"], dtype=float)
+    at = {round(t, 1): p for t, p in zip(times, ping, strict=True)}
+    # From the sample at 4.2 s, nothing leaves until 5 s.
+    assert at[4.2] - at[4.7] == pytest.approx(500, abs=1)
+    assert at[4.2] > 40 + 800
+
+
+def test_chances_of_mahimahi_by_hand(tmp_path):
+    """Two chances of 1500 B every 10 ms, whatever the packets: 2.4 Mbit/s."""
+    (tmp_path / "cell.down").write_text("5\n10\n")
+    file = tmp_path / "cell.toml"
+    import tomli_w
+
+    rate = {"kind": "mahimahi", "file": "cell.down", "at_end": "repeat"}
+    file.write_text(tomli_w.dumps(scenario(rate)))
+    made = aqmlab.run(file, output=tmp_path / "run", report=False)
+    (run,) = made.runs
+    assert run.rate_bps("bottleneck") == 2.4 * MBIT
+    assert of(made, "throughput_bps") == pytest.approx(2.4 * MBIT, rel=1e-3)
+    assert of(made, "utilisation_percent") == pytest.approx(100, abs=0.1)
+    assert of(made, "queueing_delay_mean_s") == pytest.approx(20 * 8000 / 2.4e6, rel=0.05)
