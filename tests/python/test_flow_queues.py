@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -436,3 +438,23 @@ def test_a_sweep_has_a_plot_for_each_arm_and_label(tmp_path):
     answer = aqmlab.answer(swept, by="queue")
     assert [row.part for row in answer.rows] == 2 * [name for names in INSIDE.values() for name in names]
     assert "Queues inside the queue" in render(swept)
+
+
+def test_flows_that_share_a_queue_share_its_rate(tmp_path):
+    """Jain's index of a run is one of those of 25 flows of which some pairs share a queue, and no other."""
+    scenario = tomllib.loads((Path(__file__).parents[2] / "scenarios/shared_queues.toml").read_text())
+    scenario = {key: value for key, value in scenario.items() if key not in ("arm", "claim", "sweep")}
+    scenario["traffic"][0]["count"] = 25
+    scenario |= {"duration": "20s", "runs": 8}
+    results = aqmlab.run(scenario, output=tmp_path / "out", report=False)
+    (cell,) = results.cells
+    found = results.values("jain_index", cell)
+    collided = results.values("flow_collision_percent", cell)
+    # With p pairs, 25 - p queues get the same, and each flow of a pair half of it.
+    possible = [(25 - p) ** 2 / (25 * (25 - 2 * p + p / 2)) for p in range(6)]
+    assert possible[1] == pytest.approx(0.9804, abs=1e-4)
+    for seed, index in found.items():
+        pairs = min(range(6), key=lambda p: abs(index - possible[p]))
+        assert index == pytest.approx(possible[pairs], abs=0.004)
+        assert (collided[seed] > 0) == (pairs > 0)
+    assert min(found.values()) < 0.99 < max(found.values())
