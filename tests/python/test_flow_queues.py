@@ -438,6 +438,11 @@ def test_a_sweep_has_a_plot_for_each_arm_and_label(tmp_path):
     answer = aqmlab.answer(swept, by="queue")
     assert [row.part for row in answer.rows] == 2 * [name for names in INSIDE.values() for name in names]
     assert "Queues inside the queue" in render(swept)
+    rows = table(swept.path / "queues.csv")
+    assert [row["queue"] for row in rows] == [row.part for row in answer.rows]
+    first = answer.rows[0]
+    share = answer.estimate(first.cell, "queue_share_percent", first.part)
+    assert float(rows[0]["queue_share_percent"]) == share.mean
 
 
 def test_flows_that_share_a_queue_share_its_rate(tmp_path):

@@ -16,7 +16,7 @@ from aqmlab.figures.looks import color, dash_lengths
 from aqmlab.figures.model import BAND, Axis, Entry, Figure, Line, Look, Panel
 from aqmlab.figures.panel_grid import MEAN_DELAY, PanelGrid, at_queue, panel_grid
 from aqmlab.figures.view import View
-from aqmlab.results.answers import Answer, inner_queues
+from aqmlab.results.answers import Answer, has_inner_queues, inner_queues
 from aqmlab.results.cells import Cell
 from aqmlab.results.classes import classes_of
 from aqmlab.results.results import Results
@@ -99,8 +99,7 @@ def inner_delay_of_answer(answer: Answer) -> Figure | None:
 
 def class_delay_of_answer(answer: Answer) -> Figure | None:
     """The same by class, if an arm has queues inside the queue, which may treat classes differently."""
-    results, asked = answer.results, answer.asked_queue
-    inside = not results.axes and any(inner_queues(results, row.cell, asked) for row in answer.rows)
+    inside = not answer.results.axes and has_inner_queues(answer.results, answer.asked_queue)
     return _of_answer(answer, _CLASSES) if inside else None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from aqmlab.metrics import Metric
-from aqmlab.results.answers import Answer, Row, answer, inner_queues
+from aqmlab.results.answers import Answer, Row, answer, has_inner_queues
 from aqmlab.results.classes import classes_of
 from aqmlab.results.results import Results
 from aqmlab.text.numbers import display_unit
@@ -25,7 +25,7 @@ MOST_ROWS = 300
 def by_queue_context(of: Answer) -> dict[str, Any]:
     """Return the template's context for the table of inner queues; empty where there are none."""
     results, queue = of.results, of.asked_queue
-    if not any(inner_queues(results, cell, queue) for cell in results.cells if results.runs_of(cell)):
+    if not has_inner_queues(results, queue):
         return {"by_queue": None}
     table = _table(answer(results, by="queue", queue=queue, class_name=of.class_name))
     left_out = len(table["rows"]) - MOST_ROWS

@@ -537,6 +537,11 @@ def inner_queues(results: Results, cell: Cell, queue: str | None = None) -> list
     return list(dict.fromkeys(name for run in runs for name in run.inner_queues(outer, nested=True)))
 
 
+def has_inner_queues(results: Results, queue: str | None = None) -> bool:
+    """Return whether some cell has a queue inside a queue, by default inside its own."""
+    return any(inner_queues(results, cell, queue) for cell in results.cells if results.runs_of(cell))
+
+
 def _queues(results: Results, cell: Cell) -> set[str]:
     return {name for run in results.measured(cell) for name, _ in run.queues}
 
@@ -554,4 +559,4 @@ def _rows(results: Results, queue: str | None, class_name: str, *, by: str | Non
     ]
 
 
-__all__ = ["HEADLINE", "Answer", "Row", "answer", "inner_queues"]
+__all__ = ["HEADLINE", "Answer", "Row", "answer", "has_inner_queues", "inner_queues"]

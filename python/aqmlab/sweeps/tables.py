@@ -1,6 +1,7 @@
 """The tables of a sweep as CSV.
 
-``results.csv`` has a row per run, ``answer.csv`` a row per cell, ``classes.csv`` a row per cell and class.
+``results.csv`` has a row per run, ``answer.csv`` a row per cell, ``classes.csv`` a row per cell and class,
+``queues.csv`` a row per cell and queue inside its queue.
 
 Their bytes depend only on the runs: rows are in the order of the cells and seeds, and numbers are the
 shortest decimals that denote the same double.
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from aqmlab.metrics import Metric, all_metrics, find
-from aqmlab.results.answers import HEADLINE, Answer, answer
+from aqmlab.results.answers import HEADLINE, Answer, answer, has_inner_queues
 from aqmlab.results.cells import Cell
 from aqmlab.results.classes import classes_of
 from aqmlab.results.results import Results
@@ -24,6 +25,7 @@ from aqmlab.system.files import write_whole
 RESULTS_FILE = "results.csv"
 ANSWER_FILE = "answer.csv"
 CLASSES_FILE = "classes.csv"
+QUEUES_FILE = "queues.csv"
 
 
 def columns(results: Results) -> tuple[Metric, ...]:
@@ -48,8 +50,8 @@ def results_csv(found: Answer) -> str:
 def answer_csv(found: Answer) -> str:
     """Return CSV with a row per cell: swept values, arm, and the mean, half-width and n of each metric.
 
-    For an answer by class, there is a row per class of a cell, with the metrics for which some run has a
-    value.
+    For an answer by class or by queue, there is a row per part of a cell, with the metrics for which some run
+    has a value.
     """
     metrics = found.shown if found.by else found.metrics
     head = [f"{m.name}{part}" for m in metrics for part in ("", "_half_width", "_n")]
@@ -62,7 +64,7 @@ def answer_csv(found: Answer) -> str:
 
 
 def write_tables(results: Results, directory: Path) -> None:
-    """Write the tables; the table of classes is written only if there are several classes.
+    """Write the tables; those of classes and inner queues only if there are several, or any.
 
     Raises
     ------
@@ -75,6 +77,8 @@ def write_tables(results: Results, directory: Path) -> None:
     tables = {RESULTS_FILE: results_csv(found), ANSWER_FILE: answer_csv(found)}
     if len(classes_of(results)) > 1:
         tables[CLASSES_FILE] = answer_csv(answer(results, by="class"))
+    if has_inner_queues(results):
+        tables[QUEUES_FILE] = answer_csv(answer(results, by="queue"))
     for name, content in tables.items():
         write_whole(directory / name, content)
 
@@ -107,6 +111,7 @@ def _csv(rows: Iterable[Sequence[str]]) -> str:
 __all__ = [
     "ANSWER_FILE",
     "CLASSES_FILE",
+    "QUEUES_FILE",
     "RESULTS_FILE",
     "answer_csv",
     "columns",
