@@ -7,26 +7,15 @@ only for the named ones (`vectors/linux-cake/README.md` explains the columns). T
 the network are those of `decisions.py`. CAKE paces the link itself, unless it is `unlimited`; htb then paces it.
 """
 
-import csv
 import json
 import os
 import random
 import socket
-import struct
-import sys
 import time
 
-from decisions import (
-    CLONE_NEWNET,
-    HEADERS,
-    POINTS,
-    RATE_KBIT,
-    history,
-    received,
-    traced,
-)
-from red_idle import TRACE, write
-from single_flow import SO_RCVBUFFORCE, SO_SNDBUFFORCE, batch, boot, enter, libc
+from decisions import POINTS, events, history
+from recorder import PACED, RATE_KBIT, listening, main, network, payload, received, save, sending, traced
+from single_flow import batch
 
 SINGLE = "besteffort flowblind"
 # The cases, by name: CAKE's options, the function below that generates the load, and the seed of this load.
@@ -128,28 +117,12 @@ def hosts(draws: random.Random):
         yield packet(1514 * 8e-3 / RATE_KBIT / 3.5 * draws.uniform(0.5, 1.5), 1514, draws, 0, flow, there)
 
 
-def network(spec: str) -> tuple[int, int, int]:
-    """Create two namespaces, joined by a link, and return both and the index of the sender's interface."""
-    spaces = []
-    for name, addresses in (("va", SOURCES), ("vb", DESTINATIONS)):
-        assert libc.unshare(CLONE_NEWNET) == 0
-        spaces.append(os.open("/proc/self/ns/net", os.O_RDONLY))
-        if name == "vb":
-            batch("ip", f"link add vb type veth peer name va netns /proc/{os.getpid()}/fd/{spaces[0]}")
-            batch("ip", *(f"addr add {address}/24 dev vb" for address in addresses))
-            batch("ip", "link set vb up arp off address 02:00:00:00:00:01")
-    enter(spaces[0])
-    batch("ip", *(f"addr add {address}/24 dev va" for address in SOURCES))
-    batch("ip", "link set va up arp off address 02:00:00:00:00:01")
+def shaped(spec: str) -> tuple[int, int, int]:
+    """Create the network with CAKE, behind another shaper if CAKE itself is unlimited."""
     lines = [f"qdisc add dev va root handle 2: cake {spec}"]
     if spec.startswith("unlimited"):
-        lines = [
-            "qdisc add dev va root handle 1: htb default 1",
-            f"class add dev va parent 1: classid 1:1 htb rate {RATE_KBIT}kbit burst 15 cburst 15",
-            f"qdisc add dev va parent 1:1 handle 2: cake {spec}",
-        ]
-    batch("tc", *lines)
-    return spaces[0], spaces[1], socket.if_nametoindex("va")
+        lines = [*PACED, f"qdisc add dev va parent 1:1 handle 2: cake {spec}"]
+    return network(*lines, sender=SOURCES, receiver=DESTINATIONS)
 
 
 def send(load) -> list[tuple[int, ...]]:
@@ -159,13 +132,8 @@ def send(load) -> list[tuple[int, ...]]:
         size, tos, flow, source, destination = values
         key = tos, flow, source
         if key not in sockets:
-            sockets[key] = made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            made.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 25)
-            made.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            made.bind((SOURCES[source], 7000 + flow))
-        payload = struct.pack("=I", len(packets)) + bytes(size - HEADERS - 4)
-        sockets[key].sendto(payload, (DESTINATIONS[destination], 9))
+            sockets[key] = sending(tos, SOURCES[source], 7000 + flow)
+        sockets[key].sendto(payload(len(packets), size), (DESTINATIONS[destination], 9))
         packets.append(tuple(values))
         due += wait
         if due > time.monotonic():
@@ -179,28 +147,12 @@ def send(load) -> list[tuple[int, ...]]:
 def run(name: str, directory: str) -> dict[str, object]:
     """Run one case, and return its row of cases.csv."""
     spec, load, seed = CASES[name]
-    sender, other, ifindex = network(spec)
-    enter(other)
-    receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 26)
-    receiver.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
-    receiver.bind(("", 9))
-    receiver.setblocking(False)
-    enter(sender)
-    write(f"{TRACE}/trace", "")
-    write(f"{TRACE}/tracing_on", "1")
-    packets = send(globals()[load](random.Random(seed)))
-    write(f"{TRACE}/tracing_on", "0")
-    page, raw = os.sysconf("SC_PAGE_SIZE"), b""
-    with open(f"{TRACE}/per_cpu/cpu0/trace_pipe_raw", "rb", buffering=0) as file:
-        os.set_blocking(file.fileno(), False)
-        while part := file.read(page):
-            raw += part.ljust(page, b"\0")
+    sender, other, ifindex = shaped(spec)
+    receiver = listening(other, sender)
+    packets, raw = traced(lambda: send(globals()[load](random.Random(seed))))
     came = received(receiver)
-    rows = history(traced(raw, page, ifindex), packets, [], came)
-    with open(os.path.join(directory, name + ".csv"), "w") as file:
-        file.write("time_ns,event,values\n")
-        file.writelines(f"{at},{event},{values}\n" for at, event, values in rows)
+    rows = history(events(raw, ifindex), packets, [], came)
+    save(directory, name, rows)
     batch("ip", "link del va")
     receiver.close()
     marked = sum(row[1] == "marked" for row in rows)
@@ -221,7 +173,7 @@ def parameters(directory: str) -> None:
         for mode in MODES:
             for rate in ("64kbit", "600kbit", "3mbit", "10mbit", "100mbit", "1gbit", "unlimited"):
                 for rtt in ("1ms", "30ms", "100ms", "300ms"):
-                    network(f"{rate if rate == 'unlimited' else f'bandwidth {rate}'} {mode} rtt {rtt}")
+                    shaped(f"{rate if rate == 'unlimited' else f'bandwidth {rate}'} {mode} rtt {rtt}")
                     found = shown()
                     for tin, values in enumerate(found["tins"]):
                         row = mode, rate, rtt, found["memory_limit"], tin, *(values[c] for c in columns)
@@ -234,7 +186,7 @@ def code_points(directory: str) -> None:
     with open(os.path.join(directory, "code_points.csv"), "w") as file:
         file.write("mode," + ",".join(map(str, range(64))) + "\n")
         for mode in MODES:
-            network(f"bandwidth 10mbit {mode}")
+            shaped(f"bandwidth 10mbit {mode}")
             sender, row, before = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), [], None
             for dscp in range(64):
                 sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, dscp << 2)
@@ -249,34 +201,5 @@ def code_points(directory: str) -> None:
             batch("ip", "link del va")
 
 
-TABLES = parameters, code_points
-
-
-def inside(directory: str, names: list[str]) -> None:
-    """Run the cases in the kernel that was booted for them."""
-    libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: a nanosecond
-    if not os.path.exists(f"{TRACE}/trace"):
-        os.system(f"mount -t tracefs none {TRACE}")
-    write(f"{TRACE}/trace_clock", "mono")
-    write(f"{TRACE}/buffer_size_kb", "32768")
-    for point in POINTS:
-        write(f"{TRACE}/events/{point}/enable", "1")
-    for table in TABLES:
-        if not names or table.__name__ in names:
-            table(directory)
-    with open(os.path.join(directory, "cases.csv"), "w") as file:
-        for number, name in enumerate([name for name in names or CASES if name in CASES]):
-            row = run(name, directory)
-            print(row, flush=True)
-            if number == 0:
-                rows = csv.DictWriter(file, row)
-                rows.writeheader()
-            rows.writerow(row)
-    print(os.uname().release, os.popen("tc -V").read().strip())
-
-
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--inside"]:
-        inside(sys.argv[3], sys.argv[4:])
-    else:
-        sys.exit(boot(sys.argv[1], __file__, "/dev/null", sys.argv[2], sys.argv[3:]))
+    main(__file__, POINTS, CASES, run, (parameters, code_points))

@@ -10,7 +10,6 @@ the queue `htb_red`, htb), which paces the packets, with the case's queue behind
 by its round-trip time.
 """
 
-import csv
 import fcntl
 import math
 import os
@@ -22,7 +21,7 @@ import time
 
 import dualpi2
 from netlink import TCA_STATS_APP, TCA_STATS_QUEUE, Netlink, attribute, attributes
-from single_flow import SO_RCVBUFFORCE, SO_SNDBUFFORCE, batch, boot, enter, libc, setting
+from single_flow import SO_RCVBUFFORCE, SO_SNDBUFFORCE, batch, boot, chosen, enter, libc, precise, setting
 
 PORT, FRAME, SEGMENT = 5001, 1514, 1448  # bytes of a full frame, as links count them, and of its payload
 BUCKET = 1600  # bytes in the bucket of htb
@@ -268,11 +267,10 @@ class Run:
 
 def inside(cases: str, directory: str, names: list[str]) -> None:
     """Run the cases in the kernel that was booted for them."""
-    libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: a nanosecond
+    precise()
     # The limits are in pages. With the default limits and many flows, the windows shrink to four segments.
     setting("tcp_mem", "100000 200000 300000")
-    with open(cases) as file:
-        table = [case for case in csv.DictReader(file) if not names or case["case"] in names]
+    table = chosen(cases, names)
     with open(os.path.join(directory, "runs.csv"), "a") as file:
         for seed in range(1, max(int(case["runs"]) for case in table) + 1):
             for case in (case for case in table if seed <= int(case["runs"])):

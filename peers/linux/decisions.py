@@ -13,21 +13,31 @@ from the statistics of `gred`, which computes the same average and reports it. F
 gives the instants of its updates, and its state is read once after each of them.
 """
 
-import csv
 import os
 import random
 import re
-import socket
 import struct
 import sys
 import time
 
-from netlink import RTM_GETQDISC, TCA_KIND, TCA_OPTIONS, TCA_STATS2, TCA_STATS_APP, attributes
-from red_idle import TRACE, fields, records, write
-from single_flow import SO_RCVBUFFORCE, SO_SNDBUFFORCE, batch, boot, enter, libc
+from netlink import TCA_OPTIONS, TCA_STATS2, TCA_STATS_APP, Netlink, attributes
+from recorder import (
+    PACED,
+    PAGE,
+    RATE_KBIT,
+    listening,
+    main,
+    network,
+    payload,
+    received,
+    save,
+    sending,
+    traced,
+)
+from red_idle import fields, records
+from single_flow import batch
 
-HEADERS = 42  # Ethernet, IP, UDP; the links' rates include all these headers
-CLONE_NEWNET, TCA_GRED_PARMS = 0x4000_0000, 1
+TCA_GRED_PARMS = 1
 POINTS = ARRIVED, QUEUED, SENT, TIMER = (
     "net/net_dev_queue",
     "qdisc/qdisc_enqueue",
@@ -81,7 +91,6 @@ FLOW_CASES = {
     "fq_pie_flood": ("fq_pie limit 3000 alpha 32 beta 32 ecn", "flooding_flows", 37, 0),
 }
 CASES |= FLOW_CASES
-RATE_KBIT = 10_000
 SIZES = (1514, 1514, 1514, 600, 300, 90)
 
 
@@ -166,13 +175,8 @@ def send_flows(load) -> list[tuple[int, int, int]]:
     packets, due = [], time.monotonic() + 0.01
     for wait, size, ecn, flow in load:
         if (flow, ecn) not in sockets:
-            sockets[flow, ecn] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            sockets[flow, ecn].setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 25)
-            sockets[flow, ecn].setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ecn)
-            sockets[flow, ecn].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            sockets[flow, ecn].bind(("10.9.0.1", 7000 + flow))
-        payload = struct.pack("=I", len(packets)) + bytes(size - HEADERS - 4)
-        sockets[flow, ecn].sendto(payload, ("10.9.0.2", 9))
+            sockets[flow, ecn] = sending(ecn, "10.9.0.1", 7000 + flow)
+        sockets[flow, ecn].sendto(payload(len(packets), size), ("10.9.0.2", 9))
         packets.append((size, ecn, flow))
         due += wait
         if due > time.monotonic():
@@ -186,10 +190,7 @@ def flow_queues(spec: str, flows: int) -> int:
     if not spec.startswith("fq_"):
         return flows
     for flow in range(flows):
-        sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        sender.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        sender.bind(("10.9.0.1", 7000 + flow))
-        sender.sendto(bytes(1400), ("10.9.0.2", 10))
+        sending(0, "10.9.0.1", 7000 + flow).sendto(bytes(1400), ("10.9.0.2", 10))
     time.sleep(1)
     (count,) = re.findall(r"new_flow_count (\d+)", os.popen("tc -s qdisc show dev va").read())
     return int(count)
@@ -232,82 +233,48 @@ class State:
     """A reader of the state that the discipline reports in its statistics."""
 
     def __init__(self, kind: str) -> None:
-        self.kind = kind.encode() + b"\0"
-        self.socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+        self.kind, self.netlink = kind, Netlink()
 
     def read(self) -> tuple[int, ...]:
         """Return the state: for CoDel, count, lastcount, whether it is dropping, and the microseconds until
         drop_next; for PIE, the probability in units of 2^-64, the delay in microseconds, and the average
         departure rate in bytes per second; for gred, the average in bytes."""
-        self.socket.send(struct.pack("=IHHIIBBHiIII", 36, RTM_GETQDISC, 0x301, 1, 0, 0, 0, 0, 0, 0, 0, 0))
-        found: tuple[int, ...] = ()
-        while True:
-            raw, at = self.socket.recv(1 << 16), 0
-            while at < len(raw):
-                length, kind = struct.unpack_from("=IH", raw, at)
-                if kind == 3:
-                    return found
-                attrs = attributes(raw[at + 36 : at + length])
-                if attrs.get(TCA_KIND) == self.kind:
-                    found = self.values(attrs)
-                at += (length + 3) & ~3
+        return self.values(self.netlink.described(self.kind))
 
     def values(self, attrs: dict[int, bytes]) -> tuple[int, ...]:
-        if self.kind.startswith(b"gred"):
+        if self.kind.startswith("gred"):
             return struct.unpack_from("=6I", attributes(attrs[TCA_OPTIONS])[TCA_GRED_PARMS])[5:]
         app = attributes(attrs[TCA_STATS2])[TCA_STATS_APP]
-        if self.kind.startswith(b"pie"):
+        if self.kind.startswith("pie"):
             return struct.unpack_from("=QII", app)
         _, count, last, _, until, _, _, dropping = struct.unpack_from("=4Ii3I", app)
         return count, last, dropping, until
 
 
-def network(spec: str) -> tuple[int, int, int]:
-    """Create two namespaces, joined by a link whose sending end has the discipline, and return both
-    namespaces and the index of the sender's interface."""
-    spaces = []
-    for name, host in (("va", 1), ("vb", 2)):
-        assert libc.unshare(CLONE_NEWNET) == 0
-        if os.path.exists("/proc/sys/net/ipv6"):
-            write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1")
-        spaces.append(os.open("/proc/self/ns/net", os.O_RDONLY))
-        if name == "vb":
-            batch("ip", f"link add vb type veth peer name va netns /proc/{os.getpid()}/fd/{spaces[0]}")
-            batch(
-                "ip", f"addr add 10.9.0.{host}/24 dev vb", "link set vb up arp off address 02:00:00:00:00:01"
-            )
-    enter(spaces[0])
-    batch("ip", "addr add 10.9.0.1/24 dev va", "link set va up arp off address 02:00:00:00:00:01")
-    lines = [
-        "qdisc add dev va root handle 1: htb default 1",
-        f"class add dev va parent 1: classid 1:1 htb rate {RATE_KBIT}kbit burst 15 cburst 15",
+def below(spec: str) -> list[str]:
+    """Return tc's lines for the discipline behind a shaper."""
+    if not spec.startswith("gred"):
+        return [*PACED, f"qdisc add dev va parent 1:1 handle 2: {spec}"]
+    return [
+        *PACED,
+        "qdisc add dev va parent 1:1 handle 2: gred setup DPs 1 default 0",
+        f"qdisc change dev va parent 1:1 handle 2: {spec} DP 0",
     ]
-    if spec.startswith("gred"):
-        lines.append("qdisc add dev va parent 1:1 handle 2: gred setup DPs 1 default 0")
-        lines.append(f"qdisc change dev va parent 1:1 handle 2: {spec} DP 0")
-    else:
-        lines.append(f"qdisc add dev va parent 1:1 handle 2: {spec}")
-    batch("tc", *lines)
-    return spaces[0], spaces[1], socket.if_nametoindex("va")
 
 
 def send(
     load, state: State | None, every: int
 ) -> tuple[list[tuple[int, bool]], list[tuple[int, tuple[int, ...]]]]:
     """Offer the load; return the sizes and ECN capability of the packets, and the states that were read."""
-    timed = state is not None and state.kind.startswith(b"pie")
-    sockets = {}
-    for ect in (False, True):
-        sockets[ect] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        sockets[ect].setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 25)
-        sockets[ect].setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 2 if ect else 0)
+    timed = state is not None and state.kind.startswith("pie")
+    sockets = {ect: sending(2 if ect else 0) for ect in (False, True)}
     packets, states, due = [], [], time.monotonic() + 0.01
     if timed:
         # PIE's first update is due half a second after its attachment.
         due += 0.6
         time.sleep(0.61)
     for wait, size, ect in load:
-        sockets[ect].sendto(struct.pack("=I", len(packets)) + bytes(size - HEADERS - 4), ("10.9.0.2", 9))
+        sockets[ect].sendto(payload(len(packets), size), ("10.9.0.2", 9))
         packets.append((size, ect))
         if state and len(packets) % every == 0:
             note(state, states)
@@ -330,21 +297,7 @@ def note(state: State, states: list[tuple[int, tuple[int, ...]]]) -> None:
         states.append((now, values))
 
 
-def received(receiver: socket.socket) -> dict[int, int]:
-    """Return the ECN field of each packet that arrived, keyed by packet number, in the order of arrival."""
-    found = {}
-    while True:
-        try:
-            data, extra, _, _ = receiver.recvmsg(2048, 64)
-        except BlockingIOError:
-            return found
-        (tos,) = [
-            value[0] for level, kind, value in extra if (level, kind) == (socket.IPPROTO_IP, socket.IP_TOS)
-        ]
-        found[struct.unpack_from("=I", data)[0]] = tos & 3
-
-
-def traced(raw: bytes, page: int, ifindex: int) -> list[tuple[int, str]]:
+def events(raw: bytes, ifindex: int) -> list[tuple[int, str]]:
     """Return the events at the queue, in order, as (nanoseconds, trace point)."""
     points = {number: (point, at) for point in POINTS for number, at, _ in [fields(point)]}
     with open("/proc/kallsyms") as file:
@@ -352,7 +305,7 @@ def traced(raw: bytes, page: int, ifindex: int) -> list[tuple[int, str]]:
             int(line.split()[0], 16) for line in file if line.split()[2] in ("pie_timer", "fq_pie_timer")
         }
     rows = []
-    for at, record in records(raw, page):
+    for at, record in records(raw, PAGE):
         point, places = points.get(int.from_bytes(record[:2], sys.byteorder), (None, {}))
         if point == ARRIVED:
             offset, size = places["name"]
@@ -405,34 +358,18 @@ def history(rows, packets, states, came) -> list[tuple[int, str, str]]:
 def run(name: str, directory: str) -> dict[str, object]:
     """Run one case, and return its row of cases.csv."""
     spec, load, seed, every = CASES[name]
-    sender, other, ifindex = network(spec)
-    enter(other)
-    receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 26)
-    receiver.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
-    receiver.bind(("10.9.0.2", 9))
-    receiver.setblocking(False)
-    enter(sender)
+    sender, other, ifindex = network(*below(spec))
+    receiver = listening(other, sender)
     if name in FLOW_CASES:
         assert flow_queues(spec, 8) == 8, "two flows share a queue"
-    write(f"{TRACE}/trace", "")
-    write(f"{TRACE}/tracing_on", "1")
-    offered, states = globals()[load](random.Random(seed)), []
+    offered = globals()[load](random.Random(seed))
     if name in FLOW_CASES:
-        packets = send_flows(offered)
+        (packets, states), raw = traced(lambda: (send_flows(offered), []))
     else:
-        packets, states = send(offered, State(spec.split()[0]) if every else None, every)
-    write(f"{TRACE}/tracing_on", "0")
-    page, raw = os.sysconf("SC_PAGE_SIZE"), b""
-    with open(f"{TRACE}/per_cpu/cpu0/trace_pipe_raw", "rb", buffering=0) as file:
-        os.set_blocking(file.fileno(), False)
-        while part := file.read(page):
-            raw += part.ljust(page, b"\0")
+        (packets, states), raw = traced(lambda: send(offered, State(spec.split()[0]) if every else None, every))
     came = received(receiver)
-    rows = history(traced(raw, page, ifindex), packets, states, came)
-    with open(os.path.join(directory, name + ".csv"), "w") as file:
-        file.write("time_ns,event,values\n")
-        file.writelines(f"{at},{event},{values}\n" for at, event, values in rows)
+    rows = history(events(raw, ifindex), packets, states, came)
+    save(directory, name, rows)
     batch("ip", "link del va")
     receiver.close()
     counts = {what: sum(row[1] == what for row in rows) for what in ("refused", "marked", "state")}
@@ -440,28 +377,5 @@ def run(name: str, directory: str) -> dict[str, object]:
     return {"case": name, "discipline": spec, "packets": len(packets), "dropped_later": dropped} | counts
 
 
-def inside(directory: str, names: list[str]) -> None:
-    """Run the cases in the kernel that was booted for them."""
-    libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: a nanosecond
-    if not os.path.exists(f"{TRACE}/trace"):
-        os.system(f"mount -t tracefs none {TRACE}")
-    write(f"{TRACE}/trace_clock", "mono")
-    write(f"{TRACE}/buffer_size_kb", "32768")
-    for point in POINTS:
-        write(f"{TRACE}/events/{point}/enable", "1")
-    with open(os.path.join(directory, "cases.csv"), "w") as file:
-        for number, name in enumerate(names or CASES):
-            row = run(name, directory)
-            print(row, flush=True)
-            if number == 0:
-                table = csv.DictWriter(file, row)
-                table.writeheader()
-            table.writerow(row)
-    print(os.uname().release, re.sub(r"\s+", " ", os.popen("tc -V").read()))
-
-
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--inside"]:
-        inside(sys.argv[3], sys.argv[4:])
-    else:
-        sys.exit(boot(sys.argv[1], __file__, "/dev/null", sys.argv[2], sys.argv[3:]))
+    main(__file__, POINTS, CASES, run)

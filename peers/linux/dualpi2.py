@@ -12,20 +12,16 @@ versions of tc. Trace points give the instants at which packets arrive, are queu
 at which the probability is updated; the receiver records the packets that reach it, with their ECN fields.
 """
 
-import csv
-import os
 import random
-import socket
 import struct
 import sys
 import time
 
 from netlink import NLA_F_NESTED, TCA_STATS_APP, Netlink, attribute
-from red_idle import TRACE, fields, records, write
-from single_flow import SO_RCVBUFFORCE, SO_SNDBUFFORCE, batch, boot, enter, libc
+from recorder import PACED, PAGE, RATE_KBIT, listening, main, network, payload, received, save, sending, traced
+from red_idle import fields, records
+from single_flow import batch
 
-HEADERS = 42  # Ethernet, IP, UDP; the link's rate includes all these headers
-CLONE_NEWNET, RATE_KBIT = 0x4000_0000, 10_000
 POINTS = ARRIVED, QUEUED, SENT, DROPPED, TIMER = (
     "net/net_dev_queue",
     "qdisc/qdisc_enqueue",
@@ -134,37 +130,11 @@ class Discipline:
         return p, steps, credit
 
 
-def network() -> tuple[int, int, int]:
-    """Create two namespaces, joined by a link whose sending end is paced, and return both namespaces and the
-    index of the sender's interface.
-    """
-    spaces = []
-    for name, host in (("va", 1), ("vb", 2)):
-        assert libc.unshare(CLONE_NEWNET) == 0
-        write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1")
-        spaces.append(os.open("/proc/self/ns/net", os.O_RDONLY))
-        if name == "vb":
-            batch("ip", f"link add vb type veth peer name va netns /proc/{os.getpid()}/fd/{spaces[0]}")
-            batch("ip", f"addr add 10.9.0.{host}/24 dev vb", "link set vb up arp off address 02:00:00:00:00:01")
-    enter(spaces[0])
-    batch("ip", "addr add 10.9.0.1/24 dev va", "link set va up arp off address 02:00:00:00:00:01")
-    batch(
-        "tc",
-        "qdisc add dev va root handle 1: htb default 1",
-        f"class add dev va parent 1: classid 1:1 htb rate {RATE_KBIT}kbit burst 15 cburst 15",
-    )
-    return spaces[0], spaces[1], socket.if_nametoindex("va")
-
-
 def send(load, discipline: Discipline) -> tuple[list[tuple[int, int]], list[tuple[int, tuple[int, ...]]]]:
     """Offer the load, and read the discipline's state every 4 ms, so at least once between two updates;
     return the sizes and ECN fields of the packets, and the states.
     """
-    sockets = []
-    for field in range(4):
-        sockets.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-        sockets[-1].setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 25)
-        sockets[-1].setsockopt(socket.IPPROTO_IP, socket.IP_TOS, field)
+    sockets = [sending(field) for field in range(4)]
     packets, states, due = [], [], time.monotonic_ns() + 10_000_000
     read = due
 
@@ -181,25 +151,12 @@ def send(load, discipline: Discipline) -> tuple[list[tuple[int, int]], list[tupl
         time.sleep(max(0, until - time.monotonic_ns()) / 1e9)
 
     for gap, size, field in load:
-        data = struct.pack("=I", len(packets)) + bytes(size - HEADERS - 4)
-        sockets[field].sendto(data, ("10.9.0.2", 9))
+        sockets[field].sendto(payload(len(packets), size), ("10.9.0.2", 9))
         packets.append((size, field))
         due += round(gap * 1e9)
         wait(due)
     wait(due + 1_000_000_000)
     return packets, states
-
-
-def received(receiver: socket.socket) -> dict[int, int]:
-    """Return the ECN field of each packet that arrived, keyed by packet number."""
-    found = {}
-    while True:
-        try:
-            data, extra, _, _ = receiver.recvmsg(2048, 64)
-        except BlockingIOError:
-            return found
-        (tos,) = [value[0] for level, kind, value in extra if (level, kind) == (socket.IPPROTO_IP, socket.IP_TOS)]
-        found[struct.unpack_from("=I", data)[0]] = tos & 3
 
 
 def timer() -> int:
@@ -208,11 +165,11 @@ def timer() -> int:
         return next(int(line.split()[0], 16) for line in file if line.split()[2] == "dualpi2_timer")
 
 
-def history(raw: bytes, page: int, ifindex: int, packets, came) -> list[tuple[int, str, str]]:
+def history(raw: bytes, ifindex: int, packets, came) -> list[tuple[int, str, str]]:
     """Return the events at the queue, in order."""
     points = {number: (point, at) for point in POINTS for number, at, _ in [fields(point)]}
     function, rows, numbers, arrivals = timer(), [], {}, 0
-    for at, record in records(raw, page):
+    for at, record in records(raw, PAGE):
         point, places = points.get(int.from_bytes(record[:2], sys.byteorder), (None, {}))
         if point is None:
             continue
@@ -241,25 +198,11 @@ def history(raw: bytes, page: int, ifindex: int, packets, came) -> list[tuple[in
 def run(name: str, directory: str) -> dict[str, object]:
     """Run one case, and return its row of cases.csv."""
     options, load, seed, shares = CASES[name]
-    sender, other, ifindex = network()
-    enter(other)
-    receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 26)
-    receiver.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
-    receiver.bind(("10.9.0.2", 9))
-    receiver.setblocking(False)
-    enter(sender)
-    write(f"{TRACE}/trace", "")
-    write(f"{TRACE}/tracing_on", "1")
-    discipline = Discipline(ifindex, options)
-    packets, states = send(globals()[load](random.Random(seed), shares), discipline)
-    write(f"{TRACE}/tracing_on", "0")
-    page, raw = os.sysconf("SC_PAGE_SIZE"), b""
-    with open(f"{TRACE}/per_cpu/cpu0/trace_pipe_raw", "rb", buffering=0) as file:
-        os.set_blocking(file.fileno(), False)
-        while part := file.read(page):
-            raw += part.ljust(page, b"\0")
-    rows = history(raw, page, ifindex, packets, received(receiver))
+    sender, other, ifindex = network(*PACED)
+    receiver = listening(other, sender)
+    offered = globals()[load](random.Random(seed), shares)
+    (packets, states), raw = traced(lambda: send(offered, Discipline(ifindex, options)))
+    rows = history(raw, ifindex, packets, received(receiver))
     rows += [(at, "state", " ".join(map(str, values))) for at, values in states]
     rows.sort(key=lambda row: row[0])
     # One state per update is enough.
@@ -267,9 +210,7 @@ def run(name: str, directory: str) -> dict[str, object]:
     for _, event, _ in rows:
         new.append(event == "update" or (new[-1] and event != "state"))
     rows = [row for row, keep in zip(rows, new, strict=False) if row[1] != "state" or keep]
-    with open(os.path.join(directory, name + ".csv"), "w") as file:
-        file.write("time_ns,event,values\n")
-        file.writelines(f"{at},{event},{values}\n" for at, event, values in rows)
+    save(directory, name, rows)
     batch("ip", "link del va")
     receiver.close()
     counts = {what: sum(row[1] == what for row in rows) for what in ("dropped", "marked", "update")}
@@ -277,28 +218,5 @@ def run(name: str, directory: str) -> dict[str, object]:
     return {"case": name, "options": options, "packets": len(packets)} | counts | steps
 
 
-def inside(directory: str, names: list[str]) -> None:
-    """Run the cases in the kernel that was booted for them."""
-    libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: a nanosecond
-    if not os.path.exists(f"{TRACE}/trace"):
-        os.system(f"mount -t tracefs none {TRACE}")
-    write(f"{TRACE}/trace_clock", "mono")
-    write(f"{TRACE}/buffer_size_kb", "32768")
-    for point in POINTS:
-        write(f"{TRACE}/events/{point}/enable", "1")
-    with open(os.path.join(directory, "cases.csv"), "w") as file:
-        for number, name in enumerate(names or CASES):
-            row = run(name, directory)
-            print(row, flush=True)
-            if number == 0:
-                table = csv.DictWriter(file, row)
-                table.writeheader()
-            table.writerow(row)
-    print(os.uname().release)
-
-
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--inside"]:
-        inside(sys.argv[3], sys.argv[4:])
-    else:
-        sys.exit(boot(sys.argv[1], __file__, "/dev/null", sys.argv[2], sys.argv[3:]))
+    main(__file__, POINTS, CASES, run)

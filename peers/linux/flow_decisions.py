@@ -10,19 +10,18 @@ them, and the discipline behind it. Here, each flow has a source port of its own
 packet that is lost, so the fate of packets that leave or are lost out of order is known.
 """
 
-import csv
 import os
 import random
 import re
-import socket
 import struct
 import sys
 import time
 
-from decisions import ARRIVED, HEADERS, QUEUED, RATE_KBIT, SENT, State, enter, libc, network, received
+from decisions import ARRIVED, QUEUED, SENT, State, below, note
 from netlink import TCA_STATS2, TCA_STATS_APP, attributes
-from red_idle import TRACE, fields, records, write
-from single_flow import SO_RCVBUFFORCE, SO_SNDBUFFORCE, batch, boot
+from recorder import PAGE, RATE_KBIT, listening, main, network, payload, received, save, sending, traced
+from red_idle import fields, records
+from single_flow import batch
 
 LOST = "skb/kfree_skb"
 POINTS = (ARRIVED, QUEUED, SENT, LOST)
@@ -111,21 +110,11 @@ def send(packets_of, state: State | None, every: int):
     packets, states, due = [], [], time.monotonic() + 0.01
     for wait, flow, size, ect in packets_of:
         if (flow, ect) not in sockets:
-            # Both sockets of a flow have the same port, so that ECN does not divide the flow.
-            made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            made.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 25)
-            made.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 2 if ect else 0)
-            made.bind(("10.9.0.1", 1000 + flow))
-            sockets[flow, ect] = made
-        sockets[flow, ect].sendto(struct.pack("=I", len(packets)) + bytes(size - HEADERS - 4), ("10.9.0.2", 9))
+            sockets[flow, ect] = sending(2 if ect else 0, "10.9.0.1", 1000 + flow)
+        sockets[flow, ect].sendto(payload(len(packets), size), ("10.9.0.2", 9))
         packets.append((flow, size, ect))
         if state and len(packets) % every == 0:
-            begin = time.monotonic_ns()
-            values = state.read()
-            now = time.monotonic_ns()
-            if now - begin < 20_000:
-                states.append((now, values))
+            note(state, states)
         due += wait
         if due > time.monotonic():
             time.sleep(due - time.monotonic())
@@ -135,12 +124,12 @@ def send(packets_of, state: State | None, every: int):
     return packets, states
 
 
-def history(raw: bytes, page: int, ifindex: int, packets, states, came) -> list[tuple[int, str, str]]:
+def history(raw: bytes, ifindex: int, packets, states, came) -> list[tuple[int, str, str]]:
     """Return each arrival, loss and departure and each state, in order of time."""
     points = {number: (point, at) for point in POINTS for number, at, _ in [fields(point)]}
     found, number, waiting = [], 0, {}
     place, arrived = 0, 0  # of the latest arrival, at which all these disciplines drop
-    for at, record in records(raw, page):
+    for at, record in records(raw, PAGE):
         point, places = points.get(int.from_bytes(record[:2], sys.byteorder), (None, {}))
         if point is None:
             continue
@@ -171,28 +160,13 @@ def history(raw: bytes, page: int, ifindex: int, packets, states, came) -> list[
 def run(name: str, directory: str) -> dict[str, object]:
     """Run one case, and return its row of cases.csv."""
     spec, generator, seed, every = CASES[name]
-    sender, other, ifindex = network(spec)
-    enter(other)
-    receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 26)
-    receiver.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
-    receiver.bind(("10.9.0.2", 9))
-    receiver.setblocking(False)
-    enter(sender)
+    sender, other, ifindex = network(*below(spec))
+    receiver = listening(other, sender)
     shown = os.popen("tc -d qdisc show dev va parent 1:1").read()
-    write(f"{TRACE}/trace", "")
-    write(f"{TRACE}/tracing_on", "1")
-    packets, states = send(globals()[generator](random.Random(seed)), FlowState(spec.split()[0]) if every else None, every)
-    write(f"{TRACE}/tracing_on", "0")
-    page, raw = os.sysconf("SC_PAGE_SIZE"), b""
-    with open(f"{TRACE}/per_cpu/cpu0/trace_pipe_raw", "rb", buffering=0) as file:
-        os.set_blocking(file.fileno(), False)
-        while part := file.read(page):
-            raw += part.ljust(page, b"\0")
-    rows = history(raw, page, ifindex, packets, states, received(receiver))
-    with open(os.path.join(directory, name + ".csv"), "w") as file:
-        file.write("time_ns,event,values\n")
-        file.writelines(f"{at},{event},{values}\n" for at, event, values in rows)
+    state = FlowState(spec.split()[0]) if every else None
+    (packets, states), raw = traced(lambda: send(globals()[generator](random.Random(seed)), state, every))
+    rows = history(raw, ifindex, packets, states, received(receiver))
+    save(directory, name, rows)
     print(re.sub(r"\s+", " ", os.popen("tc -s qdisc show dev va parent 1:1").read()))
     batch("ip", "link del va")
     receiver.close()
@@ -200,28 +174,5 @@ def run(name: str, directory: str) -> dict[str, object]:
     return {"case": name, "discipline": spec, "packets": len(packets)} | counts | {"shown": re.sub(r"\s+", " ", shown).strip()}
 
 
-def inside(directory: str, names: list[str]) -> None:
-    """Run the cases in the kernel that was booted for them."""
-    libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: a nanosecond
-    if not os.path.exists(f"{TRACE}/trace"):
-        os.system(f"mount -t tracefs none {TRACE}")
-    write(f"{TRACE}/trace_clock", "mono")
-    write(f"{TRACE}/buffer_size_kb", "32768")
-    for point in POINTS:
-        write(f"{TRACE}/events/{point}/enable", "1")
-    with open(os.path.join(directory, "cases.csv"), "w") as file:
-        for number, name in enumerate(names or CASES):
-            row = run(name, directory)
-            print(row, flush=True)
-            if number == 0:
-                table = csv.DictWriter(file, row)
-                table.writeheader()
-            table.writerow(row)
-    print(os.uname().release, re.sub(r"\s+", " ", os.popen("tc -V").read()))
-
-
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--inside"]:
-        inside(sys.argv[3], sys.argv[4:])
-    else:
-        sys.exit(boot(sys.argv[1], __file__, "/dev/null", sys.argv[2], sys.argv[3:]))
+    main(__file__, POINTS, CASES, run)

@@ -61,10 +61,18 @@ class Netlink:
         body += attribute(TCA_KIND, discipline.encode() + b"\0") + attribute(TCA_OPTIONS | flags, options)
         self.ask(RTM_NEWQDISC, NLM_F_CREATE_EXCL_ACK, body)
 
+    def disciplines(self):
+        """Yield the index of its device and the attributes of each queue discipline."""
+        for answer in self.ask(RTM_GETQDISC, NLM_F_REQUEST_DUMP, struct.pack(TCMSG, 0, 0, 0, 0, 0)):
+            yield struct.unpack_from("=i", answer, 4)[0], attributes(answer[20:])
+
+    def described(self, discipline: str) -> dict[int, bytes]:
+        """Return the attributes of the queue discipline of this kind."""
+        for _, found in self.disciplines():
+            if found.get(TCA_KIND) == discipline.encode() + b"\0":
+                return found
+        raise LookupError(f"no {discipline}")
+
     def statistics(self, discipline: str) -> dict[int, bytes]:
         """Return the statistics of the queue discipline of this kind, by their types (TCA_STATS_...)."""
-        for answer in self.ask(RTM_GETQDISC, NLM_F_REQUEST_DUMP, struct.pack(TCMSG, 0, 0, 0, 0, 0)):
-            found = attributes(answer[20:])
-            if found.get(TCA_KIND) == discipline.encode() + b"\0":
-                return attributes(found[TCA_STATS2])
-        raise LookupError(f"no {discipline}")
+        return attributes(self.described(discipline)[TCA_STATS2])

@@ -7,20 +7,16 @@ only for the named ones (`vectors/linux-shapers/README.md` explains the columns)
 and the sizes are those of `decisions.py`. A socket's priority names the class of its packets.
 """
 
-import csv
 import json
 import os
 import random
 import re
 import socket
-import struct
-import sys
 import time
 
-from crowd import SO_RCVBUFFORCE, SO_SNDBUFFORCE, batch
-from decisions import HEADERS, POINTS, history, network, received, traced
-from red_idle import TRACE, write
-from single_flow import boot, enter, libc
+from decisions import POINTS, events, history
+from recorder import listening, main, network, payload, received, save, sending, traced
+from single_flow import batch
 
 SO_PRIORITY = 12
 RED = "red limit 400000 min 9000 max 9001 avpkt 1000 burst 60 bandwidth 8Mbit probability 0.02"
@@ -190,16 +186,11 @@ def send(load, classes: list[str]) -> list[tuple[int, int, int]]:
         if classes:
             flow %= len(classes)
         if (flow, tos) not in sockets:
-            sockets[flow, tos] = made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-            made.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 25)
-            made.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
+            sockets[flow, tos] = made = sending(tos, "10.9.0.1", 7000 + flow)
             if classes:
                 major, minor = (int(part, 16) for part in classes[flow].split(":"))
                 made.setsockopt(socket.SOL_SOCKET, SO_PRIORITY, major << 16 | minor)
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            made.bind(("10.9.0.1", 7000 + flow))
-        payload = struct.pack("=I", len(packets)) + bytes(size - HEADERS - 4)
-        sockets[flow, tos].sendto(payload, ("10.9.0.2", 9))
+        sockets[flow, tos].sendto(payload(len(packets), size), ("10.9.0.2", 9))
         packets.append((size, tos, flow))
         due += wait
         if (rest := due - time.monotonic()) > 0:
@@ -213,45 +204,24 @@ def send(load, classes: list[str]) -> list[tuple[int, int, int]]:
 def run(name: str, directory: str) -> dict[str, object]:
     """Run one case, and return its row of cases.csv."""
     lines, classes, load, seed = CASES[name]
-    sender, other, ifindex = network("pfifo")
-    enter(sender)
-    batch("tc", "qdisc del dev va root", *lines)
-    enter(other)
-    receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 26)
-    receiver.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
-    receiver.bind(("10.9.0.2", 9))
-    receiver.setblocking(False)
-    enter(sender)
-    write(f"{TRACE}/trace", "")
-    write(f"{TRACE}/tracing_on", "1")
-    packets = send(globals()[load](random.Random(seed)), classes)
-    write(f"{TRACE}/tracing_on", "0")
-    page, raw = os.sysconf("SC_PAGE_SIZE"), b""
-    with open(f"{TRACE}/per_cpu/cpu0/trace_pipe_raw", "rb", buffering=0) as file:
-        os.set_blocking(file.fileno(), False)
-        while part := file.read(page):
-            raw += part.ljust(page, b"\0")
+    sender, other, ifindex = network(*lines)
+    receiver = listening(other, sender)
+    packets, raw = traced(lambda: send(globals()[load](random.Random(seed)), classes))
     came = received(receiver)
-    rows = history(traced(raw, page, ifindex), packets, [], came)
-    with open(os.path.join(directory, name + ".csv"), "w") as file:
-        file.write("time_ns,event,values\n")
-        first = rows[0][0]
-        file.writelines(
-            f"{at - first},{event.replace('queued', 'arrived')},{values}\n" for at, event, values in rows
-        )
+    rows = history(events(raw, ifindex), packets, [], came)
+    first = rows[0][0]
+    save(directory, name, [(at - first, event.replace("queued", "arrived"), values) for at, event, values in rows])
     batch("ip", "link del va")
     receiver.close()
-    return {"case": name, "packets": len(packets), "dropped": len(packets) - len(came)}
+    counts = {"packets": len(packets), "dropped": len(packets) - len(came)}
+    return {"case": name} | counts | {"tc": json.dumps(lines)}
 
 
 def written(directory: str) -> None:
     """Write what tc reports after each case's lines, and which lines it refuses."""
     with open(os.path.join(directory, "shown.txt"), "w") as file:
         for name, (lines, *_) in CASES.items():
-            sender, _, _ = network("pfifo")
-            enter(sender)
-            batch("tc", "qdisc del dev va root", *lines)
+            network(*lines)
             file.write(f"# {name}\n" + "".join(f"# {line}\n" for line in lines))
             for what in ("qdisc", "class"):
                 file.write(os.popen(f"tc -s -d {what} show dev va").read())
@@ -264,12 +234,8 @@ def depths(directory: str) -> None:
         file.write("rate,burst,cburst,tokens,ctokens\n")
         for rate in ("100kbit", "333333bit", "1mbit", "7777kbit", "10mbit", "933mbit", "10gbit"):
             for burst in ("", "15", "1514", "1600", "3000", "20000", "1000000"):
-                sender, _, _ = network("pfifo")
-                enter(sender)
                 more = f" burst {burst} cburst {burst}" if burst else ""
-                batch(
-                    "tc",
-                    "qdisc del dev va root",
+                network(
                     "qdisc add dev va root handle 1: htb",
                     f"class add dev va parent 1: classid 1:1 htb rate {rate}{more}",
                 )
@@ -279,34 +245,5 @@ def depths(directory: str) -> None:
                 batch("ip", "link del va")
 
 
-TABLES = written, depths
-
-
-def inside(directory: str, names: list[str]) -> None:
-    """Run the cases in the kernel that was booted for them."""
-    libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: a nanosecond
-    if not os.path.exists(f"{TRACE}/trace"):
-        os.system(f"mount -t tracefs none {TRACE}")
-    write(f"{TRACE}/trace_clock", "mono")
-    write(f"{TRACE}/buffer_size_kb", "32768")
-    for point in POINTS:
-        write(f"{TRACE}/events/{point}/enable", "1")
-    for table in TABLES:
-        if not names or table.__name__ in names:
-            table(directory)
-    with open(os.path.join(directory, "cases.csv"), "w") as file:
-        for number, name in enumerate([name for name in names or CASES if name in CASES]):
-            row = run(name, directory) | {"tc": json.dumps(CASES[name][0])}
-            print(row, flush=True)
-            if number == 0:
-                rows = csv.DictWriter(file, row)
-                rows.writeheader()
-            rows.writerow(row)
-    print(os.uname().release, os.popen("tc -V").read().strip())
-
-
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--inside"]:
-        inside(sys.argv[3], sys.argv[4:])
-    else:
-        sys.exit(boot(sys.argv[1], __file__, "/dev/null", sys.argv[2], sys.argv[3:]))
+    main(__file__, POINTS, CASES, run, (written, depths))

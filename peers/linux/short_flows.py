@@ -6,12 +6,10 @@ The arguments are those of `single_flow.py`, which explains the kernel; `vectors
 the columns of CASES (CSV). `draw_short_cases.py` prints such a table.
 """
 
-import csv
 import heapq
 import os
 import select
 import socket
-import sys
 import time
 
 from single_flow import (
@@ -24,9 +22,8 @@ from single_flow import (
     Link,
     Packet,
     Timer,
-    boot,
     enter,
-    libc,
+    main,
     namespace,
     setting,
     without_push,
@@ -213,21 +210,5 @@ class Run:
                 file.write(",".join(map(str, row)) + "\n")
 
 
-def inside(cases: str, directory: str, names: list[str]) -> None:
-    """Run the cases in the kernel that was booted for them."""
-    libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: a nanosecond
-    with open(cases) as file:
-        table = [case for case in csv.DictReader(file) if not names or case["case"] in names]
-    for case in table:
-        run = Run(case)
-        run.run()
-        run.save(os.path.join(directory, case["case"] + ".csv"))
-        print(case["case"], len(run.rows), flush=True)
-    print(os.uname().release)
-
-
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--inside"]:
-        inside(sys.argv[2], sys.argv[3], sys.argv[4:])
-    else:
-        sys.exit(boot(sys.argv[1], __file__, sys.argv[2], sys.argv[3], sys.argv[4:]))
+    main(__file__, Run)

@@ -328,21 +328,36 @@ class Run:
                 file.write(",".join(map(str, (at - begin, *rest))) + "\n")
 
 
-def inside(cases: str, directory: str, names: list[str]) -> None:
-    """Run the cases in the kernel that was booted for them."""
-    libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: a nanosecond
+def chosen(cases: str, names: list[str]) -> list[dict[str, str]]:
+    """Return the rows of a table of cases, or only those with these names."""
     with open(cases) as file:
-        table = [case for case in csv.DictReader(file) if not names or case["case"] in names]
-    for case in table:
-        run = Run(case)
+        return [case for case in csv.DictReader(file) if not names or case["case"] in names]
+
+
+def precise() -> None:
+    """Make timers precise."""
+    libc.prctl(29, 1, 0, 0, 0)  # PR_SET_TIMERSLACK: a nanosecond
+
+
+def inside(cases: str, directory: str, names: list[str], run_of) -> None:
+    """Run the cases in the kernel that was booted for them."""
+    precise()
+    for case in chosen(cases, names):
+        run = run_of(case)
         run.run()
         run.save(os.path.join(directory, case["case"] + ".csv"))
         print(case["case"], len(run.rows), flush=True)
     print(os.uname().release)
 
 
-if __name__ == "__main__":
+def main(program: str, run_of) -> None:
+    """Run `program` as it was called: KERNEL CASES DIRECTORY [CASE ...], or --inside, in the kernel that it has
+    booted; `run_of` makes the run of a case."""
     if sys.argv[1:2] == ["--inside"]:
-        inside(sys.argv[2], sys.argv[3], sys.argv[4:])
+        inside(sys.argv[2], sys.argv[3], sys.argv[4:], run_of)
     else:
-        sys.exit(boot(sys.argv[1], __file__, sys.argv[2], sys.argv[3], sys.argv[4:]))
+        sys.exit(boot(sys.argv[1], program, sys.argv[2], sys.argv[3], sys.argv[4:]))
+
+
+if __name__ == "__main__":
+    main(__file__, Run)

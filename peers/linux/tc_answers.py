@@ -27,12 +27,12 @@ import sys
 import tempfile
 
 from crowd import TCA_RED_PARMS
-from netlink import NETLINK_ROUTE, NLM_F_REQUEST_DUMP, RTM_GETQDISC, TCA_KIND, TCA_OPTIONS, attributes
+from netlink import NETLINK_ROUTE, TCA_KIND, TCA_OPTIONS, Netlink, attributes
 from single_flow import boot
 
 TCA_RED_STAB, TCA_RED_MAX_P, TCA_RED_FLAGS = 2, 3, 4
 TCA_CHOKE_MAX_P = 3
-CODEL = {1: "target_us", 2: "limit", 3: "interval_us", 4: "ecn", 5: "ce_threshold_us"}
+CODEL = ("target_us", "limit", "interval_us", "ecn", "ce_threshold_us")
 PIE = ("target_us", "limit", "tupdate_us", "alpha", "beta", "ecn", "bytemode", "dq_rate_estimator")
 CHOKE = ("limit", "min", "max", "w_log", "p_log", "scell_log", "flags")
 SFB = ("rehash_ms", "db_ms", "max", "target", "increment", "decrement", "limit", "penalty_rate", "penalty_burst")
@@ -67,44 +67,30 @@ def red(found: dict[int, bytes]) -> dict[str, int]:
 
 def reported() -> dict[str, int] | None:
     """Return the options of the discipline at the loopback device, as the kernel reports them."""
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_ROUTE) as netlink:
-        netlink.send(
-            struct.pack("=IHHIIBBHiIII", 36, RTM_GETQDISC, NLM_F_REQUEST_DUMP, 1, 0, 0, 0, 0, 0, 0, 0, 0)
-        )
-        while True:
-            raw, at = netlink.recv(1 << 16), 0
-            while at < len(raw):
-                length, kind = struct.unpack_from("=IH", raw, at)
-                if kind == 3:
-                    return None
-                (device,) = struct.unpack_from("=i", raw, at + 20)
-                attrs = attributes(raw[at + 36 : at + length])
-                name = attrs[TCA_KIND].rstrip(b"\0").decode()
-                if device == LOOPBACK and name == "red":
-                    return red(attributes(attrs[TCA_OPTIONS]))
-                if device == LOOPBACK and name == "codel":
-                    values = attributes(attrs[TCA_OPTIONS])
-                    return {CODEL[n]: struct.unpack("<I", value)[0] for n, value in values.items()}
-                if device == LOOPBACK and name == "pie":
-                    values = attributes(attrs[TCA_OPTIONS])
-                    return {PIE[n - 1]: struct.unpack("<I", value)[0] for n, value in values.items()}
-                if device == LOOPBACK and name == "choke":
-                    values = attributes(attrs[TCA_OPTIONS])
-                    (max_p,) = struct.unpack("<I", values[TCA_CHOKE_MAX_P])
-                    return dict(zip(CHOKE, struct.unpack("<IIIBBBB", values[1]), strict=True)) | {"max_p": max_p}
-                if device == LOOPBACK and name == "sfb":
-                    return dict(zip(SFB, struct.unpack("<9I", attributes(attrs[TCA_OPTIONS])[1]), strict=True))
-                if device == LOOPBACK and name == "fq_pie":
-                    values = attributes(attrs[TCA_OPTIONS])
-                    return {FQ_PIE[n - 1]: struct.unpack("<I", value)[0] for n, value in values.items()}
-                if device == LOOPBACK and name == "sfq":
-                    return dict(zip(SFQ, struct.unpack_from("<Ii8I4BI", attrs[TCA_OPTIONS]), strict=True))
-                if device == LOOPBACK and name == "cake":
-                    values = attributes(attrs[TCA_OPTIONS])
-                    return {CAKE[n - 2]: int.from_bytes(value, "little") for n, value in values.items() if n > 1}
-                if device == LOOPBACK and name in ("pfifo", "bfifo"):
-                    return {"limit": struct.unpack("<I", attrs[TCA_OPTIONS])[0]}
-                at += (length + 3) & ~3
+    netlink = Netlink()
+    found = [attrs for device, attrs in netlink.disciplines() if device == LOOPBACK]
+    netlink.close()
+    return options(found[0][TCA_KIND].rstrip(b"\0").decode(), found[0][TCA_OPTIONS]) if found else None
+
+
+def options(name: str, raw: bytes) -> dict[str, int] | None:
+    """Return the options of a discipline of this name."""
+    if name in ("pfifo", "bfifo"):
+        return {"limit": struct.unpack("<I", raw)[0]}
+    if name == "sfq":
+        return dict(zip(SFQ, struct.unpack_from("<Ii8I4BI", raw), strict=True))
+    values = attributes(raw)
+    if name == "red":
+        return red(values)
+    if name == "choke":
+        (max_p,) = struct.unpack("<I", values[TCA_CHOKE_MAX_P])
+        return dict(zip(CHOKE, struct.unpack("<IIIBBBB", values[1]), strict=True)) | {"max_p": max_p}
+    if name == "sfb":
+        return dict(zip(SFB, struct.unpack("<9I", values[1]), strict=True))
+    if name == "cake":
+        return {CAKE[n - 2]: int.from_bytes(value, "little") for n, value in values.items() if n > 1}
+    known = {"codel": CODEL, "pie": PIE, "fq_pie": FQ_PIE}.get(name)
+    return known and {known[n - 1]: struct.unpack("<I", value)[0] for n, value in values.items()}
 
 
 class Batch:
