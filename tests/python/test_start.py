@@ -6,8 +6,10 @@ import subprocess
 import sys
 
 import pytest
+from typer.main import get_command
 
 import aqmlab
+from aqmlab.cli.app import application
 from aqmlab.reports.templates import Compiled, environment
 
 
@@ -24,6 +26,28 @@ def test_the_package_alone_imports_none_of_its_modules():
     code = "import sys, aqmlab; print(*(name for name in sys.modules if name.startswith('aqmlab.')))"
     ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert ended.stdout.split() == ["aqmlab.errors"]
+
+
+def test_a_command_imports_no_other_command():
+    code = (
+        "import sys; from aqmlab.cli.app import application; application(['cite', 'blue']);"
+        " print(*(name for name in sys.modules if name.startswith('aqmlab.cli.')))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    found = {name.removeprefix("aqmlab.cli.") for name in ended.stdout.split()}
+    assert "cite" in found
+    assert not found & {"aqm", "beginnings", "outcome", "paper", "plot", "report", "run", "sweep"}
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_the_list_of_commands_is_that_of_the_whole_application(option, capsys):
+    def listed(words):
+        get_command(application(words))([option], standalone_mode=False, prog_name="aqmlab")
+        return capsys.readouterr().out
+
+    whole = listed([])
+    assert "sweep " in whole
+    assert listed([option]) == whole
 
 
 @pytest.fixture
