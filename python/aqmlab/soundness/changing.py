@@ -23,6 +23,7 @@ def capacity_is_as_planned(results: Results) -> Check:
     kind, findings, links = "capacity", [], 0
     for cell in results.cells:
         name = results.queue_of(cell)
+        worst: CellDoubt | None = None
         for measured in results.measured(cell):
             run = measured.run
             link = run.plan.link(name)
@@ -39,7 +40,10 @@ def capacity_is_as_planned(results: Results) -> Check:
                     " automatic parameters are computed"
                 )
                 remedy = "measure over more of its course, or write these parameters in absolute numbers"
-                findings.append(CellDoubt(cell, "note", sentence, remedy, abs(off)))
+                if worst is None or abs(off) > worst.badness:
+                    worst = CellDoubt(cell, "note", sentence, remedy, abs(off))
+        if worst is not None:
+            findings.append(worst)
     finding = "within a tenth of the plan" if links else "no rate changes"
     return Check(kind, "changing rates have the planned mean", finding, merged(kind, results, findings))
 
