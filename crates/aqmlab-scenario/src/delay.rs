@@ -14,12 +14,12 @@ use crate::field::OURS;
 use crate::language::{CHANCE, DELAY, DELAY_RULE, EDGES, LEVEL_FILE};
 use crate::pass::{Pass, Section};
 use crate::plan::{
-    AtEnd, ClassPlan, DelayCourse, DelayPlan, DelayStep, Edge, EndDelay, Jitter, LossCourse, LossStep, Plan,
-    Reference, StageAt, StageDelay, StagePlace, TickPlan,
+    AtEnd, ClassPlan, DelayCourse, DelayPlan, Edge, EndDelay, Jitter, LossCourse, Plan, Reference, StageAt,
+    StageDelay, StagePlace, TickPlan,
 };
 use crate::suggest::no_such;
 use crate::topology::Network;
-use crate::trace::LevelFile;
+use crate::trace::{DelayStep, LevelFile, LossStep};
 use crate::tree::{Node, Tree};
 
 impl Pass<'_, '_> {

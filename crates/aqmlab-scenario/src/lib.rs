@@ -73,6 +73,9 @@ pub use reference::reference;
 pub use schema::schema;
 pub use settings_json::schema_of;
 pub use sweep::{Axis, Case, Claim, MOST_RUNS, Sweep, parse, parse_with, parse_within};
-pub use trace::{Files, LeftOut, Schedule, Scheduled, Trace, recorded_openings};
+pub use trace::{
+    ChanceFile, DelayStep, Files, LeftOut, LevelFile, LossStep, RateStep, Schedule, Scheduled, Trace,
+    recorded_openings,
+};
 pub use traffic::*;
 pub use vectors::ConnectionVector;

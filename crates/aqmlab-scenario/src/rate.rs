@@ -9,8 +9,8 @@ use aqmlab_units::{Rate, Span};
 use crate::field::OURS;
 use crate::language::{CHANGING_RATES, LEVEL, MOMENT};
 use crate::pass::{Pass, Section};
-use crate::plan::{AtEnd, ChangingRate, RateClock, RateCourse, RateStep};
-use crate::trace::MAHIMAHI_CHANCE;
+use crate::plan::{AtEnd, ChangingRate, RateClock, RateCourse};
+use crate::trace::{MAHIMAHI_CHANCE, RateStep};
 use crate::tree::{Node, Tree};
 
 /// The rate of a link: constant, or the mean of a rate that changes.

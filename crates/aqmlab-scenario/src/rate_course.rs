@@ -7,8 +7,8 @@ use aqmlab_traffic::Distribution;
 use aqmlab_traffic::packmime::normal;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
-use crate::plan::{AtEnd, ChangingRate, RateClock, RateCourse, RateStep};
-use crate::trace::ChanceFile;
+use crate::plan::{AtEnd, ChangingRate, RateClock, RateCourse};
+use crate::trace::{ChanceFile, RateStep};
 
 /// Levels of a rate, each from an instant on: the first from time zero, the others at later and later instants. The
 /// last level, if there is one, holds for ever.

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::data::{Reference, is_default};
 use super::rate::AtEnd;
-use crate::trace::LevelFile;
+use crate::trace::{DelayStep, LevelFile, LossStep};
 
 /// A delay stage at the edge of the network or in a router: the packets that it delays, and the
 /// delay.
@@ -93,27 +93,6 @@ pub enum EndDelay {
     Cloud(End),
     /// A draw per flow from PackMime-HTTP's distribution.
     Packmime(End),
-}
-
-/// The delay from an instant on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-pub struct DelayStep {
-    /// The instant.
-    #[serde(rename = "at_ns")]
-    pub at: Span,
-    /// The delay.
-    #[serde(rename = "delay_ns")]
-    pub delay: Span,
-}
-
-/// The loss probability from an instant on.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
-pub struct LossStep {
-    /// The instant.
-    #[serde(rename = "at_ns")]
-    pub at: Span,
-    /// The probability.
-    pub loss: f64,
 }
 
 /// How a delay changes during a run.

@@ -7,7 +7,7 @@ use aqmlab_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::trace::{ChanceFile, LevelFile};
+use crate::trace::{ChanceFile, LevelFile, RateStep};
 
 /// How the rate of a link changes: by which clock the link sends, and the course of the rate.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -34,17 +34,6 @@ pub enum RateClock {
         #[serde(rename = "chance_bytes")]
         size: Bytes,
     },
-}
-
-/// The rate from an instant on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
-pub struct RateStep {
-    /// The instant.
-    #[serde(rename = "at_ns")]
-    pub at: Span,
-    /// The rate, which may be zero.
-    #[serde(rename = "rate_bps")]
-    pub rate: Rate,
 }
 
 /// The course of a rate over a run.

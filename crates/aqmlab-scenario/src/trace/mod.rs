@@ -34,7 +34,7 @@ pub use leaving_out::LeftOut;
 pub(crate) use leaving_out::OnUnsupported;
 pub use openings::recorded_openings;
 pub(crate) use rates::MAHIMAHI_CHANCE;
-pub use rates::{ChanceFile, LevelFile};
+pub use rates::{ChanceFile, DelayStep, LevelFile, LossStep, RateStep};
 use row::Columns;
 pub(crate) use row::check_connection;
 pub use schedule::{Schedule, Scheduled};

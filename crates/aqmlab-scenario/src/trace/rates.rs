@@ -9,7 +9,6 @@ use serde::Serialize;
 use super::files::{Content, Files, content};
 use super::row::{Cell, LATEST, Names, When, number};
 use crate::language::RATE_OR_ZERO;
-use crate::plan::{DelayStep, LossStep, RateStep};
 
 const WANTED_LEVELS: &str = "write a header with the columns `time_s` (or `time_ns`) and `rate_bps` (or `rate_kbps` or \
                              `rate_mbps`), `delay_ms` or `loss`, and one row per level";
@@ -29,6 +28,38 @@ const WANTED_CHANCES: &str =
 
 /// The bytes that a line of Mahimahi's format stands for (mm-link(1): one 1500-byte packet).
 pub(crate) const MAHIMAHI_CHANCE: Bytes = Bytes::new(1500);
+
+/// The rate from an instant on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub struct RateStep {
+    /// The instant.
+    #[serde(rename = "at_ns")]
+    pub at: Span,
+    /// The rate, which may be zero.
+    #[serde(rename = "rate_bps")]
+    pub rate: Rate,
+}
+
+/// The delay from an instant on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+pub struct DelayStep {
+    /// The instant.
+    #[serde(rename = "at_ns")]
+    pub at: Span,
+    /// The delay.
+    #[serde(rename = "delay_ns")]
+    pub delay: Span,
+}
+
+/// The loss probability from an instant on.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, JsonSchema)]
+pub struct LossStep {
+    /// The instant.
+    #[serde(rename = "at_ns")]
+    pub at: Span,
+    /// The probability.
+    pub loss: f64,
+}
 
 /// Levels of a rate, a delay and a loss probability as a file lists them. Times count from the first row.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
