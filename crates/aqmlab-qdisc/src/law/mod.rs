@@ -20,6 +20,7 @@ mod pi;
 mod pi2;
 mod pi_design;
 mod pie;
+mod pie_params;
 mod red;
 mod red_pd;
 mod red_pd_flow;
@@ -48,7 +49,8 @@ pub use htb::{HtbClass, HtbLaw, HtbTurn, LEVELS as HTB_LEVELS, PRIORITIES as HTB
 pub use pi::{PiLaw, PiParams};
 pub use pi_design::TcpLoop;
 pub use pi2::{Coins, Pi2Law, Pi2Params, Recurrence};
-pub use pie::{PieArithmetic, PieDelay, PieLaw, PieParams};
+pub use pie::PieLaw;
+pub use pie_params::{PieArithmetic, PieDelay, PieParams};
 pub use red::{Counting, EcnRegion, RedArithmetic, RedLaw, RedParams};
 pub use red_pd::{RedPdLaw, RedPdParams};
 pub use rem::{RemLaw, RemParams};
