@@ -79,6 +79,9 @@ fn through_discipline(name: &str, counts: [u64; 3]) -> u64 {
         Discipline::Sfb(queue) => through(queue, counts),
         Discipline::Avq(queue) => through(queue, counts),
         Discipline::RedPd(queue) => through(queue, counts),
+        Discipline::Spare(queue) => through(queue, counts),
+        Discipline::Tbf(queue) => through(queue, counts),
+        Discipline::Htb(queue) => through(queue, counts),
         _ => panic!("the bench does not support `{name}`"),
     }
 }
@@ -175,6 +178,20 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
         "codel" => {
             vec![limit, ("target", Value::Span(PACKET_TIME)), ("interval", Value::Span(Span::s(1000)))]
         }
+        // RED as above, which only the first packet does not reach.
+        "spare" => vec![("below", packets(1)), ("queue", inner("red", early_and(&[])))],
+        // The buckets are never empty.
+        "tbf" => vec![
+            ("rate", Value::Rate(Rate::gbit(10))),
+            ("burst", Value::Size(Size::Bytes(Bytes::new(1_000_000)))),
+            ("queue", inner("droptail", vec![limit])),
+        ],
+        "htb" => {
+            let mut class = given(vec![("rate", Value::Rate(Rate::gbit(10)))]);
+            class.set("name", Value::Text("all".into()), Origin::Given);
+            class.set("queue", inner("droptail", vec![limit]), Origin::Given);
+            vec![("class", Value::List(vec![Value::Table(class)]))]
+        }
         // Every packet belongs to one of this many flows in turn, each with a queue of its own.
         "fq_codel" => vec![
             limit,
@@ -217,12 +234,21 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
     }
 }
 
-/// Returns a discipline with these parameters.
-fn discipline<P: Arrived + 'static>(name: &str, backlog: u64) -> Discipline<P> {
+fn given(values: Vec<(&'static str, Value)>) -> Settings {
     let mut settings = Settings::default();
-    for (name, value) in parameters(name, backlog) {
+    for (name, value) in values {
         settings.set(name, value, Origin::Given);
     }
+    settings
+}
+
+fn inner(kind: &'static str, values: Vec<(&'static str, Value)>) -> Value {
+    Value::Discipline { kind, settings: given(values) }
+}
+
+/// Returns a discipline with these parameters.
+fn discipline<P: Arrived + 'static>(name: &str, backlog: u64) -> Discipline<P> {
+    let settings = given(parameters(name, backlog));
     let draws = Stream::new(1, "bench");
     let resolved = registry::info(name).expect("a built-in discipline").resolve(&settings, &LINK);
     resolved.and_then(|s| Registry::builtin().build(&s, draws)).unwrap_or_else(|e| panic!("{e}"))

@@ -2,7 +2,7 @@
 
 use aqmlab_params::{Settings, Value};
 use aqmlab_qdisc::contract::{self, Checks, Item, LINK, Subject, TestPacket};
-use aqmlab_qdisc::{Ecn, PacketKind, Port, Qdisc, Registry, TcpHeader, disc, registry};
+use aqmlab_qdisc::{Ecn, LawSamples, PacketKind, Port, Qdisc, Registry, TcpHeader, disc, registry};
 use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
@@ -132,6 +132,9 @@ fn each_tin_has_books() {
     let dropped: Vec<Pkt> = fates.dropped.iter().map(|(_, packet, _)| *packet).collect();
     let marked: Vec<Pkt> = fates.marked.iter().map(|(_, packet, _)| *packet).collect();
     assert!(dropped.iter().any(|packet| packet.kind == PacketKind::Ack) && !marked.is_empty());
+    let mut law = LawSamples::new();
+    port.observe(now + Span::s(60), &mut law);
+    assert!(law.iter().any(|(name, value)| *name == "filtered" && *value > 10.0), "{law:?}");
     let mut names = Vec::new();
     port.each_inner(|inner, _| names.push(inner.path.clone()));
     assert_eq!(names[..4], ["tin_best_effort", "tin_best_effort/sparse", "tin_best_effort/bulk", "tin_bulk"]);
