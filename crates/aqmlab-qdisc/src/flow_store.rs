@@ -63,8 +63,9 @@ pub(crate) struct FlowStore<P> {
     weigh: Weigh,
     /// Whether the law of a queue sees the backlog of all queues instead of its own.
     law_sees_all: bool,
-    /// The backlog by [`Group`].
-    pub groups: [Backlog; 2],
+    /// The backlog by [`Group`]. Packets and bytes are apart, so that each is one addition for a packet.
+    packets: [Packets; 2],
+    bytes: [Bytes; 2],
     /// The memory of all packets, unless it is their length.
     weighed: u64,
 }
@@ -76,7 +77,8 @@ impl<P: Packet> FlowStore<P> {
             free: NONE,
             weigh,
             law_sees_all,
-            groups: [Backlog { packets: Packets::ZERO, bytes: Bytes::ZERO }; 2],
+            packets: [Packets::ZERO; 2],
+            bytes: [Bytes::ZERO; 2],
             weighed: 0,
         }
     }
@@ -86,11 +88,16 @@ impl<P: Packet> FlowStore<P> {
         self.slots.reserve_exact(packets.saturating_sub(self.slots.len()));
     }
 
+    /// Returns the backlog by [`Group`].
+    pub(crate) fn groups(&self) -> [Backlog; 2] {
+        [0, 1].map(|group| Backlog { packets: self.packets[group], bytes: self.bytes[group] })
+    }
+
     /// Returns the backlog of all queues.
     #[inline]
     pub(crate) fn all(&self) -> Backlog {
-        let [sparse, bulk] = self.groups;
-        Backlog { packets: sparse.packets + bulk.packets, bytes: sparse.bytes + bulk.bytes }
+        let ([sparse, bulk], [sparse_bytes, bulk_bytes]) = (self.packets, self.bytes);
+        Backlog { packets: sparse + bulk, bytes: sparse_bytes + bulk_bytes }
     }
 
     /// Returns the memory of all packets.
@@ -115,9 +122,8 @@ impl<P: Packet> FlowStore<P> {
     #[inline]
     fn put(&mut self, packet: P, group: Group) -> u32 {
         let size = packet.wire_len();
-        let sum = &mut self.groups[group as usize];
-        sum.packets += Packets::new(1);
-        sum.bytes += size;
+        self.packets[group as usize] += Packets::new(1);
+        self.bytes[group as usize] += size;
         if let Weigh::By(weigh) = self.weigh {
             self.weighed += weigh(size);
         }
@@ -137,9 +143,8 @@ impl<P: Packet> FlowStore<P> {
     fn discount(&mut self, at: u32) -> Option<(Bytes, Group, u32)> {
         let Slot { packet, group, next } = self.slots.get(at as usize)?;
         let size = packet.as_ref()?.wire_len();
-        let sum = &mut self.groups[*group as usize];
-        sum.packets -= Packets::new(1);
-        sum.bytes -= size;
+        self.packets[*group as usize] -= Packets::new(1);
+        self.bytes[*group as usize] -= size;
         if let Weigh::By(weigh) = self.weigh {
             self.weighed -= weigh(size);
         }
@@ -152,10 +157,11 @@ impl<P: Packet> FlowStore<P> {
         self.slots.get_mut(place.0 as usize)?.packet.as_mut()
     }
 
-    /// Removes and returns the packet at a place.
+    /// Shows the packet at a place to `look`, removes it and returns it.
     #[inline]
-    pub(crate) fn release(&mut self, place: Place) -> Option<P> {
+    pub(crate) fn release(&mut self, place: Place, look: impl FnOnce(&P)) -> Option<P> {
         let slot = self.slots.get_mut(place.0 as usize)?;
+        look(slot.packet.as_ref()?);
         slot.next = core::mem::replace(&mut self.free, place.0);
         slot.packet.take()
     }
@@ -256,7 +262,7 @@ impl<P: Packet> Waiting for Chain<P> {
 
     #[inline]
     fn release(store: &mut FlowStore<P>, place: Place) -> Option<P> {
-        store.release(place)
+        store.release(place, |_| ())
     }
 
     fn inner(group: Group) -> u16 {
@@ -326,15 +332,17 @@ mod tests {
                     deque.push_back((n, size));
                 }
                 2 | 3 => {
-                    let found =
-                        chain.pop(&mut store).and_then(|(place, _)| store.release(place)).map(|pkt| pkt.0);
+                    let found = chain
+                        .pop(&mut store)
+                        .and_then(|(place, _)| store.release(place, |_| ()))
+                        .map(|pkt| pkt.0);
                     assert_eq!(found, deque.pop_front().map(|(n, _)| n));
                 }
                 _ => {
                     let position = draws.below(4) as usize;
                     let found = chain
                         .take(&mut store, position)
-                        .and_then(|(place, _)| store.release(place))
+                        .and_then(|(place, _)| store.release(place, |_| ()))
                         .map(|pkt| pkt.0);
                     assert_eq!(found, deque.remove(position).map(|(n, _)| n));
                 }
@@ -348,7 +356,7 @@ mod tests {
             }
             let all = Backlog { packets: Packets::new(packets), bytes: Bytes::new(bytes) };
             most = most.max(packets);
-            assert_eq!((store.all(), store.groups), (all, [Backlog::default(), all]));
+            assert_eq!((store.all(), store.groups()), (all, [Backlog::default(), all]));
             assert_eq!((store.memory(), store.slots.len() as u64), (bytes + 7 * packets, most));
         }
     }

@@ -401,7 +401,7 @@ impl<P: Arrived> Cake<P> {
         let tin = &mut self.tins[tin];
         let queue = &mut tin.queues[at as usize];
         let (place, key) = queue.waiting.take(&mut self.store, position)?;
-        let packet = self.store.release(place)?;
+        let packet = self.store.release(place, |_| ())?;
         queue.acks -= u32::from(packet.kind() == PacketKind::Ack);
         let group = &mut tin.groups[key as usize];
         group.packets -= Packets::new(1);

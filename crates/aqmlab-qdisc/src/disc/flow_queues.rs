@@ -322,7 +322,8 @@ impl<P: Packet, L: EarlyLaw + Clone> FlowQueues<P, L> {
 
     /// Drops packets from the head of the queue with the most bytes, as [`NoRoom::FromFattest`] says.
     #[cold]
-    fn drop_from_fattest(&mut self, now: Instant, batch: u32, half_of: HalfOf, obs: &mut dyn Observer<P>) {
+    fn drop_from_fattest(&mut self, now: Instant, obs: &mut dyn Observer<P>) {
+        let NoRoom::FromFattest { batch, half_of } = self.rules.no_room else { return };
         let Some((at, bytes)) = self.fattest() else { return };
         let inside = &mut self.queues[at as usize].inside;
         let (mut dropped, mut dropped_bytes) = (0, Bytes::ZERO);
@@ -330,7 +331,7 @@ impl<P: Packet, L: EarlyLaw + Clone> FlowQueues<P, L> {
         let half_packets = inside.waiting.packets / 2;
         loop {
             let Some((place, group)) = inside.waiting.pop(&mut self.own.store) else { break };
-            let Some(packet) = self.own.store.release(place) else { break };
+            let Some(packet) = self.own.store.release(place, |_| ()) else { break };
             (dropped, dropped_bytes) = (dropped + 1, dropped_bytes + packet.wire_len());
             inside.law.on_overflow(now);
             obs.dropped(now, packet, Cause { reason: Reason::Overflow, inner: group.number() });
@@ -347,25 +348,29 @@ impl<P: Packet, L: EarlyLaw + Clone> FlowQueues<P, L> {
 }
 
 impl<P: Arrived, L: EarlyLaw + Clone> FlowQueues<P, L> {
-    /// Removes the next packet of a queue that may leave.
+    /// Removes the next packet of a queue that may leave, and returns its place.
     #[inline(always)]
-    fn serve(&mut self, at: u32, now: Instant, obs: &mut dyn Observer<P>) -> Option<Place> {
+    fn serve(&mut self, at: u32, now: Instant, obs: &mut dyn Observer<P>) -> Option<(Place, Group)> {
         let queue = self.queues.get_mut(at as usize)?;
         let Out { place, group, leaving } = queue.inside.dequeue(now, &mut self.own, obs)?;
         queue.deficit -= leaving.size.get() as i64;
-        obs.left(now, self.own.store.packet(&place)?, group.number());
-        Some(place)
+        Some((place, group))
     }
 
     /// Removes the next packet of the queues behind `at`, which is empty.
     #[cold]
-    fn serve_another(&mut self, mut at: u32, now: Instant, obs: &mut dyn Observer<P>) -> Option<Place> {
+    fn serve_another(
+        &mut self,
+        mut at: u32,
+        now: Instant,
+        obs: &mut dyn Observer<P>,
+    ) -> Option<(Place, Group)> {
         while at != NONE {
             self.retire(at);
             at = self.next_with_credit();
-            let place = self.serve(at, now, obs);
-            if place.is_some() {
-                return place;
+            let out = self.serve(at, now, obs);
+            if out.is_some() {
+                return out;
             }
         }
         None
@@ -376,8 +381,11 @@ impl<P: Arrived, L: EarlyLaw + Clone> Qdisc<P> for FlowQueues<P, L> {
     #[inline]
     fn enqueue(&mut self, now: Instant, packet: P, obs: &mut dyn Observer<P>) {
         let at = self.queue_for(now, packet.flow_hash(self.salt));
-        let full = matches!(self.rules.no_room, NoRoom::Arrival) && !self.admits(packet.wire_len());
-        self.overflows += u64::from(full);
+        let (drops_arrivals, mut full) = (matches!(self.rules.no_room, NoRoom::Arrival), false);
+        if drops_arrivals {
+            full = !self.admits(packet.wire_len());
+            self.overflows += u64::from(full);
+        }
         let queue = &mut self.queues[at as usize];
         let group = if queue.on == On::Old { Group::Bulk } else { Group::Sparse };
         obs.entered(now, &packet, group.number());
@@ -385,21 +393,19 @@ impl<P: Arrived, L: EarlyLaw + Clone> Qdisc<P> for FlowQueues<P, L> {
         if queue.on == On::Idle && queue.inside.waiting.packets > 0 {
             self.set_new(at);
         }
-        if let NoRoom::FromFattest { batch, half_of } = self.rules.no_room {
-            while self.is_over() {
-                self.drop_from_fattest(now, batch, half_of, obs);
-            }
+        while !drops_arrivals && self.is_over() {
+            self.drop_from_fattest(now, obs);
         }
     }
 
     #[inline]
     fn dequeue(&mut self, now: Instant, obs: &mut dyn Observer<P>) -> Option<P> {
         let at = self.next_with_credit();
-        let place = match self.serve(at, now, obs) {
-            Some(place) => place,
+        let (place, group) = match self.serve(at, now, obs) {
+            Some(out) => out,
             None => self.serve_another(at, now, obs)?,
         };
-        self.own.store.release(place)
+        self.own.store.release(place, |packet| obs.left(now, packet, group.number()))
     }
 
     fn deadline(&self) -> Option<Instant> {
@@ -428,7 +434,7 @@ impl<P: Arrived, L: EarlyLaw + Clone> Qdisc<P> for FlowQueues<P, L> {
     }
 
     fn each_inner(&self, visit: &mut dyn FnMut(&str, Inside<'_, P>)) {
-        for (name, backlog) in Group::NAMES.into_iter().zip(self.own.store.groups) {
+        for (name, backlog) in Group::NAMES.into_iter().zip(self.own.store.groups()) {
             visit(name, Inside::Group(backlog));
         }
     }

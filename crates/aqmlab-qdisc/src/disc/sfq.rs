@@ -267,7 +267,8 @@ impl<P: Packet> Sfq<P> {
 
     /// Releases the packet that has been removed from a queue in use.
     fn released(&mut self, removed: Option<(Place, Group)>) -> Keyed<P, Group> {
-        let out = removed.and_then(|(place, key)| Some(Keyed { key, packet: self.store.release(place)? }));
+        let out =
+            removed.and_then(|(place, key)| Some(Keyed { key, packet: self.store.release(place, |_| ())? }));
         out.expect("a queue in use has packets")
     }
 
@@ -428,7 +429,7 @@ impl<P: Packet> Qdisc<P> for Sfq<P> {
     }
 
     fn each_inner(&self, visit: &mut dyn FnMut(&str, Inside<'_, P>)) {
-        for (name, backlog) in Group::NAMES.into_iter().zip(self.store.groups) {
+        for (name, backlog) in Group::NAMES.into_iter().zip(self.store.groups()) {
             visit(name, Inside::Group(backlog));
         }
     }
