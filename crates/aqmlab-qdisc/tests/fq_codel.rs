@@ -170,7 +170,7 @@ fn idle_queues_are_used_again_once_nothing_is_remembered() {
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn an_empty_queue_is_small() {
-    assert_eq!(idle_queue_bytes::<Stamped<Pkt>, CodelControl>(), 192);
+    assert_eq!(idle_queue_bytes::<Stamped<Pkt>, CodelControl>(), 128);
 }
 
 /// Flows come and go, and the port's books stay the same two: sparse and bulk.

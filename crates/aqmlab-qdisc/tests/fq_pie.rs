@@ -89,5 +89,5 @@ fn idle_queues_are_used_again_once_nothing_is_remembered() {
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn an_empty_queue_takes_what_the_chapter_states() {
-    assert_eq!(idle_queue_bytes::<Stamped<Pkt>, PieControl>(), 424);
+    assert_eq!(idle_queue_bytes::<Stamped<Pkt>, PieControl>(), 176);
 }

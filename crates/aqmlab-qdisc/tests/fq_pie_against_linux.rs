@@ -51,7 +51,7 @@ fn queue(case: &Case, more: &[(&'static str, Value)]) -> Discipline<Stamped<Pkt>
 fn law(case: &Case) -> PieLaw {
     let Discipline::FqPie(queue) = queue(case, &[]) else { panic!("not FQ-PIE") };
     let packet = Stamped { packet: Pkt::new(0), arrived: Instant::ZERO };
-    queue.law_of(&packet).expect("hashed queues exist from the start").law
+    queue.law_of(&packet).expect("hashed queues exist from the start").law.clone()
 }
 
 #[test]

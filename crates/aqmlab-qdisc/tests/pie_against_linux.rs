@@ -43,7 +43,7 @@ fn law(case: &Case) -> PieLaw {
     ];
     given.extend(case.given.iter().cloned());
     match build::<Pkt>("pie", &settings(&given), &LINK, Stream::new(1, "unused")) {
-        Discipline::Pie(queue) => queue.law().law,
+        Discipline::Pie(queue) => queue.law().law.clone(),
         _ => panic!("not PIE"),
     }
 }

@@ -2,6 +2,7 @@
 //! their conversion to a queue.
 
 use alloc::format;
+use alloc::sync::Arc;
 
 use aqmlab_params::{ParamError, Row, Settings, params};
 use aqmlab_random::Stream;
@@ -19,15 +20,28 @@ use crate::{Backlog, Ecn, LawSamples, LinkContext, Packet};
 /// CoDel.
 pub type Codel<P> = Early<P, CodelControl>;
 
-/// CoDel's law for a real queue.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// CoDel's law for a real queue. Copies share their extras.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CodelControl {
     /// The law.
     pub law: CodelLaw,
-    /// The marks beside the law.
+    extras: Arc<CodelExtras>,
+}
+
+/// What a queue does in addition to the law.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CodelExtras {
+    /// The marks in addition to the law's.
     pub ce_threshold: CeThreshold,
     /// Whether a packet that is lost for lack of room raises the law's count.
     pub overflow_counts: bool,
+}
+
+impl CodelControl {
+    /// Creates the law for an empty queue.
+    pub fn new(params: CodelParams, extras: CodelExtras) -> Self {
+        CodelControl { law: CodelLaw::new(params), extras: Arc::new(extras) }
+    }
 }
 
 /// The waiting time above which packets are marked whatever the law decides (RFC 8290, section 5.2.7).
@@ -79,14 +93,14 @@ impl EarlyLaw for CodelControl {
     }
 
     fn on_overflow(&mut self, _now: Instant) {
-        if self.overflow_counts {
+        if self.extras.overflow_counts {
             self.law.on_overflow();
         }
     }
 
     #[inline]
     fn marks_admitted(&self, now: Instant, pkt: Leaving, ecn: Ecn) -> bool {
-        let CeThreshold { above, only_ect1 } = self.ce_threshold;
+        let CeThreshold { above, only_ect1 } = self.extras.ce_threshold;
         above < Span::MAX && (!only_ect1 || ecn == Ecn::Ect1) && self.law.exceeds(now, pkt.sojourn, above)
     }
 
@@ -188,8 +202,9 @@ fn derive(all: &mut Settings, link: &LinkContext) -> Result<(), ParamError> {
 pub(crate) fn build_codel<P: Packet>(s: &Effective, draws: Stream) -> Result<Codel<P>, ParamError> {
     let p = Parameters::read(s)?;
     let Parameters { target, interval, mtu, arithmetic, ecn, .. } = p;
-    let law = CodelLaw::new(CodelParams { target, interval, mtu, arithmetic });
+    let params = CodelParams { target, interval, mtu, arithmetic };
     let queue = EarlyQueue { limit: resolve::limit(s)?, ecn, overflow_first: false, spares_not_ect: false };
     let ce_threshold = CeThreshold::new(p.ce_threshold, p.ce_threshold_for);
-    Ok(Codel::new(CodelControl { law, ce_threshold, overflow_counts: false }, queue, draws))
+    let extras = CodelExtras { ce_threshold, overflow_counts: false };
+    Ok(Codel::new(CodelControl::new(params, extras), queue, draws))
 }

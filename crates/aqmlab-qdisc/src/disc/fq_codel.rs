@@ -7,14 +7,14 @@ use aqmlab_random::Stream;
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Span};
 
-use super::codel::{CeThreshold, CodelControl};
+use super::codel::{CeThreshold, CodelControl, CodelExtras};
 use super::flow_queues::{FlowQueues, FlowRules, NoRoom};
 use super::table::{names, ns3, packets, presets, tc, tc_bytes};
 use super::words::{CeFor, EmptyNew, HalfOf, MtuOf, PacketMemory, Queues};
 use super::{EarlyLaw, EarlyQueue};
 use crate::flow_store::Weigh;
 use crate::info::{Derive, Effective, Info, Maturity, Preset};
-use crate::law::{Arithmetic, CodelLaw, CodelParams};
+use crate::law::{Arithmetic, CodelParams};
 use crate::resolve::{self, Common};
 use crate::{Limit, LinkContext, Packet};
 
@@ -148,14 +148,9 @@ pub(crate) fn build_fq_codel<P: Packet>(s: &Effective, draws: Stream) -> Result<
                 .error(format!("limit `{size}` has not been resolved to packets or bytes")));
         }
     };
-    let law = CodelLaw::new(CodelParams {
-        target: p.target,
-        interval: p.interval,
-        mtu: p.mtu,
-        arithmetic: p.arithmetic,
-    });
+    let params = CodelParams { target: p.target, interval: p.interval, mtu: p.mtu, arithmetic: p.arithmetic };
     let ce_threshold = CeThreshold::new(p.ce_threshold, p.ce_threshold_for);
-    let law = CodelControl { law, ce_threshold, overflow_counts: p.overflow_counts };
+    let law = CodelControl::new(params, CodelExtras { ce_threshold, overflow_counts: p.overflow_counts });
     let queue = EarlyQueue { limit, ecn: p.ecn, overflow_first: false, spares_not_ect: false };
     let rules = FlowRules {
         no_room: NoRoom::FromFattest { batch: p.batch as u32, half_of: p.half_of },

@@ -59,7 +59,7 @@ pub(crate) use classes_table::{CLASSES_INFO, build_classes};
 pub(crate) use cobalt::{COBALT_INFO, build_cobalt};
 pub use cobalt::{Cobalt, CobaltControl};
 pub(crate) use codel::{CODEL_INFO, build_codel};
-pub use codel::{CeThreshold, Codel, CodelControl};
+pub use codel::{CeThreshold, Codel, CodelControl, CodelExtras};
 pub use droptail::DropTail;
 pub(crate) use droptail::{DROPTAIL_INFO, build_droptail};
 pub use dualpi2::{DualPi2, DualQueue, L4sPackets};

@@ -20,7 +20,7 @@ use crate::{Backlog, LawSamples, LinkContext, Packet};
 pub type Pie<P> = Early<P, PieControl>;
 
 /// PIE's law for a real queue.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct PieControl {
     /// The law.
     pub law: PieLaw,
@@ -57,7 +57,7 @@ impl EarlyLaw for PieControl {
     }
 
     fn is_as_new(&self, now: Instant) -> bool {
-        let mut law = self.law;
+        let mut law = self.law.clone();
         law.catch_up(now, Bytes::ZERO);
         law.is_as_new()
     }
@@ -65,7 +65,7 @@ impl EarlyLaw for PieControl {
     /// Appends `p`, `qdelay` and `burst_allowance` (seconds) and, if it is measured, `drain_rate` (bytes per
     /// second).
     fn observe(&self, now: Instant, backlog: Backlog, out: &mut LawSamples) {
-        let mut law = self.law;
+        let mut law = self.law.clone();
         law.catch_up(now, backlog.bytes);
         out.extend([
             ("p", law.probability()),

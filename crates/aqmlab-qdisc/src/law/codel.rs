@@ -2,6 +2,8 @@
 //! standing queue. The law then drops or marks one packet, and further ones at intervals that are inversely
 //! proportional to the square root of their count.
 
+use alloc::sync::Arc;
+
 use aqmlab_units::{Bytes, Instant, Span};
 
 /// How times and square roots are computed.
@@ -32,15 +34,13 @@ pub struct CodelParams {
     pub arithmetic: Arithmetic,
 }
 
-/// The law's state.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The law's state. Copies share their parameters.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CodelLaw {
-    params: CodelParams,
+    params: Arc<CodelParams>,
     /// The instant at which sojourn times will have been at or above the target for a whole interval; `None`
     /// after a sojourn time below the target, a backlog of at most `mtu` bytes, or an empty queue.
     first_above: Option<Instant>,
-    /// Whether the queue counts as standing.
-    dropping: bool,
     /// The instant at which the next packet is due to be chosen; outside the dropping state, the
     /// instant at which it would have been due.
     drop_next: Instant,
@@ -49,11 +49,15 @@ pub struct CodelLaw {
     count: u64,
     /// `count` at the beginning of the dropping state.
     last_count: u64,
+    /// The instant at which the packet that was chosen last was due, unless it was the first.
+    was_due: Instant,
+    /// Linux: the inverse square root of the count, times 2^16.
+    inverse_root: u16,
+    /// Whether the queue counts as standing.
+    dropping: bool,
     /// The value that `after` takes if the packet that was chosen last is dropped.
     once_dropped: After,
     after: After,
-    /// Linux: the inverse square root of the count, times 2^16.
-    inverse_root: u16,
 }
 
 /// Fate of the previous packet that left at the same instant.
@@ -63,27 +67,28 @@ enum After {
     Sent,
     /// It was the first drop of a dropping state.
     FirstDrop,
-    /// It was a later drop of a dropping state, due at this instant.
-    Drop(Instant),
+    /// It was a later drop of a dropping state.
+    Drop,
 }
 
 impl CodelLaw {
     /// Creates the law for an empty queue.
-    pub const fn new(mut params: CodelParams) -> Self {
+    pub fn new(mut params: CodelParams) -> Self {
         if matches!(params.arithmetic, Arithmetic::Linux) {
             params.target = Span::ns(whole_units(params.target.as_ns()));
             params.interval = Span::ns(whole_units(params.interval.as_ns()));
         }
         CodelLaw {
-            params,
+            params: Arc::new(params),
             first_above: None,
-            dropping: false,
             drop_next: Instant::ZERO,
             count: 0,
             last_count: 0,
+            was_due: Instant::ZERO,
+            inverse_root: u16::MAX,
+            dropping: false,
             once_dropped: After::Sent,
             after: After::Sent,
-            inverse_root: u16::MAX,
         }
     }
 
@@ -101,7 +106,7 @@ impl CodelLaw {
             }
         };
         let standing = self.is_standing(now, sojourn, left);
-        if !matches!(self.after, After::Sent) {
+        if self.after != After::Sent {
             return self.decide_after_drop(now, standing);
         }
         if self.dropping {
@@ -117,14 +122,14 @@ impl CodelLaw {
     /// Decides on the packet behind one that was dropped at the same instant.
     #[cold]
     fn decide_after_drop(&mut self, now: Instant, standing: bool) -> bool {
-        let After::Drop(was_due) = core::mem::replace(&mut self.after, After::Sent) else {
+        if core::mem::replace(&mut self.after, After::Sent) == After::FirstDrop {
             // RFC 8289, dequeue routine: the packet after the first drop always leaves.
             return false;
-        };
+        }
         self.dropping = standing;
         if !standing {
             // The packet that ends the state schedules no further drop.
-            self.drop_next = was_due;
+            self.drop_next = self.was_due;
         }
         standing && self.is_due(now)
     }
@@ -167,7 +172,7 @@ impl CodelLaw {
         match core::mem::replace(&mut self.after, After::Sent) {
             After::FirstDrop => {}
             After::Sent => self.dropping = false,
-            After::Drop(was_due) => (self.dropping, self.drop_next) = (false, was_due),
+            After::Drop => (self.dropping, self.drop_next) = (false, self.was_due),
         }
     }
 
@@ -224,11 +229,11 @@ impl CodelLaw {
     /// Schedules the choice after the one that is due.
     #[cold]
     fn schedule(&mut self) {
-        let was_due = self.drop_next;
+        self.was_due = self.drop_next;
         self.count += 1;
         self.improve_root();
-        self.drop_next = self.after_interval(was_due);
-        self.once_dropped = After::Drop(was_due);
+        self.drop_next = self.after_interval(self.was_due);
+        self.once_dropped = After::Drop;
     }
 
     /// RFC 8289, `control_law`: returns `from` plus the interval divided by the square root of the

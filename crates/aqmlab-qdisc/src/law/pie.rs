@@ -5,6 +5,8 @@
 //! Probabilities are whole numbers of units, so that many equal updates can be made in one operation, with the
 //! same result to the last bit, and a packet costs no division.
 
+use alloc::sync::Arc;
+
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 use super::pie_params::{BOUNDS, LINUX_TICKS_PER_S, Scales};
@@ -17,11 +19,17 @@ const SHIFTS: [u32; BOUNDS + 1] = [0, 1, 3, 5, 7, 9, 11];
 /// Fractional bits of Linux's departure rate, which is in bytes per unit of time.
 const LINUX_RATE_BITS: u32 = 8;
 
-/// The law's state. Times and probabilities are in the units of [`PieArithmetic`].
+/// What does not change.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct PieLaw {
+struct Fixed {
     params: PieParams,
     scales: Scales,
+}
+
+/// The law's state. Times and probabilities are in the units of [`PieArithmetic`]. Copies share what does not change.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PieLaw {
+    fixed: Arc<Fixed>,
     sampling: Sampling,
     p: u64,
     /// `p` divided by the size relative to which it is scaled.
@@ -49,8 +57,7 @@ impl PieLaw {
     pub fn new(params: PieParams) -> Self {
         let scales = Scales::new(&params);
         PieLaw {
-            params,
-            scales,
+            fixed: Arc::new(Fixed { params, scales }),
             sampling: Sampling::every(params.t_update),
             p: 0,
             p_per_byte: 0,
@@ -77,19 +84,21 @@ impl PieLaw {
     /// brought the law up to date. `draw` returns a number in [0, 1) and is called at most once.
     #[inline]
     pub fn on_arrival(&mut self, waiting: Bytes, size: Bytes, draw: impl FnOnce() -> f64) -> Decision {
-        let half = self.scales.half_target;
-        let last = match self.params.arithmetic {
+        let half = self.fixed.scales.half_target;
+        let last = match self.fixed.params.arithmetic {
             PieArithmetic::Exact => {
                 // RFC 8033, section 4.3: the allowance is restored when the congestion has gone away.
                 if self.p == 0 && self.delay < half && self.old < half {
-                    self.burst = self.scales.max_burst;
+                    self.burst = self.fixed.scales.max_burst;
                 }
                 self.old
             }
             PieArithmetic::Linux => self.delay,
         };
         // Section 4.1: a short queue is spared, so that the link stays busy.
-        if self.burst > 0 || (last < half && self.p < self.scales.fifth) || waiting.get() < self.scales.spared
+        if self.burst > 0
+            || (last < half && self.p < self.fixed.scales.fifth)
+            || waiting.get() < self.fixed.scales.spared
         {
             return Decision::Admit;
         }
@@ -98,24 +107,24 @@ impl PieLaw {
 
     /// Sections 4.1 and 5.4.
     fn choose(&mut self, size: Bytes, draw: impl FnOnce() -> f64) -> Decision {
-        let p = match self.params.largest {
+        let p = match self.fixed.params.largest {
             Some(largest) if size <= largest => size.get() * self.p_per_byte,
             _ => self.p,
         };
-        if self.params.derandomize {
-            let (least, most) = self.scales.spread;
+        if self.fixed.params.derandomize {
+            let (least, most) = self.fixed.scales.spread;
             self.accumulated = if p == 0 { 0 } else { self.accumulated.wrapping_add(p) };
             if self.accumulated < least {
                 return Decision::Admit;
             }
             if self.accumulated >= most {
-                if self.params.arithmetic == PieArithmetic::Exact {
+                if self.fixed.params.arithmetic == PieArithmetic::Exact {
                     self.accumulated = 0;
                 }
                 return self.notice();
             }
         }
-        if draw() * (self.scales.one as f64) < p as f64 {
+        if draw() * (self.fixed.scales.one as f64) < p as f64 {
             self.accumulated = 0;
             return self.notice();
         }
@@ -124,7 +133,7 @@ impl PieLaw {
 
     fn notice(&self) -> Decision {
         // Section 5.1.
-        Decision::Notify(Notice { reason: Reason::Early, markable: self.p < self.scales.mark_below })
+        Decision::Notify(Notice { reason: Reason::Early, markable: self.p < self.fixed.scales.mark_below })
     }
 
     /// Records that a packet is dropped, by the law or because there is no room for it.
@@ -136,16 +145,16 @@ impl PieLaw {
     /// Records that a packet of `size` leaves after waiting for `sojourn`, with `left` bytes behind it.
     #[inline]
     pub fn on_departure(&mut self, now: Instant, size: Bytes, sojourn: Span, left: Bytes) {
-        let bits = self.scales.time_bits;
+        let bits = self.fixed.scales.time_bits;
         let at = now.as_ns() >> bits;
-        if let PieDelay::Rate(threshold) = self.params.delay {
+        if let PieDelay::Rate(threshold) = self.fixed.params.delay {
             return self.measure(at, size.get(), left.get(), threshold.get());
         }
         // DEVIATES from RFC 8033, appendix A: an empty queue has no delay, as in Linux. By the appendix, the delay of
         // the last packet would count until the next one leaves, and the probability would rise on an idle link.
         self.delay =
             if left == Bytes::ZERO { 0 } else { at - (now.as_ns().saturating_sub(sojourn.as_ns()) >> bits) };
-        if self.params.arithmetic == PieArithmetic::Linux
+        if self.fixed.params.arithmetic == PieArithmetic::Linux
             && let Some(last) = self.since.replace(at)
         {
             self.burst = self.burst.saturating_sub(at - last);
@@ -167,7 +176,7 @@ impl PieLaw {
         if self.left < threshold {
             return;
         }
-        match self.params.arithmetic {
+        match self.fixed.params.arithmetic {
             PieArithmetic::Exact => {
                 let weight = threshold as f64 / 65_536.0;
                 let time = time as f64;
@@ -189,8 +198,8 @@ impl PieLaw {
 
     /// The delay that an update sees.
     fn measured_delay(&self, backlog: u64) -> u64 {
-        let PieDelay::Rate(threshold) = self.params.delay else { return self.delay };
-        match self.params.arithmetic {
+        let PieDelay::Rate(threshold) = self.fixed.params.delay else { return self.delay };
+        match self.fixed.params.arithmetic {
             PieArithmetic::Exact => (backlog as f64 * self.drain / threshold.as_f64()) as u64,
             PieArithmetic::Linux => (backlog << LINUX_RATE_BITS).checked_div(self.drain as u64).unwrap_or(0),
         }
@@ -203,20 +212,21 @@ impl PieLaw {
     #[cold]
     fn update(&mut self, now: Instant, backlog: u64) {
         let mut due = self.sampling.take(now);
-        if self.params.arithmetic == PieArithmetic::Exact {
-            self.burst = self.burst.saturating_sub(due.saturating_mul(self.params.t_update.as_ns()));
+        if self.fixed.params.arithmetic == PieArithmetic::Exact {
+            self.burst = self.burst.saturating_sub(due.saturating_mul(self.fixed.params.t_update.as_ns()));
         }
         while due > 0 {
             let (delay, old, before) = (self.measured_delay(backlog), self.old, self.p);
             let change = self.change(delay, old);
             // The decay of the probability is a factor, not a step.
-            let decays =
-                delay == 0 && old == 0 && (self.params.arithmetic == PieArithmetic::Exact || backlog == 0);
+            let decays = delay == 0
+                && old == 0
+                && (self.fixed.params.arithmetic == PieArithmetic::Exact || backlog == 0);
             let steps = if delay != old || decays { 1 } else { self.equal_steps(change).min(due) };
             self.p = self.stepped(change, steps, decays);
             (self.delay, self.old) = (delay, delay);
             due -= steps;
-            if self.params.arithmetic == PieArithmetic::Linux {
+            if self.fixed.params.arithmetic == PieArithmetic::Linux {
                 self.forget(delay, old);
             }
             // Many steps may also lead back to where they began, since Linux's probability wraps; one does not.
@@ -224,43 +234,43 @@ impl PieLaw {
                 break;
             }
         }
-        if let Some(largest) = self.params.largest {
+        if let Some(largest) = self.fixed.params.largest {
             self.p_per_byte = self.p / largest.get();
         }
     }
 
     /// The number of bounds of the scaling that the probability is below.
     fn band(&self) -> usize {
-        self.scales.bounds.iter().take_while(|bound| self.p < **bound).count()
+        self.fixed.scales.bounds.iter().take_while(|bound| self.p < **bound).count()
     }
 
     /// Section 4.2: the change of the probability at an update.
     fn change(&self, delay: u64, old: u64) -> i128 {
-        let Scales { target, surge, rise: (rise, capped), .. } = self.scales;
+        let Scales { target, surge, rise: (rise, capped), .. } = self.fixed.scales;
         let band = self.band();
-        let (shift, PieParams { alpha, beta, .. }) = (SHIFTS[band], self.params);
+        let (shift, PieParams { alpha, beta, .. }) = (SHIFTS[band], self.fixed.params);
         let (delay_i, target, old) = (i128::from(delay), i128::from(target), i128::from(old));
-        let mut change = match self.params.arithmetic {
+        let mut change = match self.fixed.params.arithmetic {
             PieArithmetic::Exact => {
                 let apart = |one: i128, other: i128| {
                     let s = Span::ns((one - other).unsigned_abs() as u64).as_secs_f64();
                     if one < other { -s } else { s }
                 };
                 let p = alpha * apart(delay_i, target) + beta * apart(delay_i, old);
-                let one = self.scales.one as f64;
+                let one = self.fixed.scales.one as f64;
                 // A change by more than 1 has the effect of a change by 1, unless it is scaled down.
                 libm::rint((p / f64::from(1u32 << shift)).clamp(-1.0, 1.0) * one) as i128
             }
             PieArithmetic::Linux => {
-                let per_tick = self.scales.one / LINUX_TICKS_PER_S;
+                let per_tick = self.fixed.scales.one / LINUX_TICKS_PER_S;
                 let gain = |hz: f64| i128::from((libm::rint(16.0 * hz) as u64 * per_tick) >> 4 >> shift);
                 gain(alpha) * (delay_i - target) + gain(beta) * (delay_i - old)
             }
         };
-        if self.params.cap && band == 0 && change > i128::from(rise) {
+        if self.fixed.params.cap && band == 0 && change > i128::from(rise) {
             change = i128::from(capped);
         }
-        if self.params.surge && delay > surge {
+        if self.fixed.params.surge && delay > surge {
             change += i128::from(rise);
         }
         change
@@ -271,14 +281,14 @@ impl PieLaw {
     fn equal_steps(&self, change: i128) -> u64 {
         let (p, band) = (i128::from(self.p), self.band());
         let steps = if change > 0 {
-            let end = match (band.checked_sub(1), self.params.arithmetic) {
-                (Some(bound), _) => i128::from(self.scales.bounds[bound]),
-                (None, PieArithmetic::Exact) => i128::from(self.scales.one),
+            let end = match (band.checked_sub(1), self.fixed.params.arithmetic) {
+                (Some(bound), _) => i128::from(self.fixed.scales.bounds[bound]),
+                (None, PieArithmetic::Exact) => i128::from(self.fixed.scales.one),
                 (None, PieArithmetic::Linux) => i128::from(u64::MAX) + 1,
             };
             (end - p + change - 1) / change
         } else if change < 0 {
-            let end = self.scales.bounds.get(band).map_or(0, |bound| i128::from(*bound));
+            let end = self.fixed.scales.bounds.get(band).map_or(0, |bound| i128::from(*bound));
             (p - end) / -change + 1
         } else {
             return u64::MAX;
@@ -288,9 +298,9 @@ impl PieLaw {
 
     /// The probability after `steps` equal changes.
     fn stepped(&self, change: i128, steps: u64, decays: bool) -> u64 {
-        let (decay, one) = (self.params.decay, self.scales.one);
+        let (decay, one) = (self.fixed.params.decay, self.fixed.scales.one);
         let p = i128::from(self.p).saturating_add(change.saturating_mul(i128::from(steps))).max(0);
-        match self.params.arithmetic {
+        match self.fixed.params.arithmetic {
             PieArithmetic::Exact => {
                 let p = if decays { libm::rint(p as f64 * decay) as i128 } else { p };
                 u64::try_from(p).unwrap_or(one).min(one)
@@ -304,10 +314,10 @@ impl PieLaw {
 
     /// Linux: starts anew once the congestion has gone away.
     fn forget(&mut self, delay: u64, old: u64) {
-        let half = self.scales.half_target;
-        let measured = self.params.delay == PieDelay::Timestamps || self.drain > 0.0;
+        let half = self.fixed.scales.half_target;
+        let measured = self.fixed.params.delay == PieDelay::Timestamps || self.drain > 0.0;
         if self.p == 0 && delay < half && old < half && measured {
-            self.burst = self.scales.max_burst;
+            self.burst = self.fixed.scales.max_burst;
             (self.accumulated, self.since, self.left, self.drain) = (0, None, 0, 0.0);
         }
     }
@@ -316,16 +326,16 @@ impl PieLaw {
     pub fn is_as_new(&self) -> bool {
         // In exact arithmetic, the next arrival restores the allowance, and timestamps have no measurement.
         let measures = self.since.is_some() || self.left > 0 || self.drain > 0.0;
-        let remembers = match self.params.arithmetic {
-            PieArithmetic::Exact => self.params.delay != PieDelay::Timestamps && measures,
-            PieArithmetic::Linux => self.burst < self.scales.max_burst || measures,
+        let remembers = match self.fixed.params.arithmetic {
+            PieArithmetic::Exact => self.fixed.params.delay != PieDelay::Timestamps && measures,
+            PieArithmetic::Linux => self.burst < self.fixed.scales.max_burst || measures,
         };
         [self.p, self.accumulated, self.delay, self.old] == [0; 4] && !remembers
     }
 
     /// Returns the probability at the last update. In Linux's arithmetic, it may exceed 1.
     pub fn probability(&self) -> f64 {
-        self.p as f64 / self.scales.one as f64
+        self.p as f64 / self.fixed.scales.one as f64
     }
 
     /// Returns the probability at the last update in the units of the [`PieArithmetic`].
@@ -335,22 +345,22 @@ impl PieLaw {
 
     /// Returns the queueing delay: by timestamps, that of the last departure; by the departure rate, that at the
     /// last update.
-    pub const fn delay(&self) -> Span {
+    pub fn delay(&self) -> Span {
         self.time(self.delay)
     }
 
     /// Returns the time for which no packet will be chosen.
-    pub const fn burst_allowance(&self) -> Span {
+    pub fn burst_allowance(&self) -> Span {
         self.time(self.burst)
     }
 
     /// Returns the average departure rate; `None` if it is not measured, or not yet.
     pub fn drain_rate(&self) -> Option<Rate> {
-        let PieDelay::Rate(threshold) = self.params.delay else { return None };
+        let PieDelay::Rate(threshold) = self.fixed.params.delay else { return None };
         if self.drain == 0.0 {
             return None;
         }
-        Some(match self.params.arithmetic {
+        Some(match self.fixed.params.arithmetic {
             PieArithmetic::Exact => Rate::of(threshold, Span::ns(self.drain as u64).max(Span::ns(1))),
             PieArithmetic::Linux => {
                 let per_s = (self.drain as u64).saturating_mul(LINUX_TICKS_PER_S) >> LINUX_RATE_BITS;
@@ -359,13 +369,13 @@ impl PieLaw {
         })
     }
 
-    const fn time(&self, units: u64) -> Span {
-        Span::ns(units << self.scales.time_bits)
+    fn time(&self, units: u64) -> Span {
+        Span::ns(units << self.fixed.scales.time_bits)
     }
 
     /// Returns the parameters.
-    pub const fn params(&self) -> &PieParams {
-        &self.params
+    pub fn params(&self) -> &PieParams {
+        &self.fixed.params
     }
 }
 
@@ -405,8 +415,9 @@ mod tests {
     /// Returns the law after an update with these delays and this probability before it.
     fn updated(params: PieParams, p: f64, delay: Span, old: Span) -> PieLaw {
         let mut law = PieLaw::new(params);
-        law.p = (p * law.scales.one as f64) as u64;
-        (law.delay, law.old) = (delay.as_ns() >> law.scales.time_bits, old.as_ns() >> law.scales.time_bits);
+        law.p = (p * law.fixed.scales.one as f64) as u64;
+        (law.delay, law.old) =
+            (delay.as_ns() >> law.fixed.scales.time_bits, old.as_ns() >> law.fixed.scales.time_bits);
         law.catch_up(Instant::ZERO + params.t_update, BACKLOG);
         law
     }
@@ -461,7 +472,7 @@ mod tests {
             }
         }
         let mut law = PieLaw::new(BASIC);
-        for (k, bound) in law.scales.bounds.into_iter().enumerate() {
+        for (k, bound) in law.fixed.scales.bounds.into_iter().enumerate() {
             law.p = bound;
             assert_eq!(law.band(), k);
             law.p -= 1;
@@ -492,11 +503,11 @@ mod tests {
         assert!(!chosen(&mut law, 100_000, FULL, 0.0));
         law.burst = 0;
         assert!(!chosen(&mut law, 2000, FULL, 0.0) && chosen(&mut law, 2001, FULL, 0.0));
-        (law.old, law.p) = (7_499_999, law.scales.one / 100 * 19);
+        (law.old, law.p) = (7_499_999, law.fixed.scales.one / 100 * 19);
         assert!(!chosen(&mut law, 100_000, FULL, 0.0));
         law.old = 7_500_000;
         assert!(chosen(&mut law, 100_000, FULL, 0.0));
-        (law.old, law.p) = (0, law.scales.one / 100 * 21);
+        (law.old, law.p) = (0, law.fixed.scales.one / 100 * 21);
         assert!(chosen(&mut law, 100_000, FULL, 0.0));
     }
 
@@ -521,7 +532,7 @@ mod tests {
     #[test]
     fn derandomised_choices_are_neither_close_nor_far() {
         let mut law = updated(BASIC, 0.1, Span::ms(15), Span::ms(15));
-        law.params.derandomize = true;
+        Arc::make_mut(&mut law.fixed).params.derandomize = true;
         law.burst = 0;
         let until = |law: &mut PieLaw, u| (1..200).find(|_| chosen(law, 100_000, FULL, u));
         assert_eq!(until(&mut law, 0.0), Some(9));
@@ -585,7 +596,7 @@ mod tests {
                 for p in [0.0, 1e-6, 3e-5, 0.02, 0.0999, 0.4, 1.0] {
                     for updates in [2u64, 3, 17, 400, 20_000] {
                         let mut leap = updated(params, p, delay, Span::ms(9));
-                        let mut stepped = leap;
+                        let mut stepped = leap.clone();
                         for n in 2..=updates {
                             stepped.catch_up(Instant::ZERO + params.t_update.saturating_mul(n), BACKLOG);
                         }
