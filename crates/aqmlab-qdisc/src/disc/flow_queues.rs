@@ -329,8 +329,7 @@ impl<P: Packet, L: EarlyLaw + Clone> FlowQueues<P, L> {
         let (mut dropped, mut dropped_bytes) = (0, Bytes::ZERO);
         let half_bytes = Bytes::new(bytes.get() / 2);
         let half_packets = inside.waiting.packets / 2;
-        loop {
-            let Some((place, group)) = inside.waiting.pop(&mut self.own.store) else { break };
+        while let Some((place, group)) = inside.waiting.pop(&mut self.own.store) {
             let Some(packet) = self.own.store.release(place, |_| ()) else { break };
             (dropped, dropped_bytes) = (dropped + 1, dropped_bytes + packet.wire_len());
             inside.law.on_overflow(now);
