@@ -64,8 +64,9 @@ pub struct Observed {
 pub struct KernelObserved {
     /// Name of its link.
     pub link: String,
-    /// 99 % of the packets that waited left at most this long after the link had become free.
-    pub lateness_p99: Span,
+    /// 99 % of the packets that waited left at most this long after the link had become free; `None` if the
+    /// discipline itself holds packets, or none waited.
+    pub lateness_p99: Option<Span>,
     /// Packets handed to the queue.
     pub offered: u64,
     /// Packets that returned from the queue.
@@ -306,9 +307,9 @@ fn marks(observed: &Observed) -> Check {
 }
 
 /// Checks the lateness of the kernel's shaper, which replaces the link's own clock; the limit is the same as
-/// for writing.
+/// for writing. It is not known of a discipline that holds packets itself.
 fn kernel_shaper(observed: &Observed, time_scales: &TimeScales) -> Option<Check> {
-    let p99 = observed.kernels.iter().map(|kernel| kernel.lateness_p99).max()?;
+    let p99 = observed.kernels.iter().filter_map(|kernel| kernel.lateness_p99).max()?;
     let (limit, why) = time_scales.limit();
     let passed = p99 < limit;
     let than = if passed { "limit" } else { "above" };

@@ -150,7 +150,7 @@ impl Ran<'_> {
                     debug_assert_eq!(counts.link, *link, "both are in the order of their links");
                     KernelObserved {
                         link: self.plan.links[*link].name.clone(),
-                        lateness_p99: quantile(&books.lateness, 0.99),
+                        lateness_p99: (books.lateness.total() > 0).then(|| quantile(&books.lateness, 0.99)),
                         offered: books.offered,
                         returned: books.returned,
                         strays: books.strays,

@@ -172,6 +172,42 @@ fn packets_leave_when_the_kernel_lets_them_go_and_as_they_came() {
     assert!(books.lateness.total() == 1 && record.still_held == 0);
 }
 
+/// A shaper holds packets although the link is idle, which is no lateness; it drops only arrivals.
+#[test]
+fn the_time_for_which_a_shaper_holds_packets_is_no_lateness() {
+    for (spec, at_once) in [
+        ("tbf rate 8mbit burst 5000 latency 50ms", true),
+        ("cake bandwidth 8mbit besteffort", false),
+        ("netem delay 5ms", false),
+    ] {
+        let plan = of_spec(spec);
+        let ((mut router, script), mut out) = (connected(&plan), Kept::default());
+        for flow in 0..2 {
+            router.accept(ms(10), CLIENT, &packet(flow), &mut out).unwrap();
+        }
+        script.with(|kernel| kernel.refuse = 1);
+        router.accept(ms(10), CLIENT, &packet(2), &mut out).unwrap();
+        for at in [15, 25] {
+            script.release(0, false);
+            router.collect(ms(at), 0, &mut out).unwrap();
+        }
+        router.advance(ms(40), &mut out);
+        assert_eq!(out.0.len(), 2, "{spec}");
+        let record = router.finish().unwrap();
+        let (_, books) = &record.kernels[0];
+        assert_eq!((books.offered, books.returned), (3, 2), "{spec}");
+        assert_eq!(books.lateness.total(), 0, "{spec}");
+        assert_eq!(books.dropped, u64::from(at_once), "{spec}");
+    }
+    let unlimited = of_spec("cake unlimited besteffort flows");
+    let ((mut router, script), mut out) = (connected(&unlimited), Kept::default());
+    router.accept(ms(10), CLIENT, &packet(0), &mut out).unwrap();
+    script.release(0, false);
+    router.collect(ms(15), 0, &mut out).unwrap();
+    router.advance(ms(40), &mut out);
+    assert_eq!(router.finish().unwrap().kernels[0].1.lateness.total(), 1);
+}
+
 /// RED and pfifo drop packets on arrival, so the books record each drop at the packet's arrival.
 #[test]
 fn a_drop_at_arrival_is_known_at_once() {

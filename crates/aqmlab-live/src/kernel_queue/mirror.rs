@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use aqmlab_qdisc::{Backlog, Cause, Ecn, LawSamples, Observer, Packet, Qdisc, Reason, Stamped};
+use aqmlab_scenario::spec_words;
 use aqmlab_units::{Bytes, Instant, Packets, Rate};
 
 use crate::frame::LiveFrame;
@@ -22,23 +23,38 @@ pub struct Habits {
     pub at_arrival: bool,
     /// Whether every drop means that the buffer is full.
     pub only_overflow: bool,
+    /// Whether it holds packets while the link is idle, as a shaper does.
+    pub holds: bool,
 }
 
 impl Habits {
-    /// Returns the properties of the discipline that tc calls `name`, according to its source in Linux 6.1
+    /// Returns the properties of the discipline that tc adds for `spec`, according to its source in Linux 6.1
     /// (net/sched), or 7.3 for `dualpi2`. Disciplines that are not named here, such as `fq_codel`, `cake` and
-    /// `dualpi2`, have several queues and may drop packets that leave.
-    pub fn of(name: &str) -> Self {
+    /// `dualpi2`, have several queues and may drop packets that leave. `tbf` contains a `bfifo`.
+    pub fn of(spec: &str) -> Self {
+        let mut words = spec_words(spec);
+        let name = words.next().unwrap_or_default();
+        let shapes = name == "cake" && words.any(|word| word == "bandwidth") && !spec.contains("unlimited");
         Habits {
             one_line: matches!(
                 name,
-                "pfifo" | "bfifo" | "red" | "gred" | "pie" | "codel" | "choke" | "sfb" | "blackhole"
+                "pfifo" | "bfifo" | "tbf" | "red" | "gred" | "pie" | "codel" | "choke" | "sfb" | "blackhole"
             ),
             at_arrival: matches!(
                 name,
-                "pfifo" | "bfifo" | "pfifo_fast" | "red" | "gred" | "pie" | "fq_pie" | "sfb" | "blackhole"
+                "pfifo"
+                    | "bfifo"
+                    | "pfifo_fast"
+                    | "tbf"
+                    | "red"
+                    | "gred"
+                    | "pie"
+                    | "fq_pie"
+                    | "sfb"
+                    | "blackhole"
             ),
-            only_overflow: matches!(name, "pfifo" | "bfifo" | "pfifo_fast"),
+            only_overflow: matches!(name, "pfifo" | "bfifo" | "pfifo_fast" | "tbf"),
+            holds: shapes || matches!(name, "tbf" | "netem" | "fq" | "cbs" | "etf" | "hfsc" | "taprio"),
         }
     }
 

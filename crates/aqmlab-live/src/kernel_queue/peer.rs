@@ -45,7 +45,7 @@ pub struct KernelQueueBooks {
     /// Packets that came out of the queue without having entered it.
     pub strays: u64,
     /// Lengths of the periods during which the link was idle although a packet was waiting. They
-    /// show how late the kernel's shaper was.
+    /// show how late the kernel's shaper was. Empty if the discipline itself holds packets.
     pub lateness: Histogram,
 }
 
@@ -126,8 +126,10 @@ impl KernelQueue {
     /// Records that the link's idle time ends, because a packet is about to leave; `measured` says
     /// whether the idle time counts.
     pub fn ends_idle_time(&mut self, now: Instant, measured: bool) {
-        if let Some(arrived) = locked(&self.held).arrived()
+        let held = locked(&self.held);
+        if let Some(arrived) = held.arrived()
             && measured
+            && !held.habits.holds
         {
             let late = now.saturating_since(self.idle_since.max(arrived));
             self.books.lateness.add(late.as_ns(), 1);

@@ -7,7 +7,7 @@ use aqmlab_network::{End, Milestone, Schedule, queue_stop_is_reached};
 use aqmlab_qdisc::{DelayStage, Discipline, Packet, Pipe, Port, Registry, Stamped};
 use aqmlab_recording::capture::packet_id;
 use aqmlab_recording::{Fates, PortTables, StoppedBy, Tally, samples_in};
-use aqmlab_scenario::{ClassPlan, Plan, QueueStop, spec_words};
+use aqmlab_scenario::{ClassPlan, Plan, QueueStop};
 use aqmlab_transport::UniqueBytes;
 use aqmlab_units::{Bytes, Instant, Packets, Span};
 use rtrb::Consumer;
@@ -495,8 +495,7 @@ fn queues(
     for (number, link) in plan.links.iter().enumerate() {
         let (discipline, kernel) = match link.kernel_spec() {
             Some(spec) => {
-                let name = spec_words(&spec).next().unwrap_or_default();
-                let (kernel, mirror) = KernelQueue::new(Habits::of(name));
+                let (kernel, mirror) = KernelQueue::new(Habits::of(&spec));
                 (Discipline::Custom(Box::new(mirror)), Some(kernel))
             }
             None => (link.discipline(seed, registry).map_err(LiveError::Discipline)?, None),
