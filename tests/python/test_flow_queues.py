@@ -19,6 +19,7 @@ from aqmlab.plots.appearance import Appearance
 from aqmlab.plots.draw import draw, figure_of
 from aqmlab.reports.render import render
 from aqmlab.results.answers import BY_QUEUE
+from aqmlab.soundness.live import headers_are_equal
 from browser import ask, data_of, needs_chromium
 from laid_out import nothing_is_covered
 
@@ -463,3 +464,43 @@ def test_flows_that_share_a_queue_share_its_rate(tmp_path):
         assert index == pytest.approx(possible[pairs], abs=0.004)
         assert (collided[seed] > 0) == (pairs > 0)
     assert min(found.values()) < 0.99 < max(found.values())
+
+
+def of_the_kernel(run, spec):
+    """The same run, as if the bottleneck had had a kernel's queue."""
+    bottleneck, *others = run.plan.links
+    plan = replace(run.plan, links=(replace(bottleneck, queue="tc", settings={"spec": spec}), *others))
+    return replace(run, manifest=replace(run.manifest, plan=plan))
+
+
+@pytest.mark.parametrize(
+    ("queue", "spec", "names"),
+    [
+        ('{ kind = "fq_codel", preset = "linux" }', "fq_codel limit 1000", ["quantum"]),
+        ('{ kind = "fq_codel", preset = "linux", quantum = "1500B" }', "fq_codel limit 1000", []),
+        ('{ kind = "fq_codel", preset = "linux" }', "fq_codel quantum 1514", []),
+        ('{ kind = "fq_pie", preset = "linux" }', "fq_pie", ["quantum", "mean_packet"]),
+        ('{ kind = "pie", preset = "linux" }', "pie limit 1000", ["mean_packet"]),
+        ('{ kind = "cake", preset = "linux" }', "cake besteffort", ["overhead"]),
+        ('{ kind = "cake", preset = "linux", overhead = 0 }', "cake besteffort", []),
+        ('{ kind = "sfq", preset = "linux" }', "fq_codel", []),
+    ],
+)
+def test_a_header_that_the_kernels_queue_lacks_is_a_doubt(tmp_path, queue, spec, names):
+    file = tmp_path / "pair.toml"
+    text = SCENARIO.partition("[[arm]]")[0].replace('"8s"', '"3s"')
+    arms = f'[[arm]]\nname = "ours"\ntopology.queue = {queue}\n[[arm]]\nname = "kernel"\n'
+    file.write_text(text + arms)
+    results = aqmlab.run(file, output=tmp_path / "out", runs=1, report=False)
+    (kernel,) = results.select("kernel")
+    finished = {
+        at: of_the_kernel(run, spec) if at[0] == kernel else run for at, run in results.finished.items()
+    }
+    doubts = headers_are_equal(replace(results, finished=finished)).doubts
+    if not names:
+        assert not doubts
+        return
+    (doubt,) = doubts
+    assert doubt.severity == "warning"
+    assert all(f"`{name}`" in doubt.sentence for name in names)
+    assert "ours" in doubt.sentence

@@ -61,7 +61,13 @@ _CHECKS = (
 )
 
 
-_LIVE_CHECKS = (live.kept_time, live.to_its_end, live.stack_as_asked, live.packets_kept)
+_LIVE_CHECKS = (
+    live.kept_time,
+    live.to_its_end,
+    live.stack_as_asked,
+    live.packets_kept,
+    live.headers_are_equal,
+)
 
 
 def examine(results: Results) -> tuple[Check, ...]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aqmlab.recordings.faithfulness import NOT_FAITHFUL, faithfulness_of, grouped, verdicts
+from aqmlab.soundness.disciplines import plans, queues
 from aqmlab.soundness.doubt import CellDoubt, Check, merged
-from aqmlab.text.numbers import counted
+from aqmlab.text.numbers import counted, listed
 
 if TYPE_CHECKING:
     from aqmlab.results.results import Results
@@ -79,3 +80,35 @@ def packets_kept(results: Results) -> Check:
             findings.append(CellDoubt(cell, "note", "; ".join(remarks), _SMALLER_CAPTURE, len(remarks)))
     finding = "every requested packet was captured"
     return Check(kind, "captures are complete", finding, merged(kind, results, findings))
+
+
+_OF_ETHERNET = {"quantum_bytes": 1514, "mean_packet_bytes": 1514, "overhead": 14, "header": 14}
+"""The settings of disciplines that have the 14 bytes of an Ethernet header in Linux's presets."""
+
+
+def headers_are_equal(results: Results) -> Check:
+    """Check for queues that count an Ethernet header, whereas the same queue of the kernel has none here."""
+    kind, findings = "headers", []
+    found = [(cell, queue) for cell, plan in plans(results) for queue in queues(plan)]
+    kernels = {
+        (queue.link.name, words[0]): words
+        for _, queue in found
+        if queue.kind == "tc" and (words := str(queue.settings["spec"]).split())
+    }
+    for cell, queue in found:
+        told = kernels.get((queue.link.name, queue.kind), ())
+        names = [
+            name.removesuffix("_bytes")
+            for name, value in _OF_ETHERNET.items()
+            if queue.settings.get(name) == value and name.removesuffix("_bytes") not in told
+        ]
+        if told and names:
+            sentence = (
+                f"`{queue.link.name}` counts the 14 bytes of an Ethernet header in"
+                f" {listed([f'`{name}`' for name in names])}; the kernel's {queue.kind} counts none here,"
+                " because a TUN device has none"
+            )
+            remedy = "write these values without the header, for the same queue (see docs/live.md)"
+            findings.append(CellDoubt(cell, "warning", sentence, remedy, len(names)))
+    finding = "no queue counts a header that the kernel's does not" if kernels else "no queue is the kernel's"
+    return Check(kind, "the kernel's queues count the same headers", finding, merged(kind, results, findings))
