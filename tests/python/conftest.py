@@ -16,7 +16,9 @@ import hypothesis
 import pytest
 
 import aqmlab
+import live_worlds
 from aqmlab.cli import main
+from aqmlab.live import supervisor
 from living import SCENARIO, why_not
 
 # The same cases every time, without a time limit, so that neither chance nor a busy machine makes a test
@@ -167,3 +169,14 @@ def _anybodys(folder: Path) -> Path:
     # The file's mode must not depend on our umask.
     file.chmod(0o644)
     return folder
+
+
+@pytest.fixture
+def router(monkeypatch):
+    """Set the mode of the live router's stand-in."""
+
+    def chosen(mode):
+        command = [sys.executable, "-P", live_worlds.__file__, mode]
+        monkeypatch.setattr(supervisor, "_command", lambda: command)
+
+    return chosen

@@ -21,9 +21,9 @@ from aqmlab.papers.names import names_of
 from aqmlab.papers.paper import Target
 from aqmlab.papers.scorecard_text import markdown_cell
 from aqmlab.papers.targets import Targets
+from toy_paper import TOY
 
 ROOT = Path(__file__).parents[2]
-TOY = ROOT / "tests" / "papers" / "toy"
 MADE = {"version": "1", "commit": "abc", "date": "2026-11-23"}
 
 SCENARIO = """

@@ -6,7 +6,6 @@ The router itself is a stand-in here (``live_worlds.py``); ``test_live_smoke.py`
 from __future__ import annotations
 
 import json
-import sys
 import tomllib
 
 import pytest
@@ -15,24 +14,12 @@ import tomli_w
 import aqmlab
 import live_worlds
 from aqmlab.cli.progress import ProgressLine, progress_text
-from aqmlab.live import supervisor
 from aqmlab.metrics import Histogram
 from aqmlab.recordings import faithfulness
 from aqmlab.reports.live import exceedance
 from aqmlab.results import both
 from aqmlab.soundness import examine
 from aqmlab.sweeps.progress import Progress, UnderWay
-
-
-@pytest.fixture
-def router(monkeypatch):
-    """Set the mode of the stand-in."""
-
-    def chosen(mode):
-        command = [sys.executable, "-P", live_worlds.__file__, mode]
-        monkeypatch.setattr(supervisor, "_command", lambda: command)
-
-    return chosen
 
 
 @pytest.fixture

@@ -17,7 +17,6 @@ import tomli_w
 import aqmlab
 import live_worlds
 from aqmlab import load
-from aqmlab.live import supervisor
 from aqmlab.sweeps.cases import Cases
 from aqmlab.sweeps.experiment_directory import ExperimentDirectory
 from sweeping import manifests as sweep_manifests
@@ -172,17 +171,6 @@ def test_a_run_goes_on_with_the_packets_that_it_lacks(small, tmp_path):
     aqmlab.run(small, output=out, resume=True, pcap=["all"], report=False)
     assert len(list(out.glob("*/seed-1/packets.pcapng"))) == 2
     assert manifests(out) == before
-
-
-@pytest.fixture
-def router(monkeypatch):
-    """Set the mode of the live router's stand-in."""
-
-    def chosen(mode):
-        command = [sys.executable, "-P", live_worlds.__file__, mode]
-        monkeypatch.setattr(supervisor, "_command", lambda: command)
-
-    return chosen
 
 
 def test_live_runs_go_seed_by_seed_and_simulated_ones_arm_by_arm(small):

@@ -28,9 +28,9 @@ from aqmlab.papers.sweep_figure import numbers
 from aqmlab.papers.tables import AGREES, DIFFERS, NOT_SCORED, cell_expression, within
 from aqmlab.papers.variants import variant
 from aqmlab.plots.render import render
+from toy_paper import TOY, edited
 
 ROOT = Path(__file__).parents[2]
-TOY = ROOT / "tests" / "papers" / "toy"
 MADE = making("0.0", "abc1234")
 
 
@@ -85,15 +85,6 @@ def store(tmp_path_factory):
 @pytest.fixture(scope="module")
 def toy(store):
     return reproduce(read_paper(TOY), store=store, jobs=2)
-
-
-def edited(tmp_path: Path, file: str, old: str, new: str) -> Path:
-    folder = tmp_path / "toy"
-    shutil.copytree(TOY, folder)
-    text = (folder / file).read_text()
-    assert text.count(old) == 1, old
-    (folder / file).write_text(text.replace(old, new))
-    return folder
 
 
 def test_the_toy_is_sound():

@@ -5,19 +5,16 @@ The router is a stand-in (``live_worlds.py``); the simulated side is real.
 
 import json
 import shutil
-import sys
-from pathlib import Path
 
 import pytest
 
 import live_worlds
 from aqmlab.cli.progress import ProgressLine
 from aqmlab.errors import ScenarioError
-from aqmlab.live import supervisor
 from aqmlab.papers.check import problems
 from aqmlab.papers.folder import find_paper, read_paper
+from toy_paper import TOY
 
-TOY = Path(__file__).parents[2] / "tests" / "papers" / "toy"
 EXPERIMENT = """
 [[experiment]]
 file = "live.toml"
@@ -52,16 +49,11 @@ expect = "backlog_mean_packets{arm=RED} < backlog_mean_packets{arm=DropTail}"
 
 
 @pytest.fixture
-def router(monkeypatch, tmp_path):
-    """Set the mode of the stand-in."""
+def router(router, monkeypatch, tmp_path):
+    """Set the mode of the stand-in, which keeps marks."""
     (tmp_path / "marks").mkdir()
     monkeypatch.setenv("LIVE_WORLDS", str(tmp_path / "marks"))
-
-    def chosen(mode):
-        command = [sys.executable, "-P", live_worlds.__file__, mode]
-        monkeypatch.setattr(supervisor, "_command", lambda: command)
-
-    return chosen
+    return router
 
 
 @pytest.fixture

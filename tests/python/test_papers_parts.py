@@ -18,9 +18,9 @@ from aqmlab.papers.required_cells import required_cells
 from aqmlab.papers.scoring import missing_labels
 from aqmlab.results.cells import Cell
 from claim_worlds import BUFFER, COUNT
+from toy_paper import TOY
 
 ROOT = Path(__file__).parents[2]
-TOY = ROOT / "tests" / "papers" / "toy"
 NAMES = Names(("RED", "DropTail"), (BUFFER, COUNT), ("bottleneck", "reverse"), ("ftp",))
 
 

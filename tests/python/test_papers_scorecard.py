@@ -1,8 +1,6 @@
 """Scorecards: where thresholds come from, and how well settings are known."""
 
 import json
-import shutil
-from pathlib import Path
 
 import pytest
 
@@ -15,8 +13,8 @@ from aqmlab.papers.scorecard import as_html, as_markdown, cell_text, making
 from aqmlab.papers.scorecard_json import as_json, cell_json
 from aqmlab.papers.tables import Branch, TableCell
 from aqmlab.stats import Estimate
+from toy_paper import TOY, edited
 
-TOY = Path(__file__).parents[1] / "papers" / "toy"
 MADE = making("0.0", "abc1234")
 
 
@@ -28,15 +26,6 @@ def store(tmp_path_factory):
 @pytest.fixture(scope="module")
 def toy(store):
     return reproduce(read_paper(TOY), seeds=5, store=store, jobs=2)
-
-
-def edited(tmp_path: Path, file: str, old: str, new: str) -> Path:
-    folder = tmp_path / "toy"
-    shutil.copytree(TOY, folder)
-    text = (folder / file).read_text()
-    assert text.count(old) == 1, old
-    (folder / file).write_text(text.replace(old, new))
-    return folder
 
 
 def test_a_scorecard_says_what_a_threshold_rests_on(toy, tmp_path):

@@ -15,12 +15,12 @@ from aqmlab.papers.runner import Runner
 from aqmlab.papers.scorecard import making, write_scorecard
 from aqmlab.papers.scorecard_json import as_json
 from aqmlab.papers.scoring import evidence
+from toy_paper import TOY, edit
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 import pages  # noqa: E402
 
-TOY = ROOT / "tests" / "papers" / "toy"
 FILES = ("scorecard.md", "scorecard.html", "scorecard.json")
 
 
@@ -59,12 +59,6 @@ def text(aqmlab_cli, folder, tmp_path):
     return call
 
 
-def change(folder, file, old, new):
-    text = (folder / file).read_text()
-    assert text.count(old) == 1, old
-    (folder / file).write_text(text.replace(old, new))
-
-
 def test_the_same_texts_are_written_again_without_a_run(folder, text):
     before = {name: (folder / name).read_bytes() for name in FILES}
     for name in FILES[:2]:
@@ -83,9 +77,9 @@ def test_texts_are_those_of_the_paper_and_values_those_of_the_scorecard(folder, 
         ('kind = "no difference"', 'kind = "distinguishes"'),
         ('strength = "soft"', 'strength = "firm"'),
     ):
-        change(folder, "expected.toml", old, new)
-    change(folder, "paper.toml", 'title = "Loss against buffer"\nkind', 'title = "Drops"\nkind')
-    change(folder, "loss.toml", "duration", "# a comment changes nothing\nduration")
+        edit(folder, "expected.toml", old, new)
+    edit(folder, "paper.toml", 'title = "Loss against buffer"\nkind', 'title = "Drops"\nkind')
+    edit(folder, "loss.toml", "duration", "# a comment changes nothing\nduration")
     done = text("--json")
     assert done.returncode == 0, done.stderr
     after = json.loads((folder / "scorecard.json").read_text())
@@ -136,7 +130,7 @@ def test_texts_are_those_of_the_paper_and_values_those_of_the_scorecard(folder, 
     ],
 )
 def test_a_changed_statement_or_scenario_is_refused(folder, text, file, old, new, said):
-    change(folder, file, old, new)
+    edit(folder, file, old, new)
     before = {name: (folder / name).read_bytes() for name in FILES}
     done = text()
     assert done.returncode == 2
@@ -199,8 +193,8 @@ def test_a_readme_has_each_finding_with_its_score_on_one_screen(folder):
     causes = json.loads((folder / "causes.json").read_text())
     causes["findings"][0]["causes"][0]["status"] = "holds"
     (folder / "causes.json").write_text(json.dumps(causes))
-    change(folder, "expected.toml", '"It is wrong."', '"At 2.5 Mbit/s, it\\nis `wrong`. More on this."')
-    change(folder, "expected.toml", "backlog_mean_packets{arm=RED} <", "2 * backlog_mean_packets{arm=RED} <")
+    edit(folder, "expected.toml", '"It is wrong."', '"At 2.5 Mbit/s, it\\nis `wrong`. More on this."')
+    edit(folder, "expected.toml", "backlog_mean_packets{arm=RED} <", "2 * backlog_mean_packets{arm=RED} <")
     rows = list(pages.score_rows(read_paper(folder)))
     assert rows[0].endswith(" | not scored yet | – | – |\n")
     assert rows[1].endswith(" | fails | At 2.5 Mbit/s, it is `wrong`. | least RTO: 200 ms |\n")

@@ -11,9 +11,9 @@ from aqmlab.papers.check import problems
 from aqmlab.papers.folder import find_paper, read_paper
 from aqmlab.papers.paper import Thinned
 from aqmlab.papers.variants import variant
+from toy_paper import TOY
 
 ROOT = Path(__file__).parents[2]
-TOY = ROOT / "tests" / "papers" / "toy"
 
 
 def toy_with(tmp_path: Path, candidate: str) -> Path:

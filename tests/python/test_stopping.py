@@ -7,7 +7,6 @@ import signal
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
@@ -17,8 +16,8 @@ from aqmlab.sweeps.place import alone_in
 from aqmlab.system.stopping import Stop, Stopped, answered, raise_if_stopped
 from signalled import started_with_all_signals
 from sweeping import left_over, manifests, tables
+from toy_paper import TOY
 
-TOY = Path(__file__).parents[1] / "papers" / "toy"
 SOON_S = 10.0
 """On an idle machine, stopping takes a fifth of a second; the interrupted work would take half a minute."""
 SLOW = "SELECT sum(a.range * b.range) FROM range(120000) a, range(120000) b"
