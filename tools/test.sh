@@ -55,8 +55,8 @@ step "Python format, lint, types, stubs"
 .venv/bin/python -m mypy.stubtest aqmlab._core --concise
 
 step "Python tests"
-# A worker per processor; the tests of a file, and all live tests, share a worker.
-.venv/bin/python -m pytest -rs -m "not slow" -n auto --dist loadgroup tests/python 2>&1 | tee "$logs/python"
+# A worker per processor; tests/python/conftest.py refines which tests share one.
+.venv/bin/python -m pytest -rs -m "not slow" -n auto --dist loadfile tests/python 2>&1 | tee "$logs/python"
 
 rust=$(awk '/^test result/ { n += $4 } END { print n + 0 }' "$logs/rust")
 python=$(grep -oE '[0-9]+ passed' "$logs/python" | tail -1 | cut -d' ' -f1)

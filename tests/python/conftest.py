@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 import signal
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -56,13 +58,24 @@ SMALL: dict[str, Any] = {
 }
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let one worker run all tests of a file, which share fixtures, and one worker all tests that run
-    programs in namespaces, because these look for what other programs leave behind."""
-    for item in items:
-        helpers = {getattr(value, "__module__", None) for value in vars(item.module).values()}
-        machine = "user" in item.fixturenames or helpers & {"living", "remains"}
-        item.add_marker(pytest.mark.xdist_group("machine" if machine else item.path.stem))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let one worker run all tests of a file, which share fixtures, and one worker all files with tests that
+    run programs in namespaces, because these look for what other programs leave behind."""
+    from xdist.scheduler import LoadFileScheduling
+
+    @cache
+    def in_namespaces(file: str) -> bool:
+        text = (config.rootpath / file).read_text(encoding="utf-8")
+        return re.search(r"^from (living|remains) import", text, re.MULTILINE) is not None
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "machine" if in_namespaces(file) else file
+
+    # The marks of `--dist loadgroup` have no effect with pytest 9.2 and pytest-xdist 3.8.
+    return Scheduling(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)
