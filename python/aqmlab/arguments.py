@@ -180,6 +180,3 @@ def _annotations(function: Callable[..., Any]) -> tuple[dict[str, str], dict[str
             of = vars(sys.modules[function.__module__])[str(parameter.annotation)[len("Unpack[") : -1]]
             options = {name: text.__forward_arg__ for name, text in of.__annotations__.items()}
     return named | ({"self": "Any"} if "self" in named else {}), options
-
-
-__all__ = ["check_type", "names", "plain", "typed", "whole"]

@@ -236,6 +236,3 @@ def _nothing_empty_left(place: ExperimentDirectory) -> Iterator[None]:
             # The first error is the one to report.
             error.add_note(f"`{left.filename}` cannot be removed: {left.strerror}")
         raise
-
-
-__all__ = ["run", "run_both"]

@@ -136,6 +136,3 @@ def _split(text: str) -> tuple[str, str]:
             return text[:end], text[end + 1 :]
     path, _, which = text.partition(":")
     return path, which
-
-
-__all__ = ["compare", "is_sweep", "load", "load_both", "side"]

@@ -31,7 +31,8 @@ def scripted(until_s=4, overhead_bytes=0, **columns):
     """A link of 1 Mbit/s: 62.5 packets of 1000 B each half second."""
     link = SimpleNamespace(name="bottleneck", overhead_bytes=overhead_bytes)
     plan = SimpleNamespace(links=[link], elsewhere=lambda _: frozenset())
-    run = SimpleNamespace(plan=plan, t0_ns=0, t1_ns=until_s * 10**9, rate_bps=lambda _: MBIT, changes=lambda _: False)
+    rates = {"rate_bps": lambda _: MBIT, "changes": lambda _: False}
+    run = SimpleNamespace(plan=plan, t0_ns=0, t1_ns=until_s * 10**9, **rates)
     return Scripted(run, {("bottleneck", "*"): QueueTotals("bottleneck", "*", {})}, [], columns=columns)
 
 

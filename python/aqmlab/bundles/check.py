@@ -218,6 +218,3 @@ def as_json(checked: Checked) -> dict[str, Any]:
         "repeated": [vars(run) for run in checked.repeated],
     }
     return dict(json.loads(json.dumps(content)))
-
-
-__all__ = ["Checked", "Repeated", "as_json", "check_bundle"]

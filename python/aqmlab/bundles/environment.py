@@ -34,6 +34,3 @@ def cargo_lock() -> bytes | None:
     """Return the lock file of the Rust crates if the package runs from a clone."""
     file = Path(__file__).resolve().parents[3] / "Cargo.lock"
     return file.read_bytes() if file.is_file() else None
-
-
-__all__ = ["cargo_lock", "requirements"]

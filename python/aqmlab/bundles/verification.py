@@ -149,6 +149,3 @@ def _run(found: Verified, path: Path) -> None:
         found.damaged += run.damage()
         found.tables += len(run.manifest.tables)
         found.bytes += sum(file.stat().st_size for file in path.iterdir() if file.is_file())
-
-
-__all__ = ["Verified", "verify"]

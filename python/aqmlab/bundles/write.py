@@ -141,6 +141,3 @@ def _members(results: Results, path: Path, file_name: str, *, summaries: bool) -
         below = run.resolve().relative_to(root.resolve()).as_posix()
         for name, content in packed(run, SUMMARIES if summaries else RECORDINGS).items():
             yield f"{base}/{below}/{name}", content
-
-
-__all__ = ["EXPERIMENT", "FORMAT_VERSION", "INDEX", "SCENARIO", "bundle"]

@@ -240,6 +240,3 @@ def _remarks(first: Population, answer: Found, asked: Load) -> Iterator[str]:
             f"The number of users must be whole: the load of {first.text(answer.value)} differs from"
             f" the target by {change_text(off)}."
         )
-
-
-__all__ = ["calibrate"]

@@ -109,6 +109,3 @@ def _listed() -> None:
 def execute() -> int:
     """Execute the command line and return the exit code."""
     return guarded(read_quickly(get_command(application(sys.argv[1:]))))
-
-
-__all__ = ["application", "execute"]

@@ -143,6 +143,3 @@ def aqm_tc(
             print_queues(read_tc_script(text), as_json=as_json)
     elif scenario is not None:
         print_lines(tc_lines(scenario), dev, as_json=as_json)
-
-
-__all__ = ["aqm"]

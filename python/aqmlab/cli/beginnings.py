@@ -69,6 +69,3 @@ def new(
     file = write_template(name, template)
     typer.echo(str(file))
     say(f"run it     aqmlab {TEMPLATES[template]} {shlex.quote(str(file))}")
-
-
-__all__ = ["demo", "new", "run_scenario"]

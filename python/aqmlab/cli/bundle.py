@@ -85,6 +85,3 @@ def _check(file: Path, *, seed: int | None, rerun: bool, as_json: bool) -> None:
             print(f"{verdict:<9} {run.arm}, seed {run.seed}: {of}{versions}")
     if not found.same:
         raise typer.Exit(Exit.CHECK_FAILED)
-
-
-__all__ = ["bundle"]

@@ -24,6 +24,3 @@ def cite(
     from aqmlab.papers.citation import cite as entry
 
     typer.echo(entry(paper), nl=False)
-
-
-__all__ = ["cite"]

@@ -116,6 +116,3 @@ def formats(_context: typer.Context) -> Iterable[str]:
     from aqmlab.exports import FORMATS
 
     return FORMATS
-
-
-__all__ = ["arms", "disciplines", "formats", "kinds", "metrics", "papers", "templates"]

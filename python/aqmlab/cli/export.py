@@ -67,6 +67,3 @@ def export(
         )
     for file in files:
         typer.echo(str(file))
-
-
-__all__ = ["export"]

@@ -133,6 +133,3 @@ def both(
 def tell_stopping() -> None:
     """Notify a user who has interrupted a live run."""
     say("stopping: packets in flight are still forwarded; press Ctrl-C again to end the run now")
-
-
-__all__ = ["both", "live", "tell_stopping"]

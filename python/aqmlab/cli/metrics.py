@@ -94,6 +94,3 @@ def _print_one(entry: Mapping[str, Any]) -> None:
             default = NO_VALUE if parameter["default"] is None else f"{parameter['default']:g}"
             table.add(parameter["name"], parameter["unit"] or NO_VALUE, default, parameter["definition"])
         print_grid(console, table)
-
-
-__all__ = ["metrics"]

@@ -30,5 +30,3 @@ paper.command("causes")(paper_causes)
 paper.command("multiverse")(paper_multiverse)
 paper.command("infer")(paper_infer)
 paper.command("text")(paper_text)
-
-__all__ = ["paper"]

@@ -95,18 +95,3 @@ def _commit(folder: Path) -> str:
     except (OSError, subprocess.SubprocessError):
         return ""
     return done.stdout.strip()
-
-
-__all__ = [
-    "SEEDS",
-    "Figures",
-    "Findings",
-    "Folder",
-    "Key",
-    "Quick",
-    "Tables",
-    "folder_of",
-    "made",
-    "progress",
-    "resumable",
-]

@@ -160,6 +160,3 @@ def paper_infer(
     else:
         print(file.read_text(encoding="utf-8"))
     say(f"inference  {file}")
-
-
-__all__ = ["paper_causes", "paper_infer", "paper_multiverse"]

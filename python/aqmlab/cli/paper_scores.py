@@ -323,6 +323,3 @@ def save_inference(content: Mapping[str, Any], folder: Path) -> Path:
     file = folder / "inference.md"
     save(file, inference_markdown(content))
     return file
-
-
-__all__ = ["paper_list", "paper_live", "paper_reproduce", "paper_text", "save_inference"]

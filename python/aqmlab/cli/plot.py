@@ -238,6 +238,3 @@ def plot_law(
     for warning in law_warnings(name, given, presets=presets, bench=bench):
         say(f"warning: {warning}")
     typer.echo(str(file))
-
-
-__all__ = ["plot"]

@@ -70,6 +70,3 @@ def run(
         both(scenario, {**asked, "force": force}, as_json=as_json, no_report=no_report, quiet=quiet)
         return
     run_scenario(scenario, asked, as_json=as_json, no_report=no_report, quiet=quiet)
-
-
-__all__ = ["run"]

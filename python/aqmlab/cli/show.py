@@ -40,6 +40,3 @@ def schema(
     from aqmlab.api import schema as content
 
     tell_json(content(of))
-
-
-__all__ = ["schema", "show"]

@@ -56,6 +56,3 @@ def print_trees(trees: Sequence[TcTree], *, as_json: bool) -> None:
 def _remarks(remarks: Sequence[str]) -> None:
     for remark in remarks:
         typer.echo(f"#   {remark}")
-
-
-__all__ = ["print_lines", "print_queues", "print_trees"]

@@ -73,6 +73,3 @@ def trace_import(
     )
     for sentence in found.assumed:
         typer.echo(f"assumed: {sentence}")
-
-
-__all__ = ["trace_import"]

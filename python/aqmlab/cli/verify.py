@@ -52,6 +52,3 @@ def verify(
             "to repeat damaged runs, use `aqmlab sweep SCENARIO` for a store,"
             " or `aqmlab run SCENARIO --resume -o DIR` for an experiment",
         )
-
-
-__all__ = ["verify"]

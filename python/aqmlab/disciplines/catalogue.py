@@ -33,6 +33,3 @@ def aqm_show(name: str) -> dict[str, Any]:
 
     content: dict[str, Any] = json.loads(_core.aqm_show(name))
     return content
-
-
-__all__ = ["aqm_list", "aqm_show"]

@@ -68,6 +68,3 @@ def lacks(run: Run, what: str, key: str) -> UsageError:
     return UsageError(
         f"`{run.path}` recorded no {what}: write `{key}` into [record] of the scenario and run it again"
     )
-
-
-__all__ = ["Chosen", "choose", "lacks"]

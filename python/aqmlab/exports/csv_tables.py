@@ -40,6 +40,3 @@ def _content(results: Results, chosen: Sequence[Chosen], table: str) -> bytes:
     writer.writerow([*axes, "arm", "seed", *columns])
     writer.writerows([*labels[i], *row] for i, *row in rows)
     return out.getvalue().encode()
-
-
-__all__ = ["csv_files"]

@@ -39,6 +39,3 @@ def written(place: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
         shutil.rmtree(half, ignore_errors=True)
         raise
     return tuple(place / name for name in files)
-
-
-__all__ = ["written"]

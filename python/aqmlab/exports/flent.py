@@ -167,6 +167,3 @@ def _downloading(chosen: Chosen) -> str:
     """Return the classes of TCP flows whose data cross the queue, as a list in SQL; it may be empty."""
     plan = chosen.run.plan
     return ", ".join(map(quoted, sorted(plan.responsive - plan.elsewhere(chosen.queue))))
-
-
-__all__ = ["DOWNLOAD", "FORMAT_VERSION", "PING", "TEST", "flent_file"]

@@ -101,6 +101,3 @@ def _seconds(t_ns: int) -> str:
     """Return seconds without trailing zeros."""
     whole, part = divmod(t_ns, 10**9)
     return f"{whole}.{part:09d}".rstrip("0").rstrip(".")
-
-
-__all__ = ["NEEDED", "ns2_file"]

@@ -124,6 +124,3 @@ def _packets(results: Results, chosen: Chosen, name: FlowName) -> Iterator[Event
 
 def _event(t_ns: int, name: str, data: dict[str, Any]) -> Event:
     return {"time": t_ns / 1e6, "name": f"quic:{name}", "data": data}
-
-
-__all__ = ["EVENT_SCHEMA", "FILE_SCHEMA", "qlog_file"]

@@ -69,6 +69,3 @@ def _latex(title: str, grid: Grid, note: str) -> str:
 
 def _escaped(text: str) -> str:
     return "".join(_LATEX.get(sign, sign) for sign in text)
-
-
-__all__ = ["TEXTS", "answer_text"]

@@ -153,6 +153,3 @@ def _run(path: Path | str, about: Mapping[str, Any], arm: str | None, seed: int 
             f"`{run.path}` has no table `requests`; record it with `requests = {{ each = true }}` in [record]"
         )
     return run
-
-
-__all__ = ["FORMATS", "KINDS", "write_vectors"]

@@ -86,6 +86,3 @@ def _distribution(delays_ms: Any) -> DelayCdf:  # noqa: ANN401 (an array)
     share = (np.searchsorted(delays_ms, ends, side="right") / count).tolist()
     grid, shares = [0.0, *ends.tolist()], [float((delays_ms <= 0).mean()), *share]
     return DelayCdf(grid, shares, shares, shares, 1, float(delays_ms[int(0.99 * (count - 1))]))
-
-
-__all__ = ["flow_delay", "flow_delay_rows"]

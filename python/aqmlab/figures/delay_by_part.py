@@ -179,6 +179,3 @@ def _line(name: str, cdf: DelayCdf, look: Look) -> Line:
     delays = [_SHORTEST_MS, *cdf.delay_ms[first + 1 :]]
     edges = (cdf.low[first:], cdf.high[first:]) if cdf.n > 1 else ()
     return Line(name, delays, cdf.share[first:], look, *edges)
-
-
-__all__ = ["Curves", "class_delay", "delay_panels", "inner_delay"]

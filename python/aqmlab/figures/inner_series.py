@@ -168,6 +168,3 @@ def _marks(inside: _Inside, quantity: _Quantity, names: Sequence[str], view: Vie
 def _any(columns: Sequence[Sequence[Mark]]) -> bool:
     """Whether a quantity is ever above zero, so that it is worth a row."""
     return any(any(mark.y) for marks in columns for mark in marks if isinstance(mark, Line))
-
-
-__all__ = ["inner_series", "inner_series_rows", "of_answer"]

@@ -63,6 +63,3 @@ def new(name: Path | str, template: str = "dumbbell") -> Path:
     except OSError as error:
         raise HostError(f"cannot write `{file}`: {error.strerror or error}") from error
     return file
-
-
-__all__ = ["DEMO", "TEMPLATES", "new"]

@@ -76,6 +76,3 @@ def doctor() -> Diagnosis:
     answer = supervisor.ask({"do": "doctor"})
     findings = tuple(Diagnostic(**finding) for finding in answer["findings"])
     return Diagnosis(findings, answer["machine"])
-
-
-__all__ = ["Diagnosis", "Diagnostic", "doctor"]

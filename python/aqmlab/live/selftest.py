@@ -121,6 +121,3 @@ def selftest(
     content = supervisor.ask({"do": "selftest"}, progress=progress, interrupted=interrupted)
     trials = (Trial("real-time", content["realtime"]), Trial("ordinary", content["ordinary"]))
     return SelfTest(trials, content)
-
-
-__all__ = ["SelfTest", "Trial", "selftest"]

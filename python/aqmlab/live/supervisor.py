@@ -141,6 +141,3 @@ def _ended(message: Mapping[str, Any]) -> Any:  # noqa: ANN401
 def _shown(line: bytes) -> str:
     text = repr(line[:80].decode(errors="replace"))
     return f"`{text[1:-1]}`" + (" ..." if len(line) > 80 else "")
-
-
-__all__ = ["PATIENCE_S", "SILENCE_S", "Progress", "ask"]

@@ -134,6 +134,3 @@ def _time(text: str) -> float:
 
 def _quoted(value: str) -> str:
     return f'"{value}"' if re.search(r"[\s,{}=]", value) else value
-
-
-__all__ = ["parameter_value", "spaced", "with_settings"]

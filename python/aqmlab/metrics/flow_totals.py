@@ -128,6 +128,3 @@ def _packed(values: Iterable[Any]) -> Sequence[Any]:
     if isinstance(column[0], str):
         return [sys.intern(name) for name in column]
     return column if None in column else array("q", column)
-
-
-__all__ = ["FLOW_COLUMNS", "FlowTotals", "Flows"]

@@ -170,6 +170,3 @@ def quoted(text: str) -> str:
 
 def _size(block: Mapping[tuple[object, ...], Bins]) -> int:
     return sum(len(low) for low, _, _ in block.values())
-
-
-__all__ = ["BINS_KEPT", "EMPTY_HISTOGRAM", "Histogram", "Histograms", "quoted"]

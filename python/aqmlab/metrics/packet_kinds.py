@@ -54,6 +54,3 @@ class KindCounts:
             for name, count in row.items():
                 sums[name] += count
         return found
-
-
-__all__ = ["EVERY_KIND", "KINDS", "Counts", "KindCounts"]

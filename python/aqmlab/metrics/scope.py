@@ -103,6 +103,3 @@ class Asked(NamedTuple):
         ends = of.window and [end if math.isfinite(end) else str(end) for end in of.window]
         parameters = sorted(of.parameters.items())
         return json.dumps([self.metric, of.queue, of.class_name, ends, parameters, of.kind, of.router])
-
-
-__all__ = ["EVERYTHING", "EVERY_ROUTER", "Asked", "Scope", "Takes"]

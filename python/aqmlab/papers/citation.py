@@ -75,6 +75,3 @@ def _entries(text: str) -> dict[str, str]:
     found = re.findall(r"^@\w+\{(\S+),\n.*?^\}\n", text, re.MULTILINE | re.DOTALL)
     whole = re.findall(r"^@\w+\{\S+,\n(?:.*\n)*?\}\n", text, re.MULTILINE)
     return dict(zip(found, whole, strict=True))
-
-
-__all__ = ["PROGRAM", "bibtex", "cite", "entry", "venue"]

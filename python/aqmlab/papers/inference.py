@@ -360,6 +360,3 @@ class _Watch:
 
     def _text(self, what: str) -> str:
         return f"{self._stage}, reading {self._readings}, least error {self._best:.3g} · {what}"
-
-
-__all__ = ["HeldAgainst", "InferredReading", "SearchedSetting", "infer", "reading_of"]

@@ -217,6 +217,3 @@ def _effect(effect: Effect | None) -> dict[str, Any] | None:
 
 def _mean(values: Sequence[float] | None) -> float | None:
     return math.fsum(values) / len(values) if values else None
-
-
-__all__ = ["FILE", "inference_json", "inference_text", "read_inference", "state_of"]

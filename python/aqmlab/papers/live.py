@@ -171,6 +171,3 @@ def _reasons(run: Run) -> tuple[str, ...]:
     if verdict is None:
         return ("it was simulated",)
     return (*verdict.reasons, *(("interrupted",) if verdict.interrupted else ()))
-
-
-__all__ = ["LIVE", "REPEATS", "LiveRuns", "Refused", "compare", "live_part", "live_text", "until_faithful"]

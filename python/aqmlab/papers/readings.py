@@ -77,6 +77,3 @@ class Scorer:
         results = {file: self.results(file, reading, among[file]) for file in files}
         scores = {one.finding.name: one for one in self.score(asked, results)}
         return tuple(scores.get(finding.name) for finding in findings)
-
-
-__all__ = ["Scorer"]

@@ -267,6 +267,3 @@ def _is_part_of(name: str, whole: str) -> bool:
         return False
     last, following = whole[-1], name[len(whole)]
     return not (last.isdigit() and following.isdigit()) and not (last.isalpha() and following.isalpha())
-
-
-__all__ = ["Reproduction", "Wanted", "reproduce"]

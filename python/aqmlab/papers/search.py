@@ -345,6 +345,3 @@ def replaced(row: Row, place: int, level: int) -> Row:
 def departures(row: Row) -> int:
     """Return the number of settings in which a reading differs from the fixed one."""
     return sum(level != 0 for level in row)
-
-
-__all__ = ["Beside", "Found", "Measure", "Measured", "Search", "departures", "expected_seeds", "replaced"]

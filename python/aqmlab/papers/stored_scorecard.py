@@ -158,6 +158,3 @@ def _check_reading(paper: Paper, reading: Sequence[Card], stale: _Stale) -> None
         if chosen.get(setting.name, setting.chosen) != setting.chosen:
             place = f"{paper.path / 'paper.toml'}: setting `{setting.name}`"
             raise stale.error(place, f"`chosen` has changed from `{chosen[setting.name]}`")
-
-
-__all__ = ["statements_in", "statements_of", "stored_scorecard"]

@@ -161,6 +161,3 @@ def truth_of_each_seed(claim: Claim, measured: MetricValues, names: Names) -> Fl
         alone = Point(leaves, names, np.array([i]))
         found.append(float(np.ravel(Evaluator(names, alone).truth(claim.tree, bound))[0]))
     return np.array(found)
-
-
-__all__ = ["FARTHEST", "Targets", "cell_error", "truth_of_each_seed"]

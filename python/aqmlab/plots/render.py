@@ -345,6 +345,3 @@ def _handle(entry: Entry) -> Artist:
     if entry.look is None:
         return Line2D([], [], linestyle="none")
     return Line2D([], [], **{**_drawn(entry.look), "rasterized": None})
-
-
-__all__ = ["render"]

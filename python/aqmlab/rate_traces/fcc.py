@@ -68,6 +68,3 @@ def _levels(path: Path, test: Sequence[tuple[int, Mapping[str, str]]]) -> Iterat
             raise UsageError(f"`{path}`, row {row}: {message}")
         yield Level((at_us - before_us) / 1e6, rate)
         before_us = at_us
-
-
-__all__ = ["fits", "read"]

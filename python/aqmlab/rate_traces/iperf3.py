@@ -36,6 +36,3 @@ def read(path: Path, text: str, direction: str) -> RateTrace:
     if left_out := len(sums) - len(levels):
         assumed.append(f"{left_out} intervals that iperf3 omitted from its own sums are left out")
     return trace(levels, assumed, path)
-
-
-__all__ = ["SUMS", "fits", "read"]

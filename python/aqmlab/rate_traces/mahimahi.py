@@ -44,6 +44,3 @@ def read(path: Path, lines: Sequence[str], bin_s: float) -> RateTrace:
         " chances themselves",
     ]
     return trace(levels, assumed, path)
-
-
-__all__ = ["fits", "read"]

@@ -54,6 +54,3 @@ def read(path: Path, lines: Sequence[str]) -> RateTrace:
             " more than 5 % from their durations"
         )
     return trace(levels, assumed, path)
-
-
-__all__ = ["fits", "read"]

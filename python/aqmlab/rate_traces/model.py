@@ -110,6 +110,3 @@ def number(text: str, name: str, path: Path, row: int) -> float:
     if not 0 <= value < float("inf"):
         raise UsageError(f"`{path}`, row {row}: {name} `{text}` is not a number of at least 0")
     return value
-
-
-__all__ = ["Level", "RateTrace", "number", "trace"]

@@ -62,6 +62,3 @@ def read(path: Path, lines: Sequence[str], direction: str) -> RateTrace:
     if repeated := sum(len(rates) > 1 for rates in found.values()):
         assumed.append(f"{repeated} seconds have several values: their mean is taken")
     return trace(levels, assumed, path)
-
-
-__all__ = ["COLUMNS", "fits", "read"]

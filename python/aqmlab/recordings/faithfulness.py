@@ -276,15 +276,3 @@ def combined(found: Iterable[Faithfulness]) -> str:
     first = bad[0]
     of = f"of {first.arm}, seed {first.seed}; {len(bad)} of {counted(len(found), 'run')}"
     return first.text if len(found) == 1 else f"{first.text} ({of})"
-
-
-__all__ = [
-    "FAITHFUL",
-    "NOT_FAITHFUL",
-    "Faithfulness",
-    "FaithfulnessCheck",
-    "combined",
-    "faithfulness_of",
-    "grouped",
-    "verdicts",
-]

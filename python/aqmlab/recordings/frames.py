@@ -140,6 +140,3 @@ def _relation(columns: Columns) -> duckdb.DuckDBPyRelation:
     )
     values = {f"c{i}": list(columns[name][1]) for i, name in enumerate(names)}
     return database().sql(f"SELECT {', '.join(parts)}", params=values)
-
-
-__all__ = ["REAL", "TEXT", "WHOLE", "YES_OR_NO", "Columns", "Framed", "column_names", "of_arrays"]

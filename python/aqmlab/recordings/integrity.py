@@ -159,13 +159,3 @@ def _cause(error: OSError) -> str:
     except OSError:
         return f"{said}; the working directory no longer exists"
     return said
-
-
-__all__ = [
-    "FORMAT_VERSION",
-    "damaged_tables",
-    "file_digest",
-    "other_format",
-    "read_json",
-    "sealed",
-]

@@ -206,13 +206,3 @@ def parts_text(manifests: Iterable[Manifest]) -> str:
 
 def _words(error: Exception) -> str:
     return f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else str(error)
-
-
-__all__ = [
-    "LinkInfo",
-    "Manifest",
-    "TableFacts",
-    "manifest_of",
-    "parts_text",
-    "read_manifest",
-]

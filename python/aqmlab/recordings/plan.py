@@ -381,23 +381,3 @@ def _toml(value: Any, key: str, unit: str) -> str:  # noqa: ANN401 (a number, or
             return f"[{', '.join(pairs)}]"
         return f"[{', '.join(_toml(each, key, unit) for each in value)}]"
     return repr(float(value)).removesuffix(".0") if key == "shape" else f'"{quantity_text(int(value), unit)}"'
-
-
-__all__ = [
-    "ANSWERED",
-    "BULK",
-    "OVER_TCP",
-    "PACKMIME",
-    "PAGES",
-    "REQUESTS",
-    "TRACE",
-    "Access",
-    "DelayRule",
-    "Drawn",
-    "Link",
-    "PacketRecord",
-    "Plan",
-    "TrafficClass",
-    "drawn_text",
-    "quantity_text",
-]

@@ -46,6 +46,3 @@ def by_kind_context(results: Results) -> dict[str, Any]:
             "left_out": len(rows) > MOST_ROWS,
         }
     }
-
-
-__all__ = ["by_kind_context"]

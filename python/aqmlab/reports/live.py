@@ -148,6 +148,3 @@ def exceedance(histogram: Histogram) -> tuple[list[float], list[float]]:
         kept = {bisect_left(x, x[0] * steps**i) for i in range(_MOST_POINTS)}
         points = [points[i] for i in sorted(min(i, len(points) - 1) for i in kept)]
     return [x for x, _ in points], [y for _, y in points]
-
-
-__all__ = ["exceedance", "lateness", "lateness_chart", "live_context"]

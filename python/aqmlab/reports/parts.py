@@ -53,6 +53,3 @@ def _row(table: Answer, row: Row) -> dict[str, Any]:
         cells.append({"mean": mean, "half": half, "seeds": seeds})
     labels = [*(label for _, label in row.cell.settings), row.cell.arm]
     return {"labels": labels, "part": row.part, "cells": cells}
-
-
-__all__ = ["by_class_context", "by_queue_context"]

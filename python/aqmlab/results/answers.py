@@ -557,6 +557,3 @@ def _rows(results: Results, queue: str | None, class_name: str, *, by: str | Non
     return [
         Row(cell, name) for cell, plan in plans.items() for name in classes_at(plan, queue or EVERY_QUEUE)
     ]
-
-
-__all__ = ["HEADLINE", "Answer", "Row", "answer", "has_inner_queues", "inner_queues"]

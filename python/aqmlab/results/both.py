@@ -150,6 +150,3 @@ def grouped(both: Both) -> Mapping[str, list[tuple[str, Compared]]]:
     for one in both.comparison.compared:
         arms[one.case or only].append((one.title, one))
     return arms
-
-
-__all__ = ["FILE", "FORMAT_VERSION", "LIVE", "SIMULATED", "Both", "grouped", "is_both", "of_sides"]

@@ -113,6 +113,3 @@ def axes_of(about: Mapping[str, Any]) -> tuple[Axis, ...]:
         Axis(str(axis["name"]), str(axis["short"]), tuple(axis["keys"]), tuple(map(str, axis["labels"])))
         for axis in about["axes"]
     )
-
-
-__all__ = ["Axis", "Cell", "LeftOut", "axes_of", "axis_named", "short_names"]

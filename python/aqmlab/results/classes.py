@@ -34,6 +34,3 @@ def classes_at(plan: Plan, queue: str = EVERY_QUEUE) -> list[str]:
     """Names of the classes of a plan whose data cross a queue."""
     left_out = frozenset[str]() if queue == EVERY_QUEUE else plan.elsewhere(queue)
     return [entry.name for entry in plan.classes if entry.name not in left_out]
-
-
-__all__ = ["BY_CLASS", "classes_at", "classes_of"]

@@ -317,6 +317,3 @@ def _to_json(one: Compared) -> dict[str, Any]:
         "stands": one.stands,
         "sentence": one.sentence,
     }
-
-
-__all__ = ["Compared", "Comparison", "compare_sides", "why_not_paired"]

@@ -271,13 +271,3 @@ def _read(file: Path, repaired: str, reads: int = FORMAT_VERSION) -> dict[str, A
 def _incomplete(file: Path, error: Exception) -> RecordingError:
     said = f"`{error.args[0]}` is missing" if isinstance(error, KeyError) else str(error)
     return RecordingError(f"`{file}` is incomplete: {said}")
-
-
-__all__ = [
-    "SWEEP_FORMAT",
-    "Recordings",
-    "SweepFile",
-    "experiment_recordings",
-    "load_recording",
-    "remedy",
-]

@@ -121,14 +121,3 @@ def losses_json(rows: Sequence[KindRow]) -> list[dict[str, Any]]:
         }
         for row in rows
     ]
-
-
-__all__ = [
-    "METRICS",
-    "KindRow",
-    "kinds_with_losses",
-    "losses_by_kind",
-    "losses_grid",
-    "losses_json",
-    "metrics",
-]

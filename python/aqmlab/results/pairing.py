@@ -136,6 +136,3 @@ def _fixed(results: Results, which: str) -> dict[str, str]:
         else:
             fixed[results.axis(name.strip()).name] = label.strip()
     return fixed
-
-
-__all__ = ["Side", "match", "named", "side_of"]

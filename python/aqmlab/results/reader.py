@@ -89,6 +89,3 @@ def _flows_of(run: Run) -> int:
     except (KeyError, TypeError, ValueError):
         # The manifest is damaged, which is reported when the table is read.
         return 0
-
-
-__all__ = ["FLOWS_KEPT", "FLOWS_READ_TOGETHER", "RUNS_KEPT", "RUNS_READ_TOGETHER", "Reader"]

@@ -485,12 +485,3 @@ def _busy(runs: Sequence[Measured]) -> dict[str, int]:
             if class_name == EVERY_CLASS and totals.has_link:
                 busy[queue] = busy.get(queue, 0) + totals["busy_ns"]
     return busy
-
-
-__all__ = [
-    "NOT_RUN",
-    "Missing",
-    "Results",
-    "bottleneck",
-    "of_runs",
-]

@@ -46,6 +46,3 @@ def capacity_is_as_planned(results: Results) -> Check:
             findings.append(worst)
     finding = "within a tenth of the plan" if links else "no rate changes"
     return Check(kind, "changing rates have the planned mean", finding, merged(kind, results, findings))
-
-
-__all__ = ["capacity_is_as_planned"]

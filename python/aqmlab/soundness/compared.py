@@ -136,6 +136,3 @@ def _differs(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
         f"differ in {obvious} ({one.get(obvious)} and {other.get(obvious)}) and in"
         f" {counted(len(others), 'other parameter')} of TCP: {', '.join(shown)}{more}"
     )
-
-
-__all__ = ["buffers_are_equal", "classes_differ_as_meant"]

@@ -217,14 +217,3 @@ def _largest_data(entry: TrafficClass) -> int | None:
         listed = size.get("uniform") or size.get("list")
         return int(max(listed)) if listed else None
     return None if size is None else int(size)
-
-
-__all__ = [
-    "coupled_queues_are_used",
-    "dctcp_is_marked",
-    "hosts_are_shared",
-    "marks_are_carried",
-    "packets_suit_codel",
-    "plans",
-    "queues",
-]

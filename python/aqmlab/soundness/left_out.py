@@ -30,6 +30,3 @@ def traces_are_whole(results: Results) -> Check:
                 findings.append(CellDoubt(cell, "note", sentence, remedy, left))
     finding = "no connection was left out" if traces else "there are no traces"
     return Check(kind, "traces are used whole", finding, merged(kind, results, findings))
-
-
-__all__ = ["traces_are_whole"]

@@ -109,6 +109,3 @@ def _never_idle(settings: Mapping[str, Any]) -> list[tuple[str, str, float]]:
         )
         found.append((sentence, remedy, 0.0))
     return found
-
-
-__all__ = ["shapers_matter"]

@@ -192,6 +192,3 @@ def seed_variance(values: Floats) -> tuple[float, int]:
         return 0.0, 0
     rest = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0, keepdims=True) + values.mean()
     return float((rest**2).sum()) / degrees, degrees
-
-
-__all__ = ["Effect", "effects", "hadamard", "screening_rows", "seed_variance"]

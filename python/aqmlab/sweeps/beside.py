@@ -65,6 +65,3 @@ def beside(simulated: Results, live: Results, *, report: bool = True) -> Both:
 
         write_report(found)
     return found
-
-
-__all__ = ["beside"]

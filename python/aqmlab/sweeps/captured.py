@@ -60,6 +60,3 @@ def _name(options: bytes) -> str:
             return options[at + 4 : at + 4 + length].decode(errors="replace")
         at += 4 + (length + 3) // 4 * 4
     return ""
-
-
-__all__ = ["CAPTURE_FILE", "has_packets"]

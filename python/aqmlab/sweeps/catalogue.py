@@ -168,6 +168,3 @@ def labels(cell: Cell, axes: Mapping[str, str]) -> Iterator[str | None]:
     """Return a cell's label on each axis; ``None`` on axes that the cell's own sweep lacks."""
     own = dict(cell.settings)
     return (own.get(name) for name in axes)
-
-
-__all__ = ["Catalogue", "CataloguedRun", "catalogue", "labels"]

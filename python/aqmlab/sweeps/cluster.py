@@ -313,6 +313,3 @@ def _failed(task: Task, error: Exception) -> Outcome:
     """Return the outcome of a run that Dask has abandoned."""
     cause = "crash" if type(error).__name__ == "KilledWorker" else type(error).__name__
     return Outcome(task, "failed", cause, " ".join(str(error).split()))
-
-
-__all__ = ["DaskExecutor"]

@@ -75,6 +75,3 @@ def _reported(results: Results, claims: tuple[Scored, ...]) -> Path:
     from aqmlab.reports import write_report
 
     return write_report(results, scored=claims)
-
-
-__all__ = ["Conclusion", "conclude"]

@@ -315,6 +315,3 @@ def _configured() -> str | None:
 
     found: str | None = dask.config.get("scheduler-address", None)
     return found
-
-
-__all__ = ["Cluster", "Connection"]

@@ -195,14 +195,3 @@ def load_sweep(path: Path | str) -> Results:
     """
     path = Path(path)
     return Recordings(store_of(path), SweepFile(path)).results()
-
-
-__all__ = [
-    "Directory",
-    "SweepDirectory",
-    "describe",
-    "load_sweep",
-    "store_of",
-    "with_failed",
-    "write_about",
-]

@@ -182,6 +182,3 @@ class LocalExecutor(QueueExecutor):
 
     def _hear(self, task: Task, now: Mapping[str, Any]) -> None:
         self._under_way[task.name] = UnderWay(task.arm, task.seed, **now)
-
-
-__all__ = ["Executor", "LocalExecutor", "Outcome", "QueueExecutor"]

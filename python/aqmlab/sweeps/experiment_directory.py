@@ -315,15 +315,3 @@ def _make_directory(directory: Path, called: str, files: Mapping[str, str]) -> N
                 raise
     except OSError as error:
         raise HostError(f"cannot make `{directory}`: {error.strerror or error}") from error
-
-
-__all__ = [
-    "AskedExperiment",
-    "ExperimentDirectory",
-    "begin",
-    "begin_directory",
-    "begun",
-    "continues",
-    "directory_name",
-    "latest",
-]

@@ -192,6 +192,3 @@ def _between(trials: list[_Trial], weight: float) -> float:
         return first.wall_s
     slope = (last.wall_s - first.wall_s) / (last.weight - first.weight)
     return first.wall_s + slope * (weight - first.weight)
-
-
-__all__ = ["Forecast", "forecast"]

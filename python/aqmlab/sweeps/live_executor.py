@@ -131,6 +131,3 @@ class LiveExecutor(QueueExecutor):
         if self._heeded < self._asked_to_end:
             self._heeded += 1
             raise KeyboardInterrupt
-
-
-__all__ = ["LiveExecutor"]

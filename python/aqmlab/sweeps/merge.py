@@ -162,6 +162,3 @@ def _copy_file(source: Path, target: Path) -> None:
         shutil.copyfileobj(content, copied)
         copied.flush()
         os.fsync(copied.fileno())
-
-
-__all__ = ["Merged", "merge"]

@@ -73,6 +73,3 @@ def _names(plan: Any) -> list[str]:  # noqa: ANN401 (JSON of any shape)
     if isinstance(plan, list):
         return [name for value in plan for name in _names(value)]
     return []
-
-
-__all__ = ["MOST_BYTES", "named_files"]

@@ -88,6 +88,3 @@ def enough(about: Mapping[str, Any], bring: Bring) -> Bring:
     named = set(re.findall(r"\w+", text))
     from_samples = any(metric.from_samples and metric.name in named for metric in all_metrics())
     return RECORDINGS if from_samples or _OF_A_PART.search(text) else bring
-
-
-__all__ = ["COURSES", "RECORDINGS", "SUMMARIES", "Bring", "chosen", "enough", "packed", "unpack"]

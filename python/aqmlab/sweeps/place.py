@@ -253,6 +253,3 @@ def _own_directory(parent: Path) -> tuple[int, Path]:
             directory.mkdir()
             return lock, directory
         os.close(lock)
-
-
-__all__ = ["Needs", "Place", "alone_in"]

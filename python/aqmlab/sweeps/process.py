@@ -104,6 +104,3 @@ class Keeper:
                 if self._killed:
                     self._child.kill()
             return self._child
-
-
-__all__ = ["ALIVE", "ATTEMPTS", "SILENCE_S", "Keeper"]

@@ -159,6 +159,3 @@ def _widest(results: Results, cell: Cell) -> Widest | None:
         if est is not None and est.half_width and est.mean:
             found.append(Widest(metric, cell, est.half_width / abs(est.mean)))
     return max(found, key=lambda widest: widest.relative, default=None)
-
-
-__all__ = ["WATCHED", "Intervals", "Progress", "UnderWay", "Widest"]

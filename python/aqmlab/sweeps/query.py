@@ -350,6 +350,3 @@ def _name(name: str) -> str:
 
 def _text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
-
-
-__all__ = ["QueryResult", "query"]

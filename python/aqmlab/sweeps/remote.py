@@ -195,6 +195,3 @@ def _memory_cap(worker: Any) -> int:  # noqa: ANN401 (of Dask)
     limit = worker.memory_manager.memory_limit
     threads: int = worker.state.nthreads
     return int(limit * SHARE_OF_MEMORY / threads) if limit else memory_cap(threads)
-
-
-__all__ = ["FORMAT", "NEWS", "REFUSED", "attempt", "parts", "release"]

@@ -150,13 +150,3 @@ def _directories(path: Path) -> list[Path]:
         return sorted(Path(entry) for entry in os.scandir(path) if entry.is_dir())
     except FileNotFoundError:
         return []
-
-
-__all__ = [
-    "DEFAULT_STORE",
-    "FORMAT_VERSION",
-    "STORE_FILE",
-    "Store",
-    "kept_in",
-    "store_path",
-]

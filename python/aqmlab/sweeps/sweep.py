@@ -461,6 +461,3 @@ def sweep(  # noqa: PLR0913 (keyword arguments)
         watcher=progress,
         report=report,
     )
-
-
-__all__ = ["Sweep", "Watcher", "sweep"]

@@ -106,15 +106,3 @@ def _csv(rows: Iterable[Sequence[str]]) -> str:
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(rows)
     return out.getvalue()
-
-
-__all__ = [
-    "ANSWER_FILE",
-    "CLASSES_FILE",
-    "QUEUES_FILE",
-    "RESULTS_FILE",
-    "answer_csv",
-    "columns",
-    "results_csv",
-    "write_tables",
-]

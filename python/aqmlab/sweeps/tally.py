@@ -157,6 +157,3 @@ class Tally:
                 widest=self.widest,
                 note=self.note,
             )
-
-
-__all__ = ["EndedRun", "Tally"]

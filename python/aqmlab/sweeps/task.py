@@ -109,6 +109,3 @@ class Task:
     def from_json(content: dict[str, Any]) -> Task:
         """The task from the output of :meth:`to_json`."""
         return Task(**{**content, "pcap": tuple(content["pcap"])})
-
-
-__all__ = ["LIVE", "NO_CAPTURE", "SIMULATOR", "Capture", "Task"]

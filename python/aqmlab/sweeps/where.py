@@ -131,6 +131,3 @@ def cluster_of(
             " its workers have threads; leave out `--jobs` (or `AQMLAB_JOBS`)"
         )
     return replace(executor.checked(), bring=executor.bring or bring)
-
-
-__all__ = ["DASK", "LOCAL", "Where", "cluster_of"]

@@ -188,6 +188,3 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
-
-
-__all__ = ["LONGEST_LINE", "Child", "EndedError", "SilentError", "python"]

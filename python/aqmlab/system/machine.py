@@ -47,6 +47,3 @@ def _free(jobs: int) -> int:
         if line.startswith("MemAvailable:"):
             return int(int(line.split()[1]) * 1024 * SHARE_OF_MEMORY / jobs)
     return 0
-
-
-__all__ = ["job_count", "memory_cap"]

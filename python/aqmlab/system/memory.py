@@ -78,6 +78,3 @@ def database(config: Mapping[str, str] | None = None) -> duckdb.DuckDBPyConnecti
     import duckdb
 
     return duckdb.connect(":memory:", config=dict(config or {}))
-
-
-__all__ = ["address_space", "check_address_space", "database", "no_memory", "out_of_memory"]

@@ -53,6 +53,3 @@ class Parent:
         """Write a message as a line of JSON."""
         self._messages.write(json.dumps(message) + "\n")
         self._messages.flush()
-
-
-__all__ = ["Parent"]

@@ -152,6 +152,3 @@ def _heard(connection: duckdb.DuckDBPyConnection, ask: Callable[[], T]) -> T:
     for error in wrong:
         raise error
     return found[0]
-
-
-__all__ = ["HEARD_S", "Stop", "Stopped", "answered", "raise_if_stopped", "wait_heeding_signals"]

@@ -303,5 +303,3 @@ VOCABULARY = Vocabulary(
     given=Grammar(_VALUES, _FLAGS, {}, lambda given: _read(given, shown=False)),
     shown=Grammar(_VALUES_SHOWN, _FLAGS, {}, lambda given: _read(given, shown=True)),
 )
-
-__all__ = ["RAW", "VOCABULARY", "write"]

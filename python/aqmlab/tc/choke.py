@@ -73,5 +73,3 @@ VOCABULARY = Vocabulary(
     ),
     shown=Grammar({**dict.fromkeys(_SIZES, packets_shown), **red.SHOWN_AVERAGE}, _FLAGS, {}, _read_shown),
 )
-
-__all__ = ["VOCABULARY", "write"]

@@ -115,5 +115,3 @@ VOCABULARY = Vocabulary(
     given=Grammar({"limit": numbers.count, **TIMES}, ECN, {}, _read),
     shown=Grammar({"limit": packets_shown, **TIMES}, ECN, {}, _read_shown),
 )
-
-__all__ = ["TIMES", "VOCABULARY", "ce_threshold", "codel_units", "shown_units", "tc_time", "write"]

@@ -200,6 +200,3 @@ def _after_place(words: Sequence[str]) -> list[str]:
     if not given & {"root or parent", "handle"}:
         raise UsageError("the kernel refuses a command with neither `root` nor `parent`")
     return rest
-
-
-__all__ = ["EXAMPLE", "Other", "Source", "Words", "disciplines", "parts", "split"]

@@ -62,5 +62,3 @@ NONE_IN_LINUX = {
     " than one line",
 }
 """The reason why a discipline has no line, by discipline."""
-
-__all__ = ["CONTAINERS", "LINUX_ONLY", "NONE_IN_LINUX", "READ", "WRITTEN"]

@@ -264,5 +264,3 @@ VOCABULARY = Vocabulary(
     given=Grammar(_VALUES, _FLAGS, {}, lambda given: _reading(given, shown=False)),
     shown=Grammar(_VALUES | {"limit": packets}, _FLAGS, {}, lambda given: _reading(given, shown=True)),
 )
-
-__all__ = ["NO_MEMORY_LIMIT", "VOCABULARY", "LinuxDualPi2", "gains", "read", "reported", "write"]

@@ -50,6 +50,3 @@ def effective(queue: Queue, rate_bps: int) -> Mapping[str, Any]:
     except ScenarioError as error:
         raise NoCounterpartError(str(wrong_parameter(kind, error))) from error
     return Plan.of(about["arms"][0]["plan"]).links[0].settings
-
-
-__all__ = ["LEAST_DATAGRAM", "LEAST_RATE_BPS", "NoCounterpartError", "Queue", "effective"]

@@ -65,5 +65,3 @@ BYTES = Vocabulary(
     given=Grammar({"limit": numbers.size}, {}, {}, lambda given: _read(given, "bytes")),
     shown=Grammar({"limit": size_shown}, {}, {}, _read_shown),
 )
-
-__all__ = ["BYTES", "PACKETS", "write"]

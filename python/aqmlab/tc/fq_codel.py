@@ -139,5 +139,3 @@ VOCABULARY = Vocabulary(
         queue=_read_shown,
     ),
 )
-
-__all__ = ["VOCABULARY", "write"]

@@ -141,5 +141,3 @@ VOCABULARY = Vocabulary(
         queue=lambda given: _read(given, shown=True),
     ),
 )
-
-__all__ = ["VOCABULARY", "LinuxFqPie", "write"]

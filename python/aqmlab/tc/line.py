@@ -153,6 +153,3 @@ def _text(key: str, value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     return f"`{value:.6g}`" if isinstance(value, float) else f"`{value}`"
-
-
-__all__ = ["TcLine", "tc_lines", "written"]

@@ -425,34 +425,3 @@ def time_text(us: int) -> str:
         if us >= unit:
             return f"{us / unit:.3g}{name}"
     return f"{us}us"
-
-
-__all__ = [
-    "CHOKE_PACKET",
-    "CODEL_UNIT_NS",
-    "DEFAULT_PROBABILITY",
-    "DEFAULT_RATE",
-    "FULL_FRAME",
-    "LARGE_WEIGHT_LOG",
-    "LEAST_QUANTUM",
-    "LONGEST_CHOKE",
-    "PIE_GAINS_PER_HZ",
-    "PIE_LARGEST_GAIN",
-    "PIE_UNIT_NS",
-    "AskedRed",
-    "LinuxCodel",
-    "LinuxFqCodel",
-    "LinuxPie",
-    "LinuxRed",
-    "choke",
-    "codel",
-    "codel_units",
-    "pie",
-    "quantum",
-    "rate_text",
-    "red",
-    "sfq_red",
-    "size_text",
-    "time_text",
-    "weight_log",
-]

@@ -161,6 +161,3 @@ def _float(text: str) -> tuple[float | None, str]:
     else:
         value = nan if found["word"].lower().startswith("nan") else float("inf")
     return (-value if found["sign"] == "-" else value), text[found.end() :]
-
-
-__all__ = ["LARGEST", "Kept", "chance", "count", "rate", "rate64", "share", "size", "time_us", "unsigned"]

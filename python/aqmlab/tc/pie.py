@@ -131,17 +131,3 @@ VOCABULARY = Vocabulary(
     given=Grammar({"limit": numbers.count, **NUMBERS}, SWITCHES, {}, _read),
     shown=Grammar({"limit": packets_shown, **SHOWN_NUMBERS}, SWITCHES, {}, _read),
 )
-
-__all__ = [
-    "FLAGS",
-    "NUMBERS",
-    "SHOWN_NUMBERS",
-    "SWITCHES",
-    "UNITS",
-    "VOCABULARY",
-    "control_words",
-    "controller",
-    "flags_of",
-    "pie_period",
-    "write",
-]

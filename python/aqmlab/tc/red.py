@@ -301,24 +301,3 @@ VOCABULARY = Vocabulary(
         queue=_read_shown,
     ),
 )
-
-__all__ = [
-    "IDLE",
-    "LONGEST_BURST",
-    "NEVER_ADAPTS",
-    "SHOWN_AVERAGE",
-    "VOCABULARY",
-    "average_words",
-    "averaging",
-    "bandwidth",
-    "burst_of",
-    "in_kernel",
-    "marking",
-    "probability",
-    "probability_words",
-    "queue_of",
-    "shown_averaging",
-    "shown_probability",
-    "size_of",
-    "write",
-]

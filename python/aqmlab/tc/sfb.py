@@ -140,5 +140,3 @@ VOCABULARY = Vocabulary(
         queue=lambda given: _read(given, shown=True),
     ),
 )
-
-__all__ = ["VOCABULARY", "LinuxSfb", "write"]

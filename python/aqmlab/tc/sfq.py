@@ -233,5 +233,3 @@ VOCABULARY = Vocabulary(
         queue=_read_shown,
     ),
 )
-
-__all__ = ["VOCABULARY", "LinuxSfq", "write"]

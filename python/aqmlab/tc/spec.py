@@ -149,6 +149,3 @@ def _no_discipline(kind: str) -> str:
     near = get_close_matches(kind, (*READ, *LINUX_ONLY), 1)
     hint = f" (`{near[0]}`?)" if near else ""
     return f"`{kind}` is not a queue discipline{hint}; aqmlab has {ours}"
-
-
-__all__ = ["TcQueue", "TcSkipped", "read_tc", "read_tc_script"]

@@ -565,5 +565,3 @@ _READERS: Mapping[str, Callable[[_Node, list[str]], Queue]] = {
     "ets": _ets,
     "drr": _drr,
 }
-
-__all__ = ["ETHERNET", "TcTree", "read_tc_trees"]

@@ -21,7 +21,8 @@ TREES = ("tbf", "htb")
 class Written(Protocol):
     """Returns the words for a queue without others inside, and remarks on what they leave out."""
 
-    def __call__(self, link: Link) -> tuple[str | None, list[str]]: ...
+    def __call__(self, link: Link) -> tuple[str | None, list[str]]:
+        """Return the words, or ``None``, and the remarks."""
 
 
 def tree_lines(link: Link, written: Written) -> tuple[list[tuple[str, str]], list[str]]:
@@ -135,6 +136,3 @@ def _filters(leaf: Mapping[str, Any], major: str, classid: str, remarks: list[st
     if names := leaf.get("traffic"):
         listed = ", ".join(f"`{name}`" for name in names)
         remarks.append(f"class {classid} takes the packets of {listed}; write a filter for them")
-
-
-__all__ = ["TREES", "tree_lines"]

@@ -316,6 +316,3 @@ def _pieces(word: str, width: int) -> list[str]:
             pieces.append("")
         pieces[-1] += sign
     return pieces
-
-
-__all__ = ["Column", "Grid", "Line", "Span", "cell_width", "text_of", "text_width"]
