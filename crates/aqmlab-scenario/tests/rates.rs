@@ -198,7 +198,10 @@ fn fading_has_its_mean_its_deviation_and_its_coherence() {
     };
     // Sums of a process with correlation r have (1 + r) / (1 - r) times the variance of independent ones, here 4.1.
     let error = 5.0 * (4.1 / n as f64).sqrt();
-    assert!((middle - (10.0 * 20f64.log10() - 9.0 * std::f64::consts::LN_10 / 20.0)).abs() < 3.0 * error, "{middle}");
+    assert!(
+        (middle - (10.0 * 20f64.log10() - 9.0 * std::f64::consts::LN_10 / 20.0)).abs() < 3.0 * error,
+        "{middle}"
+    );
     assert!((covariance(0).sqrt() - 3.0).abs() < 3.0 * error, "{}", covariance(0));
     for (lag, expected) in [(1, -0.5f64), (2, -1.0), (6, -3.0)] {
         let correlation = covariance(lag) / covariance(0);

@@ -412,7 +412,7 @@ fn datagrams(rule: &str) -> Vec<Option<f64>> {
     let recording = record(&scenario(traffic, &format!("[[delay]]\n{rule}\n{more}")), 1);
     let table = recording.table("packets").expect("packets are recorded");
     let (times, numbers) = (integers(table, "t_ns"), integers(table, "number"));
-    let mut arrivals = vec![None; 10_000];
+    let mut arrivals = vec![None; 10_001];
     for (at, number) in times.iter().zip(&numbers) {
         arrivals[*number as usize] = Some(*at as f64 / 1e6);
     }
@@ -433,7 +433,7 @@ fn a_delay_that_changes_keeps_the_order_unless_asked() {
     assert!(free.iter().enumerate().all(|(n, delay)| (delay - expected(n)).abs() < 1e-6));
     // In order, the packets after the change wait until the last one before it has left, which took 50 ms.
     let kept = delays(steps);
-    let last = (0..10_000).rev().find(|n| expected(*n) == 50.0).expect("one is delayed by 50 ms");
+    let last = (0..10_001).rev().find(|n| expected(*n) == 50.0).expect("one is delayed by 50 ms");
     for (n, delay) in kept.iter().enumerate() {
         let waits = 50.0 - (n as f64 - last as f64);
         let expected = if n > last { waits.max(10.0) } else { expected(n) };
