@@ -13,7 +13,7 @@
 //! simulation.
 
 use aqmlab_qdisc::{Ecn, Packet};
-use aqmlab_transport::{Flags, Segment};
+use aqmlab_transport::{Extras, Flags, Segment};
 
 use crate::options::Kept;
 use crate::packet::{SimPacket, Toward};
@@ -127,7 +127,7 @@ fn write_tcp_options(out: &mut Vec<u8>, segment: &Segment, options: Option<&Kept
         out.resize(out.len() + room - sack_len, NO_OPERATION);
         out.extend([SACK, sack_len as u8]);
         out.extend(blocks.iter().flat_map(|&(left, right)| [left, right]).flat_map(u32::to_be_bytes));
-    } else if segment.sack_permitted && SACK_PERMITTED.len() <= room {
+    } else if segment.extras.has(Extras::SACK_PERMITTED) && SACK_PERMITTED.len() <= room {
         out.resize(out.len() + room - SACK_PERMITTED.len(), NO_OPERATION);
         out.extend(SACK_PERMITTED);
     } else {

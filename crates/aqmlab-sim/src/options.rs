@@ -3,7 +3,7 @@
 //! entry in the table, and the code that ends the packet's path frees the entry.
 
 use aqmlab_qdisc::TcpHeader;
-use aqmlab_transport::{Options, Segment};
+use aqmlab_transport::{Extras, Options, Segment};
 
 use crate::packet::SimPacket;
 
@@ -16,8 +16,7 @@ pub struct Kept {
     /// number of this entry.
     window: u32,
     sack_len: u8,
-    sack_permitted: bool,
-    stamped: bool,
+    extras: Extras,
     /// The packet's number, if the packets of its class are numbered.
     number: Option<u64>,
     /// Whether the entry belongs to a packet at present.
@@ -71,7 +70,7 @@ impl OptionTable {
         let segment = packet.segment()?;
         let kept = self.of(packet);
         let mut header = TcpHeader::new(segment.ack, segment.flags.bits().into(), segment.len > 0);
-        header.other_options = kept.is_some_and(|kept| kept.sack_permitted);
+        header.other_options = kept.is_some_and(|kept| kept.extras.has(Extras::SACK_PERMITTED));
         let blocks = kept.map_or(&[][..], |kept| kept.options.sack.blocks());
         blocks.iter().for_each(|(first, behind)| header.push_block(*first, *behind));
         Some(header)
@@ -85,9 +84,9 @@ impl OptionTable {
             self.add();
             return self.put(segment, options, number);
         };
-        let Segment { window, sack_len, sack_permitted, stamped, .. } = *segment;
+        let Segment { window, sack_len, extras, .. } = *segment;
         self.places[place as usize] =
-            Kept { options: *options, window, sack_len, sack_permitted, stamped, number, held: true };
+            Kept { options: *options, window, sack_len, extras, number, held: true };
         place
     }
 
@@ -95,7 +94,7 @@ impl OptionTable {
     /// its entry is freed.
     pub fn take_number(&mut self, packet: SimPacket) -> SimPacket {
         match (packet.entry(), self.of(&packet)) {
-            (Some(place), Some(&Kept { window, sack_len: 0, sack_permitted: false, stamped: false, .. })) => {
+            (Some(place), Some(&Kept { window, sack_len: 0, extras: Extras::NONE, .. })) => {
                 self.take(place);
                 packet.without_entry(window)
             }
@@ -111,8 +110,7 @@ impl OptionTable {
             options: Options::NONE,
             window: 0,
             sack_len: 0,
-            sack_permitted: false,
-            stamped: false,
+            extras: Extras::NONE,
             number: None,
             held: false,
         };
@@ -161,8 +159,8 @@ impl OptionTable {
 impl Kept {
     /// Completes the segment of the packet to which these options belong.
     pub fn complete(&self, segment: Segment) -> Segment {
-        let Kept { window, sack_len, sack_permitted, stamped, .. } = *self;
-        Segment { window, sack_len, sack_permitted, stamped, ..segment }
+        let Kept { window, sack_len, extras, .. } = *self;
+        Segment { window, sack_len, extras, ..segment }
     }
 }
 
@@ -182,9 +180,8 @@ mod tests {
             flags: Flags::ACK,
             window: 1 << 30,
             ect: false,
-            sack_permitted: false,
+            extras: Extras::NONE,
             sack_len,
-            stamped: false,
         }
     }
 
@@ -248,7 +245,7 @@ mod tests {
         let mut sack = Sack::NONE;
         sack.push(100, 200);
         let stamps = Stamps::echoing(Instant::from_ns(7_000_000));
-        let stamped = Segment { stamped: true, ..segment(0) };
+        let stamped = Segment { extras: Extras::STAMPED, ..segment(0) };
         for (sent, options) in
             [(segment(12), Options { sack, ..Options::NONE }), (stamped, Options { stamps, ..Options::NONE })]
         {

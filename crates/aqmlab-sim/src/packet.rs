@@ -3,7 +3,7 @@
 use aqmlab_qdisc::{Classed, Dscp, Ecn, Packet, PacketKind, Side, Stamped};
 use aqmlab_random::philox2x64;
 use aqmlab_scenario::MOST_CLASSES;
-use aqmlab_transport::{Flags, Segment};
+use aqmlab_transport::{Extras, Flags, Segment};
 use aqmlab_units::Bytes;
 
 /// The direction of a packet on its flow's path.
@@ -177,9 +177,8 @@ impl SimPacket {
             flags,
             window: self.low(3) & WINDOW,
             ect: self.ecn().is_capable(),
-            sack_permitted: false,
+            extras: Extras::NONE,
             sack_len: 0,
-            stamped: false,
         })
     }
 

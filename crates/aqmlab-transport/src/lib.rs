@@ -81,6 +81,6 @@ pub use profile::{
     profile_settings, profiles,
 };
 pub use sack::{Options, Sack};
-pub use segment::{Flags, Segment};
+pub use segment::{Extras, Flags, Segment};
 pub use stamps::Stamps;
 pub use unique::UniqueBytes;

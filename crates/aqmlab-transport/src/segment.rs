@@ -62,6 +62,32 @@ impl BitOrAssign for Flags {
     }
 }
 
+/// What a segment says in options, other than SACK blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Extras(u8);
+
+impl Extras {
+    /// Nothing.
+    pub const NONE: Extras = Extras(0);
+    /// SACK-permitted, on a SYN (RFC 2018, section 2).
+    pub const SACK_PERMITTED: Extras = Extras(1);
+    /// The Timestamps option says something that the other side could not infer. What it says is kept apart
+    /// from the segment ([`crate::Endpoint::options`]).
+    pub const STAMPED: Extras = Extras(1 << 1);
+
+    /// Returns whether this contains all of `other`.
+    #[inline]
+    pub const fn has(self, other: Extras) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Returns this, together with `other` if `condition` is true.
+    #[inline]
+    pub const fn with_if(self, other: Extras, condition: bool) -> Extras {
+        if condition { Extras(self.0 | other.0) } else { self }
+    }
+}
+
 /// One TCP segment: header fields and the length of its payload, but not the payload itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
@@ -77,18 +103,15 @@ pub struct Segment {
     pub window: u32,
     /// Sent as ECN-capable, ECT(0); otherwise Not-ECT.
     pub ect: bool,
-    /// SACK-permitted, on a SYN (RFC 2018, section 2).
-    pub sack_permitted: bool,
+    /// What other options say.
+    pub extras: Extras,
     /// Bytes of the SACK option. If there is one, its blocks are kept apart from the segment
     /// ([`crate::Endpoint::options`]).
     pub sack_len: u8,
-    /// Whether its Timestamps option says something that the other side could not infer; this too is
-    /// kept apart from the segment.
-    pub stamped: bool,
 }
 
 const _: () =
-    assert!(size_of::<Segment>() <= 24, "a segment has outgrown three words; each hop of a host copies it");
+    assert!(size_of::<Segment>() <= 20, "a segment has outgrown five words; each hop of a host copies it");
 
 impl Segment {
     /// Returns the length at the network layer: `header` bytes of IP and TCP header, the SACK
@@ -101,7 +124,7 @@ impl Segment {
     /// Returns whether the segment has an option whose contents a host must transfer separately.
     #[inline]
     pub const fn has_options(&self) -> bool {
-        self.sack_len > 0 || self.sack_permitted || self.stamped
+        self.sack_len > 0 || self.extras.0 != 0
     }
 
     /// Returns how many sequence numbers the segment occupies with its payload, SYN and FIN.

@@ -1,21 +1,11 @@
 //! Checks, to the exact byte, which acknowledgments are acceptable (RFC 9293, section 3.10.7.4,
 //! fifth).
 
-use aqmlab_transport::{ENDLESS, Endpoint, Flags, Profile, Role, Segment};
+use aqmlab_transport::{ENDLESS, Endpoint, Extras, Flags, Profile, Role, Segment};
 use aqmlab_units::{Instant, Span};
 
 fn incoming(flags: Flags, seq: u32, ack: u32) -> Segment {
-    Segment {
-        seq,
-        ack,
-        len: 0,
-        flags,
-        window: 1 << 30,
-        ect: false,
-        sack_permitted: false,
-        sack_len: 0,
-        stamped: false,
-    }
+    Segment { seq, ack, len: 0, flags, window: 1 << 30, ect: false, extras: Extras::NONE, sack_len: 0 }
 }
 
 /// Returns an active endpoint that has completed its handshake and sent its first flight, and the

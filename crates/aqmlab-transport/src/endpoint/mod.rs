@@ -26,7 +26,7 @@ use crate::profile::Profile;
 use crate::receiver::Receiver;
 use crate::rto::{Clock, RtoTimer};
 use crate::sack::{Options, Sack};
-use crate::segment::Segment;
+use crate::segment::{Extras, Segment};
 use crate::stamps::Stamps;
 use crate::trouble::Troubles;
 
@@ -323,7 +323,8 @@ impl Endpoint {
     pub fn options(&self, segment: &Segment, profile: &Profile) -> Options {
         let reports = segment.sack_len > 0;
         let sack = if reports { self.receiver.sack(&self.troubles, profile) } else { Sack::NONE };
-        let stamps = if segment.stamped { self.troubles.get().stamps } else { Stamps::NONE };
+        let stamps =
+            if segment.extras.has(Extras::STAMPED) { self.troubles.get().stamps } else { Stamps::NONE };
         Options { sack, stamps }
     }
 

@@ -10,7 +10,7 @@ use crate::profile::{
     Fin, HandshakeAck, IdleRestart, NagleRule, Profile, PromptAck, Recovery, RttArithmetic,
 };
 use crate::sack::BLOCK_BYTES;
-use crate::segment::{Flags, Segment};
+use crate::segment::{Extras, Flags, Segment};
 use crate::sequence::to_wire;
 use crate::stamps::{Stamps, stamp};
 
@@ -197,10 +197,11 @@ impl Endpoint {
         }
         self.last_activity = now;
         let mut segment = self.control(flags, 0, profile);
-        segment.sack_permitted = match self.state {
+        let permits_sack = match self.state {
             State::SynSent => profile.recovery == Recovery::Sack,
             _ => self.uses_sack(),
         };
+        segment.extras = segment.extras.with_if(Extras::SACK_PERMITTED, permits_sack);
         segment.ect = match self.state {
             State::SynSent => self.ecn.asks(profile) && profile.ect_on_syn,
             _ => self.ecn.agreed() && profile.ect_on_syn_ack,
@@ -393,7 +394,7 @@ impl Endpoint {
         if profile.timestamps {
             let echo = self.receiver.echo(&self.troubles);
             self.troubles.note().stamps = Stamps { value: Some(stamp(now)), echo };
-            segment.stamped = true;
+            segment.extras = segment.extras.with_if(Extras::STAMPED, true);
         }
     }
 
@@ -402,8 +403,8 @@ impl Endpoint {
     fn report(&mut self, segment: &mut Segment, profile: &Profile) {
         segment.sack_len = self.sack_len(profile);
         let echo = self.receiver.echo(&self.troubles);
-        segment.stamped = echo.is_some();
-        if segment.stamped {
+        segment.extras = segment.extras.with_if(Extras::STAMPED, echo.is_some());
+        if echo.is_some() {
             self.troubles.note().stamps = Stamps { value: None, echo };
         }
     }
@@ -582,9 +583,8 @@ impl Endpoint {
             flags,
             window: profile.receive_window,
             ect: false,
-            sack_permitted: false,
+            extras: Extras::NONE,
             sack_len: 0,
-            stamped: false,
         };
         if flags.has(Flags::ACK) {
             segment.ack = self.receiver.next_on_wire();

@@ -11,7 +11,7 @@ use crate::congestion::AckReport;
 use crate::connection::State;
 use crate::profile::Profile;
 use crate::sack::Options;
-use crate::segment::{Flags, Segment};
+use crate::segment::{Extras, Flags, Segment};
 use crate::sequence::{from_wire, to_wire};
 
 /// The kinds of segment that are expected.
@@ -42,7 +42,10 @@ impl Endpoint {
 
     #[inline(always)]
     fn on_segment_as(&mut self, now: Instant, seg: &Segment, ce: bool, by_segments: bool, profile: &Profile) {
-        debug_assert!(seg.sack_len == 0 && !seg.stamped, "options must come with their contents");
+        debug_assert!(
+            seg.sack_len == 0 && !seg.extras.has(Extras::STAMPED),
+            "options must come with their contents"
+        );
         self.note_any_arrival(now, profile);
         let Some(predicted) = self.prediction(seg, ce, profile) else {
             self.on_any_segment(now, seg, &Options::NONE, ce, profile);

@@ -2,7 +2,7 @@
 
 use aqmlab_params::{Origin, Value};
 use aqmlab_transport::{
-    ENDLESS, Endpoint, Flags, Options, Profile, Recovery, Role, Sack, Segment, Stamps, StreamEvent,
+    ENDLESS, Endpoint, Extras, Flags, Options, Profile, Recovery, Role, Sack, Segment, Stamps, StreamEvent,
     profile_settings,
 };
 use aqmlab_units::{Instant, Span};
@@ -51,8 +51,8 @@ impl Bench {
     pub fn accepted(given: &[(&'static str, Value)]) -> Bench {
         let mut b = Bench::new(Role::Passive, given);
         let ecn = Flags::NONE.with_if(Flags::ECE | Flags::CWR, b.profile.ecn);
-        let sack_permitted = b.profile.recovery == Recovery::Sack;
-        b.arrive(Segment { flags: Flags::SYN | ecn, sack_permitted, ..segment(0, 0, 0) });
+        let extras = b.permits_sack();
+        b.arrive(Segment { flags: Flags::SYN | ecn, extras, ..segment(0, 0, 0) });
         b.now = ms(100);
         b.arrive(segment(1, 1, 0));
         assert_eq!(b.endpoint.poll_event(), Some(StreamEvent::Established));
@@ -61,8 +61,11 @@ impl Bench {
 
     /// Returns the other side's answer to the SYN; it permits SACK if this side does.
     pub fn syn_ack(&self) -> Segment {
-        let sack_permitted = self.profile.recovery == Recovery::Sack;
-        Segment { flags: Flags::SYN | Flags::ACK, sack_permitted, ..segment(0, 1, 0) }
+        Segment { flags: Flags::SYN | Flags::ACK, extras: self.permits_sack(), ..segment(0, 1, 0) }
+    }
+
+    fn permits_sack(&self) -> Extras {
+        Extras::NONE.with_if(Extras::SACK_PERMITTED, self.profile.recovery == Recovery::Sack)
     }
 
     /// Opens the connection; returns the SYN.
@@ -115,7 +118,7 @@ impl Bench {
     /// at `sent`.
     pub fn ack_of_copy(&mut self, n: u32, sent: Instant) -> Vec<Segment> {
         let options = Options { stamps: Stamps::echoing(sent), ..Options::NONE };
-        self.arrive_with_options(Segment { stamped: true, ..ack_of(n) }, &options)
+        self.arrive_with_options(Segment { extras: Extras::STAMPED, ..ack_of(n) }, &options)
     }
 
     /// Advances to the time at which the endpoint's timer is due, and lets it fire.
@@ -132,17 +135,7 @@ impl Bench {
 
 pub fn segment(seq: u32, ack: u32, len: u32) -> Segment {
     let flags = Flags::ACK;
-    Segment {
-        seq,
-        ack,
-        len,
-        flags,
-        window: 1 << 30,
-        ect: false,
-        sack_permitted: false,
-        sack_len: 0,
-        stamped: false,
-    }
+    Segment { seq, ack, len, flags, window: 1 << 30, ect: false, extras: Extras::NONE, sack_len: 0 }
 }
 
 pub fn ack_of(n: u32) -> Segment {

@@ -1,7 +1,7 @@
 //! How the profiles differ in the segments that they send.
 
 use aqmlab_params::Value;
-use aqmlab_transport::{ENDLESS, Flags, Options, Role, Segment, Stamps};
+use aqmlab_transport::{ENDLESS, Extras, Flags, Options, Role, Segment, Stamps};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Instant, Span};
 
@@ -106,8 +106,8 @@ fn first_flights_after_repeated_syn_acks() {
     ] {
         for (profile, flight) in [("rfc", rfc), ("linux", linux)] {
             let mut b = Bench::of(profile, Role::Passive, &[]);
-            let sack_permitted = profile == "linux";
-            let syn = Segment { flags: Flags::SYN, ack: 0, sack_permitted, ..segment(0, 0, 0) };
+            let extras = Extras::NONE.with_if(Extras::SACK_PERMITTED, profile == "linux");
+            let syn = Segment { flags: Flags::SYN, ack: 0, extras, ..segment(0, 0, 0) };
             b.arrive(syn);
             for how in repeated {
                 b.now += Span::ms(10);
@@ -120,7 +120,7 @@ fn first_flights_after_repeated_syn_acks() {
             let copy = profile == "linux" && !first_is_answered;
             let sent = if copy {
                 let options = Options { stamps: Stamps::echoing(again), ..Options::NONE };
-                b.arrive_with_options(Segment { stamped: true, ..ack }, &options)
+                b.arrive_with_options(Segment { extras: Extras::STAMPED, ..ack }, &options)
             } else {
                 b.arrive(ack)
             };
@@ -145,9 +145,9 @@ fn time_stamps_need_a_list_of_segments() {
         ];
         let mut b = Bench::new(Role::Active, &given);
         b.connect();
-        assert_eq!(b.fire()[0].stamped, stamped, "{pipe}");
+        assert_eq!(b.fire()[0].extras.has(Extras::STAMPED), stamped, "{pipe}");
         b.now += Span::ms(100);
-        b.arrive(Segment { sack_permitted: true, ..b.syn_ack() });
+        b.arrive(Segment { extras: Extras::SACK_PERMITTED, ..b.syn_ack() });
         assert_eq!((b.endpoint.srtt().is_some(), b.endpoint.rto(&b.profile)), (stamped, rto), "{pipe}");
     }
 }

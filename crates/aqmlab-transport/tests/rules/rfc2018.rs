@@ -1,7 +1,7 @@
 //! Selective acknowledgment options (RFC 2018).
 
 use aqmlab_params::Value;
-use aqmlab_transport::{Flags, Recovery, Role, Segment};
+use aqmlab_transport::{Extras, Flags, Recovery, Role, Segment};
 
 use crate::bench::{Bench, MSS, ack_of, by_segments, iw, ms, numbers, sack, segment};
 
@@ -19,16 +19,17 @@ fn blocks_flow_only_if_both_sides_have_permitted_them() {
         let given = [iw(10), ("recovery", Value::Choice(recovery))];
         let mut b = Bench::new(Role::Active, &given);
         let syn = b.connect();
-        assert_eq!(syn.sack_permitted, ours);
-        b.arrive(Segment { flags: Flags::SYN | Flags::ACK, sack_permitted: theirs, ..segment(0, 1, 0) });
+        assert_eq!(syn.extras.has(Extras::SACK_PERMITTED), ours);
+        let extras = Extras::NONE.with_if(Extras::SACK_PERMITTED, theirs);
+        b.arrive(Segment { flags: Flags::SYN | Flags::ACK, extras, ..segment(0, 1, 0) });
         assert_eq!(b.endpoint.uses_sack(), ours && theirs);
         let beyond = b.arrive(segment(101, 1, 100));
         assert_eq!(beyond[0].sack_len > 0, ours && theirs);
-        assert!(!beyond[0].sack_permitted);
+        assert!(!beyond[0].extras.has(Extras::SACK_PERMITTED));
         // The other side answers with the option only if the SYN had it.
         let mut other = Bench::new(Role::Passive, &given);
-        let syn = Segment { flags: Flags::SYN, sack_permitted: theirs, ..segment(0, 0, 0) };
-        assert_eq!(other.arrive(syn)[0].sack_permitted, ours && theirs);
+        let syn = Segment { flags: Flags::SYN, extras, ..segment(0, 0, 0) };
+        assert_eq!(other.arrive(syn)[0].extras.has(Extras::SACK_PERMITTED), ours && theirs);
     }
     assert_eq!(Recovery::WORDS, ["reno", "newreno", "sack"]);
 }

@@ -2,7 +2,7 @@
 //! acknowledgment without an echo stands for one that echoes a first transmission.
 
 use aqmlab_params::Value;
-use aqmlab_transport::{Options, Segment, Stamps};
+use aqmlab_transport::{Extras, Options, Segment, Stamps};
 use aqmlab_units::Instant;
 
 use crate::bench::{Bench, by_segments, ms, sack, segment};
@@ -11,7 +11,7 @@ use crate::bench::{Bench, by_segments, ms, sack, segment};
 fn retransmission() -> (Options, Instant) {
     let mut b = by_segments(4, &["timestamps"]);
     let again = b.fire()[0];
-    assert!(again.stamped);
+    assert!(again.extras.has(Extras::STAMPED));
     (b.endpoint.options(&again, &b.profile), b.now)
 }
 
@@ -46,15 +46,17 @@ fn which_time_stamp_is_echoed() {
         let mut b = Bench::accepted(&given);
         let mut found = Vec::new();
         for (n, again) in arrivals {
-            let data = Segment { stamped: *again, ..segment(1 + 100 * n, 1, 100) };
+            let extras = Extras::NONE.with_if(Extras::STAMPED, *again);
+            let data = Segment { extras, ..segment(1 + 100 * n, 1, 100) };
             let acks = match again {
                 true => b.arrive_with_options(data, &copy),
                 false => b.arrive(data),
             };
             for ack in acks {
                 let stamps = b.endpoint.options(&ack, &b.profile).stamps;
-                assert!(stamps == if ack.stamped { Stamps::echoing(left) } else { Stamps::NONE }, "{what}");
-                found.push(ack.stamped);
+                let stamped = ack.extras.has(Extras::STAMPED);
+                assert!(stamps == if stamped { Stamps::echoing(left) } else { Stamps::NONE }, "{what}");
+                found.push(stamped);
             }
         }
         assert_eq!(found, echoes, "{what}");
