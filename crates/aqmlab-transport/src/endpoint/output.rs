@@ -207,7 +207,7 @@ impl Endpoint {
             _ => self.ecn.agreed() && profile.ect_on_syn_ack,
         };
         if again {
-            self.stamp_again(now, &mut segment, profile);
+            segment.extras = self.stamp_again(now, segment.extras, profile);
         }
         Some(segment)
     }
@@ -383,30 +383,31 @@ impl Endpoint {
             self.note_cwr_without_data(&mut segment, profile);
         }
         if again {
-            self.stamp_again(now, &mut segment, profile);
+            segment.extras = self.stamp_again(now, segment.extras, profile);
         }
         (segment, end)
     }
 
-    /// Gives a retransmission its time stamp.
+    /// Gives a retransmission with these `extras` its time stamp. Here and in [`Endpoint::report`], the segment
+    /// itself is not passed: otherwise, all segments would be built in memory instead of registers.
     #[cold]
-    fn stamp_again(&mut self, now: Instant, segment: &mut Segment, profile: &Profile) {
+    fn stamp_again(&mut self, now: Instant, extras: Extras, profile: &Profile) -> Extras {
         if profile.timestamps {
             let echo = self.receiver.echo(&self.troubles);
             self.troubles.note().stamps = Stamps { value: Some(stamp(now)), echo };
-            segment.extras = segment.extras.with_if(Extras::STAMPED, true);
         }
+        extras.with_if(Extras::STAMPED, profile.timestamps)
     }
 
-    /// Completes a segment with an acknowledgment that has more to report than its number.
+    /// Returns what an acknowledgment that has more to report than its number says in options: the bytes of its
+    /// SACK option, and extras.
     #[cold]
-    fn report(&mut self, segment: &mut Segment, profile: &Profile) {
-        segment.sack_len = self.sack_len(profile);
+    fn report(&mut self, profile: &Profile) -> (u8, Extras) {
         let echo = self.receiver.echo(&self.troubles);
-        segment.extras = segment.extras.with_if(Extras::STAMPED, echo.is_some());
         if echo.is_some() {
             self.troubles.note().stamps = Stamps { value: None, echo };
         }
+        (self.sack_len(profile), Extras::NONE.with_if(Extras::STAMPED, echo.is_some()))
     }
 
     /// Returns whether the last segment of the stream, of `len` bytes, carries the FIN.
@@ -589,7 +590,7 @@ impl Endpoint {
         if flags.has(Flags::ACK) {
             segment.ack = self.receiver.next_on_wire();
             if !self.receiver.is_orderly() {
-                self.report(&mut segment, profile);
+                (segment.sack_len, segment.extras) = self.report(profile);
             }
             if self.ecn.has_news() && !flags.has(Flags::SYN) {
                 segment.flags = flags.with_if(Flags::ECE, self.ecn.take_echo());
