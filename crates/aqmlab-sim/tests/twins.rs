@@ -471,8 +471,6 @@ proptest! {
         s in small(), course in courses(), stages in changing_stages(), seed in 0u64..1000
     ) {
         let s = Small { stages: if stages.is_empty() { s.stages } else { stages }, ..s };
-        // FQ-PIE with a queue per flow does not end if PIE drops a packet that arrives at an idle queue.
-        prop_assume!(!(s.queue.contains("fq_pie") && s.queue.contains("perfect")));
         let constant = format!("rate = \"{}kbit\"\n        delay", s.rate_kbit);
         let plan = support::plan(&text(&s).replace(&constant, &format!("rate = {course}\n        delay")));
         prop_assert!(plan.links.iter().all(|link| link.changes.is_some()));
