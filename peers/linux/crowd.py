@@ -129,7 +129,8 @@ class Run:
     def queues(self) -> None:
         rate = int(self.case["rate_kbit"]) * FRAME // (FRAME - 14)
         limit, least, most = (int(self.case[key] or 0) for key in ("limit", "min", "max"))
-        if self.case["queue"] == "htb_red":
+        kind = self.case["queue"].removeprefix("htb_")
+        if self.case["queue"] != kind:
             lines = [
                 "qdisc add dev rd root handle 1: htb default 1",
                 f"class add dev rd parent 1: classid 1:1 htb rate {rate}kbit burst {BUCKET} cburst {BUCKET}",
@@ -139,19 +140,19 @@ class Run:
                 f"qdisc add dev rd root handle 1: cbs idleslope {rate} sendslope {rate - 10_000_000} "
                 "hicredit 30 locredit -3000"
             ]
-        if self.case["queue"].endswith("red") and self.case["burst"]:
+        if kind == "red" and self.case["burst"]:
             ecn = "ecn" if self.case["ecn"] == "1" else ""
             lines.append(
                 f"qdisc add dev rd parent 1:1 handle 2: red limit {limit * FRAME} min {least * FRAME} "
                 f"max {most * FRAME} avpkt {FRAME} burst {self.case['burst']} bandwidth {rate}kbit "
                 f"probability {self.case['probability']} {ecn}"
             )
-        elif self.case["queue"] == "pfifo":
+        elif kind == "pfifo":
             lines.append(f"qdisc add dev rd parent 1:1 handle 2: pfifo limit {limit}")
-        elif self.case["queue"] in ("codel", "pie", "fq_codel"):
+        elif kind in ("codel", "pie", "fq_codel"):
             ecn = "ecn" if self.case["ecn"] == "1" else "noecn"
-            lines.append(f"qdisc add dev rd parent 1:1 handle 2: {self.case['queue']} limit {limit} {ecn}")
-        elif self.case["queue"] == "cake":
+            lines.append(f"qdisc add dev rd parent 1:1 handle 2: {kind} limit {limit} {ecn}")
+        elif kind == "cake":
             lines.append(f"qdisc add dev rd parent 1:1 handle 2: cake unlimited besteffort {self.isolation}")
         lines.append(f"qdisc add dev rs root handle 1: prio bands 16 priomap {'0 ' * 16}")
         for number, (rtt, _) in enumerate(self.scene):
@@ -161,9 +162,9 @@ class Run:
                 f"flowid 1:{number + 1:x}"
             )
         batch("tc", *lines)
-        if self.case["queue"] == "red" and not self.case["burst"]:
+        if kind == "red" and not self.case["burst"]:
             add_step("rd", limit * FRAME, least * FRAME)
-        elif self.case["queue"] == "dualpi2":  # tc does not know it before iproute2 6.16
+        elif kind == "dualpi2":  # tc does not know it before iproute2 6.16
             dualpi2.Discipline(socket.if_nametoindex("rd"), f"limit={limit}").close()
 
     def listen(self) -> list[socket.socket]:
@@ -231,6 +232,7 @@ class Run:
         while (now := time.monotonic() - begin) < end:
             while due and due[0][0] <= now:
                 self.senders.append(self.connect(due.pop(0)[1]))
+            self.step(now)
             self.read()
             self.write()
             state = queue.read()
@@ -251,6 +253,9 @@ class Run:
         }
         self.close(queue)
         return figures
+
+    def step(self, now: float) -> None:
+        """Do what is due at this time of the run, in seconds, in the namespace of the senders."""
 
     def shares(self, share: list[int]) -> dict[str, float]:
         """Return figures about the bytes of each flow."""
