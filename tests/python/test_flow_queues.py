@@ -60,7 +60,7 @@ name = "FQ-CoDel"
 topology.queue = { kind = "fq_codel", flows = 4 }
 [[arm]]
 name = "CAKE"
-topology.queue = { kind = "cake", isolation = "flows" }
+topology.queue = { kind = "cake", isolation = "flows", tins = "besteffort" }
 [[arm]]
 name = "DualPI2"
 topology.queue = { kind = "dualpi2" }

@@ -22,10 +22,9 @@ def capacity_is_as_planned(results: Results) -> Check:
     """Check that links whose rate changes had about the mean rate for which their queues were set up."""
     kind, findings, links = "capacity", [], 0
     for cell in results.cells:
-        name = results.queue_of(cell)
         worst: CellDoubt | None = None
         for measured in results.measured(cell):
-            run = measured.run
+            run, name = measured.run, results.queue_of(cell)
             link = run.plan.link(name)
             if link is None or not run.changes(name):
                 continue
