@@ -147,7 +147,8 @@ fn a_link_that_stands_still_keeps_its_packet_and_takes_no_other() {
     port.settle(ms(20) + Span::us(500));
     // It has sent for 0.5 ms, 1.5 ms, 1.5 ms and 0.5 ms.
     assert_eq!(port.books().busy(), Span::ms(4));
-    assert_eq!(port.books().total().sent_bytes, 2 * 1250 + 7 * 1250 / 8);
+    // Seven eighths of the third packet: 1093.75 bytes, to the nearest whole number.
+    assert_eq!(port.books().total().sent_bytes, 2 * 1250 + 1094);
     assert_eq!(fates.dequeued, [(ms(0), 0), (ms(4) + Span::us(500), 1), (ms(9), 2)]);
     port.check_books().unwrap();
 }
