@@ -134,3 +134,15 @@ def test_chances_of_mahimahi_by_hand(tmp_path):
     assert of(made, "throughput_bps") == pytest.approx(2.4 * MBIT, rel=1e-3)
     assert of(made, "utilisation_percent") == pytest.approx(100, abs=0.1)
     assert of(made, "queueing_delay_mean_s") == pytest.approx(20 * 8000 / 2.4e6, rel=0.05)
+
+
+def test_what_was_on_its_way_before_a_fall_of_the_rate_may_come_on_top(tmp_path):
+    # 50 ms of 4 Mbit/s are 25 kB, which arrive while the queue sends 50 kB at 0.1 Mbit/s.
+    falling = scenario([["0s", "4Mbit"], ["2s", "100kbit"]])
+    falling["topology"]["delay"] = "50ms"
+    results = aqmlab.run(falling, output=tmp_path / "run", report=False)
+    (measured,) = results.measured()
+    sent = measured.queues["bottleneck", "cbr"]["departures_bytes"]
+    assert of(results, "goodput_bps") * 4 / 8 == pytest.approx(sent + 25_000, abs=2000)
+    (check,) = [check for check in examine(results) if check.kind == "carried"]
+    assert check.doubts == ()

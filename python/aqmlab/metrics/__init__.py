@@ -2,6 +2,7 @@
 
 from aqmlab.metrics import classes as _classes
 from aqmlab.metrics import control as _control
+from aqmlab.metrics import draining as _draining
 from aqmlab.metrics import flow as _flow
 from aqmlab.metrics import inner_queues as _inner_queues
 from aqmlab.metrics import losses as _losses
@@ -60,6 +61,7 @@ __all__ = [
 _ = (
     _classes,
     _control,
+    _draining,
     _flow,
     _inner_queues,
     _losses,

@@ -78,6 +78,12 @@ _IN_WORDS = {
     "queueing_delay_by_capacity_s": Formula(
         "links, summary", "8 * backlog_bytes_by_capacity / departures_bytes / C"
     ),
+    "slow_percent": Formula(
+        "queues, capacity", "100 * samples with backlog > capacity in (t, t + limit] / samples"
+    ),
+    "slow_until_s": Formula(
+        "queues, capacity", "least t with backlog <= capacity in (t, t + limit] over [t, t + hold]"
+    ),
     "loss_percent": _loss("all queues of both paths"),
     "loss_there_percent": _loss("all queues of the forward path"),
     "loss_back_percent": _loss("all queues of the return path"),

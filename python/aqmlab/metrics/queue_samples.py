@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from aqmlab.metrics.measured import Measured, Window
+from aqmlab.metrics.measured import Measured, Samples, Window
 
 Floats = npt.NDArray[np.float64]
 
@@ -71,3 +71,26 @@ def spreads_by_bins(values: Floats, times: Floats, begin_s: float, bin_s: float)
     squares = np.bincount(bins, weights=(values - means[bins]) ** 2)
     spreads: Floats = np.sqrt(squares[number > 1] / number[number > 1])
     return spreads
+
+
+def slow_at(run: Measured, queue: str, limit: float) -> Samples:
+    """Return 1 at each sample at which more bytes wait than the link sends within ``limit`` seconds, else 0.
+
+    Samples less than the limit before the last one are left out.
+    """
+    backlog = run.samples("queues", "backlog_bytes", queue)
+    known = backlog.t_s + limit <= backlog.t_s[-1:].max(initial=0.0) + 1e-9
+    times, waiting = backlog.t_s[known], backlog.values[known]
+    return Samples(times, (waiting > _sent_within(run, queue, times, limit)).astype(np.float64))
+
+
+def _sent_within(run: Measured, queue: str, times: Floats, limit: float) -> Floats | float:
+    """Bytes that the link can send from each of these times on, until ``limit`` later."""
+    if not run.run.changes(queue):
+        return run.run.rate_bps(queue) * limit / 8
+    capacity = run.samples("capacity", "capacity_bytes", queue)
+    ends = np.concatenate([[0.0], capacity.t_s])
+    sums = np.concatenate([[0.0], np.cumsum(capacity.values)])
+    # Within a sample, the rate is taken to be constant.
+    sent: Floats = np.interp(times + limit, ends, sums) - np.interp(times, ends, sums)
+    return sent

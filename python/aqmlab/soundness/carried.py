@@ -142,4 +142,15 @@ def _before(
     way_ns = sum(links[name].delay_ns for name in rest) + behind
     waiting = sum(run.queues[name, EVERY_CLASS]["initial_in_system_packets"] for name in rest[1:])
     packet = _largest_packet(entry) or 0.0
-    return links[queue].rate_bps * way_ns / 8e9 + packet * (waiting + len(rest) + 1)
+    return _sent_before(run, links[queue], way_ns) + packet * (waiting + len(rest) + 1)
+
+
+def _sent_before(run: Measured, link: LinkInfo, way_ns: float) -> float:
+    """Return how many bytes a link can have sent during this time before the measured interval."""
+    if not run.run.changes(link.name):
+        return link.rate_bps * way_ns / 8e9
+    capacity = run.samples("capacity", "capacity_bytes", link.name)
+    begin, end = (run.run.t0_ns - way_ns) / 1e9, run.run.t0_ns / 1e9
+    # A sample covers the time up to it.
+    first, last = capacity.t_s.searchsorted(begin, "right"), capacity.t_s.searchsorted(end, "left")
+    return float(capacity.values[first : last + 1].sum()) if len(capacity.t_s) else inf
