@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import aqmlab
-from aqmlab.figures.over_time import quantities
+from aqmlab.errors import UsageError
+from aqmlab.figures.kinds import KINDS
+from aqmlab.figures.over_time import quantities, series
 from aqmlab.figures.view import View
 from aqmlab.metrics import Scope, Window, find
 from aqmlab.soundness import examine
@@ -103,6 +105,42 @@ def test_a_figure_of_rates_shows_the_capacity(steps):
     lines = {mark.name: mark for panel in figure.panels for mark in panel.marks if getattr(mark, "name", "")}
     capacity = dict(zip(np.round(lines["capacity"].x, 3), lines["capacity"].y, strict=True))
     assert [capacity[t] for t in (1.0, 3.0, 3.1, 4.0, 4.5, 5.5)] == [4, 4, 1, 1, 0, 2]
+
+
+def test_series_show_the_rate_and_how_long_what_waits_will_take(steps):
+    figure = series(steps, View(from_s=2.0, until_s=6.0), "bottleneck")
+    rate, backlog, draining = (
+        {mark.name: mark for mark in panel.marks if getattr(mark, "name", "")} for panel in figure.panels
+    )
+    drawn = draining["time to send what waits"]
+    wait = dict(zip(np.round(drawn.x, 3), drawn.y, strict=True))
+    # The queue is full: 20 kB. At 3.5 s, the link sends 62.5 kB before it stops.
+    assert wait[2.5] == pytest.approx(40, abs=1)
+    assert wait[3.5] == pytest.approx(160, abs=1)
+    assert wait[4.5] == pytest.approx(500 + 80, abs=1)
+    assert list(rate) == ["departures", "rate of the link"]
+    assert "backlog" in backlog
+    constant = series(aqmlab.run(scenario("2Mbit"), report=False), View(), "bottleneck")
+    assert [panel.y.label for panel in constant.panels] == ["backlog [packets]"]
+
+
+def test_delay_against_capacity(steps):
+    kind = KINDS["delay-capacity"]
+    names, *rows = kind.rows(steps, View(), "bottleneck")
+    assert names == ("arm", "rate_mbit_s", "median_ms", "p90_ms")
+    values = [tuple(map(float, row[1:])) for row in rows]
+    assert len(values) == 10
+    # A quarter of the time each: no rate, 1, 2 and 4 Mbit/s. 20 kB take 80 ms at 2 Mbit/s.
+    assert values[0][0] == 0
+    assert values[-1][:2] == pytest.approx((4, 40), abs=1)
+    # At the end of the second at 4 Mbit/s, what waits takes 160 ms at 1 Mbit/s.
+    assert values[-1][2] == pytest.approx(160, abs=1)
+    assert values[6] == pytest.approx((2, 80, 80), abs=2)
+    assert [panel.y.log for panel in kind.make(steps, View(), "bottleneck").panels] == [True]
+    with pytest.raises(UsageError, match="leave out `--from`"):
+        kind.make(steps, View(from_s=1.0), "bottleneck")
+    with pytest.raises(UsageError, match="the rate of `bottleneck` does not change"):
+        kind.make(aqmlab.run(scenario("2Mbit"), report=False), View(), "bottleneck")
 
 
 def test_a_ping_of_flent_waits_for_the_capacity_to_come(tmp_path):

@@ -1,4 +1,4 @@
-"""The time for which a queue is slow, compared with answers found by hand."""
+"""Draining times, and the time for which a queue is slow, compared with answers found by hand."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from aqmlab.metrics import Measured, Samples, Scope, Window, find
+from aqmlab.recordings.draining import draining_times
 
 
 @dataclass(frozen=True)
@@ -16,23 +17,29 @@ class Scripted(Measured):
     """A run whose queue was sampled once per second: these bytes waited, and the link could send these."""
 
     backlog: tuple[float, ...] = ()
+    packets: tuple[float, ...] = ()
     capacity: tuple[float, ...] = field(default=())
 
     def samples(self, table, name, queue):
         assert queue == "bottleneck"
-        values = {("queues", "backlog_bytes"): self.backlog, ("capacity", "capacity_bytes"): self.capacity}
+        values = {
+            ("queues", "backlog_bytes"): self.backlog,
+            ("queues", "backlog_packets"): self.packets,
+            ("capacity", "capacity_bytes"): self.capacity,
+        }
         return Samples(np.arange(1.0, len(self.backlog) + 1), np.array(values[table, name], dtype=float))
 
 
-def scripted(backlog, capacity=()):
+def scripted(backlog, capacity=(), packets=(), overhead=0):
+    link = SimpleNamespace(overhead_bytes=overhead)
     run = SimpleNamespace(
         t0_ns=0,
         t1_ns=len(backlog) * 10**9,
         changes=lambda _queue: bool(capacity),
         rate_bps=lambda _queue: 8000,  # 1000 bytes per second
-        plan=SimpleNamespace(elsewhere=lambda _queue: frozenset(), links=[], classes=[]),
+        plan=SimpleNamespace(elsewhere=lambda _queue: frozenset(), link=lambda _queue: link),
     )
-    return Scripted(run, {}, [], backlog=tuple(backlog), capacity=tuple(capacity))
+    return Scripted(run, {}, [], backlog=tuple(backlog), packets=tuple(packets), capacity=tuple(capacity))
 
 
 def value(name, run, window=None, **parameters):
@@ -63,3 +70,37 @@ def test_an_empty_queue_is_never_slow_and_nothing_is_known_without_samples():
     assert value("slow_percent", scripted([0, 0, 0], [0, 0, 0]), limit=1) == 0
     assert value("slow_percent", scripted([5.0]), limit=1) is None
     assert value("slow_until_s", scripted([5.0]), limit=1) is None
+
+
+def test_bytes_that_the_link_adds_count():
+    waiting, packets = [900] * 4, [1, 2, 3, 1]
+    assert value("slow_percent", scripted(waiting, packets=packets, overhead=40), limit=1) == pytest.approx(
+        100 / 3
+    )
+    assert value("slow_percent", scripted(waiting, packets=packets), limit=1) == 0
+
+
+def test_draining_times_follow_the_rate():
+    ends, sent = [1.0, 2.0, 3.0, 4.0], [1000.0, 0.0, 500.0, 1000.0]
+    # 500 bytes at 0.5 s: the rest of the first second. 600: the standstill, and a fifth of the third second.
+    assert draining_times(ends, sent, [0.5, 0.5], [500, 600]) == pytest.approx([0.5, 1.7])
+    # Nothing waits during the standstill; one byte waits until it is over.
+    assert draining_times(ends, sent, [1.5, 1.5], [0, 1]) == pytest.approx([0.0, 0.502])
+    # After two seconds, 1500 bytes take all that follows; one more is not known, or sent at 8 bit/s.
+    assert draining_times(ends, sent, [2.0, 2.0, 2.0], [1500, 1501, 0]) == pytest.approx([2.0])
+    assert draining_times(ends, sent, [2.0, 2.0, 4.0], [1500, 1501, 2], 8.0) == pytest.approx([2.0, 3.0, 2.0])
+
+
+def test_draining_times_are_the_inverse_of_what_is_sent():
+    drawn = np.random.default_rng(1)
+    ends = np.cumsum(drawn.uniform(0.05, 0.2, 200))
+    sent = drawn.integers(0, 3, 200) * 1000.0
+    instants = np.sort(drawn.uniform(0, ends[-1], 500))
+    waiting = drawn.uniform(0, 20_000, 500)
+    found = draining_times(ends, sent, instants, waiting, 1e6)
+    total = np.concatenate([[0.0], np.cumsum(sent)])
+    at = np.concatenate([[0.0], ends])
+    known = instants + found < ends[-1]
+    assert 400 < known.sum() < 500
+    came = np.interp(instants + found, at, total) - np.interp(instants, at, total)
+    assert came[known] == pytest.approx(waiting[known])

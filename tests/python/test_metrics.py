@@ -282,7 +282,12 @@ def test_where_nothing_happens_only_amounts_per_time_are_defined(tmp_path):
     # These divide by time, by the capacity or by the number of samples. The requests have all begun, and
     # within 2 s none can complete.
     of_time = {"utilisation_percent", "goodput_efficiency_percent", "loss_bins_percent"}
-    of_time |= {"average_in_band_percent", "backlog_below_min_th_percent", "backlog_above_max_th_percent"}
+    of_time |= {
+        "slow_percent",
+        "average_in_band_percent",
+        "backlog_below_min_th_percent",
+        "backlog_above_max_th_percent",
+    }
     of_time |= {"response_time_within_percent", "response_time_cdf_area_percent"}
     assert {name for name, value in shares.items() if value is not None} == of_time
     assert values["response_time_within_percent"] == 0.0

@@ -265,15 +265,15 @@ def test_a_figure_can_be_changed_and_saved_by_whoever_asked(experiment, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("kind", "message"),
+    ("kind", "choice", "message"),
     [
-        ("series", "shows whole runs of all flows; leave out `--from`$"),
-        ("variance-time", "shows the whole experiment; leave out `--from` and `--arm`$"),
+        ("series", {"flows": ["ftp"]}, "shows all flows; leave out `--flow`$"),
+        ("variance-time", {"from_s": 1.0}, "shows the whole experiment; leave out `--from` and `--arm`$"),
     ],
 )
-def test_a_choice_without_effect_is_refused(kind, message, experiment, tmp_path):
+def test_a_choice_without_effect_is_refused(kind, choice, message, experiment, tmp_path):
     with pytest.raises(UsageError, match=f"`{kind}` {message}"):
-        aqmlab.plot(experiment.path, kind, tmp_path / "x.pdf", from_s=1.0, arms=["RED + ECN"])
+        aqmlab.plot(experiment.path, kind, tmp_path / "x.pdf", **choice, arms=["RED + ECN"])
     assert not list(tmp_path.iterdir())
 
 

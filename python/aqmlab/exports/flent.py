@@ -16,6 +16,7 @@ import numpy as np
 from aqmlab.exports.chosen import Chosen, lacks
 from aqmlab.metrics import jain_index
 from aqmlab.metrics.histograms import quoted
+from aqmlab.recordings.draining import draining_times
 from aqmlab.results.results import Results
 from aqmlab.system.files import json_text
 
@@ -153,14 +154,9 @@ def _waits_ms(
         f"WHERE queue = {quoted(chosen.queue)} ORDER BY t_ns",
         [chosen.run],
     )
-    times = np.concatenate([[0.0], own["t_s"]])
-    # A millionth of a byte per sample makes the sum invertible where nothing can be sent for a while.
-    sent = np.concatenate([[0.0], np.cumsum(own["bytes"])]) + 1e-6 * np.arange(len(times))
-    due = np.interp(since, times, sent) + sent_bytes
-    until = np.interp(due, sent, times)
-    beyond = np.maximum(due - sent[-1], 0.0) * 8 / chosen.run.rate_bps(chosen.queue)
-    waits_ms: npt.NDArray[np.float64] = 1e3 * (until + beyond - since)
-    return waits_ms
+    rest_bps = chosen.run.rate_bps(chosen.queue)
+    waits_s = draining_times(own["t_s"], own["bytes"], since.tolist(), sent_bytes.tolist(), rest_bps)
+    return 1e3 * np.asarray(waits_s, dtype=np.float64)
 
 
 def _downloading(chosen: Chosen) -> str:

@@ -125,6 +125,9 @@ KINDS: Mapping[str, FigureKind] = {
     "series": FigureKind("over_time", "series"),
     "flow-delay": FigureKind("delay_by_flow", "flow_delay", "flow_delay_rows", of=_PACKETS),
     "inner-series": FigureKind("inner_series", "inner_series", "inner_series_rows", "of_answer", _INNER),
+    "delay-capacity": FigureKind(
+        "delay_by_capacity", "delay_capacity", "delay_capacity_rows", "of_answer", "links whose rate changes"
+    ),
     "variance-time": FigureKind("variance_time", "variance_time"),
     "goodput-rtt": FigureKind("goodput_rtt", "goodput_rtt", "goodput_rtt_rows", "of_answer", _FLOWS),
     "cumulative-ack": FigureKind("cumulative", "cumulative_ack", "cumulative_rows", of=_FLOWS),

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from aqmlab.errors import UsageError
 from aqmlab.figures.looks import DASHED, MUTED, PALETTE, STALL
 from aqmlab.figures.model import INK, Figure, Line, Look, Mark, Span, over_time, warmup
-from aqmlab.figures.view import View
+from aqmlab.figures.view import EVERYTHING, View
+from aqmlab.recordings.draining import draining_times
 from aqmlab.recordings.recording import Run
 from aqmlab.recordings.time_series import MOST_BINS, Floats, RunSeries, run_series
 from aqmlab.results.results import Results
@@ -29,35 +30,76 @@ def queue_columns(of_run: RunSeries) -> dict[str, Floats]:
     }
 
 
+def draining_ms(of_run: RunSeries) -> tuple[Floats, Floats]:
+    """Return, by time in s, how long a link whose rate changes takes to send what waits, in ms.
+
+    The last points are left out if the run ends before the link has sent what waits.
+    """
+    times, values = of_run.queue.t_s, of_run.queue.values
+    lengths = [end - begin for begin, end in zip([0.0, *times[:-1]], times, strict=True)]
+    capacities = [rate * s / 8 for rate, s in zip(values["capacity_bps"], lengths, strict=True)]
+    found = draining_times(times, capacities, times, values["backlog_on_link_bytes"])
+    return times[: len(found)], [1e3 * time_s for time_s in found]
+
+
 # --- one figure for an experiment
 
 _THIN = Look(PALETTE[0], width=0.7)
 _LAW = {"p": Look(PALETTE[6]), "max_p": Look(PALETTE[1], DASHED)}
-_ROWS = ("backlog [packets]", "probability", "cwnd [segments]")
+_RATE, _BACKLOG, _DRAINING = "rate [Mbit/s]", "backlog [packets]", "draining time [ms]"
+_PROBABILITY, _CWND = "probability", "cwnd [segments]"
 
 
 def series(results: Results, view: View, queue: str) -> Figure:
-    """Backlog, average, probability and windows over time: a column for the first run of each arm."""
-    if given := [option for option in view.chosen() if option != "`--arm`"]:
-        raise UsageError(f"`series` shows whole runs of all flows; leave out {listed(given)}")
-    return series_of(results, queue, view.runs(results))
+    """Backlog, average, probability and windows over time: a column for the first run of each arm.
+
+    If the rate of the link changes, the rate and the time that it takes to send what waits come with them.
+
+    Raises
+    ------
+    UsageError
+        If the interval shown is empty, or a choice does not apply.
+    """
+    if given := [option for option in view.chosen() if option not in ("`--arm`", "`--from`", "`--until`")]:
+        raise UsageError(f"`series` shows all flows; leave out {listed(given)}")
+    return series_of(results, queue, view.runs(results), view)
 
 
-def series_of(results: Results, queue: str, firsts: Sequence[Run]) -> Figure:
+def series_of(results: Results, queue: str, firsts: Sequence[Run], view: View = EVERYTHING) -> Figure:
     """The same for given runs."""
     if not firsts:
         raise UsageError("none of these arms has a finished run")
-    columns = [_column(of_run) for of_run in run_series(results.tables, firsts, queue)]
+    end_s = max(run.t1_ns for run in firsts) / 1e9
+    limits = view.limits(0.0, end_s)
+    is_whole = limits == (0.0, end_s)
+    # The visible part has as many points as a whole run would have.
+    bins = ceil(MOST_BINS * end_s / (limits[1] - limits[0]))
+    columns = [_column(of_run, limits[0]) for of_run in run_series(results.tables, firsts, queue, bins)]
+    rows = {label: [column[label] for column in columns] for label in columns[0]}
+    known = {label: of_row for label, of_row in rows.items() if any(map(_has_line, of_row))}
     return over_time(
         f"{results.title}: {queue}, seed {firsts[0].seed}",
         [run.arm for run in firsts],
-        dict(zip(_ROWS, zip(*columns, strict=True), strict=True)),
-        size=(max(7.0, 2.2 * len(firsts)), 5.2),
+        known,
+        None if is_whole else limits,
+        bottom=None if is_whole else 0.0,
+        size=(max(7.0, 2.2 * len(firsts)), 1.0 + 1.4 * len(known)),
     )
 
 
-def _column(of_run: RunSeries) -> tuple[list[Mark], list[Mark], list[Mark]]:
-    backlog: list[Mark] = [Line("backlog", of_run.queue.t_s, queue_columns(of_run)["backlog"], _THIN)]
+def _has_line(marks: Sequence[Mark]) -> bool:
+    return any(isinstance(mark, Line) for mark in marks)
+
+
+def _column(of_run: RunSeries, begin_s: float) -> dict[str, list[Mark]]:
+    times, columns = of_run.queue.t_s, queue_columns(of_run)
+    rate: list[Mark] = []
+    draining: list[Mark] = []
+    if (capacity := of_run.queue.values.get("capacity_bps")) is not None:
+        rate.append(Line("departures", times, columns["departures"], Look(PALETTE[3], width=0.7)))
+        rate.append(Line("rate of the link", times, [bps / 1e6 for bps in capacity], Look(INK, width=1.0)))
+        draining.append(Line("time to send what waits", *draining_ms(of_run), _THIN))
+    backlog: list[Mark] = [Line("backlog", times, columns["backlog"], _THIN)]
     if "avg" in of_run.law:
         backlog.append(Line("the law's average (avg)", *of_run.law["avg"], Look(INK, width=1.2)))
     probability = [Line(name, *of_run.law[name], look) for name, look in _LAW.items() if name in of_run.law]
@@ -72,8 +114,15 @@ def _column(of_run: RunSeries) -> tuple[list[Mark], list[Mark], list[Mark]]:
         Span("" if i else "stall: the router stood still", *ends, STALL, 0.3, 0.5)
         for i, ends in enumerate(of_run.stalls)
     ]
-    before = warmup(of_run.run.t0_ns / 1e9)
-    return [*before, *backlog, *stalls], [*before, *probability, *stalls], [*before, *windows, *stalls]
+    rows: dict[str, Sequence[Mark]] = {
+        _RATE: rate,
+        _BACKLOG: backlog,
+        _DRAINING: draining,
+        _PROBABILITY: probability,
+        _CWND: windows,
+    }
+    before = warmup(of_run.run.t0_ns / 1e9, begin_s)
+    return {label: [*before, *marks, *stalls] for label, marks in rows.items()}
 
 
 # --- one figure for chosen quantities of given runs

@@ -79,6 +79,10 @@ def slow_at(run: Measured, queue: str, limit: float) -> Samples:
     Samples less than the limit before the last one are left out.
     """
     backlog = run.samples("queues", "backlog_bytes", queue)
+    link = run.run.plan.link(queue)
+    if link is not None and link.overhead_bytes:
+        packets = run.samples("queues", "backlog_packets", queue)
+        backlog = Samples(backlog.t_s, backlog.values + link.overhead_bytes * packets.values)
     known = backlog.t_s + limit <= backlog.t_s[-1:].max(initial=0.0) + 1e-9
     times, waiting = backlog.t_s[known], backlog.values[known]
     return Samples(times, (waiting > _sent_within(run, queue, times, limit)).astype(np.float64))

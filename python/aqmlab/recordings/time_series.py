@@ -102,7 +102,7 @@ def _step(tables: Tables, runs: Sequence[Run], table: str) -> int:
     return int(times[1] - times[0]) if len(times) == 2 else 1
 
 
-_LEVELS = ("backlog_packets",)
+_LEVELS = ("backlog_packets", "backlog_bytes")
 _COUNTS = (
     "arrivals_bytes",
     "departures_bytes",
@@ -137,6 +137,10 @@ def _queue_series(tables: Tables, runs: Sequence[Run], queue: str, end_ns: int, 
             values[name.replace("_packets", "_per_s")] = found[name]
         if (capacity := capacities.get(len(result))) is not None:
             values["capacity_bps"] = [capacity.get(int(bin), 0.0) for bin in number]
+            link = runs[len(result)].plan.link(queue)
+            added = 0 if link is None else link.overhead_bytes
+            waiting = zip(values["backlog_packets"], values["backlog_bytes"], strict=True)
+            values["backlog_on_link_bytes"] = [size + added * packets for packets, size in waiting]
         result.append(Series([(bin + 1) * (width / 1e9) for bin in number], values))
     return result
 
