@@ -124,6 +124,19 @@ def test_series_show_the_rate_and_how_long_what_waits_will_take(steps):
     assert [panel.y.label for panel in constant.panels] == ["backlog [packets]"]
 
 
+def test_series_of_a_sweep_show_one_case(tmp_path):
+    asked = scenario("2Mbit", sweep={"topology.rate": ["2Mbit", "4Mbit"]})
+    swept = aqmlab.sweep(asked, store=tmp_path, report=False).wait()
+    shown = series(swept, View(where={"rate": "4Mbit"}), None)
+    assert shown.title == "<dict>: bottleneck, rate 4Mbit, seed 1"
+    (panel,) = shown.panels
+    (backlog,) = [mark for mark in panel.marks if getattr(mark, "name", "") == "backlog"]
+    assert max(backlog.y) == 20
+    assert series(swept, View(), None).title == "<dict>: bottleneck, rate 2Mbit, seed 1"
+    with pytest.raises(UsageError, match="did you mean `4Mbit`"):
+        series(swept, View(where={"rate": "5Mbit"}), None)
+
+
 def test_delay_against_capacity(steps):
     kind = KINDS["delay-capacity"]
     names, *rows = kind.rows(steps, View(), "bottleneck")

@@ -25,7 +25,7 @@ from aqmlab.results.answers import answer
 from laid_out import nothing_is_covered
 from synthetic_sweep import COUNTS, DELAY, RATES, synthetic
 
-OF_PACKETS = [kind for kind in SWEEP_KINDS if kind not in {**WAIT_KINDS, **PART_KINDS}]
+OF_PACKETS = [kind for kind in SWEEP_KINDS if kind not in {**WAIT_KINDS, **PART_KINDS, "series": None}]
 MANY = tuple(f"arm {i}" for i in range(12))
 
 
@@ -260,9 +260,9 @@ def test_twelve_arms_have_twelve_looks():
     ("kind", "view", "message"),
     [
         (
-            "series",
+            "cwnd",
             View(),
-            "`series` is a figure of single runs, and this is a sweep; figures of sweeps: `lines`",
+            "`cwnd` is a figure of single runs, and this is a sweep; figures of sweeps: `lines`",
         ),
         ("line", View(), "there is no figure `line` of a sweep"),
         ("lines", View(x="rat"), 'axis "rat"'),

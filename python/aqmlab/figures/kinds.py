@@ -105,6 +105,7 @@ PART_KINDS: Mapping[str, FigureKind] = {
 """Figures of parts of the packets, which not every recording distinguishes."""
 
 _COMMON = {
+    "series": FigureKind("over_time", "series"),
     "goodput-delay": FigureKind("goodput_delay", "trade_off"),
     "delay-cdf": FigureKind("delay_cdf", "cdfs"),
     **PART_KINDS,
@@ -122,7 +123,6 @@ SWEEP_KINDS: Mapping[str, FigureKind] = {
 """The figures of a sweep."""
 
 KINDS: Mapping[str, FigureKind] = {
-    "series": FigureKind("over_time", "series"),
     "flow-delay": FigureKind("delay_by_flow", "flow_delay", "flow_delay_rows", of=_PACKETS),
     "inner-series": FigureKind("inner_series", "inner_series", "inner_series_rows", "of_answer", _INNER),
     "delay-capacity": FigureKind(

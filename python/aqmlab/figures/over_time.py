@@ -50,25 +50,35 @@ _RATE, _BACKLOG, _DRAINING = "rate [Mbit/s]", "backlog [packets]", "draining tim
 _PROBABILITY, _CWND = "probability", "cwnd [segments]"
 
 
-def series(results: Results, view: View, queue: str) -> Figure:
+_CHOICES = ("`--arm`", "`--from`", "`--until`", "`--where`")
+
+
+def series(results: Results, view: View, queue: str | None) -> Figure:
     """Backlog, average, probability and windows over time: a column for the first run of each arm.
 
-    If the rate of the link changes, the rate and the time that it takes to send what waits come with them.
+    If the rate of the link changes, the rate and the time that it takes to send what waits come with them. In
+    a sweep, one case is shown.
 
     Raises
     ------
     UsageError
         If the interval shown is empty, or a choice does not apply.
     """
-    if given := [option for option in view.chosen() if option not in ("`--arm`", "`--from`", "`--until`")]:
+    if given := [option for option in view.chosen() if option not in _CHOICES]:
         raise UsageError(f"`series` shows all flows; leave out {listed(given)}")
-    return series_of(results, queue, view.runs(results), view)
-
-
-def series_of(results: Results, queue: str, firsts: Sequence[Run], view: View = EVERYTHING) -> Figure:
-    """The same for given runs."""
-    if not firsts:
+    cells = [cell for cell in view.cells(results) if results.runs_of(cell)]
+    if not cells:
         raise UsageError("none of these arms has a finished run")
+    shown = queue or results.queue_of(cells[0])
+    case = str(cells[0]).removeprefix(cells[0].arm).removeprefix(", ")
+    title = f"{results.title}: {shown}, {case}" if case else f"{results.title}: {shown}"
+    return series_of(results, shown, [results.runs_of(cell)[0] for cell in cells], view, title)
+
+
+def series_of(
+    results: Results, queue: str, firsts: Sequence[Run], view: View = EVERYTHING, title: str = ""
+) -> Figure:
+    """The same for given runs."""
     end_s = max(run.t1_ns for run in firsts) / 1e9
     limits = view.limits(0.0, end_s)
     is_whole = limits == (0.0, end_s)
@@ -78,7 +88,7 @@ def series_of(results: Results, queue: str, firsts: Sequence[Run], view: View = 
     rows = {label: [column[label] for column in columns] for label in columns[0]}
     known = {label: of_row for label, of_row in rows.items() if any(map(_has_line, of_row))}
     return over_time(
-        f"{results.title}: {queue}, seed {firsts[0].seed}",
+        f"{title or results.title}, seed {firsts[0].seed}",
         [run.arm for run in firsts],
         known,
         None if is_whole else limits,

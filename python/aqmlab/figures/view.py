@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from aqmlab.errors import UsageError
 from aqmlab.metrics import EVERY_CLASS
 from aqmlab.recordings.recording import Run
+from aqmlab.results.cells import Cell
 from aqmlab.results.results import Results
 from aqmlab.text.numbers import time_text
 
@@ -61,20 +62,26 @@ class View:
         ]
         return [f"`--{options.get(name, name)}`" for name in given]
 
-    def runs(self, results: Results) -> list[Run]:
-        """The first finished run of each chosen arm.
+    def cells(self, results: Results) -> list[Cell]:
+        """The cell of each chosen arm; in a sweep, in the case of ``where``.
 
         Raises
         ------
         UsageError
-            For an unknown arm.
+            For an unknown arm, axis or label.
         """
         for arm in self.arms:
             if arm not in results.arms:
                 known = ", ".join(f"`{name}`" for name in results.arms)
                 raise UsageError(f"there is no arm `{arm}`; the arms are {known}")
+        case = {axis.name: axis.labels[0] for axis in results.axes}
+        case |= {results.axis(name).name: label for name, label in self.where.items()}
         chosen = [arm for arm in results.arms if not self.arms or arm in self.arms]
-        return [runs[0] for runs in map(results.runs_of, chosen) if runs]
+        return [cell for arm in chosen for cell in results.select(arm, case)]
+
+    def runs(self, results: Results) -> list[Run]:
+        """The first finished run of each cell of :meth:`cells`."""
+        return [runs[0] for runs in map(results.runs_of, self.cells(results)) if runs]
 
     def limits(self, first_s: float, last_s: float) -> tuple[float, float]:
         """The limits of the time axis for a recording with data from ``first_s`` to ``last_s``.

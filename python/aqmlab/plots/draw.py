@@ -110,7 +110,8 @@ def _asked(results: Results, kind: str, view: View) -> tuple[FigureKind, View]:
     found = kind_of(results, kind)
     given = view.chosen()
     of_flows = [option for option in given if option in ("`--flow`", "`--from`", "`--until`")]
-    if kind in SWEEP_KINDS and of_flows and (kind not in WAIT_CURVES or "`--flow`" in of_flows):
+    has_times = kind == "series" or (kind in WAIT_CURVES and "`--flow`" not in of_flows)
+    if kind in SWEEP_KINDS and of_flows and not has_times:
         raise UsageError(f"`{kind}` shows whole runs; leave out {listed(of_flows)}")
     if kind in WAIT_KINDS:
         usual = view.reference is None and results.reference not in view.arms
