@@ -10,7 +10,7 @@ use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::disc::{
     self, Avq, Blue, BuildInner, Cake, Choke, Classes, Cobalt, Codel, DropTail, DualPi2, FqCodel, FqPie,
-    Fred, Htb, Pi, Pi2, Pie, Policer, Red, RedPd, Rem, Sfb, Sfq, Spare, Tbf,
+    Fred, Gred, Htb, Pi, Pi2, Pie, Policer, Red, RedPd, Rem, Sfb, Sfq, Spare, Tbf,
 };
 use crate::info::{Catalogue, Effective, Info};
 use crate::{Arrived, Backlog, Inside, LawSamples, Observer, Packet, Qdisc};
@@ -95,6 +95,8 @@ disciplines! { $
     Avq(Avq<P>) { disc::AVQ_INFO => disc::build_avq }
     /// [`Fred`]
     Fred(Fred<P>) { disc::FRED_INFO => disc::build_fred }
+    /// [`Gred`]
+    Gred(Gred<P>) { disc::GRED_INFO => disc::build_gred }
     /// [`Choke`]
     Choke(Choke<P>) { disc::CHOKE_INFO => disc::build_choke }
     /// [`Sfb`]

@@ -393,7 +393,7 @@ fn walk<P: Packet>(
                     visit(number, name, Inside::Group(*backlog));
                 }
             }
-            Inside::Group(_) => {}
+            Inside::Group(_) | Inside::Observed(..) => {}
         }
     });
 }

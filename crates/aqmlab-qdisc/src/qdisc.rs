@@ -200,6 +200,8 @@ pub enum Inside<'a, P> {
     /// The backlog of a queue without a law of its own, or of a group of queues that come and go. Books and tables
     /// therefore do not grow with the number of flows. A packet stays in the group in which it arrived.
     Group(Backlog),
+    /// A group with a law, and the function that appends the law's values.
+    Observed(Backlog, &'a dyn Fn(Instant, &mut LawSamples)),
     /// A group that consists of these groups, by name. A packet belongs to the whole and to one of them, and both
     /// are told of its entry and exit.
     Divided(Backlog, &'a [(&'static str, Backlog)]),
@@ -218,14 +220,16 @@ impl<P: Packet> Inside<'_, P> {
     pub fn backlog(&self) -> Backlog {
         match self {
             Inside::Queue(queue) => queue.backlog(),
-            Inside::Group(backlog) | Inside::Divided(backlog, _) => *backlog,
+            Inside::Group(backlog) | Inside::Observed(backlog, _) | Inside::Divided(backlog, _) => *backlog,
         }
     }
 
-    /// Appends the law's values at `now`. A group has none.
+    /// Appends the law's values at `now`, if there is a law.
     pub fn observe(&self, now: Instant, out: &mut LawSamples) {
-        if let Inside::Queue(queue) = self {
-            queue.observe(now, out);
+        match self {
+            Inside::Queue(queue) => queue.observe(now, out),
+            Inside::Observed(_, observe) => observe(now, out),
+            Inside::Group(_) | Inside::Divided(..) => {}
         }
     }
 }

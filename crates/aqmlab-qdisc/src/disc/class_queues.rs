@@ -223,7 +223,7 @@ pub(crate) fn inner_count<P: Packet>(queue: &dyn Qdisc<P>) -> u16 {
         count += 1 + match inner {
             Inside::Queue(queue) => inner_count(queue),
             Inside::Divided(_, parts) => parts.len() as u16,
-            Inside::Group(_) => 0,
+            Inside::Group(_) | Inside::Observed(..) => 0,
         };
     });
     count

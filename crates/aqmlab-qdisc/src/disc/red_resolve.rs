@@ -264,19 +264,15 @@ pub(crate) fn build_scred<P: Packet>(s: &Effective, draws: Stream) -> Result<Red
     build(s, draws, |law| RedRule::Adaptive(AdaptiveRed::new(law, rule)))
 }
 
-/// Builds a queue whose law is RED's under the rule that `rule` makes of it.
-fn build<P: Packet>(
-    s: &Effective,
-    draws: Stream,
-    rule: impl FnOnce(RedLaw) -> RedRule,
-) -> Result<Red<P>, ParamError> {
+/// Returns RED's law with these effective parameters, which need not be those of a RED queue.
+pub(super) fn red_law(s: &Settings, link: &LinkContext) -> Result<RedLaw, ParamError> {
     let p = Shared::read(s)?;
-    let (mean_packet, measure) = (p.mean_packet, p.measure);
-    let unit = match measure {
+    let mean_packet = p.mean_packet;
+    let unit = match p.measure {
         Measure::Packets => mean_packet.as_f64(),
         Measure::Bytes => 1.0,
     };
-    let law = RedLaw::new(RedParams {
+    Ok(RedLaw::new(RedParams {
         min_th: in_bytes(p.min_th, mean_packet) / unit,
         max_th: in_bytes(p.max_th, mean_packet) / unit,
         max_p: p.max_p,
@@ -296,11 +292,21 @@ fn build<P: Packet>(
             Region::Feng | Region::Linux => EcnRegion::Everywhere,
         },
         arithmetic: p.arithmetic,
-        packets_per_s: s.link().rate.packets_per_s(mean_packet),
-    });
+        packets_per_s: link.rate.packets_per_s(mean_packet),
+    }))
+}
+
+/// Builds a queue whose law is RED's under the rule that `rule` makes of it.
+fn build<P: Packet>(
+    s: &Effective,
+    draws: Stream,
+    rule: impl FnOnce(RedLaw) -> RedRule,
+) -> Result<Red<P>, ParamError> {
+    let (law, ecn) = (red_law(s, s.link())?, Shared::ecn().read(s)?);
+    let (measure, mean_packet) = (Shared::measure().read(s)?, Shared::mean_packet().read(s)?);
     // ns-2 attributes a drop at a full queue to the queue's limit, whatever RED decides.
-    let overflow_first = p.counting == Counting::Ns2;
-    let queue = EarlyQueue { limit: resolve::limit(s)?, ecn: p.ecn, overflow_first, spares_not_ect: false };
+    let overflow_first = law.params().counting == Counting::Ns2;
+    let queue = EarlyQueue { limit: resolve::limit(s)?, ecn, overflow_first, spares_not_ect: false };
     Ok(Red::new(RedControl { rule: rule(law), measure, mean_packet }, queue, draws))
 }
 

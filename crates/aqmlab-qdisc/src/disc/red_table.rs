@@ -237,6 +237,8 @@ macro_rules! linux_values {
     };
 }
 
+pub(super) use linux_values;
+
 /// RED's values in ns-2.35.
 pub(super) const RED_NS2: &[(&str, Value)] =
     ns2_values![Shared::gentle().is(true), Shared::target().is(Span::ms(5))];

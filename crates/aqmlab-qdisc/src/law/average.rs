@@ -134,6 +134,18 @@ impl Average {
         self.idle_since.map_or(self.value, |since| self.aged(since, now))
     }
 
+    /// Takes over the state of `other`, which counts the same packets with a weight of its own.
+    pub(crate) fn adopt(&mut self, other: &Average) {
+        self.value = other.read_by(self);
+        (self.idle_since, self.ended) = (other.idle_since, other.ended);
+    }
+
+    /// Returns the value at the last arrival as `reader` sees it. In fixed point, the kernel's integers have as many
+    /// fractional bits as the weight, so an average with another weight has another unit.
+    pub(crate) fn read_by(&self, reader: &Average) -> f64 {
+        if self.fixed_point { self.value / self.weight * reader.weight } else { self.value }
+    }
+
     /// Returns whether the link is idle.
     pub const fn is_idle(&self) -> bool {
         self.idle_since.is_some()

@@ -163,6 +163,11 @@ impl RedLaw {
         self.average.on_arrival(now, queued)
     }
 
+    /// Takes over the state of an average that several laws share.
+    pub(crate) fn adopt(&mut self, average: &Average) {
+        self.average.adopt(average);
+    }
+
     /// Handles the second half of an arrival: decides on the packet.
     #[inline]
     pub(crate) fn decide(

@@ -1,4 +1,4 @@
-//! Reads what Linux did with the packets of several flows (`vectors/linux-flow-decisions`).
+//! Reads what Linux did with the packets of several flows (`vectors/linux-flow-decisions`, `vectors/linux-gred`).
 
 use std::path::PathBuf;
 
@@ -26,9 +26,14 @@ pub struct Arrival {
     pub lost: Vec<u64>,
 }
 
-/// Returns the events of a case.
+/// Returns the events of a case of `vectors/linux-flow-decisions`.
 pub fn events(case: &str) -> Vec<(Instant, Event)> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors/linux-flow-decisions");
+    events_in("linux-flow-decisions", case)
+}
+
+/// Returns the events of a case of another folder of the same form.
+pub fn events_in(folder: &str, case: &str) -> Vec<(Instant, Event)> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors").join(folder);
     let path = folder.join(format!("{case}.csv"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let mut found: Vec<(Instant, Event)> = Vec::new();
