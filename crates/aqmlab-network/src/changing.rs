@@ -81,6 +81,14 @@ impl ChangingLinks {
         }
     }
 
+    /// Reserves room for this many samples, for hosts that must not allocate once they are running.
+    pub fn reserve(&mut self, samples: usize) {
+        for link in self.links.iter().flatten() {
+            self.capacity.expect_name("queue", &link.name);
+        }
+        self.capacity.reserve(samples * self.links.iter().flatten().count());
+    }
+
     /// Returns whether the rate of no link changes.
     pub fn is_empty(&self) -> bool {
         self.links.iter().all(Option::is_none)
@@ -90,6 +98,15 @@ impl ChangingLinks {
     pub fn numbers(&self) -> impl Iterator<Item = usize> + use<> {
         let is_there: Vec<bool> = self.links.iter().map(Option::is_some).collect();
         (0..is_there.len()).filter(move |number| is_there[*number])
+    }
+
+    /// Returns the present rate of link `number`, zero if it stands still. `None` if it has none: its rate does not change, or
+    /// it sends at chances.
+    pub fn rate(&self, number: usize) -> Option<Rate> {
+        match self.links[number].as_ref()?.course {
+            Course::Serving { rate, .. } => Some(rate),
+            Course::Chances { .. } => None,
+        }
     }
 
     fn link(&mut self, number: usize) -> &mut ChangingLink {
@@ -199,9 +216,9 @@ impl ChangingLinks {
     }
 
     /// Returns the tables of these links and the mean capacity of each over the measured interval, which ends now. The
-    /// ports are settled.
+    /// ports are settled. The links may go on, but are no longer measured.
     pub fn finish<'p, P: Classed + 'p>(
-        mut self,
+        &mut self,
         now: Instant,
         ports: impl Iterator<Item = &'p Port<P>>,
     ) -> (Vec<Table>, Vec<Option<Rate>>) {
@@ -213,7 +230,7 @@ impl ChangingLinks {
         for (link, port) in self.links.iter_mut().zip(ports) {
             means.push(link.as_mut().map(|link| link.finish(now, port, &mut table)));
         }
-        (vec![table, self.capacity], means)
+        (vec![table, std::mem::replace(&mut self.capacity, Table::new(&schema::CAPACITY))], means)
     }
 }
 

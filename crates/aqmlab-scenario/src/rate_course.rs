@@ -122,6 +122,30 @@ impl ChangingRate {
         }
     }
 
+    /// Returns the highest mean rate over a window of this length in the run with this seed. Windows follow each other from the
+    /// beginning of the run on, which lasts for `run`.
+    pub fn highest(&self, link: &str, seed: u64, run: Span, window: Span) -> Rate {
+        let (mut highest, mut sum) = (0u128, 0u128);
+        let (mut begin, mut now, mut rate) = (Instant::ZERO, Instant::ZERO, Rate::default());
+        let end = Instant::ZERO + run;
+        for (at, next) in self.levels(link, seed).chain([(Instant::FAR_FUTURE, Rate::default())]) {
+            while now < at.min(end) {
+                let until = at.min(end).min(begin + window);
+                sum += rate.nanobits_in(until.saturating_since(now));
+                now = until;
+                if now == begin + window || now == end {
+                    highest = highest.max(sum);
+                    (begin, sum) = (now, 0);
+                }
+            }
+            if at >= end {
+                break;
+            }
+            rate = next;
+        }
+        Rate::bps(u64::try_from(highest / u128::from(window.min(run).as_ns().max(1))).unwrap_or(u64::MAX))
+    }
+
     /// Returns the highest rate, if there is one.
     pub fn peak(&self) -> Option<Rate> {
         let highest = |steps: &[RateStep]| steps.iter().map(|step| step.rate).max();
@@ -282,6 +306,29 @@ impl Iterator for Spread {
                     return Some(at);
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_rate_is_a_mean_over_windows() {
+        let step = |ms, mbps| RateStep { at: Span::ms(ms), rate: Rate::mbit(mbps) };
+        let highest = |steps: &[RateStep], run, clock| {
+            let course = RateCourse::Steps { steps: steps.into(), repeat: None };
+            ChangingRate { clock, course }.highest("link", 1, Span::ms(run), Span::ms(100))
+        };
+        for clock in [RateClock::Serving, RateClock::Chances { size: Bytes::new(1500) }] {
+            let highest = |steps: &[RateStep], run| highest(steps, run, clock);
+            assert_eq!(highest(&[step(0, 3), step(500, 8), step(900, 1)], 1000), Rate::mbit(8));
+            // A quarter of the window from 100 ms on has 8 Mbit/s, the rest 4.
+            assert_eq!(highest(&[step(0, 4), step(125, 8), step(150, 4)], 1000), Rate::mbit(5));
+            assert_eq!(highest(&[step(0, 4), step(900, 8)], 900), Rate::mbit(4), "the run is over");
+            assert_eq!(highest(&[step(0, 0), step(20, 4)], 40), Rate::mbit(2), "a run shorter than a window");
+            assert_eq!(highest(&[step(0, 0)], 1000), Rate::default());
         }
     }
 }
