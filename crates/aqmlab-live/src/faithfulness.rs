@@ -11,6 +11,7 @@ use aqmlab_scenario::Plan;
 use aqmlab_units::Span;
 
 use crate::capacity::MOST_DUTY;
+use crate::router::{DataPackets, lateness_limit};
 
 /// Verdict on a live run.
 #[derive(Clone, PartialEq, Debug)]
@@ -30,6 +31,8 @@ pub struct Observed {
     pub left: u64,
     /// 99 % of the packets that left the network were written at most this long after their ideal instants.
     pub lateness_p99: Span,
+    /// Packets that were written later than the limit at the rates that held; `None` if no rate changes.
+    pub beyond_limit: Option<u64>,
     /// Number of stalls of the router, each a silence longer than allowed.
     pub stalls: u64,
     /// Length of the longest stall.
@@ -94,27 +97,25 @@ pub struct TimeScales {
 /// it get a wrong arrival time.
 pub const LONGEST_SILENCE: Span = Span::ms(10);
 
+/// Percentage of packets that may be later than their limit.
+const MOST_BEYOND: f64 = 1.0;
+
 impl TimeScales {
-    /// Returns the time scales of a plan whose flows have at least this base round-trip time. Only data
-    /// packets count, and only on the links over which their classes send data, because acknowledgments are
-    /// small, and no flow is sensitive to the lateness of a single acknowledgment.
+    /// Returns the time scales of a plan whose flows have at least this base round-trip time.
     pub fn of(plan: &Plan, least_rtt: Span) -> Self {
-        let times = plan.classes.iter().flat_map(|class| {
-            let size = class.traffic.data_packet();
-            class.ways_of_data().flatten().map(move |&link| (plan.links[link].rate.time_for(size), link))
-        });
-        let (packet_time, link) = times.min().unwrap_or((Span::ZERO, 0));
+        let time = DataPackets::of(plan).shortest_time(|link| plan.links[link].rate);
+        let (packet_time, link) = time.unwrap_or((Span::ZERO, 0));
         let link = plan.links.get(link).map(|link| link.name.clone()).unwrap_or_default();
         TimeScales { packet_time, link, least_rtt }
     }
 
     /// Returns the limit for the 99th percentile of lateness, and the basis of that limit.
     pub fn limit(&self) -> (Span, String) {
-        let (half, percent) = (self.packet_time.div(2), self.least_rtt.div(100));
-        if half >= percent {
-            (half, format!("half a packet time at `{}`", self.link))
+        let limit = lateness_limit(self.packet_time, self.least_rtt);
+        if limit == self.packet_time.div(2) {
+            (limit, format!("half a packet time at `{}`", self.link))
         } else {
-            (percent, "1 % of the shortest base RTT".to_owned())
+            (limit, "1 % of the shortest base RTT".to_owned())
         }
     }
 }
@@ -181,6 +182,9 @@ fn carried(observed: &Observed, interrupted: bool) -> Check {
 }
 
 fn lateness(observed: &Observed, time_scales: &TimeScales) -> Check {
+    if let Some(beyond) = observed.beyond_limit {
+        return lateness_at_changing_rates(observed, beyond);
+    }
     let p99 = observed.lateness_p99;
     let (limit, why) = time_scales.limit();
     let passed = p99 < limit;
@@ -193,6 +197,20 @@ fn lateness(observed: &Observed, time_scales: &TimeScales) -> Check {
         limit: limit.as_secs_f64(),
         unit: "s",
     }
+}
+
+/// Checks the lateness of a router in which the rates of links change: the limit is that at the rates that held when a packet left.
+/// For a constant rate, this is the same condition as that of [`lateness`].
+fn lateness_at_changing_rates(observed: &Observed, beyond: u64) -> Check {
+    let value = 100.0 * beyond as f64 / observed.left.max(1) as f64;
+    let passed = value < MOST_BEYOND;
+    let than = if passed { "limit" } else { "above" };
+    let sentence = format!(
+        "{value:.2} % of the packets later than half a packet time at the rates that held, or 1 % of the shortest base RTT if that \
+         is longer, {than} {MOST_BEYOND} % (p99 lateness {})",
+        format_span(observed.lateness_p99)
+    );
+    Check { name: "lateness", passed, sentence, value, limit: MOST_BEYOND, unit: "%" }
 }
 
 /// Checks how late the generator was. The limit for the router's silence suffices here too: a source's actions
@@ -455,6 +473,18 @@ mod tests {
         assert_eq!(
             faithfulness.to_string(),
             "NOT FAITHFUL: p99 lateness 2.00 ms, above 2.00 ms (1 % of the shortest base RTT) (interrupted)"
+        );
+    }
+
+    #[test]
+    fn at_changing_rates_the_share_of_packets_beyond_their_limits_counts() {
+        let beyond = |count| Observed { lateness_p99: Span::s(1), beyond_limit: Some(count), ..good() };
+        assert!(Faithfulness::of(&beyond(199), &time_scales(), false).is_faithful());
+        let faithfulness = Faithfulness::of(&beyond(200), &time_scales(), false);
+        assert_eq!(
+            faithfulness.to_string(),
+            "NOT FAITHFUL: 1.00 % of the packets later than half a packet time at the rates that held, or 1 % of the shortest \
+             base RTT if that is longer, above 1 % (p99 lateness 1.00 s)"
         );
     }
 

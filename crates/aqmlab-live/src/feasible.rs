@@ -20,7 +20,7 @@ const OTHERS: u64 = 64;
 /// Checks a plan, and raises the limit on descriptors to the number that the process needs.
 ///
 /// # Errors
-/// If the rate of a link changes, or the plan's classes or flows need more addresses, ports, memory or sockets than are available.
+/// If a kernel's queue serves a link whose rate changes, or the plan's classes or flows need more addresses, ports, memory or sockets than are available.
 pub fn check(plan: &Plan) -> Result<(), LiveError> {
     if plan.classes.len() > Addresses::MOST_CLASSES {
         return Err(LiveError::Unsupported(format!(
@@ -36,13 +36,13 @@ pub fn check(plan: &Plan) -> Result<(), LiveError> {
     open_connections::check_memory(plan, Machine::this().available_memory())
 }
 
-/// Refuses links whose rate changes.
+/// Refuses kernel queues at links whose rate changes, because the kernel's shaper keeps its rate.
 fn check_rates(plan: &Plan) -> Result<(), LiveError> {
-    match plan.links.iter().find(|link| link.changes.is_some()) {
+    match plan.links.iter().find(|link| link.changes.is_some() && link.kernel_spec().is_some()) {
         None => Ok(()),
         Some(link) => Err(LiveError::Unsupported(format!(
-            "the rate of `{}` changes during the run, which only the simulator can do: use `aqmlab run`, or write a \
-             constant rate",
+            "the rate of `{}` changes during the run, but a queue of the kernel has a constant rate: choose one of aqmlab's \
+             queues, or write a constant rate",
             link.name
         ))),
     }
@@ -155,6 +155,32 @@ mod tests {
         for enough in ["1Mbit", "none"] {
             assert!(source("cbr", enough).is_ok(), "{enough}");
         }
+    }
+
+    #[test]
+    fn a_kernel_queue_needs_a_constant_rate() {
+        let text = |rate: &str, queue: &str| {
+            format!(
+                "title = \"t\"\nduration = \"1s\"\n\
+                 topology = {{ kind = \"dumbbell\", rate = {rate}, delay = \"1ms\", queue = {queue} }}\n\
+                 [[traffic]]\nname = \"a\"\nkind = \"bulk\"\n"
+            )
+        };
+        let check = |rate, queue| {
+            check(
+                &aqmlab_scenario::parse(&text(rate, queue), "test")
+                    .unwrap_or_else(|e| panic!("{e}"))
+                    .arms
+                    .remove(0),
+            )
+        };
+        let (steps, kernel) = (
+            "[[\"0s\", \"4Mbit\"], [\"100ms\", \"1Mbit\"]]",
+            "{ kind = \"tc\", spec = \"pfifo limit 100\" }",
+        );
+        let refusal = check(steps, kernel).unwrap_err().to_string();
+        assert!(refusal.contains("`bottleneck`") && refusal.contains("one of aqmlab's queues"), "{refusal}");
+        assert!(check(steps, "\"droptail\"").is_ok() && check("\"4Mbit\"", kernel).is_ok());
     }
 
     #[test]

@@ -23,6 +23,8 @@
 
 pub mod addresses;
 #[cfg(target_os = "linux")]
+mod busiest;
+#[cfg(target_os = "linux")]
 mod calibration;
 #[cfg(target_os = "linux")]
 pub mod capacity;

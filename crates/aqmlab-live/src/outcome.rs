@@ -13,6 +13,7 @@ use aqmlab_scenario::{Plan, Wait};
 use aqmlab_units::Span;
 
 use crate::addresses::HostId;
+use crate::busiest::changes_rates;
 use crate::calibration::Calibration;
 use crate::capture_report;
 use crate::data_plane::DataPlaneReport;
@@ -64,6 +65,8 @@ impl LiveRun {
 pub struct Ran<'a> {
     /// The plan.
     pub plan: &'a Plan,
+    /// The plan with each link at its highest rate (see `at_the_busiest`).
+    pub busiest: &'a Plan,
     /// The seed.
     pub seed: u64,
     /// The hosts.
@@ -97,8 +100,9 @@ impl Ran<'_> {
         let mut rows: Vec<FlowRow> =
             self.traffic.rows.iter().map(|row| with_path(*row, &self.record)).collect();
         let flows = flow_table(self.plan, &mut rows, OPTIONAL);
-        let RouterRecord { ports, run, .. } = self.record;
-        let mut recording = facts.recording(self.plan, ports, run, flows, self.traffic.series, []);
+        let RouterRecord { ports, changing, capacities, run, .. } = self.record;
+        let mut recording = facts.recording(self.plan, ports, run, flows, self.traffic.series, changing);
+        recording.manifest.note_capacities(&capacities);
         if let Some(requests) = self.traffic.requests {
             recording.add_requests(requests);
         }
@@ -107,7 +111,7 @@ impl Ran<'_> {
 
     fn time_scales(&self) -> TimeScales {
         let least = self.traffic.rows.iter().map(|row| row.base_rtt).min();
-        TimeScales::of(self.plan, least.unwrap_or(Span::ZERO))
+        TimeScales::of(self.busiest, least.unwrap_or(Span::ZERO))
     }
 
     fn observed(&self) -> Observed {
@@ -124,6 +128,7 @@ impl Ran<'_> {
             measured: self.record.t1.saturating_since(self.record.t0),
             left: self.report.lateness.total(),
             lateness_p99: quantile(&self.report.lateness, 0.99),
+            beyond_limit: changes_rates(self.plan).then_some(self.report.beyond_limit),
             stalls: self.report.stalls,
             longest_stall: self.report.longest_stall,
             duty: self.report.duty,
@@ -221,7 +226,7 @@ impl Ran<'_> {
             capture: None,
             capture_failure: None,
             ping: distribution(&self.calibration.ping_ns),
-            capacity: self.calibration.capacity_for(self.plan),
+            capacity: self.calibration.capacity_for(self.busiest),
             machine: None,
         };
         match &self.captured {

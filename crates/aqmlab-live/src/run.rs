@@ -11,6 +11,7 @@ use aqmlab_recording::capture::PortCapture;
 use aqmlab_scenario::{Plan, Wait};
 use aqmlab_units::{Instant, Span};
 
+use crate::busiest::at_the_busiest;
 use crate::calibration::Calibration;
 use crate::capture;
 use crate::data_plane::{Clock, DataPlane, DataPlaneControl, DataPlaneOutcome, DataPlaneSettings};
@@ -160,13 +161,14 @@ fn run_live(
     let mut calibration = Calibration::measure(plan.live.offload)?;
     let (hosts, tuns) = host::set_up(plan)?;
     let largest = hosts.stacks.iter().map(|stack| stack.mtu as usize).collect();
-    let budget = FrameBudget::of(plan, largest)?;
+    let busiest = &*at_the_busiest(plan, seed);
+    let budget = FrameBudget::of(busiest, largest)?;
     let mut router = Router::new(plan, seed, registry, &budget)?;
-    let gather = TimeScales::of(plan, router.least_round_trip()).limit().0.div(SHARE);
+    let gather = TimeScales::of(busiest, router.least_round_trip()).limit().0.div(SHARE);
     if let Some(capacity) = &mut calibration.capacity {
         capacity.gather = gather;
         if !options.force {
-            capacity.check(plan)?;
+            capacity.check(busiest)?;
         }
     }
     let mtu = hosts.stacks.iter().map(|stack| stack.mtu).max().unwrap_or_default();
@@ -193,6 +195,7 @@ fn run_live(
     let hosts = &hosts;
     Ok(Ran {
         plan,
+        busiest,
         seed,
         hosts,
         calibration,

@@ -14,7 +14,8 @@ use aqmlab_qdisc::{Cause, Ecn, Observer, Registry, registry};
 use aqmlab_recording::capture::packet_id;
 use aqmlab_recording::{ColumnData, Place, Recording, Table};
 use aqmlab_scenario::{
-    DatagramSource, FlowChoice, FlowSource, PacketChoice, PacketEvent, Plan, Reference, References,
+    DatagramSource, Files, FlowChoice, FlowSource, PacketChoice, PacketEvent, Plan, QueueCount, QueueStop,
+    Reference, References, parse_within,
 };
 use aqmlab_sim::{Control, run};
 use aqmlab_traffic::packmime::CloudConnection;
@@ -202,19 +203,24 @@ fn route(plan: &Plan, seed: u64) -> RouterRecord {
 }
 
 fn network(queue: &str, more: &str) -> Plan {
+    network_at(["\"4Mbit\"", "\"3.7Mbit\""], queue, more)
+}
+
+/// Returns the network whose two links have these rates.
+fn network_at([rate, second]: [&str; 2], queue: &str, more: &str) -> Plan {
     let queue = queue.replace("CLASS", "long");
-    plan(&format!(
+    let text = format!(
         r#"
         duration = "12s"
         warmup = "3s"
         [topology]
         kind = "parking_lot"
         hops = 2
-        rate = "4Mbit"
+        rate = {rate}
         delay = "5ms"
         queue = {{ {queue} }}
         [topology.hop2]
-        rate = "3.7Mbit"
+        rate = {second}
         [record]
         queues = "7ms"
         [[traffic]]
@@ -246,17 +252,27 @@ fn network(queue: &str, more: &str) -> Plan {
         access_rate = "none"
         {more}
         "#
-    ))
+    );
+    parse_within(&text, "test.toml", Default::default(), &Chances)
+        .unwrap_or_else(|e| panic!("{e}"))
+        .arms
+        .remove(0)
 }
 
 /// A column of `flows`, and the router's count for it.
 type Column = (&'static str, fn(&FlowRecord) -> u64);
 
 fn compare_network(queue: &str, more: &str, seed: u64) -> RouterRecord {
-    let plan = network(queue, more);
-    let simulated = run(&plan, seed, &Control::default()).unwrap();
-    let routed = route(&plan, seed);
+    compare_plan(&network(queue, more), queue, more, seed)
+}
+
+fn compare_plan(plan: &Plan, queue: &str, more: &str, seed: u64) -> RouterRecord {
+    let simulated = run(plan, seed, &Control::default()).unwrap();
+    let routed = route(plan, seed);
     compare_ports(queue, &simulated, &routed);
+    for table in &routed.changing {
+        same(queue, simulated.table(table.name).unwrap(), table);
+    }
     let flows = simulated.table("flows").unwrap();
     let columns: [Column; 7] = [
         ("sent_segments", |f| f.all[0].sent.packets),
@@ -284,6 +300,88 @@ fn compare_network(queue: &str, more: &str, seed: u64) -> RouterRecord {
 fn datagrams_through_two_queues_in_a_row_meet_the_same_fate() {
     for (seed, queue) in (7..).zip(DISCIPLINES) {
         compare_network(queue, "", seed);
+    }
+}
+
+/// Rates of two links that change, by each clock.
+const CHANGING: [[&str; 2]; 8] = [
+    // Steps at the instants of packets, a standstill, and a fall to a tenth.
+    [
+        r#"[["0s", "4Mbit"], ["1500ms", "0bit"], ["2100ms", "400kbit"], ["5s", "7777777bit"], ["9s", "3Mbit"]]"#,
+        r#"[["0s", "0bit"], ["1s", "3.7Mbit"], ["11999ms", "0bit"]]"#,
+    ],
+    [
+        r#"{ kind = "outages", rate = "5Mbit", up = { exponential = "1s" }, down = { exponential = "200ms" } }"#,
+        r#"{ kind = "markov", levels = ["2Mbit", "3Mbit", "6Mbit"], stay = "300ms" }"#,
+    ],
+    [
+        r#"{ kind = "fading", mean = "4Mbit", deviation_db = 4, coherence = "500ms", step = "20ms" }"#,
+        r#"{ kind = "redrawn", level = { uniform = ["2Mbit", "6Mbit"] }, every = "700ms", first = "300ms" }"#,
+    ],
+    [r#"{ kind = "stalls", rate = "4.5Mbit", every = "2s", lasts = "180ms" }"#, r#""3.7Mbit""#],
+    // The same by chances; both links have chances at the same instants, and one has several at once.
+    [
+        r#"{ kind = "steps", steps = [["0s", "4Mbit"], ["2s", "0bit"], ["2.5s", "6Mbit"]], clock = "chances", chance = "1500B" }"#,
+        r#"{ kind = "steps", steps = [["0s", "4Mbit"], ["2s", "6Mbit"]], clock = "chances", chance = "1500B" }"#,
+    ],
+    [
+        r#"{ kind = "markov", levels = ["2Mbit", "8Mbit"], stay = "400ms", clock = "chances", chance = "600B" }"#,
+        r#"{ kind = "fading", mean = "4Mbit", deviation_db = 3, coherence = "1s", step = "50ms" }"#,
+    ],
+    [
+        r#"{ kind = "mahimahi", file = "chances" }"#,
+        r#"{ kind = "mahimahi", file = "chances", clock = "serving", bin = "40ms" }"#,
+    ],
+    [r#""4Mbit""#, r#"{ kind = "mahimahi", file = "chances", chance = "2000B" }"#],
+];
+
+/// Chances of about 4 Mbit/s: in every 10 ms, two at one instant, one 3 ms later, and another one in every third.
+struct Chances;
+
+impl Files for Chances {
+    fn read(&self, _: &str) -> std::io::Result<Vec<u8>> {
+        let ten = |n: u64| {
+            let begin = 10 * n + 1;
+            let more = if n.is_multiple_of(3) { format!("{}\n", begin + 7) } else { String::new() };
+            format!("{begin}\n{begin}\n{}\n{more}", begin + 3)
+        };
+        Ok((0..70).map(ten).collect::<String>().into())
+    }
+}
+
+#[test]
+fn links_whose_rate_changes_send_alike() {
+    // A law, a shaper, flows with queues of their own, and classes that have shapers.
+    let queues = [1, 11, 13, 23, 24].map(|number| DISCIPLINES[number]);
+    for (seed, (rates, queue)) in
+        (40..).zip(CHANGING.iter().flat_map(|rates| queues.map(|queue| (rates, queue))))
+    {
+        let plan = network_at(*rates, queue, "");
+        let routed = compare_plan(&plan, queue, "", seed);
+        let names: Vec<&str> = routed.changing.iter().map(|table| table.name).collect();
+        assert_eq!(names, ["links", "capacity"]);
+        let changing = routed.capacities.iter().flatten().count();
+        assert_eq!(routed.changing[0].rows(), changing);
+        assert!(routed.changing[1].rows() > 1000 * changing);
+    }
+}
+
+/// A stop condition ends the measured interval between samples, and the link goes on during the drain.
+#[test]
+fn so_they_do_until_a_queue_ends_the_run() {
+    let chances = r#"{ kind = "steps", steps = [["0s", "4Mbit"], ["4s", "1Mbit"]], clock = "chances", chance = "1500B" }"#;
+    for rates in [CHANGING[0], CHANGING[5], [chances, chances]] {
+        let mut plan = network_at(rates, DISCIPLINES[0], "");
+        let link = plan.links.iter().position(|link| link.name == "hop1").unwrap();
+        let names: Vec<&str> = plan.links.iter().map(|link| link.name.as_str()).collect();
+        let link = Reference::new(link, &names);
+        plan.stop.condition = Some(QueueStop { link, quantity: QueueCount::Drops, count: 100 });
+        let (simulated, routed) = (run(&plan, 5, &Control::default()).unwrap(), route(&plan, 5));
+        assert_eq!((routed.t1, routed.stopped_by), (simulated.manifest.t1, simulated.manifest.stopped_by));
+        assert!(routed.t1 < Instant::ZERO + plan.stop.at, "{rates:?}");
+        for table in &routed.changing {
+            same("droptail", simulated.table(table.name).unwrap(), table);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Packets that have left the network and are written to their hosts in one pass; with offloads, consecutive
 //! segments of a connection are written in one system call.
 
-use aqmlab_units::Instant;
+use aqmlab_units::{Instant, Span};
 
 use crate::frame::offload::{HEADER, MOST_SEGMENTS, SuperSegment};
 use crate::router::OutgoingFrame;
@@ -24,8 +24,8 @@ pub struct Write {
     pub to: usize,
     super_segment: SuperSegment,
     offload: bool,
-    /// For each packet, its ideal departure time, and whether it leaves in the measured interval.
-    pub due: Vec<(Instant, bool)>,
+    /// For each packet, its ideal departure time and, if it leaves in the measured interval, the limit of its lateness.
+    pub due: Vec<(Instant, Option<Span>)>,
     /// The four octets that hold the ports of a TCP segment; they are equal for all packets of one
     /// connection.
     ports: [u8; 4],

@@ -77,8 +77,8 @@ impl<D: Device, P: Poller> FrameSink for TimedSink<'_, D, P> {
             };
         }
         // Recording the final state at the end of the run takes a moment, which does not count as lateness.
-        if leaving.measured {
-            report.late(self.poller.now().saturating_since(leaving.at));
+        if let Some(limit) = leaving.measured {
+            report.late(self.poller.now().saturating_since(leaving.at), limit);
         }
         if devices[leaving.to.number()].write(leaving.octets).is_err() {
             report.write_errors += 1;
@@ -93,8 +93,8 @@ impl<D: Device, P: Poller> TimedSink<'_, D, P> {
         for write in batch.take() {
             let now = self.poller.now();
             for &(at, measured) in &write.due {
-                if measured {
-                    report.late(now.saturating_since(at));
+                if let Some(limit) = measured {
+                    report.late(now.saturating_since(at), limit);
                 }
             }
             let packets = write.due.len() as u64;

@@ -9,6 +9,8 @@ use aqmlab_units::{Instant, Span};
 pub struct DataPlaneReport {
     /// Lateness of each written frame: the time just before the write minus the ideal instant, in ns.
     pub lateness: Histogram,
+    /// Frames whose lateness reached the limit at the rates that held. Zero if no rate changes.
+    pub beyond_limit: u64,
     /// The maximum lateness of a frame.
     pub lateness_max: Span,
     /// Number of stalls: silences that were longer than allowed.
@@ -64,6 +66,7 @@ impl DataPlaneReport {
         lateness.reserve();
         DataPlaneReport {
             lateness,
+            beyond_limit: 0,
             lateness_max: Span::ZERO,
             stalls: 0,
             longest_stall: Span::ZERO,
@@ -78,8 +81,9 @@ impl DataPlaneReport {
     }
 
     #[inline]
-    pub(super) fn late(&mut self, by: Span) {
+    pub(super) fn late(&mut self, by: Span, limit: Span) {
         self.lateness.add(by.as_ns(), 1);
+        self.beyond_limit += u64::from(by >= limit);
         self.lateness_max = self.lateness_max.max(by);
     }
 

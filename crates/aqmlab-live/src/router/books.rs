@@ -1,8 +1,8 @@
 //! A router's counts, except those of its ports.
 
 use aqmlab_qdisc::books::{Books, Tally};
-use aqmlab_recording::Fates;
-use aqmlab_units::Bytes;
+use aqmlab_recording::{Fates, Table};
+use aqmlab_units::{Bytes, Rate};
 
 use crate::error::LiveError;
 use crate::frame::Malformed;
@@ -26,6 +26,9 @@ pub struct Frozen {
     pub fates: Fates,
     pub resident: aqmlab_recording::Tally,
     pub flows: Vec<Vec<[FlowBooks; 2]>>,
+    /// Tables of the links whose rate changes, and their mean capacities.
+    pub changing: Vec<Table>,
+    pub capacities: Vec<Option<Rate>>,
     /// The error of the first port whose books did not balance at that time.
     pub fault: Option<LiveError>,
 }

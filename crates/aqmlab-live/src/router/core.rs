@@ -3,13 +3,13 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use aqmlab_network::{End, Milestone, Schedule, queue_stop_is_reached};
+use aqmlab_network::{ChangingLinks, End, Milestone, Schedule, Turn, queue_stop_is_reached};
 use aqmlab_qdisc::{DelayStage, Discipline, Packet, Pipe, Port, Registry, Stamped};
 use aqmlab_recording::capture::packet_id;
 use aqmlab_recording::{Fates, PortTables, StoppedBy, Tally, samples_in};
 use aqmlab_scenario::{ClassPlan, Plan, QueueStop};
 use aqmlab_transport::UniqueBytes;
-use aqmlab_units::{Bytes, Instant, Packets, Span};
+use aqmlab_units::{Bytes, Instant, Packets, Rate, Span};
 use rtrb::Consumer;
 
 use super::announcements::{self, Announcement, Announcer, MOST_PIPES};
@@ -17,6 +17,7 @@ use super::books::{FlowBooks, Frozen, HostBooks, Refused, count};
 use super::flow_table::{FlowTable, INSIDE};
 use super::frame_budget::{FrameBudget, client_ports};
 use super::frame_store::{FrameObserver, FrameSink, FrameStore};
+use super::pace::Pace;
 use super::routes::{Routes, Step};
 use crate::addresses::HostId;
 use crate::error::LiveError;
@@ -39,6 +40,12 @@ pub struct Router {
     pub(super) schedule: Schedule,
     pub(super) tables: PortTables,
     pub(super) link_names: Vec<String>,
+    /// The links whose rate changes.
+    pub(super) changing: ChangingLinks,
+    /// The next turn of each of these links, by their numbers.
+    turns: Vec<(usize, Instant, Turn)>,
+    /// The limit of lateness, if the rate of a link changes.
+    pace: Option<Pace>,
     /// The flows' books at the end of the warm-up.
     pub(super) at_warmup: Vec<Vec<[FlowBooks; 2]>>,
     /// State at the end of the measured interval, once it has ended.
@@ -99,7 +106,9 @@ impl Router {
             PortTables::new(link_names.clone(), plan.classes.iter().map(|c| c.name.clone()).collect());
         tables.reserve(samples_in(plan.stop.at, plan.record.queues), ports.iter());
         let store = store(plan, routes, flow_table, &rows, budget);
-        Ok(Router {
+        let mut changing = ChangingLinks::new(plan, seed);
+        changing.reserve(samples_in(plan.stop.at, plan.record.queues));
+        let mut router = Router {
             ports,
             inside,
             leaving,
@@ -108,6 +117,9 @@ impl Router {
             schedule: Schedule::without_flows(plan),
             tables,
             link_names,
+            changing,
+            turns: Vec::new(),
+            pace: None,
             at_warmup: store.flows.clone(),
             frozen: None,
             announced: None,
@@ -117,7 +129,20 @@ impl Router {
             kernels,
             fault: None,
             store,
-        })
+        };
+        router.begin_changes(plan);
+        Ok(router)
+    }
+
+    /// Prepares the links whose rate changes.
+    fn begin_changes(&mut self, plan: &Plan) {
+        for link in self.changing.numbers() {
+            self.changing.begin(link, &mut self.ports[link], &mut self.store.at_port(link));
+            self.turns.extend(self.changing.next(link).map(|(at, turn)| (link, at, turn)));
+        }
+        if !self.changing.is_empty() {
+            self.pace = Some(Pace::new(plan, self.least_round_trip, rates(&self.changing, &self.ports)));
+        }
     }
 
     /// Notifies `observer` of every frame at every port from now on, until [`Router::take_observer`]. Without
@@ -205,7 +230,14 @@ impl Router {
     /// delay no frame's departure. An event that is executed late has the same effect as at its own instant;
     /// only departures depend on real time.
     pub fn next_inside(&self) -> Option<Instant> {
-        self.next_inner_event().map(|at| at.saturating_add(self.slack))
+        // A chance at a link with nothing to send has no effect, whenever it is taken.
+        let has_effect = |(link, _, turn): &&(usize, Instant, Turn)| {
+            let port = &self.ports[*link];
+            *turn == Turn::Rate || port.is_sending() || !port.backlog().packets.is_zero()
+        };
+        let turn = self.turns.iter().filter(has_effect).map(|(_, at, _)| *at).min();
+        let due = [self.next_at_ports(), turn, self.inside.deadline()].into_iter().flatten().min();
+        due.map(|at| at.saturating_add(self.slack))
     }
 
     /// Ends the measured interval at `now`, unless it has already ended. The reason `why` is that a
@@ -358,7 +390,10 @@ impl Router {
                 self.ports[link].arrive(now, frame, &mut self.store.at_port(link));
                 self.look_at(now, link);
             }
-            Step::Leave => self.store.leave(now, frame, self.schedule.is_measuring(), out),
+            Step::Leave => {
+                let limit = self.pace.as_ref().map_or(Span::MAX, Pace::limit);
+                self.store.leave(now, frame, self.schedule.is_measuring().then_some(limit), out);
+            }
         }
     }
 
@@ -372,22 +407,33 @@ impl Router {
 
     // --- time -----------------------------------------------------------------------------------------
 
-    /// Returns the instant at which the next event occurs: a transmission ends, a shaper wakes or a frame
-    /// comes out of a pipe.
+    /// Returns the instant at which the next event occurs: the rate of a link changes, a transmission ends, a link has a
+    /// chance to send, a shaper wakes or a frame comes out of a pipe.
     fn next_event(&self) -> Option<Instant> {
-        [self.next_inner_event(), self.leaving.deadline()].into_iter().flatten().min()
+        let turn = self.turns.iter().map(|(_, at, _)| *at).min();
+        let pipes = [self.inside.deadline(), self.leaving.deadline()];
+        pipes.into_iter().chain([self.next_at_ports(), turn]).flatten().min()
     }
 
-    /// Returns the instant of the next event other than a frame's exit from the last pipe of its path.
-    fn next_inner_event(&self) -> Option<Instant> {
-        let ports = self.ports.iter().filter_map(Port::next_event).min();
-        [ports, self.inside.deadline()].into_iter().flatten().min()
+    /// Returns the instant of the next end of a transmission or of the next wake-up of a shaper.
+    fn next_at_ports(&self) -> Option<Instant> {
+        self.ports.iter().filter_map(Port::next_event).min()
     }
 
-    /// Executes one of the events at `at`. Departures come first, in the order of their links'
+    /// Executes one of the events at `at`. Changes of rates come first, then departures, in the order of their links'
     /// numbers, and then arrivals, in the order of their pipes' numbers.
     fn happen(&mut self, at: Instant, out: &mut dyn FrameSink) {
-        match self.ports.iter().position(|port| port.next_event() == Some(at)) {
+        let turn = |kind| self.turns.iter().position(|(_, due, turn)| (*due, *turn) == (at, kind));
+        if let Some(place) = turn(Turn::Rate) {
+            return self.change_rate(at, place);
+        }
+        let departure = self.ports.iter().position(|port| port.next_event() == Some(at));
+        if let Some(place) = turn(Turn::Chance)
+            && departure.is_none_or(|link| self.turns[place].0 <= link)
+        {
+            return self.take_chance(at, place);
+        }
+        match departure {
             Some(link) => self.serve(at, link),
             None => {
                 let due = self.inside.release(at).or_else(|| self.leaving.release(at));
@@ -415,6 +461,38 @@ impl Router {
         self.look_at(now, link);
     }
 
+    /// Changes the rate of a link, whose turn is the one at `place`.
+    fn change_rate(&mut self, now: Instant, place: usize) {
+        let link = self.turns[place].0;
+        self.changing.change(link, now, &mut self.ports[link], &mut self.store.at_port(link));
+        self.end_turn(place);
+        if let Some(pace) = &mut self.pace {
+            pace.change(rates(&self.changing, &self.ports));
+        }
+        self.look_at(now, link);
+    }
+
+    /// Lets a link send at a chance, which is its turn at `place`.
+    fn take_chance(&mut self, now: Instant, place: usize) {
+        let link = self.turns[place].0;
+        let mut left = self.changing.chance(link, now, &mut self.ports[link]);
+        self.end_turn(place);
+        while let Some(departure) = self.ports[link].use_chance(now, &mut left, &mut self.store.at_port(link))
+        {
+            self.enter(now, departure.packet, link as u32);
+        }
+        self.look_at(now, link);
+    }
+
+    /// Replaces a turn that has been taken by its link's next turn.
+    fn end_turn(&mut self, place: usize) {
+        let link = self.turns[place].0;
+        match self.changing.next(link) {
+            Some((at, turn)) => self.turns[place] = (link, at, turn),
+            None => _ = self.turns.remove(place),
+        }
+    }
+
     /// Ends the run if this link's queue, which has just changed, has reached the count that ends the run.
     fn look_at(&mut self, now: Instant, link: usize) {
         let reached = |stop: &QueueStop| *stop.link == link && queue_stop_is_reached(stop, &self.ports[link]);
@@ -434,11 +512,15 @@ impl Router {
 
     fn reach(&mut self, at: Instant, milestone: Milestone) {
         match milestone {
-            Milestone::SampleQueues => self.tables.sample(at, self.ports.iter()),
+            Milestone::SampleQueues => {
+                self.tables.sample(at, self.ports.iter());
+                self.changing.sample(at);
+            }
             Milestone::SampleFlows => {} // The traffic generator takes these samples.
             Milestone::WarmupEnd => {
                 self.tables.warmup_ended(self.ports.iter());
                 self.ports.iter_mut().for_each(|port| port.measure_from(at));
+                self.changing.measure_from(at, self.ports.iter());
                 for (then, now) in self.at_warmup.iter_mut().zip(&self.store.flows) {
                     then.copy_from_slice(now);
                 }
@@ -454,9 +536,14 @@ impl Router {
             // The run ended during the warm-up, so nothing is measured.
             self.reach(at, Milestone::WarmupEnd);
         }
+        self.end_measuring(at, why);
+    }
+
+    /// Ends the measured interval, which has begun, and keeps the present state for the record.
+    pub(super) fn end_measuring(&mut self, at: Instant, why: StoppedBy) {
         self.schedule.end(at, why);
         self.ports.iter_mut().for_each(|port| port.settle(at));
-        self.frozen = Some(self.as_it_is());
+        self.frozen = Some(self.as_it_is(at));
     }
 
     /// Returns the number of frames in the network according to the counts of ports and pipes.
@@ -479,6 +566,11 @@ impl Router {
     pub(super) const fn now(&self) -> Instant {
         self.now
     }
+}
+
+/// Returns the present rates of links, zero for those that stand still. A link that sends at chances has its mean rate.
+fn rates<'a>(changing: &'a ChangingLinks, ports: &'a [Port<LiveFrame>]) -> impl Fn(usize) -> Rate + 'a {
+    |link| changing.rate(link).unwrap_or_else(|| ports[link].rate())
 }
 
 /// Returns the port of each link and, for each link with a kernel's queue, that queue.

@@ -4,7 +4,7 @@
 use aqmlab_qdisc::{Cause, Ecn, Observer, Packet, Stamped, TcpHeader};
 use aqmlab_recording::Fates;
 use aqmlab_transport::UniqueBytes;
-use aqmlab_units::Instant;
+use aqmlab_units::{Instant, Span};
 
 use super::books::{FlowBooks, HostBooks, count};
 use super::flow_table::FlowTable;
@@ -23,8 +23,9 @@ pub struct OutgoingFrame<'a> {
     pub flow: Option<u32>,
     /// The frame's ECN field as it leaves.
     pub ecn: Ecn,
-    /// Whether it leaves in the measured interval.
-    pub measured: bool,
+    /// If it leaves in the measured interval: the lateness that it must not reach at the rates that hold, or
+    /// [`Span::MAX`] if no rate changes.
+    pub measured: Option<Span>,
     /// The whole packet, marks and checksum included.
     pub octets: &'a [u8],
 }
@@ -80,7 +81,7 @@ impl FrameStore {
     }
 
     /// Records that a frame leaves the network, and passes it to `out`.
-    pub fn leave(&mut self, at: Instant, frame: LiveFrame, measured: bool, out: &mut dyn FrameSink) {
+    pub fn leave(&mut self, at: Instant, frame: LiveFrame, measured: Option<Span>, out: &mut dyn FrameSink) {
         let size = frame.wire_len();
         self.fates.delivered.count(size);
         self.fates.packet_hops += u64::from(self.routes.passed(frame.place));

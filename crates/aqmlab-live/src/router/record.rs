@@ -1,8 +1,8 @@
 //! Record of a router's run, and the check that its books balance.
 
-use aqmlab_qdisc::{Books, Port};
-use aqmlab_recording::{Fates, PortRecord, StoppedBy, Table, Tally, run_table};
-use aqmlab_units::Instant;
+use aqmlab_qdisc::Port;
+use aqmlab_recording::{PortRecord, StoppedBy, Table, run_table};
+use aqmlab_units::{Instant, Rate};
 
 use super::books::{FlowBooks, Frozen, HostBooks};
 use super::core::Router;
@@ -20,6 +20,10 @@ pub struct RouterRecord {
     pub stopped_by: StoppedBy,
     /// Tables of the ports.
     pub ports: PortRecord,
+    /// Tables of the links whose rate changes.
+    pub changing: Vec<Table>,
+    /// The mean capacity of each of these links over the measured interval, by link.
+    pub capacities: Vec<Option<Rate>>,
     /// The table `run`, which has a single row.
     pub run: Table,
     /// All flows, in the order of their numbers.
@@ -53,8 +57,11 @@ pub struct FlowRecord {
 
 impl Router {
     /// Returns a copy of the books and counts as they are now.
-    pub(super) fn as_it_is(&self) -> Frozen {
+    pub(super) fn as_it_is(&mut self, now: Instant) -> Frozen {
+        let (changing, capacities) = self.changing.finish(now, self.ports.iter());
         Frozen {
+            changing,
+            capacities,
             books: self.ports.iter().map(|port| port.books().clone()).collect(),
             fates: self.store.fates,
             resident: self.resident(),
@@ -81,18 +88,16 @@ impl Router {
     pub fn finish(mut self) -> Result<RouterRecord, LiveError> {
         let now = self.now();
         if self.schedule.ended().is_none() {
-            self.schedule.end(now, StoppedBy::Time);
-            self.ports.iter_mut().for_each(|port| port.settle(now));
-            self.frozen = Some(self.as_it_is());
+            self.end_measuring(now, StoppedBy::Time);
         }
         self.ports.iter_mut().for_each(|port| port.settle(now));
-        let frozen = self.frozen.take().expect("the run has ended");
-        if let Some(fault) = frozen.fault.or_else(|| self.faulty_port()) {
+        let mut frozen = self.frozen.take().expect("the run has ended");
+        if let Some(fault) = frozen.fault.take().or_else(|| self.faulty_port()) {
             return Err(fault);
         }
         frozen.fates.check(frozen.resident).map_err(|e| LiveError::NetworkBooks(e.to_string()))?;
         self.check_network()?;
-        Ok(self.into_record(frozen.books, frozen.fates, frozen.resident, frozen.flows))
+        Ok(self.into_record(frozen))
     }
 
     fn check_network(&self) -> Result<(), LiveError> {
@@ -128,13 +133,8 @@ impl Router {
         Ok(())
     }
 
-    fn into_record(
-        self,
-        books: Vec<Books>,
-        fates: Fates,
-        resident: Tally,
-        flows: Vec<Vec<[FlowBooks; 2]>>,
-    ) -> RouterRecord {
+    fn into_record(self, frozen: Frozen) -> RouterRecord {
+        let Frozen { books, fates, resident, flows, changing, capacities, fault: _ } = frozen;
         let (t1, stopped_by) = self.schedule.ended().expect("the run has ended");
         let t0 = self.schedule.t0();
         let kernels = self.kernel_books();
@@ -147,6 +147,8 @@ impl Router {
             most_held: self.store.pool.most_taken(),
             still_held: self.store.pool.taken() as u64,
             ports: self.tables.finish(books.iter()),
+            changing,
+            capacities,
             kernels,
             hosts: self.store.hosts,
         }
