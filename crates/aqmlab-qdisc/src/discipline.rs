@@ -153,6 +153,9 @@ impl<P: Arrived> Qdisc<P> for Discipline<P> {
     fn rate_changed(&mut self, now: Instant, rate: Rate) {
         each!(self, d => d.rate_changed(now, rate))
     }
+    fn shape(&mut self, now: Instant, rate: Rate) -> bool {
+        each!(self, d => d.shape(now, rate))
+    }
     #[inline]
     fn backlog(&self) -> Backlog {
         each!(self, d => d.backlog())
@@ -197,6 +200,9 @@ impl<P: Packet, Q: Qdisc<P> + ?Sized> Qdisc<P> for Box<Q> {
     }
     fn rate_changed(&mut self, now: Instant, rate: Rate) {
         (**self).rate_changed(now, rate);
+    }
+    fn shape(&mut self, now: Instant, rate: Rate) -> bool {
+        (**self).shape(now, rate)
     }
     fn backlog(&self) -> Backlog {
         (**self).backlog()

@@ -242,6 +242,20 @@ impl<P: Classed> Port<P> {
         self.transmission_end()
     }
 
+    /// Changes the rate of the discipline's shaper ([`Qdisc::shape`]). Returns the end of the transmission that has begun, if one
+    /// has.
+    ///
+    /// # Panics
+    /// If the discipline has no shaper.
+    pub fn shape<O>(&mut self, now: Instant, rate: Rate, obs: &mut O) -> Option<Instant>
+    where
+        O: Observer<Stamped<P>>,
+    {
+        self.settle(now);
+        assert!(self.discipline.shape(now, rate), "the discipline has a shaper");
+        self.wake(now, obs)
+    }
+
     /// Makes the link of an idle port send only at [chances](Port::use_chance) from now on.
     ///
     /// # Panics

@@ -272,6 +272,11 @@ pub trait Qdisc<P: Packet> {
     fn deadline(&self) -> Option<Instant>;
     /// Reports that the rate of the link behind this queue has changed to `rate`.
     fn rate_changed(&mut self, now: Instant, rate: Rate);
+    /// Changes the rate of the shaper in this discipline, if it has one; returns whether it has. A host then calls
+    /// [`Qdisc::dequeue`] if its link is idle, because a held packet may become ready earlier or later than before.
+    fn shape(&mut self, _now: Instant, _rate: Rate) -> bool {
+        false
+    }
     /// Returns the backlog.
     fn backlog(&self) -> Backlog;
     /// Returns the length of the packet that is next to leave (it may still be lost as it leaves), or `None`

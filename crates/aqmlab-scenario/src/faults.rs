@@ -53,6 +53,10 @@ impl<P: Arrived> Qdisc<P> for FaultInjector<P> {
         self.inner.rate_changed(now, rate);
     }
 
+    fn shape(&mut self, now: Instant, rate: Rate) -> bool {
+        self.inner.shape(now, rate)
+    }
+
     fn backlog(&self) -> Backlog {
         self.inner.backlog()
     }

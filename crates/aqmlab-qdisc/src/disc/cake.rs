@@ -6,11 +6,12 @@ use alloc::vec::Vec;
 use aqmlab_random::{Stream, unit_from_bits};
 use aqmlab_units::{Bytes, Instant, Packets, Rate};
 
+use super::cake_tins::{TinRules, Tins};
 use super::law_queue::Waiting;
 use super::words::{AckFilter, Isolation};
 use crate::flow_store::{Chain, FlowStore, Group, NONE, Weigh};
 use crate::flow_table::Keyed;
-use crate::law::{ByteTime, CobaltChoice, CobaltLaw, CobaltParams, Framing, VirtualClock, superseded};
+use crate::law::{ByteTime, CobaltChoice, CobaltLaw, Framing, VirtualClock, superseded};
 use crate::links::{Linked, Links, List};
 use crate::{
     Arrived, Backlog, Cause, Dscp, Ecn, Inside, LawSamples, Limit, Observer, Packet, PacketKind, Qdisc,
@@ -35,19 +36,8 @@ pub(super) struct CakeRules {
     pub ack_filter: AckFilter,
     pub memory_limit: u64,
     pub weigh: Weigh,
-}
-
-/// The parameters of a tin.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TinRules {
-    /// The name of its books.
-    pub name: &'static str,
-    pub rate: Option<ByteTime>,
-    /// Bytes per round among tins without a shaper.
-    pub quantum: i64,
-    /// Bytes per round of a flow that shares with no other flow of its host.
-    pub flow_quantum: u64,
-    pub law: CobaltParams,
+    /// The parameters of the tins at each rate.
+    pub tins: Tins,
 }
 
 /// Queues in which the flow of a hash may wait.
@@ -294,11 +284,12 @@ const QUANTUM_DRAWS: u64 = 1 << 63;
 const SALT_DRAW: u64 = u64::MAX;
 
 impl<P: Packet> Cake<P> {
-    pub(super) fn new(rules: CakeRules, tins: &[TinRules], draws: Stream) -> Self {
+    /// `bandwidth` is the shaper's rate, if there is a shaper.
+    pub(super) fn new(rules: CakeRules, bandwidth: Option<Rate>, draws: Stream) -> Self {
         let mut store = FlowStore::new(rules.weigh, false);
         store.reserve(Limit::Bytes(Bytes::new(rules.memory_limit)).room());
         Cake {
-            tins: tins.iter().map(|tin| Tin::new(*tin, rules.queues)).collect(),
+            tins: rules.tins.at(bandwidth).map(|tin| Tin::new(tin, rules.queues)).collect(),
             store,
             counted: sides(rules.isolation),
             rules,
@@ -604,6 +595,20 @@ impl<P: Arrived> Qdisc<P> for Cake<P> {
 
     /// CAKE has a rate of its own, and does not follow that of the link.
     fn rate_changed(&mut self, _now: Instant, _rate: Rate) {}
+
+    /// Packets that have left count at the rate that they left with, as in Linux. (There, a change of the rate also changes the
+    /// limit of the memory, unless that is given.)
+    fn shape(&mut self, _now: Instant, rate: Rate) -> bool {
+        if self.rules.rate.is_none() {
+            return false;
+        }
+        self.rules.rate = Some(ByteTime::at(rate));
+        for (tin, rules) in self.tins.iter_mut().zip(self.rules.tins.at(Some(rate))) {
+            tin.rules = rules;
+            tin.queues.iter_mut().for_each(|queue| queue.law.set_params(rules.law));
+        }
+        true
+    }
 
     fn backlog(&self) -> Backlog {
         self.store.all()

@@ -1,20 +1,19 @@
 //! CAKE's parameters, and their conversion to a queue.
 
 use alloc::format;
-use alloc::vec::Vec;
 
 use aqmlab_params::{ParamError, Row, Settings, params};
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Rate, Span};
 
-use super::cake::{Cake, CakeRules, TinRules, WAYS};
-use super::cake_tins::{names as tin_names, plans, tin_of_code_points};
+use super::cake::{Cake, CakeRules, WAYS};
+use super::cake_tins::{Tins, tin_of_code_points};
 use super::fq_codel::linux_memory;
 use super::table::{names, presets, tc, tc_bytes};
 use super::words::{AckFilter, Isolation, PacketMemory, TinMode};
 use crate::flow_store::Weigh;
 use crate::info::{Decides, Derive, Effective, Info, Maturity, Preset};
-use crate::law::{Arithmetic, ByteTime, Cells, CobaltParams, Framing};
+use crate::law::{Arithmetic, ByteTime, Cells, Framing};
 use crate::{LinkContext, Packet, resolve};
 
 /// CAKE's entry in the catalogue.
@@ -42,9 +41,6 @@ pub(crate) const CAKE_INFO: Info = Info {
 
 const PAPER: &str = "Høiland-Jørgensen et al. 2018";
 const TC: &str = "tc-cake(8)";
-
-/// Bytes per second below which Linux's unlimited CAKE would have a rate of its own: none.
-const UNLIMITED: u64 = 0;
 
 /// The longest interval: Linux counts microseconds in 32 bits.
 const MOST_TIME: Span = Span::us(u32::MAX as u64);
@@ -144,36 +140,11 @@ fn derive(all: &mut Settings, _link: &LinkContext) -> Result<(), ParamError> {
     Ok(())
 }
 
-/// Returns the parameters of a tin.
-fn tin_rules(p: &Parameters, name: &'static str, rate: u64, quantum: i64) -> TinRules {
-    let rate = (rate != UNLIMITED).then(|| ByteTime::of(rate));
-    let mtu_time = rate.map_or(Span::ZERO, |rate| rate.time(p.mtu.get()));
-    let target = p.target.max(Span::ns(3 * mtu_time.as_ns() / 2));
-    let interval = (p.interval + target).saturating_sub(p.target).max(target.saturating_mul(2));
-    TinRules {
-        name,
-        rate,
-        quantum,
-        flow_quantum: rate.map_or(1514, |rate| (rate.bytes_per_s() >> 12).clamp(300, 1514)),
-        law: CobaltParams {
-            target,
-            interval,
-            mtu_time,
-            increment: 1.0 / 256.0,
-            decrement: 1.0 / 4096.0,
-            blue_threshold: None,
-            arithmetic: p.arithmetic,
-        },
-    }
-}
-
 /// Builds a CAKE queue from these parameters.
 pub(crate) fn build_cake<P: Packet>(s: &Effective, draws: Stream) -> Result<Cake<P>, ParamError> {
     let p = Parameters::read(s)?;
-    let bytes_per_s = p.bandwidth.map_or(UNLIMITED, |rate| rate.as_bps() / 8);
-    let named = plans(p.tins, bytes_per_s).into_iter().zip(tin_names(p.tins));
-    let tins: Vec<TinRules> =
-        named.map(|(plan, name)| tin_rules(&p, name, plan.rate, plan.quantum)).collect();
+    let tins =
+        Tins { mode: p.tins, target: p.target, interval: p.interval, mtu: p.mtu, arithmetic: p.arithmetic };
     let rules = CakeRules {
         isolation: p.isolation,
         tin_of: tin_of_code_points(p.tins),
@@ -188,6 +159,7 @@ pub(crate) fn build_cake<P: Packet>(s: &Effective, draws: Stream) -> Result<Cake
             PacketMemory::Length => Weigh::Length,
             PacketMemory::Linux => Weigh::By(linux_memory),
         },
+        tins,
     };
-    Ok(Cake::new(rules, &tins, draws))
+    Ok(Cake::new(rules, p.bandwidth, draws))
 }

@@ -3,9 +3,11 @@
 use alloc::vec::Vec;
 
 use aqmlab_params::Words;
+use aqmlab_units::{Bytes, Rate, Span};
 
 use super::words::TinMode;
 use crate::Dscp;
+use crate::law::{Arithmetic, ByteTime, CobaltParams};
 
 /// A tin: its share of the rate, and its weight without a shaper.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +35,64 @@ pub(super) fn plans(mode: TinMode, rate: u64) -> Vec<TinPlan> {
                 Some(TinPlan { rate: (plan.rate * 7) >> 3, quantum: (plan.quantum * 7) >> 3 })
             };
             core::iter::successors(Some(TinPlan { rate, quantum: 256 }), less).take(8).collect()
+        }
+    }
+}
+
+/// The parameters of a tin.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TinRules {
+    /// The name of its books.
+    pub name: &'static str,
+    pub rate: Option<ByteTime>,
+    /// Bytes per round among tins without a shaper.
+    pub quantum: i64,
+    /// Bytes per round of a flow that shares with no other flow of its host.
+    pub flow_quantum: u64,
+    pub law: CobaltParams,
+}
+
+/// Bytes per second below which Linux's unlimited CAKE would have a rate of its own: none.
+const UNLIMITED: u64 = 0;
+
+/// What the parameters of the tins follow from, together with the shaper's rate.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tins {
+    pub mode: TinMode,
+    pub target: Span,
+    pub interval: Span,
+    /// Size of the largest packet.
+    pub mtu: Bytes,
+    pub arithmetic: Arithmetic,
+}
+
+impl Tins {
+    /// Returns the parameters of the tins if the shaper has this rate, in the order of their numbers.
+    pub(super) fn at(self, bandwidth: Option<Rate>) -> impl Iterator<Item = TinRules> {
+        let bytes_per_s = bandwidth.map_or(UNLIMITED, |rate| rate.as_bps() / 8);
+        let named = plans(self.mode, bytes_per_s).into_iter().zip(names(self.mode));
+        named.map(move |(plan, name)| self.rules(name, plan.rate, plan.quantum))
+    }
+
+    fn rules(self, name: &'static str, rate: u64, quantum: i64) -> TinRules {
+        let rate = (rate != UNLIMITED).then(|| ByteTime::of(rate));
+        let mtu_time = rate.map_or(Span::ZERO, |rate| rate.time(self.mtu.get()));
+        let target = self.target.max(Span::ns(3 * mtu_time.as_ns() / 2));
+        let interval = (self.interval + target).saturating_sub(self.target).max(target.saturating_mul(2));
+        TinRules {
+            name,
+            rate,
+            quantum,
+            flow_quantum: rate.map_or(1514, |rate| (rate.bytes_per_s() >> 12).clamp(300, 1514)),
+            law: CobaltParams {
+                target,
+                interval,
+                mtu_time,
+                increment: 1.0 / 256.0,
+                decrement: 1.0 / 4096.0,
+                blue_threshold: None,
+                arithmetic: self.arithmetic,
+            },
         }
     }
 }

@@ -7,7 +7,7 @@ use aqmlab_units::{Bytes, Instant, Rate};
 
 use super::class_queues::{ClassQueue, ClassQueues, bits};
 use super::classes::Classifier;
-use crate::law::{Framing, HtbLaw};
+use crate::law::{Arithmetic, Framing, HtbLaw, Tariff, linux_depth};
 use crate::{Arrived, Backlog, Inside, LawSamples, Observer, Packet, Qdisc};
 
 /// The rules of a tree besides its law.
@@ -19,6 +19,30 @@ pub struct HtbRules {
     pub framing: Framing,
     /// Whether an empty queue is asked for a packet.
     pub asks_empty: bool,
+    /// How the time of a packet is computed.
+    pub arithmetic: Arithmetic,
+    /// The rates of all classes, as they were given.
+    pub rates: Vec<ClassRates>,
+    /// The number of the first class that has no parent.
+    pub root: usize,
+}
+
+/// The rates of a class.
+#[derive(Clone, Copy, Debug)]
+pub struct ClassRates {
+    /// Its own rate, and what fills the bucket.
+    pub rate: (Rate, Bytes),
+    /// The rate that it never exceeds, and what fills the bucket.
+    pub ceil: (Rate, Bytes),
+}
+
+/// Returns the tariff and the depth of a class's bucket.
+pub(super) fn bucket(arithmetic: Arithmetic, (rate, burst): (Rate, Bytes)) -> (Tariff, i128) {
+    let tariff = Tariff::of(arithmetic, rate);
+    match arithmetic {
+        Arithmetic::Exact => (tariff, tariff.price(burst.get())),
+        Arithmetic::Linux => (tariff, tariff.in_span(linux_depth(rate.as_bps() / 8, burst))),
+    }
 }
 
 /// A leaf: its number among all classes of the tree, and the rate that its queue assumes.
@@ -109,6 +133,27 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Htb<P, Q> {
         for (class, leaf) in self.queues.iter_mut().zip(&self.leaves) {
             class.queue.rate_changed(now, rate.min(leaf.rate));
         }
+    }
+
+    /// The ceiling of the class without a parent gets this rate, and all other rates change in proportion.
+    fn shape(&mut self, now: Instant, rate: Rate) -> bool {
+        let HtbRules { arithmetic, rates, root, .. } = &self.rules;
+        let base = u128::from(rates[*root].ceil.0.as_bps());
+        let scaled = |(of, burst): (Rate, Bytes)| {
+            let bps = u128::from(of.as_bps()) * u128::from(rate.as_bps()) / base;
+            (Rate::bps(u64::try_from(bps).unwrap_or(u64::MAX).max(8)), burst)
+        };
+        self.law.change(now, |class, own, ceil| {
+            for (bucket_of, of) in [(own, rates[class].rate), (ceil, rates[class].ceil)] {
+                let (tariff, depth) = bucket(*arithmetic, scaled(of));
+                bucket_of.change(now, tariff, depth);
+            }
+        });
+        for (class, leaf) in self.queues.iter_mut().zip(&mut self.leaves) {
+            leaf.rate = scaled(rates[leaf.class].rate).0;
+            class.queue.rate_changed(now, leaf.rate);
+        }
+        true
     }
 
     fn backlog(&self) -> Backlog {

@@ -8,16 +8,14 @@ use aqmlab_params::{Kind, ParamError, Row, Settings, Value, params};
 use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Rate};
 
-use super::htb::{Htb, HtbRules, Leaf};
+use super::htb::{ClassRates, Htb, HtbRules, Leaf, bucket};
 use super::inner::{A_QUEUE, BuildInner, Inner, RFC2475, needs, quick_red, replace, resolve_inner};
 use super::selectors::{Selector, classifier, matches, names, wrong_class};
 use super::table::{names as preset_names, presets, tc, tc_bytes};
 use super::tbf::Shaping;
 use super::{ClassQueue, Classifier};
 use crate::info::{Catalogue, Decides, Derive, Effective, Info, Maturity, Preset};
-use crate::law::{
-    Arithmetic, ByteTime, Cells, HTB_LEVELS, HtbClass, HtbLaw, Tariff, TokenBucket, linux_depth,
-};
+use crate::law::{Arithmetic, Cells, HTB_LEVELS, HtbClass, HtbLaw, TokenBucket};
 use crate::{LinkContext, Packet, Qdisc, resolve};
 
 /// The entry of the tree in the catalogue.
@@ -254,13 +252,9 @@ pub(crate) fn build_htb<P: Packet, Q: Qdisc<P>>(
     build: BuildInner<'_, Q>,
 ) -> Result<Htb<P, Q>, ParamError> {
     let p = Parameters::read(s)?;
-    let bucket = |rate: Rate, burst: Bytes| match p.arithmetic {
-        Arithmetic::Exact => TokenBucket::new(rate, burst),
-        Arithmetic::Linux => {
-            let bytes_per_s = rate.as_bps() / 8;
-            let tariff = Tariff::Linux(ByteTime::of_shaper(bytes_per_s));
-            TokenBucket::with_depth(tariff, tariff.in_span(linux_depth(bytes_per_s, burst)))
-        }
+    let full = |of: (Rate, Bytes)| {
+        let (tariff, depth) = bucket(p.arithmetic, of);
+        TokenBucket::with_depth(tariff, depth)
     };
     let tables = p.class.iter().map(Class::read).collect::<Result<Vec<_>, _>>()?;
     let number = |name: &String| tables.iter().position(|class| class.name == *name).map(|i| i as u16);
@@ -268,12 +262,15 @@ pub(crate) fn build_htb<P: Packet, Q: Qdisc<P>>(
         .iter()
         .map(|class| HtbClass {
             parent: class.parent.as_ref().and_then(number),
-            rate: bucket(class.rate, class.burst),
-            ceil: bucket(class.ceil, class.cburst),
+            rate: full((class.rate, class.burst)),
+            ceil: full((class.ceil, class.cburst)),
             prio: class.prio.unwrap_or(0) as u8,
             quantum: class.quantum.map_or(0, |quantum| quantum.get() as i64),
         })
         .collect();
+    let rates =
+        |class: &Class| ClassRates { rate: (class.rate, class.burst), ceil: (class.ceil, class.cburst) };
+    let rates = tables.iter().map(rates).collect();
     let (mut queues, mut leaves, mut selectors) = (Vec::new(), Vec::new(), Vec::new());
     for (class, (table, settings)) in tables.into_iter().zip(&p.class).enumerate() {
         let Some(queue) = table.queue else { continue };
@@ -289,6 +286,9 @@ pub(crate) fn build_htb<P: Packet, Q: Qdisc<P>>(
         header: Bytes::new(p.header),
         framing: Shaping::framing_of(p.overhead, p.mpu, p.framing),
         asks_empty: p.asks_empty,
+        arithmetic: p.arithmetic,
+        rates,
+        root: classes.iter().position(|class| class.parent.is_none()).unwrap_or(0),
     };
     Ok(Htb::new(HtbLaw::new(&classes), rules, (queues, leaves), by))
 }

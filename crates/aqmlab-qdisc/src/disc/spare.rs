@@ -124,6 +124,10 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Spare<Q> {
         self.queue.rate_changed(now, rate);
     }
 
+    fn shape(&mut self, now: Instant, rate: Rate) -> bool {
+        self.queue.shape(now, rate)
+    }
+
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }

@@ -12,7 +12,7 @@ use super::inner::{BuildInner, Inner, needs, quick_red, replace, resolve_inner};
 use super::policer::policed;
 use super::table::{names, presets, tc, tc_bytes};
 use crate::info::{Catalogue, Decides, Derive, Effective, Info, Maturity, Preset};
-use crate::law::{Arithmetic, ByteTime, Cells, Framing, Tariff, TokenBucket};
+use crate::law::{Arithmetic, Cells, Framing, Tariff, TokenBucket};
 use crate::resolve::Common;
 use crate::{
     Arrived, Backlog, Cause, Inside, LawSamples, LinkContext, Observer, Packet, Qdisc, Reason, resolve,
@@ -23,6 +23,10 @@ use crate::{
 pub struct TbfRules {
     /// The bucket of the rate and, if there is one, that of the peak rate.
     pub buckets: [Option<TokenBucket>; 2],
+    /// Packets of this many bytes fill the first bucket.
+    pub burst: Bytes,
+    /// How the time of a packet is computed.
+    pub arithmetic: Arithmetic,
     /// The rate at which the inner queue is emptied.
     pub rate: Rate,
     /// Bytes of the link's header, which count as part of each packet.
@@ -133,6 +137,19 @@ impl<P: Arrived, Q: Qdisc<P>> Qdisc<P> for Tbf<P, Q> {
 
     fn rate_changed(&mut self, now: Instant, rate: Rate) {
         self.queue.rate_changed(now, rate.min(self.rules.rate));
+    }
+
+    /// DEVIATES from Linux, where each change fills the buckets, so that a shaper that is changed often sends more than its
+    /// rate: the bucket keeps its tokens.
+    fn shape(&mut self, now: Instant, rate: Rate) -> bool {
+        let TbfRules { burst, arithmetic, framing, .. } = self.rules;
+        self.rules.rate = rate;
+        if let Some(bucket) = &mut self.rules.buckets[0] {
+            let tariff = Tariff::of(arithmetic, rate);
+            bucket.change(now, tariff, tariff.price(framing.length(burst)));
+        }
+        self.queue.rate_changed(now, rate);
+        true
     }
 
     fn backlog(&self) -> Backlog {
@@ -382,13 +399,9 @@ where
     Box<Q>: Qdisc<P>,
 {
     let p = Parameters::read(s)?;
-    let tariff = |rate: Rate| match p.arithmetic {
-        Arithmetic::Exact => Tariff::Exact(rate),
-        Arithmetic::Linux => Tariff::Linux(ByteTime::of_shaper(rate.as_bps() / 8)),
-    };
     let framing = Shaping::framing_of(p.overhead, p.mpu, p.framing);
     let bucket = |rate: Rate, depth: Bytes| {
-        let tariff = tariff(rate);
+        let tariff = Tariff::of(p.arithmetic, rate);
         TokenBucket::with_depth(tariff, tariff.price(framing.length(depth)))
     };
     let link = LinkContext { rate: p.rate.min(s.link().rate), ..*s.link() };
@@ -396,6 +409,8 @@ where
     let queue = build(&Effective::inner(p.queue, link), draws)?;
     let rules = TbfRules {
         buckets: [Some(bucket(p.rate, p.burst)), p.peakrate.zip(p.mtu).map(|(peak, mtu)| bucket(peak, mtu))],
+        burst: p.burst,
+        arithmetic: p.arithmetic,
         rate: p.rate,
         header: Bytes::new(p.header),
         framing,

@@ -97,6 +97,11 @@ impl CobaltLaw {
         }
     }
 
+    /// Changes the parameters; what is scheduled remains.
+    pub const fn set_params(&mut self, params: CobaltParams) {
+        self.params = params;
+    }
+
     /// Decides on a packet that is about to leave after waiting for `sojourn`. A wait counts as long only if it
     /// exceeds the target and the transmission times of four packets and, for each of the `bulk_flows`, of two.
     pub fn on_departure(

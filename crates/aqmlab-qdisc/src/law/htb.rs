@@ -331,6 +331,24 @@ impl HtbLaw {
         }
     }
 
+    /// Changes the buckets of all classes with `change`, which gets the number of the class, its rate's bucket and its ceiling's.
+    pub fn change(
+        &mut self,
+        now: Instant,
+        mut change: impl FnMut(usize, &mut TokenBucket, &mut TokenBucket),
+    ) {
+        for (number, node) in self.nodes.iter_mut().enumerate() {
+            change(number, &mut node.class.rate, &mut node.class.ceil);
+        }
+        for number in 0..self.nodes.len() as u16 {
+            let level = usize::from(self.nodes[usize::from(number)].level);
+            self.waits[level].retain(|(_, waiting)| *waiting != number);
+            if let Some(at) = self.update(number, now) {
+                self.wait_until(number, at);
+            }
+        }
+    }
+
     /// Returns when a class may do more than at the last call.
     pub fn deadline(&self) -> Option<Instant> {
         self.waits.iter().filter_map(|waits| waits.last()).map(|(at, _)| *at).min()

@@ -2,7 +2,7 @@
 
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
-use super::ByteTime;
+use super::{Arithmetic, ByteTime};
 
 /// What bytes cost, and how fast tokens arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +15,14 @@ pub enum Tariff {
 }
 
 impl Tariff {
+    /// Returns the tariff of a shaper with this rate.
+    pub const fn of(arithmetic: Arithmetic, rate: Rate) -> Self {
+        match arithmetic {
+            Arithmetic::Exact => Tariff::Exact(rate),
+            Arithmetic::Linux => Tariff::Linux(ByteTime::of_shaper(rate.as_bps() / 8)),
+        }
+    }
+
     /// Returns the tokens that arrive per nanosecond.
     const fn per_ns(self) -> i128 {
         match self {
@@ -91,6 +99,15 @@ impl TokenBucket {
     pub fn charge(&mut self, now: Instant, bytes: u64) {
         self.level = self.level_at(now) - self.tariff.price(bytes);
         self.at = now;
+    }
+
+    /// Changes the price of bytes, how fast tokens arrive, and the tokens that the bucket holds. The bucket keeps its tokens as a
+    /// number of bytes, as far as it holds them.
+    pub fn change(&mut self, now: Instant, tariff: Tariff, depth: i128) {
+        const MANY: u64 = 1 << 20;
+        let (before, after) = (self.tariff.price(MANY), tariff.price(MANY));
+        self.level = (self.level_at(now) * after).div_euclid(before).min(depth);
+        (self.tariff, self.depth, self.at) = (tariff, depth, now);
     }
 
     /// Returns the tokens at `now`, in bytes.
