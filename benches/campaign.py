@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from hotspots import hotspots
-from measure import ROOT, BenchError, Loop, build, counted, last_json, loop, target, timed
+from measure import ROOT, BenchError, Loop, between, build, counted, last_json, loop, target, timed
 from scene import arguments, scene
 
 PEERS = Path(__file__).resolve().parent / "peers"
@@ -65,6 +65,39 @@ PEER_SPANS = {"ns2": {100: (5, 25), 1000: (5, 25)}, "ns3": {100: (5, 10), 1000: 
 TOTAL_S = 20  # simulated time of the comparison that includes set-up
 LOT_S = (60, 300)  # the parking lot under web traffic: when measurement begins, when the run ends
 
+# Courses of a rate with the same mean as the scene's, as a scenario writes them; the first one is constant.
+COURSES = {
+    "constant": '"{rate}Mbit"',
+    "a new rate every 10 ms": '{{ kind = "steps", steps = [["0s", "{more}Mbit"], ["10ms", "{less}Mbit"]], repeat = "20ms" }}',
+    "fading, every 10 ms": '{{ kind = "fading", mean = "{rate}Mbit", deviation_db = 3, coherence = "100ms" }}',
+    "chances": '{{ kind = "steps", steps = [["0s", "{rate}Mbit"]], clock = "chances" }}',
+}
+COURSE_S = (3, 7)  # simulated seconds of the short and of the long run
+CHANGING = """\
+duration = "{seconds}s"
+runs = 1
+
+[topology]
+kind = "dumbbell"
+rate = {course}
+reverse_rate = "{rate}Mbit"
+delay = "{delay_ms}ms"
+access_rate = "{access_mbit}Mbit"
+queue = {{ kind = "red", limit = "{limit}p", min_th = "{min_th}p", max_th = "{max_th}p", max_p = {max_p}, w_q = {w_q}, gentle = true }}
+
+[[traffic]]
+name = "flow"
+kind = "bulk"
+count = {flows}
+rtt = {{ uniform = ["{rtt_low_ms}ms", "{rtt_high_ms}ms"] }}
+start = {{ uniform = ["0s", "{start_s}s"] }}
+tcp = {{ profile = "ns2", mss = "{mss}B", min_rto = "{min_rto_ms}ms", ack_every = 1 }}
+
+[record]
+queues = "0s"
+flows = "0s"
+"""
+
 DISCIPLINES = ("droptail", "red", "ared")
 STARTS = 10
 SEED_PAIRS = 5
@@ -79,6 +112,7 @@ class Campaign:
         # Copied, because a build during the campaign must not change the measured programs.
         self.folder = tempfile.TemporaryDirectory()
         self.driver = self.copy("aqmlab-sim", "bench_dumbbell")
+        self.scenario_driver = self.copy("aqmlab-sim", "run_once")
         self.discipline_driver = self.copy("aqmlab-qdisc", "discipline_bench")
 
     def copy(self, package: str, example: str) -> str:
@@ -89,6 +123,8 @@ class Campaign:
         yield from self.dumbbells()
         yield from self.recoveries()
         yield "series/red/100/off", lambda: self.hops(scene(100, "red", bottlenecks=2), (5, 15))
+        for course in COURSES:
+            yield f"changing/{course}", lambda c=course: self.changing(c)
         yield "allocations/red/100", self.allocations
         yield "hotspots/red/100", lambda: hotspots([self.driver, *arguments(scene(100, "red")), "seconds=25"])
         yield from self.disciplines()
@@ -126,6 +162,18 @@ class Campaign:
     def hops(self, values: dict, span: tuple[float, float]) -> dict:
         """Cost of a packet-hop in the event loop."""
         return loop_figures(loop([self.driver, *arguments(values)], *span, self.how), span)
+
+    def changing(self, course: str) -> dict:
+        """Cost of a packet-hop if the bottleneck's rate follows a course; the scene is that of the dumbbell."""
+        values = scene(100, "red")
+        rate = values["rate_mbit"]
+        text = COURSES[course].format(rate=rate, more=rate * 3 // 2, less=rate // 2)
+        runs = []
+        for seconds in COURSE_S:
+            file = Path(self.folder.name) / f"changing-{seconds}.toml"
+            file.write_text(CHANGING.format(**values | {"rate": rate, "course": text, "seconds": seconds}))
+            runs.append(counted([self.scenario_driver, str(file)], self.how))
+        return loop_figures(between(*runs), COURSE_S)
 
     def allocations(self) -> dict:
         """Allocations, as counted by valgrind, and packet-hops in two simulated seconds of steady state."""

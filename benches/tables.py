@@ -87,6 +87,17 @@ def recovery_table(items: dict) -> str:
     return table(head, rows) if rows else "Not measured.\n"
 
 
+def changing_table(items: dict) -> str:
+    """The cost of a packet-hop while the bottleneck's rate changes."""
+    rows = []
+    constant = items.get("changing/constant")
+    for (course,), f in with_prefix(items, "changing"):
+        ratio = f"{f['per_hop'] / constant['per_hop']:.2f}" if constant else ""
+        rows.append([course, thousands(f["per_hop"]), ratio, f["events_per_hop"]])
+    head = ["the bottleneck's rate", "instructions per hop", "ratio to a constant rate", "events per hop"]
+    return table(head, rows) if rows else "Not measured.\n"
+
+
 def recording_table(items: dict) -> str:
     rows = []
     for parts, with_samples in with_prefix(items, "hops"):
@@ -224,6 +235,7 @@ def markdown(about: dict, items: dict) -> str:
         (f"Event loop (goal: {GOALS['hops']})", hops_table(items)),
         ("Many flows (goal: a hop costs at most 3 times as much as with 1000)", scale_table(items)),
         (f"Variants of TCP (goal: {GOALS['recovery']})", recovery_table(items)),
+        ("Rates that change (RED, 100 flows)", changing_table(items)),
         ("Recording (goal: at most +10 %)", recording_table(items)),
         ("Each discipline alone (goal: DropTail at most 120, RED at most 220)", discipline_table(items)),
         (f"Memory (goal: {GOALS['memory']})", memory_table(items)),
