@@ -104,8 +104,8 @@ class FlowState(State):
         return early, penalty, bucket, full, marked, qlen, prob
 
 
-def send(packets_of, state: State | None, every: int):
-    """Offer the load; return the flows, sizes and ECN capability of the packets, and the states that were read."""
+def send(packets_of, state: State | None, every: int, rest_s: float = 3):
+    """Offer the load, and wait until all packets have left; return the flows, sizes and ECN capability of the packets, and the states that were read."""
     sockets = {}
     packets, states, due = [], [], time.monotonic() + 0.01
     for wait, flow, size, ect in packets_of:
@@ -118,7 +118,7 @@ def send(packets_of, state: State | None, every: int):
         due += wait
         if due > time.monotonic():
             time.sleep(due - time.monotonic())
-    time.sleep(3)
+    time.sleep(rest_s)
     for made in sockets.values():
         made.close()
     return packets, states
