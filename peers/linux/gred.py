@@ -25,9 +25,13 @@ AVERAGING = "avpkt 1000 bandwidth 10Mbit"
 PARAMETERS = struct.Struct("=6I 28x")  # of a virtual queue: limit, min, max, its number, backlog, average
 
 
-def virtual(number: int, low: int, high: int, burst: int, limit: int, probability: float, prio: int = 0) -> str:
+def virtual(
+    number: int, low: int, high: int, burst: int, limit: int, probability: float, prio: int = 0
+) -> str:
     """Return tc's words for a virtual queue."""
-    words = f"limit {limit} min {low} max {high} {AVERAGING} burst {burst} probability {probability} DP {number}"
+    words = (
+        f"limit {limit} min {low} max {high} {AVERAGING} burst {burst} probability {probability} DP {number}"
+    )
     return f"{words} prio {prio}" if prio else words
 
 
@@ -111,8 +115,57 @@ def run(name: str, directory: str) -> dict[str, object]:
     receiver.close()
     counts = {what: sum(row[1] == what for row in rows) for what in ("dropped", "marked", "state")}
     text = re.sub(r"\s+", " ", shown).strip()
-    return {"case": name, "setup": setup, "queues": "; ".join(queues), "packets": len(packets)} | counts | {"shown": text}
+    return (
+        {"case": name, "setup": setup, "queues": "; ".join(queues), "packets": len(packets)}
+        | counts
+        | {"shown": text}
+    )
+
+
+# Lines about gred alone: what tc computes from few words, and what it or the kernel refuses.
+FEW = "limit 60000 min 9000 max 27000 avpkt 1000"
+LINES = (
+    ("DPs 4 default 3", f"{FEW} DP 1"),
+    ("DPs 4 default 3", f"{FEW} DP 1 ecn harddrop"),
+    ("DPs 4 default 3", f"{FEW} DP 1 burst 20 probability 0.05 bandwidth 100mbit"),
+    ("DPs 4 default 3", f"{FEW} DP 1 probability 1"),
+    ("DPs 4 default 3", f"{FEW} DP 1 prio 3"),
+    ("vqs 4 default 3 grio", f"{FEW} DP 1 prio 3"),
+    ("vqs 4 default 3 grio", f"{FEW} vq 1"),
+    ("vqs 4 default 3 grio", f"{FEW} DP 1 prio 3", f"{FEW} DP 2", f"{FEW} DP 3 prio 2"),
+    ("vqs 4 default 3 grio", f"{FEW} DP 3 prio 5", f"{FEW} DP 2", f"{FEW} DP 1 prio 0"),
+    ("DPs 4 default 3 limit 30000", f"{FEW} DP 1"),
+    ("DPs 4 default 3 limit 0", f"{FEW} DP 1"),
+    ("DPs 4 default 3 ecn", f"{FEW} DP 1"),
+    ("DPs 4 default 3", FEW),
+    ("DPs 4 default 3", "limit 60000 min 9000 avpkt 1000 DP 1"),
+    ("DPs 4 default 3", f"{FEW} DP 5"),
+    ("DPs 4 default 3", f"{FEW} DP 1 burst 5"),
+    ("DPs 4 default 3", "limit 60000 min 27000 max 9000 avpkt 1000 DP 1"),
+    ("DPs 4 default 3", "limit 0 min 9000 max 27000 avpkt 1000 DP 1"),
+    ("DPs 17 default 3",),
+    ("DPs 4 default 4",),
+    ("DPs 4",),
+    ("DPs 4 default 1 loud",),
+    ("default 0 DPs 1 grio", f"{FEW} DP 0"),
+)
+
+
+def written(directory: str) -> None:
+    """Write what tc reports after the lines of each case and of `LINES`, and what is refused."""
+    with open(os.path.join(directory, "shown.txt"), "w") as file:
+        for setup, *queues in [(setup, *queues) for setup, queues, _ in CASES.values()] + list(LINES):
+            network()
+            for line in [f"add dev va root handle 1: gred setup {setup}"] + [
+                f"change dev va root handle 1: gred {words}" for words in queues
+            ]:
+                file.write(f"# tc qdisc {line}\n")
+                said = os.popen(f"tc qdisc {line} 2>&1").read().splitlines()
+                said = [words for words in said if words.strip() and not words.startswith("GRED: set")]
+                file.writelines(f"! {words}\n" for words in said[:1])
+            file.write(os.popen("tc -d qdisc show dev va | grep gred -A 20").read() + "\n")
+            batch("ip", "link del va")
 
 
 if __name__ == "__main__":
-    main(__file__, POINTS, CASES, run)
+    main(__file__, POINTS, CASES, run, (written,))

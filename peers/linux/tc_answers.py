@@ -45,6 +45,12 @@ SFQ = (
     *("quantum", "perturb_s", "limit", "divisor", "flows", "depth", "headdrop"),
     *("redflowlimit", "min", "max", "w_log", "p_log", "scell_log", "flags", "max_p"),
 )
+# The attributes of fq, from 1.
+FQ = (
+    *("limit", "flow_limit", "quantum", "initial_quantum", "pacing", "defrate", "maxrate", "buckets_log"),
+    *("refill_delay_us", "orphan_mask", "low_rate_threshold", "ce_threshold_us", "timer_slack_ns"),
+    *("horizon_us", "horizon_drop"),
+)
 # The attributes of cake, from 2.
 CAKE = (
     *("bandwidth", "diffserv", "atm", "flow", "overhead", "rtt_us", "target_us", "autorate", "memory", "nat", "raw"),
@@ -89,6 +95,8 @@ def options(name: str, raw: bytes) -> dict[str, int] | None:
         return dict(zip(SFB, struct.unpack("<9I", values[1]), strict=True))
     if name == "cake":
         return {CAKE[n - 2]: int.from_bytes(value, "little") for n, value in values.items() if n > 1}
+    if name == "fq":
+        return {FQ[n - 1]: int.from_bytes(value, "little") for n, value in values.items()}
     known = {"codel": CODEL, "pie": PIE, "fq_pie": FQ_PIE}.get(name)
     return known and {known[n - 1]: struct.unpack("<I", value)[0] for n, value in values.items()}
 

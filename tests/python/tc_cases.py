@@ -473,7 +473,22 @@ def _pie_options(ours: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _fq(_: TcQueue, ours: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "limit": ours["limit_packets"],
+        "flow_limit": ours["flow_limit"],
+        "quantum": ours["quantum_bytes"],
+        "initial_quantum": ours["initial_quantum_bytes"],
+        "maxrate": ours["maxrate_bps"] // 8 if ours.get("maxrate_bps") else -1,
+        "low_rate_threshold": ours["low_rate_threshold_bps"] // 8,
+        "refill_delay_us": ours["refill_delay_ns"] // 1000,
+        "ce_threshold_us": ours["ce_threshold_ns"] // 1000 if ours.get("ce_threshold_ns") else -1,
+        "flows": ours["flows"],
+    }
+
+
 TODAYS = {
+    "fq": _fq,
     "fq_pie": _fq_pie_options,
     "sfq": _sfq_options,
     "sfb": _sfb_options,
@@ -510,6 +525,19 @@ def read_as(read: TcQueue) -> dict[str, Any]:
     }
 
 
+def _fq_kept(options: Mapping[str, int]) -> dict[str, Any]:
+    none = 2**32 - 1
+    names = ("limit", "quantum", "initial_quantum", "refill_delay_us")
+    maxrate, threshold = options["maxrate"], options["ce_threshold_us"]
+    return {name: options[name] for name in names} | {
+        "flow_limit": min(options["flow_limit"], options["limit"]),
+        "maxrate": -1 if maxrate == none or not options["pacing"] else maxrate,
+        "low_rate_threshold": max(1, options["low_rate_threshold"]),
+        "ce_threshold_us": -1 if threshold == none else threshold,
+        "flows": 2 ** options["orphan_mask"].bit_count(),
+    }
+
+
 def ethernets(quantum: int) -> int:
     """The quantum on Ethernet: if none is given, Linux takes a full packet, longer on the loopback."""
     return 1514 if quantum == 65_536 + ETHERNET else quantum
@@ -524,6 +552,8 @@ def shown_on_ethernet(answer: Mapping[str, Any]) -> str:
 
 def kept(options: Mapping[str, int]) -> dict[str, Any]:
     """The same from the kernel's options, without those that mean nothing in aqmlab."""
+    if "orphan_mask" in options:
+        return _fq_kept(options)
     if "split_gso" in options:
         same = {name: options[name] for name in options if name not in CAKE_NOTHING}
         overhead = (options["overhead"] + 2**31) % 2**32 - 2**31  # with a sign

@@ -27,7 +27,7 @@ def test_every_discipline_passes_and_every_item_is_counted(aqmlab_cli):
         assert discipline["findings"] == []
         assert discipline["scripts"] == 20 * len(discipline["variants"])
         # Only shapers have deadlines.
-        without = [] if discipline["name"] in ("tbf", "htb") else ["deadline"]
+        without = [] if discipline["name"] in ("tbf", "htb", "fq") else ["deadline"]
         assert [name for name in ITEMS if discipline["checks"][name] == 0] == without
 
 

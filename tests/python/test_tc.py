@@ -23,7 +23,7 @@ from tc_cases import kept, read_as, shown_on_ethernet
 
 ROOT = Path(__file__).parents[2]
 ANSWERS = json.loads((ROOT / "vectors/tc-answers/answers.json").read_text(encoding="utf-8"))
-# aqmlab does not read these yet.
+# aqmlab reads these together with the other lines of their devices.
 UNREAD = [answer for answer in ANSWERS if re.search(r"root (tbf|gred)\b", answer["command"])]
 # The recorded `fq_codel` has the quantum of the loopback interface, so FQ-CoDel has cases of its own below.
 RECORDED = [answer for answer in ANSWERS if "fq_codel" not in answer["command"] and answer not in UNREAD]
@@ -112,6 +112,10 @@ WITHOUT_COUNTERPART = [
         "cake overhead -10 ether-vlan",
         "cake overhead 250 docsis",
         "cake raw overhead 243",
+        *(
+            f"fq quantum 3028 initial_quantum 15140 {words}"
+            for words in ("limit 0", "flow_limit 0", "maxrate 0", "refill_delay 0")
+        ),
         "fq_pie quantum 1mb",
         "sfq perturb 2147483",
         "sfb increment 0",
@@ -376,6 +380,7 @@ def test_every_discipline_has_a_line_or_a_reason():
             own = {
                 "tbf": {"rate": "1Mbit", "burst": "3kB", "limit": "9kB"},
                 "htb": {"class": [leaf]},
+                "gred": {"class": [{"name": "all", "limit": "100kB", "min_th": "9kB", "max_th": "30kB"}]},
                 "cake": {},
             }
             line = line_of({"kind": entry["name"], **own.get(entry["name"], {"limit": "100p"})})
@@ -459,9 +464,9 @@ def test_complaints_name_the_word_and_what_would_be_right(spec, message):
 
 
 @pytest.mark.parametrize("answer", UNREAD, ids=[answer["command"] for answer in UNREAD])
-def test_disciplines_that_aqmlab_lacks_are_named(answer):
-    """Their recorded answers are for those that will read them."""
-    with pytest.raises(NoCounterpartError, match=r"without a counterpart in aqmlab|may contain others"):
+def test_disciplines_of_several_lines_are_named(answer):
+    """Alone, they are not what they are with their other lines."""
+    with pytest.raises(UsageError, match=r"may contain others|has a line for each virtual queue"):
         read_tc(answer["command"])
 
 
@@ -676,10 +681,15 @@ def test_a_whole_command_is_read_too(aqmlab_cli):
 
 
 def test_the_command_prints_lines_for_a_shell(aqmlab_cli):
-    ended = aqmlab_cli("aqm", "tc", ROOT / "scenarios/demo_live.toml", "--dev", "veth0")
+    ended = aqmlab_cli("aqm", "tc", ROOT / "scenarios/demo_live.toml", "--dev", "va", "--dev", "vb")
     assert ended.returncode == 0
+    devices = re.findall(r"^# link (\w+),.*\ntc qdisc add dev (\w+) ", ended.stdout, re.MULTILINE)
+    assert set(devices) == {("bottleneck", "va"), ("reverse", "vb")}
+    few = aqmlab_cli("aqm", "tc", ROOT / "scenarios/demo_live.toml", "--dev", "va")
+    assert few.returncode == 2
+    assert "once for each of the links `bottleneck`, `reverse`" in few.stderr
     lines = [line for line in ended.stdout.splitlines() if not line.startswith("#")]
-    assert lines[0] == "tc qdisc add dev veth0 root pfifo limit 100"
+    assert lines[0] == "tc qdisc add dev va root pfifo limit 100"
     assert any("Linux has no BLUE" in line for line in ended.stdout.splitlines())
     assert "#   `max_p`" not in ended.stdout
     found = json.loads(aqmlab_cli("aqm", "tc", ROOT / "scenarios/demo_live.toml", "--json").stdout)
@@ -699,7 +709,7 @@ def test_standard_input_is_read():
         'queue = { kind = "droptail", limit = "7p" }',
         "# qdisc mq 0: dev eth0 root",
         "#   skipped: `mq` is a Linux discipline without a counterpart in aqmlab, which has `red`, `codel`,"
-        " `fq_codel`, `fq_pie`, `sfq`, `pie`, `dualpi2`, `cake`, `choke`, `sfb`, `pfifo`, `bfifo`",
+        " `fq`, `fq_codel`, `fq_pie`, `sfq`, `pie`, `dualpi2`, `cake`, `choke`, `sfb`, `pfifo`, `bfifo`",
     ]
     ended = subprocess.run(command, input=b"\xff\xfe", capture_output=True, check=False)
     assert ended.returncode == 2

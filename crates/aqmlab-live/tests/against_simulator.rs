@@ -28,7 +28,7 @@ use support::{
 /// `CLASS` stands for the name of the first traffic class. Which flows share a bin or a queue depends on their
 /// addresses, which differ between the hosts. So SFB is not among them, SFQ has many hashes, and FQ-PIE a queue per
 /// flow.
-const DISCIPLINES: [&str; 26] = [
+const DISCIPLINES: [&str; 28] = [
     r#"kind = "droptail", limit = "30p""#,
     r#"kind = "red", limit = "60p", min_th = "5p", max_th = "25p", max_p = 0.1"#,
     r#"kind = "pi", limit = "60p", q_ref = "10p""#,
@@ -40,9 +40,13 @@ const DISCIPLINES: [&str; 26] = [
     r#"kind = "fred", limit = "60p""#,
     r#"kind = "redpd", limit = "60p""#,
     r#"kind = "sfq", limit = "60p", divisor = 65536, redflowlimit = "60kB", min_th = "2kB", max_th = "6kB", burst = 5"#,
+    r#"kind = "fq", limit = "60p", flow_limit = 20, maxrate = "2Mbit", ce_threshold = "1ms""#,
     r#"kind = "codel", limit = "60p""#,
     r#"kind = "fq_codel", limit = "60p", target = "1ms", interval = "20ms""#,
     r#"kind = "fq_pie", limit = "60p", queues = "perfect", target = "2ms", max_burst = "5ms", mark_ecnth = 0.9"#,
+    r#"kind = "gred", average = "priority", max_p = 0.1, class = [
+        { name = "gold", traffic = ["CLASS"], limit = "40p", min_th = "5p", max_th = "25p" },
+        { name = "rest", limit = "30p", min_th = "8p", max_th = "20p" }]"#,
     r#"kind = "choke", limit = "60p", min_th = "5p", max_th = "25p", max_p = 0.1"#,
     r#"kind = "avq", limit = "60p""#,
     r#"kind = "cobalt", limit = "60p", target = "1ms", interval = "20ms""#,
@@ -82,7 +86,7 @@ fn with_ecn(queue: &str) -> String {
         ["red", "blue", "codel"].iter().fold(queue.to_owned(), |queue, kind| {
             queue.replace(&format!("kind = \"{kind}\""), &format!("kind = \"{kind}\", ecn = true"))
         })
-    } else if ["dualpi2", "cake"].iter().any(|kind| queue.starts_with(&format!("kind = \"{kind}\""))) {
+    } else if ["dualpi2", "cake", "fq"].iter().any(|kind| queue.starts_with(&format!("kind = \"{kind}\""))) {
         queue.to_owned() // always marks
     } else {
         format!("{queue}, ecn = true")

@@ -339,6 +339,9 @@ fn queue_of(kind: &str) -> String {
             r#"class = [{ name = "x", traffic = ["x"], rate = "2Mbit", queue = { kind = "droptail", limit = "20p" } },
                 { name = "rest", rate = "4Mbit", queue = "droptail" }]"#
         }
+        "gred" => {
+            r#"limit = "20p", class = [{ name = "x", traffic = ["x"], limit = "9p", min_th = "2p" }, { name = "rest", min_th = "3p" }]"#
+        }
         "spare" => r#"queue = { kind = "red", limit = "20p", min_th = "2p" }"#,
         "cake" => r#"memory_limit = "30kB""#,
         _ => r#"limit = "20p""#,

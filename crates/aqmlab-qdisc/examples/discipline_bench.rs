@@ -186,6 +186,12 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
             ("burst", Value::Size(Size::Bytes(Bytes::new(1_000_000)))),
             ("queue", inner("droptail", vec![limit])),
         ],
+        // One class, to which all packets belong.
+        "gred" => {
+            let mut class = given(early_and(&[]));
+            class.set("name", Value::Text("all".into()), Origin::Given);
+            vec![("class", Value::List(vec![Value::Table(class)]))]
+        }
         "htb" => {
             let mut class = given(vec![("rate", Value::Rate(Rate::gbit(10)))]);
             class.set("name", Value::Text("all".into()), Origin::Given);
@@ -199,6 +205,7 @@ fn parameters(name: &str, backlog: u64) -> Vec<(&'static str, Value)> {
             ("target", Value::Span(PACKET_TIME)),
             ("interval", Value::Span(Span::s(1000))),
         ],
+        "fq" => vec![limit, ("flow_limit", Value::Integer(4 * backlog))],
         // Each queue has a turn per packet.
         "sfq" => vec![limit, ("depth", Value::Integer(4 * backlog))],
         // The target is never exceeded.

@@ -9,7 +9,7 @@ use aqmlab_random::Stream;
 use aqmlab_units::{Bytes, Instant, Rate};
 
 use crate::disc::{
-    self, Avq, Blue, BuildInner, Cake, Choke, Classes, Cobalt, Codel, DropTail, DualPi2, FqCodel, FqPie,
+    self, Avq, Blue, BuildInner, Cake, Choke, Classes, Cobalt, Codel, DropTail, DualPi2, Fq, FqCodel, FqPie,
     Fred, Gred, Htb, Pi, Pi2, Pie, Policer, Red, RedPd, Rem, Sfb, Sfq, Spare, Tbf,
 };
 use crate::info::{Catalogue, Effective, Info};
@@ -105,6 +105,8 @@ disciplines! { $
     RedPd(RedPd<P>) { disc::RED_PD_INFO => disc::build_red_pd }
     /// [`Sfq`]
     Sfq(Sfq<P>) { disc::SFQ_INFO => disc::build_sfq }
+    /// [`Fq`]
+    Fq(Fq<P>) { disc::FQ_INFO => disc::build_fq }
     /// [`Codel`]
     Codel(Codel<P>) { disc::CODEL_INFO => disc::build_codel }
     /// [`FqCodel`]

@@ -158,7 +158,8 @@ fn follow(case: &str, events: &[(Instant, Event)]) -> Found {
                 // The kernel read its clock up to 1 us before the instant that is recorded, and an idle average depends
                 // on the time.
                 for (class, theirs) in averages.iter().enumerate() {
-                    let ours = [0, 512, 1024].map(|ns| laws(&queue, Instant::from_ns(now.as_ns() - ns))[class].0 as i64);
+                    let ours = [0, 512, 1024]
+                        .map(|ns| laws(&queue, Instant::from_ns(now.as_ns() - ns))[class].0 as i64);
                     assert!(ours.contains(theirs), "{case}: average {theirs} at {now}, here {ours:?}");
                 }
                 found.averages += 1;

@@ -146,9 +146,9 @@ fn the_catalogue_and_the_registry_agree() {
     let names: Vec<_> = Registry::<TestPacket>::builtin().iter().map(|e| e.info.name).collect();
     assert_eq!(names, registry::catalogue().iter().map(|i| i.name).collect::<Vec<_>>());
     let known = [
-        "droptail", "red", "ared", "scred", "pi", "pie", "rem", "blue", "avq", "fred", "choke", "sfb",
-        "redpd", "sfq", "codel", "fq_codel", "fq_pie", "cobalt", "cake", "pi2", "dualpi2", "classes",
-        "policer", "spare", "tbf", "htb",
+        "droptail", "red", "ared", "scred", "pi", "pie", "rem", "blue", "avq", "fred", "gred", "choke",
+        "sfb", "redpd", "sfq", "fq", "codel", "fq_codel", "fq_pie", "cobalt", "cake", "pi2", "dualpi2",
+        "classes", "policer", "spare", "tbf", "htb",
     ];
     assert_eq!(names, known);
 }

@@ -79,8 +79,8 @@ fn the_plain_default_is_the_paper_with_five_and_fifteen() {
 fn nothing_automatic_is_left_and_a_second_resolution_changes_nothing() {
     for info in registry::catalogue() {
         for preset in info.presets.iter().map(|p| p.name) {
-            // Shapers have required parameters, and their limit is that of a queue inside.
-            let shaper = ["tbf", "htb"].contains(&info.name);
+            // Shapers and GRED have required parameters, and their limit is that of a queue or class inside.
+            let shaper = ["tbf", "htb", "gred"].contains(&info.name);
             let once = if shaper {
                 let mut sample = (info.samples)().remove(0).1;
                 sample.set("preset", Value::Choice(preset), Origin::Given);

@@ -140,7 +140,6 @@ struct Discipline {
 }
 
 const DISCIPLINES: &[Discipline] = &[
-    Discipline { names: &["fq"], nearest: "\"fq_codel\"", in_linux: true },
     Discipline {
         names: &["hhf"],
         nearest: "\"fq_codel\", \"sfq\", or \"classes\" with one queue for each class of traffic",
@@ -151,7 +150,6 @@ const DISCIPLINES: &[Discipline] = &[
         nearest: "\"classes\", which serves classes of traffic by weight or by priority",
         in_linux: false,
     },
-    Discipline { names: &["gred"], nearest: "\"red\" or \"fred\"", in_linux: true },
     Discipline { names: &["gkvq", "vq"], nearest: "\"rem\" or \"pi\"", in_linux: false },
     Discipline {
         names: &["netem"],
@@ -171,6 +169,8 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("adaptive_red", "ared"),
     ("feng_red", "scred"),
     ("red_pd", "redpd"),
+    ("wred", "gred"),
+    ("weighted_red", "gred"),
     ("police", "policer"),
     ("token_bucket", "tbf"),
     ("hierarchical_token_bucket", "htb"),

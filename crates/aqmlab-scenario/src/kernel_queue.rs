@@ -35,6 +35,10 @@ static PARAMS: &[Param] = &[Param {
 fn derive(all: &mut Settings, _link: &LinkContext) -> Result<(), ParamError> {
     let spec = all.text(TC_SPEC)?;
     let words: Vec<&str> = spec_words(&spec).collect();
+    if let Some((name, lacks, instead)) = words.first().and_then(|word| of_several_lines(word)) {
+        let message = format!("`{name}` in one specification has {lacks}; write {instead}");
+        return Err(ParamError::new(TC_SPEC, message));
+    }
     let named = words.first().is_some_and(|word| is_discipline(word));
     if named && words[0] != "tc" && !words.iter().any(|word| OF_PLACES.contains(word)) {
         return Ok(());
@@ -43,6 +47,39 @@ fn derive(all: &mut Settings, _link: &LinkContext) -> Result<(), ParamError> {
                    aqmlab adds `tc qdisc add`, the device, `parent` and `handle`";
     Err(ParamError::new(TC_SPEC, message))
 }
+
+/// Returns what a discipline lacks that tc sets up in several lines, if this is one, and what does what is meant.
+fn of_several_lines(word: &str) -> Option<&'static (&'static str, &'static str, &'static str)> {
+    SEVERAL_LINES.iter().find(|(name, ..)| *name == word)
+}
+
+const SEVERAL_LINES: [(&str, &str, &str); 5] = [
+    (
+        "htb",
+        "no classes, so Linux sends all packets unshaped",
+        "`kind = \"htb\"`, or a shaper of one line such as `tbf rate 8mbit burst 5000 latency 50ms`",
+    ),
+    (
+        "gred",
+        "no virtual queues, so no packet meets RED",
+        "`kind = \"gred\"`, or a discipline of one line such as `red`",
+    ),
+    (
+        "drr",
+        "no classes, so Linux drops all packets",
+        "`kind = \"classes\"` with scheduler `drr`, or `ets quanta 3000 1500`",
+    ),
+    (
+        "qfq",
+        "no classes, so Linux drops all packets",
+        "`kind = \"classes\"` with scheduler `drr`, or `ets quanta 3000 1500`",
+    ),
+    (
+        "hfsc",
+        "no classes, so Linux drops all packets",
+        "`kind = \"htb\"`, or a shaper of one line such as `tbf rate 8mbit burst 5000 latency 50ms`",
+    ),
+];
 
 /// Iterates over the words of the arguments for tc.
 pub fn spec_words(spec: &str) -> impl Iterator<Item = &str> {

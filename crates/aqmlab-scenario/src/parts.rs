@@ -131,14 +131,17 @@ mod tests {
                 }
                 "tbf" => "{ kind = \"tbf\", rate = \"1Mbit\", burst = \"10kB\", queue = \"pi\" }".to_owned(),
                 "spare" => "{ kind = \"spare\", queue = \"pi\" }".to_owned(),
+                "gred" => "{ kind = \"gred\", class = [{ name = \"all\" }] }".to_owned(),
                 "htb" => "{ kind = \"htb\", class = [{ name = \"all\", rate = \"1Mbit\", queue = \"pi\" }] }"
                     .to_owned(),
                 name => format!("{name:?}"),
             };
             let parts = plan(&queue, TRAFFIC).parts();
             assert_eq!(parts.get(&discipline(info.name)), Some(&info.version));
-            let has_red =
-                matches!(info.name, "red" | "ared" | "scred" | "redpd" | "choke" | "sfq" | "classes");
+            let has_red = matches!(
+                info.name,
+                "red" | "ared" | "scred" | "redpd" | "gred" | "choke" | "sfq" | "classes"
+            );
             assert_eq!(parts.contains_key("qdisc.red"), has_red, "{queue}");
         }
     }

@@ -247,12 +247,13 @@ fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPl
         let (kind, inner) = settings.discipline("queue").ok()??;
         return untaken(kind, inner, coming, classes).map(|e| e.under("queue", None));
     }
-    if !matches!(kind, "classes" | "htb") {
+    if !matches!(kind, "classes" | "htb" | "gred") {
         return None;
     }
-    // Packets wait only in the leaves of a tree.
+    // Packets wait only in the leaves of a tree. The classes of a FIFO have no queues of their own.
     let all_tables = settings.tables("class").ok()?;
-    let is_leaf = |table: &Settings| table.discipline("queue").is_ok_and(|queue| queue.is_some());
+    let is_leaf =
+        |table: &Settings| kind == "gred" || table.discipline("queue").is_ok_and(|queue| queue.is_some());
     let places: Vec<usize> = (0..all_tables.len()).filter(|i| is_leaf(all_tables[*i])).collect();
     let tables: Vec<_> = places.iter().map(|i| &all_tables[*i]).collect();
     let named = |table: &&&Settings| -> Vec<usize> {
@@ -275,7 +276,7 @@ fn untaken(kind: &str, settings: &Settings, coming: &[usize], classes: &[ClassPl
         return Some(ParamError::new("class", message));
     }
     tables.iter().enumerate().find_map(|(i, table)| {
-        let (kind, inner) = table.discipline("queue").ok()??;
+        let (kind, inner) = table.discipline("queue").ok().flatten()?;
         let coming: Vec<usize> = if by_traffic {
             let others = |class: &&usize| !all.iter().any(|named| named.contains(class));
             let mine = |class: &&usize| all[i].contains(class) || (rest == Some(i) && others(class));

@@ -37,6 +37,10 @@ fn scenario(info: &Info) -> Plan {
                 { name = "tcp", parent = "all", traffic = ["ftp"], rate = "3Mbit", ceil = "6Mbit", queue = { kind = "red", limit = "40p", ecn = true } },
                 { name = "rest", parent = "all", rate = "3Mbit", ceil = "5Mbit", queue = { kind = "codel" } }]"#
         }
+        "gred" => {
+            r#"ecn = true, class = [{ name = "tcp", traffic = ["ftp"], limit = "40p" }, { name = "rest", limit = "40p", min_th = "3p" }]"#
+        }
+        "fq" => r#"limit = "40p", flow_limit = 20, ce_threshold = "30ms""#,
         "sfb" => r#"limit = "40p", bin_size = 4, increment = 0.05, ecn = true"#,
         "cake" => r#"memory_limit = "100kB""#,
         _ => &plain,

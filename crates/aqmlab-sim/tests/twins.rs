@@ -127,6 +127,9 @@ fn small() -> impl Strategy<Value = Small> {
         Just(r#"{ kind = "fred", limit = "40p", ecn = true }"#),
         Just(r#"{ kind = "choke", limit = "40p", min_th = "3p", max_th = "20p", ecn = true }"#),
         Just(r#"{ kind = "choke", preset = "linux", limit = "40p", min_th = "3p", max_th = "20p" }"#),
+        Just(
+            r#"{ kind = "gred", preset = "linux", average = "all", class = [{ name = "all", limit = "30kB", min_th = "3kB" }] }"#
+        ),
         Just(r#"{ kind = "sfb", limit = "40p", increment = 0.05, rehash = "300ms", ecn = true }"#),
         Just(
             r#"{ kind = "sfb", preset = "linux", limit = "40p", bin_size = 4, rehash = "300ms", warmup = "100ms" }"#
@@ -135,6 +138,7 @@ fn small() -> impl Strategy<Value = Small> {
         Just(
             r#"{ kind = "sfq", preset = "linux", limit = "40p", redflowlimit = "60kB", head_drop = true, ecn = true }"#
         ),
+        Just(r#"{ kind = "fq", limit = "40p", flow_limit = 10, maxrate = "400kbit", ce_threshold = "3ms" }"#),
         Just(r#"{ kind = "redpd", limit = "40p", start = "500ms" }"#),
         Just(r#"{ kind = "codel", limit = "60p", ecn = true }"#),
         Just(r#"{ kind = "fq_codel", limit = "60p", flows = 16, target = "1ms", interval = "20ms" }"#),

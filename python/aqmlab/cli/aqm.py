@@ -121,8 +121,15 @@ def aqm_tc(
         ),
     ] = None,
     dev: Annotated[
-        str, typer.Option("--dev", metavar="NAME", help="The device named in the tc commands.")
-    ] = "eth0",
+        list[str] | None,
+        typer.Option(
+            "--dev",
+            metavar="NAME",
+            help="The device of a link in the tc commands, once for each link in the order of the output;"
+            " by default eth0, eth1 and so on.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print a scenario's queues as tc commands or, with --read, disciplines of tc as a scenario's queues.
@@ -142,4 +149,4 @@ def aqm_tc(
         else:
             print_queues(read_tc_script(text), as_json=as_json)
     elif scenario is not None:
-        print_lines(tc_lines(scenario), dev, as_json=as_json)
+        print_lines(tc_lines(scenario), dev or (), as_json=as_json)

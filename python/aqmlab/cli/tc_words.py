@@ -8,12 +8,31 @@ from dataclasses import asdict
 import typer
 
 from aqmlab.cli.console import tell_json
+from aqmlab.errors import UsageError
 from aqmlab.tc import TcLine, TcQueue, TcSkipped, TcTree
 
 
-def print_lines(lines: Sequence[TcLine], dev: str, *, as_json: bool) -> None:
-    """Print one tc command per queue that Linux supports, below a comment that names the queue."""
-    command = {line: f"tc qdisc add dev {dev} root {line.spec}" if line.spec else None for line in lines}
+def print_lines(lines: Sequence[TcLine], devices: Sequence[str], *, as_json: bool) -> None:
+    """Print one tc command per queue that Linux supports, below a comment that names the queue.
+
+    Each link, and each direction of one, leaves through a device of its own.
+
+    Raises
+    ------
+    UsageError
+        If there are not as many devices as links.
+    """
+    links = list(dict.fromkeys(line.link for line in lines))
+    if devices and len(devices) != len(links):
+        named = ", ".join(f"`{link}`" for link in links)
+        raise UsageError(
+            f"`--dev` names {len(devices)} of {len(links)} devices; write it once for each of the links"
+            f" {named}"
+        )
+    dev = dict(zip(links, devices or (f"eth{number}" for number in range(len(links))), strict=True))
+    command = {
+        line: f"tc qdisc add dev {dev[line.link]} root {line.spec}" if line.spec else None for line in lines
+    }
     if as_json:
         tell_json([{**asdict(line), "line": command[line]} for line in lines])
         return
@@ -22,7 +41,8 @@ def print_lines(lines: Sequence[TcLine], dev: str, *, as_json: bool) -> None:
         if (words := command[line]) is not None:
             typer.echo(words)
         for what, inner in line.inner:
-            typer.echo(f"tc {what} add dev {dev} {inner}")
+            verb = "" if " " in what else " add"
+            typer.echo(f"tc {what}{verb} dev {dev[line.link]} {inner}")
         _remarks(line.remarks)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -95,8 +96,16 @@ def parts(text: str) -> Iterator[tuple[int, str]]:
         if begun and (shown_at is None or indent <= shown_at):
             shown_at = indent if _SHOWN.match(begun) else None
         below_shown = shown_at is not None and indent > shown_at
+        if shown_at is not None and begun.startswith("qdisc gred"):
+            line = " ".join([line, *_virtual_queues(lines[number:], " " * (indent + 1))])
         for part in () if below_shown else _parts(line):
             yield start, part
+
+
+def _virtual_queues(lines: Sequence[str], indent: str) -> Iterator[str]:
+    """Yield the lines of gred's virtual queues, each of which may be followed by its statistics."""
+    below = itertools.takewhile(lambda line: line.startswith(indent), lines)
+    return (line.strip() for line in below if line.lstrip().startswith("vq "))
 
 
 _SHOWN = re.compile(r"(?:qdisc|class) \S+ [0-9a-f]*:")

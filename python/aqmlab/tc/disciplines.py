@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aqmlab.tc import cake, choke, codel, dualpi2, fifo, fq_codel, fq_pie, pie, red, sfb, sfq
+from aqmlab.tc import cake, choke, codel, dualpi2, fifo, fq, fq_codel, fq_pie, pie, red, sfb, sfq
 from aqmlab.tc.grammar import Vocabulary, Writer
 
 READ: Mapping[str, Vocabulary] = {
     "red": red.VOCABULARY,
     "codel": codel.VOCABULARY,
+    "fq": fq.VOCABULARY,
     "fq_codel": fq_codel.VOCABULARY,
     "fq_pie": fq_pie.VOCABULARY,
     "sfq": sfq.VOCABULARY,
@@ -28,6 +29,7 @@ WRITTEN: Mapping[str, Writer] = {
     "ared": red.write,
     "codel": codel.write,
     "pie": pie.write,
+    "fq": fq.write,
     "fq_codel": fq_codel.write,
     "fq_pie": fq_pie.write,
     "sfq": sfq.write,
@@ -37,10 +39,10 @@ WRITTEN: Mapping[str, Writer] = {
     "sfb": sfb.write,
 }
 """What writes the words for a discipline, by its name in aqmlab."""
-CONTAINERS = ("htb", "tbf", "prio", "drr", "ets", "netem")
-"""The disciplines of Linux that can contain others and have a counterpart in aqmlab."""
+CONTAINERS = ("htb", "tbf", "prio", "drr", "ets", "netem", "gred")
+"""The disciplines of Linux that take several lines and have a counterpart in aqmlab."""
 LINUX_ONLY = (
-    *("cbs", "drr", "etf", "ets", "fq", "gred", "hfsc", "hhf", "htb", "mq", "mqprio", "multiq"),
+    *("cbs", "drr", "etf", "ets", "hfsc", "hhf", "htb", "mq", "mqprio", "multiq"),
     *("netem", "noqueue", "pfifo_fast", "plug", "prio", "qfq", "skbprio", "taprio", "tbf"),
     *("ingress", "clsact"),
 )

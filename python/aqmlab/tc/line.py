@@ -37,8 +37,8 @@ class TcLine:
     remarks
         Differences in Linux.
     inner
-        For a queue with others inside, what each further line adds (``qdisc``, ``class``, ``filter``), with
-        its words after the device.
+        For a queue of several lines, what each further one adds (``qdisc``, ``class``, ``filter``) or changes
+        (``qdisc change``), with its words after the device.
     """
 
     arms: tuple[str, ...]

@@ -143,7 +143,8 @@ def _no_discipline(kind: str) -> str:
     if kind in NONE_IN_LINUX:
         return f"tc does not know `{kind}`: {NONE_IN_LINUX[kind]}"
     if kind in CONTAINERS:
-        return f"`{kind}` may contain others: give all commands of its device to `aqmlab aqm tc --read -`"
+        what = "has a line for each virtual queue" if kind == "gred" else "may contain others"
+        return f"`{kind}` {what}: give all commands of its device to `aqmlab aqm tc --read -`"
     if kind in LINUX_ONLY:
         return f"`{kind}` is a Linux discipline without a counterpart in aqmlab, which has {ours}"
     near = get_close_matches(kind, (*READ, *LINUX_ONLY), 1)

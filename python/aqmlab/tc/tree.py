@@ -11,7 +11,7 @@ from typing import Any
 from aqmlab.arguments import typed
 from aqmlab.errors import UsageError
 from aqmlab.recordings.plan import quantity_text
-from aqmlab.tc import numbers
+from aqmlab.tc import gred, numbers
 from aqmlab.tc.commands import parts, split
 from aqmlab.tc.disciplines import CONTAINERS
 from aqmlab.tc.effective import NoCounterpartError, Queue
@@ -21,6 +21,8 @@ from aqmlab.tc.spec import read_tc
 
 DEFAULT_LIMIT = 1000
 """Packets in the FIFO that Linux puts into a leaf without a discipline: the `txqueuelen` of most devices."""
+_OF_FILTERS = ("clsact", "ingress")
+"""Disciplines that hold filters, and no packets."""
 BURST = 1600
 """Bytes that tc writes if the burst of a class is not given (with high-resolution timers)."""
 ETHERNET = 14
@@ -75,6 +77,7 @@ class _Node:
     options: list[str]
     shown: bool
     children: list[_Node] = field(default_factory=list)
+    changes: list[_Node] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -100,7 +103,14 @@ def read_tc_trees(text: str) -> list[TcTree]:
         except UsageError:
             continue  # a line of a script, but not of tc
         if (placed := _placed(number, words)) is not None:
-            devices.setdefault(placed[0], []).append(placed[1])
+            dev, node = placed
+            if node.kind in _OF_FILTERS:
+                continue
+            nodes = devices.setdefault(dev, [])
+            if node.kind == "gred" and not node.shown and node.options[:1] != ["setup"]:
+                _changed(node, nodes).changes.append(node)
+            else:
+                nodes.append(node)
     found = []
     for dev, nodes in devices.items():
         root = _tree(nodes)
@@ -109,6 +119,16 @@ def read_tc_trees(text: str) -> list[TcTree]:
             queue = _queue(root, remarks)
             found.append(TcTree(dev, queue, tuple(dict.fromkeys(remarks))))
     return found
+
+
+def _changed(node: _Node, nodes: Sequence[_Node]) -> _Node:
+    """Return the table to which a virtual queue of gred belongs."""
+    for table in nodes:
+        if table.kind == "gred" and (table.parent == node.parent or node.handle in (table.handle, "")):
+            return table
+    raise _wrong(
+        node, "no line before this one sets up the table of gred; write `gred setup vqs 3 default 2`"
+    )
 
 
 def _placed(line: int, words: Sequence[str]) -> tuple[str, _Node] | None:
@@ -148,7 +168,7 @@ def _options(node: _Node) -> tuple[str, _Node]:
         else:
             node.kind = word
             break
-    if node.parent is None:
+    if node.parent is None and not (node.kind == "gred" and node.handle) and node.kind not in _OF_FILTERS:
         raise _wrong(node, f"{node.name} has neither `root` nor `parent`")
     if not node.kind:
         raise _wrong(node, f"{node.name} names no discipline")
@@ -557,10 +577,29 @@ def _netem(node: _Node, remarks: list[str]) -> Queue:
     return {"kind": "droptail", "limit": f"{limit}p"}
 
 
+def _gred(node: _Node, remarks: list[str]) -> Queue:
+    setup, queues = node.options, [change.options for change in node.changes]
+    lines = node.changes
+    if node.shown:
+        setup, queues = gred.virtual_queues(node.options)
+        lines = [node] * len(queues)
+
+    def place(index: int) -> Callable[[UsageError], UsageError]:
+        return lambda error: _wrong(lines[index], str(error), type(error))
+
+    try:
+        queue, found = gred.read(setup, queues, place, shown=node.shown)
+    except UsageError as error:
+        raise error if str(error).startswith("line ") else _wrong(node, str(error), type(error)) from None
+    remarks.extend(f"{node.handle or node.parent} gred: {remark}" for remark in found)
+    return queue
+
+
 _READERS: Mapping[str, Callable[[_Node, list[str]], Queue]] = {
     "tbf": _tbf,
     "netem": _netem,
     "htb": _htb,
+    "gred": _gred,
     "prio": _prio,
     "ets": _ets,
     "drr": _drr,

@@ -8,13 +8,14 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aqmlab.recordings.plan import quantity_text
+from aqmlab.tc import gred
 from aqmlab.tc.effective import NoCounterpartError
 from aqmlab.tc.tree import ETHERNET
 
 if TYPE_CHECKING:
     from aqmlab.recordings.plan import Link
 
-TREES = ("tbf", "htb")
+TREES = ("tbf", "htb", "gred")
 """The disciplines that are written as several lines."""
 
 
@@ -57,6 +58,9 @@ class _Writer:
             self.lines.append(("qdisc", f"{place} {spec}"))
             return
         settings = link.settings
+        if link.queue == "gred":
+            self._gred(link, place)
+            return
         if settings["header"] != ETHERNET:
             self.remarks.append(
                 f"`header`: {settings['header']} bytes in aqmlab, {ETHERNET} on Ethernet in Linux"
@@ -89,6 +93,19 @@ class _Writer:
         if own is None:
             self._inside(link, queue, settings["rate_bps"], f"parent {major}")
 
+    def _gred(self, link: Link, place: str) -> None:
+        table, queues, remarks = gred.write(link)
+        major = f"{next(self.majors):x}:"
+        self.lines.append(("qdisc", f"{place} handle {major} {table}"))
+        self.lines += [("qdisc change", f"{place} handle {major} {words}") for words in queues]
+        self.remarks += remarks
+        # The kernel keeps the minor number of the class that a filter at the egress selects.
+        selected: list[str] = []
+        for number, one in enumerate(link.settings["class"]):
+            selected += _filters(one, "egress", f":{number:x}", self.remarks)
+        if selected:
+            self.lines += [("qdisc", "clsact"), *(("filter", words) for words in selected)]
+
     def _htb(self, link: Link, place: str, major: str, framing: str) -> None:
         classes = link.settings["class"]
         ids = {one["name"]: f"{major}{number:x}" for number, one in enumerate(classes, start=1)}
@@ -107,7 +124,7 @@ class _Writer:
         for one in leaves:
             self._inside(link, one["queue"], one["rate_bps"], f"parent {ids[one['name']]}")
         for one in leaves:
-            filters = _filters(one, major, ids[one["name"]], self.remarks)
+            filters = _filters(one, f"parent {major}", ids[one["name"]], self.remarks)
             self.lines.extend(("filter", words) for words in filters)
 
 
@@ -121,9 +138,9 @@ def _rate(settings: Mapping[str, Any], name: str, remarks: list[str]) -> str:
     return f"{bps}bit"
 
 
-def _filters(leaf: Mapping[str, Any], major: str, classid: str, remarks: list[str]) -> Iterator[str]:
-    """Yield the filters that choose a leaf."""
-    match = f"parent {major} protocol ip u32 match ip"
+def _filters(leaf: Mapping[str, Any], place: str, classid: str, remarks: list[str]) -> Iterator[str]:
+    """Yield the filters that choose a leaf or a virtual queue."""
+    match = f"{place} protocol ip u32 match ip"
     for code_point in leaf.get("dscp") or ():
         yield f"{match} tos 0x{code_point << 2:02x} 0xfc flowid {classid}"
     for port in leaf.get("port") or ():
