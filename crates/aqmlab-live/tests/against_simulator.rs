@@ -370,6 +370,36 @@ fn links_whose_rate_changes_send_alike() {
     }
 }
 
+/// Controllers hear of the same delays at the same instants, so shapers have the same rates at all times.
+#[test]
+fn shapers_are_adjusted_alike() {
+    let reflectors =
+        r#"autorate = { reflector = "long", min = "500kbit", max = "9Mbit", delay_threshold = "15ms","#;
+    let shapers = [
+        r#"kind = "cake", bandwidth = "3Mbit", memory_limit = "60kB", isolation = "flows""#,
+        r#"kind = "tbf", preset = "linux", rate = "3Mbit", burst = "9kB", queue = { kind = "red", limit = "60p", min_th = "3p" }"#,
+        r#"kind = "htb", class = [
+            { name = "all", rate = "3Mbit" },
+            { name = "gold", parent = "all", traffic = ["long"], rate = "1Mbit", ceil = "3Mbit", queue = { kind = "red", limit = "40p", min_th = "3p" } },
+            { name = "rest", parent = "all", rate = "2Mbit", ceil = "3Mbit", queue = { kind = "codel", limit = "30p" } }]"#,
+    ];
+    for (seed, (shaper, measures)) in
+        (60..).zip(shapers.iter().flat_map(|shaper| ["one_way", "half_rtt"].map(|way| (shaper, way))))
+    {
+        // The braces of the queue are closed by the network.
+        let queue = format!("{shaper} }}\n{reflectors} measures = \"{measures}\"");
+        let rates = CHANGING[seed as usize % 4];
+        let plan = network_at(rates, &queue, "");
+        let routed = compare_plan(&plan, &queue, "", seed);
+        let table =
+            routed.changing.iter().find(|table| table.name == "autorate").expect("there are controllers");
+        let actions = names(table, "action");
+        for wanted in ["increase", "decrease", "return", "hold"] {
+            assert!(actions.iter().any(|action| action == wanted), "{queue}: no {wanted}");
+        }
+    }
+}
+
 /// A stop condition ends the measured interval between samples, and the link goes on during the drain.
 #[test]
 fn so_they_do_until_a_queue_ends_the_run() {

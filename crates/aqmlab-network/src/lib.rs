@@ -3,6 +3,7 @@
 //! - [`Schedule`]: the times of samples, of the end of the warm-up and of the end of a run.
 //!   [`queue_stop_is_reached`] and [`Completions`] end a run early.
 //! - [`ChangingLinks`]: links whose rate changes, with their capacities.
+//! - [`Autorates`]: controllers that adjust shapers.
 //! - [`FlowCounts`], [`FlowRow`], [`flow_table`]: the counts of a flow, and the table `flows`.
 //!   Where each flow stands for a user, [`UserRows`] adds up the counts of that user's connections.
 //! - [`Opener`]: what opens the connections of a class.
@@ -18,6 +19,7 @@
 /// counts of flows) changes a result.
 pub const VERSION: u32 = 1;
 
+mod autorate;
 mod changing;
 mod flow_counts;
 mod flow_rows;
@@ -29,6 +31,7 @@ mod schedule;
 mod user_rows;
 
 pub use aqmlab_traffic::End;
+pub use autorate::Autorates;
 pub use changing::{ChangingLinks, Turn};
 pub use flow_counts::{Count, FlowCounts};
 pub use flow_rows::{FlowRow, flow_table};

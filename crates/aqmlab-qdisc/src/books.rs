@@ -308,7 +308,7 @@ impl Books {
     }
 
     /// Returns the packets of all classes that have been transmitted completely.
-    pub(crate) fn departed(&self) -> Tally {
+    pub fn departed(&self) -> Tally {
         sum(self.classes.iter().map(|class| class.departed))
     }
 

@@ -50,6 +50,11 @@ pub const fn packet_id(flow: u32, to_sender: bool, number: u64) -> u64 {
     (flow as u64) << 32 | (to_sender as u64) << 31 | number & ((1 << 31) - 1)
 }
 
+/// Returns the flow and the number of the packet with this identification.
+pub const fn of_packet_id(id: u64) -> (u32, u64) {
+    ((id >> 32) as u32, id & ((1 << 31) - 1))
+}
+
 /// The bytes of a packet, starting with the IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame<'a> {

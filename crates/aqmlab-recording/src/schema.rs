@@ -150,6 +150,25 @@ pub const LINKS: Schema = Schema {
 pub const CAPACITY: Schema =
     Schema { name: "capacity", columns: &[("t_ns", U64), ("queue", Str), ("capacity_bytes", U64)] };
 
+/// What controllers of shapers have made of the answers of their reflectors, one row per answer; present only if there is a
+/// controller.
+pub const AUTORATE: Schema = Schema {
+    name: "autorate",
+    columns: &[
+        ("t_ns", U64),
+        ("queue", Str),
+        ("reflector", U64),
+        ("delay_ns", U64),
+        ("baseline_ns", F64),
+        ("mean_excess_ns", F64),
+        ("long_delays", U64),
+        ("load", Str),
+        ("leaving_bps", U64),
+        ("action", Str),
+        ("shaper_bps", U64),
+    ],
+};
+
 /// One row per flow.
 pub const FLOWS: Schema = Schema {
     name: "flows",
@@ -370,6 +389,7 @@ pub const ALL: &[&Schema] = &[
     &FLOW_SERIES,
     &LINKS,
     &CAPACITY,
+    &AUTORATE,
     &TRACE,
     &PACKETS,
     &REQUEST_SUMMARY,

@@ -11,6 +11,7 @@
 //! scenario, and the contents of the files that the scenario names, such as traces, through [`Files`].
 
 mod arms;
+mod autorate;
 mod changes;
 mod class;
 mod crossing;

@@ -11,7 +11,7 @@ use aqmlab_qdisc::registry::Catalogue;
 use aqmlab_transport::Congestion;
 
 use crate::draws;
-use crate::plan::{ChangingRate, Plan};
+use crate::plan::{AutoratePlan, ChangingRate, Plan};
 use crate::traffic::PARTS;
 
 /// The version of each part, by the part's name. A part is a crate or a piece of one, such as `qdisc.red`.
@@ -22,6 +22,9 @@ pub const SEGMENTS: &str = "transport.segments";
 
 /// The course of rates that change. Plans without such a rate do not depend on it.
 const RATES: &str = "scenario.rates";
+
+/// The controllers that adjust shapers. Plans without one do not depend on them.
+const AUTORATE: &str = "network.autorate";
 
 /// Returns all parts, with the disciplines of `catalogue`, except the hosts themselves.
 pub fn all_parts(catalogue: &Catalogue) -> Parts {
@@ -40,6 +43,7 @@ fn own_parts() -> Parts {
         ("transport", aqmlab_transport::VERSION),
         (SEGMENTS, aqmlab_transport::SEGMENTS_VERSION),
         (RATES, ChangingRate::VERSION),
+        (AUTORATE, AutoratePlan::VERSION),
     ];
     let controls = Congestion::ALL.iter().map(|of| (control(*of), of.version()));
     let kinds = PARTS.iter().copied().flatten().map(|(name, version)| ((*name).to_owned(), *version));
@@ -66,6 +70,7 @@ impl Plan {
             }
         }
         names.extend(self.links.iter().any(|link| link.changes.is_some()).then(|| RATES.to_owned()));
+        names.extend(self.links.iter().any(|link| link.autorate.is_some()).then(|| AUTORATE.to_owned()));
         let mut parts = own_parts();
         parts.retain(|name, _| names.contains(name));
         let disciplines = self.links.iter().flat_map(|link| link.queue.versions());

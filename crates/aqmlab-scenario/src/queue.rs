@@ -9,6 +9,7 @@ use aqmlab_qdisc::{Effective, LinkContext};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Packets, Span};
 
+use crate::autorate::ShapedLink;
 use crate::crossing::{Crossing, base_rtt};
 use crate::elsewhere;
 use crate::error::Problem;
@@ -16,7 +17,7 @@ use crate::field::OURS;
 use crate::kernel_queue::{TC_INFO, TC_QUEUE, TC_SPEC};
 use crate::language::{DEFAULT_QUEUE, QUEUE_KIND};
 use crate::pass::Pass;
-use crate::plan::{ClassPlan, DelayPlan, LinkPlan, Reference};
+use crate::plan::{AutoratePlan, ClassPlan, DelayPlan, LinkPlan, Reference};
 use crate::suggest::{listed, no_such};
 use crate::topology::{LinkDraft, Network};
 use crate::tree::{Node, Table, Tree};
@@ -42,6 +43,7 @@ impl Pass<'_, '_> {
             .map(|(i, c)| (c.name.as_str(), base_rtt(&network, c, i, delays)))
             .collect();
         self.traffic = Some(classes.iter().map(|c| (c.name.clone(), c.port)).collect());
+        let delays_of: Vec<Span> = network.links.iter().map(|link| link.delay).collect();
         let mut links = Vec::new();
         for (i, draft) in network.links.into_iter().enumerate() {
             let crossing = Crossing::of(i, classes);
@@ -53,8 +55,15 @@ impl Pass<'_, '_> {
                 mean_packet: crossing.mean_packet(),
             };
             let queue = self.queue(&draft, context, &crossing, classes);
+            let autorate = self.link_autorate(i, &draft, queue.as_ref(), classes, |class| {
+                let way = |links: &[usize]| links.iter().fold(Span::ZERO, |sum, link| sum + delays_of[*link]);
+                let (there, back) = (way(&classes[class].path), way(&classes[class].return_path));
+                let rtt = rtts.get(classes[class].name.as_str()).copied().unwrap_or_default();
+                back + rtt.saturating_sub(there + back).div(2)
+            });
             let only_live = self.only_a_kernels(&draft);
-            links.push(queue.map(|queue| LinkPlan {
+            links.push(queue.zip(autorate).map(|(queue, autorate)| LinkPlan {
+                autorate,
                 name: draft.name,
                 from: Reference::new(draft.from, &network.nodes),
                 to: Reference::new(draft.to, &network.nodes),
@@ -100,6 +109,21 @@ impl Pass<'_, '_> {
                 None
             }
         }
+    }
+
+    /// Returns the controller of a link's shaper, if the file gives one; the outer `None` is returned if it is wrong.
+    fn link_autorate(
+        &mut self,
+        number: usize,
+        draft: &LinkDraft<'_>,
+        queue: Option<&Effective>,
+        classes: &[ClassPlan],
+        back: impl Fn(usize) -> Span,
+    ) -> Option<Option<AutoratePlan>> {
+        let Some((node, path)) = &draft.autorate else { return Some(None) };
+        let queue = queue?;
+        let link = ShapedLink { number, name: &draft.name, kind: queue.kind(), settings: queue };
+        self.autorate(node, path, &link, classes, back).map(Some)
     }
 
     /// Returns why the simulator cannot build this link's queue, if that is a kernel queue.

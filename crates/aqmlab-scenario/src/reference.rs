@@ -8,8 +8,8 @@ use aqmlab_transport::ProfileValue;
 use crate::field::{Absent, Field, Form, Variant};
 use crate::kind;
 use crate::language::{
-    ARM, CASE, CHANGING_RATES, CLAIM, COMPLETED, CONDITION, DELAY_RULE, EXCLUDE, FAULTS, FILE, HOP, LINK,
-    LIVE, NODE, PACKET_RECORD, RECORD, REQUEST_RECORD, STOP, TOPOLOGIES, TRAFFIC_KINDS, ZIP,
+    ARM, AUTORATE, CASE, CHANGING_RATES, CLAIM, COMPLETED, CONDITION, DELAY_RULE, EXCLUDE, FAULTS, FILE, HOP,
+    LINK, LIVE, NODE, PACKET_RECORD, RECORD, REQUEST_RECORD, STOP, TOPOLOGIES, TRAFFIC_KINDS, ZIP,
 };
 use crate::suggest::listed;
 
@@ -30,6 +30,12 @@ pub fn reference() -> String {
         kind_section(&mut out, "rate", variant);
     }
     section(&mut out, "`faults`", "", FAULTS.iter());
+    section(
+        &mut out,
+        "`autorate`",
+        "The defaults are those of cake-autorate; its names are in the chapter on [shapers that are adjusted](autorate.md).",
+        AUTORATE.iter(),
+    );
     for variant in TRAFFIC_KINDS {
         kind_section(&mut out, "traffic", variant);
     }

@@ -61,6 +61,7 @@ mod tests {
             faults: Faults::default(),
             queue: None,
             queue_path: String::new(),
+            autorate: None,
             at: 0..0,
         };
         ends.iter().map(link).collect()

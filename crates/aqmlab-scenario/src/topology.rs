@@ -36,6 +36,8 @@ pub(crate) struct LinkDraft<'n> {
     pub(crate) queue: Option<&'n Node>,
     /// The queue's path in parameters and messages.
     pub(crate) queue_path: String,
+    /// The controller of the queue's shaper as the file gives it, with its path, if the file gives one.
+    pub(crate) autorate: Option<(&'n Node, String)>,
     /// The place to report in messages if the file does not give the queue.
     pub(crate) at: At,
 }
@@ -170,8 +172,8 @@ impl Pass<'_, '_> {
             overhead: there.overhead,
         };
         [
-            self.draft(at, names[0], ends, &there, ["queue", "faults"]),
-            self.draft(at, names[1], [ends[1], ends[0]], &back, ["reverse_queue", "reverse_faults"]),
+            self.draft(at, names[0], ends, &there, ["queue", "faults", "autorate"]),
+            self.draft(at, names[1], [ends[1], ends[0]], &back, ["reverse_queue", "reverse_faults", ""]),
         ]
     }
 
@@ -189,7 +191,7 @@ impl Pass<'_, '_> {
         name: &str,
         [from, to]: [usize; 2],
         pace: &Pace,
-        [queue, faults]: [&str; 2],
+        [queue, faults, autorate]: [&str; 3],
     ) -> LinkDraft<'n> {
         let with_queue = at.section_of(queue);
         LinkDraft {
@@ -201,6 +203,10 @@ impl Pass<'_, '_> {
             delay: pace.delay.unwrap_or(Span::ZERO),
             overhead: pace.overhead,
             faults: self.faults(&at.section_of(faults), faults).unwrap_or_default(),
+            autorate: (!autorate.is_empty())
+                .then(|| at.section_of(autorate).node(autorate))
+                .flatten()
+                .map(|node| (node, format!("{}.{autorate}", at.path))),
             queue: with_queue.node(queue),
             queue_path: format!("{}.{queue}", at.path),
             at: with_queue.at,
@@ -288,7 +294,7 @@ impl Pass<'_, '_> {
         } else {
             self.no_way_back(own);
             let pace = self.pace(&place);
-            vec![self.draft(&place, &there, ends, &pace, ["queue", "faults"])]
+            vec![self.draft(&place, &there, ends, &pace, ["queue", "faults", "autorate"])]
         };
         let (from, to) = (from?, to?);
         if from == to {

@@ -8,7 +8,7 @@
 //!
 //! 1. law updates (they have no events: a law whose update is due at t catches up before it judges
 //!    a packet at t)
-//! 2. [`Rank::Rate`]: the rate of a link changes
+//! 2. [`Rank::Rate`]: the rate of a link changes, or that of the shaper in front of it
 //! 3. [`Rank::Departure`]: a transmission ends, and the link takes its next packet, or has a chance to send
 //! 4. [`Rank::Arrival`]: a packet reaches a queue or an endpoint
 //! 5. [`Rank::Timer`]: timers of endpoints, packets due at sources, starts of flows
@@ -35,7 +35,7 @@ use crate::packet::SimPacket;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Rank {
-    /// The rate of a link changes.
+    /// The rate of a link changes, or that of the shaper in front of it.
     Rate = 0,
     /// A transmission ends.
     Departure = 1,
@@ -150,6 +150,11 @@ pub enum Notice {
     /// The rate of a link changes.
     RateChange {
         /// index of the link
+        link: u32,
+    },
+    /// A controller adjusts the shaper in front of a link.
+    Autorate {
+        /// its index in the plan
         link: u32,
     },
     /// A link has a chance to send.

@@ -1,7 +1,7 @@
 //! Routes: the places on all paths of a run, in one table.
 
 use aqmlab_network::{End, Hop, OwnPipe, hops};
-use aqmlab_scenario::{Carries, ClassPlan, DelayPlan, Edge, Plan, StagePlace};
+use aqmlab_scenario::{Carries, DelayPlan, Edge, LinkPlan, Plan, StagePlace};
 
 use crate::access::AccessLink;
 use crate::network::has_edges;
@@ -62,6 +62,8 @@ pub enum Reception {
     BySegments,
     /// By hosts at which individual events are recorded, or which delay what they send.
     Watched,
+    /// By hosts whose arrivals a controller of a shaper hears of.
+    Reported,
 }
 
 /// What is recorded on the way of packets.
@@ -105,6 +107,7 @@ impl Onward {
     fn fused(next: Next, joined: impl Fn(u32) -> bool) -> Self {
         match next {
             Next::Access { link, passed, loses: false, reception } => match (reception, link) {
+                (Reception::Reported, _) => Onward::Arrive,
                 (Reception::Tracked, _) => Onward::ToTracked(link, passed),
                 (_, AccessLink::ServerIn) => Onward::ToServer(passed),
                 (Reception::BySegments, _) => Onward::ToBySegments(passed),
@@ -179,8 +182,13 @@ impl Routes {
     }
 }
 
-/// Returns how the hosts of a class, at which events may be `recorded`, receive packets.
-fn reception(class: &ClassPlan, recorded: bool) -> Reception {
+/// Returns how the hosts of class number `class`, at which events may be `recorded`, receive packets.
+fn reception(plan: &Plan, class: usize, recorded: bool) -> Reception {
+    let is_of = |link: &LinkPlan| link.autorate.as_ref().is_some_and(|of| *of.reflector == class);
+    if plan.links.iter().any(is_of) {
+        return Reception::Reported;
+    }
+    let class = &plan.classes[class];
     let lists = class.traffic.tcp().is_some_and(|tcp| tcp.lists_segments());
     match class.traffic.carries() {
         _ if recorded || class.delays_sending() => Reception::Watched,
@@ -220,7 +228,7 @@ fn fed_by_one_link<'a>(links: usize, paths: impl Iterator<Item = &'a [Next]>) ->
 /// passed on arrival at each. If there are access links, or delay stages at the edges, the path
 /// begins with a link of the flow's own, and has another one in front of the host.
 fn path(plan: &Plan, class: usize, direction: usize, recorded: &Recorded<'_>) -> (Vec<Next>, Vec<u8>) {
-    let reception = reception(&plan.classes[class], (recorded.classes)(class));
+    let reception = reception(plan, class, (recorded.classes)(class));
     let hops = hops(plan, class, direction);
     let links = hops.iter().map(|hop| hop.links()).sum();
     let loses = |place| plan.delay_stage(class, direction, place).is_some_and(DelayPlan::loses);

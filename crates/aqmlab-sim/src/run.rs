@@ -148,7 +148,9 @@ fn finish<Q: EventQueue>(
     }
     let run = run_table(t0, t1, &world.in_transit.fates, resident);
     let (tables, capacities) = world.changing.finish(t1, world.links.iter().map(|link| &link.port));
-    let more = tables.into_iter().chain(world.watch.into_iter().flat_map(|watch| watch.finish()));
+    let adjusted = world.autorates.finish();
+    let more =
+        tables.into_iter().chain(adjusted).chain(world.watch.into_iter().flat_map(|watch| watch.finish()));
     let facts =
         RunFacts { engine: ENGINE, seed, t0, t1, stopped_by, events: world.events, wall_s: 0.0, live: None };
     let mut recording = recorder.finish(plan, facts, &world.links, run, more);

@@ -26,7 +26,7 @@ pub struct Frozen {
     pub fates: Fates,
     pub resident: aqmlab_recording::Tally,
     pub flows: Vec<Vec<[FlowBooks; 2]>>,
-    /// Tables of the links whose rate changes, and their mean capacities.
+    /// Tables of the links whose rate changes and of the controllers of shapers, and the links' mean capacities.
     pub changing: Vec<Table>,
     pub capacities: Vec<Option<Rate>>,
     /// The error of the first port whose books did not balance at that time.

@@ -3,9 +3,9 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use aqmlab_network::{ChangingLinks, End, Milestone, Schedule, Turn, queue_stop_is_reached};
+use aqmlab_network::{Autorates, ChangingLinks, End, Milestone, Schedule, Turn, queue_stop_is_reached};
 use aqmlab_qdisc::{DelayStage, Discipline, Packet, Pipe, Port, Registry, Stamped};
-use aqmlab_recording::capture::packet_id;
+use aqmlab_recording::capture::{of_packet_id, packet_id};
 use aqmlab_recording::{Fates, PortTables, StoppedBy, Tally, samples_in};
 use aqmlab_scenario::{ClassPlan, Plan, QueueStop};
 use aqmlab_transport::UniqueBytes;
@@ -29,6 +29,10 @@ use crate::kernel_queue::{Habits, KernelPath, KernelQueue};
 /// allocates memory for twice as many.
 const HOLES: usize = 64;
 
+/// Number of answers to controllers of shapers for which memory is reserved from the start: those of a quarter of an hour
+/// with cake-autorate's six reflectors.
+const ANSWERS: usize = 20_000;
+
 /// A network of ports in virtual time.
 pub struct Router {
     pub(super) ports: Vec<Port<LiveFrame>>,
@@ -44,6 +48,9 @@ pub struct Router {
     pub(super) changing: ChangingLinks,
     /// The next turn of each of these links, by their numbers.
     turns: Vec<(usize, Instant, Turn)>,
+    /// Controllers of shapers, and the links that have one.
+    pub(super) autorates: Autorates,
+    shaped: Vec<usize>,
     /// The limit of lateness, if the rate of a link changes.
     pace: Option<Pace>,
     /// The flows' books at the end of the warm-up.
@@ -108,6 +115,8 @@ impl Router {
         let store = store(plan, routes, flow_table, &rows, budget);
         let mut changing = ChangingLinks::new(plan, seed);
         changing.reserve(samples_in(plan.stop.at, plan.record.queues));
+        let mut autorates = Autorates::new(plan);
+        autorates.reserve(ANSWERS);
         let mut router = Router {
             ports,
             inside,
@@ -119,6 +128,8 @@ impl Router {
             link_names,
             changing,
             turns: Vec::new(),
+            shaped: autorates.numbers().collect(),
+            autorates,
             pace: None,
             at_warmup: store.flows.clone(),
             frozen: None,
@@ -139,6 +150,9 @@ impl Router {
         for link in self.changing.numbers() {
             self.changing.begin(link, &mut self.ports[link], &mut self.store.at_port(link));
             self.turns.extend(self.changing.next(link).map(|(at, turn)| (link, at, turn)));
+        }
+        for link in &self.shaped {
+            self.autorates.begin(*link, &mut self.ports[*link], &mut self.store.at_port(*link));
         }
         if !self.changing.is_empty() {
             self.pace = Some(Pace::new(plan, self.least_round_trip, rates(&self.changing, &self.ports)));
@@ -187,7 +201,7 @@ impl Router {
         }
         self.reach_before(now);
         self.now = now;
-        let taken = self.take(host, octets);
+        let taken = self.take(now, host, octets);
         let books = &mut self.store.hosts[host.number()];
         count(&mut books.read, Bytes::new(octets.len() as u64));
         match taken {
@@ -236,7 +250,8 @@ impl Router {
             *turn == Turn::Rate || port.is_sending() || !port.backlog().packets.is_zero()
         };
         let turn = self.turns.iter().filter(has_effect).map(|(_, at, _)| *at).min();
-        let due = [self.next_at_ports(), turn, self.inside.deadline()].into_iter().flatten().min();
+        let adjusted = self.shaped.iter().map(|link| self.autorates.next(*link)).min();
+        let due = [self.next_at_ports(), turn, adjusted, self.inside.deadline()].into_iter().flatten().min();
         due.map(|at| at.saturating_add(self.slack))
     }
 
@@ -320,7 +335,7 @@ impl Router {
     // --- frames ---------------------------------------------------------------------------------------
 
     /// Parses a packet and gives it a slot.
-    fn take(&mut self, host: HostId, octets: &[u8]) -> Result<LiveFrame, Refused> {
+    fn take(&mut self, now: Instant, host: HostId, octets: &[u8]) -> Result<LiveFrame, Refused> {
         let headers = parse(octets).map_err(Refused::Malformed)?;
         if octets.len() > self.largest[host.class] {
             return Err(Refused::Oversize);
@@ -339,6 +354,9 @@ impl Router {
         let flow = store.flow_table.captured_as(host.class, owner);
         frame.id = packet_id(flow, host.side == End::Server, number);
         let of_no_flow = store.flow_table.flow(host.class, owner.flow).is_none();
+        if host.side == End::Client && !of_no_flow && self.autorates.is_reflector(host.class) {
+            self.autorates.sent(host.class, flow, number, now);
+        }
         let books = &mut store.hosts[host.number()];
         count(&mut books.accepted, frame.wire_len());
         books.fragments += u64::from(headers.fragment);
@@ -391,6 +409,7 @@ impl Router {
                 self.look_at(now, link);
             }
             Step::Leave => {
+                self.report_delivery(now, &frame);
                 let limit = self.pace.as_ref().map_or(Span::MAX, Pace::limit);
                 self.store.leave(now, frame, self.schedule.is_measuring().then_some(limit), out);
             }
@@ -411,8 +430,9 @@ impl Router {
     /// chance to send, a shaper wakes or a frame comes out of a pipe.
     fn next_event(&self) -> Option<Instant> {
         let turn = self.turns.iter().map(|(_, at, _)| *at).min();
+        let adjusted = self.shaped.iter().map(|link| self.autorates.next(*link)).min();
         let pipes = [self.inside.deadline(), self.leaving.deadline()];
-        pipes.into_iter().chain([self.next_at_ports(), turn]).flatten().min()
+        pipes.into_iter().chain([self.next_at_ports(), turn, adjusted]).flatten().min()
     }
 
     /// Returns the instant of the next end of a transmission or of the next wake-up of a shaper.
@@ -420,12 +440,19 @@ impl Router {
         self.ports.iter().filter_map(Port::next_event).min()
     }
 
-    /// Executes one of the events at `at`. Changes of rates come first, then departures, in the order of their links'
+    /// Executes one of the events at `at`. Changes of rates come first, of each link before its shaper, then departures, in the order of their links'
     /// numbers, and then arrivals, in the order of their pipes' numbers.
     fn happen(&mut self, at: Instant, out: &mut dyn FrameSink) {
         let turn = |kind| self.turns.iter().position(|(_, due, turn)| (*due, *turn) == (at, kind));
-        if let Some(place) = turn(Turn::Rate) {
+        let adjusted = self.shaped.iter().copied().find(|link| self.autorates.next(*link) == at);
+        if let Some(place) = turn(Turn::Rate)
+            && adjusted.is_none_or(|link| self.turns[place].0 <= link)
+        {
             return self.change_rate(at, place);
+        }
+        if let Some(link) = adjusted {
+            self.autorates.act(link, at, &mut self.ports[link], &mut self.store.at_port(link));
+            return self.look_at(at, link);
         }
         let departure = self.ports.iter().position(|port| port.next_event() == Some(at));
         if let Some(place) = turn(Turn::Chance)
@@ -470,6 +497,15 @@ impl Router {
             pace.change(rates(&self.changing, &self.ports));
         }
         self.look_at(now, link);
+    }
+
+    /// Reports to controllers of shapers that a frame of their reflectors has reached its receiver.
+    fn report_delivery(&mut self, now: Instant, frame: &LiveFrame) {
+        let host = frame.origin();
+        if host.side == End::Client && self.autorates.is_reflector(host.class) {
+            let (flow, number) = of_packet_id(frame.id);
+            self.autorates.delivered(host.class, flow, number, now, |_, _| ());
+        }
     }
 
     /// Lets a link send at a chance, which is its turn at `place`.
@@ -519,6 +555,7 @@ impl Router {
             Milestone::SampleFlows => {} // The traffic generator takes these samples.
             Milestone::WarmupEnd => {
                 self.tables.warmup_ended(self.ports.iter());
+                self.autorates.warmup_ended(self.ports.iter());
                 self.ports.iter_mut().for_each(|port| port.measure_from(at));
                 self.changing.measure_from(at, self.ports.iter());
                 for (then, now) in self.at_warmup.iter_mut().zip(&self.store.flows) {

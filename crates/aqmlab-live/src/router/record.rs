@@ -20,7 +20,7 @@ pub struct RouterRecord {
     pub stopped_by: StoppedBy,
     /// Tables of the ports.
     pub ports: PortRecord,
-    /// Tables of the links whose rate changes.
+    /// Tables of the links whose rate changes and of the controllers of shapers.
     pub changing: Vec<Table>,
     /// The mean capacity of each of these links over the measured interval, by link.
     pub capacities: Vec<Option<Rate>>,
@@ -58,7 +58,8 @@ pub struct FlowRecord {
 impl Router {
     /// Returns a copy of the books and counts as they are now.
     pub(super) fn as_it_is(&mut self, now: Instant) -> Frozen {
-        let (changing, capacities) = self.changing.finish(now, self.ports.iter());
+        let (mut changing, capacities) = self.changing.finish(now, self.ports.iter());
+        changing.extend(self.autorates.finish());
         Frozen {
             changing,
             capacities,

@@ -1,5 +1,6 @@
 //! The language: every section of a scenario file and every key in it.
 
+mod autorate;
 mod experiment;
 mod network;
 mod quantity;
@@ -9,6 +10,7 @@ mod run;
 use aqmlab_params::{Default, Kind};
 use aqmlab_units::Span;
 
+pub use autorate::AUTORATE;
 pub use experiment::*;
 pub use network::*;
 use quantity::RUN_TIME;

@@ -3,6 +3,7 @@
 use aqmlab_params::{Default, Kind};
 use aqmlab_units::Span;
 
+use super::autorate::AUTORATE;
 use super::quantity::{
     CHANCES, COUNT, DELAY, JITTERS, MOST_LINKS_OF_A_PATH, OVERHEAD, RATE, RATES, TICK, TIMES,
 };
@@ -46,7 +47,15 @@ const ONE_LINK: &[Field] = &[
     ruled("queue", Form::Queue, "droptail with its defaults", "queue of the link from left to right"),
     default("overhead", Form::One(OVERHEAD), Default::Bytes(0), "bytes that the link adds to each packet"),
     ruled("faults", Form::Table(FAULTS), "none", "deterministic faults on the link from left to right"),
+    CONTROLLER,
 ];
+
+const CONTROLLER: Field = ruled(
+    "autorate",
+    Form::Table(AUTORATE),
+    "none: the shaper keeps its rate",
+    "a controller that adjusts the rate of the shaper in `queue` by a measured delay",
+);
 
 const BACK: &[Field] = &[
     ruled("reverse_rate", LINK_RATE, "the value of `rate`", "rate from right to left"),
@@ -85,6 +94,7 @@ pub const HOP: &[&[Field]] = &[
             "the topology's value",
             "deterministic faults on this hop's link from left to right",
         ),
+        CONTROLLER,
     ],
     BACK,
 ];
@@ -107,6 +117,7 @@ pub const LINK: &[Field] = &[
     ruled("queue", Form::Queue, "droptail with its defaults", "the queue in front of the link"),
     default("overhead", Form::One(OVERHEAD), Default::Bytes(0), "bytes that the link adds to each packet"),
     ruled("faults", Form::Table(FAULTS), "none", "deterministic faults on the link"),
+    CONTROLLER,
     default("duplex", Form::One(Kind::Flag), Default::Flag(true), "whether there is a reverse link as well"),
     ruled("reverse_rate", LINK_RATE, "the value of `rate`", "rate of the reverse link"),
     ruled("reverse_delay", Form::One(DELAY), "the value of `delay`", "propagation delay of the reverse link"),

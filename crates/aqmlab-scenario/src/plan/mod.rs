@@ -4,6 +4,7 @@
 //! references are names. Keys that a plan does not use are absent, so a new key does not change the digest of a plan
 //! without that key.
 
+mod autorate;
 mod class;
 mod data;
 mod delay;
@@ -23,6 +24,7 @@ use crate::error::Problem;
 use crate::parameter::Parameter;
 use crate::settings_json::{self, QueueForm};
 
+pub use autorate::*;
 pub use class::*;
 use data::is_default;
 pub use data::{Named, Reference, References};
@@ -117,6 +119,9 @@ pub struct LinkPlan {
     /// How the rate changes during the run, if it does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<ChangingRate>,
+    /// What adjusts the rate of the queue's shaper, if anything does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub autorate: Option<AutoratePlan>,
     /// Propagation delay.
     #[serde(rename = "delay_ns")]
     pub delay: Span,

@@ -142,6 +142,9 @@ impl<Q: EventQueue> World<'_, Q> {
         if let Some(at) = d.source.next_at() {
             self.scheduler.timer(at, f.id.number, FlowObject::Source, Notice::Emit { flow });
         }
+        if self.autorates.is_reflector(f.id.class.into()) {
+            self.autorates.sent(f.id.class.into(), f.id.number, number, self.now);
+        }
         let class = &mut self.classes[usize::from(f.id.class)];
         let packet =
             SimPacket::datagram(f.id, class.begins[Toward::Receiver as usize], number, wire_len, ecn);

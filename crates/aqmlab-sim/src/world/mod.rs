@@ -6,7 +6,7 @@ mod service;
 
 use std::collections::VecDeque;
 
-use aqmlab_network::{ChangingLinks, Completions, Milestone, Schedule, request_recorder};
+use aqmlab_network::{Autorates, ChangingLinks, Completions, Milestone, Schedule, request_recorder};
 use aqmlab_qdisc::{Packet, Registry};
 use aqmlab_recording::{Fates, RequestRecorder, StoppedBy, Tally};
 use aqmlab_scenario::Plan;
@@ -56,6 +56,8 @@ pub struct World<'a, Q: EventQueue> {
     pub links: Vec<Link>,
     /// The links whose rate changes.
     pub changing: ChangingLinks,
+    /// Controllers of shapers.
+    pub autorates: Autorates,
     /// Flows, their packets, and the packets' fates.
     pub in_transit: InTransit,
     /// Classes of flows, in the plan's order.
@@ -139,6 +141,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             done_as_of: Instant::ZERO,
             links,
             changing: ChangingLinks::new(plan, seed),
+            autorates: Autorates::new(plan),
             in_transit: InTransit {
                 flows: FlowTable::default(),
                 routes,
@@ -169,6 +172,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
 
     fn schedule_first_events(&mut self) {
         self.begin_changes();
+        self.begin_autorates();
         for class in 0..self.classes.len() {
             let opening = &mut self.classes[class].opening;
             let wake = opening.opener.begin();
@@ -286,6 +290,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             Notice::LinkDeadline { link } => self.link_deadline(link),
             Notice::RateChange { link } => self.change_rate(link),
             Notice::Chance { link } => self.take_chance(link),
+            Notice::Autorate { link } => self.adjust_shaper(link),
             Notice::SendDelayed { flow, end } => self.send_delayed(flow, end),
             Notice::Emit { flow } => self.emit(flow),
             Notice::Start { class, user } => self.wake_population(class, user),
@@ -355,6 +360,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     fn end_warmup(&mut self) {
         self.catch_up();
         self.recorder.warmup_ended(&self.links);
+        self.autorates.warmup_ended(self.links.iter().map(|link| &link.port));
         for link in &mut self.links {
             link.port.measure_from(self.now);
         }
@@ -414,7 +420,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         let watched = self.watch.as_ref().map_or(0, |watch| watch.memory_bytes());
         let options = self.in_transit.options.memory_bytes();
         let requests = self.requests.as_ref().map_or(0, |requests| requests.memory_bytes());
-        let recorded = self.recorder.memory_bytes() + self.changing.cells() * size_of::<u64>();
+        let cells = self.changing.cells() + self.autorates.cells();
+        let recorded = self.recorder.memory_bytes() + cells * size_of::<u64>();
         let rest = self.in_transit.flows.memory_bytes() + recorded + watched + requests;
         (scheduler + queues + starts + options + rest) as u64
     }

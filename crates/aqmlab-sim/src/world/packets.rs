@@ -16,6 +16,11 @@ use crate::network::Held;
 use crate::packet::{FlowId, SimPacket};
 use crate::routes::{Next, Onward, Reception};
 
+/// Returns the key of a turn of the controller of a link's shaper. (Turn 0 is that of a change of the link's rate.)
+pub(super) fn autorate_key(link: usize, at: Instant) -> Key {
+    Key::new(at, Rank::Rate, link as u64, 1)
+}
+
 /// Calls the port of a link that does not look ahead. The port reports its events to the watch if
 /// the watch records this port, otherwise directly to the network.
 macro_rules! at_port {
@@ -60,7 +65,7 @@ impl<Q: EventQueue> World<'_, Q> {
             Next::Host { end, passed, reception: Reception::Tracked } => {
                 self.at_tracked_host(packet, passed, end)
             }
-            Next::Host { end, passed, reception: Reception::Watched } => {
+            Next::Host { end, passed, reception: Reception::Watched | Reception::Reported } => {
                 self.at_watched_host(packet, passed, end)
             }
             Next::FarEnd(link) => self.at_far_end(link, *packet),
@@ -162,6 +167,34 @@ impl<Q: EventQueue> World<'_, Q> {
             let port = &mut self.links[number].port;
             self.changing.begin(number, port, &mut self.in_transit);
             self.schedule_turn(number as u32);
+        }
+    }
+
+    /// Prepares the controllers of shapers.
+    pub(super) fn begin_autorates(&mut self) {
+        for number in self.autorates.numbers() {
+            let port = &mut self.links[number].port;
+            self.autorates.begin(number, port, &mut self.in_transit);
+            self.schedule_autorate(number, self.autorates.next_measurement(number));
+        }
+    }
+
+    pub(super) fn schedule_autorate(&mut self, link: usize, at: Instant) {
+        self.scheduler.queue.push(autorate_key(link, at), Notice::Autorate { link: link as u32 });
+    }
+
+    /// Lets a controller adjust its shaper. The notices of two answers at one instant are the same.
+    pub(super) fn adjust_shaper(&mut self, link: u32) {
+        let number = link as usize;
+        if self.autorates.next(number) > self.now {
+            return;
+        }
+        let measures = self.autorates.next_measurement(number) <= self.now;
+        let autorates = &mut self.autorates;
+        let ends = at_port!(self, link, (port, observer) => autorates.act(number, self.now, port, observer));
+        self.schedule_link(link, ends);
+        if measures {
+            self.schedule_autorate(number, self.autorates.next_measurement(number));
         }
     }
 

@@ -10,6 +10,7 @@ use aqmlab_transport::{Endpoint, Options, Profile, Segment, StreamEvent};
 use aqmlab_units::Instant;
 
 use super::World;
+use super::packets::autorate_key;
 use crate::access::{AccessLink, AccessLinks, Serialisers};
 use crate::connection::Connection;
 use crate::event::{EventQueue, FlowRef, Notice};
@@ -76,7 +77,15 @@ impl<Q: EventQueue> World<'_, Q> {
             watch.arrived(self.now, packet, options);
         }
         let packet = options.take_number(*packet);
-        let FlowId { slot, class, .. } = packet.flow();
+        let FlowId { slot, class, number } = packet.flow();
+        if let Some(serial) = packet.datagram_number()
+            && self.autorates.is_reflector(class.into())
+        {
+            let queue = &mut self.scheduler.queue;
+            self.autorates.delivered(class.into(), number, serial, self.now, |link, at| {
+                queue.push(autorate_key(link, at), Notice::Autorate { link: link as u32 });
+            });
+        }
         let (generation, flow) = self.in_transit.flows.tenant(slot);
         let class = &mut self.classes[usize::from(class)];
         let mut hosts = hosts!(self, self.now, self.watch.as_deref_mut());
