@@ -133,6 +133,7 @@ def test_the_rows_say_how_long_the_last_level_lasts(written, form):
     [
         (None, "", "is empty"),
         (None, "a b c\n", "has none of the formats `mahimahi`"),
+        (None, "time_s,rate_mbps\n0,5\n", "is what scenarios read already: write `rate = { kind"),
         (None, b"\xff\xfe\x00", "is not text"),
         ("mahimahi", "10\n5\n", "line 2: 5 ms is before 10 ms"),
         ("mahimahi", "10\nx\n", "line 2: `x` is not a whole number"),

@@ -94,6 +94,10 @@ def _format(path: Path, text: str, lines: list[str]) -> str:
     for name, fits in found.items():
         if fits:
             return name
+    columns = {name.strip() for name in lines[0].split(",")}
+    if columns & {"time_s", "time_ns"} and columns & {"rate_bps", "rate_kbps", "rate_mbps"}:
+        written = f'rate = {{ kind = "file", file = "{path.name}" }}'
+        raise UsageError(f"`{path}` is what scenarios read already: write `{written}`")
     raise UsageError(f"`{path}` has none of the formats {', '.join(f'`{name}`' for name in FORMATS)}")
 
 
