@@ -24,7 +24,14 @@ WEB = {
     "rtt": "30ms",
 }
 PAGES = {"name": "pages", "kind": "pages", "from": "right", "to": "left", "users": 1, "think": "100ms"}
-EVALUATED = ("flows", "summary", "request_summary", "page_summary")
+CALL = {
+    "name": "call",
+    "kind": "media",
+    "control": {"kind": "constant"},
+    "rate": "500kbit",
+    "deadline": "40ms",
+}
+EVALUATED = ("flows", "summary", "request_summary", "page_summary", "frame_summary")
 IN_WORDS = {"goodput_share_percent", "rtt_bias_exponent", "backlog_error_percent"}
 IN_WORDS |= {"loss_percent", "loss_there_percent", "loss_back_percent"}
 IN_WORDS |= {"jain_index_of_classes", "queue_share_percent"}
@@ -36,7 +43,7 @@ def loaded(tmp_path_factory):
     """One run with losses, marks, requests and pages; RED marks the packets of downloads."""
     scenario = copy.deepcopy(SMALL)
     scenario["traffic"][0]["count"] = 6
-    scenario["traffic"] += [WEB, PAGES | {"rtt": "30ms"}]
+    scenario["traffic"] += [WEB, PAGES | {"rtt": "30ms"}, CALL | {"rtt": "30ms"}]
     scenario["arm"] = scenario["arm"][1:]
     scenario["topology"]["rate"] = "8Mbit"
     scenario |= {"runs": 1, "duration": "30s"}
@@ -59,7 +66,7 @@ def test_a_formula_gives_the_value(loaded, name):
     text = text.replace("t1_ns", str(run.t1_ns)).replace("t0_ns", str(run.t0_ns))
     only = {"summary": "queue = 'bottleneck' AND class = '*'"}.get(formula.over, "true")
     if name in RESPONSIVE:
-        only = "class <> 'cbr'"
+        only = "class NOT IN ('cbr', 'call')"
     file = run.path / f"{formula.over}.parquet"
     (found,) = duckdb.sql(f"SELECT {text} FROM '{file}' WHERE {only}").fetchall()
     assert expected is not None

@@ -214,7 +214,8 @@ def test_every_metric_says_what_it_is():
     for metric in all_metrics():
         assert metric.definition
         assert metric.source
-        suffix = {"s": "_s", "bit/s": "_bps", "%": "_percent", "packets": "_packets", "": ""}[metric.unit]
+        suffixes = {"s": "_s", "bit/s": "_bps", "%": "_percent", "packets": "_packets", "": ""}
+        suffix = {**suffixes, "1/min": ("_per_minute", "rpm")}[metric.unit]
         assert metric.name.endswith(suffix)
 
 

@@ -30,6 +30,7 @@ pub fn check(plan: &Plan) -> Result<(), LiveError> {
         )));
     }
     check_rates(plan)?;
+    check_dialogues(plan)?;
     client_ports(plan)?;
     check_access(plan)?;
     allow_descriptors(descriptors(plan) + 2 * open_connections::expected(plan))?;
@@ -44,6 +45,19 @@ fn check_rates(plan: &Plan) -> Result<(), LiveError> {
             "the rate of `{}` changes during the run, but a queue of the kernel has a constant rate: choose one of aqmlab's \
              queues, or write a constant rate",
             link.name
+        ))),
+    }
+}
+
+/// Refuses classes of which both ends send datagrams.
+fn check_dialogues(plan: &Plan) -> Result<(), LiveError> {
+    match plan.classes.iter().find(|class| class.traffic.is_dialogue()) {
+        None => Ok(()),
+        Some(class) => Err(LiveError::Unsupported(format!(
+            "the flows of `{}` are of kind media, game or ping, whose ends only the simulator has: use `aqmlab run`, or \
+             leave out the class with `enabled = false` (a live run still lacks hosts that write numbers and reports into \
+             datagrams, and record when they arrive)",
+            class.name
         ))),
     }
 }
@@ -136,6 +150,15 @@ mod tests {
         assert_eq!(descriptors(&plan), 64 + 10 + 200 + 7);
         assert!(check(&plan).is_ok());
         assert!(remarks(&plan).is_empty());
+    }
+
+    #[test]
+    fn dialogues_are_refused() {
+        for kind in ["ping\"", "game\"", "media\"\nrate = \"1Mbit\"\ncontrol = { kind = \"gcc\" }"] {
+            let plan = plan(&format!("[[traffic]]\nname = \"a\"\nkind = \"{kind}\n"));
+            let refusal = check(&plan).unwrap_err().to_string();
+            assert!(refusal.contains("`a`") && refusal.contains("`aqmlab run`"), "{refusal}");
+        }
     }
 
     #[test]

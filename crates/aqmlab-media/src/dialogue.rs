@@ -67,6 +67,11 @@ impl Dialogue {
         }
     }
 
+    /// Returns whether the datagrams that reach an end are data, not feedback.
+    pub fn takes_data(&self, end: End) -> bool {
+        !matches!((&self.kind, end), (Kind::Media(_), End::Client))
+    }
+
     /// Ends the making of frames, updates and requests.
     pub fn stop(&mut self) {
         match &mut self.kind {

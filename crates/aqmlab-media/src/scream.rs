@@ -1,8 +1,9 @@
 //! Self-clocked rate adaptation for multimedia: RFC 8298.
 //!
 //! A congestion window limits the bytes in flight, and a target rate follows the window. Section numbers are those of
-//! the RFC. The variant for L4S is that of draft-johansson-ccwg-rfc8298bis-screamv2: the back-off is proportional to the
-//! share of marked packets, as in DCTCP; the rest of that draft is not included.
+//! the RFC. The variant for L4S takes two things from draft-johansson-ccwg-rfc8298bis-screamv2: the window backs off in
+//! proportion to the share of marked packets, as in DCTCP, and the target rate follows the window. The rest of that draft
+//! is not included.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -118,7 +119,7 @@ struct Rates {
     transmit: f64,
     ack: f64,
     media: f64,
-    medias: VecDeque<f64>,
+    recent: VecDeque<f64>,
 }
 
 /// Numbers that have not been reported although higher ones have (section 4.1.2.4).
@@ -333,13 +334,21 @@ impl Scream {
         self.calm_since = None;
         self.last_event = Some(now);
         self.target_last_max = self.target;
-        let (window, rate) = match (lost, self.reaction) {
-            (true, _) => (BETA_LOSS, BETA_R),
-            (false, Reaction::Classic) => (BETA_ECN, BETA_ECN),
-            (false, Reaction::L4s) => (1.0 - 0.5 * self.alpha, 1.0 - 0.5 * self.alpha),
+        let window = match (lost, self.reaction) {
+            (true, _) => BETA_LOSS,
+            (false, Reaction::Classic) => BETA_ECN,
+            (false, Reaction::L4s) => 1.0 - 0.5 * self.alpha,
         };
         self.cwnd = f64::max(MIN_CWND, self.cwnd * window);
-        self.target = f64::max(self.limits.least, self.target * rate);
+        let target = match (lost, self.reaction) {
+            (true, _) => BETA_R * self.target,
+            (false, Reaction::Classic) => BETA_ECN * self.target,
+            // Marks come in almost every round-trip time, so a factor for each would take the rate to its minimum.
+            (false, Reaction::L4s) => {
+                f64::min(self.target, 8.0 * self.cwnd / f64::max(self.round_trip(), 1e-3))
+            }
+        };
+        self.target = f64::max(self.limits.least, target);
         self.adjust_qdelay_target();
     }
 
@@ -434,14 +443,14 @@ impl Rates {
         self.ack = self.acked_bits / seconds;
         self.media = self.media_bits / seconds;
         (self.sent_bits, self.acked_bits, self.media_bits) = (0.0, 0.0, 0.0);
-        self.medias.push_back(self.media);
-        if self.medias.len() > MEDIAN {
-            self.medias.pop_front();
+        self.recent.push_back(self.media);
+        if self.recent.len() > MEDIAN {
+            self.recent.pop_front();
         }
     }
 
     fn median(&self) -> f64 {
-        let mut sorted: Vec<f64> = self.medias.iter().copied().collect();
+        let mut sorted: Vec<f64> = self.recent.iter().copied().collect();
         sorted.sort_unstable_by(f64::total_cmp);
         sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
     }

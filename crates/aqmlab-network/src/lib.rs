@@ -21,6 +21,7 @@ pub const VERSION: u32 = 1;
 
 mod autorate;
 mod changing;
+mod dialogues;
 mod flow_counts;
 mod flow_rows;
 mod opener;
@@ -33,6 +34,7 @@ mod user_rows;
 pub use aqmlab_traffic::End;
 pub use autorate::Autorates;
 pub use changing::{ChangingLinks, Turn};
+pub use dialogues::{DialogueRecorders, frame_recorder, sender_state};
 pub use flow_counts::{Count, FlowCounts};
 pub use flow_rows::{FlowRow, flow_table};
 pub use opener::Opener;

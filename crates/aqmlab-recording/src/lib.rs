@@ -20,6 +20,7 @@ mod column;
 mod digest;
 mod error;
 mod fates;
+mod frames;
 pub mod live;
 mod manifest;
 mod port_tables;
@@ -33,6 +34,7 @@ pub use column::{Cell, Column, ColumnData, Dictionary, Type};
 pub use digest::Digest;
 pub use error::RecordingError;
 pub use fates::{Fates, Imbalance, Tally, run_table};
+pub use frames::{FrameRecorder, FrameSettings, SenderState};
 pub use manifest::{
     FORMAT_VERSION, Host, LinkInfo, Manifest, StoppedBy, TableFacts, VERSION, manifest_schema,
 };

@@ -1,5 +1,6 @@
 //! A recording.
 
+use crate::frames::FrameRecorder;
 use crate::manifest::Manifest;
 use crate::requests::RequestRecord;
 use crate::streamed::StreamedTable;
@@ -22,6 +23,11 @@ impl Recording {
         self.tables.extend(requests.tables);
         self.tables.extend(requests.pages.into_iter().flatten());
         self.streamed.extend(requests.rows);
+    }
+
+    /// Adds the outcome of the run's frames.
+    pub fn add_frames(&mut self, frames: FrameRecorder) {
+        self.tables.extend(frames.finish());
     }
 
     /// Returns a table by name.

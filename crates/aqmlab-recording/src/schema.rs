@@ -377,6 +377,53 @@ pub const REQUESTS: Schema = Schema {
     ],
 };
 
+/// Exact counts and sums of frames and updates, one row per receiving end of each class that has them.
+pub const FRAME_SUMMARY: Schema = Schema {
+    name: "frame_summary",
+    columns: &[
+        ("class", Str),
+        ("receiver", Str),
+        ("deadline_ns", U64),
+        ("captured_frames", U64),
+        ("on_time_frames", U64),
+        ("late_frames", U64),
+        ("discarded_frames", U64),
+        ("lost_frames", U64),
+        ("open_frames", U64),
+        ("captured_bytes", U64),
+        ("late_packets", U64),
+        ("freezes", U64),
+        ("frozen_ns", U64),
+        ("frame_delay_sum_ns", U128),
+        ("frame_delay_max_ns", NullableU64),
+    ],
+};
+
+/// Bins of the distributions of frame delays, by class and receiving end.
+pub const FRAME_HISTOGRAMS: Schema = Schema {
+    name: "frame_histograms",
+    columns: &[
+        ("class", Str),
+        ("receiver", Str),
+        ("kind", Str),
+        ("low", U64),
+        ("high", U64),
+        ("weight", U64),
+    ],
+};
+
+/// Samples of media senders.
+pub const MEDIA_SERIES: Schema = Schema {
+    name: "media_series",
+    columns: &[
+        ("t_ns", U64),
+        ("flow", U64),
+        ("target_bps", U64),
+        ("queued_bytes", U64),
+        ("rtt_ns", NullableU64),
+    ],
+};
+
 /// All tables.
 pub const ALL: &[&Schema] = &[
     &SUMMARY,
@@ -399,4 +446,7 @@ pub const ALL: &[&Schema] = &[
     &PAGE_HISTOGRAMS,
     &PAGE_SAMPLE,
     &REQUESTS,
+    &FRAME_SUMMARY,
+    &FRAME_HISTOGRAMS,
+    &MEDIA_SERIES,
 ];

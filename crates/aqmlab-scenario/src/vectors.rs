@@ -116,6 +116,6 @@ fn last_before(stop: Span) -> Instant {
 fn planned(source: FlowSource) -> Vec<PlannedExchange> {
     match source {
         FlowSource::Session(session) => session.planned(),
-        FlowSource::Stream(_) | FlowSource::Packets(_) => Vec::new(),
+        FlowSource::Stream(_) | FlowSource::Packets(_) | FlowSource::Dialogue { .. } => Vec::new(),
     }
 }

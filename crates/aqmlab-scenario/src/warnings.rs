@@ -2,14 +2,14 @@
 
 use aqmlab_params::{Settings, Value};
 use aqmlab_qdisc::disc::pi_phase_margin;
-use aqmlab_traffic::{LARGEST_DATAGRAM, SMALLEST_DATAGRAM, exponential_scale};
+use aqmlab_traffic::{LARGEST_DATAGRAM, Quantity, SMALLEST_DATAGRAM, exponential_scale};
 use aqmlab_units::text::Size;
 use aqmlab_units::{Bytes, Rate};
 
 use crate::crossing;
 use crate::plan::{ChangingRate, ClassPlan, LinkPlan, Plan};
 use crate::queue::in_packets;
-use crate::traffic::{Carries, DatagramFlow};
+use crate::traffic::{Carries, DatagramFlow, Traffic};
 
 /// Returns a sentence for each setting in `plan` that may be unintended.
 pub(crate) fn of(plan: &Plan) -> Vec<String> {
@@ -23,6 +23,8 @@ pub(crate) fn of(plan: &Plan) -> Vec<String> {
     peaks_beyond_access(plan, &mut all);
     unstable_controllers(plan, &mut all);
     clipped_sizes(plan, &mut all);
+    short_deadlines(plan, &mut all);
+    heavy_pings(plan, &mut all);
     sizes_of_ethernet(plan, &mut all);
     all
 }
@@ -212,6 +214,47 @@ fn peaks_beyond_access(plan: &Plan, all: &mut Vec<String>) {
                  write a larger `access_rate`",
                 link.name
             ));
+        }
+    }
+}
+
+/// Warns of deadlines that the propagation delay alone exceeds.
+fn short_deadlines(plan: &Plan, all: &mut Vec<String>) {
+    for (number, class) in plan.classes.iter().enumerate() {
+        let Some(deadline) = class.traffic.deadline() else { continue };
+        let rtt = class.access.as_ref().map_or(plan.propagation(number), |access| access.rtt.mean());
+        let one_way = rtt.div(2);
+        if deadline < one_way {
+            all.push(format!(
+                "the deadline of `{}` is `{deadline}`, below its one-way propagation delay of about `{one_way}`, so \
+                 everything is late",
+                class.name
+            ));
+        }
+    }
+}
+
+/// The share of a link that probes may take: `PTC` of draft-ietf-ippm-responsiveness.
+const PROBES_SHARE: f64 = 0.05;
+
+/// Warns of pings that load the links that they measure.
+fn heavy_pings(plan: &Plan, all: &mut Vec<String>) {
+    for class in &plan.classes {
+        let (Traffic::Ping(ping), Some(rate)) = (&class.traffic, class.traffic.mean_rate()) else { continue };
+        let together = Rate::bps(rate.as_bps().saturating_mul(class.count));
+        for &link in class.path.iter() {
+            let link = &plan.links[link];
+            if together > link.rate.times(PROBES_SHARE) {
+                all.push(format!(
+                    "the requests of `{}` take `{together}` of the `{}` of `{}`, more than 5 %, so they load what they \
+                     measure; write a longer `period` than `{}`",
+                    class.name,
+                    link.rate,
+                    link.name,
+                    ping.plan.period.mean()
+                ));
+                break;
+            }
         }
     }
 }

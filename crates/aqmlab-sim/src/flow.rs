@@ -1,15 +1,16 @@
 //! A flow: its connection or packet source, its access links, and its packets in the network.
 
 use aqmlab_network::{End, FlowCounts};
-use aqmlab_qdisc::Ecn;
+use aqmlab_qdisc::{Ecn, Packet};
 use aqmlab_scenario::DatagramSource;
 use aqmlab_transport::Endpoint;
 use aqmlab_units::{Bytes, Instant, Span};
 
 use crate::access::{AccessLinks, Pending};
 use crate::connection::Connection;
-use crate::packet::FlowId;
+use crate::packet::{FlowId, SimPacket};
 use crate::stages::RouterStages;
+use crate::talk::Talk;
 
 /// A living flow.
 pub struct Flow {
@@ -63,6 +64,8 @@ pub enum Body {
     Tcp(Connection),
     /// A one-way stream of datagrams.
     Packets(Box<Datagrams>),
+    /// Datagrams that both ends send.
+    Dialogue(Box<Talk>),
 }
 
 impl Flow {
@@ -74,19 +77,24 @@ impl Flow {
     pub fn connection(&mut self) -> &mut Connection {
         match &mut self.body {
             Body::Tcp(connection) => connection,
-            Body::Packets(_) => unreachable!("segments and endpoints' timers belong to connections"),
+            _ => unreachable!("segments and endpoints' timers belong to connections"),
         }
     }
 
-    /// Returns the flow's packet source.
-    ///
-    /// # Panics
-    /// If the flow is not a packet source.
+    /// Handles the arrival of a datagram at `end`. Returns whether the flow may have something to say to it.
     #[inline]
-    pub fn datagrams(&mut self) -> &mut Datagrams {
+    pub fn datagram_arrives(&mut self, now: Instant, end: End, packet: &SimPacket) -> bool {
         match &mut self.body {
-            Body::Packets(datagrams) => datagrams,
-            Body::Tcp(_) => unreachable!("datagrams belong to packet sources"),
+            Body::Packets(datagrams) => {
+                datagrams.delivered_bytes += packet.wire_len();
+                datagrams.ce_received += u64::from(packet.ecn() == Ecn::Ce);
+                false
+            }
+            Body::Dialogue(talk) => {
+                talk.arrive(now, end, packet);
+                true
+            }
+            Body::Tcp(_) => unreachable!("datagrams belong to packet sources and dialogues"),
         }
     }
 
@@ -124,6 +132,7 @@ impl Flow {
                 }
                 Body::Tcp(connection) => connection.is_quiet(end, due),
                 Body::Packets(_) => true,
+                Body::Dialogue(_) => false,
             }
     }
 
@@ -135,6 +144,7 @@ impl Flow {
             && match &self.body {
                 Body::Tcp(connection) => connection.changes_alone(end, due),
                 Body::Packets(_) => true,
+                Body::Dialogue(_) => false,
             }
     }
 
@@ -164,6 +174,7 @@ impl Flow {
     fn counts_of(&self, end: End) -> FlowCounts {
         match (&self.body, end) {
             (Body::Tcp(connection), _) => connection.counts(end),
+            (Body::Dialogue(talk), _) => talk.counts(end),
             (Body::Packets(d), End::Client) => FlowCounts {
                 sent_segments: d.sent_packets,
                 sent_bytes: d.sent_bytes.get(),

@@ -28,6 +28,7 @@ mod routes;
 mod run;
 mod scheduler;
 mod stages;
+mod talk;
 mod timer_ring;
 mod watch;
 mod wheel;

@@ -123,11 +123,17 @@ impl SimPacket {
         (self.octet(FLAGS) & ENTRY != 0).then_some(self.low(3) & WINDOW)
     }
 
-    /// Creates a datagram from sender to receiver, at the beginning of its path. It is number `number` of
-    /// its flow.
-    pub fn datagram(flow: FlowId, begin: Begin, number: u64, wire_len: Bytes, ecn: Ecn) -> Self {
+    /// Creates a datagram at the beginning of its path. It is number `number` of those of its flow in its direction.
+    pub fn datagram(
+        flow: FlowId,
+        toward: Toward,
+        begin: Begin,
+        number: u64,
+        wire_len: Bytes,
+        ecn: Ecn,
+    ) -> Self {
         let wire_len = wire_len.get() as u32;
-        let bits = begin.0 | (ecn as u64) << ECN;
+        let bits = begin.0 | (ecn as u64) << ECN | if toward == Toward::Sender { TOWARD_SENDER } else { 0 };
         let class = (PacketKind::Other as u32) << KIND | u32::from(flow.class) << CLASS;
         SimPacket([word(flow.slot, flow.number), word(wire_len, class), number, bits])
     }

@@ -1,6 +1,6 @@
 //! One run: takes a plan and a seed, and returns a recording.
 
-use aqmlab_network::{Engine, RunFacts};
+use aqmlab_network::{DialogueRecorders, Engine, RunFacts};
 use aqmlab_qdisc::Registry;
 use aqmlab_recording::{Ending, Host, Recording, StoppedBy, run_table};
 use aqmlab_scenario::Plan;
@@ -133,14 +133,22 @@ fn finish<Q: EventQueue>(
     let resident = world.resident();
     world.in_transit.fates.check(resident).map_err(RunError::NetworkBooks)?;
     world.check_options().map_err(RunError::OptionBooks)?;
-    let (mut recorder, mut requests) = (world.recorder, world.requests);
+    let (mut recorder, mut requests, mut frames) = (world.recorder, world.requests, world.frames);
     for class in &mut world.classes {
         class.opening.opener.cut_off_pages(t1, requests.as_deref_mut());
     }
     for flow in world.in_transit.flows.drain() {
         recorder.flow_ended(&flow, &world.classes[usize::from(flow.id.class)]);
-        if let Body::Tcp(connection) = &flow.body {
-            connection.cut_off_request(flow.id.class, Ending::Censored, t1, &mut requests);
+        match &flow.body {
+            Body::Tcp(connection) => {
+                connection.cut_off_request(flow.id.class, Ending::Censored, t1, &mut requests);
+            }
+            Body::Dialogue(talk) => {
+                let mut recorders =
+                    DialogueRecorders { frames: frames.as_deref_mut(), requests: requests.as_deref_mut() };
+                recorders.note_rest((flow.id.class.into(), flow.index), t1, &talk.dialogue);
+            }
+            Body::Packets(_) => {}
         }
     }
     if let Some(watch) = &mut world.watch {
@@ -155,6 +163,9 @@ fn finish<Q: EventQueue>(
         RunFacts { engine: ENGINE, seed, t0, t1, stopped_by, events: world.events, wall_s: 0.0, live: None };
     let mut recording = recorder.finish(plan, facts, &world.links, run, more);
     recording.manifest.note_capacities(&capacities);
+    if let Some(frames) = frames {
+        recording.add_frames(*frames);
+    }
     if let Some(requests) = requests {
         recording.add_requests(requests.finish().map_err(RunError::File)?);
     }

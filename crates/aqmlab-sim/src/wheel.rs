@@ -454,7 +454,7 @@ impl EventQueue for Wheel {
 mod tests {
     use super::*;
     use crate::event::{HeapQueue, Rank};
-    use crate::packet::{Begin, FlowId};
+    use crate::packet::{Begin, FlowId, Toward};
     use aqmlab_qdisc::Ecn;
     use aqmlab_units::Bytes;
     use proptest::prelude::*;
@@ -492,7 +492,7 @@ mod tests {
             let id = FlowId { slot: n, number: n, class: 0 };
             queue.push_arrival(
                 key,
-                SimPacket::datagram(id, Begin::default(), 0, Bytes::new(100), Ecn::NotEct),
+                SimPacket::datagram(id, Toward::Receiver, Begin::default(), 0, Bytes::new(100), Ecn::NotEct),
             );
         } else {
             queue.push(key, Notice::Start { class: n, user: 0 });

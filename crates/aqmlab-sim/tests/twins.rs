@@ -286,6 +286,20 @@ fn small() -> impl Strategy<Value = Small> {
         1 => Just("kind = \"poisson\"\nrate = UDP\nsize = { exponential = \"300B\" }\necn = \"ect1\""),
         1 => Just("kind = \"cbr\"\nrate = UDP\nrandom_gaps = true\necn = \"ect0\"\ncount = 3"),
         1 => Just("kind = \"schedule\"\nfile = \"tests/traces/datagrams.csv\""),
+        1 => Just(
+            "kind = \"media\"\ncontrol = { kind = \"gcc\" }\nrate = UDP\nmin_rate = \"1kbit\"\nmax_rate = \"1Gbit\"\n\
+             key_every = 20"
+        ),
+        1 => Just(
+            "kind = \"media\"\ncontrol = { kind = \"scream\", reaction = \"l4s\" }\nrate = UDP\nmin_rate = \"1kbit\"\n\
+             max_rate = \"1Gbit\"\necn = \"ect1\""
+        ),
+        1 => Just(
+            "kind = \"media\"\ncontrol = { kind = \"tfrc\" }\nrate = UDP\nmin_rate = \"1kbit\"\nmax_rate = \"1Gbit\"\n\
+             endless = true\necn = \"ect0\""
+        ),
+        1 => Just("kind = \"game\"\njitter = \"20ms\"\ncount = 2"),
+        1 => Just("kind = \"ping\"\nperiod = { exponential = \"20ms\" }\ncount = 3"),
     ];
     let access_at = prop_oneof![
         2 => Just(""),

@@ -26,12 +26,18 @@ def cdfs(results: Results, view: View, queue: str | None) -> Figure:
     return grid.figure(f"queueing delay{at_queue(queue)}", panel, share=False, notes=notes)
 
 
-def cdf_panel(title: str, curves: list[tuple[str, Look, DelayCdf]]) -> Panel:
+QUEUEING = ("queueing delay [ms]", "share of packets")
+"""The axes of a plot of queueing delay."""
+
+
+def cdf_panel(
+    title: str, curves: list[tuple[str, Look, DelayCdf]], axes: tuple[str, str] = QUEUEING
+) -> Panel:
     """A plot of distributions, up to the longest delay that 99 % of packets do not exceed."""
     longest = max((cdf.p99_ms for _, _, cdf in curves), default=0.0)
     lines = tuple(
         Line(name, of.delay_ms, of.share, look, *((of.low, of.high) if of.n > 1 else ()))
         for name, look, of in curves
     )
-    x = Axis("queueing delay [ms]", begin=0.0, end=longest * 1.02 or 1.0)
-    return Panel(title, x, Axis("share of packets", begin=0.0, end=1.01), lines)
+    x = Axis(axes[0], begin=0.0, end=longest * 1.02 or 1.0)
+    return Panel(title, x, Axis(axes[1], begin=0.0, end=1.01), lines)

@@ -56,7 +56,12 @@ def delay_cdf(
         return None
     queue = results.queue_of(cell) if queue is None else queue
     totals = [run.queues.get((queue, class_name)) for run in measured]
-    of_seeds = [bins for entry in totals if entry is not None and (bins := entry.sojourn).total]
+    return cdf_of([entry.sojourn for entry in totals if entry is not None])
+
+
+def cdf_of(histograms: Sequence[Histogram]) -> DelayCdf | None:
+    """The distribution of delays in ns, given those of the seeds; ``None`` if all are empty."""
+    of_seeds = [bins for bins in histograms if bins.total]
     if not of_seeds:
         return None
     merged = Histogram.merged(of_seeds)

@@ -79,6 +79,7 @@ class FigureKind:
 _VALUES = "value_rows.value_rows"
 _FLOWS = "flows"
 _INNER = "queues inside a queue"
+_FRAMES = "frames of media and games"
 _TRACED, _PACKETS = "single flows that `trace` records", "single flows whose `packets` are recorded"
 _REQUESTS = {"response": "requests", "page": "web pages"}
 
@@ -108,6 +109,7 @@ _COMMON = {
     "series": FigureKind("over_time", "series"),
     "goodput-delay": FigureKind("goodput_delay", "trade_off"),
     "delay-cdf": FigureKind("delay_cdf", "cdfs"),
+    "frame-delay-cdf": FigureKind("media", "frame_delay_cdf", "frame_delay_rows", of=_FRAMES),
     **PART_KINDS,
     "box": FigureKind("boxes_and_bars", "box", _VALUES),
     "bar": FigureKind("boxes_and_bars", "bar", _VALUES),
@@ -131,6 +133,7 @@ KINDS: Mapping[str, FigureKind] = {
     "variance-time": FigureKind("variance_time", "variance_time"),
     "goodput-rtt": FigureKind("goodput_rtt", "goodput_rtt", "goodput_rtt_rows", "of_answer", _FLOWS),
     "cumulative-ack": FigureKind("cumulative", "cumulative_ack", "cumulative_rows", of=_FLOWS),
+    "media-rate": FigureKind("media", "media_rate", "media_rate_rows", of=_FRAMES),
     "cwnd": FigureKind("senders", "cwnd", "trace_rows", of=_TRACED),
     "srtt": FigureKind("senders", "srtt", "trace_rows", of=_TRACED),
     "time-sequence": FigureKind("sequence", "time_sequence", "sequence_rows", of=_PACKETS),

@@ -4,11 +4,13 @@ from aqmlab.metrics import classes as _classes
 from aqmlab.metrics import control as _control
 from aqmlab.metrics import draining as _draining
 from aqmlab.metrics import flow as _flow
+from aqmlab.metrics import frames as _frames
 from aqmlab.metrics import inner_queues as _inner_queues
 from aqmlab.metrics import losses as _losses
 from aqmlab.metrics import oscillation as _oscillation
 from aqmlab.metrics import phenomena as _phenomena
 from aqmlab.metrics import queue as _queue
+from aqmlab.metrics import responsiveness as _responsiveness
 from aqmlab.metrics import scaling as _scaling
 from aqmlab.metrics import thresholds as _thresholds
 from aqmlab.metrics import wait_metrics as _wait_metrics
@@ -63,11 +65,13 @@ _ = (
     _control,
     _draining,
     _flow,
+    _frames,
     _inner_queues,
     _losses,
     _oscillation,
     _phenomena,
     _queue,
+    _responsiveness,
     _scaling,
     _thresholds,
     _wait_metrics,

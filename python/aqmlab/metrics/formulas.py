@@ -68,7 +68,30 @@ def _loss(queues: str) -> Formula:
     )
 
 
+_DECIDED = "(sum(captured_frames) - sum(open_frames))"
+_OF_FRAMES = {
+    "frame_delay_mean_s": "sum(frame_delay_sum_ns) / (sum(on_time_frames) + sum(late_frames)) / 1e9",
+    "frames_in_time_percent": f"100 * sum(on_time_frames) / {_DECIDED}",
+    "frames_late_percent": f"100 * sum(late_frames) / {_DECIDED}",
+    "frames_lost_percent": f"100 * (sum(lost_frames) + sum(discarded_frames)) / {_DECIDED}",
+    "late_packets": "sum(late_packets)",
+    "encoded_rate_bps": "8 * sum(captured_bytes) / T",
+}
+
+
 _IN_WORDS = {
+    **{
+        f"frame_delay_{name}_s": Formula(
+            "frame_histograms",
+            f"smallest d with at least {percent} % of the weight of `frame_delay_ns` up to d",
+        )
+        for name, percent in (("median", 50), ("p95", 95), ("p99", 99))
+    },
+    "freezes_per_minute": Formula("frame_summary, flows", "60 * freezes / flows / T"),
+    "frozen_percent": Formula("frame_summary, flows", "100 * frozen_ns / 1e9 / flows / T"),
+    "foreign_rpm": Formula("request_histograms", "60e9 * round_trips / trimmed mean of `response_time_ns`"),
+    "loaded_rpm": Formula("flow_series", "60e9 / trimmed mean of srtt_ns"),
+    "rpm": Formula("request_histograms, flow_series", "(foreign_rpm + loaded_rpm) / 2"),
     **{
         f"queueing_delay_p{percent}_s": Formula(
             "histograms", f"smallest d with at least {percent} % of the weight of `sojourn_ns` up to d"
@@ -155,6 +178,7 @@ def _of_waits(many: str, table: str, time: str) -> dict[str, Formula]:
 FORMULAS: Mapping[str, Formula] = MappingProxyType(
     {name: Formula("flows", text) for name, text in _OF_FLOWS.items()}
     | {name: Formula("summary", text) for name, text in _OF_SUMMARY.items()}
+    | {name: Formula("frame_summary", text) for name, text in _OF_FRAMES.items()}
     | _IN_WORDS
     | _of_waits("requests", "request", "response_time")
     | _of_waits("pages", "page", "page_time")

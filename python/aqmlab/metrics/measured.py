@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aqmlab.metrics.flow_totals import FLOW_COLUMNS, Flows
+from aqmlab.metrics.frame_totals import FrameTotals, read_frames
 from aqmlab.metrics.histograms import EMPTY_HISTOGRAM, Histogram, Histograms, quoted
 from aqmlab.metrics.packet_kinds import EVERY_KIND, KindCounts
 from aqmlab.text.numbers import counted
@@ -222,6 +223,8 @@ class Measured:
         The kind of packets selected.
     pages
         Totals of classes that fetch pages, by class and band of their weights.
+    frames
+        Totals of classes with frames or updates, by class and receiving end.
     """
 
     run: Run
@@ -234,6 +237,7 @@ class Measured:
     kinds: KindCounts | None = field(default=None, repr=False)
     kind: str = EVERY_KIND
     pages: Sequence[RequestTotals] = ()
+    frames: Sequence[FrameTotals] = ()
 
     def __repr__(self) -> str:
         places = ", ".join(dict.fromkeys(queue for queue, _ in self.queues))
@@ -308,6 +312,14 @@ class Measured:
     def requests_of(self, class_name: str) -> list[RequestTotals]:
         """Return the requests of a selected class by size band; for ``*``, of all selected classes."""
         return self._of(self.requests, class_name)
+
+    def frames_of(self, class_name: str) -> list[FrameTotals]:
+        """Return the frames of a selected class by receiving end; for ``*``, of all selected classes."""
+        return [
+            totals
+            for totals in self.frames
+            if is_of(totals.class_name, class_name) and totals.class_name not in self.left_out
+        ]
 
     def pages_of(self, class_name: str) -> list[RequestTotals]:
         """Return the pages of a selected class by weight band; for ``*``, of all selected classes."""
@@ -522,6 +534,7 @@ def measure(tables: Tables) -> tuple[Measured, ...]:
         flows[index].append(values)
     kinds = KindCounts(tables, _BY_KIND)
     requests, pages = _waits(tables, "request", "response"), _waits(tables, "page", "page")
+    frames = read_frames(tables)
     return tuple(
         Measured(
             run,
@@ -532,6 +545,7 @@ def measure(tables: Tables) -> tuple[Measured, ...]:
             requests=requests.get(run.path, ()),
             kinds=kinds,
             pages=pages.get(run.path, ()),
+            frames=frames.get(run.path, ()),
         )
         for i, run in enumerate(tables.runs)
     )

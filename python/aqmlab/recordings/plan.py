@@ -17,9 +17,11 @@ REQUESTS = "requests"
 PACKMIME = "packmime"
 PAGES = "pages"
 BROWSERS = "browsers"
-ANSWERED = frozenset({REQUESTS, PACKMIME, PAGES, BROWSERS, TRACE})
+MEDIA, GAME, PING = "media", "game", "ping"
+ANSWERED_OVER_TCP = frozenset({REQUESTS, PACKMIME, PAGES, BROWSERS, TRACE})
+ANSWERED = ANSWERED_OVER_TCP | {GAME, PING}
 """Kinds of traffic whose servers also send data."""
-OVER_TCP = ANSWERED | {BULK, "on_off_tcp"}
+OVER_TCP = ANSWERED_OVER_TCP | {BULK, "on_off_tcp"}
 """The kinds of traffic that react to congestion."""
 
 Drawn: TypeAlias = float | Mapping[str, Any]
@@ -171,6 +173,8 @@ class TrafficClass:
             return f"TCP{' with ECN' if self.tcp.get('ecn') else ''}{self._amount}"
         if self.kind == "schedule":
             return f"UDP, packets of {workload['file']}"
+        if self.kind in (MEDIA, GAME, PING):
+            return self._dialogue
         capable = f" with {workload['ecn']}" if "ecn" in workload else ""
         rate = quantity_text(workload["rate_bps"], "bps")
         if self.kind == "on_off_udp":
@@ -179,6 +183,24 @@ class TrafficClass:
         spacing = "constant" if self.kind == "cbr" else "Poisson"
         random = " with random gaps" if workload.get("random_gaps") else ""
         return f"UDP{capable}, {spacing}{random}, {rate}"
+
+    @property
+    def _dialogue(self) -> str:
+        """The workload of a flow of datagrams between two ends, in a few words."""
+        workload = self.workload
+        if self.kind == PING:
+            size = quantity_text(workload["size_bytes"], "bytes")
+            return f"UDP, requests of {size}, periods: {drawn_text(workload['period_ns'], 'ns')}"
+        if self.kind == GAME:
+            up, down = (f"{workload[end]['per_s']:g}" for end in ("up", "down"))
+            return f"UDP, {up} updates per second there and {down} back"
+        control = workload["control"]["kind"]
+        capable = f" with {workload['ecn']}" if "ecn" in workload else ""
+        rates = [quantity_text(workload[f"{end}_rate_bps"], "bps") for end in ("min", "max")]
+        between = rates[0] if control == "constant" else f"{rates[0]} to {rates[1]}"
+        frames = workload.get("frames")
+        what = "endless" if frames is None else f"{frames['fps']:g} frames per second"
+        return f"UDP{capable}, {what}, {control}, {between}"
 
     @property
     def _amount(self) -> str:

@@ -7,7 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from aqmlab.metrics import EVERY_CLASS, flow_goodput
-from aqmlab.recordings.plan import ANSWERED, TrafficClass
+from aqmlab.recordings.plan import ANSWERED, MEDIA, TrafficClass
 from aqmlab.soundness.doubt import CellDoubt, Check, merged
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def _largest_packet(entry: TrafficClass) -> float | None:
         return None
     if entry.over_tcp:
         return sum(_segment(entry))
-    size = entry.workload["size_bytes"]
+    size = entry.workload["packet_bytes" if entry.kind == MEDIA else "size_bytes"]
     return None if isinstance(size, Mapping) else float(size)
 
 

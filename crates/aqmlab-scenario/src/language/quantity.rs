@@ -68,6 +68,10 @@ pub(crate) const TRANSFERS: Drawn = Drawn {
     forms: &["exponential", "pareto", "uniform", "list", "empirical"],
 };
 
+/// Sizes of datagrams that are drawn repeatedly.
+pub(crate) const UPDATES: Drawn =
+    Drawn { kind: PACKET, noun: "size", example: "\"100B\"", forms: &["uniform", "list", "empirical"] };
+
 /// Counts that are drawn repeatedly, such as the number of exchanges on a connection.
 pub(crate) const COUNTS: Drawn = Drawn {
     kind: Kind::Integer { min: 1, max: 1_000_000_000 },

@@ -7,7 +7,7 @@ use aqmlab_params::{Setting, Settings};
 use aqmlab_random::Stream;
 use aqmlab_traffic::{Count, Distribution, Identity, MeanConnection, Population, Starts};
 use aqmlab_transport::Profile;
-use aqmlab_units::{Bytes, Instant, Rate};
+use aqmlab_units::{Bytes, Instant, Rate, Span};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Serialize, Serializer};
 
@@ -64,6 +64,21 @@ pub trait TrafficKind: fmt::Debug {
         [true, !matches!(self.opens(), Opens::Listed)]
     }
 
+    /// Returns whether connections or flows carry requests that a server answers.
+    fn makes_requests(&self) -> bool {
+        self.data_of()[1]
+    }
+
+    /// Returns whether both ends of a flow send datagrams.
+    fn is_dialogue(&self) -> bool {
+        false
+    }
+
+    /// Returns the time by which frames or updates should arrive, if the flows have any.
+    fn deadline(&self) -> Option<Span> {
+        None
+    }
+
     /// Returns whether flows ever end by themselves.
     fn completes(&self) -> bool {
         false
@@ -118,11 +133,6 @@ impl dyn TrafficKind + '_ {
         self.carries().tcp()?.settings.get("congestion").map(ToString::to_string)
     }
 
-    /// Returns whether connections carry requests that a server answers.
-    pub fn makes_requests(&self) -> bool {
-        self.data_of()[1]
-    }
-
     /// Returns the long-run network-layer rate of a flow that does not react to congestion, or
     /// `None` if it does react.
     pub fn mean_rate(&self) -> Option<Rate> {
@@ -158,7 +168,7 @@ pub enum Carries<'a> {
     Stream(&'a Tcp),
     /// TCP connections whose applications write, pause and respond.
     Sessions(&'a Tcp),
-    /// UDP packets in one direction.
+    /// UDP packets: in one direction or, in a dialogue, in both.
     Datagrams(DatagramFlow),
 }
 

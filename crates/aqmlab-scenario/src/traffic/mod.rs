@@ -5,13 +5,16 @@ mod bulk;
 mod cbr;
 mod delays;
 mod fields;
+mod game;
 mod kind;
+mod media;
 mod on_off;
 mod on_off_tcp;
 mod on_off_udp;
 mod packets;
 mod packmime;
 mod pages;
+mod ping;
 mod poisson;
 mod reading;
 mod requests;
@@ -31,12 +34,15 @@ pub use browsers::Browsers;
 pub use bulk::Bulk;
 pub use cbr::Cbr;
 pub use delays::{DelaysFrom, OwnDelays};
+pub use game::Game;
 pub use kind::{Carries, DatagramFlow, Draws, Opens, PageFetches, Part, Start, Tcp, TrafficKind};
+pub use media::Media;
 pub use on_off_tcp::{OnOffTcp, Sends};
 pub use on_off_udp::OnOffUdp;
 pub use packets::Packets;
 pub use packmime::{CloudPlan, Packmime};
 pub use pages::Pages;
+pub use ping::Ping;
 pub use poisson::Poisson;
 pub(crate) use reading::Reading;
 pub use requests::{Opened, Requests};
@@ -114,4 +120,10 @@ kinds! {
     OnOffUdp: OnOffUdp in on_off_udp,
     /// a list of UDP packets
     Schedule: ScheduledPackets in schedule,
+    /// frames over UDP, at a rate that a controller adapts
+    Media: Media in media,
+    /// sparse UDP flows in both directions
+    Game: Game in game,
+    /// requests over UDP, each answered at once
+    Ping: Ping in ping,
 }

@@ -23,7 +23,7 @@ pub(super) const RATE_AND_SIZE: &[Field] = &[
 ];
 
 /// The ECN fields that a source may set on all its packets.
-const ECN: &[&str] = &["not-ect", "ect0", "ect1"];
+pub(super) const ECN: &[&str] = &["not-ect", "ect0", "ect1"];
 
 pub(super) const UDP: &[Field] = &[default(
     "ecn",

@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use aqmlab_media::Dialogue;
 use aqmlab_qdisc::Ecn;
 use aqmlab_traffic::{Act, PacketSource, Session};
 use aqmlab_units::{Bytes, Instant};
@@ -18,7 +19,15 @@ pub enum FlowSource {
     Session(Session),
     /// Datagrams.
     Packets(DatagramSource),
+    /// Datagrams that both ends send.
+    Dialogue {
+        /// What both ends say.
+        dialogue: Dialogue,
+        /// The ECN field of the packets with data.
+        ecn: Ecn,
+    },
 }
+
 /// A flow's datagrams.
 #[derive(Clone, Debug)]
 pub enum DatagramSource {

@@ -2,7 +2,8 @@
 
 use std::cmp::Reverse;
 
-use aqmlab_network::{End, FlowPath};
+use aqmlab_network::{DialogueRecorders, End, FlowPath};
+use aqmlab_qdisc::Packet;
 use aqmlab_recording::{Ending, StoppedBy};
 use aqmlab_scenario::{ClassPlan, Completed, FlowSource};
 use aqmlab_traffic::{Content, Identity, Opening, PageObject, Step, Wake, Woken};
@@ -15,6 +16,7 @@ use crate::event::{EventQueue, FlowRef, Notice};
 use crate::flow::{Body, Datagrams, Flow, Rare};
 use crate::packet::{FlowId, SimPacket, Toward};
 use crate::scheduler::FlowObject;
+use crate::talk::Talk;
 
 impl<Q: EventQueue> World<'_, Q> {
     /// Handles the wake-up of a population.
@@ -88,6 +90,9 @@ impl<Q: EventQueue> World<'_, Q> {
     fn body(&mut self, plan: &ClassPlan, of: Identity, source: FlowSource) -> Body {
         let (applications, first) = match source {
             FlowSource::Packets(source) => return Body::Packets(Box::new(Datagrams::new(source))),
+            FlowSource::Dialogue { dialogue, ecn } => {
+                return Body::Dialogue(Box::new(Talk::new(dialogue, ecn)));
+            }
             FlowSource::Session(session) => {
                 let new = Applications { session, wakes_at: Instant::FAR_FUTURE, of };
                 // Reuses the memory of an ended connection, if there is one.
@@ -127,13 +132,81 @@ impl<Q: EventQueue> World<'_, Q> {
                     self.scheduler.timer(at, number, FlowObject::Source, Notice::Emit { flow });
                 }
             }
+            Body::Dialogue(_) => self.speak(flow),
+        }
+    }
+
+    /// Sends what both ends of a dialogue have to say now, and records what they notice.
+    #[inline(never)]
+    pub(super) fn speak(&mut self, flow: FlowRef) {
+        while let Some(f) = self.in_transit.flows.get_mut(flow)
+            && let Body::Dialogue(talk) = &mut f.body
+            && let Some((end, datagram, ecn)) = talk.poll(self.now)
+        {
+            let (toward, own_link) = match end {
+                End::Client => (Toward::Receiver, AccessLink::ClientOut),
+                End::Server => (Toward::Sender, AccessLink::ServerOut),
+            };
+            let begin = self.classes[usize::from(f.id.class)].begins[toward as usize];
+            let packet = SimPacket::datagram(f.id, toward, begin, datagram.number, datagram.wire_len, ecn);
+            self.send_datagram(flow, own_link, packet, datagram.number);
+        }
+        let Some(f) = self.in_transit.flows.get_mut(flow) else { return };
+        let Body::Dialogue(talk) = &mut f.body else { return };
+        let (class, number) = (u32::from(f.id.class), f.id.number);
+        let next = talk.dialogue.next_at();
+        debug_assert!(next > self.now, "a dialogue says everything that is due");
+        if next < talk.armed && next != Instant::FAR_FUTURE {
+            talk.armed = next;
+            self.scheduler.timer(next, number, FlowObject::Source, Notice::Emit { flow });
+        }
+        let mut recorders =
+            DialogueRecorders { frames: self.frames.as_deref_mut(), requests: self.requests.as_deref_mut() };
+        let mut answered = 0;
+        for noticed in talk.dialogue.noticed() {
+            answered += u32::from(recorders.note((class, f.index), self.now, noticed));
+        }
+        for _ in 0..answered {
+            self.count_completed(class as u16, Completed::Requests);
+        }
+    }
+
+    /// Sends a datagram over its flow's own link or, if there is no such link, into its first queue.
+    fn send_datagram(&mut self, flow: FlowRef, own_link: AccessLink, packet: SimPacket, number: u64) {
+        let f = self.in_transit.flows.of_packet(flow.slot);
+        let class = &mut self.classes[usize::from(f.id.class)];
+        f.in_flight += 1;
+        self.in_transit.fates.sent.count(packet.wire_len());
+        let lost = match &mut f.access {
+            None => false,
+            Some(access) => {
+                !self.scheduler.over_access(access, &mut class.serialisers, own_link, self.now, packet)
+            }
+        };
+        let direct = f.access.is_none();
+        if let Some(watch) = &mut self.watch {
+            watch.sent(self.now, &packet, Some(number), lost);
+        }
+        if lost {
+            self.lose(packet);
+        } else if direct {
+            self.forward_seldom(packet);
         }
     }
 
     /// Emits the packet that is due at a source.
     pub(super) fn emit(&mut self, flow: FlowRef) {
         let Some(f) = self.in_transit.flows.get_mut(flow) else { return };
-        let Body::Packets(d) = &mut f.body else { return self.wake_session(flow) };
+        let d = match &mut f.body {
+            Body::Packets(d) => d,
+            Body::Tcp(_) => return self.wake_session(flow),
+            Body::Dialogue(talk) => {
+                if talk.armed == self.now {
+                    talk.armed = Instant::FAR_FUTURE;
+                }
+                return self.speak(flow);
+            }
+        };
         if d.stopped {
             return;
         }
@@ -145,30 +218,10 @@ impl<Q: EventQueue> World<'_, Q> {
         if self.autorates.is_reflector(f.id.class.into()) {
             self.autorates.sent(f.id.class.into(), f.id.number, number, self.now);
         }
-        let class = &mut self.classes[usize::from(f.id.class)];
-        let packet =
-            SimPacket::datagram(f.id, class.begins[Toward::Receiver as usize], number, wire_len, ecn);
-        f.in_flight += 1;
-        self.in_transit.fates.sent.count(wire_len);
-        let lost = match &mut f.access {
-            None => false,
-            Some(access) => !self.scheduler.over_access(
-                access,
-                &mut class.serialisers,
-                AccessLink::ClientOut,
-                self.now,
-                packet,
-            ),
-        };
-        let direct = f.access.is_none();
-        if let Some(watch) = &mut self.watch {
-            watch.sent(self.now, &packet, Some(number), lost);
-        }
-        if lost {
-            self.lose(packet);
-        } else if direct {
-            self.forward_seldom(packet);
-        }
+        let class = &self.classes[usize::from(f.id.class)];
+        let begin = class.begins[Toward::Receiver as usize];
+        let packet = SimPacket::datagram(f.id, Toward::Receiver, begin, number, wire_len, ecn);
+        self.send_datagram(flow, AccessLink::ClientOut, packet, number);
     }
 
     /// Makes the applications of a session act when they are due.
@@ -221,6 +274,7 @@ impl<Q: EventQueue> World<'_, Q> {
         let Some(f) = self.in_transit.flows.get_mut(flow) else { return };
         match &mut f.body {
             Body::Packets(d) => d.stopped = true,
+            Body::Dialogue(talk) => talk.dialogue.stop(),
             Body::Tcp(connection) => {
                 connection.cut_off_request(class, Ending::Censored, self.now, &mut self.requests);
                 connection.applications = None;

@@ -6,15 +6,19 @@ mod service;
 
 use std::collections::VecDeque;
 
-use aqmlab_network::{Autorates, ChangingLinks, Completions, Milestone, Schedule, request_recorder};
+use aqmlab_network::{
+    Autorates, ChangingLinks, Completions, Milestone, Schedule, frame_recorder, request_recorder,
+    sender_state,
+};
 use aqmlab_qdisc::{Packet, Registry};
-use aqmlab_recording::{Fates, RequestRecorder, StoppedBy, Tally};
+use aqmlab_recording::{Fates, FrameRecorder, RequestRecorder, StoppedBy, Tally};
 use aqmlab_scenario::Plan;
 use aqmlab_units::Instant;
 
 use crate::connection::Applications;
 use crate::control::{Control, RunError, RunFiles};
 use crate::event::{Event, EventQueue, Key, Notice, Rank};
+use crate::flow::{Body, Flow};
 use crate::flow_table::FlowTable;
 use crate::in_transit::InTransit;
 use crate::network::{self, Class, Held, Link};
@@ -66,6 +70,8 @@ pub struct World<'a, Q: EventQueue> {
     pub recorder: Recorder,
     /// The recorder of requests, if a class makes any.
     pub requests: Option<Box<RequestRecorder>>,
+    /// The recorder of frames and updates, if a class has any.
+    pub frames: Option<Box<FrameRecorder>>,
     /// The recording of individual changes and packets, if it is requested.
     pub watch: Option<Box<Watch>>,
     /// Packets that are about to enter their first queue, from flows without access links.
@@ -151,6 +157,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             classes: network::classes(plan, begins, seed),
             recorder: Recorder::new(plan),
             requests: request_recorder(plan, seed, files.requests).map(Box::new),
+            frames: frame_recorder(plan).map(Box::new),
             watch: watch.map(Box::new),
             outbox: Vec::new(),
             releasing: VecDeque::new(),
@@ -330,7 +337,10 @@ impl<'a, Q: EventQueue> World<'a, Q> {
                 self.recorder.sample_queues(self.now, &self.links);
                 self.changing.sample(self.now);
             }
-            Milestone::SampleFlows => self.recorder.sample_flows(self.now, &mut self.in_transit.flows),
+            Milestone::SampleFlows => {
+                self.recorder.sample_flows(self.now, &mut self.in_transit.flows);
+                self.sample_media();
+            }
             Milestone::WarmupEnd => self.end_warmup(),
             Milestone::End => return self.stop(StoppedBy::Time),
         }
@@ -340,6 +350,20 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         }
         self.schedule_milestone();
         self.release_held();
+    }
+
+    /// Samples the media senders, in the order of their flows' numbers.
+    fn sample_media(&mut self) {
+        let Some(frames) = &mut self.frames else { return };
+        let state = |(_, flow): (_, &Flow)| match &flow.body {
+            Body::Dialogue(talk) => Some((flow.id.number, talk.dialogue.media_state()?)),
+            _ => None,
+        };
+        let mut states: Vec<_> = self.in_transit.flows.living().filter_map(state).collect();
+        states.sort_unstable_by_key(|&(number, _)| number);
+        for (number, state) in states {
+            frames.sample(self.now, number, sender_state(state));
+        }
     }
 
     /// Allows hosts to be processed beyond the next sample of flows, but not beyond the one after it.
@@ -422,7 +446,8 @@ impl<'a, Q: EventQueue> World<'a, Q> {
         let requests = self.requests.as_ref().map_or(0, |requests| requests.memory_bytes());
         let cells = self.changing.cells() + self.autorates.cells();
         let recorded = self.recorder.memory_bytes() + cells * size_of::<u64>();
-        let rest = self.in_transit.flows.memory_bytes() + recorded + watched + requests;
+        let frames = self.frames.as_ref().map_or(0, |frames| frames.memory_bytes());
+        let rest = frames + self.in_transit.flows.memory_bytes() + recorded + watched + requests;
         (scheduler + queues + starts + options + rest) as u64
     }
 }

@@ -299,6 +299,10 @@ impl<Q: EventQueue> World<'_, Q> {
         if outcome.to_send {
             self.send_outbox();
         }
+        if outcome.answers {
+            let (generation, _) = self.in_transit.flows.tenant(slot);
+            self.speak(FlowRef { slot, generation });
+        }
         self.reap();
     }
 }
@@ -367,6 +371,8 @@ struct Served {
     over: bool,
     /// Whether the outbox contains packets.
     to_send: bool,
+    /// Whether a dialogue may have something to say.
+    answers: bool,
 }
 
 /// What an application has noticed in its streams.
@@ -401,10 +407,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
     ) -> Served {
         self.count_arrival(flow, packet, passed);
         let Some(segment) = packet.segment() else {
-            let datagrams = flow.datagrams();
-            datagrams.delivered_bytes += packet.wire_len();
-            datagrams.ce_received += u64::from(packet.ecn() == Ecn::Ce);
-            return Served { over: flow.over, ..Served::default() };
+            let answers = flow.datagram_arrives(self.now, end, packet);
+            return Served { over: flow.over, answers, ..Served::default() };
         };
         let (at, marked) = (FlowRef { slot: packet.flow().slot, generation }, packet.ecn() == Ecn::Ce);
         match packet.entry() {
@@ -534,7 +538,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         if let Some(watch) = &mut self.watch {
             watch.served(self.now, flow, end, profile);
         }
-        Served { completed: complete, answered, over, to_send }
+        Served { completed: complete, answered, over, to_send, answers: false }
     }
 
     /// Passes an arrival (a segment, and whether it was marked) to an endpoint and, with

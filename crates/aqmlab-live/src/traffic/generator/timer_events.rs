@@ -174,6 +174,7 @@ impl Generator<'_> {
                 let packets = Datagrams::new(socket, source, sizes, addresses.0, dscp);
                 return Ok(Body::Packets(Box::new(packets)));
             }
+            FlowSource::Dialogue { .. } => unreachable!("`feasible` refuses dialogues"),
             FlowSource::Session(session) => (Some(session), None),
             FlowSource::Stream(act) => (None, Some(act)),
         };
