@@ -135,16 +135,6 @@ impl Usage {
 }
 
 impl Counted {
-    /// Records that sending restarts at `now` after a pause that began at `left`, with nothing
-    /// outstanding. The pause does not count as elapsed time.
-    pub(super) fn resumed(&mut self, now: Instant, left: Instant) {
-        if let Some(stage) = &mut self.stage {
-            let now = whole_ms(now);
-            stage.epoch += now - whole_ms(left).max(stage.resumed);
-            stage.resumed = now;
-        }
-    }
-
     /// cubic_update().
     fn look(&mut self, window: &Window, acked: u32, ack: &Ack, profile: &Profile) {
         let cwnd = window.cwnd() as u32;
@@ -217,6 +207,15 @@ impl Control for Counted {
         }
         let least = if sign == Sign::Loss { 2.0 } else { 1.0 };
         Cut { share: beta(profile), least, left: None }
+    }
+
+    /// The pause does not count as elapsed time.
+    fn resumed(&mut self, now: Instant, left: Instant) {
+        if let Some(stage) = &mut self.stage {
+            let now = whole_ms(now);
+            stage.epoch += now - whole_ms(left).max(stage.resumed);
+            stage.resumed = now;
+        }
     }
 }
 

@@ -92,24 +92,6 @@ fn seconds(span: Span) -> f64 {
     span.as_ns() as i64 as f64 / Span::s(1).as_ns() as f64
 }
 
-impl Cubic {
-    /// Processes new data acknowledged in congestion avoidance, as [`Control::avoid`] does. Returns
-    /// false, and does nothing, if this acknowledgment begins a stage.
-    #[inline(always)]
-    pub(super) fn continue_stage(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) -> bool {
-        let Some(stage) = &mut self.stage else { return false };
-        stage.acked(self.prior, window, ack, profile);
-        true
-    }
-
-    /// Records that sending restarts at `now` after a pause with nothing outstanding.
-    pub(super) fn resumed(&mut self, now: Instant) {
-        if let Some(stage) = &mut self.stage {
-            stage.skip(now);
-        }
-    }
-}
-
 impl Control for Cubic {
     /// Slow start of RFC 5681, which 4.10 allows; a window that is not fully used does not grow
     /// (5.8).
@@ -128,6 +110,24 @@ impl Control for Cubic {
             self.prior = cwnd; // 4.10: slow start ended without a loss
         }
         stage.acked(self.prior, window, ack, profile);
+    }
+
+    #[inline(always)]
+    fn continue_stage(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) -> bool {
+        let Some(stage) = &mut self.stage else { return false };
+        stage.acked(self.prior, window, ack, profile);
+        true
+    }
+
+    fn resumed(&mut self, now: Instant, _left: Instant) {
+        if let Some(stage) = &mut self.stage {
+            stage.skip(now);
+        }
+    }
+
+    /// RFC 9438, 4.9.
+    fn is_restored(&self) -> bool {
+        true
     }
 
     /// Sections 4.6 to 4.8.

@@ -92,21 +92,17 @@ impl Memory {
     /// Records that sending restarts at `now` after a pause with nothing outstanding; the last segment
     /// before the pause left at `left`.
     pub(crate) fn resumed(&mut self, now: Instant, left: Instant) {
-        match self.0.as_deref_mut().map(|memory| &mut memory.now) {
-            Some(ControlState::Cubic(cubic)) => cubic.resumed(now),
-            Some(ControlState::Counted(cubic)) => cubic.resumed(now, left),
-            Some(ControlState::Reno(_) | ControlState::Dctcp(_)) | None => {}
+        if let Some(memory) = self.0.as_deref_mut() {
+            memory.now.resumed(now, left);
         }
     }
 
-    /// Processes new data acknowledged during the current stage of CUBIC's congestion avoidance.
-    /// Returns false, and does nothing, if there is no such stage, or the window is in slow start.
+    /// Processes new data acknowledged during the current stage of congestion avoidance. Returns false, and
+    /// does nothing, if the control knows no such stage, or the window is in slow start.
     #[inline(always)]
     pub(crate) fn continue_stage(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) -> bool {
-        match self.0.as_deref_mut().map(|memory| &mut memory.now) {
-            Some(ControlState::Cubic(cubic)) if !window.is_below_ssthresh() => {
-                cubic.continue_stage(window, ack, profile)
-            }
+        match self.0.as_deref_mut() {
+            Some(memory) if !window.is_below_ssthresh() => memory.now.continue_stage(window, ack, profile),
             _ => false,
         }
     }
@@ -118,10 +114,10 @@ impl Memory {
         }
     }
 
-    /// Undoes an unnecessary reduction (RFC 9438, 4.9). Linux's CUBIC does not restore its state.
+    /// Undoes an unnecessary reduction.
     pub(crate) fn restore(&mut self) {
         if let Some(memory) = &mut self.0
-            && let ControlState::Cubic(_) = memory.before
+            && memory.before.is_restored()
         {
             memory.now = memory.before;
         }
@@ -164,20 +160,52 @@ impl<'m> Algorithm<'m> {
     }
 }
 
-impl ControlState {
-    fn control(&mut self) -> &mut dyn Control {
-        match self {
-            ControlState::Reno(reno) => reno,
-            ControlState::Cubic(cubic) => cubic,
-            ControlState::Counted(cubic) => cubic,
-            ControlState::Dctcp(dctcp) => dctcp,
+/// Calls a method of whichever control is in use.
+macro_rules! of_control {
+    ($state:expr, $control:ident => $call:expr) => {
+        match $state {
+            ControlState::Reno($control) => $call,
+            ControlState::Cubic($control) => $call,
+            ControlState::Counted($control) => $call,
+            ControlState::Dctcp($control) => $call,
         }
+    };
+}
+
+impl Control for ControlState {
+    fn on_report(&mut self, window: &mut Window, report: &AckReport, profile: &Profile) {
+        of_control!(self, control => control.on_report(window, report, profile));
+    }
+
+    fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
+        of_control!(self, control => control.slow_start(window, ack, profile));
+    }
+
+    #[inline(always)]
+    fn continue_stage(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) -> bool {
+        of_control!(self, control => control.continue_stage(window, ack, profile))
+    }
+
+    fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
+        of_control!(self, control => control.avoid(window, ack, profile));
+    }
+
+    fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut {
+        of_control!(self, control => control.congestion(sign, window, profile))
+    }
+
+    fn resumed(&mut self, now: Instant, left: Instant) {
+        of_control!(self, control => control.resumed(now, left));
+    }
+
+    fn is_restored(&self) -> bool {
+        of_control!(self, control => control.is_restored())
     }
 }
 
 impl Control for Remembered {
     fn on_report(&mut self, window: &mut Window, report: &AckReport, profile: &Profile) {
-        self.now.control().on_report(window, report, profile);
+        self.now.on_report(window, report, profile);
         match &mut self.exit {
             None => {}
             Some(Exit::HyStart(exit)) => exit.on_report(window, report, profile),
@@ -187,18 +215,14 @@ impl Control for Remembered {
 
     fn slow_start(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
         let before = window.cwnd();
-        self.now.control().slow_start(window, ack, profile);
+        self.now.slow_start(window, ack, profile);
         if let Some(Exit::PlusPlus(exit)) = &self.exit {
             window.slow_growth(before, exit.share());
         }
     }
 
     fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile) {
-        match &mut self.now {
-            // CUBIC is the control used most often, so it is called directly.
-            ControlState::Cubic(cubic) => cubic.avoid(window, ack, profile),
-            other => other.control().avoid(window, ack, profile),
-        }
+        self.now.avoid(window, ack, profile);
     }
 
     fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut {
@@ -207,7 +231,7 @@ impl Control for Remembered {
             Some(Exit::PlusPlus(exit)) => exit.congestion(),
             _ => {}
         }
-        self.now.control().congestion(sign, window, profile)
+        self.now.congestion(sign, window, profile)
     }
 }
 

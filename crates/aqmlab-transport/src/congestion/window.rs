@@ -121,8 +121,24 @@ pub(crate) trait Control {
     /// Processes new data acknowledged in congestion avoidance.
     fn avoid(&mut self, window: &mut Window, ack: &Ack, profile: &Profile);
 
+    /// Does the same as [`Control::avoid`] during a stage that has begun, faster. Returns false, and does
+    /// nothing, if the control knows no stages, or if this acknowledgment begins one.
+    #[inline(always)]
+    fn continue_stage(&mut self, _window: &mut Window, _ack: &Ack, _profile: &Profile) -> bool {
+        false
+    }
+
     /// Returns how far to reduce the window for a sign of congestion.
     fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut;
+
+    /// Records that sending restarts at `now` after a pause with nothing outstanding; the last segment before
+    /// the pause left at `left`.
+    fn resumed(&mut self, _now: Instant, _left: Instant) {}
+
+    /// Returns whether undoing a reduction also brings back the control's state from before the reduction.
+    fn is_restored(&self) -> bool {
+        false
+    }
 }
 
 /// Opens the window by one segment per acknowledged segment, up to a limit per acknowledgment.
