@@ -141,6 +141,7 @@ mod stamped;
 mod tcp_header;
 mod time_weighted;
 
+pub use aqmlab_units::Ecn;
 pub use books::Books;
 pub use context::LinkContext;
 pub use course::Course;

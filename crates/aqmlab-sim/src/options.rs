@@ -168,7 +168,7 @@ impl Kept {
 mod tests {
     use super::*;
     use crate::packet::{Begin, FlowId, Toward};
-    use aqmlab_qdisc::Packet;
+    use aqmlab_qdisc::{Ecn, Packet};
     use aqmlab_transport::{Flags, Sack, Stamps};
     use aqmlab_units::Instant;
 
@@ -179,7 +179,7 @@ mod tests {
             len: 0,
             flags: Flags::ACK,
             window: 1 << 30,
-            ect: false,
+            ecn: Ecn::NotEct,
             extras: Extras::NONE,
             sack_len,
         }

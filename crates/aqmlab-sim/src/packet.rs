@@ -90,10 +90,9 @@ impl SimPacket {
     #[inline]
     pub fn tcp(flow: FlowId, toward: Toward, begin: Begin, segment: &Segment, header: u32) -> Self {
         debug_assert!(segment.window <= WINDOW);
-        let ecn = if segment.ect { Ecn::Ect0 } else { Ecn::NotEct };
         let bits = u64::from(segment.flags.bits()) << FLAGS
             | begin.0
-            | (ecn as u64) << ECN
+            | (segment.ecn as u64) << ECN
             | if toward == Toward::Sender { TOWARD_SENDER } else { 0 };
         SimPacket([
             word(flow.slot, flow.number),
@@ -182,7 +181,7 @@ impl SimPacket {
             len: self.high(1) & 0xffff,
             flags,
             window: self.low(3) & WINDOW,
-            ect: self.ecn().is_capable(),
+            ecn: self.ecn(),
             extras: Extras::NONE,
             sack_len: 0,
         })

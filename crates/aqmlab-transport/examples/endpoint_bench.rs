@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 
 use aqmlab_params::{Origin, Value};
 use aqmlab_transport::{ENDLESS, Endpoint, Options, Profile, Role, Segment, StreamEvent, profile_settings};
-use aqmlab_units::{Instant, Span};
+use aqmlab_units::{Ecn, Instant, Span};
 
 /// 1500 B on 100 Mbit/s.
 const SEGMENT_TIME: Span = Span::us(120);
@@ -110,7 +110,7 @@ fn through_nothing(segments: u64) -> u32 {
 
 /// One end of the connection, with the methods that a host calls.
 trait End {
-    fn on_segment(&mut self, now: Instant, segment: &Segment, ce: bool, profile: &Profile);
+    fn on_segment(&mut self, now: Instant, segment: &Segment, profile: &Profile);
     fn on_segment_with_options(
         &mut self,
         now: Instant,
@@ -135,7 +135,7 @@ fn drive<E: End>(ends: [E; 2], profile: &Profile, segments: u64, fault: Fault) -
     let mut until_fault = SELDOM;
     for _ in 0..segments {
         now += SEGMENT_TIME;
-        let Some(segment) = data.segments.pop_front() else {
+        let Some(mut segment) = data.segments.pop_front() else {
             now = now.max(sender.deadline().expect("a sender that waits has a timer"));
             sender.on_timer(now, profile);
             drain(&mut sender, now, profile, &mut data);
@@ -145,18 +145,20 @@ fn drive<E: End>(ends: [E; 2], profile: &Profile, segments: u64, fault: Fault) -
         let struck = until_fault == 0;
         if struck {
             until_fault = SELDOM;
-            if fault == Fault::Loss {
-                continue;
+            match fault {
+                Fault::Nothing => {}
+                Fault::Loss => continue,
+                Fault::Mark => segment.ecn = Ecn::Ce,
             }
         }
-        receiver.on_segment(now, &segment, struck && fault == Fault::Mark, profile);
+        receiver.on_segment(now, &segment, profile);
         drain(&mut receiver, now, profile, &mut acks);
         while let Some(ack) = acks.segments.pop_front() {
             if ack.has_options() {
                 let options = acks.options.pop_front().expect("an option travels with its segment");
                 sender.on_segment_with_options(now, &ack, &options, profile);
             } else {
-                sender.on_segment(now, &ack, false, profile);
+                sender.on_segment(now, &ack, profile);
             }
             drain(&mut sender, now, profile, &mut data);
         }
@@ -186,8 +188,8 @@ fn drain(end: &mut impl End, now: Instant, profile: &Profile, out: &mut Wire) {
 }
 
 impl End for Endpoint {
-    fn on_segment(&mut self, now: Instant, segment: &Segment, ce: bool, profile: &Profile) {
-        self.on_segment(now, segment, ce, profile);
+    fn on_segment(&mut self, now: Instant, segment: &Segment, profile: &Profile) {
+        self.on_segment(now, segment, profile);
     }
 
     fn on_segment_with_options(
@@ -197,7 +199,7 @@ impl End for Endpoint {
         options: &Options,
         profile: &Profile,
     ) {
-        self.on_segment_with_options(now, segment, options, false, profile);
+        self.on_segment_with_options(now, segment, options, profile);
     }
 
     fn options(&self, segment: &Segment, profile: &Profile) -> Options {
@@ -229,7 +231,7 @@ struct Echo {
 }
 
 impl End for Echo {
-    fn on_segment(&mut self, _now: Instant, segment: &Segment, _ce: bool, _profile: &Profile) {
+    fn on_segment(&mut self, _now: Instant, segment: &Segment, _profile: &Profile) {
         self.segment = *segment;
         self.due += 1;
         self.told = false;

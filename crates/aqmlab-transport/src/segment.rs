@@ -2,7 +2,7 @@
 
 use core::ops::{BitOr, BitOrAssign};
 
-use aqmlab_units::Bytes;
+use aqmlab_units::{Bytes, Ecn};
 
 /// The control bits of a TCP header that matter here (RFC 9293, section 3.1; ECE and CWR: RFC 3168).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -101,8 +101,8 @@ pub struct Segment {
     pub flags: Flags,
     /// Receive window in bytes, after any scaling (RFC 7323).
     pub window: u32,
-    /// Sent as ECN-capable, ECT(0); otherwise Not-ECT.
-    pub ect: bool,
+    /// The ECN field of its packet: as it was sent or, at the other side, as it arrived.
+    pub ecn: Ecn,
     /// What other options say.
     pub extras: Extras,
     /// Bytes of the SACK option. If there is one, its blocks are kept apart from the segment

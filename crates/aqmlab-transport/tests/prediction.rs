@@ -13,7 +13,7 @@ use aqmlab_random::Stream;
 use aqmlab_transport::{
     ENDLESS, Endpoint, Flags, Options, Profile, Recovery, Role, Segment, profile_settings, profiles,
 };
-use aqmlab_units::{Instant, Span};
+use aqmlab_units::{Ecn, Instant, Span};
 
 /// Two endpoints that have data for each other, and the segments in flight from each of them.
 struct Talk {
@@ -82,10 +82,12 @@ impl Talk {
         if self.draw.hit(0.03) {
             self.forge(&mut segment);
         }
-        let ce = segment.ect && self.draw.hit(0.02);
+        if segment.ecn.is_capable() && self.draw.hit(0.02) {
+            segment.ecn = Ecn::Ce;
+        }
         self.with(1 - side, |e, now, p| match segment.has_options() {
-            false => e.on_segment(now, &segment, ce, p),
-            true => e.on_segment_with_options(now, &segment, &options, ce, p),
+            false => e.on_segment(now, &segment, p),
+            true => e.on_segment_with_options(now, &segment, &options, p),
         });
     }
 

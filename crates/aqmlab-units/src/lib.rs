@@ -10,12 +10,14 @@
 #![no_std]
 extern crate alloc;
 
+mod ecn;
 mod link_clock;
 mod rate;
 mod size;
 pub mod text;
 mod time;
 
+pub use ecn::Ecn;
 pub use link_clock::{LinkClock, Serialiser};
 pub use rate::Rate;
 pub use size::{Bytes, Packets};

@@ -2,7 +2,7 @@
 //! application acts.
 
 use aqmlab_network::{End, Milestone, recorded_exchange};
-use aqmlab_qdisc::{Ecn, Packet};
+use aqmlab_qdisc::Packet;
 use aqmlab_recording::{Ending, Fates, RequestRecorder};
 use aqmlab_scenario::Completed;
 use aqmlab_traffic::{ConnectionEvent, ExchangeDone, Identity};
@@ -182,9 +182,9 @@ impl<Q: EventQueue> World<'_, Q> {
             unreachable!("only segments have options")
         };
         let options = hosts.options.take(place);
-        let (segment, marked) = (options.complete(segment), packet.ecn() == Ecn::Ce);
+        let segment = options.complete(segment);
         let endpoint = flow.connection().endpoint(End::Client);
-        endpoint.on_segment_with_options(due, &segment, &options.options, marked, class.profile());
+        endpoint.on_segment_with_options(due, &segment, &options.options, class.profile());
         let at = FlowRef { slot, generation };
         let outcome = hosts.serve(class, flow, at, End::Client, None, Sending::BySegments);
         if outcome != Served::default() {
@@ -410,10 +410,10 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             let answers = flow.datagram_arrives(self.now, end, packet);
             return Served { over: flow.over, answers, ..Served::default() };
         };
-        let (at, marked) = (FlowRef { slot: packet.flow().slot, generation }, packet.ecn() == Ecn::Ce);
+        let at = FlowRef { slot: packet.flow().slot, generation };
         match packet.entry() {
-            None => self.serve(class, flow, at, end, Some((segment, marked)), sending),
-            Some(place) => self.reborrow().serve_with_options(class, flow, at, end, (segment, marked), place),
+            None => self.serve(class, flow, at, end, Some(segment), sending),
+            Some(place) => self.reborrow().serve_with_options(class, flow, at, end, segment, place),
         }
     }
 
@@ -447,7 +447,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         flow: &mut Flow,
         at: FlowRef,
         end: End,
-        (segment, marked): (Segment, bool),
+        segment: Segment,
         place: u32,
     ) -> Served {
         let options = self.options.take(place);
@@ -459,7 +459,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             connection.catch_up(end, self.now, profile);
         }
         let endpoint = connection.endpoint(end);
-        endpoint.on_segment_with_options(self.now, &segment, &options.options, marked, profile);
+        endpoint.on_segment_with_options(self.now, &segment, &options.options, profile);
         let noticed = match connection.applications {
             Some(_) => {
                 connection.endpoint(end).acknowledge_apart(profile);
@@ -472,7 +472,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         Served { completed: completed || served.completed, answered: noticed.answered, ..served }
     }
 
-    /// Passes an arrival (a segment, and whether it was marked) to an endpoint, sends what the
+    /// Passes an arriving segment to an endpoint, sends what the
     /// endpoint has to send, handles its events, and updates its timer. With [`Sending::AtOnce`]
     /// and [`Sending::BySegments`], no session needs to be notified.
     #[inline(always)]
@@ -482,7 +482,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         flow: &mut Flow,
         at: FlowRef,
         end: End,
-        arrival: Option<(Segment, bool)>,
+        arrival: Option<Segment>,
         sending: Sending,
     ) -> Served {
         let Class { tcp: Some(profile), serialisers, begins, opening, .. } = class else {
@@ -541,7 +541,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         Served { completed: complete, answered, over, to_send, answers: false }
     }
 
-    /// Passes an arrival (a segment, and whether it was marked) to an endpoint and, with
+    /// Passes an arriving segment to an endpoint and, with
     /// [`Sending::MayWait`], notifies the session.
     #[inline(always)]
     #[expect(clippy::too_many_arguments, reason = "it is a part of `serve`, which has them")]
@@ -552,7 +552,7 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         connection: &mut Connection,
         id: &FlowId,
         (at, end): (FlowRef, End),
-        (segment, marked): (Segment, bool),
+        segment: Segment,
         sending: Sending,
     ) -> Noticed {
         if sending == Sending::MayWait && !opening.opener.is_list {
@@ -560,8 +560,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
         }
         let endpoint = connection.endpoint(end);
         match sending {
-            Sending::BySegments => endpoint.on_segment_by_segments(self.now, &segment, marked, profile),
-            _ => endpoint.on_segment(self.now, &segment, marked, profile),
+            Sending::BySegments => endpoint.on_segment_by_segments(self.now, &segment, profile),
+            _ => endpoint.on_segment(self.now, &segment, profile),
         }
         if sending != Sending::MayWait || connection.applications.is_none() {
             return Noticed::default();

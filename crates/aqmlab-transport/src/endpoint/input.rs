@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use aqmlab_units::Instant;
+use aqmlab_units::{Ecn, Instant};
 
 use super::by_segments::Signs;
 use super::{Endpoint, HANDSHAKE_ACK, LIMITED, NO_BURST_LIMIT, RESET, RETRANSMISSION};
@@ -31,10 +31,9 @@ impl Endpoint {
         now: Instant,
         seg: &Segment,
         options: &Options,
-        ce: bool,
         profile: &Profile,
     ) {
-        if ce {
+        if seg.ecn == Ecn::Ce {
             self.troubles.note().counts.ce_received += 1;
         }
         self.burst = profile.max_burst;
@@ -42,7 +41,7 @@ impl Endpoint {
             State::Closed => self.on_segment_closed(seg, profile),
             State::Listen => self.on_segment_listen(now, seg, options.stamps, profile),
             State::SynSent => self.on_segment_syn_sent(now, seg, options.stamps, profile),
-            _ => self.on_segment_synchronising(now, seg, options, ce, profile),
+            _ => self.on_segment_synchronising(now, seg, options, profile),
         }
     }
 
@@ -163,7 +162,6 @@ impl Endpoint {
         now: Instant,
         seg: &Segment,
         options: &Options,
-        ce: bool,
         profile: &Profile,
     ) {
         let Some(from) = from_wire(self.receiver.initial(), seg.seq, self.receiver.next()) else {
@@ -190,7 +188,7 @@ impl Endpoint {
             if options.stamps.value.is_some() || self.receiver.is_echoing() {
                 self.receiver.note_stamp_of_data(from, options.stamps.value, &mut self.troubles);
             }
-            self.on_payload(now, from, seg, ce, profile);
+            self.on_payload(now, from, seg, profile);
         }
     }
 
@@ -573,7 +571,7 @@ impl Endpoint {
         // The sender may just have reduced its window to a few segments, or may have retransmitted this
         // segment.
         let first_mark = marked && (seg.flags.has(Flags::CWR) || !self.ecn.has_news());
-        let concerns_ecn = self.ecn.agreed() && (first_mark && !profile.exact_echo || !seg.ect);
+        let concerns_ecn = self.ecn.agreed() && (first_mark && !profile.exact_echo || !seg.ecn.is_capable());
         let quick = self.troubles.note().quick.get_or_insert_with(|| Box::new(Quick::new(profile)));
         if to <= next {
             quick.raise(profile.quick_acks_again, profile);
@@ -675,12 +673,13 @@ impl Endpoint {
 
     /// Processes payload or a FIN.
     #[inline(never)]
-    pub(super) fn on_payload(&mut self, now: Instant, from: u64, seg: &Segment, ce: bool, profile: &Profile) {
+    pub(super) fn on_payload(&mut self, now: Instant, from: u64, seg: &Segment, profile: &Profile) {
         let to = from + u64::from(seg.len);
         let mut at_once = false;
         if seg.len > 0 {
             // RFC 3168, 6.1.5: the ECN field counts only on data within the window.
-            let counts = ce && (profile.echo_outside_window || self.receiver.accepts(from, to, profile));
+            let counts = seg.ecn == Ecn::Ce
+                && (profile.echo_outside_window || self.receiver.accepts(from, to, profile));
             if profile.ack_rules {
                 at_once = self.note_payload(now, from, seg, counts, profile);
             } else {

@@ -1,6 +1,6 @@
 //! The choice of what an endpoint sends.
 
-use aqmlab_units::Instant;
+use aqmlab_units::{Ecn, Instant};
 
 use super::{
     CLOSING, DUE, ENDLESS, Endpoint, HANDSHAKE_ACK, LIMITED, LONE_FIN, RESET, RETRANSMISSION, SELECTIVE,
@@ -202,10 +202,11 @@ impl Endpoint {
             _ => self.uses_sack(),
         };
         segment.extras = segment.extras.with_if(Extras::SACK_PERMITTED, permits_sack);
-        segment.ect = match self.state {
+        let capable = match self.state {
             State::SynSent => self.ecn.asks(profile) && profile.ect_on_syn,
             _ => self.ecn.agreed() && profile.ect_on_syn_ack,
         };
+        segment.ecn = code_point(capable);
         if again {
             segment.extras = self.stamp_again(now, segment.extras, profile);
         }
@@ -338,7 +339,7 @@ impl Endpoint {
         let mut segment = self.control(Flags::ACK, from, profile);
         self.tally.data_segments += 1;
         segment.len = profile.mss;
-        segment.ect = self.ecn.ect(false, false, profile);
+        segment.ecn = code_point(self.ecn.ect(false, false, profile));
         if self.ecn.has_news() {
             segment.flags = segment.flags.with_if(Flags::CWR, self.ecn.take_cwr(false, profile));
         }
@@ -374,7 +375,7 @@ impl Endpoint {
         if len > 0 {
             self.tally.data_segments += 1;
             segment.len = len;
-            segment.ect = self.ecn.ect(again, fin, profile);
+            segment.ecn = code_point(self.ecn.ect(again, fin, profile));
             if self.ecn.has_news() {
                 segment.flags = segment.flags.with_if(Flags::CWR, self.ecn.take_cwr(again, profile));
             }
@@ -583,7 +584,7 @@ impl Endpoint {
             len: 0,
             flags,
             window: profile.receive_window,
-            ect: false,
+            ecn: Ecn::NotEct,
             extras: Extras::NONE,
             sack_len: 0,
         };
@@ -599,4 +600,10 @@ impl Endpoint {
         }
         segment
     }
+}
+
+/// Returns the code point of a segment that is ECN-capable or not.
+#[inline(always)]
+fn code_point(capable: bool) -> Ecn {
+    if capable { Ecn::Ect0 } else { Ecn::NotEct }
 }

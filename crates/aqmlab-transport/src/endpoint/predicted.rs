@@ -4,7 +4,7 @@
 //! Where packets are lost, half of the data segments arrive beyond a hole or for the second time; these
 //! acknowledge nothing new either.
 
-use aqmlab_units::Instant;
+use aqmlab_units::{Ecn, Instant};
 
 use super::Endpoint;
 use crate::congestion::AckReport;
@@ -26,34 +26,33 @@ enum Predicted {
 }
 
 impl Endpoint {
-    /// Processes a segment without options; `ce` is true if it arrived with Congestion
-    /// Experienced.
+    /// Processes a segment without options.
     #[inline(always)]
-    pub fn on_segment(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
-        self.on_segment_as(now, seg, ce, false, profile);
+    pub fn on_segment(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
+        self.on_segment_as(now, seg, false, profile);
     }
 
     /// Does the same as [`Endpoint::on_segment`], but faster for a sender that [lists its
     /// segments](Profile::lists_segments).
     #[inline(always)]
-    pub fn on_segment_by_segments(&mut self, now: Instant, seg: &Segment, ce: bool, profile: &Profile) {
-        self.on_segment_as(now, seg, ce, true, profile);
+    pub fn on_segment_by_segments(&mut self, now: Instant, seg: &Segment, profile: &Profile) {
+        self.on_segment_as(now, seg, true, profile);
     }
 
     #[inline(always)]
-    fn on_segment_as(&mut self, now: Instant, seg: &Segment, ce: bool, by_segments: bool, profile: &Profile) {
+    fn on_segment_as(&mut self, now: Instant, seg: &Segment, by_segments: bool, profile: &Profile) {
         debug_assert!(
             seg.sack_len == 0 && !seg.extras.has(Extras::STAMPED),
             "options must come with their contents"
         );
         self.note_any_arrival(now, profile);
-        let Some(predicted) = self.prediction(seg, ce, profile) else {
-            self.on_any_segment(now, seg, &Options::NONE, ce, profile);
+        let Some(predicted) = self.prediction(seg, profile) else {
+            self.on_any_segment(now, seg, &Options::NONE, profile);
             return;
         };
         let twin = cfg!(debug_assertions).then(|| {
             let mut twin = self.clone();
-            twin.on_any_segment(now, seg, &Options::NONE, ce, profile);
+            twin.on_any_segment(now, seg, &Options::NONE, profile);
             twin
         });
         match predicted {
@@ -66,23 +65,22 @@ impl Endpoint {
         debug_assert_eq!(Some(&*self), twin.as_ref(), "the fast and the full path must agree");
     }
 
-    /// Processes a segment with these options; `ce` is true if it arrived with Congestion Experienced.
+    /// Processes a segment with these options.
     pub fn on_segment_with_options(
         &mut self,
         now: Instant,
         seg: &Segment,
         options: &Options,
-        ce: bool,
         profile: &Profile,
     ) {
         self.note_any_arrival(now, profile);
         let twin = cfg!(debug_assertions).then(|| {
             let mut twin = self.clone();
-            twin.on_any_segment(now, seg, options, ce, profile);
+            twin.on_any_segment(now, seg, options, profile);
             twin
         });
-        if !(self.is_pure_report(seg, ce, profile) && self.on_report(now, seg, &options.sack, profile)) {
-            self.on_any_segment(now, seg, options, ce, profile);
+        if !(self.is_pure_report(seg, profile) && self.on_report(now, seg, &options.sack, profile)) {
+            self.on_any_segment(now, seg, options, profile);
             return;
         }
         debug_assert_eq!(Some(&*self), twin.as_ref(), "the fast and the full path must agree");
@@ -91,8 +89,9 @@ impl Endpoint {
     /// Returns whether the segment has no data and acknowledges nothing new, and the sender tracks each
     /// segment.
     #[inline(always)]
-    fn is_pure_report(&self, seg: &Segment, ce: bool, profile: &Profile) -> bool {
-        let ordinary = self.state == State::Established && seg.flags == Flags::ACK && !ce && seg.len == 0;
+    fn is_pure_report(&self, seg: &Segment, profile: &Profile) -> bool {
+        let ordinary =
+            self.state == State::Established && seg.flags == Flags::ACK && seg.ecn != Ecn::Ce && seg.len == 0;
         ordinary
             && profile.by_segments()
             && self.uses_sack()
@@ -103,8 +102,8 @@ impl Endpoint {
     /// Returns the expected kind to which the segment belongs, or `None` if it belongs to none of
     /// them. A segment with an ECN echo or with CE is never an expected one.
     #[inline(always)]
-    fn prediction(&self, seg: &Segment, ce: bool, profile: &Profile) -> Option<Predicted> {
-        let ordinary = self.state == State::Established && seg.flags == Flags::ACK && !ce;
+    fn prediction(&self, seg: &Segment, profile: &Profile) -> Option<Predicted> {
+        let ordinary = self.state == State::Established && seg.flags == Flags::ACK && seg.ecn != Ecn::Ce;
         if !ordinary {
             return None;
         }
@@ -140,7 +139,7 @@ impl Endpoint {
                 if self.receiver.is_echoing() {
                     self.receiver.note_stamp_of_data(from, None, &mut self.troubles);
                 }
-                self.on_payload(now, from, seg, false, profile);
+                self.on_payload(now, from, seg, profile);
             }
             Predicted::Ack { bytes } => self.on_predicted_ack(now, bytes, profile),
         }

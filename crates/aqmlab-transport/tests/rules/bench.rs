@@ -5,7 +5,7 @@ use aqmlab_transport::{
     ENDLESS, Endpoint, Extras, Flags, Options, Profile, Recovery, Role, Sack, Segment, Stamps, StreamEvent,
     profile_settings,
 };
-use aqmlab_units::{Instant, Span};
+use aqmlab_units::{Ecn, Instant, Span};
 
 pub const MSS: u32 = 1460;
 
@@ -77,12 +77,12 @@ impl Bench {
     }
 
     pub fn arrive(&mut self, seg: Segment) -> Vec<Segment> {
-        self.arrive_marked(seg, false)
+        self.endpoint.on_segment(self.now, &seg, &self.profile);
+        self.drain()
     }
 
     pub fn arrive_marked(&mut self, seg: Segment, ce: bool) -> Vec<Segment> {
-        self.endpoint.on_segment(self.now, &seg, ce, &self.profile);
-        self.drain()
+        self.arrive(if ce { Segment { ecn: Ecn::Ce, ..seg } } else { seg })
     }
 
     /// Delivers a pure ACK of everything below segment `n`.
@@ -110,7 +110,7 @@ impl Bench {
 
     /// Delivers any segment with these options.
     pub fn arrive_with_options(&mut self, seg: Segment, options: &Options) -> Vec<Segment> {
-        self.endpoint.on_segment_with_options(self.now, &seg, options, false, &self.profile);
+        self.endpoint.on_segment_with_options(self.now, &seg, options, &self.profile);
         self.drain()
     }
 
@@ -135,7 +135,7 @@ impl Bench {
 
 pub fn segment(seq: u32, ack: u32, len: u32) -> Segment {
     let flags = Flags::ACK;
-    Segment { seq, ack, len, flags, window: 1 << 30, ect: false, extras: Extras::NONE, sack_len: 0 }
+    Segment { seq, ack, len, flags, window: 1 << 30, ecn: Ecn::NotEct, extras: Extras::NONE, sack_len: 0 }
 }
 
 pub fn ack_of(n: u32) -> Segment {

@@ -3,7 +3,7 @@
 use aqmlab_params::Value;
 use aqmlab_transport::{ENDLESS, Extras, Flags, Options, Role, Segment, Stamps};
 use aqmlab_units::text::Size;
-use aqmlab_units::{Bytes, Instant, Span};
+use aqmlab_units::{Bytes, Ecn, Instant, Span};
 
 use crate::bench::{Bench, MSS, ack_of, iw, ms, sack, segment};
 
@@ -163,7 +163,7 @@ fn the_least_timeout_of_a_steady_path() {
             b.now += Span::ms(100);
             while b.endpoint.flight().get() > 0 {
                 acked += b.endpoint.flight().get() as u32;
-                b.endpoint.on_segment(b.now, &segment(1, acked, 0), false, &b.profile);
+                b.endpoint.on_segment(b.now, &segment(1, acked, 0), &b.profile);
             }
             b.drain();
         }
@@ -247,7 +247,7 @@ fn segments_are_acknowledged_each_after_a_pause_and_at_marks() {
     let mut next = 1;
     let mut arrive = |b: &mut Bench, flags: Flags, ce: bool| {
         next += 100;
-        b.arrive_marked(Segment { flags, ect: true, ..segment(next - 100, 1, 100) }, ce).len()
+        b.arrive_marked(Segment { flags, ecn: Ecn::Ect0, ..segment(next - 100, 1, 100) }, ce).len()
     };
     let mut acks = |b: &mut Bench, n: usize| (0..n).map(|_| arrive(b, Flags::ACK, false)).sum::<usize>();
     assert_eq!(acks(&mut b, 4), 2, "every second");
@@ -258,8 +258,8 @@ fn segments_are_acknowledged_each_after_a_pause_and_at_marks() {
     assert_eq!(arrive(&mut b, Flags::ACK, false), 1);
     assert_eq!(arrive(&mut b, Flags::ACK | Flags::CWR, false), 1);
     let again = b.arrive(segment(next, 1, 100)).len();
-    assert_eq!((again, b.arrive(Segment { ect: true, ..segment(next + 100, 1, 100) }).len()), (1, 1));
-    assert_eq!(b.arrive(Segment { ect: true, ..segment(next + 200, 1, 100) }).len(), 0);
+    assert_eq!((again, b.arrive(Segment { ecn: Ecn::Ect0, ..segment(next + 100, 1, 100) }).len()), (1, 1));
+    assert_eq!(b.arrive(Segment { ecn: Ecn::Ect0, ..segment(next + 200, 1, 100) }).len(), 0);
 }
 
 /// The kernel acknowledges before the application runs, unless data that was already waiting
@@ -272,7 +272,7 @@ fn an_acknowledgment_that_is_due_leaves_before_the_answer() {
         let mut b =
             Bench::accepted(&[("quick_acks", Value::Integer(16)), ("prompt_ack", Value::Choice(rule))]);
         b.endpoint.write(waiting);
-        b.endpoint.on_segment(b.now, &segment(1, 1, 100), false, &b.profile);
+        b.endpoint.on_segment(b.now, &segment(1, 1, 100), &b.profile);
         b.endpoint.acknowledge_apart(&b.profile);
         b.endpoint.write(300);
         let lens: Vec<u32> = b.drain().iter().map(|s| s.len).collect();

@@ -2,6 +2,7 @@
 
 use aqmlab_params::Value;
 use aqmlab_transport::{ENDLESS, Flags, Role, Segment, StreamEvent};
+use aqmlab_units::Ecn;
 
 use crate::bench::{Bench, MSS, echo, ecn, iw, ms, numbers, segment};
 
@@ -80,13 +81,13 @@ fn what_is_ecn_capable() {
     let mut b = Bench::new(Role::Active, &ecn());
     b.endpoint.open(b.now, &b.profile);
     let syn = b.drain()[0];
-    assert!(syn.flags.has(Flags::SYN | Flags::ECE | Flags::CWR) && !syn.ect);
+    assert!(syn.flags.has(Flags::SYN | Flags::ECE | Flags::CWR) && !syn.ecn.is_capable());
     let mut b = Bench::established(&ecn());
-    assert!(b.ack(1).iter().all(|s| s.ect), "new data");
+    assert!(b.ack(1).iter().all(|s| s.ecn.is_capable()), "new data");
     let again = b.fire();
-    assert!(numbers(&again) == [1] && !again[0].ect, "not a retransmission");
+    assert!(numbers(&again) == [1] && !again[0].ecn.is_capable(), "not a retransmission");
     let pure = b.arrive(segment(500, 1, 100));
-    assert!(!pure[0].ect, "not a pure acknowledgment");
+    assert!(!pure[0].ecn.is_capable(), "not a pure acknowledgment");
 }
 
 /// Rules: 3168 6.1.3 echo; 3168 6.1.1 setup
@@ -107,7 +108,8 @@ fn the_echo_lasts_until_cwr() {
         (false, true, false),
     ];
     for (i, (ce, cwr, echoes)) in table.into_iter().enumerate() {
-        let data = Segment { flags: Flags::ACK.with_if(Flags::CWR, cwr), ect: true, ..segment(at, 1, 100) };
+        let data =
+            Segment { flags: Flags::ACK.with_if(Flags::CWR, cwr), ecn: Ecn::Ect0, ..segment(at, 1, 100) };
         let ack = b.arrive_marked(data, ce)[0];
         assert_eq!(ack.flags.has(Flags::ECE), echoes, "segment {i}");
         at += 100;
@@ -145,7 +147,7 @@ fn the_active_side_agrees_to_one_answer_only() {
             b.endpoint.write(ENDLESS);
             let data = b.arrive(Segment { flags: Flags::SYN | Flags::ACK | answer, ..segment(0, 1, 0) });
             assert_eq!(b.endpoint.uses_ecn(), wants && agrees, "{wants} {answer:?}");
-            assert!(data[1..].iter().all(|s| s.ect == (wants && agrees)));
+            assert!(data[1..].iter().all(|s| s.ecn.is_capable() == (wants && agrees)));
             b.arrive(echo(1));
             assert_eq!(
                 b.endpoint.counters().ecn_reductions,
@@ -179,7 +181,7 @@ fn the_passive_side_agrees_to_one_question_only() {
             let answer = b.arrive(Segment { flags: Flags::SYN | asked, ack: 0, ..segment(0, 0, 0) })[0];
             let agrees = wants && asked == Flags::ECE | Flags::CWR;
             assert_eq!(answer.flags, (Flags::SYN | Flags::ACK).with_if(Flags::ECE, agrees), "{asked:?}");
-            assert!(!answer.ect);
+            assert!(!answer.ecn.is_capable());
             assert_eq!(b.endpoint.uses_ecn(), agrees);
         }
     }
@@ -198,7 +200,7 @@ fn a_syn_sent_again_may_stop_asking_and_then_no_answer_agrees() {
         // This SYN-ACK answers the first SYN, but the SYN sent since then forbids ECT on data.
         let late = Segment { flags: Flags::SYN | Flags::ACK | Flags::ECE, ..segment(0, 1, 0) };
         let data = b.arrive(late);
-        assert_eq!((b.endpoint.uses_ecn(), data[1].ect), (asks_again, asks_again), "{word}");
+        assert_eq!((b.endpoint.uses_ecn(), data[1].ecn.is_capable()), (asks_again, asks_again), "{word}");
     }
 }
 
@@ -316,7 +318,9 @@ fn a_delayed_acknowledgment_echoes_a_mark_on_any_segment_it_covers() {
         let mut b = Bench::accepted(&ecn());
         let mut acks = Vec::new();
         for (i, ce) in marks.into_iter().enumerate() {
-            acks.extend(b.arrive_marked(Segment { ect: true, ..segment(1 + 100 * i as u32, 1, 100) }, ce));
+            acks.extend(
+                b.arrive_marked(Segment { ecn: Ecn::Ect0, ..segment(1 + 100 * i as u32, 1, 100) }, ce),
+            );
         }
         assert_eq!(acks.iter().map(|s| s.flags.has(Flags::ECE)).collect::<Vec<_>>(), [echoes], "{marks:?}");
     }
@@ -331,7 +335,7 @@ fn a_mark_on_data_outside_the_window_is_not_echoed() {
             let mut b = Bench::accepted(&[ecn()[1].clone(), given.clone()]);
             b.arrive(segment(1, 1, 100));
             b.arrive(segment(101, 1, 100));
-            let ack = b.arrive_marked(Segment { ect: true, ..segment(seq, 1, 100) }, true);
+            let ack = b.arrive_marked(Segment { ecn: Ecn::Ect0, ..segment(seq, 1, 100) }, true);
             assert_eq!(ack[0].flags.has(Flags::ECE), listens, "{seq}");
         }
     }
@@ -345,17 +349,17 @@ fn a_syn_is_ecn_capable_only_where_it_asks_for_ecn_and_may_be() {
     for (ecn, on_syn, expected) in [(true, true, true), (true, false, false), (false, true, false)] {
         let settings = [("ecn", Value::Flag(ecn)), ("ect_on_syn", Value::Flag(on_syn))];
         let mut b = Bench::of("rfc", Role::Active, &settings);
-        assert_eq!(b.connect().ect, expected, "ecn {ecn}, ect_on_syn {on_syn}");
-        assert_eq!(b.fire()[0].ect, expected, "the same holds for the retransmitted SYN");
+        assert_eq!(b.connect().ecn.is_capable(), expected, "ecn {ecn}, ect_on_syn {on_syn}");
+        assert_eq!(b.fire()[0].ecn.is_capable(), expected, "the same holds for the retransmitted SYN");
         let mut b = Bench::of("rfc", Role::Passive, &settings);
         let syn_ack = b.arrive(Segment { flags: SETUP, ack: 0, ..segment(0, 0, 0) })[0];
-        assert!(!syn_ack.ect, "the SYN-ACK has its own parameter");
+        assert!(!syn_ack.ecn.is_capable(), "the SYN-ACK has its own parameter");
     }
     let fallback = ("ecn_fallback", Value::Choice("timeout"));
     let on_syn = ("ect_on_syn", Value::Flag(true));
     let mut b = Bench::of("rfc", Role::Active, &[("ecn", Value::Flag(true)), on_syn, fallback]);
-    assert!(b.connect().ect);
-    assert!(!b.fire()[0].ect, "a SYN that no longer requests ECN is not ECN-capable either");
+    assert!(b.connect().ecn.is_capable());
+    assert!(!b.fire()[0].ecn.is_capable(), "a SYN that no longer requests ECN is not ECN-capable either");
 }
 
 /// An echo of a mark on the SYN could not be distinguished from the answer to the SYN's ECE and
@@ -405,7 +409,7 @@ fn what_is_ecn_capable_by_profile() {
         let data: Vec<Segment> = sent.into_iter().filter(|s| s.len > 0).collect();
         let again = b.fire()[0];
         assert!(data[1].flags.has(Flags::FIN) && again.seq == data[0].seq);
-        let found = [syn, syn_ack, data[0], pure, again, data[1], lone_fin].map(|s| s.ect);
+        let found = [syn, syn_ack, data[0], pure, again, data[1], lone_fin].map(|s| s.ecn.is_capable());
         assert_eq!(found, expected, "{profile}");
     }
 }

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use aqmlab_transport::{Endpoint, Options, Profile, Role, Segment, State, StreamEvent};
-use aqmlab_units::{Bytes, Instant, LinkClock, Rate, Span};
+use aqmlab_units::{Bytes, Ecn, Instant, LinkClock, Rate, Span};
 
 /// What the network does to one packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,8 +93,8 @@ impl Path {
         Path::new([link(delay.div(2)), link(delay.div(2))], faults)
     }
 
-    /// Returns the arrival time of a packet and whether it is marked; `None` if it is lost.
-    fn carry(&mut self, now: Instant, seg: &Segment, header: u32) -> Option<(Instant, bool)> {
+    /// Returns the arrival time of a packet and its code point there; `None` if it is lost.
+    fn carry(&mut self, now: Instant, seg: &Segment, header: u32) -> Option<(Instant, Ecn)> {
         let fate = (self.faults)(self.entered, seg);
         self.entered += 1;
         if fate == Fate::Drop {
@@ -106,8 +106,9 @@ impl Path {
         let middle = self.links[0].carry(now, size)?;
         let end = self.links[1].carry(middle, size)?;
         match fate {
-            Fate::Late(span) => Some((end + span, false)),
-            fate => Some((end, fate == Fate::Mark && seg.ect)),
+            Fate::Late(span) => Some((end + span, seg.ecn)),
+            Fate::Mark if seg.ecn.is_capable() => Some((end, Ecn::Ce)),
+            _ => Some((end, seg.ecn)),
         }
     }
 }
@@ -163,12 +164,11 @@ impl Side {
 pub const A: usize = 0;
 pub const B: usize = 1;
 
-/// A segment in flight: its destination, its options, and whether it is marked.
+/// A segment in flight: its destination and its options.
 struct Packet {
     to: usize,
     segment: Segment,
     options: Options,
-    ce: bool,
 }
 
 /// What the applications do at one side, at a given time.
@@ -221,10 +221,11 @@ impl Pair {
         let poll = if delays { Endpoint::poll_prompt } else { Endpoint::poll_transmit };
         while let Some(seg) = poll(&mut this.endpoint, self.now, &self.profile) {
             this.sent.push((self.now, seg));
-            if let Some((at, ce)) = self.paths[side].carry(self.now, &seg, self.profile.header) {
+            if let Some((at, ecn)) = self.paths[side].carry(self.now, &seg, self.profile.header) {
                 self.in_flight.push(Reverse((at, self.serial)));
                 let options = this.endpoint.options(&seg, &self.profile);
-                self.packets.insert(self.serial, Packet { to: 1 - side, segment: seg, options, ce });
+                let segment = Segment { ecn, ..seg };
+                self.packets.insert(self.serial, Packet { to: 1 - side, segment, options });
                 self.serial += 1;
             }
         }
@@ -252,15 +253,15 @@ impl Pair {
         self.now = at;
         if self.in_flight.peek().is_some_and(|Reverse((t, _))| *t == at) {
             let Reverse((_, serial)) = self.in_flight.pop().expect("peeked");
-            let Packet { to, segment, options, ce } =
+            let Packet { to, segment, options } =
                 self.packets.remove(&serial).expect("stored with its event");
             let state = self.sides[to].endpoint.state();
             self.sides[to].received.push((state, segment));
             self.with(to, |e, now, p| {
                 if segment.has_options() {
-                    e.on_segment_with_options(now, &segment, &options, ce, p);
+                    e.on_segment_with_options(now, &segment, &options, p);
                 } else {
-                    e.on_segment(now, &segment, ce, p);
+                    e.on_segment(now, &segment, p);
                 }
             });
             return true;
