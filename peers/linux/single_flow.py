@@ -264,6 +264,10 @@ class Run:
             heapq.heappush(self.on_way, (now, self.serial, 1 - way, raw))
             self.serial += 1
 
+    def deliver(self, now: int, to: int, raw: bytes) -> None:
+        """Deliver a packet to a host at the time `now`."""
+        os.write(self.tuns[to], raw)
+
     def receive(self) -> None:
         if self.peer is None:
             try:
@@ -304,7 +308,7 @@ class Run:
             due = [self.on_way[0][0]] if self.on_way else []
             if due and due[0] <= now:
                 _, _, to, raw = heapq.heappop(self.on_way)
-                os.write(self.tuns[to], raw)
+                self.deliver(now, to, raw)
                 continue
             if not opened and self.sender.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == 1:
                 opened = True

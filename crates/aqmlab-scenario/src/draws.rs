@@ -5,7 +5,7 @@ use aqmlab_qdisc::Loss;
 use aqmlab_random::Stream;
 use aqmlab_traffic::packmime::{CloudConnection, HostDelay};
 use aqmlab_traffic::{Content, End, Identity, Population, Requests, Session};
-use aqmlab_transport::TickPhases;
+use aqmlab_transport::{Profile, TickPhases};
 use aqmlab_units::{Instant, Span};
 
 use crate::plan::{Access, ClassPlan, Plan};
@@ -88,6 +88,14 @@ impl ClassPlan {
         let own = self.traffic.tcp().is_some_and(|tcp| tcp.tick_phases == TickPhases::Random);
         let mut draws = own.then(|| self.draws(seed).member("tick_phase", of.index()))?;
         Some([draws.unit(), draws.unit()])
+    }
+
+    /// Returns seeds for the draws of a connection's sender and receiver, or `None` if their congestion control makes
+    /// none.
+    pub fn congestion_seeds(&self, of: Identity, seed: u64) -> Option<[u64; 2]> {
+        let own = self.traffic.tcp().is_some_and(Profile::needs_seed);
+        let mut draws = own.then(|| self.draws(seed).member("congestion", of.index()))?;
+        Some([draws.bits(), draws.bits()])
     }
 
     /// Returns the source of a flow or connection that starts at `now`.

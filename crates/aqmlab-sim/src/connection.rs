@@ -86,6 +86,13 @@ impl Connection {
         }
     }
 
+    /// Gives both endpoints seeds for the draws of their congestion control.
+    #[cold]
+    pub fn seed(&mut self, [sender, receiver]: [u64; 2], tcp: &Profile) {
+        self.sender.set_seed(sender, tcp);
+        self.receiver.set_seed(receiver, tcp);
+    }
+
     /// Starts the delay of an endpoint that has just sent all data that need not wait for the
     /// delay, and returns its duration. Does nothing, and returns `None`, if the endpoint has no
     /// delay, if the delay is already running, or if there is nothing more to send.

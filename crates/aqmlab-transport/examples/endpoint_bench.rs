@@ -17,6 +17,7 @@
 //! - `tracked` and `tracked_lossy` are `plain` and `lossy` with a sender that tracks each segment
 //!   individually (RFC 8985, RFC 9937, RFC 5682);
 //! - `linux` and `linux_lossy` are `plain` and `lossy` with the whole profile `linux`;
+//! - `bbr` is `linux` with BBR, which measures rates and paces;
 //! - `nothing` measures the cost of this program itself, which must be subtracted.
 
 use std::collections::VecDeque;
@@ -63,6 +64,10 @@ fn main() {
         "tracked_lossy" => run(Fault::Loss, &TRACKED),
         "linux" => through_endpoints(segments, "linux", Fault::Nothing, &[]),
         "linux_lossy" => through_endpoints(segments, "linux", Fault::Loss, &[]),
+        "bbr" => {
+            let bbr = [("congestion", Value::Choice("bbr"))];
+            through_endpoints(segments, "linux", Fault::Nothing, &bbr)
+        }
         "nothing" => through_nothing(segments),
         other => panic!("no mode is called `{other}`; the source file lists the modes"),
     };

@@ -38,6 +38,11 @@ fn any_profile(draw: &mut Stream) -> Profile {
     if settings.get("congestion") == Some(&Value::Choice("dctcp")) {
         settings.set("ecn", Value::Flag(true), Origin::Given);
     }
+    if settings.get("congestion") == Some(&Value::Choice("bbr"))
+        && settings.get("recovery") == Some(&Value::Choice("reno"))
+    {
+        settings.set("recovery", Value::Choice("newreno"), Origin::Given);
+    }
     if settings.get("answer_repeated_syn") == Some(&Value::Flag(false)) {
         settings.set("syn_ack_timer", Value::Flag(true), Origin::Given);
     }

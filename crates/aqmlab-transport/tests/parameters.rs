@@ -118,6 +118,20 @@ fn contradictions_are_refused_with_the_parameter_that_is_wrong() {
 }
 
 #[test]
+fn a_control_that_tracks_segments_refuses_what_does_not() {
+    for (name, value, wrong) in [
+        ("recovery", Value::Choice("reno"), "recovery"),
+        ("send_jitter", Value::Span(Span::ms(1)), "send_jitter"),
+    ] {
+        let mut settings = profile_settings("rfc").expect("built in");
+        settings.set("congestion", Value::Choice("bbr"), Origin::Given);
+        assert!(Profile::resolve(&mut settings.clone()).expect("consistent").lists_segments());
+        settings.set(name, value, Origin::Given);
+        assert_eq!(Profile::resolve(&mut settings).expect_err(name).name, wrong);
+    }
+}
+
+#[test]
 fn what_is_unlimited_is_more_than_any_number() {
     let profile = Profile::named("ns2").expect("built in");
     assert_eq!(

@@ -110,6 +110,9 @@ impl<Q: EventQueue> World<'_, Q> {
         let tcp = plan.traffic.tcp().expect("every other source belongs to a connection");
         let mut connection =
             Connection::new(tcp, applications, plan.send_jitter(of, self.seed), plan.clocks(of, self.seed));
+        if let Some(seeds) = plan.congestion_seeds(of, self.seed) {
+            connection.seed(seeds, tcp);
+        }
         connection.act(&Step { client: first, ..Step::default() });
         Body::Tcp(connection)
     }

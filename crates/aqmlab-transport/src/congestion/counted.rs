@@ -210,7 +210,7 @@ impl Control for Counted {
     }
 
     /// The pause does not count as elapsed time.
-    fn resumed(&mut self, now: Instant, left: Instant) {
+    fn resumed(&mut self, now: Instant, left: Instant, _window: &mut Window, _profile: &Profile) {
         if let Some(stage) = &mut self.stage {
             let now = whole_ms(now);
             stage.epoch += now - whole_ms(left).max(stage.resumed);

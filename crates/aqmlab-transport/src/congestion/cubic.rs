@@ -119,14 +119,14 @@ impl Control for Cubic {
         true
     }
 
-    fn resumed(&mut self, now: Instant, _left: Instant) {
+    fn resumed(&mut self, now: Instant, _left: Instant, _window: &mut Window, _profile: &Profile) {
         if let Some(stage) = &mut self.stage {
             stage.skip(now);
         }
     }
 
     /// RFC 9438, 4.9.
-    fn is_restored(&self) -> bool {
+    fn undone(&mut self) -> bool {
         true
     }
 

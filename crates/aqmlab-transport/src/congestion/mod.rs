@@ -9,9 +9,10 @@
 //!
 //! Adding a control takes a file next to [`reno`], a word in the profile and a variant of [`ControlState`].
 //! Any state other than the window is kept in [`Memory`], so that flows that do not use the control
-//! take no more memory. A control cannot set a pacing rate; that would require a further result
-//! from [`Control`].
+//! take no more memory. A control that [uses rate samples](Congestion::samples_rates) hears a [`Sample`] of each
+//! acknowledgment; it alone determines the window, and the [`Pacing`] of segments.
 
+mod bbr;
 mod counted;
 mod cubic;
 mod dctcp;
@@ -22,12 +23,13 @@ mod window;
 
 use alloc::boxed::Box;
 
-use aqmlab_units::Instant;
+use aqmlab_units::{Instant, Span};
 
 pub(crate) use reno::Reno;
-pub(crate) use window::{Ack, AckReport, Outstanding, Sign, Window};
+pub(crate) use window::{Ack, AckReport, Outstanding, Pacing, Repair, Sample, Sign, Window};
 
 use crate::profile::{Congestion, CubicGrowth, Profile, SlowStartExit};
+use bbr::Bbr;
 use counted::Counted;
 use cubic::Cubic;
 use dctcp::Dctcp;
@@ -49,12 +51,14 @@ pub(crate) struct Remembered {
 }
 
 /// The state of whichever control is in use.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 enum ControlState {
     Reno(Reno),
     Cubic(Cubic),
     Counted(Counted),
     Dctcp(Dctcp),
+    /// Apart, so that the memories of other controls do not grow.
+    Bbr(Box<Bbr>),
 }
 
 /// A rule that may end slow start early, with its state.
@@ -72,6 +76,7 @@ impl Remembered {
             // No endpoint is ever created with a control that only kernels have.
             (Some(Congestion::Reno) | None, _) => ControlState::Reno(Reno),
             (Some(Congestion::Dctcp), _) => ControlState::Dctcp(Dctcp::default()),
+            (Some(Congestion::Bbr), _) => ControlState::Bbr(Bbr::new()),
             (Some(Congestion::Cubic), CubicGrowth::Rfc9438) => ControlState::Cubic(Cubic::default()),
             (Some(Congestion::Cubic), CubicGrowth::Linux) => ControlState::Counted(Counted::default()),
         };
@@ -80,7 +85,8 @@ impl Remembered {
             SlowStartExit::Hystart => Some(Exit::HyStart(HyStart::default())),
             SlowStartExit::HystartPlusPlus => Some(Exit::PlusPlus(HyStartPlusPlus::default())),
         };
-        Box::new(Remembered { now, before: now, exit })
+        let before = if profile.samples() { ControlState::Reno(Reno) } else { now.clone() };
+        Box::new(Remembered { now, before, exit })
     }
 }
 
@@ -91,10 +97,40 @@ impl Memory {
 
     /// Records that sending restarts at `now` after a pause with nothing outstanding; the last segment
     /// before the pause left at `left`.
-    pub(crate) fn resumed(&mut self, now: Instant, left: Instant) {
+    pub(crate) fn resumed(&mut self, now: Instant, left: Instant, window: &mut Window, profile: &Profile) {
         if let Some(memory) = self.0.as_deref_mut() {
-            memory.now.resumed(now, left);
+            memory.now.resumed(now, left, window, profile);
         }
+    }
+
+    /// Creates the memory of a control that makes draws, with this seed.
+    pub(crate) fn set_seed(&mut self, seed: u64, profile: &Profile) {
+        self.of(profile).now.set_seed(seed);
+    }
+
+    /// Records that the connection is established.
+    pub(crate) fn established(
+        &mut self,
+        now: Instant,
+        window: &Window,
+        srtt: Option<Span>,
+        profile: &Profile,
+    ) {
+        self.of(profile).now.established(now, window, srtt, profile);
+    }
+
+    /// Processes a rate sample. Returns whether what is in flight counts as limited by the application.
+    pub(crate) fn on_sample(&mut self, window: &mut Window, sample: &Sample, profile: &Profile) -> bool {
+        self.of(profile).now.on_sample(window, sample, profile)
+    }
+
+    /// Returns how fast segments may leave, if the control determines it.
+    pub(crate) fn pacing(&self, profile: &Profile) -> Option<Pacing> {
+        self.0.as_deref().and_then(|memory| memory.now.pacing(profile))
+    }
+
+    fn of(&mut self, profile: &Profile) -> &mut Remembered {
+        self.0.get_or_insert_with(|| Remembered::new(profile))
     }
 
     /// Processes new data acknowledged during the current stage of congestion avoidance. Returns false, and
@@ -108,25 +144,31 @@ impl Memory {
     }
 
     /// Saves the state before a reduction that may prove unnecessary.
-    pub(crate) fn remember(&mut self) {
-        if let Some(memory) = &mut self.0 {
-            memory.before = memory.now;
+    pub(crate) fn remember(&mut self, profile: &Profile) {
+        if let Some(memory) = self.0.as_deref_mut().filter(|_| !profile.samples()) {
+            memory.before = memory.now.clone();
         }
     }
 
     /// Undoes an unnecessary reduction.
     pub(crate) fn restore(&mut self) {
         if let Some(memory) = &mut self.0
-            && memory.before.is_restored()
+            && memory.now.undone()
         {
-            memory.now = memory.before;
+            memory.now = memory.before.clone();
         }
     }
 }
 
 impl Congestion {
     /// All algorithms.
-    pub const ALL: [Congestion; 3] = [Congestion::Reno, Congestion::Cubic, Congestion::Dctcp];
+    pub const ALL: [Congestion; 4] =
+        [Congestion::Reno, Congestion::Cubic, Congestion::Dctcp, Congestion::Bbr];
+
+    /// Returns whether the algorithm uses rate samples and determines a pacing rate.
+    pub const fn samples_rates(self) -> bool {
+        matches!(self, Congestion::Bbr)
+    }
 
     /// Returns the version of the algorithm, which is incremented whenever a change to it changes a
     /// result.
@@ -135,6 +177,7 @@ impl Congestion {
             Congestion::Reno => reno::VERSION,
             Congestion::Cubic => cubic::VERSION,
             Congestion::Dctcp => dctcp::VERSION,
+            Congestion::Bbr => bbr::VERSION,
         }
     }
 }
@@ -156,7 +199,7 @@ impl<'m> Algorithm<'m> {
     /// Does the same as `of`, for a control that [has a memory](Profile::remembers).
     #[inline(always)]
     pub(crate) fn kept(profile: &Profile, memory: &'m mut Memory) -> Self {
-        Algorithm::ControlState(memory.0.get_or_insert_with(|| Remembered::new(profile)))
+        Algorithm::ControlState(memory.of(profile))
     }
 }
 
@@ -168,6 +211,7 @@ macro_rules! of_control {
             ControlState::Cubic($control) => $call,
             ControlState::Counted($control) => $call,
             ControlState::Dctcp($control) => $call,
+            ControlState::Bbr($control) => $call,
         }
     };
 }
@@ -194,12 +238,28 @@ impl Control for ControlState {
         of_control!(self, control => control.congestion(sign, window, profile))
     }
 
-    fn resumed(&mut self, now: Instant, left: Instant) {
-        of_control!(self, control => control.resumed(now, left));
+    fn resumed(&mut self, now: Instant, left: Instant, window: &mut Window, profile: &Profile) {
+        of_control!(self, control => control.resumed(now, left, window, profile));
     }
 
-    fn is_restored(&self) -> bool {
-        of_control!(self, control => control.is_restored())
+    fn undone(&mut self) -> bool {
+        of_control!(self, control => control.undone())
+    }
+
+    fn established(&mut self, now: Instant, window: &Window, srtt: Option<Span>, profile: &Profile) {
+        of_control!(self, control => control.established(now, window, srtt, profile));
+    }
+
+    fn set_seed(&mut self, seed: u64) {
+        of_control!(self, control => control.set_seed(seed));
+    }
+
+    fn on_sample(&mut self, window: &mut Window, sample: &Sample, profile: &Profile) -> bool {
+        of_control!(self, control => control.on_sample(window, sample, profile))
+    }
+
+    fn pacing(&self, profile: &Profile) -> Option<Pacing> {
+        of_control!(self, control => control.pacing(profile))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The congestion window and its bounds: how it changes, and the rules that all controls share (RFC
 //! 5681, RFC 6582, RFC 3168).
 
-use aqmlab_units::{Instant, Span};
+use aqmlab_units::{Instant, Rate, Span};
 
 use crate::profile::{
     EcnAtOne, Increase, InitialSsthresh, Profile, Recovery, RecoveryExit, RecoveryWindow, ReductionBase,
@@ -75,6 +75,46 @@ pub(crate) struct AckReport {
     pub rtt: Option<Span>,
 }
 
+/// What the sender is repairing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Repair {
+    Nothing,
+    /// Losses that acknowledgments have reported: fast recovery.
+    Recovery,
+    /// What a timeout has declared lost.
+    Timeout,
+}
+
+/// What an acknowledgment shows about the delivery of data, after all losses that it reports have been found
+/// (draft-cheng-iccrg-delivery-rate-estimation-02; draft-ietf-ccwg-bbr, section 2). Amounts are in segments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Sample {
+    pub now: Instant,
+    /// C.delivered.
+    pub delivered: u64,
+    /// RS.prior_delivered: C.delivered when the newest segment that this acknowledgment reports left.
+    pub prior_delivered: u64,
+    /// RS.delivered, and the time that this took (RS.interval); `None` if no rate is measured.
+    pub rate: Option<(u64, Span)>,
+    /// RS.is_app_limited.
+    pub app_limited: bool,
+    /// RS.newly_acked.
+    pub newly_acked: u32,
+    /// RS.newly_lost.
+    pub newly_lost: u32,
+    /// C.inflight before and after the acknowledgment.
+    pub prior_in_flight: u32,
+    pub in_flight: u32,
+    /// RS.rtt, and the smoothed round-trip time.
+    pub rtt: Option<Span>,
+    pub srtt: Option<Span>,
+    /// Whether the acknowledgment carries an ECN echo.
+    pub marked: bool,
+    pub repair: Repair,
+    /// The earliest time at which pacing permits the next segment to leave.
+    pub departs: Instant,
+}
+
 /// A sign of congestion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sign {
@@ -98,6 +138,15 @@ pub(crate) struct Cut {
     pub least: f64,
     /// Number of segments that remain, if the share does not determine it.
     pub left: Option<f64>,
+}
+
+/// How fast segments may leave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Pacing {
+    /// The rate of payload.
+    pub rate: Rate,
+    /// Number of segments that leave together.
+    pub burst: u32,
 }
 
 /// A congestion control algorithm. It decides how the [`Window`] changes; the window's bounds are
@@ -133,11 +182,30 @@ pub(crate) trait Control {
 
     /// Records that sending restarts at `now` after a pause with nothing outstanding; the last segment before
     /// the pause left at `left`.
-    fn resumed(&mut self, _now: Instant, _left: Instant) {}
+    fn resumed(&mut self, _now: Instant, _left: Instant, _window: &mut Window, _profile: &Profile) {}
 
-    /// Returns whether undoing a reduction also brings back the control's state from before the reduction.
-    fn is_restored(&self) -> bool {
+    /// Records that a reduction has been undone. Returns whether the control's state from before the reduction
+    /// is to come back.
+    fn undone(&mut self) -> bool {
         false
+    }
+
+    /// Records that the connection is established, for a control that
+    /// [uses rate samples](crate::Congestion::samples_rates).
+    fn established(&mut self, _now: Instant, _window: &Window, _srtt: Option<Span>, _profile: &Profile) {}
+
+    /// Sets the seed of the control's draws.
+    fn set_seed(&mut self, _seed: u64) {}
+
+    /// Processes a rate sample, for a control that uses them; such a control alone determines the window, except
+    /// after a timeout. Returns whether what is in flight counts as limited by the application.
+    fn on_sample(&mut self, _window: &mut Window, _sample: &Sample, _profile: &Profile) -> bool {
+        false
+    }
+
+    /// Returns the rate at which segments may leave, for a control that determines it.
+    fn pacing(&self, _profile: &Profile) -> Option<Pacing> {
+        None
     }
 }
 

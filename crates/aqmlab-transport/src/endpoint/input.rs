@@ -152,7 +152,7 @@ impl Endpoint {
             self.receiver.ack_now();
         }
         self.events.established();
-        self.begin_tracking(profile);
+        self.begin_tracking(now, profile);
         self.enter(now, State::Established, profile);
     }
 

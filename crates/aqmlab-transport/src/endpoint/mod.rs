@@ -14,7 +14,7 @@ mod predicted;
 mod selective;
 mod timers;
 
-use aqmlab_units::{Bytes, Instant, Span};
+use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 use crate::bits::Bits;
 use crate::congestion::{Algorithm, Outstanding, Window};
@@ -155,6 +155,12 @@ impl Endpoint {
         self
     }
 
+    /// Gives a new endpoint a seed for the draws of its congestion control
+    /// ([`Profile::needs_seed`]); endpoints with different seeds make different draws.
+    pub fn set_seed(&mut self, seed: u64, profile: &Profile) {
+        self.troubles.control().set_seed(seed, profile);
+    }
+
     fn clock(&self) -> Clock {
         self.troubles.get().clock
     }
@@ -171,6 +177,7 @@ impl Endpoint {
     /// may call this before the handshake. Calls after [`Endpoint::close`] are ignored.
     pub fn write(&mut self, bytes: u64) {
         if !self.notes.any(CLOSING) {
+            self.check_application();
             self.stream_end = self.stream_end.saturating_add(bytes);
             self.burst = NO_BURST_LIMIT;
             self.note_data();
@@ -348,6 +355,11 @@ impl Endpoint {
     #[inline]
     fn sent(&self) -> u64 {
         self.una + u64::from(self.unacked)
+    }
+
+    /// Returns the rate at which segments leave, for a congestion control that determines it.
+    pub fn pacing_rate(&self, profile: &Profile) -> Option<Rate> {
+        self.troubles.get().control.pacing(profile).map(|pacing| pacing.rate)
     }
 
     /// Returns the window and the algorithm that controls it.

@@ -453,9 +453,15 @@ impl Endpoint {
 
     #[cold]
     fn restart_window(&mut self, now: Instant, profile: &Profile) {
+        if profile.samples() && !self.has_data() {
+            return;
+        }
         if profile.remembers() {
-            let left = self.last_activity;
-            self.troubles.note().control.resumed(now, left);
+            let Endpoint { window, troubles, last_activity, .. } = self;
+            troubles.control().resumed(now, *last_activity, window, profile);
+        }
+        if profile.samples() {
+            return; // the control alone determines the window
         }
         let idle = now.saturating_since(self.last_activity);
         match profile.idle_restart {

@@ -1,10 +1,14 @@
 //! Pacing: no segment leaves before its departure time, to which the endpoint's shared timer is set.
 
-use aqmlab_units::{Instant, Span};
+use aqmlab_units::{Bytes, Instant, Span};
 
 use super::Endpoint;
 use crate::profile::{Profile, third_of};
 use crate::recovery::Phase;
+
+/// The first segments of a flow that are not paced if the congestion control determines the rate, as observed
+/// on Linux 6.1.
+const UNPACED: u32 = 10;
 
 impl Endpoint {
     /// Returns whether the next segment has to wait; if so, makes sure that the timer fires when
@@ -35,6 +39,13 @@ impl Endpoint {
 
     /// Notes that a segment of `len` bytes is leaving.
     pub(super) fn note_pace(&mut self, now: Instant, len: u32, profile: &Profile) {
+        if let Some(pacing) = self.troubles.get().control.pacing(profile) {
+            if self.tally.data_segments >= UNPACED {
+                let takes = pacing.rate.time_for(Bytes::new(len.into()));
+                self.tracking_mut().pace().sent_late(now, takes, pacing.burst);
+            }
+            return;
+        }
         let takes = self.rto.srtt().map_or(Span::ZERO, |srtt| {
             let share = f64::from(len) / f64::from(profile.mss);
             Span::ns((srtt.as_ns() as f64 * share / self.paced_window(profile)) as u64)

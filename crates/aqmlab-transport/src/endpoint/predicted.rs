@@ -94,6 +94,7 @@ impl Endpoint {
             self.state == State::Established && seg.flags == Flags::ACK && seg.ecn != Ecn::Ce && seg.len == 0;
         ordinary
             && profile.by_segments()
+            && !profile.samples()
             && self.uses_sack()
             && seg.ack == to_wire(profile.initial_sequence, self.una)
             && seg.seq == self.receiver.next_on_wire()

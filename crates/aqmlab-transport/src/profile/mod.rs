@@ -25,6 +25,8 @@ pub use words::{
 const REMEMBERS: u8 = 1;
 /// A sender tracks each outstanding segment, with or without SACK.
 const BY_SEGMENTS: u8 = 1 << 1;
+/// The congestion control uses rate samples.
+const SAMPLES: u8 = 1 << 2;
 
 /// The value of a limit that is not set: more than can ever be reached.
 const NO_LIMIT: u32 = u32::MAX;
@@ -81,14 +83,18 @@ impl Profile {
         let timed = !self.timer_tick.is_zero() || !self.sack_delay.is_zero();
         let ack_rules = exact_echo || bytes || periodic || quick || timed || self.dsack;
         let remembers = self.congestion != Some(Congestion::Reno) || exits;
-        let by_segments = tracks_segments(self.recovery, self.sack_pipe, self.count_duplicates);
+        let samples = self.congestion.is_some_and(Congestion::samples_rates);
+        let by_segments = samples || tracks_segments(self.recovery, self.sack_pipe, self.count_duplicates);
         let mut more_than_reno = Bits::none();
         more_than_reno.put(REMEMBERS, remembers);
         more_than_reno.put(BY_SEGMENTS, by_segments);
+        more_than_reno.put(SAMPLES, samples);
         Profile {
             ack_at: if ack_rules { NO_LIMIT } else { self.ack_every },
             ack_rules,
             timestamps: self.timestamps && by_segments,
+            pacing: self.pacing || samples,
+            count_duplicates: self.count_duplicates || samples,
             exact_echo,
             cubic_alpha: 3.0 * (1.0 - self.cubic_beta) / (1.0 + self.cubic_beta),
             more_than_reno,
@@ -121,6 +127,18 @@ impl Profile {
     #[inline(always)]
     pub(crate) fn remembers(&self) -> bool {
         self.more_than_reno.any(REMEMBERS)
+    }
+
+    /// Returns whether the congestion control uses rate samples.
+    #[inline(always)]
+    pub(crate) fn samples(&self) -> bool {
+        self.more_than_reno.any(SAMPLES)
+    }
+
+    /// Returns whether the congestion control makes draws, so that each endpoint needs
+    /// [a seed](crate::Endpoint::set_seed).
+    pub fn needs_seed(&self) -> bool {
+        self.samples()
     }
 
     /// Returns whether senders list their outstanding segments, provided that the other side does
@@ -216,7 +234,13 @@ impl Profile {
             let message = "congestion `dctcp` needs ecn `true` because its signal is the share of marks";
             return Err(Profile::congestion().error(message));
         }
-        if self.pacing && !self.send_jitter.is_zero() {
+        let samples = self.congestion.is_some_and(Congestion::samples_rates);
+        if samples && self.recovery == Recovery::Reno {
+            let message = "recovery must be `sack` or `newreno` with congestion `bbr`, which tracks each outstanding \
+                           segment";
+            return Err(Profile::recovery().error(message));
+        }
+        if (self.pacing || samples) && !self.send_jitter.is_zero() {
             let message =
                 "pacing and send_jitter both determine when a segment leaves; give only one of them";
             return Err(Profile::send_jitter().error(message));

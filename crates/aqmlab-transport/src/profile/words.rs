@@ -21,6 +21,10 @@ words! {
         /// Like `reno`, except that the size of the reduction at a mark depends on how frequent
         /// marks are, and that the receiver echoes each mark (RFC 8257). It needs ECN.
         Dctcp = "dctcp",
+        /// Window and pacing rate follow from a model of the path: the largest delivery rate and the shortest
+        /// round-trip time, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00; Linux). Segments are
+        /// tracked and paced, as with `sack_pipe = "segments"` and `pacing`.
+        Bbr = "bbr",
     }
 }
 words! {

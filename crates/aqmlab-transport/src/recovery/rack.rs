@@ -107,6 +107,11 @@ impl Rack {
         Some(rtt)
     }
 
+    /// Returns the minimum round-trip time so far.
+    pub(super) fn min_rtt(&self) -> Span {
+        self.min_rtt
+    }
+
     /// Sets the round-trip time of the segment that arrived last.
     pub(super) fn set_rtt(&mut self, rtt: Span) {
         self.rtt = rtt;

@@ -70,6 +70,9 @@ pub(crate) enum Frto {
     First,
     /// New data has been sent, and the next acknowledgment is awaited (step 3).
     Second,
+    /// The same, but lost segments may be sent as well: if a control determines the pacing rate, Linux sends them
+    /// once its pacing timer has fired.
+    SecondOfPaced,
 }
 
 /// Window and `ssthresh` before a reduction.
@@ -226,7 +229,7 @@ impl Tracking {
     /// Returns whether the sender is calm and nothing is due, so that the next acknowledgment of new
     /// data and the next segment are ordinary ones.
     pub(crate) fn is_settled(&self) -> bool {
-        self.is_calm() && !self.probe_due && !self.retransmission_due
+        self.is_calm() && !self.probe_due && !self.retransmission_due && self.segments.rates.is_none()
     }
 
     /// Returns whether the window has no room for a segment until something arrives or the timer

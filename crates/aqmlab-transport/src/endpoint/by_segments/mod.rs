@@ -8,6 +8,7 @@
 mod output;
 mod phases;
 mod reports;
+mod samples;
 mod timers;
 
 use alloc::boxed::Box;
@@ -44,11 +45,14 @@ impl Endpoint {
     /// Creates the list of outstanding segments, now that the connection is established, if this
     /// sender tracks segments.
     #[inline(never)] // keeps the code path of other senders short
-    pub(in crate::endpoint) fn begin_tracking(&mut self, profile: &Profile) {
+    pub(in crate::endpoint) fn begin_tracking(&mut self, now: Instant, profile: &Profile) {
         if profile.by_segments() && (self.uses_sack() || profile.count_duplicates) {
             let (rtt, sent) = (self.rto.srtt(), self.sent());
             self.troubles.note().tracking = Some(Box::new(Tracking::new(rtt, sent, profile)));
             self.notes.put(SELECTIVE, self.has_data());
+            if profile.samples() {
+                self.begin_sampling(now, profile);
+            }
         }
     }
 
@@ -107,6 +111,7 @@ impl Endpoint {
     ) {
         let ack = ack.max(self.una);
         let (calm, orderly) = (self.tracking().is_calm(), self.tracking().segments.is_orderly());
+        let before = profile.samples().then(|| self.before_sample());
         let mut news = News { stamp, ..News::default() };
         self.take_news(now, ack, sack, &mut news, profile);
         if profile.count_duplicates && !self.uses_sack() {
@@ -135,6 +140,9 @@ impl Endpoint {
             self.rearm(now, true, profile);
             self.unsettled = !self.tracking().is_settled();
         }
+        if let Some(before) = before {
+            self.take_sample(now, &news, before, profile);
+        }
         if self.fin_is_acked() {
             self.enter(now, self.state.fin_acked(), profile);
         }
@@ -152,7 +160,7 @@ impl Endpoint {
         }
         self.judge_timeout(ack, news, profile);
         let searches = self.judge_reduction(ack, news, profile);
-        self.leave_phase(ack);
+        self.leave_phase(ack, profile);
         let (found, wait) = if !searches && self.tracking().phase == Phase::Recovery {
             (Found::default(), None)
         } else if self.uses_sack() {

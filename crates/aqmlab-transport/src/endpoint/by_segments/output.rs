@@ -168,12 +168,14 @@ impl Endpoint {
     /// Returns new data, and the number of segments in flight including this data.
     #[inline(always)]
     fn transmit_new(&mut self, now: Instant, profile: &Profile) -> (Segment, u32) {
+        let from = self.sent();
         let segment = match self.new_full_data(now, profile) {
             Some(segment) => segment,
             None => self.new_data_apart(now, profile),
         };
         let end = self.sent();
         let tracking = self.tracking_mut();
+        tracking.segments.note_departure(now, from, end);
         tracking.sent_new(now, segment.len, end, profile);
         tracking.prr.sent();
         let in_flight = tracking.segments.in_flight();
@@ -200,6 +202,7 @@ impl Endpoint {
         let tracking = self.tracking_mut();
         let first = tracking.segments.is_first(place);
         tracking.note_again(now, place, sent);
+        tracking.segments.note_departure(now, from, end);
         tracking.segments.sent_again(now, place, end, counts);
         tracking.prr.sent();
         if first && tracking.timer != Timer::Reordering && profile.fast_retransmit_restarts_timer {
@@ -227,8 +230,10 @@ impl Endpoint {
                 self.transmit_again(now, place, counts, profile)
             }
             None => {
+                let from = self.sent();
                 let segment = self.new_data_apart(now, profile);
                 let end = self.sent();
+                self.tracking_mut().segments.note_departure(now, from, end);
                 self.tracking_mut().sent_new(now, segment.len, end, profile);
                 self.note_usage(self.tracking().fills(&self.window, profile));
                 segment

@@ -27,7 +27,7 @@ impl Endpoint {
     pub(super) fn reduce_at_once(&mut self, news: &News, profile: &Profile) {
         if matches!(self.tracking().phase, Phase::Open | Phase::Reduction) {
             self.begin_phase(Phase::Reduction, Some(Sign::Mark), news.delivered, profile);
-            self.window.settle();
+            self.settle_window(profile);
             self.tracking_mut().phase = Phase::Open;
         }
     }
@@ -42,7 +42,7 @@ impl Endpoint {
         let tracking = self.tracking_mut();
         // The arrival of segments sent after the timeout proves nothing.
         if news.original.is_some_and(|end| end <= tracking.recover) {
-            self.go_back(true);
+            self.go_back(true, profile);
             return;
         }
         match tracking.frto {
@@ -72,16 +72,16 @@ impl Endpoint {
             self.tracking_mut().segments.note_reordering();
         }
         if by_first_copy && copies == 0 {
-            self.go_back(true);
+            self.go_back(true, profile);
         } else if profile.dsack_undo && self.tracking().undo.is_due() {
-            self.go_back(self.tracking().phase == Phase::Loss);
+            self.go_back(self.tracking().phase == Phase::Loss, profile);
         }
         !(by_first_copy && recovers && copies > 0)
     }
 
     /// Undoes a spurious reduction: restores the window and, with `none_lost`, also the state of the
     /// segments that were considered lost.
-    fn go_back(&mut self, none_lost: bool) {
+    fn go_back(&mut self, none_lost: bool, profile: &Profile) {
         let tracking = self.tracking_mut();
         tracking.frto = Frto::Off;
         if tracking.is_recovering() {
@@ -90,28 +90,30 @@ impl Endpoint {
         if none_lost {
             tracking.segments.none_lost();
         }
-        self.undo_reduction();
+        self.undo_reduction(profile);
     }
 
     /// Saves the window before a reduction that may turn out to be spurious.
-    pub(super) fn remember_window(&mut self) {
+    pub(super) fn remember_window(&mut self, profile: &Profile) {
         let (cwnd, ssthresh) = (self.window.cwnd(), self.window.ssthresh());
         let begin = Some(self.una);
         self.tracking_mut().undo = Undo { cwnd, ssthresh, begin, unreported: None };
-        self.troubles.note().control.remember();
+        self.troubles.note().control.remember(profile);
     }
 
     /// Undoes a spurious reduction by restoring everything that determines the window.
-    fn undo_reduction(&mut self) {
+    fn undo_reduction(&mut self, profile: &Profile) {
         let Undo { cwnd, ssthresh, .. } = self.tracking().undo;
         self.tracking_mut().undo.begin = None;
-        self.window.restore(cwnd, ssthresh);
+        if !profile.samples() {
+            self.window.restore(cwnd, ssthresh);
+        }
         self.troubles.note().control.restore();
     }
 
     /// Ends the phase if `ack` covers the data that was outstanding when the phase began. A reduction
     /// for a mark continues until data sent after the mark is acknowledged.
-    pub(super) fn leave_phase(&mut self, ack: u64) {
+    pub(super) fn leave_phase(&mut self, ack: u64, profile: &Profile) {
         let by_sack = self.uses_sack();
         let tracking = self.tracking_mut();
         let over = match tracking.phase {
@@ -130,8 +132,15 @@ impl Endpoint {
             tracking.phase = Phase::Open;
             tracking.frto = Frto::Off;
             if settles {
-                self.window.settle();
+                self.settle_window(profile);
             }
+        }
+    }
+
+    /// Ends a gradual reduction, unless the control alone determines the window.
+    fn settle_window(&mut self, profile: &Profile) {
+        if !profile.samples() {
+            self.window.settle();
         }
     }
 
@@ -174,7 +183,7 @@ impl Endpoint {
             return;
         };
         if phase == Phase::Recovery {
-            self.remember_window();
+            self.remember_window(profile);
         } else {
             self.tracking_mut().undo.begin = None;
         }
@@ -188,7 +197,7 @@ impl Endpoint {
         let (window, algorithm) = self.congestion(profile);
         window.lower(algorithm, sign, outstanding, profile);
         if !profile.prr {
-            window.settle();
+            self.settle_window(profile);
         }
         self.ecn.reduced();
     }
@@ -219,7 +228,7 @@ pub(super) fn reduce_window(
     safe: bool,
     profile: &Profile,
 ) {
-    if profile.prr && tracking.reduces() && delivered > 0 {
+    if profile.prr && tracking.reduces() && delivered > 0 && !profile.samples() {
         let in_flight = tracking.segments.in_flight();
         let ack = Delivery { segments: delivered, in_flight, safe };
         let segments = tracking.prr.window(ack, window.ssthresh() as u32);

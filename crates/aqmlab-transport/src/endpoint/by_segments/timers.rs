@@ -25,6 +25,10 @@ impl Endpoint {
     #[inline(never)] // keeps the code path of other senders short
     pub(in crate::endpoint) fn timer_was_no_timeout(&mut self, now: Instant, profile: &Profile) -> bool {
         if profile.pacing && self.release_timer(now) && now < self.rto.deadline() {
+            let tracking = self.tracking_mut();
+            if profile.samples() && tracking.frto == Frto::Second {
+                tracking.frto = Frto::SecondOfPaced;
+            }
             return true;
         }
         match core::mem::replace(&mut self.tracking_mut().timer, Timer::Timeout) {
@@ -56,7 +60,7 @@ impl Endpoint {
     pub(in crate::endpoint) fn time_out_by_segments(&mut self, now: Instant, again: bool, profile: &Profile) {
         let (una, sent) = (self.una, self.sent());
         if !again {
-            self.remember_window();
+            self.remember_window(profile);
         }
         self.troubles.note().counts.timeouts += 1;
         self.unsettled = true;

@@ -159,6 +159,9 @@ impl Segments {
         let segment = self.list[at];
         self.unmark(&segment);
         self.lost += 1;
+        if let Some(rates) = &mut self.rates {
+            rates.declared_lost();
+        }
         self.list[at].mark(segment.marks() & REPEATED | LOST);
         self.repaired = self.repaired.min(at);
     }

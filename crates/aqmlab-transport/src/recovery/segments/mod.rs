@@ -8,6 +8,7 @@ mod sacked;
 
 pub(crate) use sacked::round_trip;
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -15,6 +16,7 @@ use aqmlab_units::{Instant, Span};
 
 use super::news::News;
 use super::rack::Rack;
+use super::rate::{Measured, Rates};
 use super::sent::{AGAIN, LOST, REPEATED, SACKED, Sent};
 use crate::ranges::Ranges;
 use crate::sack::Sack;
@@ -68,6 +70,8 @@ pub(crate) struct Segments {
     lost: u32,
     again: u32,
     rack: Rack,
+    /// Delivery rates, for a congestion control that uses them.
+    pub rates: Option<Box<Rates>>,
 }
 
 impl Segments {
@@ -87,6 +91,7 @@ impl Segments {
             lost: 0,
             again: 0,
             rack: Rack::new(rtt),
+            rates: None,
         }
     }
 
@@ -112,6 +117,16 @@ impl Segments {
             self.move_down();
         }
         self.list.push(Sent::new(now, end, 0));
+    }
+
+    /// Records, for delivery rates, that a segment is leaving, which covers `[from, end)`; must be called before
+    /// it is listed.
+    #[inline]
+    pub(crate) fn note_departure(&mut self, now: Instant, from: u64, end: u64) {
+        let idle = self.outstanding() == 0;
+        if let Some(rates) = &mut self.rates {
+            rates.sent(now, from, end, idle);
+        }
     }
 
     /// Makes room by removing the acknowledged part of the list if it is at least half of the list, so that
@@ -218,12 +233,28 @@ impl Segments {
                 news.original_left =
                     self.original.filter(|(_, end)| *end == segment.end).map(|(left, _)| left);
             }
-            rtt = self.rack.arrived(now, &segment, news).or(rtt);
+            rtt = self.arrived(now, &segment, news).or(rtt);
         }
         if !self.sacked_ranges.is_empty() {
             self.sacked_ranges.remove_below(una);
         }
         rtt
+    }
+
+    /// Notes that a segment has arrived for the first time. Returns its round-trip time, or `None` if its first
+    /// copy may have arrived.
+    #[inline]
+    fn arrived(&mut self, now: Instant, segment: &Sent, news: &mut News) -> Option<Span> {
+        if let Some(rates) = &mut self.rates {
+            rates.arrived(segment.at(), segment.end);
+        }
+        self.rack.arrived(now, segment, news)
+    }
+
+    /// Ends the processing of an acknowledgment of everything below `una`; returns what it measures.
+    pub(crate) fn measure_rate(&mut self, now: Instant, una: u64) -> Option<Measured> {
+        let least = self.rack.min_rtt();
+        self.rates.as_mut().map(|rates| rates.measure(now, una, least))
     }
 
     /// Sets the round-trip time of the segment that arrived last.

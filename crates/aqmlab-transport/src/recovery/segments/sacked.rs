@@ -98,7 +98,7 @@ impl Segments {
                 if !segment.has(REPEATED) {
                     news.first_sacked = news.first_sacked.or(Some(now - segment.at()));
                 }
-                self.rack.arrived(now, &segment, news);
+                self.arrived(now, &segment, news);
             }
             begin = segment.end;
             at += 1;

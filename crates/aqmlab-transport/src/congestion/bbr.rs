@@ -1,0 +1,675 @@
+//! BBR, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00): a model of the path, from the largest
+//! delivery rate and the shortest round-trip time, determines the pacing rate and the window.
+//!
+//! The units, the pacing margin, the allowance for aggregated acknowledgments and further details that the
+//! draft leaves open are as observed on Linux 6.1.
+
+use alloc::boxed::Box;
+
+use aqmlab_units::{Bytes, Instant, Rate, Span};
+
+use super::window::{Ack, Control, Cut, Pacing, Repair, Sample, Sign, Window};
+use crate::profile::Profile;
+
+pub(super) const VERSION: u32 = 1;
+
+/// Rates are in segments per microsecond, in steps of 2^-24.
+const RATE_STEPS: u64 = 1 << 24;
+/// Gains are in steps of 1/256.
+const UNIT: u64 = 256;
+/// BBRHighGain: 2/ln(2), the smallest gain that doubles the rate in each round trip.
+const HIGH_GAIN: u64 = 739;
+/// The inverse of [`HIGH_GAIN`].
+const DRAIN_GAIN: u64 = 88;
+/// The gain of the window in ProbeBW.
+const WINDOW_GAIN: u64 = 2 * UNIT;
+/// pacing_gain_cycle: 5/4, 3/4, and six times 1.
+const CYCLE: [u64; 8] = [320, 192, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
+/// Percentage of the estimated rate that pacing uses, so that queues drain.
+const PACED: u64 = 99;
+/// BtlBwFilterLen, in rounds.
+const RATE_ROUNDS: u32 = 10;
+/// RTpropFilterLen, in milliseconds.
+const RTT_MS: u64 = 10_000;
+/// BBRMinPipeCwnd, in segments.
+const LEAST_WINDOW: u32 = 4;
+/// ProbeRTTDuration, in milliseconds.
+const PROBE_RTT_MS: u64 = 200;
+/// The pipe is full if the rate has not grown to 5/4 of its earlier value in this many rounds.
+const FULL_ROUNDS: u8 = 3;
+const GROWTH: u64 = 320;
+/// Below this pacing rate, in bytes per second (1.2 Mbit/s), segments leave one by one.
+const ONE_BY_ONE: u64 = 150_000;
+/// A group of segments takes at most 1/1024 of a second at the pacing rate.
+const GROUPS_PER_SECOND: u64 = 1024;
+/// Most bytes and segments in a group: those of a super-segment.
+const MOST_GROUPED: u64 = 65_215;
+const MOST_SEGMENTS: u64 = 127;
+/// Number of rounds over which each of the two maxima of aggregation extends.
+const AGGREGATION_ROUNDS: u8 = 5;
+/// Aggregation opens the window by at most what arrives in this time, in microseconds.
+const MOST_AGGREGATION: u64 = 100_000;
+/// The count of acknowledged segments starts again when it reaches this.
+const MOST_COUNTED: u64 = 1 << 20;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+/// The largest rate of the latest rounds: the best three in order of age, each at most as large as the one
+/// before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Largest([(u32, u64); 3]);
+
+impl Largest {
+    fn get(&self) -> u64 {
+        self.0[0].1
+    }
+
+    /// Adds a rate measured in this round.
+    fn add(&mut self, round: u32, rate: u64) {
+        let new = (round, rate);
+        let [first, second, third] = &mut self.0;
+        if rate >= first.1 || round - third.0 > RATE_ROUNDS {
+            *self = Largest([new; 3]);
+            return;
+        }
+        if rate >= second.1 {
+            (*second, *third) = (new, new);
+        } else if rate >= third.1 {
+            *third = new;
+        }
+        let age = round - first.0;
+        if age > RATE_ROUNDS {
+            (*first, *second, *third) = (*second, *third, new);
+            if round - first.0 > RATE_ROUNDS {
+                (*first, *second) = (*second, *third);
+            }
+        } else if second.0 == first.0 && age > RATE_ROUNDS / 4 {
+            // A quarter of the time has passed without a second-best rate.
+            (*second, *third) = (new, new);
+        } else if third.0 == second.0 && age > RATE_ROUNDS / 2 {
+            *third = new;
+        }
+    }
+}
+
+/// Segments acknowledged beyond those that the estimated rate explains, in the current interval.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Aggregation {
+    began: Instant,
+    acked: u64,
+    /// The maxima of the current and the previous rounds, and which of them is the current one.
+    extra: [u64; 2],
+    current: usize,
+    rounds: u8,
+}
+
+/// State of a flow; the names are those of the draft.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Bbr {
+    state: State,
+    /// BBR.BtlBw.
+    rate: Largest,
+    round: u32,
+    next_round_delivered: u64,
+    round_start: bool,
+    full_rate: u64,
+    full_rounds: u8,
+    filled_pipe: bool,
+    /// BBR.RTprop, in microseconds.
+    rtprop: Option<u64>,
+    /// rtprop_stamp, in milliseconds.
+    rtprop_at: u64,
+    cycle: usize,
+    cycle_began: Instant,
+    /// probe_rtt_done_stamp, in milliseconds.
+    probe_rtt_done: Option<u64>,
+    probe_rtt_round_done: bool,
+    prior_window: u32,
+    idle_restart: bool,
+    packet_conservation: bool,
+    repair: Repair,
+    has_seen_rtt: bool,
+    /// Bytes per second.
+    pacing_rate: u64,
+    aggregation: Aggregation,
+    draws: Draws,
+}
+
+/// Draws that do not depend on anything else: a function of a seed and their number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Draws {
+    seed: u64,
+    number: u64,
+}
+
+impl Draws {
+    /// Returns a number below `bound` (the finaliser of SplitMix64: Steele, Lea, Flood 2014).
+    fn below(&mut self, bound: u64) -> u64 {
+        self.number += 1;
+        let mut bits = self.seed.wrapping_add(self.number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^= bits >> 31;
+        ((u128::from(bits) * u128::from(bound)) >> 64) as u64
+    }
+}
+
+fn whole_us(span: Span) -> u64 {
+    span.as_ns() / Span::us(1).as_ns()
+}
+
+fn whole_ms(at: Instant) -> u64 {
+    at.as_ns() / Span::ms(1).as_ns()
+}
+
+impl Bbr {
+    pub(super) fn new() -> Box<Self> {
+        Box::new(Bbr {
+            state: State::Startup,
+            rate: Largest([(0, 0); 3]),
+            round: 0,
+            next_round_delivered: 0,
+            round_start: false,
+            full_rate: 0,
+            full_rounds: 0,
+            filled_pipe: false,
+            rtprop: None,
+            rtprop_at: 0,
+            cycle: 0,
+            cycle_began: Instant::ZERO,
+            probe_rtt_done: None,
+            probe_rtt_round_done: false,
+            prior_window: 0,
+            idle_restart: false,
+            packet_conservation: false,
+            repair: Repair::Nothing,
+            has_seen_rtt: false,
+            pacing_rate: 0,
+            aggregation: Aggregation { began: Instant::ZERO, acked: 0, extra: [0; 2], current: 0, rounds: 0 },
+            draws: Draws { seed: 0, number: 0 },
+        })
+    }
+
+    fn pacing_gain(&self) -> u64 {
+        match self.state {
+            State::Startup => HIGH_GAIN,
+            State::Drain => DRAIN_GAIN,
+            State::ProbeBw => CYCLE[self.cycle],
+            State::ProbeRtt => UNIT,
+        }
+    }
+
+    fn window_gain(&self) -> u64 {
+        match self.state {
+            State::Startup | State::Drain => HIGH_GAIN,
+            State::ProbeBw => WINDOW_GAIN,
+            State::ProbeRtt => UNIT,
+        }
+    }
+
+    /// Returns a pacing rate in bytes per second.
+    fn to_pacing_rate(rate: u64, gain: u64, profile: &Profile) -> u64 {
+        let scaled = u128::from(rate * u64::from(profile.mss)) * u128::from(gain) / u128::from(UNIT);
+        (scaled * u128::from(1_000_000 / 100 * PACED) / u128::from(RATE_STEPS)) as u64
+    }
+
+    /// BBRInitPacingRate.
+    fn init_pacing_rate(&mut self, window: u32, srtt: Option<Span>, profile: &Profile) {
+        let us = srtt.map_or(1000, |srtt| whole_us(srtt).max(1));
+        self.has_seen_rtt |= srtt.is_some();
+        let rate = u64::from(window) * RATE_STEPS / us;
+        self.pacing_rate = Self::to_pacing_rate(rate, HIGH_GAIN, profile);
+    }
+
+    /// BBRSetPacingRateWithGain.
+    fn set_pacing_rate(&mut self, gain: u64, profile: &Profile) {
+        let rate = Self::to_pacing_rate(self.rate.get(), gain, profile);
+        if self.filled_pipe || rate > self.pacing_rate {
+            self.pacing_rate = rate;
+        }
+    }
+
+    /// Returns the number of segments that leave as one group at the pacing rate: send_quantum.
+    fn quantum(&self, profile: &Profile) -> u64 {
+        let bytes = (self.pacing_rate / GROUPS_PER_SECOND).min(MOST_GROUPED);
+        let least = if self.pacing_rate < ONE_BY_ONE { 1 } else { 2 };
+        (bytes / u64::from(profile.mss)).max(least).min(MOST_SEGMENTS)
+    }
+
+    /// Returns the estimated bandwidth-delay product, times `gain`, in segments; with nothing measured yet, the
+    /// initial window.
+    fn bdp(&self, gain: u64, profile: &Profile) -> u64 {
+        let Some(rtprop) = self.rtprop else { return profile.initial_window as u64 };
+        (self.rate.get() * rtprop * gain / UNIT).div_ceil(RATE_STEPS)
+    }
+
+    /// Adds room for the groups that hosts handle at once (BBRInflight: 3 * send_quantum).
+    fn with_groups(&self, segments: u64, profile: &Profile) -> u64 {
+        let even = (segments + 3 * self.quantum(profile)).next_multiple_of(2);
+        // While probing, at least one group more must fit, also on short paths.
+        if self.state == State::ProbeBw && self.cycle == 0 { even + 2 } else { even }
+    }
+
+    /// BBRInflight.
+    fn inflight(&self, gain: u64, profile: &Profile) -> u64 {
+        self.with_groups(self.bdp(gain, profile), profile)
+    }
+
+    /// Returns how many of the segments in flight will not have arrived when the next one may leave.
+    fn inflight_at_departure(&self, in_flight: u32, sample: &Sample, profile: &Profile) -> u64 {
+        let wait = whole_us(sample.departs.saturating_since(sample.now));
+        let arrive = self.rate.get() * wait / RATE_STEPS;
+        let joins = if self.pacing_gain() > UNIT { self.quantum(profile) } else { 0 };
+        (u64::from(in_flight) + joins).saturating_sub(arrive)
+    }
+
+    /// BBRUpdateBtlBw and BBRUpdateRound.
+    fn update_rate(&mut self, sample: &Sample) {
+        self.round_start = false;
+        let Some((delivered, interval)) = sample.rate else { return };
+        if sample.prior_delivered >= self.next_round_delivered {
+            self.next_round_delivered = sample.delivered;
+            self.round += 1;
+            self.round_start = true;
+            self.packet_conservation = false;
+        }
+        let rate = delivered * RATE_STEPS / whole_us(interval).max(1);
+        if !sample.app_limited || rate >= self.rate.get() {
+            self.rate.add(self.round, rate);
+        }
+    }
+
+    /// BBRUpdateACKAggregation of draft-ietf-ccwg-bbr, with two maxima over five to ten rounds.
+    fn update_aggregation(&mut self, sample: &Sample, window: &Window) {
+        let rate = self.rate.get();
+        let Aggregation { began, acked, extra, current, rounds } = &mut self.aggregation;
+        if sample.newly_acked == 0 || sample.rate.is_none() {
+            return;
+        }
+        if self.round_start {
+            *rounds += 1;
+            if *rounds >= AGGREGATION_ROUNDS {
+                (*rounds, *current) = (0, 1 - *current);
+                extra[*current] = 0;
+            }
+        }
+        let mut expected = rate * whole_us(sample.now - *began) / RATE_STEPS;
+        if *acked <= expected || *acked + u64::from(sample.newly_acked) >= MOST_COUNTED {
+            (*began, *acked, expected) = (sample.now, 0, 0);
+        }
+        *acked = (*acked + u64::from(sample.newly_acked)).min(MOST_COUNTED - 1);
+        extra[*current] = extra[*current].max((*acked - expected).min(window.cwnd() as u64));
+    }
+
+    /// Returns the number of segments by which aggregation opens the window.
+    fn aggregated(&self) -> u64 {
+        if !self.filled_pipe {
+            return 0;
+        }
+        let [one, other] = self.aggregation.extra;
+        one.max(other).min(self.rate.get() * MOST_AGGREGATION / RATE_STEPS)
+    }
+
+    /// BBRCheckCyclePhase.
+    fn check_cycle(&mut self, sample: &Sample, profile: &Profile) {
+        if self.state == State::ProbeBw && self.cycle_is_over(sample, profile) {
+            self.advance_cycle(sample.now);
+        }
+    }
+
+    /// BBRIsNextCyclePhase.
+    fn cycle_is_over(&self, sample: &Sample, profile: &Profile) -> bool {
+        let full = self.rtprop.is_some_and(|rtprop| whole_us(sample.now - self.cycle_began) > rtprop);
+        let gain = self.pacing_gain();
+        if gain == UNIT {
+            return full;
+        }
+        let inflight = self.inflight_at_departure(sample.prior_in_flight, sample, profile);
+        if gain > UNIT {
+            full && (sample.newly_lost > 0 || inflight >= self.inflight(gain, profile))
+        } else {
+            full || inflight <= self.inflight(UNIT, profile)
+        }
+    }
+
+    /// BBRAdvanceCyclePhase.
+    fn advance_cycle(&mut self, now: Instant) {
+        self.cycle = (self.cycle + 1) % CYCLE.len();
+        self.cycle_began = now;
+    }
+
+    /// BBRCheckFullPipe.
+    fn check_full_pipe(&mut self, sample: &Sample) {
+        if self.filled_pipe || !self.round_start || sample.app_limited {
+            return;
+        }
+        if self.rate.get() >= self.full_rate * GROWTH / UNIT {
+            (self.full_rate, self.full_rounds) = (self.rate.get(), 0);
+            return;
+        }
+        self.full_rounds += 1;
+        self.filled_pipe = self.full_rounds >= FULL_ROUNDS;
+    }
+
+    /// BBRCheckDrain.
+    fn check_drain(&mut self, sample: &Sample, profile: &Profile) {
+        if self.state == State::Startup && self.filled_pipe {
+            self.state = State::Drain;
+        }
+        if self.state == State::Drain
+            && self.inflight_at_departure(sample.in_flight, sample, profile) <= self.inflight(UNIT, profile)
+        {
+            self.enter_probe_bw(sample.now);
+        }
+    }
+
+    /// BBREnterProbeBW.
+    fn enter_probe_bw(&mut self, now: Instant) {
+        self.state = State::ProbeBw;
+        self.cycle = CYCLE.len() - 1 - self.draws.below(7) as usize;
+        self.advance_cycle(now);
+    }
+
+    /// BBRUpdateRTprop and BBRCheckProbeRTT. Returns whether ProbeRTT limits the rate samples that follow.
+    fn update_rtprop(&mut self, sample: &Sample, window: &mut Window) -> bool {
+        let now = whole_ms(sample.now);
+        let expired = now > self.rtprop_at + RTT_MS;
+        if let Some(rtt) = sample.rtt.map(whole_us)
+            && (expired || self.rtprop.is_none_or(|least| rtt < least))
+        {
+            (self.rtprop, self.rtprop_at) = (Some(rtt), now);
+        }
+        if expired && !self.idle_restart && self.state != State::ProbeRtt {
+            self.state = State::ProbeRtt;
+            self.save_window(window);
+            self.probe_rtt_done = None;
+        }
+        let probes = self.state == State::ProbeRtt;
+        if probes {
+            self.probe_rtt(now, sample, window);
+        }
+        if sample.rate.is_some() {
+            self.idle_restart = false;
+        }
+        probes
+    }
+
+    /// BBRHandleProbeRTT.
+    fn probe_rtt(&mut self, now: u64, sample: &Sample, window: &mut Window) {
+        match self.probe_rtt_done {
+            None if sample.in_flight <= LEAST_WINDOW => {
+                self.probe_rtt_done = Some(now + PROBE_RTT_MS);
+                self.probe_rtt_round_done = false;
+                self.next_round_delivered = sample.delivered;
+            }
+            None => {}
+            Some(_) => {
+                self.probe_rtt_round_done |= self.round_start;
+                if self.probe_rtt_round_done {
+                    self.check_probe_rtt_done(sample.now, window);
+                }
+            }
+        }
+    }
+
+    fn check_probe_rtt_done(&mut self, at: Instant, window: &mut Window) {
+        let now = whole_ms(at);
+        if self.probe_rtt_done.is_none_or(|done| now <= done) {
+            return;
+        }
+        self.rtprop_at = now;
+        window.set((window.cwnd() as u32).max(self.prior_window)); // BBRRestoreCwnd
+        if self.filled_pipe {
+            self.enter_probe_bw(at);
+        } else {
+            self.state = State::Startup;
+        }
+    }
+
+    /// BBRSaveCwnd.
+    fn save_window(&mut self, window: &Window) {
+        let cwnd = window.cwnd() as u32;
+        let usual = self.repair == Repair::Nothing && self.state != State::ProbeRtt;
+        self.prior_window = if usual { cwnd } else { cwnd.max(self.prior_window) };
+    }
+
+    /// BBRSetCwnd.
+    fn set_window(&mut self, sample: &Sample, window: &mut Window, profile: &Profile) {
+        let mut cwnd = window.cwnd() as u32;
+        if sample.newly_acked > 0 {
+            cwnd = self.window_after(cwnd, sample, profile);
+        }
+        if self.state == State::ProbeRtt {
+            cwnd = cwnd.min(LEAST_WINDOW);
+        }
+        window.set(cwnd);
+    }
+
+    fn window_after(&mut self, before: u32, sample: &Sample, profile: &Profile) -> u32 {
+        let acked = sample.newly_acked;
+        // BBRModulateCwndForRecovery
+        let mut cwnd =
+            if sample.newly_lost > 0 { before.saturating_sub(sample.newly_lost).max(1) } else { before };
+        let earlier = core::mem::replace(&mut self.repair, sample.repair);
+        if self.repair == Repair::Recovery && earlier != Repair::Recovery {
+            self.packet_conservation = true;
+            self.next_round_delivered = sample.delivered;
+            cwnd = sample.in_flight + acked;
+        } else if earlier != Repair::Nothing && self.repair == Repair::Nothing {
+            self.packet_conservation = false;
+            cwnd = cwnd.max(self.prior_window);
+        }
+        if self.packet_conservation {
+            return cwnd.max(sample.in_flight + acked);
+        }
+        let target = self.bdp(self.window_gain(), profile) + self.aggregated();
+        let target = self.with_groups(target, profile).min(u64::from(u32::MAX)) as u32;
+        if self.filled_pipe {
+            cwnd = (cwnd + acked).min(target);
+        } else if cwnd < target || sample.delivered < profile.initial_window as u64 {
+            cwnd += acked;
+        }
+        cwnd.max(LEAST_WINDOW)
+    }
+}
+
+impl Control for Bbr {
+    fn established(&mut self, now: Instant, window: &Window, srtt: Option<Span>, profile: &Profile) {
+        self.rtprop = srtt.map(whole_us);
+        self.rtprop_at = whole_ms(now);
+        self.next_round_delivered = 1;
+        self.aggregation.began = now;
+        self.init_pacing_rate(window.cwnd() as u32, srtt, profile);
+    }
+
+    fn set_seed(&mut self, seed: u64) {
+        self.draws.seed = seed;
+    }
+
+    fn slow_start(&mut self, _window: &mut Window, _ack: &Ack, _profile: &Profile) {}
+
+    fn avoid(&mut self, _window: &mut Window, _ack: &Ack, _profile: &Profile) {}
+
+    /// BBRUpdateModelAndState and BBRUpdateControlParameters.
+    fn on_sample(&mut self, window: &mut Window, sample: &Sample, profile: &Profile) -> bool {
+        self.update_rate(sample);
+        self.update_aggregation(sample, window);
+        self.check_cycle(sample, profile);
+        self.check_full_pipe(sample);
+        self.check_drain(sample, profile);
+        let limits = self.update_rtprop(sample, window);
+        if !self.has_seen_rtt && sample.srtt.is_some() {
+            self.init_pacing_rate(window.cwnd() as u32, sample.srtt, profile);
+        }
+        self.set_pacing_rate(self.pacing_gain(), profile);
+        self.set_window(sample, window, profile);
+        limits
+    }
+
+    /// BBRSaveCwnd, when a recovery or a reaction to a mark begins; after a timeout, the pipe is not known to be
+    /// full any longer.
+    fn congestion(&mut self, sign: Sign, window: &Window, _profile: &Profile) -> Cut {
+        self.save_window(window);
+        if matches!(sign, Sign::Timeout { .. }) {
+            self.repair = Repair::Timeout;
+            self.full_rate = 0;
+            self.round_start = true;
+        }
+        Cut { share: 1.0, least: 1.0, left: Some(window.ssthresh()) }
+    }
+
+    /// BBRHandleRestartFromIdle.
+    fn resumed(&mut self, now: Instant, _left: Instant, window: &mut Window, profile: &Profile) {
+        self.idle_restart = true;
+        self.aggregation.began = now;
+        self.aggregation.acked = 0;
+        match self.state {
+            State::ProbeBw => self.set_pacing_rate(UNIT, profile),
+            State::ProbeRtt => self.check_probe_rtt_done(now, window),
+            State::Startup | State::Drain => {}
+        }
+    }
+
+    /// The reduction was spurious, so the pipe may not have been full.
+    fn undone(&mut self) -> bool {
+        (self.full_rate, self.full_rounds) = (0, 0);
+        false
+    }
+
+    fn pacing(&self, profile: &Profile) -> Option<Pacing> {
+        let least = if self.pacing_rate < ONE_BY_ONE { 1 } else { profile.pacing_burst };
+        let rate = Rate::of(Bytes::new(self.pacing_rate.max(1)), Span::s(1));
+        Some(Pacing { rate, burst: least })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flow(rate: u64, rtprop: u64, state: State) -> Bbr {
+        let mut bbr = *Bbr::new();
+        (bbr.state, bbr.rtprop, bbr.filled_pipe) = (state, Some(rtprop), true);
+        bbr.rate.add(0, rate);
+        bbr
+    }
+
+    /// The gain of Startup is 2/ln(2), rounded up to 1/256, and that of Drain its inverse, rounded down (the draft,
+    /// sections 4.3.2.1 and 4.3.3). One cycle of ProbeBW sends as much as at a gain of 1 (4.3.4.2).
+    #[test]
+    fn gains_are_those_of_the_draft() {
+        let high = 2.0 / core::f64::consts::LN_2;
+        assert_eq!(HIGH_GAIN, libm::ceil(high * 256.0) as u64);
+        assert_eq!(DRAIN_GAIN, libm::floor(256.0 / high) as u64);
+        assert_eq!(CYCLE.iter().sum::<u64>(), 8 * UNIT);
+    }
+
+    /// 10 Mbit/s less headers are 833.3 segments per second; in 40.061 ms, 33.4 of them are on the path. With a
+    /// gain of 2 and room for three groups of two, the window is 67 + 6 segments, made even: 74.
+    #[test]
+    fn the_window_is_two_bandwidth_delay_products_and_three_groups() {
+        let profile = Profile::named("linux").expect("built in");
+        let rate = 8333 * RATE_STEPS / 10_000_000;
+        let mut bbr = flow(rate, 40_061, State::ProbeBw);
+        bbr.cycle = 2;
+        bbr.set_pacing_rate(UNIT, &profile);
+        assert_eq!(bbr.bdp(UNIT, &profile), 34);
+        assert_eq!(bbr.with_groups(bbr.bdp(WINDOW_GAIN, &profile), &profile), 74);
+        assert_eq!(bbr.inflight(UNIT, &profile), 40);
+        bbr.cycle = 0;
+        assert_eq!(bbr.inflight(CYCLE[0], &profile), 50, "42 + 6, and 2 while probing");
+        let expected = 833.3 * 1448.0 * 0.99;
+        assert!((bbr.pacing_rate as f64 / expected - 1.0).abs() < 2e-4, "{}", bbr.pacing_rate);
+    }
+
+    /// Groups of segments: one below 1.2 Mbit/s, two below 24 Mbit/s, then what leaves in 1/1024 of a second, up to
+    /// 64 KB (the draft, section 4.2.2, with 1/1024 of a second instead of a millisecond).
+    #[test]
+    fn groups_grow_with_the_rate() {
+        let profile = Profile::named("linux").expect("built in");
+        for (mbit, expected) in [(1.1, 1), (1.3, 2), (20.0, 2), (100.0, 8), (1000.0, 45)] {
+            let mut bbr = *Bbr::new();
+            bbr.pacing_rate = (mbit * 125_000.0) as u64;
+            assert_eq!(bbr.quantum(&profile), expected, "{mbit} Mbit/s");
+        }
+    }
+
+    /// The filter keeps the largest rate for ten rounds, and never returns less than the largest of the latest
+    /// two rounds or more than the largest of the latest eleven.
+    #[test]
+    fn the_largest_rate_is_forgotten_after_ten_rounds() {
+        let mut largest = Largest([(0, 0); 3]);
+        largest.add(1, 100);
+        (2..=11).for_each(|round| largest.add(round, 50));
+        assert_eq!(largest.get(), 100);
+        largest.add(12, 50);
+        assert_eq!(largest.get(), 50);
+        let mut draws = aqmlab_random::Stream::new(7, "rates");
+        let mut largest = Largest([(0, 0); 3]);
+        let mut rates = std::vec::Vec::new();
+        for round in 0..500_u32 {
+            rates.push(draws.below(1000));
+            largest.add(round, rates[round as usize]);
+            let of = |rounds: usize| *rates[rates.len().saturating_sub(rounds)..].iter().max().expect("some");
+            assert!((of(2)..=of(11)).contains(&largest.get()), "round {round}");
+        }
+    }
+
+    /// ProbeBW begins with any phase but the one that drains (the draft, section 4.3.4.3), each equally often.
+    #[test]
+    fn a_cycle_begins_anywhere_but_with_the_drain() {
+        let mut begun = [0; CYCLE.len()];
+        for seed in 0..700 {
+            let mut bbr = *Bbr::new();
+            bbr.draws.seed = seed;
+            bbr.enter_probe_bw(Instant::ZERO);
+            begun[bbr.cycle] += 1;
+        }
+        assert_eq!(begun[1], 0);
+        let others = [0, 2, 3, 4, 5, 6, 7].map(|phase| begun[phase]);
+        assert!(others.iter().all(|times| (70..=130).contains(times)), "{others:?}");
+    }
+
+    /// The pipe is full if, in three rounds in a row, the rate has not grown by a quarter since it last did (the
+    /// draft, section 4.3.2.2); rounds limited by the application do not count.
+    #[test]
+    fn the_pipe_is_full_after_three_rounds_without_growth() {
+        let mut sample = Sample {
+            now: Instant::ZERO,
+            delivered: 0,
+            prior_delivered: 0,
+            rate: None,
+            app_limited: false,
+            newly_acked: 1,
+            newly_lost: 0,
+            prior_in_flight: 1,
+            in_flight: 1,
+            rtt: None,
+            srtt: None,
+            marked: false,
+            repair: Repair::Nothing,
+            departs: Instant::ZERO,
+        };
+        let mut bbr = *Bbr::new();
+        bbr.round_start = true;
+        for (rate, app_limited, full) in [
+            (1000, false, false),
+            (1250, false, false),
+            (1500, false, false),
+            (1500, false, false),
+            (1500, true, false),
+            (1500, false, true),
+        ] {
+            bbr.rate = Largest([(0, rate); 3]);
+            sample.app_limited = app_limited;
+            bbr.check_full_pipe(&sample);
+            assert_eq!(bbr.filled_pipe, full, "{rate}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Rate samples, for a congestion control that uses them.
+
+use alloc::boxed::Box;
+
+use aqmlab_units::Instant;
+
+use crate::congestion::{Repair, Sample};
+use crate::endpoint::Endpoint;
+use crate::profile::Profile;
+use crate::recovery::{News, Phase, Rates};
+
+/// What a sample compares with: the state before an acknowledgment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Before {
+    in_flight: u32,
+    outstanding: u32,
+    lost: u64,
+}
+
+impl Endpoint {
+    /// Begins to measure delivery rates, now that the connection is established.
+    #[cold]
+    pub(super) fn begin_sampling(&mut self, now: Instant, profile: &Profile) {
+        self.tracking_mut().segments.rates = Some(Box::new(Rates::new(now, profile.mss)));
+        self.unsettled = true;
+        let srtt = self.rto.srtt();
+        let Endpoint { window, troubles, .. } = self;
+        troubles.control().established(now, window, srtt, profile);
+    }
+
+    /// Notes, before the application writes, whether it limits the flow.
+    #[inline]
+    pub(in crate::endpoint) fn check_application(&mut self) {
+        let unsent = self.stream_end.saturating_sub(self.next());
+        let cwnd = self.window.cwnd();
+        let Some(tracking) = self.troubles.tracking_mut() else { return };
+        let (in_flight, repaired) =
+            (tracking.segments.in_flight(), tracking.segments.lost() <= tracking.segments.copies());
+        if let Some(rates) = &mut tracking.segments.rates {
+            rates.check_application(unsent, in_flight, f64::from(in_flight) < cwnd, repaired);
+        }
+    }
+
+    /// Returns what a sample needs to know about the state before an acknowledgment.
+    #[cold]
+    pub(super) fn before_sample(&self) -> Before {
+        let segments = &self.tracking().segments;
+        let lost = segments.rates.as_ref().map_or(0, |rates| rates.lost());
+        Before { in_flight: segments.in_flight(), outstanding: segments.outstanding(), lost }
+    }
+
+    /// Gives the congestion control the sample of an acknowledgment, all of whose news have been processed.
+    #[inline(never)]
+    pub(super) fn take_sample(&mut self, now: Instant, news: &News, before: Before, profile: &Profile) {
+        let (una, srtt) = (self.una, self.rto.srtt());
+        let tracking = self.tracking_mut();
+        let Some(measured) = tracking.segments.measure_rate(now, una) else { return };
+        if before.outstanding == 0 {
+            return;
+        }
+        let repair = match tracking.phase {
+            Phase::Open | Phase::Reduction => Repair::Nothing,
+            Phase::Recovery => Repair::Recovery,
+            Phase::Loss => Repair::Timeout,
+        };
+        let in_flight = tracking.segments.in_flight();
+        let departs = tracking.pace.as_ref().map_or(now, |pace| pace.next().max(now));
+        let rates = tracking.segments.rates.as_ref().expect("rates have been measured");
+        let sample = Sample {
+            now,
+            delivered: rates.delivered(),
+            prior_delivered: measured.prior_delivered,
+            rate: measured.rate,
+            app_limited: measured.app_limited,
+            newly_acked: news.delivered,
+            newly_lost: (rates.lost() - before.lost) as u32,
+            prior_in_flight: before.in_flight,
+            in_flight,
+            rtt: news.last_rtt,
+            srtt,
+            marked: news.echo,
+            repair,
+            departs,
+        };
+        let Endpoint { window, troubles, .. } = self;
+        let limits = troubles.control().on_sample(window, &sample, profile);
+        if limits && let Some(rates) = &mut self.tracking_mut().segments.rates {
+            rates.limit(in_flight);
+        }
+    }
+}
