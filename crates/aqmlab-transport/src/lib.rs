@@ -2,7 +2,7 @@
 //!
 //! Each endpoint is one side of a full connection, from SYN to FIN, with data in both directions.
 //! Loss recovery follows Reno, NewReno or SACK, optionally with RACK, tail loss probes, gradual
-//! reductions and F-RTO. Congestion control follows RFC 5681, CUBIC or DCTCP, retransmission
+//! reductions and F-RTO. Congestion control follows RFC 5681, CUBIC, DCTCP or BBR, retransmission
 //! timeouts follow RFC 6298, and ECN follows RFC 3168. Acknowledgments may be delayed. There is no
 //! clock, no socket and no payload: an [`Endpoint`] receives segments and the time as arguments,
 //! and returns the segments to send and the time of the next call. Its caller, such as a simulator

@@ -352,7 +352,7 @@ fn check_congestion_name(settings: &Settings) -> Result<(), ParamError> {
     }
     if !is_word(&name) {
         return Err(congestion.error(format!(
-            "{name:?} is not a congestion control; write one of {:?}, or a name that the kernel knows, such as `bbr`",
+            "{name:?} is not a congestion control; write one of {:?}, or a name that the kernel knows, such as `vegas`",
             Congestion::WORDS
         )));
     }
