@@ -242,7 +242,8 @@ impl Controller {
     fn delivered(&mut self, flow: u32, number: u64, now: Instant) -> Option<Instant> {
         let sent = self.sent.get_mut(&flow)?;
         // Packets of a flow arrive in order, so those before this one are lost.
-        while let Some((first, at)) = sent.pop_front_if(|(first, _)| *first <= number) {
+        while let Some(&(first, at)) = sent.front().filter(|(first, _)| *first <= number) {
+            sent.pop_front();
             if first == number {
                 // An answer is heard after everything that happens at the instant of the delivery.
                 let back = self.plan.return_delay.max(Span::ns(1));
@@ -352,5 +353,145 @@ impl Law {
         };
         self.rate = next.clamp(plan.min, plan.max);
         Judgement { baseline, mean_excess, long, is_high, action }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A controller of a shaper of 12 Mbit/s whose baselines only fall. `more` are further keys.
+    fn law(more: &str) -> Law {
+        let text = format!(
+            r#"title = "t"
+            duration = "1s"
+            [topology]
+            kind = "dumbbell"
+            rate = "1Gbit"
+            delay = "1ms"
+            queue = {{ kind = "tbf", rate = "12Mbit", burst = "10kB", limit = "100p" }}
+            autorate = {{ reflector = "ping", min = "5Mbit", max = "20Mbit", baseline_up = 0, {more} }}
+            [[traffic]]
+            name = "ping"
+            kind = "cbr"
+            rate = "10kbit"
+            size = "84B"
+            "#
+        );
+        let mut experiment = aqmlab_scenario::parse(&text, "test").unwrap_or_else(|e| panic!("{e}"));
+        let mut law =
+            Law::new(experiment.arms.remove(0).links.remove(0).autorate.expect("there is a controller"));
+        law.baselines.insert(7, 1e6 * BASE as f64);
+        law
+    }
+
+    const BASE: u64 = 20;
+
+    /// Answers that exceed a baseline of 20 ms by this many milliseconds, 50 ms apart from `from` ms on. Returns the last action.
+    fn answer(law: &mut Law, from: u64, excesses: &[u64]) -> &'static str {
+        let mut last = "";
+        for (i, excess) in (0..).zip(excesses) {
+            let now = Instant::ZERO + Span::ms(from + 50 * i);
+            last = law.judge(now, 7, Span::ms(BASE + excess)).action;
+        }
+        last
+    }
+
+    fn load(law: &mut Law, mbit: u64) {
+        (law.leaving, law.is_fresh) = (Rate::mbit(mbit), true);
+    }
+
+    /// The factors of cake-autorate's README: linear between the thresholds, and constant beyond them.
+    #[test]
+    fn rates_move_in_proportion_to_the_mean_excess() {
+        // Four excesses of 15 and two of 0 have a mean of 10: the largest increase, once for each measurement.
+        for (excesses, kbit) in [
+            ([0; 6], 12_480),
+            ([10; 6], 12_480),
+            ([20; 6], 12_240),
+            ([15, 15, 0, 0, 15, 15], 12_480),
+            ([30; 6], 12_000),
+        ] {
+            let mut law = law("largest_packet = \"0B\"");
+            answer(&mut law, 1000, &excesses[..5]);
+            load(&mut law, 10);
+            assert_eq!(answer(&mut law, 1250, &excesses[5..]), "increase");
+            assert_eq!(law.rate, Rate::kbit(kbit), "{excesses:?}");
+            assert_eq!(
+                (answer(&mut law, 1300, &excesses[5..]), law.rate),
+                ("hold", Rate::kbit(kbit)),
+                "no new measurement"
+            );
+        }
+        // Three of six delays are long; a mean of 45 ms is halfway between 30 and 60.
+        for (excesses, kbit) in [
+            ([0, 0, 0, 90, 90, 90], 10_440),
+            ([0, 0, 0, 31, 31, 31], 11_880),
+            ([0, 0, 150, 150, 150, 0], 9_000),
+        ] {
+            let mut law = law("largest_packet = \"0B\"");
+            load(&mut law, 10);
+            law.is_fresh = false;
+            answer(&mut law, 1000, &excesses[..5]);
+            answer(&mut law, 1250, &excesses[5..]);
+            assert_eq!(law.rate, Rate::kbit(kbit), "{excesses:?}");
+        }
+    }
+
+    #[test]
+    fn a_decrease_is_followed_by_a_rest() {
+        let mut law = law("largest_packet = \"0B\"");
+        load(&mut law, 10);
+        answer(&mut law, 1000, &[90, 90]);
+        assert_eq!(answer(&mut law, 1100, &[90]), "decrease");
+        assert_eq!(answer(&mut law, 1150, &[90, 90, 90, 90, 90, 90]), "hold", "300 ms after it");
+        let rate = law.rate;
+        assert_eq!(answer(&mut law, 1401, &[90]), "decrease");
+        assert_eq!(law.rate, Rate::bps((rate.as_bps() as f64 * 0.75) as u64));
+        // Delays fall, and the load is high: the rate rises only after the rest.
+        assert_eq!(answer(&mut law, 1420, &[0, 0, 0, 0, 0]), "hold");
+        load(&mut law, 20);
+        assert_eq!(answer(&mut law, 1701, &[0]), "hold");
+        assert_eq!(answer(&mut law, 1702, &[0]), "increase");
+        // However long delays are, the rate stays at its minimum.
+        for i in 0..40 {
+            answer(&mut law, 2000 + 400 * i, &[200]);
+        }
+        assert_eq!(law.rate, Rate::mbit(5));
+    }
+
+    #[test]
+    fn under_low_load_the_rate_returns_to_its_base() {
+        let mut law = law("largest_packet = \"0B\"");
+        law.rate = Rate::mbit(10);
+        load(&mut law, 1);
+        assert_eq!((answer(&mut law, 1001, &[0]), law.rate), ("return", Rate::kbit(10_100)));
+        assert_eq!(answer(&mut law, 2001, &[0]), "hold", "one second after it");
+        assert_eq!((answer(&mut law, 2002, &[0]), law.rate), ("return", Rate::kbit(10_201)));
+        law.rate = Rate::kbit(12_050);
+        answer(&mut law, 4000, &[0]);
+        assert_eq!(law.rate, Rate::mbit(12), "not below the base");
+    }
+
+    /// At 12 Mbit/s a packet of 1500 bytes takes 1 ms.
+    #[test]
+    fn the_largest_packet_is_no_delay() {
+        for (excess, long) in [(31, 0), (32, 6)] {
+            let mut law = law("refractory = \"1h\"");
+            law.last_decrease = Instant::ZERO + Span::s(1);
+            let now = Instant::ZERO + Span::s(2);
+            (0..5).for_each(|_| _ = law.judge(now, 7, Span::ms(BASE + excess)));
+            assert_eq!(law.judge(now, 7, Span::ms(BASE + excess)).long, long);
+        }
+    }
+
+    /// Each reflector has a baseline, which falls to a shorter delay by 90 % of the way.
+    #[test]
+    fn baselines_belong_to_reflectors() {
+        let mut law = law("");
+        let now = Instant::ZERO + Span::s(1);
+        assert_eq!(law.judge(now, 1, Span::ms(100)).baseline, 1e8);
+        assert_eq!(law.judge(now, 2, Span::ms(20)).baseline, 2e7);
+        assert_eq!(law.judge(now, 1, Span::ms(60)).baseline, 6.4e7);
     }
 }

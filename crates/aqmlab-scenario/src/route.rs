@@ -58,6 +58,7 @@ mod tests {
             rate: Rate::mbit(1),
             delay: Span::ms(ms),
             overhead: Bytes::ZERO,
+            autorate: None,
             faults: Faults::default(),
             queue: None,
             queue_path: String::new(),

@@ -78,6 +78,7 @@ class FigureKind:
 
 _VALUES = "value_rows.value_rows"
 _FLOWS = "flows"
+_SHAPERS = "shapers that are adjusted"
 _INNER = "queues inside a queue"
 _FRAMES = "frames of media and games"
 _TRACED, _PACKETS = "single flows that `trace` records", "single flows whose `packets` are recorded"
@@ -125,6 +126,7 @@ SWEEP_KINDS: Mapping[str, FigureKind] = {
 """The figures of a sweep."""
 
 KINDS: Mapping[str, FigureKind] = {
+    "autorate": FigureKind("autorate", "autorate", "autorate_rows", of=_SHAPERS),
     "flow-delay": FigureKind("delay_by_flow", "flow_delay", "flow_delay_rows", of=_PACKETS),
     "inner-series": FigureKind("inner_series", "inner_series", "inner_series_rows", "of_answer", _INNER),
     "delay-capacity": FigureKind(
