@@ -2,9 +2,9 @@
 
     python3 bbr_flow.py KERNEL CASES DIRECTORY [CASE ...]
 
-This command boots KERNEL in virtual time and runs the cases of the table CASES (CSV; `vectors/linux-bbr/README.md`
-explains its columns). The network is a FIFO of `depth` packets in front of a link, and a fast link back; everything else
-is as in `single_flow.py`.
+This command boots KERNEL in virtual time and runs the cases of the table CASES (CSV;
+`vectors/linux-bbr/README.md` explains its columns). The network is a FIFO of `depth` packets in front of a link,
+and a fast link back; everything else is as in `single_flow.py`.
 """
 
 import socket

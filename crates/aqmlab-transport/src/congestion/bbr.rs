@@ -52,6 +52,16 @@ const MOST_AGGREGATION: u64 = 100_000;
 /// The count of acknowledged segments starts again when it reaches this.
 const MOST_COUNTED: u64 = 1 << 20;
 
+/// A policer is suspected if two intervals of at least this many rounds, each of which begins and ends with a loss,
+const INTERVAL_ROUNDS: u8 = 4;
+/// have lost at least 50 segments for each 256 that were delivered,
+const POLICED_LOSSES: u64 = 50;
+/// at rates that differ by at most an eighth, or by this many bytes per second. An interval that lasts longer
+/// than four times the shortest is discarded.
+const SAME_RATE: u64 = 500;
+/// The mean of the two rates is then used for this many rounds of ProbeBW.
+const POLICED_ROUNDS: u8 = 48;
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Startup,
@@ -109,6 +119,95 @@ struct Aggregation {
     rounds: u8,
 }
 
+/// The search for a policer, which drops what exceeds its rate: it is no use to probe for more.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Policer {
+    /// An interval has begun.
+    measures: bool,
+    /// Its rounds or, if a policer has been found, the rounds since then.
+    rounds: u8,
+    /// C.delivered, C.lost and the time, in milliseconds, when the interval began.
+    delivered: u64,
+    lost: u64,
+    began: u64,
+    /// The rate of the previous interval; 0 if there is none.
+    rate: u64,
+    /// A policer has been found, and `rate` is its rate.
+    found: bool,
+}
+
+impl Policer {
+    fn begin_interval(&mut self, sample: &Sample) {
+        self.rounds = 0;
+        (self.delivered, self.lost, self.began) = (sample.delivered, sample.lost, whole_ms(sample.now));
+    }
+
+    fn start_over(&mut self, sample: &Sample) {
+        *self = Policer::default();
+        self.begin_interval(sample);
+    }
+
+    /// Processes a sample. Returns true if the rate of a policer is no longer to be used.
+    fn on_sample(
+        &mut self,
+        sample: &Sample,
+        round_start: bool,
+        in_probe_bw: bool,
+        profile: &Profile,
+    ) -> bool {
+        if self.found {
+            if in_probe_bw && round_start {
+                self.rounds += 1;
+                if self.rounds >= POLICED_ROUNDS {
+                    self.start_over(sample);
+                    return true;
+                }
+            }
+            return false;
+        }
+        if !self.measures {
+            if sample.newly_lost == 0 {
+                return false;
+            }
+            self.begin_interval(sample);
+            self.measures = true;
+        }
+        if sample.app_limited {
+            self.start_over(sample);
+            return false;
+        }
+        self.rounds += u8::from(round_start);
+        if self.rounds < INTERVAL_ROUNDS {
+            return false;
+        }
+        if self.rounds > 4 * INTERVAL_ROUNDS {
+            self.start_over(sample);
+            return false;
+        }
+        if sample.newly_lost > 0 {
+            self.end_interval(sample, profile);
+        }
+        false
+    }
+
+    fn end_interval(&mut self, sample: &Sample, profile: &Profile) {
+        let (delivered, lost) = (sample.delivered - self.delivered, sample.lost - self.lost);
+        let ms = whole_ms(sample.now) - self.began;
+        if delivered == 0 || lost * UNIT < POLICED_LOSSES * delivered || ms == 0 {
+            return;
+        }
+        let rate = delivered * RATE_STEPS / (ms * 1000);
+        let apart = rate.abs_diff(self.rate);
+        let in_bytes = apart * u64::from(profile.mss) * 1_000_000 / RATE_STEPS;
+        if self.rate > 0 && (apart * 8 <= self.rate || in_bytes <= SAME_RATE) {
+            (self.rate, self.found, self.rounds) = (u64::midpoint(rate, self.rate), true, 0);
+        } else {
+            self.rate = rate;
+            self.begin_interval(sample);
+        }
+    }
+}
+
 /// State of a flow; the names are those of the draft.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Bbr {
@@ -138,6 +237,7 @@ pub(super) struct Bbr {
     /// Bytes per second.
     pacing_rate: u64,
     aggregation: Aggregation,
+    policer: Policer,
     draws: Draws,
 }
 
@@ -192,6 +292,7 @@ impl Bbr {
             has_seen_rtt: false,
             pacing_rate: 0,
             aggregation: Aggregation { began: Instant::ZERO, acked: 0, extra: [0; 2], current: 0, rounds: 0 },
+            policer: Policer::default(),
             draws: Draws { seed: 0, number: 0 },
         })
     }
@@ -200,6 +301,7 @@ impl Bbr {
         match self.state {
             State::Startup => HIGH_GAIN,
             State::Drain => DRAIN_GAIN,
+            State::ProbeBw if self.policer.found => UNIT,
             State::ProbeBw => CYCLE[self.cycle],
             State::ProbeRtt => UNIT,
         }
@@ -211,6 +313,11 @@ impl Bbr {
             State::ProbeBw => WINDOW_GAIN,
             State::ProbeRtt => UNIT,
         }
+    }
+
+    /// Returns the rate that the model uses.
+    fn rate(&self) -> u64 {
+        if self.policer.found { self.policer.rate } else { self.rate.get() }
     }
 
     /// Returns a pacing rate in bytes per second.
@@ -229,7 +336,7 @@ impl Bbr {
 
     /// BBRSetPacingRateWithGain.
     fn set_pacing_rate(&mut self, gain: u64, profile: &Profile) {
-        let rate = Self::to_pacing_rate(self.rate.get(), gain, profile);
+        let rate = Self::to_pacing_rate(self.rate(), gain, profile);
         if self.filled_pipe || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
@@ -242,11 +349,11 @@ impl Bbr {
         (bytes / u64::from(profile.mss)).max(least).min(MOST_SEGMENTS)
     }
 
-    /// Returns the estimated bandwidth-delay product, times `gain`, in segments; with nothing measured yet, the
-    /// initial window.
-    fn bdp(&self, gain: u64, profile: &Profile) -> u64 {
+    /// Returns the bandwidth-delay product at this rate, times `gain`, in segments; with no round-trip time measured
+    /// yet, the initial window.
+    fn bdp(&self, rate: u64, gain: u64, profile: &Profile) -> u64 {
         let Some(rtprop) = self.rtprop else { return profile.initial_window as u64 };
-        (self.rate.get() * rtprop * gain / UNIT).div_ceil(RATE_STEPS)
+        (rate * rtprop * gain / UNIT).div_ceil(RATE_STEPS)
     }
 
     /// Adds room for the groups that hosts handle at once (BBRInflight: 3 * send_quantum).
@@ -258,19 +365,19 @@ impl Bbr {
 
     /// BBRInflight.
     fn inflight(&self, gain: u64, profile: &Profile) -> u64 {
-        self.with_groups(self.bdp(gain, profile), profile)
+        self.with_groups(self.bdp(self.rate.get(), gain, profile), profile)
     }
 
     /// Returns how many of the segments in flight will not have arrived when the next one may leave.
     fn inflight_at_departure(&self, in_flight: u32, sample: &Sample, profile: &Profile) -> u64 {
         let wait = whole_us(sample.departs.saturating_since(sample.now));
-        let arrive = self.rate.get() * wait / RATE_STEPS;
+        let arrive = self.rate() * wait / RATE_STEPS;
         let joins = if self.pacing_gain() > UNIT { self.quantum(profile) } else { 0 };
         (u64::from(in_flight) + joins).saturating_sub(arrive)
     }
 
     /// BBRUpdateBtlBw and BBRUpdateRound.
-    fn update_rate(&mut self, sample: &Sample) {
+    fn update_rate(&mut self, sample: &Sample, profile: &Profile) {
         self.round_start = false;
         let Some((delivered, interval)) = sample.rate else { return };
         if sample.prior_delivered >= self.next_round_delivered {
@@ -278,6 +385,10 @@ impl Bbr {
             self.round += 1;
             self.round_start = true;
             self.packet_conservation = false;
+        }
+        let in_probe_bw = self.state == State::ProbeBw;
+        if self.policer.on_sample(sample, self.round_start, in_probe_bw, profile) {
+            self.enter_probe_bw(sample.now);
         }
         let rate = delivered * RATE_STEPS / whole_us(interval).max(1);
         if !sample.app_limited || rate >= self.rate.get() {
@@ -287,7 +398,7 @@ impl Bbr {
 
     /// BBRUpdateACKAggregation of draft-ietf-ccwg-bbr, with two maxima over five to ten rounds.
     fn update_aggregation(&mut self, sample: &Sample, window: &Window) {
-        let rate = self.rate.get();
+        let rate = self.rate();
         let Aggregation { began, acked, extra, current, rounds } = &mut self.aggregation;
         if sample.newly_acked == 0 || sample.rate.is_none() {
             return;
@@ -313,7 +424,7 @@ impl Bbr {
             return 0;
         }
         let [one, other] = self.aggregation.extra;
-        one.max(other).min(self.rate.get() * MOST_AGGREGATION / RATE_STEPS)
+        one.max(other).min(self.rate() * MOST_AGGREGATION / RATE_STEPS)
     }
 
     /// BBRCheckCyclePhase.
@@ -468,7 +579,7 @@ impl Bbr {
         if self.packet_conservation {
             return cwnd.max(sample.in_flight + acked);
         }
-        let target = self.bdp(self.window_gain(), profile) + self.aggregated();
+        let target = self.bdp(self.rate(), self.window_gain(), profile) + self.aggregated();
         let target = self.with_groups(target, profile).min(u64::from(u32::MAX)) as u32;
         if self.filled_pipe {
             cwnd = (cwnd + acked).min(target);
@@ -498,7 +609,7 @@ impl Control for Bbr {
 
     /// BBRUpdateModelAndState and BBRUpdateControlParameters.
     fn on_sample(&mut self, window: &mut Window, sample: &Sample, profile: &Profile) -> bool {
-        self.update_rate(sample);
+        self.update_rate(sample, profile);
         self.update_aggregation(sample, window);
         self.check_cycle(sample, profile);
         self.check_full_pipe(sample);
@@ -539,6 +650,7 @@ impl Control for Bbr {
     /// The reduction was spurious, so the pipe may not have been full.
     fn undone(&mut self) -> bool {
         (self.full_rate, self.full_rounds) = (0, 0);
+        self.policer = Policer::default();
         false
     }
 
@@ -552,6 +664,27 @@ impl Control for Bbr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The sample of an acknowledgment of one segment.
+    fn sample() -> Sample {
+        Sample {
+            now: Instant::ZERO,
+            delivered: 0,
+            lost: 0,
+            prior_delivered: 0,
+            rate: None,
+            app_limited: false,
+            newly_acked: 1,
+            newly_lost: 0,
+            prior_in_flight: 1,
+            in_flight: 1,
+            rtt: None,
+            srtt: None,
+            marked: false,
+            repair: Repair::Nothing,
+            departs: Instant::ZERO,
+        }
+    }
 
     fn flow(rate: u64, rtprop: u64, state: State) -> Bbr {
         let mut bbr = *Bbr::new();
@@ -579,8 +712,8 @@ mod tests {
         let mut bbr = flow(rate, 40_061, State::ProbeBw);
         bbr.cycle = 2;
         bbr.set_pacing_rate(UNIT, &profile);
-        assert_eq!(bbr.bdp(UNIT, &profile), 34);
-        assert_eq!(bbr.with_groups(bbr.bdp(WINDOW_GAIN, &profile), &profile), 74);
+        assert_eq!(bbr.bdp(rate, UNIT, &profile), 34);
+        assert_eq!(bbr.with_groups(bbr.bdp(rate, WINDOW_GAIN, &profile), &profile), 74);
         assert_eq!(bbr.inflight(UNIT, &profile), 40);
         bbr.cycle = 0;
         assert_eq!(bbr.inflight(CYCLE[0], &profile), 50, "42 + 6, and 2 while probing");
@@ -640,22 +773,7 @@ mod tests {
     /// draft, section 4.3.2.2); rounds limited by the application do not count.
     #[test]
     fn the_pipe_is_full_after_three_rounds_without_growth() {
-        let mut sample = Sample {
-            now: Instant::ZERO,
-            delivered: 0,
-            prior_delivered: 0,
-            rate: None,
-            app_limited: false,
-            newly_acked: 1,
-            newly_lost: 0,
-            prior_in_flight: 1,
-            in_flight: 1,
-            rtt: None,
-            srtt: None,
-            marked: false,
-            repair: Repair::Nothing,
-            departs: Instant::ZERO,
-        };
+        let mut sample = sample();
         let mut bbr = *Bbr::new();
         bbr.round_start = true;
         for (rate, app_limited, full) in [
@@ -670,6 +788,37 @@ mod tests {
             sample.app_limited = app_limited;
             bbr.check_full_pipe(&sample);
             assert_eq!(bbr.filled_pipe, full, "{rate}");
+        }
+    }
+
+    /// The policer passes 10 segments per 10 ms and drops 3 of 13: two intervals of four rounds find its rate, which
+    /// is used for 48 rounds; with one in 13 dropped, none is found.
+    #[test]
+    fn a_policer_is_found_by_two_intervals_with_many_losses() {
+        let profile = Profile::named("linux").expect("built in");
+        for (losses, finds) in [(3, true), (1, false)] {
+            let mut policer = Policer::default();
+            let mut found = std::vec::Vec::new();
+            for round in 0..80 {
+                let sample = Sample {
+                    now: Instant::ZERO + Span::ms(10 * round),
+                    delivered: 10 * round,
+                    lost: losses * round,
+                    newly_lost: losses as u32,
+                    ..sample()
+                };
+                policer.on_sample(&sample, true, true, &profile);
+                found.push(policer.found);
+            }
+            assert_eq!(found.iter().any(|found| *found), finds);
+            if finds {
+                let begun = found.iter().position(|found| *found).expect("found");
+                assert_eq!(
+                    begun, 7,
+                    "four rounds, the first of which began with the first loss, and four more"
+                );
+                assert_eq!(found.iter().skip(begun).position(|found| !found), Some(48));
+            }
         }
     }
 }

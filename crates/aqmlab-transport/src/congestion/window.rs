@@ -90,8 +90,9 @@ pub(crate) enum Repair {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Sample {
     pub now: Instant,
-    /// C.delivered.
+    /// C.delivered and C.lost.
     pub delivered: u64,
+    pub lost: u64,
     /// RS.prior_delivered: C.delivered when the newest segment that this acknowledgment reports left.
     pub prior_delivered: u64,
     /// RS.delivered, and the time that this took (RS.interval); `None` if no rate is measured.

@@ -69,6 +69,7 @@ impl Endpoint {
         let sample = Sample {
             now,
             delivered: rates.delivered(),
+            lost: rates.lost(),
             prior_delivered: measured.prior_delivered,
             rate: measured.rate,
             app_limited: measured.app_limited,
