@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from aqmlab.bundles.verification import verify
     from aqmlab.calibration import Calibration, calibrate
     from aqmlab.disciplines.catalogue import aqm_list, aqm_show
+    from aqmlab.execution import Executed, execute
     from aqmlab.experiment import run, run_both
     from aqmlab.exports import export
     from aqmlab.exports.vectors import write_vectors
@@ -76,6 +77,7 @@ __all__ = [
     "Cluster",
     "Comparison",
     "Estimate",
+    "Executed",
     "HostError",
     "RateTrace",
     "RecordingError",
@@ -101,6 +103,7 @@ __all__ = [
     "cite",
     "compare",
     "doctor",
+    "execute",
     "export",
     "figure",
     "forecast",
@@ -141,6 +144,7 @@ _NAMES = {
     "aqmlab.results.comparison": ("Comparison",),
     "aqmlab.disciplines.catalogue": ("aqm_list", "aqm_show"),
     "aqmlab.live.doctor": ("doctor",),
+    "aqmlab.execution": ("Executed", "execute"),
     "aqmlab.experiment": ("run", "run_both"),
     "aqmlab.exports": ("export",),
     "aqmlab.rate_traces": ("RateTrace", "trace_import"),

@@ -68,6 +68,8 @@ def live_run(
     force: bool = False,
     pcap: Sequence[str] = ...,
     pcap_bytes: int = ...,
+    terminal: Sequence[int] | None = None,
+    foreground: bool = False,
     progress: Callable[[dict[str, Any]], object] | None = None,
 ) -> str: ...
 def live_selftest(progress: Callable[[dict[str, Any]], object] | None = None) -> str: ...

@@ -35,6 +35,7 @@ from aqmlab.sweeps.where import LOCAL, Where
 
 if TYPE_CHECKING:
     from aqmlab.sweeps.connection import Cluster
+    from aqmlab.system.terminal import Streams
 
 _Found = TypeVar("_Found", Results, Both)
 
@@ -59,6 +60,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
     interrupted: Callable[[], object] | None = None,
     report: bool = True,
     resume: bool = False,
+    streams: Streams | None = None,
 ) -> Results:
     """Run every arm of a scenario with every seed.
 
@@ -102,6 +104,8 @@ def run(  # noqa: PLR0913 (keyword arguments)
         Whether to continue in ``output`` (by default the latest directory of the same runs below
         ``runs``): intact runs are kept, others are repeated, and seeds that the directory lacks are added.
         If there is no such directory, all runs are executed.
+    streams
+        The standard streams of the program that a user has started directly, if there is one.
 
     Returns
     -------
@@ -123,6 +127,7 @@ def run(  # noqa: PLR0913 (keyword arguments)
         If interrupted; finished runs are kept.
     """
     where = Where.chosen(host, executor, jobs, bring=RECORDINGS, overload=force, interrupted=interrupted)
+    where = replace(where, streams=streams)
     capture = Capture.chosen(pcap, pcap_bytes)
     instead = ONE_CASE if host == LIVE else "run it with `aqmlab sweep`"
     cases = Cases(scenario, seed=seed, runs=runs, arms=arms, host=host, capture=capture, instead=instead)

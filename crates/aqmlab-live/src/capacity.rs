@@ -121,7 +121,9 @@ pub fn demand(plan: &Plan) -> f64 {
                 let rate = of.rate.or(of.mean_rate).map_or(0.0, |rate| rate.packets_per_s(of.mean_size));
                 others += class.count as f64 * rate;
             }
-            Carries::Stream(Tcp { profile: tcp, .. }) | Carries::Sessions(Tcp { profile: tcp, .. }) => {
+            Carries::Stream(Tcp { profile: tcp, .. })
+            | Carries::Sessions(Tcp { profile: tcp, .. })
+            | Carries::Programs(Tcp { profile: tcp, .. }) => {
                 acks_per_segment = acks_per_segment.max(1.0 / f64::from(tcp.ack_every));
                 let segment = Bytes::new(u64::from(tcp.mss + tcp.header));
                 let most = |&link: &usize| (link, plan.links[link].rate.packets_per_s(segment));

@@ -42,6 +42,9 @@ pub enum LiveError {
         /// tc's message
         words: String,
     },
+    /// A program of the plan prevents the run.
+    #[error("{0}")]
+    Program(String),
     /// The operating system refused an operation.
     #[error("cannot {operation} {object}: {source}")]
     Io {
@@ -88,6 +91,7 @@ impl LiveError {
             LiveError::Discipline(_) | LiveError::Unsupported(_) | LiveError::TcRefuses { .. } => "scenario",
             LiveError::NoDiscipline { .. } => "discipline",
             LiveError::Machine { .. } | LiveError::Io { .. } => "machine",
+            LiveError::Program(_) => "program",
             LiveError::Suspended { .. } => "suspended",
             LiveError::PortBooks { .. } | LiveError::NetworkBooks(_) => "books",
         }

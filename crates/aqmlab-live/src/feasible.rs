@@ -110,6 +110,8 @@ fn descriptors(plan: &Plan) -> u64 {
         Carries::Sessions(_) if class.traffic.is_from_file() => 0,
         Carries::Stream(_) | Carries::Sessions(_) => 2 * class.count,
         Carries::Datagrams(_) => class.count,
+        // The sockets of programs are their own.
+        Carries::Programs(_) => 0,
     };
     OTHERS + plan.classes.iter().map(|class| PER_CLASS + of_class(class)).sum::<u64>()
 }

@@ -40,6 +40,8 @@ mod error;
 mod faithfulness;
 #[cfg(target_os = "linux")]
 mod feasible;
+#[cfg(target_os = "linux")]
+mod found;
 pub mod frame;
 #[cfg(target_os = "linux")]
 pub mod host;
@@ -74,7 +76,11 @@ pub use error::LiveError;
 #[cfg(target_os = "linux")]
 pub use faithfulness::{Faithfulness, LONGEST_SILENCE, Observed, TimeScales};
 #[cfg(target_os = "linux")]
+pub use host::{ProgramSetup, Terminal};
+#[cfg(target_os = "linux")]
 pub use outcome::{ENGINE, LiveRun};
-pub use run::{Options, Phase, RunProgress, live, live_captured, live_with};
+pub use run::{Options, Phase, RunProgress, live, live_captured, live_programs, live_with};
 #[cfg(target_os = "linux")]
 pub use selftest::{SelfTest, selftest};
+#[cfg(target_os = "linux")]
+pub use sys::copy_of;

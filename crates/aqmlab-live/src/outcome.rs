@@ -6,7 +6,7 @@ use aqmlab_network::{End, Engine, RunFacts, flow_table};
 use aqmlab_recording::capture::{CaptureFailure, CaptureReport, CapturedPackets};
 use aqmlab_recording::live::{
     Frames, GeneratorReport, HostCounters, KernelQueueReport, LiveDrops, LiveMarks, LiveReport,
-    OffloadReport, Policy, RouteMetrics, Stall,
+    OffloadReport, Policy, ProgramReport, RouteMetrics, Stall,
 };
 use aqmlab_recording::{Host, Recording, RecordingError, StoppedBy};
 use aqmlab_scenario::{Plan, Wait};
@@ -19,6 +19,7 @@ use crate::capture_report;
 use crate::data_plane::DataPlaneReport;
 use crate::faithfulness::{Faithfulness, KernelObserved, Observed, TimeScales};
 use crate::feasible;
+use crate::found;
 use crate::frame::Malformed;
 use crate::host::{Counters, Hosts, KernelCounts, Stack};
 use crate::kernel_queue::KernelQueueBooks;
@@ -81,6 +82,8 @@ pub struct Ran<'a> {
     pub report: DataPlaneReport,
     /// Results of the traffic generator.
     pub traffic: Outcome,
+    /// The programs that ran.
+    pub programs: Vec<ProgramReport>,
     /// Counters of the hosts' kernels, in the order of [`HostId::number`].
     pub counters: Vec<Counters>,
     /// Counts of the kernel queues.
@@ -99,10 +102,17 @@ impl Ran<'_> {
         let facts = self.facts(&faithfulness);
         let mut rows: Vec<FlowRow> =
             self.traffic.rows.iter().map(|row| with_path(*row, &self.record)).collect();
-        let flows = flow_table(self.plan, &mut rows, OPTIONAL);
+        let found = found::rows(self.plan, self.seed, &self.record);
+        let runs_programs = self.record.found.iter().any(|found| !found.is_empty());
+        rows.extend(found.iter().map(|row| with_path(*row, &self.record)));
+        let unknown: Vec<&str> =
+            if runs_programs { [OPTIONAL, found::UNKNOWN].concat() } else { OPTIONAL.to_vec() };
+        let flows = flow_table(self.plan, &mut rows, &unknown);
+        let found = found::table(self.plan, &self.record);
         let RouterRecord { ports, changing, capacities, run, .. } = self.record;
         let mut recording = facts.recording(self.plan, ports, run, flows, self.traffic.series, changing);
         recording.manifest.note_capacities(&capacities);
+        recording.tables.extend(found);
         if let Some(requests) = self.traffic.requests {
             recording.add_requests(requests);
         }
@@ -110,7 +120,8 @@ impl Ran<'_> {
     }
 
     fn time_scales(&self) -> TimeScales {
-        let least = self.traffic.rows.iter().map(|row| row.base_rtt).min();
+        let found = found::rows(self.plan, self.seed, &self.record);
+        let least = self.traffic.rows.iter().chain(&found).map(|row| row.base_rtt).min();
         TimeScales::of(self.busiest, least.unwrap_or(Span::ZERO))
     }
 
@@ -223,6 +234,7 @@ impl Ran<'_> {
             counters: self.by_class(|class| self.counters_of(class)),
             generator: self.generator(),
             kernel_queues: self.kernel_queues(),
+            programs: self.programs.clone(),
             capture: None,
             capture_failure: None,
             ping: distribution(&self.calibration.ping_ns),

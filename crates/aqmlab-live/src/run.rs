@@ -8,7 +8,7 @@ use std::time::Duration;
 use aqmlab_qdisc::{Registry, Stamped};
 use aqmlab_recording::StoppedBy;
 use aqmlab_recording::capture::PortCapture;
-use aqmlab_scenario::{Plan, Wait};
+use aqmlab_scenario::{Plan, Traffic, Wait};
 use aqmlab_units::{Instant, Span};
 
 use crate::busiest::at_the_busiest;
@@ -19,7 +19,7 @@ use crate::error::LiveError;
 use crate::faithfulness::TimeScales;
 use crate::feasible;
 use crate::frame::LiveFrame;
-use crate::host::{self, Hosts, Tun};
+use crate::host::{self, Hosts, ProgramSetup, Programs, Tun};
 use crate::machine;
 use crate::outcome::{LiveRun, Ran};
 use crate::priority;
@@ -126,7 +126,24 @@ pub fn live_captured(
     progress: &mut dyn FnMut(&RunProgress),
     cancel: &AtomicBool,
 ) -> Result<LiveRun, LiveError> {
-    run_live(plan, seed, options, &Registry::builtin(), Some(capture), progress, cancel)
+    run_live(plan, seed, options, &Registry::builtin(), Some(capture), None, progress, cancel)
+}
+
+/// Runs `plan` like [`live_captured`] or, without `capture`, like [`live`]; the programs of the plan, if it has
+/// any, run as `programs` says.
+///
+/// # Errors
+/// See [`live`]; also if a program cannot be started.
+pub fn live_programs(
+    plan: &Plan,
+    seed: u64,
+    options: &Options,
+    capture: Option<PortCapture>,
+    programs: ProgramSetup,
+    progress: &mut dyn FnMut(&RunProgress),
+    cancel: &AtomicBool,
+) -> Result<LiveRun, LiveError> {
+    run_live(plan, seed, options, &Registry::builtin(), capture, Some(programs), progress, cancel)
 }
 
 /// Runs `plan` like [`live`], but with the disciplines of `registry`.
@@ -141,19 +158,24 @@ pub fn live_with(
     progress: &mut dyn FnMut(&RunProgress),
     cancel: &AtomicBool,
 ) -> Result<LiveRun, LiveError> {
-    run_live(plan, seed, options, registry, None, progress, cancel)
+    run_live(plan, seed, options, registry, None, None, progress, cancel)
 }
 
+#[allow(clippy::too_many_arguments)] // the arguments of the public functions together
 fn run_live(
     plan: &Plan,
     seed: u64,
     options: &Options,
     registry: &Registry<Stamped<LiveFrame>>,
     capture: Option<PortCapture>,
+    programs: Option<ProgramSetup>,
     progress: &mut dyn FnMut(&RunProgress),
     cancel: &AtomicBool,
 ) -> Result<LiveRun, LiveError> {
     feasible::check(plan)?;
+    if programs.is_none() && plan.classes.iter().any(|class| matches!(class.traffic, Traffic::Program(_))) {
+        return Err(LiveError::Unsupported("it has programs, but no directory for what they write".into()));
+    }
     plan.check_seed(seed).map_err(LiveError::Unsupported)?;
     let total = plan.stop.at;
     progress(&RunProgress { phase: Phase::Begin, done: Span::ZERO, total, lateness_max: Span::ZERO });
@@ -181,9 +203,28 @@ fn run_live(
     // In virtual time, no time passes while a thread spins.
     let virtual_time = calibration.in_virtual_time();
     let wait = if virtual_time { Wait::Epoll } else { plan.live.wait };
-    let run = Run { plan, seed, options, hosts: &hosts, wait, gather, virtual_time, cancel };
     let begun = Clock::start();
+    let mut waits = || {
+        progress(&RunProgress { phase: Phase::Begin, done: Span::ZERO, total, lateness_max: Span::ZERO });
+        !cancel.load(Ordering::Relaxed)
+    };
+    let programs = match programs {
+        Some(setup) => Programs::start(plan, seed, &hosts, setup, &mut waits)?,
+        None => None,
+    };
+    let run = Run {
+        plan,
+        seed,
+        options,
+        hosts: &hosts,
+        programs: programs.as_ref(),
+        wait,
+        gather,
+        virtual_time,
+        cancel,
+    };
     let (data_plane, mut traffic) = run.run(router, tuns, progress)?;
+    let programs = programs.map_or(Ok(Vec::new()), Programs::finish)?;
     let counters = hosts.counters()?;
     let kernels = host::look_at_queues(kernels, &hosts.home)?;
     // The sockets have stayed open until now, so that packets in flight would find a receiver.
@@ -203,6 +244,7 @@ fn run_live(
         record,
         report,
         traffic,
+        programs,
         counters,
         kernels,
         captured,
@@ -217,6 +259,7 @@ struct Run<'a> {
     seed: u64,
     options: &'a Options,
     hosts: &'a Hosts,
+    programs: Option<&'a Programs>,
     wait: Wait,
     gather: Span,
     virtual_time: bool,
@@ -257,6 +300,9 @@ impl Run<'_> {
                 let _at_last = Finish(&control);
                 // Hosts send nothing before the servers listen.
                 watch.wait_until_ready();
+                if let Some(programs) = self.programs {
+                    programs.go(clock);
+                }
                 let traffic = spawn(scope, "the traffic", || {
                     favour_this_thread(&control);
                     traffic.run()
@@ -327,6 +373,9 @@ impl Watch<'_> {
             looks += 1;
         }
         let outcome = joined(traffic)?;
+        if let Some(programs) = self.run.programs {
+            programs.stop();
+        }
         self.drain(progress);
         Ok(outcome)
     }
@@ -338,6 +387,9 @@ impl Watch<'_> {
             let now = self.clock.now();
             self.control.end_at(now, StoppedBy::Interrupted);
             self.run_end.bring_forward(now);
+        }
+        if self.run.programs.is_some_and(Programs::is_over) {
+            self.control.end_at(self.clock.now(), StoppedBy::Completed);
         }
         match self.control.ended() {
             Some((at, _)) => _ = self.run_end.bring_forward(at),
@@ -355,7 +407,9 @@ impl Watch<'_> {
             begun + if cancelled { most.min(LONGEST_LAST_DRAIN) } else { most }
         };
         let (mut looks, mut empty) = (0, 0);
-        while self.clock.now() < end() && empty < LOOKS_EMPTY && !self.control.is_gone() {
+        // Programs that have been asked to end still send; they are killed when their grace is over.
+        let programs_run = || self.run.programs.is_some_and(|programs| !programs.is_gone());
+        while (programs_run() || self.clock.now() < end() && empty < LOOKS_EMPTY) && !self.control.is_gone() {
             thread::sleep(LOOK_EVERY);
             empty = if self.control.held() == 0 { empty + 1 } else { 0 };
             if looks % LOOKS_PER_REPORT == 0 {

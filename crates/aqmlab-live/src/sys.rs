@@ -4,14 +4,17 @@
 #![allow(unsafe_code)]
 
 use std::ffi::c_int;
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::io::{self, PipeWriter};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::Duration;
 
+use aqmlab_units::Span;
 use libc::{IFF_NO_PI, IFF_TUN, IFF_VNET_HDR, IFNAMSIZ, c_char, c_short, c_uint};
 use rustix::ioctl::{Getter, IntegerSetter, Opcode, Setter, ioctl, opcode};
+use rustix::process::Pid;
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 /// Moves the calling thread into a new user namespace, and into a new network namespace owned by that user
@@ -101,6 +104,167 @@ pub fn end_with_this_thread(command: &mut Command) -> &mut Command {
     // SAFETY: between fork and exec, `ask` makes two system calls and creates an error from a
     // constant `ErrorKind`: it takes no lock and allocates no memory.
     unsafe { command.pre_exec(ask) }
+}
+
+/// Puts the processes that the calling thread starts from now on into a new PID namespace. The thread
+/// can then start no thread.
+///
+/// # Errors
+/// Any error from the operating system.
+pub fn unshare_pids() -> io::Result<()> {
+    unshare(UnshareFlags::NEWPID)
+}
+
+/// The first process of a PID namespace. When it is dropped, or this process ends, all processes of the
+/// namespace end.
+#[derive(Debug)]
+pub struct FirstProcess {
+    pid: libc::pid_t,
+    /// The process ends when this end of the pipe is closed, which the kernel does at the latest when this
+    /// process ends.
+    _alive: PipeWriter,
+}
+
+/// Starts the first process of the PID namespace for which the calling thread has called [`unshare_pids`]. It waits for
+/// processes whose parents have ended, and does nothing else.
+///
+/// # Errors
+/// Any error from the operating system.
+pub fn first_process() -> io::Result<FirstProcess> {
+    let (end, alive) = io::pipe()?;
+    // SAFETY: the new process calls only `wait_for_the_end`, which makes system calls and neither allocates
+    // memory nor takes a lock.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => wait_for_the_end(end.as_raw_fd()),
+        pid => Ok(FirstProcess { pid, _alive: alive }),
+    }
+}
+
+/// The work of the first process: it ends when the other end of the pipe is closed.
+fn wait_for_the_end(pipe: c_int) -> ! {
+    const LOOK_EVERY_MS: c_int = 200;
+    // SAFETY: these system calls access no memory but `watched`, which lives during the call, and all
+    // descriptors of this process are its own copies.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        libc::dup2(pipe, 0);
+        libc::syscall(libc::SYS_close_range, 1, c_uint::MAX, 0);
+        let mut watched = libc::pollfd { fd: 0, events: 0, revents: 0 };
+        loop {
+            while libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) > 0 {}
+            if libc::poll(&raw mut watched, 1, LOOK_EVERY_MS) > 0 {
+                libc::_exit(0);
+            }
+        }
+    }
+}
+
+impl Drop for FirstProcess {
+    fn drop(&mut self) {
+        // SAFETY: both calls access no memory. The process is a child that has not been waited for, so its
+        // number belongs to no other process.
+        unsafe {
+            libc::kill(self.pid, libc::SIGKILL);
+            libc::waitpid(self.pid, std::ptr::null_mut(), 0);
+        }
+    }
+}
+
+/// The state of a child process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ChildState {
+    /// It is running.
+    Running,
+    /// A signal has stopped it.
+    Stopped,
+    /// It has ended, and this was its last answer.
+    Ended(Ended),
+}
+
+/// How a process ended, and what it used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ended {
+    /// Its exit code, if it exited.
+    pub code: Option<i32>,
+    /// The signal that ended it, if one did.
+    pub signal: Option<i32>,
+    /// Processor time in user mode.
+    pub user: Span,
+    /// Processor time in the kernel.
+    pub system: Span,
+    /// Largest resident memory.
+    pub most_resident_bytes: u64,
+}
+
+/// Returns the state of a child; with `wait`, waits until it has ended.
+///
+/// # Errors
+/// The operating system's error: `ECHILD` if there is no such child.
+pub fn look_at_child(pid: Pid, wait: bool) -> io::Result<ChildState> {
+    let (mut status, mut usage) = (0, MaybeUninit::<libc::rusage>::zeroed());
+    let options = if wait { 0 } else { libc::WNOHANG | libc::WUNTRACED };
+    // SAFETY: the call writes an `int` and a `rusage`, which live during the call.
+    let answer =
+        unsafe { libc::wait4(pid.as_raw_nonzero().get(), &raw mut status, options, usage.as_mut_ptr()) };
+    match answer {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(ChildState::Running),
+        _ if libc::WIFSTOPPED(status) => Ok(ChildState::Stopped),
+        _ => {
+            // SAFETY: any bytes are a valid `rusage`, and these were zero before the call.
+            let usage = unsafe { usage.assume_init() };
+            let span = |time: libc::timeval| Span::us(time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64);
+            Ok(ChildState::Ended(Ended {
+                code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
+                signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
+                user: span(usage.ru_utime),
+                system: span(usage.ru_stime),
+                // The kernel counts in KiB.
+                most_resident_bytes: usage.ru_maxrss as u64 * 1024,
+            }))
+        }
+    }
+}
+
+/// Makes the program the foreground job of the terminal that is its standard input.
+pub fn in_foreground(command: &mut Command) -> &mut Command {
+    let take = || {
+        // SAFETY: between fork and exec, these are system calls without conditions. A process in the
+        // background may do this only while it ignores SIGTTOU.
+        let answer = unsafe {
+            libc::signal(libc::SIGTTOU, libc::SIG_IGN);
+            let answer = libc::tcsetpgrp(0, libc::getpgrp());
+            libc::signal(libc::SIGTTOU, libc::SIG_DFL);
+            answer
+        };
+        checked(answer)
+    };
+    // SAFETY: `take` makes system calls: it takes no lock and allocates no memory.
+    unsafe { command.pre_exec(take) }
+}
+
+/// Gives the program a copy of an open descriptor, under this number.
+pub fn keep_as<'c>(command: &'c mut Command, open: BorrowedFd<'_>, number: c_int) -> &'c mut Command {
+    let open = open.as_raw_fd();
+    // SAFETY: dup2(2) has no conditions.
+    let copy = move || {
+        if unsafe { libc::dup2(open, number) } == number { Ok(()) } else { Err(io::Error::last_os_error()) }
+    };
+    // SAFETY: `copy` makes one system call: it takes no lock and allocates no memory.
+    unsafe { command.pre_exec(copy) }
+}
+
+/// Returns a copy of a descriptor that this process has inherited.
+///
+/// # Errors
+/// The operating system's error: `EBADF` if it is not open.
+pub fn copy_of(descriptor: c_int) -> io::Result<OwnedFd> {
+    // SAFETY: the call has no conditions, and the new descriptor has no other owner.
+    match unsafe { libc::fcntl(descriptor, libc::F_DUPFD_CLOEXEC, 3) } {
+        -1 => Err(io::Error::last_os_error()),
+        copy => Ok(unsafe { OwnedFd::from_raw_fd(copy) }),
+    }
 }
 
 /// Creates the interface `name`, which carries bare IP packets, and makes an opened `/dev/net/tun`

@@ -72,6 +72,7 @@ impl Recipe {
         let mut octets = match self.protocol {
             6 => {
                 let mut header = TcpHeader::new(self.ports.0, self.ports.1, 7, 1000);
+                header.acknowledgment_number = 11;
                 [header.fin, header.syn, header.rst, header.psh, header.ack] = self.flags;
                 header.to_bytes().to_vec()
             }
@@ -225,7 +226,9 @@ proptest! {
         let has_ports = matches!(recipe.protocol, 6 | 17) && !recipe.is_fragment();
         prop_assert_eq!(headers.ports, has_ports.then_some(recipe.ports));
         if !recipe.is_fragment() {
-            let payload = TcpPayload { seq: 7, syn: recipe.flags[1], len: recipe.payload.len() as u32 };
+            let [_, syn, _, _, has_ack] = recipe.flags;
+            let len = recipe.payload.len() as u32;
+            let payload = TcpPayload { seq: 7, syn, ack: has_ack.then_some(11), len };
             prop_assert_eq!(tcp_payload(&packet), (recipe.protocol == 6).then_some(payload));
         }
         // After a fragment header, other extension headers are part of the fragment's payload.

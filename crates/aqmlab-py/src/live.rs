@@ -3,15 +3,16 @@
 //! These functions must be called in a separate process with a single thread: they leave the
 //! namespace in which the process was started.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use aqmlab_live::machine::Machine;
-use aqmlab_live::{LiveError, LiveRun, Options, RunProgress};
+use aqmlab_live::{LiveError, LiveRun, Options, ProgramSetup, RunProgress, Terminal};
 use aqmlab_recording::RecordingError as NotWritten;
 use aqmlab_recording::capture::{DEFAULT_SNAP, FILE_NAME, PortCapture};
-use aqmlab_scenario::{Plan, Problem, ScenarioError};
+use aqmlab_scenario::{Plan, Problem, ScenarioError, Traffic};
 use aqmlab_storage::{Capture, Staged, put_in};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -26,7 +27,7 @@ pub(crate) const ENGINE: Option<aqmlab_network::Engine> = Some(aqmlab_live::ENGI
 /// `out_path`, which must not exist. Returns the duration and the verdict as JSON text. An
 /// interrupted run leaves a recording marked as interrupted.
 #[pyfunction]
-#[pyo3(signature = (toml, file_name, arm, seed, out_path, force=false, pcap=Vec::new(), pcap_bytes=DEFAULT_SNAP, progress=None))]
+#[pyo3(signature = (toml, file_name, arm, seed, out_path, force=false, pcap=Vec::new(), pcap_bytes=DEFAULT_SNAP, terminal=None, foreground=false, progress=None))]
 #[allow(clippy::too_many_arguments)] // keyword arguments of a Python function
 pub(crate) fn live_run(
     py: Python<'_>,
@@ -38,6 +39,8 @@ pub(crate) fn live_run(
     force: bool,
     pcap: Vec<String>,
     pcap_bytes: u32,
+    terminal: Option<[i32; 3]>,
+    foreground: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let experiment = one_case(py, toml, file_name)?;
@@ -47,12 +50,16 @@ pub(crate) fn live_run(
     // A path that cannot be written should fail before the run, not after it.
     let mut staged = Staged::create(&out_path).map_err(|error| not_written(&error))?;
     let capture = begin_capture(plan, links, pcap_bytes, &mut staged).map_err(|error| not_written(&error))?;
+    let programs = programs(plan, file_name, terminal, foreground, &staged)?;
     let (machine, begun) = (Machine::this(), begin());
     let before = machine.processor_time();
     let options = Options { force, ..Options::default() };
-    let (outcome, interrupted) = watched(py, progress.as_ref(), |told, cancel| match capture {
-        Some(capture) => aqmlab_live::live_captured(plan, seed, &options, capture, told, cancel),
-        None => aqmlab_live::live(plan, seed, &options, told, cancel),
+    let (outcome, interrupted) = watched(py, progress.as_ref(), |told, cancel| match (programs, capture) {
+        (Some(programs), capture) => {
+            aqmlab_live::live_programs(plan, seed, &options, capture, programs, told, cancel)
+        }
+        (None, Some(capture)) => aqmlab_live::live_captured(plan, seed, &options, capture, told, cancel),
+        (None, None) => aqmlab_live::live(plan, seed, &options, told, cancel),
     });
     let failed = |error: &LiveError| match error {
         LiveError::TcRefuses { link, .. } => refused_by_tc(py, plan, *link, error, file_name),
@@ -70,6 +77,32 @@ pub(crate) fn live_run(
         Some(error) => Err(error),
         None => written,
     }
+}
+
+/// Returns what the programs of a plan need, or `None` if it has none. `terminal` contains the descriptors of the
+/// standard streams of the program that a user has started directly.
+fn programs(
+    plan: &Plan,
+    file_name: &str,
+    terminal: Option<[i32; 3]>,
+    foreground: bool,
+    staged: &Staged,
+) -> PyResult<Option<ProgramSetup>> {
+    if !plan.classes.iter().any(|class| matches!(class.traffic, Traffic::Program(_))) {
+        return Ok(None);
+    }
+    let output = staged.directory("programs").map_err(|error| not_written(&error))?;
+    let copied = |streams: [i32; 3]| -> io::Result<Terminal> {
+        let [input, output, error] = streams.map(aqmlab_live::copy_of);
+        Ok(Terminal { streams: [input?, output?, error?], foreground })
+    };
+    let terminal = terminal.map(copied).transpose()?;
+    // A program that a user has started directly is named as the user would name it.
+    let home = match (&terminal, Path::new(file_name).parent()) {
+        (None, Some(parent)) => std::path::absolute(parent).unwrap_or_default(),
+        _ => PathBuf::new(),
+    };
+    Ok(Some(ProgramSetup { output, home, terminal }))
 }
 
 /// Writes the recording. If the captured packets take up the disk space that the tables need, the

@@ -16,7 +16,7 @@ fn refusal() -> PyErr {
 
 /// Refuses the call.
 #[pyfunction]
-#[pyo3(signature = (toml, file_name, arm, seed, out_path, force=false, pcap=Vec::new(), pcap_bytes=DEFAULT_SNAP, progress=None))]
+#[pyo3(signature = (toml, file_name, arm, seed, out_path, force=false, pcap=Vec::new(), pcap_bytes=DEFAULT_SNAP, terminal=None, foreground=false, progress=None))]
 #[allow(clippy::too_many_arguments, unused_variables)] // the arguments of the live run on Linux
 pub(crate) fn live_run(
     toml: &str,
@@ -27,6 +27,8 @@ pub(crate) fn live_run(
     force: bool,
     pcap: Vec<String>,
     pcap_bytes: u32,
+    terminal: Option<[i32; 3]>,
+    foreground: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     Err(refusal())

@@ -69,6 +69,10 @@ pub struct LiveReport {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(default)]
     pub kernel_queues: BTreeMap<String, KernelQueueReport>,
+    /// The programs that ran, in the order of their classes; of each class, the server comes first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    pub programs: Vec<ProgramReport>,
     /// Captured packets, by port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capture: Option<BTreeMap<String, CapturedCounts>>,
@@ -90,6 +94,36 @@ pub struct LiveReport {
 #[allow(clippy::trivially_copy_pass_by_ref)] // serde's
 const fn is_false(value: &bool) -> bool {
     !*value
+}
+
+/// A program that ran in a host.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ProgramReport {
+    /// Its class.
+    pub class: String,
+    /// `client` or `server`.
+    pub role: &'static str,
+    /// Its number among the clients of its class; 0 for a server.
+    pub index: u64,
+    /// The command as executed: the program and its arguments.
+    pub command: Vec<String>,
+    /// Its start, relative to the start of the run; a server starts earlier, and this is then negative.
+    pub start_ns: i64,
+    /// Its end, relative to the start of the run.
+    pub end_ns: i64,
+    /// Its exit code, if it exited.
+    pub exit_code: Option<i32>,
+    /// The number of the signal that ended it, if one did.
+    pub signal: Option<i32>,
+    /// Whether the run asked it to end.
+    pub asked_to_end: bool,
+    /// Processor time in user mode.
+    pub user_ns: u64,
+    /// Processor time in the kernel.
+    pub system_ns: u64,
+    /// Largest resident memory.
+    pub most_resident_bytes: u64,
 }
 
 /// One condition that a faithful run must meet.

@@ -213,6 +213,38 @@ pub const FLOWS: Schema = Schema {
     ],
 };
 
+/// The flows of programs, which are found by their packets; present only if the run has programs.
+pub const FOUND_FLOWS: Schema = Schema {
+    name: "found_flows",
+    columns: &[
+        ("flow", U64),
+        ("class", Str),
+        ("protocol", Str),
+        ("client", Str),
+        ("client_port", U64),
+        ("server", Str),
+        ("server_port", U64),
+        ("first_ns", U64),
+        ("last_ns", U64),
+        ("to_server_packets", U64),
+        ("to_server_bytes", U64),
+        ("to_server_delivered_packets", U64),
+        ("to_server_delivered_bytes", U64),
+        ("to_server_new_bytes", U64),
+        ("to_server_ce_packets", U64),
+        ("to_server_dropped_packets", U64),
+        ("to_server_lost_packets", U64),
+        ("to_client_packets", U64),
+        ("to_client_bytes", U64),
+        ("to_client_delivered_packets", U64),
+        ("to_client_delivered_bytes", U64),
+        ("to_client_new_bytes", U64),
+        ("to_client_ce_packets", U64),
+        ("to_client_dropped_packets", U64),
+        ("to_client_lost_packets", U64),
+    ],
+};
+
 /// Samples of the flows.
 pub const FLOW_SERIES: Schema = Schema {
     name: "flow_series",

@@ -374,6 +374,11 @@ impl Pass<'_, '_> {
 
     /// Returns the endpoints of a class's connections.
     pub(crate) fn tcp(&mut self, section: &Section<'_>) -> Option<Tcp> {
+        self.tcp_from(section, DEFAULT_PROFILE)
+    }
+
+    /// Returns the TCP endpoints, which start from the profile `unnamed` if the file names none.
+    pub(crate) fn tcp_from(&mut self, section: &Section<'_>, unnamed: &'static str) -> Option<Tcp> {
         let path = section.sub("tcp");
         let node = section.node("tcp");
         let table = match node.map(|n| &n.value) {
@@ -384,7 +389,7 @@ impl Pass<'_, '_> {
             (_, Some(table)) => table.get("profile"),
             (node, None) => node,
         };
-        let mut settings = self.profile(named, &path)?;
+        let mut settings = self.profile(named, unnamed, &path)?;
         if let Some(table) = table {
             self.check_keys(table, &path, Profile::TABLE, &["profile"]);
             self.overlay(table, &path, Profile::TABLE, &mut settings);
@@ -401,12 +406,12 @@ impl Pass<'_, '_> {
         Some(Tcp { profile: Box::new(profile), settings })
     }
 
-    /// Returns the settings of the named profile or, if none is named, of the default profile.
-    fn profile(&mut self, named: Option<&Node>, path: &str) -> Option<Settings> {
+    /// Returns the settings of the named profile or, if none is named, of the profile `unnamed`.
+    fn profile(&mut self, named: Option<&Node>, unnamed: &'static str, path: &str) -> Option<Settings> {
         let names = || profiles().iter().map(|p| p.name);
         let help = "the set of TCP parameter values from which to start";
         let (name, origin) = match named {
-            None => (DEFAULT_PROFILE, Origin::Default(crate::field::OURS)),
+            None => (unnamed, Origin::Default(crate::field::OURS)),
             Some(Node { value: Tree::Text(name), .. }) if names().any(|n| n == name) => {
                 (name.as_str(), Origin::Given)
             }

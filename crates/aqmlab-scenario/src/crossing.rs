@@ -58,7 +58,7 @@ impl<'c> Crossing<'c> {
             return None;
         }
         let responsive = self.classes.iter().filter(|c| c.traffic.tcp().is_some());
-        let flows = responsive.fold(0u64, |sum, c| sum.saturating_add(c.count));
+        let flows = responsive.fold(0u64, |sum, c| sum.saturating_add(c.expected_flows()));
         (flows > 0).then_some(flows)
     }
 
@@ -100,7 +100,7 @@ pub(crate) fn base_rtt(network: &Network<'_>, class: &ClassPlan, index: usize, d
 
 /// Returns the mean of `value` over the flows of all `classes`, rounded to the nearest integer.
 fn mean(classes: &[&ClassPlan], value: impl Fn(&ClassPlan) -> u64) -> u64 {
-    let flows: u128 = classes.iter().map(|c| u128::from(c.count)).sum();
-    let sum: u128 = classes.iter().map(|c| u128::from(value(c)) * u128::from(c.count)).sum();
+    let flows: u128 = classes.iter().map(|c| u128::from(c.expected_flows())).sum();
+    let sum: u128 = classes.iter().map(|c| u128::from(value(c)) * u128::from(c.expected_flows())).sum();
     ((sum + flows / 2) / flows.max(1)) as u64
 }

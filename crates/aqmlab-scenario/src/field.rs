@@ -66,6 +66,8 @@ pub enum Form {
     Names(&'static str),
     /// A name, or a list of names; the string says what is named, such as `classes`.
     NameOrNames(&'static str),
+    /// A command: a list of texts, the program and its arguments.
+    Command,
     /// Several of these words, as a list.
     Words(&'static [&'static str]),
     /// A queue discipline: its name, or a table with `kind` and the discipline's own parameters.

@@ -42,6 +42,11 @@ impl Pass<'_, '_> {
 
     /// Returns why the simulator cannot run a class, or `None` if it can.
     pub(crate) fn only_live(&mut self, class: &Section<'_>, traffic: &Traffic) -> Option<Problem> {
+        if let Traffic::Program(_) = traffic {
+            let message = "the simulator runs no programs: run this scenario with `aqmlab live`".to_string();
+            let (at, path) = (class.at("kind"), class.sub("kind"));
+            return Some(self.report.problem(&at, &path, message));
+        }
         if traffic.tcp()?.congestion.is_some() {
             return None;
         }

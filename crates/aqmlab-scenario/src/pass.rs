@@ -254,6 +254,7 @@ impl Pass<'_, '_> {
                 format!("add [{}] with a `kind` such as \"{kind}\"", field.name)
             }
             Form::PerSecond => format!("write {}", crate::field::PER_SECOND),
+            Form::Command => "write a list of texts: the program and its arguments".to_string(),
             _ => "write a name".to_string(),
         };
         self.error(

@@ -158,6 +158,7 @@ fn form(form: &Form) -> String {
         Form::Flows => "a list of class names, or of `{ class = \"ftp\", flows = [0, 1] }`".to_string(),
         Form::Names(what) => format!("a list of names of {what}"),
         Form::NameOrNames(what) => format!("a name, or a list of names of {what}"),
+        Form::Command => "a list of texts: a program and its arguments".to_string(),
         Form::Words(words) => format!("a list of {}", listed(words.iter().copied())),
         Form::Queue => "a discipline's name, or `{ kind = .., .. }`".to_string(),
         Form::Tcp => "a profile's name, or `{ profile = .., .. }`".to_string(),

@@ -62,7 +62,6 @@ mod tests {
             faults: Faults::default(),
             queue: None,
             queue_path: String::new(),
-            autorate: None,
             at: 0..0,
         };
         ends.iter().map(link).collect()

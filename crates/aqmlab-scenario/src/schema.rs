@@ -122,6 +122,7 @@ fn form_schema(form: &Form) -> Json {
         Form::NameOrNames(what) => {
             json!({ "anyOf": [form_schema(&Form::Name), form_schema(&Form::Names(what))] })
         }
+        Form::Command => json!({ "type": "array", "minItems": 1, "items": { "type": "string" } }),
         Form::Words(words) => json!({ "type": "array", "minItems": 1, "uniqueItems": true,
             "items": { "enum": words } }),
         Form::Queue => kind_schema(&Kind::Discipline),

@@ -168,7 +168,7 @@ fn floods(plan: &Plan, all: &mut Vec<String>) {
         let crossing = plan.classes.iter().filter(|c| c.path.contains(&i));
         let offered = crossing.fold(0u64, |sum, c| {
             let rate = c.traffic.mean_rate().map_or(0, Rate::as_bps);
-            sum.saturating_add(rate.saturating_mul(c.count))
+            sum.saturating_add(rate.saturating_mul(c.expected_flows()))
         });
         if offered > link.rate.as_bps() {
             all.push(format!(
@@ -205,8 +205,9 @@ fn peaks_beyond_access(plan: &Plan, all: &mut Vec<String>) {
         if crossing().any(|class| class.access.is_none()) {
             continue;
         }
-        let together = crossing()
-            .filter_map(|class| Some(class.access.as_ref()?.rate.as_bps().saturating_mul(class.count)));
+        let together = crossing().filter_map(|class| {
+            Some(class.access.as_ref()?.rate.as_bps().saturating_mul(class.expected_flows()))
+        });
         let together = Rate::bps(together.fold(0, u64::saturating_add));
         if together > Rate::default() && together < peak {
             all.push(format!(

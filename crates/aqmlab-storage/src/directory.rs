@@ -108,6 +108,17 @@ impl Staged {
         Ok(StreamedFile { file, temporary, given_up })
     }
 
+    /// Creates a directory in which others write files while the recording is prepared, and returns its present
+    /// path. The recording has no digests of these files.
+    ///
+    /// # Errors
+    /// If the operating system refuses the operation.
+    pub fn directory(&self, name: &str) -> Result<PathBuf, RecordingError> {
+        let path = self.temporary.join(name);
+        fs::create_dir(&path).map_err(RecordingError::io("create directory", &self.path_of(name)))?;
+        std::path::absolute(&path).map_err(RecordingError::io("find", &self.path_of(name)))
+    }
+
     /// Returns the final path of a file. Messages use this path, because the temporary one no
     /// longer exists by the time they are read.
     pub fn path_of(&self, name: &str) -> PathBuf {

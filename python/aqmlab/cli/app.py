@@ -24,6 +24,8 @@ _COMMANDS = {
     "show": "show",
     "report": "report",
     "live": "live",
+    "exec": "execute",
+    "shell": "execute",
     "doctor": "doctor",
     "sweep": "sweep",
     "calibrate": "calibrate",
@@ -45,6 +47,8 @@ _COMMANDS = {
 _LIGHT = {"aqm", "cite", "doctor", "metrics", "new", "paper", "schema", "show", "verify"}
 """The commands that read no tables of recordings and draw nothing, so a small address space suffices."""
 _HELP = ["-h", "--help"]
+_PYTHON = {"exec"}
+"""Commands whose names are functions of Python."""
 
 
 def _version(wanted: bool) -> None:
@@ -88,13 +92,15 @@ def application(words: list[str] | None = None) -> typer.Typer:
     first = words[0] if words else ""
     for name, module in _COMMANDS.items():
         if first not in _COMMANDS or first == name:
-            found = getattr(import_module(f"aqmlab.cli.{module}"), name.replace("-", "_"))
+            # A word of Python is followed by an underscore.
+            called = name.replace("-", "_") + "_" * (name in _PYTHON)
+            found = getattr(import_module(f"aqmlab.cli.{module}"), called)
             if first in _HELP:
                 app.command(name, help=_described(found))(_listed)
             elif isinstance(found, typer.Typer):
                 app.add_typer(found, name=name)
             else:
-                app.command()(found)
+                app.command(name)(found)
     return app
 
 

@@ -10,8 +10,29 @@ from typing import Any, TypeAlias
 from aqmlab.arguments import plain
 from aqmlab.errors import Problem, ScenarioError
 
+
+class Text(str):
+    """A scenario as TOML text, not the path to one.
+
+    Attributes
+    ----------
+    file_name
+        The file that it was made from, for messages; the files that it names are next to it.
+    """
+
+    __slots__ = ("file_name",)
+
+    file_name: str
+
+    def __new__(cls, toml: str, file_name: str) -> Text:
+        """Return this text."""
+        text = super().__new__(cls, toml)
+        text.file_name = file_name
+        return text
+
+
 Scenario: TypeAlias = str | Path | Mapping[str, Any]
-"""A path to a TOML file, or the content of one as a dict."""
+"""A path to a TOML file, or the content of one as a dict or as :class:`Text`."""
 
 DICT_NAME = "<dict>"
 
@@ -26,6 +47,8 @@ def read(scenario: Scenario) -> tuple[str, str]:
     """
     if isinstance(scenario, Mapping):
         return _dict_to_toml(scenario), DICT_NAME
+    if isinstance(scenario, Text):
+        return str(scenario), scenario.file_name
     path = Path(scenario)
     try:
         return path.read_text(encoding="utf-8"), str(path)

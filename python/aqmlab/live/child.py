@@ -52,6 +52,8 @@ def _run(job: Mapping[str, Any], tell: Tell) -> Any:  # noqa: ANN401 (plain data
         force=job["force"],
         pcap=job["pcap"],
         pcap_bytes=job["pcap_bytes"],
+        terminal=job.get("terminal"),
+        foreground=job.get("foreground", False),
         progress=tell,
     )
     return json.loads(answer)

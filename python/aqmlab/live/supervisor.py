@@ -21,13 +21,14 @@ PATIENCE_S = 20.0
 """Time for an interrupted run to forward packets in flight and to end by itself."""
 
 
-def ask(
+def ask(  # noqa: PLR0913 (keyword arguments)
     job: Mapping[str, Any],
     *,
     progress: Progress | None = None,
     interrupted: Callable[[], object] | None = None,
     heed: Callable[[], object] | None = None,
     command: Sequence[str] | None = None,
+    lent: Sequence[int] = (),
 ) -> Any:  # noqa: ANN401 (plain data)
     """Run a job in a separate process, and return its answer.
 
@@ -44,6 +45,8 @@ def ask(
         Ctrl-C, which reaches only the main thread.
     command
         The process to start; by default :mod:`aqmlab.live.child`.
+    lent
+        Descriptors of this process that the job names.
 
     Raises
     ------
@@ -58,7 +61,7 @@ def ask(
         long, it is killed.
     """
     try:
-        child = Child(command or _command(), alone=True)
+        child = Child(command or _command(), alone=True, lent=lent)
     except OSError as error:
         raise HostError(f"cannot start the live router: {error.strerror or error}") from error
     try:

@@ -6,6 +6,7 @@ schema.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +19,8 @@ PACKMIME = "packmime"
 PAGES = "pages"
 BROWSERS = "browsers"
 MEDIA, GAME, PING = "media", "game", "ping"
-ANSWERED_OVER_TCP = frozenset({REQUESTS, PACKMIME, PAGES, BROWSERS, TRACE})
+PROGRAM = "program"
+ANSWERED_OVER_TCP = frozenset({REQUESTS, PACKMIME, PAGES, BROWSERS, TRACE, PROGRAM})
 ANSWERED = ANSWERED_OVER_TCP | {GAME, PING}
 """Kinds of traffic whose servers also send data."""
 OVER_TCP = ANSWERED_OVER_TCP | {BULK, "on_off_tcp"}
@@ -169,6 +171,9 @@ class TrafficClass:
     def what(self) -> str:
         """The workload of a flow, in a few words."""
         workload = self.workload
+        if self.kind == PROGRAM:
+            commands = [workload[role] for role in ("client", "server") if role in workload]
+            return f"programs: {'; '.join(map(shlex.join, commands))}"
         if self.tcp is not None:
             return f"TCP{' with ECN' if self.tcp.get('ecn') else ''}{self._amount}"
         if self.kind == "schedule":

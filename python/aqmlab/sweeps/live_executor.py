@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import shutil
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -16,6 +18,7 @@ from aqmlab.sweeps.executor import SKIPPED, Outcome, QueueExecutor
 from aqmlab.sweeps.place import Place
 from aqmlab.sweeps.progress import UnderWay
 from aqmlab.sweeps.task import Task
+from aqmlab.system.terminal import Streams
 
 
 class LiveExecutor(QueueExecutor):
@@ -33,6 +36,8 @@ class LiveExecutor(QueueExecutor):
         Whether existing runs are repeated.
     interrupted
         Called once, when a run has been asked to end.
+    streams
+        The standard streams of the program that a user has started directly, if there is one.
     """
 
     def __init__(
@@ -42,10 +47,12 @@ class LiveExecutor(QueueExecutor):
         force: bool = False,
         replace: bool = False,
         interrupted: Callable[[], object] | None = None,
+        streams: Streams | None = None,
     ) -> None:
         super().__init__(workers=1)
         self._place, self._force, self._replace = place, force, replace
         self._interrupted = interrupted
+        self._streams = streams
         self._asked_to_end = self._heeded = 0
         self._skipped: list[str] = []
         self.remarks = self._skipped
@@ -100,14 +107,31 @@ class LiveExecutor(QueueExecutor):
             "pcap": list(task.pcap),
             "pcap_bytes": task.pcap_bytes,
         }
+        with ExitStack() as stack:
+            lent = []
+            if self._streams is not None:
+                # Below 3, the child has streams of its own.
+                lent = [_above(stream) for stream in self._streams.descriptors]
+                for stream in lent:
+                    stack.callback(os.close, stream)
+                job |= {"terminal": lent, "foreground": self._streams.foreground}
+            return self._ran(task, job, staged, lent, replace=replace)
+
+    def _ran(
+        self, task: Task, job: Mapping[str, Any], staged: Path, lent: Sequence[int], *, replace: bool
+    ) -> Outcome:
         try:
             answer = supervisor.ask(
-                job, progress=partial(self._hear, task), interrupted=self._interrupted, heed=self._heed
+                job,
+                progress=partial(self._hear, task),
+                interrupted=self._interrupted,
+                heed=self._heed,
+                lent=lent,
             )
         finally:
             if (staged / "manifest.json").is_file():
                 self._place.put(staged, task.name, replace=replace)
-            self._tidy(staging)
+            self._tidy(staged.parent)
         return Outcome(task, "finished", wall_s=float(answer.get("wall_s", 0.0)))
 
     @staticmethod
@@ -131,3 +155,8 @@ class LiveExecutor(QueueExecutor):
         if self._heeded < self._asked_to_end:
             self._heeded += 1
             raise KeyboardInterrupt
+
+
+def _above(stream: int) -> int:
+    """Return a copy of a descriptor, with a number that is not one of the standard streams'."""
+    return fcntl.fcntl(stream, fcntl.F_DUPFD_CLOEXEC, 10)

@@ -15,6 +15,7 @@ from aqmlab.system.machine import job_count, memory_cap
 
 if TYPE_CHECKING:
     from aqmlab.sweeps.connection import Cluster
+    from aqmlab.system.terminal import Streams
 
 LOCAL = "local"
 DASK = "dask"
@@ -36,6 +37,8 @@ class Where:
         Whether to run live even if the router expects more load than this machine can carry.
     interrupted
         Called once, when a live run has been asked to end.
+    streams
+        The standard streams of the program that a user has started directly, if there is one.
     """
 
     host: str = SIMULATOR
@@ -43,6 +46,7 @@ class Where:
     cluster: Cluster | None = None
     overload: bool = False
     interrupted: Callable[[], object] | None = None
+    streams: Streams | None = None
 
     @staticmethod
     def chosen(  # noqa: PLR0913 (keyword arguments)
@@ -88,7 +92,13 @@ class Where:
         if self.host == LIVE:
             from aqmlab.sweeps.live_executor import LiveExecutor
 
-            return LiveExecutor(place, force=self.overload, replace=replace, interrupted=self.interrupted)
+            return LiveExecutor(
+                place,
+                force=self.overload,
+                replace=replace,
+                interrupted=self.interrupted,
+                streams=self.streams,
+            )
         if self.cluster is not None and bring is not None:
             from aqmlab.sweeps.cluster import DaskExecutor
 

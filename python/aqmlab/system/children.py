@@ -61,6 +61,8 @@ class Child:
         The program and its arguments.
     alone
         Whether it is in a process group of its own, which Ctrl-C does not reach.
+    lent
+        Descriptors of this process that the child gets, each under a number that ``write`` may name.
 
     Raises
     ------
@@ -68,7 +70,7 @@ class Child:
         If it cannot be started.
     """
 
-    def __init__(self, command: Sequence[str], *, alone: bool = False) -> None:
+    def __init__(self, command: Sequence[str], *, alone: bool = False, lent: Sequence[int] = ()) -> None:
         self._unread = b""
         self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (closed with the process)
         try:
@@ -78,6 +80,7 @@ class Child:
                 stdout=subprocess.PIPE,
                 stderr=self._stderr,
                 process_group=0 if alone else None,
+                pass_fds=lent,
             )
         except OSError:
             self._stderr.close()

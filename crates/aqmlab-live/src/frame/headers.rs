@@ -94,6 +94,8 @@ pub struct TcpPayload {
     pub seq: u32,
     /// Whether the segment's SYN flag is set.
     pub syn: bool,
+    /// The acknowledgment number, if the segment's ACK flag is set.
+    pub ack: Option<u32>,
     /// Number of octets of payload.
     pub len: u32,
 }
@@ -124,6 +126,8 @@ pub fn tcp_payload(packet: &[u8]) -> Option<TcpPayload> {
     Some(TcpPayload {
         seq: u32::from_be_bytes([header[4], header[5], header[6], header[7]]),
         syn: header[13] & 0x02 != 0,
+        ack: (header[13] & 0x10 != 0)
+            .then(|| u32::from_be_bytes([header[8], header[9], header[10], header[11]])),
         len: u32::try_from(payload).ok()?,
     })
 }

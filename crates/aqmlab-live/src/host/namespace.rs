@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
@@ -33,6 +33,19 @@ impl Namespace {
     pub fn new() -> Result<Self, LiveError> {
         sys::unshare_net().map_err(LiveError::io("make", "a network namespace"))?;
         Namespace::current()
+    }
+
+    /// Returns another handle to the same namespace.
+    ///
+    /// # Errors
+    /// Any error from the operating system.
+    pub fn again(&self) -> Result<Self, LiveError> {
+        self.0.try_clone().map(Namespace).map_err(LiveError::io("open", "a network namespace"))
+    }
+
+    /// Returns its descriptor.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 
     /// Moves the calling thread into this namespace. Descriptors that the thread opens from then on belong to

@@ -143,6 +143,11 @@ impl Stack {
     /// If the class's packets cannot be carried.
     pub fn of(class: &ClassPlan, ip: IpVersion) -> Result<Self, LiveError> {
         match class.traffic.carries() {
+            Carries::Programs(tcp) => {
+                let mut stack = Stack::of_connections(class, &tcp.profile, &tcp.settings, ip);
+                stack.sysctls.extend(stack.tcp.as_ref().map(for_programs).into_iter().flatten());
+                Ok(stack)
+            }
             Carries::Stream(tcp) | Carries::Sessions(tcp) => {
                 Ok(Stack::of_connections(class, &tcp.profile, &tcp.settings, ip))
             }
@@ -210,6 +215,16 @@ impl Stack {
     pub fn datagrams(&self, ip: IpVersion) -> Datagrams {
         Datagrams { header: udp_header(ip), most: self.mtu }
     }
+}
+
+/// Returns the settings that apply to the sockets of programs, which are not opened by this process.
+fn for_programs(tcp: &TcpSockets) -> [Sysctl; 3] {
+    [
+        Sysctl::new("ipv4/tcp_congestion_control", &tcp.congestion),
+        // Any program may listen on any port, and send echoes.
+        Sysctl::new("ipv4/ip_unprivileged_port_start", 0),
+        Sysctl::new("ipv4/ping_group_range", "0 0"),
+    ]
 }
 
 /// A profile that is being converted to settings.

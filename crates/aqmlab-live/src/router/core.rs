@@ -345,7 +345,7 @@ impl Router {
         }
         let store = &mut self.store;
         let slot = store.pool.store(&octets[..usize::from(headers.total_len)]).ok_or(Refused::NoSlot)?;
-        let owner = store.flow_table.owner(host, &headers);
+        let owner = store.flow_table.owner(now, host, &headers, octets);
         let mut frame = LiveFrame::new(slot, &headers, host, owner, store.routes.begin(host));
         store.fates.sent.count(frame.wire_len());
         let sent = &mut store.books(&frame).sent;

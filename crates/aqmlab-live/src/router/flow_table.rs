@@ -3,11 +3,12 @@
 
 use aqmlab_network::{End, FlowPath, OwnPipe};
 use aqmlab_qdisc::Pipe;
-use aqmlab_scenario::{ClassPlan, Plan};
+use aqmlab_scenario::{ClassPlan, Plan, Traffic};
 use aqmlab_traffic::Identity;
-use aqmlab_units::Span;
+use aqmlab_units::{Instant, Span};
 
 use super::announcements::Announcement;
+use super::found::{Finder, Found};
 use super::routes::Routes;
 use crate::addresses::{HostId, client_port};
 use crate::frame::{Headers, Owner};
@@ -38,6 +39,10 @@ struct ClassRows {
     pipes_per_row: [u32; 2],
     /// The owner of each client port; empty if flow `i` always has port `i`.
     tenants: Vec<Option<Tenant>>,
+    /// The flows of a class of programs, which are found as their packets arrive.
+    finder: Option<Finder>,
+    /// Whether the pipes of the first row apply to all rows.
+    shares_delays: bool,
 }
 
 /// Owner of a client port.
@@ -66,6 +71,10 @@ impl FlowTable {
         let (mut classes, mut first_number) = (Vec::new(), 0u32);
         for (number, class) in plan.classes.iter().enumerate() {
             let flows = u32::try_from(class.count).ok()?;
+            let program = match &class.traffic {
+                Traffic::Program(program) => Some(program),
+                _ => None,
+            };
             let mut of_class = ClassRows {
                 rows: rows[number],
                 server_port: class.port,
@@ -77,6 +86,8 @@ impl FlowTable {
                     u32::try_from(pipes[LEAVING].len()).ok()?,
                 ],
                 pipes_per_row: [0; 2],
+                finder: program.map(|_| Finder::new(flows)),
+                shares_delays: program.is_some_and(|program| !program.delays_by_connection),
                 tenants: if class.is_list() { Vec::new() } else { vec![None; rows[number] as usize] },
             };
             of_class.place_pipes(routes, number);
@@ -88,11 +99,27 @@ impl FlowTable {
         Some((FlowTable { classes }, pipes))
     }
 
-    /// Returns the owner of a frame from `host`. Each connection has its own client port; the server's port
-    /// is the same for all.
-    pub fn owner(&self, host: HostId, headers: &Headers) -> Owner {
-        let class = &self.classes[host.class];
-        class.row(host.side, headers).and_then(|row| class.owner(row)).unwrap_or(class.nobody())
+    /// Returns the owner of a frame that arrives from `host` at `now`. Each connection has its own client port;
+    /// the server's port is the same for all. The flows of programs are found by all their addresses and ports.
+    pub fn owner(&mut self, now: Instant, host: HostId, headers: &Headers, octets: &[u8]) -> Owner {
+        let class = &mut self.classes[host.class];
+        let row = match &mut class.finder {
+            Some(finder) => finder.row(now, host.side, headers, octets),
+            None => class.row(host.side, headers),
+        };
+        row.and_then(|row| class.owner(row)).unwrap_or(class.nobody())
+    }
+
+    /// Returns the flows of a class that were found, by row; none if its flows are announced or listed.
+    pub fn found(&self, class: usize) -> &[Found] {
+        self.classes[class].finder.as_ref().map_or(&[], Finder::found)
+    }
+
+    /// Notes that a frame of this owner has left the network.
+    pub fn left(&mut self, class: usize, owner: Owner, at: Instant) {
+        if let Some(finder) = &mut self.classes[class].finder {
+            finder.left(owner.row, at);
+        }
     }
 
     /// Returns whether connections of a class reuse client ports.
@@ -232,7 +259,8 @@ impl ClassRows {
         pipes: &mut [Vec<Pipe>; 2],
     ) {
         let propagation = plan.propagation(number);
-        let drawn = |row| self.tenants.is_empty().then(|| Identity::first_of(row));
+        let drawn_as = |row| if self.shares_delays { 0 } else { row };
+        let drawn = |row| self.tenants.is_empty().then(|| Identity::first_of(drawn_as(row)));
         for flow in (0..self.rows).map(drawn).chain([None]) {
             let path = FlowPath::new(plan, number, propagation, flow, seed);
             for (&which, &(stage, _)) in wanted.iter().zip(&self.pipes) {

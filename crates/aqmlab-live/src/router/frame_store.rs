@@ -88,6 +88,7 @@ impl FrameStore {
         let to = frame.origin().opposite();
         let (ecn, marked) = (frame.ecn(), frame.is_marked());
         let new_bytes = self.new_bytes(&frame);
+        self.flow_table.left(to.class, frame.owner(), at);
         let books = self.books(&frame);
         count(&mut books.delivered, size);
         books.received_bytes += new_bytes;
@@ -110,7 +111,11 @@ impl FrameStore {
         let Some(streams) = self.streams[host.class].get_mut(owner.row as usize) else {
             return frame.wire_len().get();
         };
-        match tcp_payload(self.pool.frame(&frame.slot, frame.len())).filter(|_| !is_stale) {
+        let segment = tcp_payload(self.pool.frame(&frame.slot, frame.len()));
+        if segment.is_none() && !self.flow_table.found(host.class).is_empty() {
+            return frame.wire_len().get();
+        }
+        match segment.filter(|_| !is_stale) {
             // Segments that leave before the SYN belong to an earlier connection with the same client port.
             Some(segment) if segment.syn || streams[host.side as usize].has_begun() => {
                 streams[host.side as usize].pass(segment.seq, segment.syn, segment.len).into()

@@ -6,6 +6,7 @@ use aqmlab_units::{Instant, Rate};
 
 use super::books::{FlowBooks, Frozen, HostBooks};
 use super::core::Router;
+use super::found::Found;
 use crate::error::LiveError;
 use crate::kernel_queue::KernelQueueBooks;
 
@@ -28,6 +29,8 @@ pub struct RouterRecord {
     pub run: Table,
     /// All flows, in the order of their numbers.
     pub flows: Vec<FlowRecord>,
+    /// The flows of each class that were found by their packets, by row.
+    pub found: Vec<Vec<Found>>,
     /// The books of all hosts, by their numbers, from the start of the run to the end of the drain.
     pub hosts: Vec<HostBooks>,
     /// The books of the kernel queues, with the indices of their links.
@@ -145,6 +148,7 @@ impl Router {
             stopped_by,
             run: run_table(t0, t1, &fates, resident),
             flows: self.flow_records(&flows),
+            found: (0..flows.len()).map(|class| self.store.flow_table.found(class).to_vec()).collect(),
             most_held: self.store.pool.most_taken(),
             still_held: self.store.pool.taken() as u64,
             ports: self.tables.finish(books.iter()),

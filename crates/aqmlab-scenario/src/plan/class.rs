@@ -68,6 +68,15 @@ impl ClassPlan {
         *port == Self::PORT
     }
 
+    /// Returns the number of flows for rules that need one in advance. It is the number of clients for
+    /// programs, whose flows are not known before they are found.
+    pub fn expected_flows(&self) -> u64 {
+        match &self.traffic {
+            Traffic::Program(program) => program.clients,
+            _ => self.count,
+        }
+    }
+
     /// Returns whether the users of the class fetch pages.
     pub fn fetches_pages(&self) -> bool {
         self.traffic.opens().pages().is_some()

@@ -111,7 +111,7 @@ pub trait TrafficKind: fmt::Debug {
     fn flow_bytes(&self) -> u64 {
         match self.carries() {
             Carries::Stream(_) => TCP_FLOW,
-            Carries::Sessions(_) => TCP_FLOW + SESSION,
+            Carries::Sessions(_) | Carries::Programs(_) => TCP_FLOW + SESSION,
             Carries::Datagrams(_) => PACKET_FLOW,
         }
     }
@@ -138,14 +138,16 @@ impl dyn TrafficKind + '_ {
     pub fn mean_rate(&self) -> Option<Rate> {
         match self.carries() {
             Carries::Datagrams(datagrams) => datagrams.mean_rate,
-            Carries::Stream(_) | Carries::Sessions(_) => None,
+            Carries::Stream(_) | Carries::Sessions(_) | Carries::Programs(_) => None,
         }
     }
 
     /// Returns the size of a full data packet at the network layer, or the mean if sizes vary.
     pub fn data_packet(&self) -> Bytes {
         match self.carries() {
-            Carries::Stream(Tcp { profile, .. }) | Carries::Sessions(Tcp { profile, .. }) => {
+            Carries::Stream(Tcp { profile, .. })
+            | Carries::Sessions(Tcp { profile, .. })
+            | Carries::Programs(Tcp { profile, .. }) => {
                 Bytes::new(u64::from(profile.mss) + u64::from(profile.header))
             }
             Carries::Datagrams(datagrams) => datagrams.mean_size,
@@ -155,7 +157,7 @@ impl dyn TrafficKind + '_ {
     /// Returns whether packets are ECN-capable.
     pub fn ecn_capable(&self) -> bool {
         match self.carries() {
-            Carries::Stream(tcp) | Carries::Sessions(tcp) => tcp.profile.ecn,
+            Carries::Stream(tcp) | Carries::Sessions(tcp) | Carries::Programs(tcp) => tcp.profile.ecn,
             Carries::Datagrams(datagrams) => datagrams.ecn_capable,
         }
     }
@@ -170,13 +172,15 @@ pub enum Carries<'a> {
     Sessions(&'a Tcp),
     /// UDP packets: in one direction or, in a dialogue, in both.
     Datagrams(DatagramFlow),
+    /// Whatever programs send; these are the settings of their hosts' TCP.
+    Programs(&'a Tcp),
 }
 
 impl<'a> Carries<'a> {
     /// Returns the endpoints' parameters, if there are connections.
     pub const fn tcp(self) -> Option<&'a Tcp> {
         match self {
-            Carries::Stream(tcp) | Carries::Sessions(tcp) => Some(tcp),
+            Carries::Stream(tcp) | Carries::Sessions(tcp) | Carries::Programs(tcp) => Some(tcp),
             Carries::Datagrams(_) => None,
         }
     }

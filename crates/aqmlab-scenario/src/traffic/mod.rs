@@ -16,6 +16,7 @@ mod packmime;
 mod pages;
 mod ping;
 mod poisson;
+mod program;
 mod reading;
 mod requests;
 mod schedule;
@@ -44,6 +45,7 @@ pub use packmime::{CloudPlan, Packmime};
 pub use pages::Pages;
 pub use ping::Ping;
 pub use poisson::Poisson;
+pub use program::{Program, Ready};
 pub(crate) use reading::Reading;
 pub use requests::{Opened, Requests};
 pub use schedule::ScheduledPackets;
@@ -126,4 +128,6 @@ kinds! {
     Game: Game in game,
     /// requests over UDP, each answered at once
     Ping: Ping in ping,
+    /// programs in the hosts of a live run
+    Program: Program in program,
 }

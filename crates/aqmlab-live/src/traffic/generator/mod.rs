@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use aqmlab_network::{End, Schedule};
 use aqmlab_qdisc::Histogram;
 use aqmlab_recording::{Ending, RequestRecord, StoppedBy, Table, schema};
-use aqmlab_scenario::Plan;
+use aqmlab_scenario::{Plan, Traffic};
 use aqmlab_traffic::Identity;
 use aqmlab_units::{Instant, Span};
 use rustix::event::Timespec;
@@ -69,8 +69,8 @@ pub struct Generator<'a> {
     /// The times of flow samples, of the end of the warm-up, and of the end of the run.
     schedule: Schedule,
     populations: Populations,
-    /// For each class, the socket that accepts its connections or receives its datagrams.
-    servers: Vec<OwnedFd>,
+    /// For each class, the socket that accepts its connections or receives its datagrams; programs have their own.
+    servers: Vec<Option<OwnedFd>>,
     /// For each class and client port, the open flow.
     flows: Vec<Vec<Option<Box<Flow>>>>,
     /// Number of flows opened so far.
@@ -134,6 +134,9 @@ impl<'a> Generator<'a> {
         (0..plan.classes.len()).try_for_each(|class| generator.open_server(class))?;
         generator.hosts.home.enter()?;
         for class in 0..plan.classes.len() {
+            if generator.servers[class].is_none() {
+                continue;
+            }
             let wake = generator.populations.begin(class);
             generator.wake_population(class, wake);
         }
@@ -158,6 +161,10 @@ impl<'a> Generator<'a> {
 
     fn open_server(&mut self, class: usize) -> Result<(), LiveError> {
         let (plan, stack) = (&self.plan.classes[class], &self.hosts.stacks[class]);
+        if matches!(plan.traffic, Traffic::Program(_)) {
+            self.servers.push(None);
+            return Ok(());
+        }
         let host = self.hosts.of(HostId { class, side: End::Server });
         let at = self.hosts.addresses.server(class, plan.port);
         let server = match &stack.tcp {
@@ -167,7 +174,7 @@ impl<'a> Generator<'a> {
         .map_err(socket_error("open", format!("the server of class `{}`", plan.name)))?;
         epoll::add(&self.epoll, &server, EventSource::Server(class as u16).data(), EventFlags::IN)
             .map_err(|error| socket_error("watch", "a server")(error.into()))?;
-        self.servers.push(server);
+        self.servers.push(Some(server));
         Ok(())
     }
 
@@ -241,8 +248,16 @@ impl<'a> Generator<'a> {
             socket_errors: self.socket_errors,
             lateness_ns: self.lateness_ns,
             processor_time: Clock::thread_time().saturating_sub(used),
-            still_open: self.servers,
+            still_open: self.servers.into_iter().flatten().collect(),
         }
+    }
+
+    /// Returns the server of a class.
+    ///
+    /// # Panics
+    /// If the class has programs, whose sockets cause no events here.
+    fn server(&self, class: usize) -> &OwnedFd {
+        self.servers[class].as_ref().expect("a class without programs has a server")
     }
 
     /// Returns a flow that is open; `None` if it has ended.

@@ -43,7 +43,7 @@ impl Generator<'_> {
     fn accept(&mut self, class: usize, now: Instant) -> Result<(), LiveError> {
         for _ in 0..PER_SERVER {
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-            let (socket, from) = match rustix::net::acceptfrom_with(&self.servers[class], flags) {
+            let (socket, from) = match rustix::net::acceptfrom_with(self.server(class), flags) {
                 Ok((socket, from)) => (socket, from.and_then(|from| SocketAddr::try_from(from).ok())),
                 Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => return Ok(()),
                 Err(error) => return Err(socket_error("accept", "a connection")(error.into())),
@@ -69,7 +69,7 @@ impl Generator<'_> {
     /// Receives datagrams that have reached a server.
     fn receive(&mut self, class: usize, scratch: &mut [u8]) {
         for _ in 0..PER_SERVER {
-            let received = rustix::net::recvfrom(&self.servers[class], &mut *scratch, RecvFlags::TRUNC);
+            let received = rustix::net::recvfrom(self.server(class), &mut *scratch, RecvFlags::TRUNC);
             let Ok((_, length, from)) = received else { return };
             let from = from.and_then(|from| SocketAddr::try_from(from).ok());
             match self.flow_from(class, from).map(|flow| &mut flow.body) {
