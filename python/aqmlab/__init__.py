@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from aqmlab.bundles import bundle, check_bundle
     from aqmlab.bundles.verification import verify
     from aqmlab.calibration import Calibration, calibrate
+    from aqmlab.characterization import Characterization, characterize
     from aqmlab.disciplines.catalogue import aqm_list, aqm_show
     from aqmlab.execution import Executed, execute
     from aqmlab.experiment import run, run_both
@@ -74,6 +75,7 @@ __all__ = [
     "Axis",
     "Calibration",
     "Cell",
+    "Characterization",
     "Cluster",
     "Comparison",
     "Estimate",
@@ -99,6 +101,7 @@ __all__ = [
     "beside",
     "bundle",
     "calibrate",
+    "characterize",
     "check_bundle",
     "cite",
     "compare",
@@ -141,6 +144,7 @@ _NAMES = {
     ),
     "aqmlab.bundles": ("bundle", "check_bundle"),
     "aqmlab.calibration": ("Calibration", "calibrate"),
+    "aqmlab.characterization": ("Characterization", "characterize"),
     "aqmlab.results.comparison": ("Comparison",),
     "aqmlab.disciplines.catalogue": ("aqm_list", "aqm_show"),
     "aqmlab.live.doctor": ("doctor",),

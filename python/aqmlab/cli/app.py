@@ -29,6 +29,7 @@ _COMMANDS = {
     "doctor": "doctor",
     "sweep": "sweep",
     "calibrate": "calibrate",
+    "characterize": "characterize",
     "merge": "sweep",
     "query": "sweep",
     "export": "export",

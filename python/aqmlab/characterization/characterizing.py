@@ -1,0 +1,339 @@
+"""Runs the sections of a characterization, and judges them."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from aqmlab.arguments import typed
+from aqmlab.characterization import baseline as bands
+from aqmlab.characterization.arms import Prepared, prepare
+from aqmlab.characterization.costs import Cost, costs
+from aqmlab.characterization.queues import Aqm, read_aqms
+from aqmlab.characterization.sections import Section, chosen, own_sections, rfc_sections
+from aqmlab.characterization.verdicts import (
+    Branches,
+    Comparison,
+    compare,
+    find_branches,
+    note,
+    sentences,
+    values_of,
+    word,
+)
+from aqmlab.errors import AqmlabError, UsageError
+from aqmlab.metrics import find
+from aqmlab.results.results import Results
+from aqmlab.stats import estimate
+from aqmlab.stats.differences import defined
+from aqmlab.sweeps.progress import Progress
+from aqmlab.sweeps.sweep import sweep
+from aqmlab.system.files import json_text, save
+from aqmlab.text.tables import Column, Grid
+
+SEEDS = 10
+QUICK_SEEDS = 3
+DIRECTORY = Path("runs/characterization")
+PAGE = "characterization.html"
+_MARKS = "mark_percent"
+
+Watcher = Callable[[str, Progress], object]
+"""Receives the section and its progress."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A section with its results; without them, it is only stated.
+
+    Attributes
+    ----------
+    section
+        The section.
+    prepared
+        Its scenario and its arms.
+    results
+        Its runs.
+    """
+
+    section: Section
+    prepared: Prepared | None = None
+    results: Results | None = None
+
+    @cached_property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """All comparisons of the section; Holm's correction covers all of them."""
+        if self.prepared is None or self.results is None:
+            return ()
+        return compare(self.results, self.prepared.arms)
+
+    @cached_property
+    def branches(self) -> tuple[Branches, ...]:
+        """The cells with two branches."""
+        return () if self.results is None else find_branches(self.results)
+
+    def of(self, aqm: str) -> list[Comparison]:
+        """The comparisons of one AQM."""
+        return [one for one in self.comparisons if one.arm.aqm == aqm]
+
+    def word(self, aqm: str) -> str:
+        """The verdict on an AQM."""
+        if self._marks_nothing(aqm):
+            return "marks nothing"
+        return word(self.of(aqm))
+
+    def sentences(self, aqm: str) -> list[str]:
+        """What was found about an AQM."""
+        silent = f"{aqm} marked no packet of senders with ECN: it has no ECN to compare"
+        return sentences(self.of(aqm), silent if self._marks_nothing(aqm) else "")
+
+    @property
+    def note(self) -> str:
+        """The number of comparisons."""
+        return note(self.comparisons)
+
+    def _marks_nothing(self, aqm: str) -> bool:
+        if not self.section.ecn or self.results is None:
+            return False
+        cells = {one.cell for one in self.of(aqm)}
+        return not any(any(values_of(self.results, cell, _MARKS).values()) for cell in cells)
+
+
+@dataclass(frozen=True)
+class Characterization:
+    """The result of :func:`characterize`.
+
+    Attributes
+    ----------
+    path
+        The directory with the page and the tables.
+    aqms
+        The AQMs.
+    seeds, quick, rate
+        What was asked for; ``rate`` is ``None`` for the rates of the scenarios.
+    sections
+        The sections in the order of the RFC's numbers.
+    departures
+        The values that have left the bands of the baseline; none without a baseline.
+    """
+
+    path: Path
+    aqms: tuple[Aqm, ...]
+    seeds: int
+    quick: bool
+    rate: str | None
+    sections: tuple[Judged, ...]
+    departures: tuple[bands.Departure, ...] = ()
+
+    @property
+    def page(self) -> Path:
+        """The page."""
+        return self.path / PAGE
+
+    @property
+    def costs(self) -> tuple[Cost, ...]:
+        """Complexity and parameters."""
+        return costs(self.aqms)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a baseline must agree with."""
+        queues = {aqm.name: dict(aqm.queue) for aqm in self.aqms}
+        return {"seeds": self.seeds, "quick": self.quick, "rate": self.rate, "queues": queues}
+
+    @cached_property
+    def values(self) -> dict[bands.Key, tuple[float, ...]]:
+        """The values of all seeds, by section, cell and metric."""
+        return {
+            (judged.section.id, str(cell), name): tuple(defined(values_of(results, cell, name)).values())
+            for judged in self.sections
+            if (results := judged.results) is not None
+            for cell in results.cells
+            for name in results.metrics
+        }
+
+    def grid(self) -> Grid:
+        """The summary of section 13: a row per section, a column per AQM."""
+        names = [aqm.name for aqm in self.aqms]
+        grid = Grid("section", Column("", prose=True), *(Column(name, prose=True) for name in names), keys=2)
+        for judged in self.sections:
+            words = [judged.word(name) if judged.results is not None else "–" for name in names]
+            grid.add(judged.section.id, judged.section.title, *words)
+        return grid
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdicts as plain data."""
+        return {
+            "format_version": 1,
+            **self.settings,
+            "path": str(self.path),
+            "page": str(self.page),
+            "sections": [self._section_json(judged) for judged in self.sections],
+            "costs": [cost._asdict() for cost in self.costs],
+            "left_their_bands": [one.text for one in self.departures],
+        }
+
+    def _section_json(self, judged: Judged) -> dict[str, Any]:
+        section = judged.section
+        return {
+            "id": section.id,
+            "title": section.title,
+            "question": section.question,
+            "states": section.states,
+            "deviations": list(section.deviations),
+            "note": judged.note,
+            "verdicts": {
+                aqm.name: {"word": judged.word(aqm.name), "sentences": judged.sentences(aqm.name)}
+                for aqm in self.aqms
+                if judged.results is not None
+            },
+            "branches": [branches.text for branches in judged.branches],
+            "left_out": [] if judged.prepared is None else list(judged.prepared.left_out),
+        }
+
+    def write(self) -> None:
+        """Write the page, both CSV files and the JSON file."""
+        from aqmlab.characterization.page import render
+
+        self.path.mkdir(parents=True, exist_ok=True)
+        save(self.page, render(self))
+        save(self.path / "characterization.json", json_text(self.to_json()))
+        save(self.path / "values.csv", _csv(_VALUES, self._value_rows()))
+        save(self.path / "comparisons.csv", _csv(_COMPARISONS, self._comparison_rows()))
+
+    def _value_rows(self) -> list[list[Any]]:
+        rows = []
+        for (section, cell, name), values in self.values.items():
+            found = estimate(values)
+            mean, half = (found.mean, found.half_width) if found is not None else (None, None)
+            rows.append([section, cell, name, find(name).unit, len(values), mean, half])
+        return rows
+
+    def _comparison_rows(self) -> list[list[Any]]:
+        rows = []
+        for judged in self.sections:
+            for one in judged.comparisons:
+                found = one.found.estimate
+                mean, half = (found.mean, found.half_width) if found is not None else (None, None)
+                names = [judged.section.id, str(one.cell), one.arm.against, one.metric.name, one.metric.unit]
+                rows.append([*names, one.found.counted, mean, half, one.found.p_value, one.outcome])
+        return rows
+
+
+_VALUES = ("section", "cell", "metric", "unit", "seeds", "mean", "half_width_95")
+_COMPARISONS = (
+    *("section", "cell", "against", "metric", "unit", "pairs", "difference"),
+    *("half_width_95", "p_value", "outcome"),
+)
+
+
+def _csv(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+@typed
+def characterize(  # noqa: PLR0913 (keyword arguments)
+    aqms: str | Sequence[str],
+    *,
+    output: Path | str | None = None,
+    rate: str | None = None,
+    seeds: int | None = None,
+    quick: bool = False,
+    scenarios: Sequence[Path | str] = (),
+    sections: Sequence[str] | None = None,
+    baseline: Path | str | None = None,
+    write_baseline: Path | str | None = None,
+    store: Path | str | None = None,
+    jobs: int | None = None,
+    progress: Callable[[str, Progress], object] | None = None,
+) -> Characterization:
+    """Characterize AQMs as RFC 7928 describes it, each against DropTail with the same buffer.
+
+    Finished runs are kept in the store, so a repeated call runs only what is missing.
+
+    Parameters
+    ----------
+    aqms
+        Names of disciplines, or TOML files with ``[[queue]]`` tables of ``name`` and ``queue``.
+    output
+        The directory of the page, the CSV files and the JSON file; ``runs/characterization`` by default.
+    rate
+        The rate of the bottleneck, such as ``"50Mbit"``; buffer and load follow it. By default 10 Mbit/s.
+        Sections whose rates the RFC gives keep them.
+    seeds
+        Number of seeds; 10 by default, 3 for a quick characterization.
+    quick
+        Whether to leave out the sensitivity to parameters and most round-trip times.
+    scenarios
+        Further scenarios, or files with ``[[section]]`` tables.
+    sections
+        The sections to run, such as ``"8.2.3"``; all by default.
+    baseline
+        A file of bands: the result lists the values that have left theirs.
+    write_baseline
+        The file of bands to write.
+    store
+        The directory of the store; ``AQMLAB_STORE``, or ``runs/store``, if not given.
+    jobs
+        Number of runs in parallel; one per processor by default. Results do not depend on it.
+    progress
+        Receives the title of each section and the progress of its runs.
+
+    Raises
+    ------
+    UsageError
+        If there is no AQM, a name is unknown, or a baseline does not fit.
+    ScenarioError
+        If a file has an error.
+    RunError
+        If runs failed; the others are kept.
+    """
+    tested = read_aqms([aqms] if isinstance(aqms, str) else list(aqms))
+    count = seeds if seeds is not None else QUICK_SEEDS if quick else SEEDS
+    if count < 1:
+        raise UsageError(f"the number of seeds is {count}; write at least 1")
+    every = [*rfc_sections(), *(one for file in scenarios for one in own_sections(Path(file)))]
+    if quick and sections is None:
+        every = [section for section in every if not section.parameters]
+    judged = []
+    for section in chosen(every, sections):
+        if section.scenario is None:
+            judged.append(Judged(section))
+            continue
+        prepared = prepare(section, tested, rate, quick=quick)
+        judged.append(Judged(section, prepared, _run(prepared, count, store, jobs, progress)))
+    made = Characterization(Path(output or DIRECTORY), tested, count, quick, rate, tuple(judged))
+    if baseline is not None:
+        left = bands.departures(Path(baseline), made.settings, made.values)
+        made = replace(made, departures=left)
+    made.write()
+    if write_baseline is not None:
+        bands.write_bands(Path(write_baseline), made.settings, made.values)
+    return made
+
+
+def _run(
+    prepared: Prepared,
+    seeds: int,
+    store: Path | str | None,
+    jobs: int | None,
+    progress: Watcher | None,
+) -> Results:
+    title = f"{prepared.section.id} {prepared.section.title}"
+    watch = None if progress is None else lambda now: progress(title, now)
+    try:
+        under_way = sweep(
+            prepared.scenario, store=store, runs=seeds, jobs=jobs, progress=watch, report=False
+        )
+        return under_way.wait()
+    except AqmlabError as error:
+        error.add_note(f"in section {title}")
+        raise

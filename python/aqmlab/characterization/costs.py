@@ -1,0 +1,59 @@
+"""What an AQM costs to run and to set: sections 11 and 12 of RFC 7928, from tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import NamedTuple
+
+from aqmlab.characterization.queues import REQUIRED, Aqm
+from aqmlab.papers.toml_tables import read_toml
+from aqmlab.text.numbers import counted
+
+_AUTOMATIC = "auto"
+_SWITCHES = {"preset", "limit", "limit_rule", "memory_limit", "ecn"}
+"""Parameters that are not the law's: the buffer and whether packets are marked."""
+
+
+class Cost(NamedTuple):
+    """One AQM.
+
+    Attributes
+    ----------
+    aqm
+        Its name.
+    instructions
+        Instructions per packet; a sentence if they were not measured.
+    set_by_hand
+        What its author set, and what has no default.
+    """
+
+    aqm: str
+    instructions: str
+    set_by_hand: str
+
+
+def costs(aqms: Sequence[Aqm]) -> tuple[Cost, ...]:
+    """The rows of sections 11 and 12."""
+    measured = read_toml(Path(str(resources.files("aqmlab.characterization") / "complexity.toml"))).section(
+        "instructions_per_packet"
+    )
+    return tuple(Cost(aqm.name, _instructions(aqm, measured.content), _by_hand(aqm)) for aqm in aqms)
+
+
+def _instructions(aqm: Aqm, measured: dict[str, int] | object) -> str:
+    found = measured.get(aqm.kind) if isinstance(measured, dict) else None
+    return "not measured" if found is None else f"{found}"
+
+
+def _by_hand(aqm: Aqm) -> str:
+    """Count the law's parameters by where their values come from."""
+    rows = {name: row for name, row in aqm.parameters.items() if name not in _SWITCHES}
+    required = [name for name, row in rows.items() if row["default"] == REQUIRED]
+    automatic = [name for name, row in rows.items() if str(row["default"]).startswith(_AUTOMATIC)]
+    given = [name for name in aqm.queue if name in rows]
+    said = [f"{counted(len(required), 'parameter')} of {len(rows)} must be set"]
+    said.append(f"{len(automatic)} follow from others, from the rate or from the round trip")
+    said.append(f"set here: {', '.join(given)}" if given else "none is set here")
+    return "; ".join(said)
