@@ -128,6 +128,7 @@ def test_percentages_differ_by_percentage_points():
 def test_labels_are_said_in_the_order_of_speech():
     assert spoken("queueing delay, p99") == "p99 queueing delay"
     assert spoken("Jain's index") == "Jain's index"
+    assert spoken("queueing delay, p99 (class a, queue b)") == "p99 queueing delay (class a, queue b)"
 
 
 def closed_testing(p_values):

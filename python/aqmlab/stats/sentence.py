@@ -59,9 +59,13 @@ def relative_sentence(found: Difference, other: str) -> str:
 
 
 def spoken(label: str) -> str:
-    """Return a metric's label in spoken order: ``queueing delay, p99`` becomes ``p99 queueing delay``."""
-    what, _, which = label.partition(", ")
-    return f"{which} {what}" if which else what
+    """Return a metric's label in spoken order: ``queueing delay, p99`` becomes ``p99 queueing delay``.
+
+    Settings in parentheses stay at the end.
+    """
+    plain, opening, settings = label.partition(" (")
+    what, _, which = plain.partition(", ")
+    return f"{f'{which} {what}' if which else what}{opening}{settings}"
 
 
 def _change(estimate: Estimate, arm: str, metric: Metric) -> str:
