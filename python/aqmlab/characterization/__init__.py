@@ -1,4 +1,4 @@
-"""Characterizations of AQMs as RFC 7928 describes them: every section, several seeds, verdicts from intervals."""
+"""Characterizations of AQMs as RFC 7928 describes them, with several seeds and verdicts from intervals."""
 
 from __future__ import annotations
 

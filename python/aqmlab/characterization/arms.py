@@ -134,7 +134,9 @@ def _buffer(scenario: Mapping[str, Any], key: str) -> int:
         found = found.get(part, {}) if isinstance(found, Mapping) else {}
     limit = str(found.get("limit", "")) if isinstance(found, Mapping) else ""
     if not re.fullmatch(r"\d+p", limit) or found.get("kind") != "droptail":
-        raise ScenarioError(f'`{key}` must be {{ kind = "droptail", limit = "83p" }}, with a limit in packets')
+        raise ScenarioError(
+            f'`{key}` must be {{ kind = "droptail", limit = "83p" }}, with a limit in packets'
+        )
     return int(limit[:-1])
 
 

@@ -1,8 +1,8 @@
 """Bands for continuous integration: the values of a characterization, and how far they may move.
 
-A run is deterministic, so unchanged code gives equal values. A change that only reorders packets gives another
-sample. The band of a mean is therefore the prediction interval for the mean of as many new seeds, at a confidence
-that makes one false alarm in all bands as rare as one in twenty characterizations (Bonferroni).
+A run is deterministic, so unchanged code gives equal values. A change that only reorders packets gives
+another sample. The band of a mean is therefore the prediction interval for the mean of as many new seeds. Its
+confidence leaves a probability of 5 % for one or more false alarms among all bands (Bonferroni).
 
 Source of the interval: Hahn and Meeker, Statistical Intervals, section 4.8.2.
 """
@@ -118,5 +118,7 @@ def _read(file: Path) -> dict[str, Any]:
     except ValueError as error:
         raise UsageError(f"{file}: this is not a baseline: {error}") from error
     if not isinstance(content, dict) or content.get("format_version") != FORMAT or "bands" not in content:
-        raise UsageError(f"{file}: this is not a baseline of format {FORMAT}; write one with --write-baseline")
+        raise UsageError(
+            f"{file}: this is not a baseline of format {FORMAT}; write one with --write-baseline"
+        )
     return content

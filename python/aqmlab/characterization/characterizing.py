@@ -20,6 +20,7 @@ from aqmlab.characterization.verdicts import (
     Branches,
     Comparison,
     compare,
+    detail,
     find_branches,
     note,
     sentences,
@@ -85,6 +86,10 @@ class Judged:
         if self._marks_nothing(aqm):
             return "marks nothing"
         return word(self.of(aqm))
+
+    def detail(self, aqm: str) -> str:
+        """What is better and what is worse with an AQM; empty if nothing is."""
+        return "" if self._marks_nothing(aqm) else detail(self.of(aqm))
 
     def sentences(self, aqm: str) -> list[str]:
         """What was found about an AQM."""
@@ -187,7 +192,11 @@ class Characterization:
             "deviations": list(section.deviations),
             "note": judged.note,
             "verdicts": {
-                aqm.name: {"word": judged.word(aqm.name), "sentences": judged.sentences(aqm.name)}
+                aqm.name: {
+                    "word": judged.word(aqm.name),
+                    "detail": judged.detail(aqm.name),
+                    "sentences": judged.sentences(aqm.name),
+                }
                 for aqm in self.aqms
                 if judged.results is not None
             },
@@ -330,9 +339,7 @@ def _run(
     title = f"{prepared.section.id} {prepared.section.title}"
     watch = None if progress is None else lambda now: progress(title, now)
     try:
-        under_way = sweep(
-            prepared.scenario, store=store, runs=seeds, jobs=jobs, progress=watch, report=False
-        )
+        under_way = sweep(prepared.scenario, store=store, runs=seeds, jobs=jobs, progress=watch, report=False)
         return under_way.wait()
     except AqmlabError as error:
         error.add_note(f"in section {title}")

@@ -33,27 +33,34 @@ _MOST_ARMS = 20
 """Largest number of arms in a figure: with more, neither colours nor marks tell them apart."""
 _NO_DATA: dict[str, Any] = {
     **{"axes": [], "arms": [], "metrics": [], "cells": [], "pairs": [], "cdf": []},
-    **{"estimates": {}, "differences": {}, "tradeOff": None, "courses": None, "reference": None, "first": None},
+    **{
+        "estimates": {},
+        "differences": {},
+        "tradeOff": None,
+        "courses": None,
+        "reference": None,
+        "first": None,
+    },
 }
 """What the scripts of all pages read; this page has charts alone."""
 
 _LEGEND = (
-    "Against DropTail with the same buffer (in 4.5 and 8.3, against the same AQM), over all cases and metrics of a"
-    " section. better, worse: at least one significant difference, all in this direction. trade-off: both"
-    " directions. no difference found: no significant difference, which does not show that there is none. same:"
-    f" every interval lies within {100 * MARGIN:g} % of the reference."
+    "Against DropTail with the same buffer (in 4.5 and 8.3, against the same AQM), over all cases and metrics"
+    " of a section. better, worse: at least one significant difference, all in this direction. trade-off: both"
+    " directions. no difference found: no significant difference, which does not show that there is none."
+    f" same: every interval lies within {100 * MARGIN:g} % of the reference."
 )
 _HOW = (
-    "Each difference is paired by seed: both arms see the same arrivals. Its 95 % interval is Student's t. A"
-    " difference counts as significant if it stands after Holm's correction over all comparisons of its section."
-    " The charts show goodput against mean queueing delay (RFC 7928, 2.7): a mark per seed, the median, and the"
-    " 1-sigma ellipse of the seeds."
+    "Each difference is paired by seed: both arms see the same arrivals. Its 95 % interval is Student's t. It"
+    " counts as significant if it stands after Holm's correction over all comparisons of its section. The"
+    " charts show goodput against mean queueing delay (RFC 7928, 2.7): a mark per seed, and the 1-sigma"
+    " ellipse of the seeds."
 )
 _BRANCHES = (
-    f"A cell is said to have two branches if, with at least {BRANCH_SEEDS} seeds, the widest gap between sorted"
-    f" values takes {100 * BRANCH_SHARE:g} % of their range, is at least {100 * BRANCH_RELATIVE:g} % of their mean,"
-    f" and leaves at least {BRANCH_LEAST} seeds on each side. This criterion is ours; one normal sample of ten in a"
-    " thousand meets it by chance."
+    f"A cell is said to have two branches if, with at least {BRANCH_SEEDS} seeds, the widest gap between"
+    f" sorted values takes {100 * BRANCH_SHARE:g} % of their range, is at least {100 * BRANCH_RELATIVE:g} % of"
+    f" their mean, and leaves at least {BRANCH_LEAST} seeds on each side. This criterion is ours; one normal"
+    " sample of ten in a thousand meets it by chance."
 )
 
 
@@ -68,7 +75,7 @@ def render(of: Characterization) -> str:
     context = {
         "title": f"Characterization of {listed(names)}",
         "question": "What do RFC 7928's scenarios show about the AQM?",
-        "kicker": f"{counted(len(results), 'section')}, {counted(of.seeds, 'seed')} each: {counted(runs, 'run')}",
+        "kicker": f"{counted(len(results), 'section')}, {counted(of.seeds, 'seed')}: {counted(runs, 'run')}",
         "version": results[0].version if results else "",
         "path": str(of.path),
         "answer": answer(of),
@@ -78,7 +85,10 @@ def render(of: Characterization) -> str:
             {
                 "id": judged.section.id,
                 "title": judged.section.title,
-                "words": [judged.word(name) if judged.results is not None else "–" for name in names],
+                "words": [
+                    (judged.word(name), judged.detail(name)) if judged.results is not None else ("–", "")
+                    for name in names
+                ],
             }
             for judged in of.sections
         ],
@@ -142,7 +152,7 @@ def _rows(results: Results) -> Iterator[dict[str, Any]]:
 
 
 def _figure(results: Results | None) -> Figure | None:
-    """Goodput against delay, with polygons for the ellipses and the colours of the arms in the lines themselves."""
+    """Goodput against delay, with polygons for ellipses; the lines themselves carry the arms' colours."""
     if results is None or not results.runs or len(results.arms) > _MOST_ARMS:
         return None
     by = max(results.axes, key=lambda axis: len(axis.labels), default=None)
@@ -162,8 +172,6 @@ def _plain(marks: tuple[Mark, ...]) -> Iterator[Mark]:
     for mark in marks:
         if isinstance(mark, Line) and isinstance(mark.look.hue, int):
             yield replace(mark, look=replace(mark.look, hue=color(mark.look.hue)))
-        elif isinstance(mark, Line):
-            yield mark
         elif isinstance(mark, Outline):
             xs, ys = _polygon(mark)
             hue = mark.look.hue

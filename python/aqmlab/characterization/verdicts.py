@@ -1,4 +1,4 @@
-"""Verdicts on a section: comparisons paired by seed, corrected for their number, and what they say in words."""
+"""Verdicts on a section: comparisons paired by seed, corrected for their number, and their words."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from aqmlab.stats.sentence import sentence, spoken
 from aqmlab.text.numbers import counted, decimal_places, display_unit, display_value, fixed, listed
 
 Outcome = Literal["better", "worse", "lower", "higher", "same", "open", "untested"]
-"""``lower`` and ``higher`` are those of a metric of which neither is better; ``same``: the interval lies within
-:data:`MARGIN` of the reference; ``open``: no difference found; ``untested``: no interval, because too few seeds
-have both values."""
+"""``lower`` and ``higher`` are those of a metric of which neither is better; ``same``: the interval lies
+within :data:`MARGIN` of the reference; ``open``: no difference found; ``untested``: no interval, because too
+few seeds have both values."""
 
 MARGIN = 0.01
 """Share of the reference's mean within which a difference does not matter (ours)."""
 
 BRANCH_SHARE = 0.6
-"""Share of the range of the values that the gap between two branches takes at least (ours). Of ten independent
-normal values, one sample in a thousand has such a gap, and of ten exponential ones, one in seventy."""
+"""Share of the range of the values that the gap between two branches takes at least (ours). Of ten
+independent normal values, one sample in a thousand has such a gap, and of ten exponential ones, one in
+seventy."""
 BRANCH_LEAST = 2
 """Smallest number of seeds in a branch (ours)."""
 BRANCH_SEEDS = 10
@@ -53,6 +54,8 @@ class Comparison:
         The paired difference, arm minus reference.
     reference
         The reference's mean over the seeds that have a value; NaN without one.
+    defined_in
+        For the arm and the reference: the seeds that have a value, all seeds, and the arm's name.
     stands
         Whether the difference is significant after Holm's correction over the section.
     """
@@ -62,6 +65,7 @@ class Comparison:
     metric: Metric
     found: Difference
     reference: float
+    defined_in: tuple[tuple[int, int, str], tuple[int, int, str]]
     stands: bool
 
     @property
@@ -142,8 +146,9 @@ def compare(results: Results, arms: Sequence[Arm]) -> tuple[Comparison, ...]:
                 if defined(a) or defined(b):
                     there = list(defined(b).values())
                     mean = math.fsum(there) / len(there) if there else math.nan
-                    found.append((cell, arm, find(name), difference(a, b), mean))
-    corrected = adjusted([one.p_value for *_, one, _ in found])
+                    counts = ((len(defined(a)), len(a), arm.name), (len(there), len(b), arm.against))
+                    found.append((cell, arm, find(name), difference(a, b), mean, counts))
+    corrected = adjusted([one.p_value for *_, one, _, _ in found])
     return tuple(
         Comparison(*one, stands=p is not None and p <= 1.0 - CONFIDENCE)
         for one, p in zip(found, corrected, strict=True)
@@ -183,6 +188,26 @@ def word(comparisons: Sequence[Comparison]) -> str:
     return "differs" if outcomes & {"lower", "higher"} else "no difference found"
 
 
+_GROUPS = {
+    "delay": ("queueing_delay", "round_trip", "slow", "backlog"),
+    "completion": ("response_time", "page_time"),
+    "rate": ("goodput", "utilisation", "jain"),
+    "loss": ("drop", "loss"),
+}
+"""What metrics are about, by the beginning of their names."""
+
+
+def detail(comparisons: Sequence[Comparison]) -> str:
+    """Say what is better and what is worse: ``better: delay; worse: rate, loss``; empty if nothing is."""
+    groups: dict[str, dict[str, None]] = {"better": {}, "worse": {}}
+    for one in comparisons:
+        if one.outcome in groups:
+            name = one.metric.name
+            about = next((group for group, heads in _GROUPS.items() if name.startswith(heads)), name)
+            groups[one.outcome][about] = None
+    return "; ".join(f"{outcome}: {', '.join(about)}" for outcome, about in groups.items() if about)
+
+
 def sentences(comparisons: Sequence[Comparison], silent: str = "") -> list[str]:
     """Say what the comparisons of one AQM found, a sentence per metric.
 
@@ -205,6 +230,8 @@ def _said(of: Sequence[Comparison]) -> str:
     metric = of[0].metric
     if len(of) == 1:
         (one,) = of
+        if one.outcome == "untested" and one.found.alone:
+            return f"{spoken(metric.label)}: {_seeds(one)}"
         text = sentence(one.found, one.arm.name, one.arm.against, metric)
         if one.outcome == "same":
             text += f"; within {MARGIN:.0%} of {one.arm.against}".replace("%", " %")
@@ -216,15 +243,21 @@ def _said(of: Sequence[Comparison]) -> str:
         counts.setdefault(one.outcome, []).append(one)
     names = {"open": "no difference found", "same": "the same within 1 %", "untested": "not comparable"}
     parts = [
-        f"{names.get(outcome, outcome)} in {len(having)}{_range(having)}" for outcome, having in counts.items()
+        f"{names.get(outcome, outcome)} in {len(having)}{_range(having)}"
+        for outcome, having in counts.items()
     ]
     return f"{spoken(metric.label)}: of {counted(len(of), 'case')}, {', '.join(parts)}"
 
 
 def _alone(one: Comparison) -> str:
-    """Say that a metric has a value for some of the seeds only, as the time to something that never happens."""
-    alone = len(one.found.alone)
-    return f"; only one of the two has a value with {counted(alone, 'seed')}" if alone else ""
+    """Say that only some seeds have a value, as of the time to something that may not happen."""
+    return f"; {_seeds(one)}" if one.found.alone else ""
+
+
+def _seeds(one: Comparison) -> str:
+    """The numbers of seeds that have a value."""
+    first, second = (f"{having} of {of} seeds with {name}" for having, of, name in one.defined_in)
+    return f"it has a value in {first}, and in {second}"
 
 
 def _range(having: Sequence[Comparison]) -> str:
@@ -237,7 +270,7 @@ def _range(having: Sequence[Comparison]) -> str:
     places = decimal_places(max(abs(low), abs(high)) / 10)
     ends = list(dict.fromkeys(fixed(end, places).replace("-", "−") for end in (low, high)))
     shown = display_unit(unit).replace("%", "points")
-    return f" (by {' to '.join(ends)} {shown})".replace(" )", ")")
+    return f" ({' to '.join(ends)} {shown})".replace(" )", ")")
 
 
 def note(comparisons: Sequence[Comparison]) -> str:

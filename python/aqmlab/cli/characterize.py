@@ -32,7 +32,9 @@ def characterize(
     rate: Annotated[
         str | None,
         typer.Option(
-            "--rate", metavar="RATE", help="The bottleneck's rate; buffer and load follow it; 10Mbit by default."
+            "--rate",
+            metavar="RATE",
+            help="The bottleneck's rate; buffer and load follow it; 10Mbit by default.",
         ),
     ] = None,
     seeds: Annotated[
@@ -110,7 +112,11 @@ def _print(found: Characterization) -> None:
     print_grid(console, found.grid())
     if len(found.aqms) == 1:
         for judged in found.sections:
-            said = judged.sentences(found.aqms[0].name) if judged.results is not None else [judged.section.states]
+            said = (
+                judged.sentences(found.aqms[0].name)
+                if judged.results is not None
+                else [judged.section.states]
+            )
             console.print()
             console.print(f"{judged.section.id} {judged.section.title}", style="bold", markup=False)
             for text in [*said, *(branches.text for branches in judged.branches)]:
