@@ -183,8 +183,8 @@ def _neighbours(aqm: Aqm, scenario: Mapping[str, Any]) -> list[tuple[str, dict[s
     resolved = resolve({k: v for k, v in scenario.items() if k not in ("sweep", "metrics")})["arms"][0]
     found = []
     for parameter in resolved["parameters"]:
-        name = str(parameter["path"]).removeprefix(f"{_QUEUE}.")
-        row = rows.get(name)
+        owner, _, name = str(parameter["path"]).rpartition(".")
+        row = rows.get(name) if owner == _QUEUE else None
         if row is None or row["kind"] not in _NUMERIC:
             continue
         number = _QUANTITY.fullmatch(str(parameter["value"]))

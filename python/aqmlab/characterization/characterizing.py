@@ -166,7 +166,10 @@ class Characterization:
         names = [aqm.name for aqm in self.aqms]
         grid = Grid("section", Column("", prose=True), *(Column(name, prose=True) for name in names), keys=2)
         for judged in self.sections:
-            words = [judged.word(name) if judged.results is not None else "–" for name in names]
+            words = [
+                judged.detail(name) or judged.word(name) if judged.results is not None else "–"
+                for name in names
+            ]
             grid.add(judged.section.id, judged.section.title, *words)
         return grid
 

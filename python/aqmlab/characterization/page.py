@@ -46,8 +46,8 @@ _NO_DATA: dict[str, Any] = {
 
 _LEGEND = (
     "Against DropTail with the same buffer (in 4.5 and 8.3, against the same AQM), over all cases and metrics"
-    " of a section. better, worse: at least one significant difference, all in this direction. trade-off: both"
-    " directions. no difference found: no significant difference, which does not show that there is none."
+    " of a section. better, worse: at least one significant difference, all in this direction. trade-off:"
+    " both directions. no difference found: no significant difference; that does not show that there is none."
     f" same: every interval lies within {100 * MARGIN:g} % of the reference."
 )
 _HOW = (
@@ -59,8 +59,8 @@ _HOW = (
 _BRANCHES = (
     f"A cell is said to have two branches if, with at least {BRANCH_SEEDS} seeds, the widest gap between"
     f" sorted values takes {100 * BRANCH_SHARE:g} % of their range, is at least {100 * BRANCH_RELATIVE:g} % of"
-    f" their mean, and leaves at least {BRANCH_LEAST} seeds on each side. This criterion is ours; one normal"
-    " sample of ten in a thousand meets it by chance."
+    f" their mean, and leaves at least {BRANCH_LEAST} seeds on each side. The criterion is ours; one"
+    " normal sample of ten in a thousand meets it by chance."
 )
 
 
