@@ -58,8 +58,8 @@ _HOW = (
 )
 _BRANCHES = (
     f"A cell is said to have two branches if, with at least {BRANCH_SEEDS} seeds, the widest gap between"
-    f" sorted values takes {100 * BRANCH_SHARE:g} % of their range, is at least {100 * BRANCH_RELATIVE:g} % of"
-    f" their mean, and leaves at least {BRANCH_LEAST} seeds on each side. The criterion is ours; one"
+    f" sorted values takes {100 * BRANCH_SHARE:g} % of their range, is at least {100 * BRANCH_RELATIVE:g} %"
+    f" of their mean, and leaves at least {BRANCH_LEAST} seeds on each side. The criterion is ours; one"
     " normal sample of ten in a thousand meets it by chance."
 )
 
