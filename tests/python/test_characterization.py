@@ -19,7 +19,15 @@ from aqmlab.characterization.baseline import departures, write_bands
 from aqmlab.characterization.costs import costs
 from aqmlab.characterization.queues import read_aqms
 from aqmlab.characterization.sections import chosen, own_sections, rfc_sections
-from aqmlab.characterization.verdicts import branches_of, compare, detail, find_branches, sentences, word
+from aqmlab.characterization.verdicts import (
+    branches_of,
+    compare,
+    detail,
+    find_branches,
+    matters,
+    sentences,
+    word,
+)
 from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.language.scenario import resolve
 from aqmlab.results.cells import Cell
@@ -165,7 +173,23 @@ def test_each_parameter_is_halved_and_doubled_alone():
     for name, queue in tables.items():
         changed = {key: value for key, value in queue.items() if base.get(key) != value}
         assert len(changed) == 1, name
-    resolve(made.scenario | {"arm": made.scenario["arm"][:3]})
+
+
+def test_settings_that_matter_are_named():
+    settings = [Arm("AQM", "AQM"), Arm("AQM, a 1", "AQM", "AQM"), Arm("AQM, a 4", "AQM", "AQM")]
+    values = {
+        "AQM": [0.05, 0.051, 0.052],
+        "AQM, a 1": [0.04, 0.041, 0.0425],
+        "AQM, a 4": [0.05, 0.051, 0.052],
+    }
+    results = SimpleNamespace(
+        cells=[Cell((), name) for name in values],
+        metrics=(DELAY,),
+        values=lambda _metric, cell: dict(enumerate(values[cell.arm])),
+    )
+    said, others = matters(compare(results, settings))
+    assert said == ["AQM, a 1: mean queueing delay better (−9.8 ms)"]
+    assert others == ["AQM, a 4"]
 
 
 def test_every_section_is_a_scenario_that_every_discipline_fits():

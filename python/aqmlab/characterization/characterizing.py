@@ -22,6 +22,7 @@ from aqmlab.characterization.verdicts import (
     compare,
     detail,
     find_branches,
+    matters,
     note,
     sentences,
     values_of,
@@ -35,6 +36,7 @@ from aqmlab.stats.differences import defined
 from aqmlab.sweeps.progress import Progress
 from aqmlab.sweeps.sweep import sweep
 from aqmlab.system.files import json_text, save
+from aqmlab.text.numbers import counted
 from aqmlab.text.tables import Column, Grid
 
 SEEDS = 10
@@ -85,15 +87,21 @@ class Judged:
         """The verdict on an AQM."""
         if self._marks_nothing(aqm):
             return "marks nothing"
+        if self.section.parameters:
+            said, others = matters(self.of(aqm))
+            return f"{len(said)} of {counted(len(said) + len(others), 'setting')} matter"
         return word(self.of(aqm))
 
     def detail(self, aqm: str) -> str:
         """What is better and what is worse with an AQM; empty if nothing is."""
-        return "" if self._marks_nothing(aqm) else detail(self.of(aqm))
+        return "" if self._marks_nothing(aqm) or self.section.parameters else detail(self.of(aqm))
 
     def sentences(self, aqm: str) -> list[str]:
         """What was found about an AQM."""
         silent = f"{aqm} marked no packet of senders with ECN: it has no ECN to compare"
+        if self.section.parameters:
+            said, others = matters(self.of(aqm))
+            return [*said, f"no difference found, or within 1 %: {'; '.join(others)}"] if others else said
         return sentences(self.of(aqm), silent if self._marks_nothing(aqm) else "")
 
     @property

@@ -191,7 +191,8 @@ def word(comparisons: Sequence[Comparison]) -> str:
 _GROUPS = {
     "delay": ("queueing_delay", "round_trip", "slow", "backlog"),
     "completion": ("response_time", "page_time"),
-    "rate": ("goodput", "utilisation", "jain"),
+    "fairness": ("jain",),
+    "rate": ("goodput", "utilisation"),
     "loss": ("drop", "loss"),
 }
 """What metrics are about, by the beginning of their names."""
@@ -271,6 +272,26 @@ def _range(having: Sequence[Comparison]) -> str:
     ends = list(dict.fromkeys(fixed(end, places).replace("-", "−") for end in (low, high)))
     shown = display_unit(unit).replace("%", "points")
     return f" ({' to '.join(ends)} {shown})".replace(" )", ")")
+
+
+def matters(comparisons: Sequence[Comparison]) -> tuple[list[str], list[str]]:
+    """For arms that change one parameter: a sentence per arm that makes a difference, and the other arms."""
+    by_arm: dict[str, list[Comparison]] = {}
+    for one in comparisons:
+        by_arm.setdefault(one.arm.name, []).append(one)
+    said, others = [], []
+    for arm, of in by_arm.items():
+        parts = [
+            f"{spoken(one.metric.label)} {one.outcome}{_range([one])}" for one in of if one.outcome in _SEEN
+        ]
+        if parts:
+            said.append(f"{arm}: {', '.join(parts)}")
+        else:
+            others.append(arm)
+    return said, others
+
+
+_SEEN = ("better", "worse", "lower", "higher")
 
 
 def note(comparisons: Sequence[Comparison]) -> str:
