@@ -36,13 +36,19 @@ fn main() -> ExitCode {
         ("clouds_and_browsers_open_connections_as_in_the_simulator", clouds),
         ("a_run_interrupted_in_its_warm_up_has_measured_nothing", interrupted_early),
         ("a_run_ends_when_a_queue_has_dropped_enough", condition),
+        ("a_link_sends_what_its_rate_adds_up_to", changing),
+        ("a_shaper_is_adjusted_by_the_delay_of_datagrams", adjusted),
         ("what_a_machine_cannot_is_refused_before_anything_flows", refused),
     ])
 }
 
 fn plan(head: &str, queue: &str, traffic: &str) -> Plan {
+    plan_at("\"10Mbit\"", head, queue, traffic)
+}
+
+fn plan_at(rate: &str, head: &str, queue: &str, traffic: &str) -> Plan {
     let text = format!(
-        "title = \"t\"\n{head}\n[topology]\nkind = \"dumbbell\"\nrate = \"10Mbit\"\ndelay = \"5ms\"\naccess_rate = \"100Mbit\"\n\
+        "title = \"t\"\n{head}\n[topology]\nkind = \"dumbbell\"\nrate = {rate}\nreverse_rate = \"10Mbit\"\ndelay = \"5ms\"\naccess_rate = \"100Mbit\"\n\
          queue = {queue}\nreverse_queue = {{ kind = \"droptail\", limit = \"1000p\" }}\n{traffic}\n[record]\nqueues = \"100ms\"\nflows = \"200ms\"\n"
     );
     let read = aqmlab_scenario::parse_within(&text, "test", Default::default(), &Folder::of("test"));
@@ -384,6 +390,39 @@ fn condition() -> Result<(), LiveError> {
     assert!((0.2..10.0).contains(&end), "{end}");
     // A count that the kernel does not report is zero for datagrams, not unknown.
     assert_eq!(sum(&run, "flows", "fast_retransmits"), 0);
+    Ok(())
+}
+
+/// A source that sends at twice the highest rate keeps the link busy.
+fn changing() -> Result<(), LiveError> {
+    let traffic = "[[traffic]]\nname = \"cbr\"\nkind = \"cbr\"\nrate = \"20Mbit\"\nsize = \"1000B\"\n";
+    let head = "duration = \"3s\"\nwarmup = \"500ms\"";
+    let rate = "[[\"0s\", \"10Mbit\"], [\"1s\", \"0bit\"], [\"1.3s\", \"2Mbit\"]]";
+    let run = run(&plan_at(rate, head, "{ kind = \"droptail\", limit = \"20p\" }", traffic), |_| false)?;
+    // Half a second at 10 Mbit/s and 1.7 s at 2 Mbit/s.
+    assert_eq!(sum(&run, "links", "capacity_bytes"), 625_000 + 425_000);
+    assert_eq!((sum(&run, "links", "standstill_ns"), sum(&run, "links", "changes")), (300_000_000, 2));
+    let used = sum(&run, "links", "used_bytes");
+    // At most a packet is cut off at either end. On a busy machine, the source is silent now and then.
+    assert!((500_000..=1_051_000).contains(&used), "{used} bytes");
+    assert_eq!(sum(&run, "capacity", "capacity_bytes"), 1_250_000 + 425_000, "from the beginning on");
+    assert_eq!(run.recording.manifest.links[0].rate_bps, 3_360_000);
+    let check = run.faithfulness.checks.iter().find(|check| check.name == "lateness").expect("it is checked");
+    assert_eq!((check.unit, check.limit), ("%", 1.0));
+    Ok(())
+}
+
+fn adjusted() -> Result<(), LiveError> {
+    let traffic = "[[traffic]]\nname = \"ping\"\nkind = \"cbr\"\nrate = \"40kbit\"\nsize = \"100B\"\nrtt = \"20ms\"\n\
+                   [[traffic]]\nname = \"cbr\"\nkind = \"cbr\"\nrate = \"6Mbit\"\nsize = \"1000B\"\nrtt = \"20ms\"\n";
+    let queue = "{ kind = \"tbf\", rate = \"4Mbit\", burst = \"3kB\", limit = \"50p\" }\n\
+                 autorate = { reflector = \"ping\", min = \"1Mbit\", max = \"6Mbit\" }";
+    let run = run(&plan("duration = \"4s\"\nwarmup = \"1s\"", queue, traffic), |_| false)?;
+    let table = run.recording.table("autorate").expect("there is a controller");
+    // 50 packets a second, of which the shaper's full queue drops some. The queue is in the shaper itself, so delays stay long.
+    assert!((10..=200).contains(&table.rows()), "{}", table.rows());
+    let Some(ColumnData::U64(rates)) = table.column("shaper_bps") else { panic!("rates are numbers") };
+    assert!(rates[0] >= 4_000_000 && rates.last() < Some(&3_000_000), "{rates:?}");
     Ok(())
 }
 
