@@ -179,6 +179,49 @@ fn cake_charges_each_packet_at_the_rate_that_holds() {
     }
 }
 
+/// Linux changes the rate of CAKE with `tc qdisc change` while packets wait (`vectors/linux-cake-rate`).
+#[test]
+fn cake_sends_at_the_kernels_instants() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/linux-cake-rate/departures.csv");
+    let text = std::fs::read_to_string(file).expect("the vectors are there");
+    let row = |line: &str| {
+        let (at, rate) = line.split_once(',').expect("two columns");
+        (at.parse::<u64>().expect("a time"), rate.parse::<u64>().ok())
+    };
+    let rows: Vec<(u64, Option<u64>)> = text.lines().skip(1).map(row).collect();
+    let given = [
+        ("preset", Value::Choice("linux")),
+        rate("bandwidth", 10_000_000),
+        ("tins", Value::Choice("besteffort")),
+        ("isolation", Value::Choice("flowblind")),
+        ("overhead", Value::Integer(0)),
+        ("interval", Value::Span(Span::s(1000))),
+    ];
+    let (mut port, mut left) = (port("cake", &given), Left::default());
+    let departures: Vec<u64> = rows.iter().filter(|(_, rate)| rate.is_none()).map(|(at, _)| *at).collect();
+    for number in 0..departures.len() as u64 {
+        port.arrive(Instant::ZERO, Pkt { size: SIZE, ..Pkt::new(number) }, &mut left);
+    }
+    let changes = rows.iter().filter_map(|(at, kbit)| Some((*at, (*kbit)?)));
+    for (until, kbit) in changes.map(|(at, kbit)| (at, Some(kbit))).chain([(u64::MAX, None)]) {
+        while let Some(at) = port.next_event().filter(|at| at.as_ns() < until) {
+            if port.is_sending() {
+                port.link_free(at, &mut left);
+            } else {
+                port.wake(at, &mut left);
+            }
+        }
+        if let Some(kbit) = kbit {
+            port.shape(Instant::from_ns(until), Rate::kbit(kbit), &mut left);
+        }
+    }
+    assert_eq!((left.0.len(), departures.len()), (150, 150));
+    for ((number, ours), kernels) in left.0.iter().zip(departures) {
+        // The kernel's clock has steps of 256 ns, at the first departure as well.
+        assert!(ours.as_ns().abs_diff(kernels) <= 1000, "packet {number}: {ours} and {kernels} ns");
+    }
+}
+
 /// What is not a shaper says so; a policer passes the rate on to the shaper behind it.
 #[test]
 fn only_shapers_are_shaped() {
