@@ -153,11 +153,11 @@ fn scenario(case: &Row, scenes: &[Row], seed: usize, again: usize) -> String {
         warmup + measured,
         case["congestion"],
         case["ecn"] == "1",
-        // Linux with DCTCP sets ECT on all of its packets.
-        if case["congestion"] == "dctcp" {
-            ", ect_on_syn = true, ect_on_syn_ack = true, ect_on_retransmission = true"
-        } else {
-            ""
+        match case["congestion"].as_str() {
+            // Linux with DCTCP sets ECT on all of its packets.
+            "dctcp" => ", ect_on_syn = true, ect_on_syn_ack = true, ect_on_retransmission = true",
+            "bbr" => ", pacing_burst = 1", // the kernel's packets hold one segment each
+            _ => "",
         },
     )
 }
