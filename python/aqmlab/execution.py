@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aqmlab.arguments import names
+from aqmlab.arguments import names, typed
 from aqmlab.errors import Problem, RunError, ScenarioError, UsageError
 from aqmlab.experiment import run
 from aqmlab.language.scenario import Scenario, Text, read, resolve
@@ -44,6 +44,7 @@ class Executed:
     program: dict[str, Any]
 
 
+@typed
 def execute(  # noqa: PLR0913 (keyword arguments)
     scenario: Scenario,
     command: Sequence[str],

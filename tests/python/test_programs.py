@@ -305,7 +305,9 @@ def test_iperf3_and_the_router_count_the_same_bytes(user, way, live_folder):
         data = [row for row in rows if row[f"{direction}_new_bytes"] > 10_000]
         assert len(data) == (4 if "-P" in way else 1)
         counted = sum(row[f"{direction}_new_bytes"] for row in data)
-        assert counted == pytest.approx(told["sum_received"]["bytes"], rel=0.02)
+        # The receiver stops counting before all that was sent has arrived. Each stream begins with 37 bytes
+        # that belong to no count.
+        assert told["sum_received"]["bytes"] <= counted <= told["sum_sent"]["bytes"] + 37 * len(data)
 
 
 @pytest.mark.skipif(shutil.which("ping") is None, reason="there is no ping")

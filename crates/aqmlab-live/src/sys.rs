@@ -119,7 +119,8 @@ pub fn unshare_pids() -> io::Result<()> {
 /// namespace end.
 #[derive(Debug)]
 pub struct FirstProcess {
-    pid: libc::pid_t,
+    /// Its number, until it has been waited for.
+    pid: Option<libc::pid_t>,
     /// The process ends when this end of the pipe is closed, which the kernel does at the latest when this
     /// process ends.
     _alive: PipeWriter,
@@ -137,7 +138,7 @@ pub fn first_process() -> io::Result<FirstProcess> {
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => wait_for_the_end(end.as_raw_fd()),
-        pid => Ok(FirstProcess { pid, _alive: alive }),
+        pid => Ok(FirstProcess { pid: Some(pid), _alive: alive }),
     }
 }
 
@@ -160,14 +161,29 @@ fn wait_for_the_end(pipe: c_int) -> ! {
     }
 }
 
+impl FirstProcess {
+    /// Kills all processes of the namespace. The kernel has finished when [`FirstProcess::wait`] returns, for which
+    /// the caller must first have waited for those that are its children.
+    pub fn kill(&self) {
+        if let Some(pid) = self.pid {
+            // SAFETY: the call accesses no memory. The process is a child that has not been waited for, so its
+            // number belongs to no other process.
+            unsafe { libc::kill(pid, libc::SIGKILL) };
+        }
+    }
+
+    /// Waits until all processes of the namespace, which have been killed, have ended.
+    pub fn wait(mut self) {
+        if let Some(pid) = self.pid.take() {
+            // SAFETY: as in `kill`.
+            unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+        }
+    }
+}
+
 impl Drop for FirstProcess {
     fn drop(&mut self) {
-        // SAFETY: both calls access no memory. The process is a child that has not been waited for, so its
-        // number belongs to no other process.
-        unsafe {
-            libc::kill(self.pid, libc::SIGKILL);
-            libc::waitpid(self.pid, std::ptr::null_mut(), 0);
-        }
+        self.kill();
     }
 }
 

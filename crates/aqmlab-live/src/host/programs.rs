@@ -314,13 +314,14 @@ impl Crew {
         let shared = Arc::clone(&self.shared);
         let _at_last = Gone(&shared);
         sys::unshare_pids().map_err(LiveError::io("make", "a PID namespace"))?;
-        // When dropped, it ends, and all programs with it.
+        // When it is dropped, all programs end.
         let first =
             sys::first_process().map_err(LiveError::io("start", "the first process of a PID namespace"))?;
         let outcome = self.all(ready, clock);
         self.end(outcome.is_err());
-        drop(first);
+        first.kill();
         self.collect(true)?;
+        first.wait();
         let origin = outcome?;
         Ok(self.reports(origin))
     }
@@ -381,6 +382,7 @@ impl Crew {
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).process_group(0).envs(job.environment.iter().cloned());
         command.env("AQMLAB_INDEX", index.to_string());
+        command.env("AQMLAB_METRICS", self.setup.output.join(file_name(&job.name, role, index, "json")));
         let terminal = self.setup.terminal.as_ref().filter(|_| role == "client" && job.program.ends_run);
         match terminal {
             Some(Terminal { streams, foreground }) => {
