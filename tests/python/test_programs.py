@@ -56,9 +56,14 @@ with socket.create_connection((server, 8000)) as connection:
     while data := connection.recv(65536):
         count += len(data)
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
-    for number in range(5):
+    datagrams.settimeout(0.5)
+    answers = 0
+    while answers < 5:
         datagrams.sendto(b"y" * 100, (server, 8001))
-        assert datagrams.recv(2000) == b"y" * 100
+        try:
+            answers += datagrams.recv(2000) == b"y" * 100
+        except TimeoutError:
+            pass  # other traffic has filled the queue
 print(count, os.environ["AQMLAB_SEED"], os.environ["AQMLAB_ARM"])
 sys.exit(7 if count == {SIZE} else 1)
 """
@@ -265,7 +270,7 @@ def test_programs_are_a_class_of_traffic(user, live_folder):
         "start": "100ms",
     }
     cbr = {"name": "cbr", "kind": "cbr", "rate": "500kbit", "size": "500B"}
-    scenario(live_folder, traffic=[cbr, program])
+    scenario(live_folder, traffic=[cbr, program], duration="8s")
     ended = run_aqmlab(user, "live", "queue.toml", "--no-report", "-q", "-o", "out", cwd=live_folder)
     assert ended.returncode in ANY_VERDICT, ended.stderr
     run = only_run(live_folder / "out")
