@@ -11,7 +11,7 @@ use super::fields::CLASS;
 use super::kind::{Carries, Part, Tcp, TrafficKind};
 use super::reading::Reading;
 use crate::field::{Field, Form, Variant, default, required, ruled};
-use crate::language::{COUNT, MOMENT, STARTS};
+use crate::language::{MOMENT, STARTS};
 use crate::pass::{Pass, Section};
 use crate::tree::{Node, Tree};
 
@@ -71,12 +71,20 @@ pub(super) const PARTS: &[Part] = &[];
 /// Most flows of a class that have a row each.
 const MOST_FLOWS: u64 = 65_536;
 
+/// Most clients of a class: each is a process of its own.
+const MOST_CLIENTS: u64 = 1000;
+
 const SIGNALS: &[&str] = &["TERM", "INT", "HUP", "QUIT", "KILL"];
 
 const FIELDS: &[Field] = &[
     required("client", Form::Command, "the command in the clients' host"),
     ruled("server", Form::Command, "none", "the command in the servers' host, which starts before the run"),
-    default("count", Form::One(COUNT), Default::Integer(1), "the number of clients"),
+    default(
+        "count",
+        Form::One(Kind::Integer { min: 1, max: MOST_CLIENTS }),
+        Default::Integer(1),
+        "the number of clients, each a process of its own",
+    ),
     default("start", Form::Drawn(&STARTS), Default::Span(Span::ZERO), "when each client starts"),
     default(
         "shell",
@@ -319,6 +327,7 @@ mod tests {
             ("client = [\"a\"]\nready_line = \"\"", "a part of the line"),
             ("client = [\"a\"]\nsignal = \"STOP\"", "\"TERM\""),
             ("client = [\"a\"]\nflows = 0", "flows"),
+            ("client = [\"a\"]\ncount = 1001", "1000"),
         ] {
             let refusal = refusal(keys);
             assert!(refusal.contains(why), "{keys}: {refusal}");
