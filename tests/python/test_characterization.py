@@ -134,7 +134,7 @@ def test_branches_are_two_groups_far_from_each_other():
     assert branches_of([100.0 + x / 50 for x in low + high]) is None, "the gap does not matter"
     results = world(**{GOODPUT: ([3.0] * 10, [x * 1e6 for x in low + high])})
     (found,) = find_branches(results)
-    assert "4 of 10 seeds near 1.09 Mbit/s and 6 of 10 seeds near 5.2 Mbit/s" in found.text
+    assert "4 of 10 seeds near 1.1 Mbit/s and 6 of 10 seeds near 5.2 Mbit/s" in found.text
 
 
 def test_flows_follow_the_projected_loss():

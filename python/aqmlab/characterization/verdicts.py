@@ -105,17 +105,14 @@ class Branches:
     def text(self) -> str:
         """The shares and the means of the two groups."""
         n = len(self.low) + len(self.high)
-        unit = display_unit(self.metric.unit)
+        unit = self.metric.unit
+        low, high = (display_value(sum(group) / len(group), unit) for group in (self.low, self.high))
+        places = decimal_places((high - low) / 10)
         groups = [
-            f"{len(group)} of {n} seeds near {_shown(sum(group) / len(group), self.metric)} {unit}".rstrip()
-            for group in (self.low, self.high)
+            f"{len(group)} of {n} seeds near {fixed(mean, places)} {display_unit(unit)}".rstrip()
+            for group, mean in ((self.low, low), (self.high, high))
         ]
         return f"{self.cell}: {spoken(self.metric.label)} has two branches, {listed(groups)}"
-
-
-def _shown(value: float, metric: Metric) -> str:
-    shown = display_value(value, metric.unit)
-    return fixed(shown, decimal_places(abs(shown) / 10))
 
 
 def branches_of(values: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
@@ -274,6 +271,10 @@ def _range(having: Sequence[Comparison]) -> str:
     return f" ({' to '.join(ends)} {shown})".replace(" )", ")")
 
 
+_SEEN = ("better", "worse", "lower", "higher")
+"""The outcomes that are differences."""
+
+
 def matters(comparisons: Sequence[Comparison]) -> tuple[list[str], list[str]]:
     """For arms that change one parameter: a sentence per arm that makes a difference, and the other arms."""
     by_arm: dict[str, list[Comparison]] = {}
@@ -289,9 +290,6 @@ def matters(comparisons: Sequence[Comparison]) -> tuple[list[str], list[str]]:
         else:
             others.append(arm)
     return said, others
-
-
-_SEEN = ("better", "worse", "lower", "higher")
 
 
 def note(comparisons: Sequence[Comparison]) -> str:
