@@ -103,12 +103,12 @@ def render(of: Characterization) -> str:
 
 
 def answer(of: Characterization) -> str:
-    """One sentence per AQM: in how many sections it is better, worse, or both."""
+    """One sentence per AQM: in how many sections it is better, worse, or both than its reference."""
     said = []
     for aqm in of.aqms:
         counts: dict[str, int] = {}
         for judged in of.sections:
-            if judged.results is not None:
+            if judged.results is not None and not judged.section.parameters:
                 found = judged.word(aqm.name)
                 counts[found] = counts.get(found, 0) + 1
         parts = [f"{found} in {count}" for found, count in counts.items()]
