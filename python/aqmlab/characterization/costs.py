@@ -39,12 +39,9 @@ def costs(aqms: Sequence[Aqm]) -> tuple[Cost, ...]:
     measured = read_toml(Path(str(resources.files("aqmlab.characterization") / "complexity.toml"))).section(
         "instructions_per_packet"
     )
-    return tuple(Cost(aqm.name, _instructions(aqm, measured.content), _by_hand(aqm)) for aqm in aqms)
-
-
-def _instructions(aqm: Aqm, measured: dict[str, int] | object) -> str:
-    found = measured.get(aqm.kind) if isinstance(measured, dict) else None
-    return "not measured" if found is None else f"{found}"
+    return tuple(
+        Cost(aqm.name, str(measured.content.get(aqm.kind, "not measured")), _by_hand(aqm)) for aqm in aqms
+    )
 
 
 def _by_hand(aqm: Aqm) -> str:
