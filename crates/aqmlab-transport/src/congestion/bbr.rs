@@ -791,6 +791,29 @@ mod tests {
         }
     }
 
+    /// Samples that the application limits do not replace a larger rate, however old it is, but raise a smaller one
+    /// (the draft, section 4.1.1.5).
+    #[test]
+    fn a_sample_that_the_application_limits_counts_only_if_it_is_the_largest() {
+        let profile = Profile::named("linux").expect("built in");
+        for (app_limited, expected) in [(false, 5), (true, 50)] {
+            let mut bbr = *Bbr::new();
+            for round in 1..=20 {
+                let rate = if round == 1 { 50 } else { 5 };
+                let sample = Sample {
+                    delivered: 100 * round,
+                    prior_delivered: 100 * (round - 1),
+                    rate: Some((rate, Span::ms(10))),
+                    app_limited,
+                    ..sample()
+                };
+                bbr.update_rate(&sample, &profile);
+            }
+            assert_eq!(bbr.round, 20);
+            assert_eq!(bbr.rate.get(), expected * RATE_STEPS / 10_000, "{app_limited}");
+        }
+    }
+
     /// The policer passes 10 segments per 10 ms and drops 3 of 13: two intervals of four rounds find its rate, which
     /// is used for 48 rounds; with one in 13 dropped, none is found.
     #[test]
