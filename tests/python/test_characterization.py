@@ -321,6 +321,8 @@ def test_own_scenarios_that_do_not_fit_are_refused(tmp_path, text, said):
         ({"sections": []}, "the list of sections is empty"),
         ({"seeds": 0}, "the number of seeds is 0"),
         ({"rate": "10 parsec", "sections": ["5.2"]}, "`--rate`"),
+        ({"seeds": 1, "write_baseline": "b.json"}, "a baseline needs at least two seeds"),
+        ({"baseline": "none.json"}, "none.json: cannot be read"),
         ({"rate": "0bit", "sections": ["5.2"]}, "write a rate above zero"),
     ],
 )

@@ -67,16 +67,40 @@ def write_bands(file: Path, settings: Mapping[str, Any], values: Values) -> None
     HostError
         If the file cannot be written.
     """
-    if settings["seeds"] < 2:
-        raise UsageError("a baseline needs at least two seeds: with one, there is no spread")
+    check_seeds(settings["seeds"])
     confidence = 1.0 - (1.0 - CONFIDENCE) / max(len(values), 1)
     bands = [[*key, *(_band(of, confidence) or (None, None))] for key, of in values.items()]
     content = {"format_version": FORMAT, "settings": dict(settings), "bands": bands}
     save(file, json_text(content))
 
 
+def check_seeds(seeds: int) -> None:
+    """Refuse a baseline of a single seed."""
+    if seeds < 2:
+        raise UsageError("a baseline needs at least two seeds: with one, there is no spread")
+
+
 def departures(file: Path, settings: Mapping[str, Any], values: Values) -> tuple[Departure, ...]:
     """Return the values that have left their bands, in the order of the file.
+
+    Raises
+    ------
+    UsageError
+        If the file is not a baseline, or has been written with other settings.
+    """
+    found = []
+    for *key, low, high in read_bands(file, settings)["bands"]:
+        section, cell, metric = key
+        now = estimate(values.get((section, cell, metric), ()))
+        mean = None if now is None else now.mean
+        inside = mean is None if low is None else mean is not None and low <= mean <= high
+        if not inside:
+            found.append(Departure((section, cell, metric), low, high, mean))
+    return tuple(found)
+
+
+def read_bands(file: Path, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a file of bands, which must have been written with the same settings.
 
     Raises
     ------
@@ -91,15 +115,7 @@ def departures(file: Path, settings: Mapping[str, Any], values: Values) -> tuple
             f"{file}: the baseline was written with `{key}` {content['settings'].get(key)!r}, not"
             f" {settings[key]!r}; use the same settings, or write a new one with --write-baseline"
         )
-    found = []
-    for *key, low, high in content["bands"]:
-        section, cell, metric = key
-        now = estimate(values.get((section, cell, metric), ()))
-        mean = None if now is None else now.mean
-        inside = mean is None if low is None else mean is not None and low <= mean <= high
-        if not inside:
-            found.append(Departure((section, cell, metric), low, high, mean))
-    return tuple(found)
+    return content
 
 
 def _band(of: Iterable[float], confidence: float) -> tuple[float, float] | None:

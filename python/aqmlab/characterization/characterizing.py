@@ -156,7 +156,14 @@ class Characterization:
     def settings(self) -> dict[str, Any]:
         """What a baseline must agree with."""
         queues = {aqm.name: dict(aqm.queue) for aqm in self.aqms}
-        return {"seeds": self.seeds, "quick": self.quick, "rate": self.rate, "queues": queues}
+        ids = [judged.section.id for judged in self.sections]
+        return {
+            "seeds": self.seeds,
+            "quick": self.quick,
+            "rate": self.rate,
+            "queues": queues,
+            "section_ids": ids,
+        }
 
     @cached_property
     def values(self) -> dict[bands.Key, tuple[float, ...]]:
@@ -323,14 +330,23 @@ def characterize(  # noqa: PLR0913 (keyword arguments)
     every = [*rfc_sections(), *(one for file in scenarios for one in own_sections(Path(file)))]
     if quick and sections is None:
         every = [section for section in every if not section.parameters]
-    judged = []
-    for section in chosen(every, sections):
-        if section.scenario is None:
-            judged.append(Judged(section))
-            continue
-        prepared = prepare(section, tested, rate, quick=quick)
-        judged.append(Judged(section, prepared, _run(prepared, count, store, jobs, progress)))
-    made = Characterization(Path(output or DIRECTORY), tested, count, quick, rate, tuple(judged))
+    asked = chosen(every, sections)
+    # Everything that can be refused is refused before the first run.
+    ready = [None if one.scenario is None else prepare(one, tested, rate, quick=quick) for one in asked]
+    made = Characterization(
+        Path(output or DIRECTORY), tested, count, quick, rate, tuple(map(Judged, asked, ready))
+    )
+    if baseline is not None:
+        bands.read_bands(Path(baseline), made.settings)
+    if write_baseline is not None:
+        bands.check_seeds(count)
+    judged = tuple(
+        one
+        if one.prepared is None
+        else replace(one, results=_run(one.prepared, count, store, jobs, progress))
+        for one in made.sections
+    )
+    made = replace(made, sections=judged)
     if baseline is not None:
         left = bands.departures(Path(baseline), made.settings, made.values)
         made = replace(made, departures=left)
