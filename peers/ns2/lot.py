@@ -182,9 +182,9 @@ def run(source: Path, queue: str, span_s: tuple[float, float] = SPAN_S) -> dict[
         command += [f"warmup_s={span_s[0]}", f"end_s={span_s[1]}"]
         out = Path(folder) / "out"
         with out.open("w") as standard:
-            process = subprocess.Popen(command, stdout=standard, stderr=subprocess.PIPE, text=True)
-            found = list(exchanges(process.stderr))
-        if process.wait() != 0:
+            with subprocess.Popen(command, stdout=standard, stderr=subprocess.PIPE, text=True) as process:
+                found = list(exchanges(process.stderr))
+        if process.returncode != 0:
             raise RuntimeError(f"{' '.join(command)}: exit {process.returncode}\n{out.read_text()[-2000:]}")
         result = json.loads(out.read_text())
     web = [node for node, name in result["clients"].items() if name in sided(["web"])]

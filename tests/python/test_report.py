@@ -277,7 +277,7 @@ def test_a_title_is_text_in_every_figure(experiment, tmp_path):
     # (test_sources.py); figures of requests are tested in test_plot_requests.py, those of inner queues and
     # classes in test_flow_queues.py, that of a rate that changes in test_changing_rates.py.
     others = {"cwnd", "srtt", "time-sequence", "ladder", "variance-time", "inner-series", "flow-delay"}
-    others |= {"delay-capacity", *WAIT_KINDS, *PART_KINDS}
+    others |= {"delay-capacity", "autorate", "frame-delay-cdf", "media-rate", *WAIT_KINDS, *PART_KINDS}
     for kind in KINDS.keys() - others:
         drawing = draw(named, kind, tmp_path / f"{kind}.svg").read_text(encoding="utf-8")
         assert r"$\nosuch$ at 5 $" in drawing
