@@ -17,7 +17,7 @@ import aqmlab
 from aqmlab.characterization.arms import Arm, prepare
 from aqmlab.characterization.baseline import departures, write_bands
 from aqmlab.characterization.costs import costs
-from aqmlab.characterization.queues import read_aqms
+from aqmlab.characterization.queues import AQMS, read_aqms
 from aqmlab.characterization.sections import chosen, own_sections, rfc_sections
 from aqmlab.characterization.verdicts import (
     branches_of,
@@ -140,7 +140,7 @@ def test_branches_are_two_groups_far_from_each_other():
 def test_flows_follow_the_projected_loss():
     """RFC 7928, 8.2.1: l = 0.76 N^2 / S^2, where S packets fit into path, buffer and transmission."""
     loss = {"8.2.2": 0.001, "8.2.3": 0.005, "8.2.4": 0.01}
-    for section in rfc_sections():
+    for section in rfc_sections(AQMS):
         if section.id in loss:
             topology, (traffic,) = section.content["topology"], section.content["traffic"]
             held = 10e6 * 0.1 / 8 / 1500 + int(topology["queue"]["limit"][:-1]) + 1
@@ -150,8 +150,8 @@ def test_flows_follow_the_projected_loss():
 
 
 def test_load_and_buffer_follow_the_rate():
-    section = next(section for section in rfc_sections() if section.id == "9.2")
-    made = prepare(section, read_aqms(["codel", "cake"]), "50Mbit", quick=False).scenario
+    section = next(section for section in rfc_sections(AQMS) if section.id == "9.2")
+    made = prepare(AQMS, section, read_aqms(["codel", "cake"]), "50Mbit", quick=False).scenario
     assert made["topology"]["rate"] == "50Mbit"
     assert made["topology"]["queue"]["limit"] == made["topology"]["reverse_queue"]["limit"] == "415p"
     counts = {traffic["name"]: traffic.get("count") for traffic in made["traffic"]}
@@ -159,14 +159,14 @@ def test_load_and_buffer_follow_the_rate():
     _, codel, cake = made["arm"]
     assert codel["topology.reverse_queue"] == {"kind": "codel", "limit": "415p"}
     assert cake["topology.queue"] == {"kind": "cake", "memory_limit": "622500B"}
-    fixed = next(section for section in rfc_sections() if section.id == "8.2.6.1")
-    same = prepare(fixed, read_aqms(["codel"]), "50Mbit", quick=False).scenario
+    fixed = next(section for section in rfc_sections(AQMS) if section.id == "8.2.6.1")
+    same = prepare(AQMS, fixed, read_aqms(["codel"]), "50Mbit", quick=False).scenario
     assert same["topology"] == fixed.content["topology"]
 
 
 def test_each_parameter_is_halved_and_doubled_alone():
-    (section,) = chosen(rfc_sections(), ["8.3"])
-    made = prepare(section, read_aqms(["codel"]), None, quick=False)
+    (section,) = chosen(rfc_sections(AQMS), ["8.3"])
+    made = prepare(AQMS, section, read_aqms(["codel"]), None, quick=False)
     tables = {table["name"]: table["topology.queue"] for table in made.scenario["arm"]}
     base = tables.pop("CoDel")
     assert {"CoDel, target 2.5ms", "CoDel, target 10ms", "CoDel, interval 200ms"} <= tables.keys()
@@ -196,9 +196,9 @@ def test_every_section_is_a_scenario_that_every_discipline_fits():
     words = [aqm["name"] for aqm in aqmlab.aqm_list() if aqm["name"] != "droptail"]
     needing = {row["name"] for row in aqmlab.aqm_list() if _required(row["name"])}
     aqms = read_aqms([name for name in words if name not in needing])
-    for section in rfc_sections():
+    for section in rfc_sections(AQMS):
         if section.scenario is not None:
-            made = prepare(section, aqms, None, quick=True)
+            made = prepare(AQMS, section, aqms, None, quick=True)
             found = resolve({k: v for k, v in made.scenario.items() if k != "sweep"})
             assert len(found["arms"]) == len(made.scenario["arm"]), section.id
             assert section.deviations, section.id
@@ -212,8 +212,8 @@ def test_the_page_lists_every_section_with_what_differs():
     page = (ROOT / "docs" / "characterization.md").read_text(encoding="utf-8")
     rows = page.split("<!-- sections -->")[1].split("<!-- /sections -->")[0].strip().splitlines()[2:]
     listed = {row.split("|")[1].strip(): row for row in rows}
-    assert list(listed) == [section.id for section in rfc_sections()]
-    for section in rfc_sections():
+    assert list(listed) == [section.id for section in rfc_sections(AQMS)]
+    for section in rfc_sections(AQMS):
         row = listed[section.id]
         assert section.title in row
         assert all(f"`{name}`" in row for name in section.content.get("metrics", ()))
@@ -297,7 +297,7 @@ def test_invalid_tables_are_refused_with_their_place(tmp_path, text, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (TINY + '[[arm]]\nname = "a"\n', "remove [[arm]]: the arms are made from the AQMs"),
+        (TINY + '[[arm]]\nname = "a"\n', "remove [[arm]]: the arms are made from what is tested"),
         (
             TINY.replace('{ kind = "droptail", limit = "20p" }', '"droptail"'),
             "`topology.queue` must be a table",
@@ -311,7 +311,7 @@ def test_own_scenarios_that_do_not_fit_are_refused(tmp_path, text, said):
     file = tmp_path / "own.toml"
     file.write_text(text)
     with pytest.raises(ScenarioError, match=re.escape(said)):
-        own_sections(file)
+        own_sections(AQMS, file)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The scenario of a section with the AQMs as its arms."""
+"""The scenario of a section with what is tested as its arms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from aqmlab import _core
-from aqmlab.characterization.queues import REFERENCE, Aqm
+from aqmlab.characterization.guides import Guide, Subject
+from aqmlab.characterization.queues import Aqm
 from aqmlab.characterization.sections import Section
 from aqmlab.errors import ScenarioError, UsageError
 from aqmlab.language.scenario import resolve
@@ -29,14 +30,14 @@ class Arm:
     ----------
     name
         Its name.
-    aqm
-        Name of the AQM that it is about.
+    subject
+        Name of the AQM or the congestion control that it is about.
     against
         Name of the arm with which it is compared; empty for one that is only compared with.
     """
 
     name: str
-    aqm: str
+    subject: str
     against: str = ""
 
 
@@ -62,15 +63,19 @@ class Prepared:
     left_out: tuple[str, ...] = ()
 
 
-def prepare(section: Section, aqms: Sequence[Aqm], rate: str | None, *, quick: bool) -> Prepared:
-    """Return a section's scenario with arms made from the AQMs.
+def prepare(
+    guide: Guide, section: Section, subjects: Sequence[Subject], rate: str | None, *, quick: bool
+) -> Prepared:
+    """Return a section's scenario with arms made from what is tested.
 
     Parameters
     ----------
+    guide
+        The document that is followed.
     section
         A section with a scenario.
-    aqms
-        The AQMs.
+    subjects
+        What is tested.
     rate
         The rate of the bottleneck; the scenario's if ``None``. A section with a fixed rate ignores it.
     quick
@@ -82,62 +87,49 @@ def prepare(section: Section, aqms: Sequence[Aqm], rate: str | None, *, quick: b
     if rate is not None and section.scale is not None:
         _scale(scenario, section.scale, rate)
     scenario["title"] = section.title
-    arms, tables, left_out = _arms(section, scenario, aqms)
+    arms, tables, left_out = _arms(guide, section, scenario, subjects)
     scenario["arm"] = tables
     return Prepared(section, scenario, arms, left_out)
 
 
 def _arms(
-    section: Section, scenario: Mapping[str, Any], aqms: Sequence[Aqm]
+    guide: Guide, section: Section, scenario: Mapping[str, Any], subjects: Sequence[Subject]
 ) -> tuple[tuple[Arm, ...], list[dict[str, Any]], tuple[str, ...]]:
     """Return the arms, their tables in the scenario, and the reasons why others are left out."""
-    buffers = {key: _buffer(scenario, key) for key in section.queues}
 
-    def table(name: str, aqm: Aqm, **more: object) -> dict[str, Any]:
-        queues = {key: {**aqm.with_buffer(packets), **more} for key, packets in buffers.items()}
-        return {"name": name, **queues}
+    def table(name: str, subject: Subject, **more: object) -> dict[str, Any]:
+        settings = subject.settings(section, scenario)
+        return {"name": name, **{key: {**value, **more} for key, value in settings.items()}}
 
+    if not (section.ecn or section.parameters):
+        compared = [Arm(guide.reference, ""), *(Arm(one.name, one.name, guide.reference) for one in subjects)]
+        reference = {"name": guide.reference}
+        return tuple(compared), [reference, *(table(one.name, one) for one in subjects)], ()
     arms: list[Arm] = []
     tables: list[dict[str, Any]] = []
     left_out: list[str] = []
-    if section.ecn:
-        for aqm in aqms:
+    for aqm in subjects:
+        if not isinstance(aqm, Aqm):
+            raise TypeError(f"{section.id}: `ecn` and `parameters` are for sections about queues")
+        if section.ecn:
             switch = "ecn" in aqm.parameters
             name = f"{aqm.name} with ECN"
             arms += [Arm(aqm.name, aqm.name), Arm(name, aqm.name, aqm.name)]
             tables.append(table(aqm.name, aqm, **({"ecn": False} if switch else {})))
             on = table(name, aqm, **({"ecn": True} if switch else {}))
             tables.append({**on, "traffic.*.tcp.ecn": True})
-        return tuple(arms), tables, ()
-    if section.parameters:
-        for aqm in aqms:
-            arms.append(Arm(aqm.name, aqm.name))
-            tables.append(table(aqm.name, aqm))
-            for word, changed in _neighbours(aqm, {**scenario, "arm": [table(aqm.name, aqm)]}):
-                name = f"{aqm.name}, {word}"
-                reason = _refused({**scenario, "arm": [table(name, aqm, **changed)]})
-                if reason:
-                    left_out.append(f"{name}: {reason}")
-                    continue
-                arms.append(Arm(name, aqm.name, aqm.name))
-                tables.append(table(name, aqm, **changed))
-        return tuple(arms), tables, tuple(left_out)
-    compared = [Arm(REFERENCE, ""), *(Arm(aqm.name, aqm.name, REFERENCE) for aqm in aqms)]
-    reference = {"name": REFERENCE}
-    return tuple(compared), [reference, *(table(aqm.name, aqm) for aqm in aqms)], ()
-
-
-def _buffer(scenario: Mapping[str, Any], key: str) -> int:
-    """Return the packets for which the scenario's DropTail queue has room."""
-    found: Any = scenario
-    for part in key.split("."):
-        found = found.get(part, {}) if isinstance(found, Mapping) else {}
-    limit = str(found.get("limit", "")) if isinstance(found, Mapping) else ""
-    if not re.fullmatch(r"\d+p", limit) or found.get("kind") != "droptail":
-        raise ScenarioError(
-            f'`{key}` must be {{ kind = "droptail", limit = "83p" }}, with a limit in packets'
-        )
-    return int(limit[:-1])
+            continue
+        arms.append(Arm(aqm.name, aqm.name))
+        tables.append(table(aqm.name, aqm))
+        for word, changed in _neighbours(aqm, {**scenario, "arm": [table(aqm.name, aqm)]}):
+            name = f"{aqm.name}, {word}"
+            reason = _refused({**scenario, "arm": [table(name, aqm, **changed)]})
+            if reason:
+                left_out.append(f"{name}: {reason}")
+                continue
+            arms.append(Arm(name, aqm.name, aqm.name))
+            tables.append(table(name, aqm, **changed))
+    return tuple(arms), tables, tuple(left_out)
 
 
 def _scale(scenario: dict[str, Any], keys: Sequence[str], rate: str) -> None:

@@ -14,7 +14,8 @@ from aqmlab.arguments import typed
 from aqmlab.characterization import baseline as bands
 from aqmlab.characterization.arms import Prepared, prepare
 from aqmlab.characterization.costs import Cost, costs
-from aqmlab.characterization.queues import Aqm, read_aqms
+from aqmlab.characterization.guides import Guide, Subject
+from aqmlab.characterization.queues import AQMS, Aqm
 from aqmlab.characterization.sections import Section, chosen, own_sections, rfc_sections
 from aqmlab.characterization.verdicts import (
     Branches,
@@ -79,40 +80,40 @@ class Judged:
         """The cells with two branches."""
         return () if self.results is None else find_branches(self.results)
 
-    def of(self, aqm: str) -> list[Comparison]:
-        """The comparisons of one AQM."""
-        return [one for one in self.comparisons if one.arm.aqm == aqm]
+    def of(self, subject: str) -> list[Comparison]:
+        """The comparisons of one subject."""
+        return [one for one in self.comparisons if one.arm.subject == subject]
 
-    def word(self, aqm: str) -> str:
-        """The verdict on an AQM."""
-        if self._marks_nothing(aqm):
+    def word(self, subject: str) -> str:
+        """The verdict on a subject."""
+        if self._marks_nothing(subject):
             return "marks nothing"
         if self.section.parameters:
-            said, others = matters(self.of(aqm))
+            said, others = matters(self.of(subject))
             return f"{len(said)} of {counted(len(said) + len(others), 'setting')} matter"
-        return word(self.of(aqm))
+        return word(self.of(subject))
 
-    def detail(self, aqm: str) -> str:
-        """What is better and what is worse with an AQM; empty if nothing is."""
-        return "" if self._marks_nothing(aqm) or self.section.parameters else detail(self.of(aqm))
+    def detail(self, subject: str) -> str:
+        """What is better and what is worse with a subject; empty if nothing is."""
+        return "" if self._marks_nothing(subject) or self.section.parameters else detail(self.of(subject))
 
-    def sentences(self, aqm: str) -> list[str]:
-        """What was found about an AQM."""
-        silent = f"{aqm} marked no packet of senders with ECN: it has no ECN to compare"
+    def sentences(self, subject: str) -> list[str]:
+        """What was found about a subject."""
+        silent = f"{subject} marked no packet of senders with ECN: it has no ECN to compare"
         if self.section.parameters:
-            said, others = matters(self.of(aqm))
+            said, others = matters(self.of(subject))
             return [*said, f"no difference found, or within 1 %: {'; '.join(others)}"] if others else said
-        return sentences(self.of(aqm), silent if self._marks_nothing(aqm) else "")
+        return sentences(self.of(subject), silent if self._marks_nothing(subject) else "")
 
     @property
     def note(self) -> str:
         """The number of comparisons."""
         return note(self.comparisons)
 
-    def _marks_nothing(self, aqm: str) -> bool:
+    def _marks_nothing(self, subject: str) -> bool:
         if not self.section.ecn or self.results is None:
             return False
-        cells = {one.cell for one in self.of(aqm)}
+        cells = {one.cell for one in self.of(subject)}
         return not any(any(values_of(self.results, cell, _MARKS).values()) for cell in cells)
 
 
@@ -124,8 +125,10 @@ class Characterization:
     ----------
     path
         The directory with the page and the tables.
-    aqms
-        The AQMs.
+    guide
+        The document that was followed.
+    subjects
+        What was characterized.
     seeds, quick, rate
         What was asked for; ``rate`` is ``None`` for the rates of the scenarios.
     sections
@@ -135,7 +138,8 @@ class Characterization:
     """
 
     path: Path
-    aqms: tuple[Aqm, ...]
+    guide: Guide
+    subjects: tuple[Subject, ...]
     seeds: int
     quick: bool
     rate: str | None
@@ -149,19 +153,19 @@ class Characterization:
 
     @property
     def costs(self) -> tuple[Cost, ...]:
-        """Complexity and parameters."""
-        return costs(self.aqms)
+        """Complexity and parameters of AQMs."""
+        return costs([one for one in self.subjects if isinstance(one, Aqm)])
 
     @property
     def settings(self) -> dict[str, Any]:
         """What a baseline must agree with."""
-        queues = {aqm.name: dict(aqm.queue) for aqm in self.aqms}
         ids = [judged.section.id for judged in self.sections]
         return {
+            "rfc": self.guide.rfc,
             "seeds": self.seeds,
             "quick": self.quick,
             "rate": self.rate,
-            "queues": queues,
+            "subjects": {one.name: dict(one.described) for one in self.subjects},
             "section_ids": ids,
         }
 
@@ -177,8 +181,8 @@ class Characterization:
         }
 
     def grid(self) -> Grid:
-        """The summary of section 13: a row per section, a column per AQM."""
-        names = [aqm.name for aqm in self.aqms]
+        """The summary of section 13: a row per section, a column per subject."""
+        names = [one.name for one in self.subjects]
         grid = Grid("section", Column("", prose=True), *(Column(name, prose=True) for name in names), keys=2)
         for judged in self.sections:
             words = [
@@ -210,12 +214,12 @@ class Characterization:
             "deviations": list(section.deviations),
             "note": judged.note,
             "verdicts": {
-                aqm.name: {
-                    "word": judged.word(aqm.name),
-                    "detail": judged.detail(aqm.name),
-                    "sentences": judged.sentences(aqm.name),
+                one.name: {
+                    "word": judged.word(one.name),
+                    "detail": judged.detail(one.name),
+                    "sentences": judged.sentences(one.name),
                 }
-                for aqm in self.aqms
+                for one in self.subjects
                 if judged.results is not None
             },
             "branches": [branches.text for branches in judged.branches],
@@ -323,19 +327,22 @@ def characterize(  # noqa: PLR0913 (keyword arguments)
     RunError
         If runs failed; the others are kept.
     """
-    tested = read_aqms([aqms] if isinstance(aqms, str) else list(aqms))
+    guide = AQMS
+    tested = guide.read([aqms] if isinstance(aqms, str) else list(aqms))
     count = seeds if seeds is not None else QUICK_SEEDS if quick else SEEDS
     if count < 1:
         raise UsageError(f"the number of seeds is {count}; write at least 1")
-    every = [*rfc_sections(), *(one for file in scenarios for one in own_sections(Path(file)))]
+    own = [one for file in scenarios for one in own_sections(guide, Path(file))]
+    every = [*rfc_sections(guide), *own]
     if quick and sections is None:
         every = [section for section in every if not section.parameters]
     asked = chosen(every, sections)
     # Everything that can be refused is refused before the first run.
-    ready = [None if one.scenario is None else prepare(one, tested, rate, quick=quick) for one in asked]
-    made = Characterization(
-        Path(output or DIRECTORY), tested, count, quick, rate, tuple(map(Judged, asked, ready))
-    )
+    ready = [
+        None if one.scenario is None else prepare(guide, one, tested, rate, quick=quick) for one in asked
+    ]
+    judged = tuple(map(Judged, asked, ready))
+    made = Characterization(Path(output or DIRECTORY), guide, tested, count, quick, rate, judged)
     if baseline is not None:
         bands.read_bands(Path(baseline), made.settings)
     if write_baseline is not None:
@@ -344,7 +351,7 @@ def characterize(  # noqa: PLR0913 (keyword arguments)
         one
         if one.prepared is None
         else replace(one, results=_run(one.prepared, count, store, jobs, progress))
-        for one in made.sections
+        for one in judged
     )
     made = replace(made, sections=judged)
     if baseline is not None:

@@ -45,15 +45,15 @@ _NO_DATA: dict[str, Any] = {
 """What the scripts of all pages read; this page has charts alone."""
 
 _LEGEND = (
-    "Against DropTail with the same buffer (in 4.5 and 8.3, against the same AQM), over all cases and metrics"
-    " of a section. better, worse: at least one significant difference, all in this direction. trade-off:"
-    " both directions. no difference found: no significant difference; that does not show that there is none."
+    "Over all cases and metrics of a section. better, worse: at least one significant difference, all in this"
+    " direction. trade-off: both directions. no difference found: no significant difference, which does not"
+    " show that there is none."
     f" same: every interval lies within {100 * MARGIN:g} % of the reference."
 )
 _HOW = (
     "Each difference is paired by seed: both arms see the same arrivals. Its 95 % interval is Student's t. It"
     " counts as significant if it stands after Holm's correction over all comparisons of its section. The"
-    " charts show goodput against mean queueing delay (RFC 7928, 2.7): a mark per seed, and the 1-sigma"
+    " charts show goodput against mean queueing delay: a mark per seed, and the 1-sigma"
     " ellipse of the seeds."
 )
 _BRANCHES = (
@@ -69,18 +69,20 @@ def render(of: Characterization) -> str:
     figures = {f"section-{i}": _figure(judged.results) for i, judged in enumerate(of.sections)}
     charts = charts_json(figures)
     sections = [_section(of, judged, f"section-{i}", charts) for i, judged in enumerate(of.sections)]
-    names = [aqm.name for aqm in of.aqms]
+    names = [one.name for one in of.subjects]
     results = [judged.results for judged in of.sections if judged.results is not None]
     runs = sum(len(one.runs) for one in results)
     context = {
         "title": f"Characterization of {listed(names)}",
-        "question": "What do RFC 7928's scenarios show about the AQM?",
+        "question": f"What do {of.guide.rfc}'s scenarios show about the {of.guide.subject}?",
         "kicker": f"{counted(len(results), 'section')}, {counted(of.seeds, 'seed')}: {counted(runs, 'run')}",
         "version": results[0].version if results else "",
         "path": str(of.path),
         "answer": answer(of),
         "departures": [one.text for one in of.departures],
-        "aqms": names,
+        "subjects": names,
+        "subject": of.guide.subject,
+        "rfc": of.guide.rfc,
         "summary": [
             {
                 "id": judged.section.id,
@@ -92,7 +94,7 @@ def render(of: Characterization) -> str:
             }
             for judged in of.sections
         ],
-        "legend": _LEGEND,
+        "legend": f"Against {of.guide.reference} {of.guide.fair}{_against_itself(of)}. {_LEGEND}",
         "sections": sections,
         "costs": of.costs,
         "how": _HOW,
@@ -105,20 +107,26 @@ def render(of: Characterization) -> str:
 def answer(of: Characterization) -> str:
     """One sentence per AQM: in how many sections it is better, worse, or both than its reference."""
     said = []
-    for aqm in of.aqms:
+    for one in of.subjects:
         counts: dict[str, int] = {}
         for judged in of.sections:
             if judged.results is not None and not judged.section.parameters:
-                found = judged.word(aqm.name)
+                found = judged.word(one.name)
                 counts[found] = counts.get(found, 0) + 1
         parts = [f"{found} in {count}" for found, count in counts.items()]
-        said.append(f"{aqm.name}: {', '.join(parts)} of {counted(sum(counts.values()), 'section')}.")
+        said.append(f"{one.name}: {', '.join(parts)} of {counted(sum(counts.values()), 'section')}.")
     return " ".join(said)
+
+
+def _against_itself(of: Characterization) -> str:
+    """Name the sections that compare a subject with itself."""
+    ids = [one.section.id for one in of.sections if one.section.ecn or one.section.parameters]
+    return f" (in {listed(ids)}, against the same {of.guide.subject})" if ids else ""
 
 
 def _section(of: Characterization, judged: Judged, figure: str, charts: dict[str, Any]) -> dict[str, Any]:
     section, results = judged.section, judged.results
-    names = [aqm.name for aqm in of.aqms] if results is not None else []
+    names = [one.name for one in of.subjects] if results is not None else []
     metrics = [] if results is None else [find(name) for name in results.metrics]
     return {
         "id": section.id,

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from aqmlab.characterization.guides import Guide
 from aqmlab.disciplines.catalogue import aqm_list, aqm_show
 from aqmlab.errors import ScenarioError, UsageError, unknown
 from aqmlab.language.scenario import resolve
 from aqmlab.papers.toml_tables import TomlTable, read_toml
 
-REFERENCE = "DropTail"
-"""RFC 7928, section 4.3: every AQM is compared with a tail-drop queue of the same buffer."""
+if TYPE_CHECKING:
+    from aqmlab.characterization.sections import Section
+
 REQUIRED = "required"
 """What a parameter table says of a parameter without a default."""
 _PACKET_BYTES = 1500
@@ -47,6 +50,21 @@ class Aqm:
         """The rows of the discipline's parameter table, by name."""
         return {row["name"]: row for row in aqm_show(self.kind)["params"]}
 
+    @property
+    def described(self) -> Table:
+        """Its table in a scenario."""
+        return self.queue
+
+    def settings(self, section: Section, scenario: Table) -> dict[str, dict[str, Any]]:
+        """The section's queues, each with the room that DropTail has there.
+
+        Raises
+        ------
+        ScenarioError
+            If one of them is no DropTail queue with a limit in packets.
+        """
+        return {key: self.with_buffer(_buffer(scenario, key)) for key in section.queues}
+
     def with_buffer(self, packets: int) -> dict[str, Any]:
         """Return the queue with room for this many packets of 1500 bytes.
 
@@ -74,13 +92,13 @@ def read_aqms(words: Sequence[str]) -> tuple[Aqm, ...]:
     """
     titles = {str(row["name"]): str(row["title"]) for row in aqm_list()}
     found = [aqm for word in words for aqm in _read(word, titles)]
-    compared = [aqm for aqm in found if aqm != Aqm(REFERENCE, {"kind": "droptail"})]
+    compared = [aqm for aqm in found if aqm != Aqm(AQMS.reference, {"kind": "droptail"})]
     if not compared:
-        given = f"{REFERENCE} is what they are compared with; " if found else ""
+        given = f"{AQMS.reference} is what they are compared with; " if found else ""
         raise UsageError(f"there is no AQM to characterize: {given}name a discipline, such as `codel`")
     names = [aqm.name for aqm in compared]
     for name in names:
-        if name == REFERENCE or names.count(name) > 1:
+        if name == AQMS.reference or names.count(name) > 1:
             raise UsageError(f"two queues are called `{name}`; give them names of their own")
     return tuple(compared)
 
@@ -120,3 +138,36 @@ def _of_table(table: TomlTable) -> Aqm:
         said = f"`{first['path'].removeprefix('topology.')}`: {first['message']}" if first else str(error)
         raise table.error(said) from None
     return aqm
+
+
+def _buffer(scenario: Mapping[str, Any], key: str) -> int:
+    """Return the packets for which the scenario's DropTail queue has room."""
+    found: Any = scenario
+    for part in key.split("."):
+        found = found.get(part, {}) if isinstance(found, Mapping) else {}
+    limit = str(found.get("limit", "")) if isinstance(found, Mapping) else ""
+    if not re.fullmatch(r"\d+p", limit) or found.get("kind") != "droptail":
+        raise ScenarioError(
+            f'`{key}` must be {{ kind = "droptail", limit = "83p" }}, with a limit in packets'
+        )
+    return int(limit[:-1])
+
+
+def _check(section: Section, scenario: TomlTable) -> None:
+    topology = scenario.need("topology", dict)
+    for key in section.queues:
+        first, _, rest = key.partition(".")
+        if first == "topology" and "." not in rest and not isinstance(topology.get(rest), dict):
+            raise scenario.error(f"`{key}` must be a table with DropTail's `limit`, the buffer of all queues")
+
+
+AQMS = Guide(
+    rfc="RFC 7928",
+    subject="AQM",
+    reference="DropTail",  # section 4.3: every AQM is compared with a tail-drop queue
+    fair="with the same buffer",
+    tables="scenarios/queues/sections.toml",
+    read=read_aqms,
+    check=_check,
+)
+"""Characterization guidelines for AQMs."""

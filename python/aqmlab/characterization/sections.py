@@ -1,4 +1,4 @@
-"""The sections of a characterization: which scenario, where the AQM goes, how it differs from the RFC."""
+"""The sections of a characterization: which scenario, what is tested in it, how it differs from the RFC."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from aqmlab.characterization.guides import Guide
 from aqmlab.errors import UsageError, unknown
 from aqmlab.papers.toml_tables import TomlTable, read_toml
 
 _KEYS = ("id", "title", "file", "queues", "scale", "ecn", "parameters", "quick", "deviations", "states")
 _OWN = "own"
 _TAKEN = {
-    "arm": "the arms are made from the AQMs",
+    "arm": "the arms are made from what is tested",
     "claim": "there are no claims about arms that are not known",
 }
 
@@ -71,13 +72,13 @@ class Section:
         return str(self.content.get("question", ""))
 
 
-def rfc_sections() -> tuple[Section, ...]:
-    """The sections of RFC 7928."""
+def rfc_sections(guide: Guide) -> tuple[Section, ...]:
+    """The sections of the document."""
     # Packages are installed as folders, so their files have paths.
-    return _of_file(Path(str(resources.files("aqmlab.characterization") / "sections.toml")), "scenarios")
+    return _of_file(guide, Path(str(resources.files("aqmlab.characterization"))) / guide.tables)
 
 
-def own_sections(file: Path) -> tuple[Section, ...]:
+def own_sections(guide: Guide, file: Path) -> tuple[Section, ...]:
     """The sections of a user's file: a table of sections like the one of the RFC, or a single scenario.
 
     Raises
@@ -87,9 +88,9 @@ def own_sections(file: Path) -> tuple[Section, ...]:
     """
     top = read_toml(file)
     if top.has("section"):
-        return _of_file(file, "")
+        return _of_file(guide, file)
     section = Section(f"{_OWN}: {file.stem}", scenario=file)
-    _check(section, top)
+    _check(guide, section, top)
     return (section,)
 
 
@@ -114,13 +115,13 @@ def chosen(sections: Sequence[Section], wanted: Sequence[str] | None) -> tuple[S
     return tuple(section for section in sections if section.id in wanted)
 
 
-def _of_file(file: Path, folder: str) -> tuple[Section, ...]:
+def _of_file(guide: Guide, file: Path) -> tuple[Section, ...]:
     top = read_toml(file)
     top.only("section")
-    return tuple(_section(table, file.parent / folder) for table in top.tables("section", "id"))
+    return tuple(_section(guide, table, file.parent) for table in top.tables("section", "id"))
 
 
-def _section(table: TomlTable, folder: Path) -> Section:
+def _section(guide: Guide, table: TomlTable, folder: Path) -> Section:
     table.only(*_KEYS)
     name = table.get("file", str, "")
     if not name and not table.has("states"):
@@ -138,16 +139,12 @@ def _section(table: TomlTable, folder: Path) -> Section:
         table.get("states", str, ""),
     )
     if section.scenario is not None:
-        _check(section, read_toml(section.scenario))
+        _check(guide, section, read_toml(section.scenario))
     return section
 
 
-def _check(section: Section, scenario: TomlTable) -> None:
+def _check(guide: Guide, section: Section, scenario: TomlTable) -> None:
     for key, why in _TAKEN.items():
         if scenario.has(key):
             raise scenario.error(f"remove [[{key}]]: {why}")
-    topology = scenario.need("topology", dict)
-    for key in section.queues:
-        first, _, rest = key.partition(".")
-        if first == "topology" and "." not in rest and not isinstance(topology.get(rest), dict):
-            raise scenario.error(f"`{key}` must be a table with DropTail's `limit`, the buffer of all queues")
+    guide.check(section, scenario)

@@ -110,10 +110,10 @@ def _print(found: Characterization) -> None:
 
     console = answer_console()
     print_grid(console, found.grid())
-    if len(found.aqms) == 1:
+    if len(found.subjects) == 1:
         for judged in found.sections:
             said = (
-                judged.sentences(found.aqms[0].name)
+                judged.sentences(found.subjects[0].name)
                 if judged.results is not None
                 else [judged.section.states]
             )
