@@ -415,7 +415,7 @@ class Measured:
             [self.run],
         )
         flows, begins = np.unique(found["flow"], return_index=True)
-        ends = [*begins[1:], len(found["flow"])]
+        ends = np.append(begins, len(found["flow"]))[1:]  # none without flows
         return {
             int(flow): Samples(np.asarray(found["t_s"][begin:end]), np.asarray(found["value"][begin:end]))
             for flow, begin, end in zip(flows, begins, ends, strict=True)
