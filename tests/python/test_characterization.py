@@ -16,6 +16,7 @@ from scipy import stats
 import aqmlab
 from aqmlab.characterization.arms import Arm, prepare
 from aqmlab.characterization.baseline import departures, write_bands
+from aqmlab.characterization.controls import CONTROLS, read_controls
 from aqmlab.characterization.costs import costs
 from aqmlab.characterization.queues import AQMS, read_aqms
 from aqmlab.characterization.sections import chosen, own_sections, rfc_sections
@@ -208,12 +209,81 @@ def _required(name):
     return any(row["default"] == "required" for row in aqmlab.aqm_show(name)["params"])
 
 
-def test_the_page_lists_every_section_with_what_differs():
+def test_every_section_is_a_scenario_that_every_control_fits():
+    controls = read_controls(["reno", "bbr", "dctcp", "linux", "rfc"])
+    for section in rfc_sections(CONTROLS):
+        if section.scenario is not None:
+            made = prepare(CONTROLS, section, controls, None, quick=True)
+            found = resolve({k: v for k, v in made.scenario.items() if k != "sweep"})
+            assert len(found["arms"]) == 1 + len(controls), section.id
+            reference = {traffic["name"]: traffic.get("tcp") for traffic in section.content["traffic"]}
+            for key in section.tested:
+                assert reference[key.split(".")[1]] == {"profile": "modern", "congestion": "cubic"}, (
+                    section.id
+                )
+        assert section.deviations, section.id
+
+
+def test_load_follows_the_rate_of_a_control_and_its_buffer_does_too():
+    (section,) = chosen(rfc_sections(CONTROLS), ["5.1.5"])
+    made = prepare(CONTROLS, section, read_controls(["reno"]), "50Mbit", quick=False).scenario
+    assert (made["topology"]["rate"], made["topology"]["queue"]["limit"]) == ("50Mbit", "1bdp")
+    assert [traffic["rate"] for traffic in made["traffic"] if "rate" in traffic] == ["5/s"]
+    _, reno = made["arm"]
+    tcp = {"profile": "modern", "congestion": "reno"}
+    assert reno == {"name": "Reno", "traffic.long.tcp": tcp, "traffic.short.tcp": tcp}
+
+
+def test_a_control_that_needs_ecn_has_it():
+    reno, dctcp, profile = read_controls(["reno", "dctcp", "rfc"])
+    assert "ecn" not in reno.tcp
+    assert dctcp.tcp["ecn"] is True
+    assert (profile.name, profile.tcp) == ("rfc", {"profile": "rfc"})
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "there is no control to characterize"),
+        (["cubic"], "CUBIC is what they are compared with"),
+        (["bbrr"], "there is no congestion control `bbrr`; did you mean `bbr`?"),
+        (["reno", "reno"], "two controls are called `Reno`"),
+    ],
+)
+def test_unknown_controls_are_refused(words, said):
+    with pytest.raises(UsageError, match=re.escape(said)):
+        read_controls(words)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "there is no control; write [[control]]"),
+        ('[[control]]\nname = "a"', ":1: control `a`: `tcp` is missing"),
+        ('\n[[control]]\nname = "a"\ntcp = { congestion = "cubic", cubic_cc = 5 }', ":2: control `a`: `tcp"),
+        ('[[control]]\nname = "CUBIC"\ntcp = { congestion = "reno" }', "two controls are called `CUBIC`"),
+    ],
+)
+def test_invalid_tables_of_controls_are_refused(tmp_path, text, said):
+    file = tmp_path / "controls.toml"
+    file.write_text(text)
+    with pytest.raises((ScenarioError, UsageError), match=re.escape(said)):
+        read_controls([str(file)])
+
+
+def test_a_scenario_without_flows_under_test_is_refused(tmp_path):
+    (tmp_path / "tiny.toml").write_text(TINY)
+    with pytest.raises(ScenarioError, match="there is no class `tested`"):
+        own_sections(CONTROLS, tmp_path / "tiny.toml")
+
+
+@pytest.mark.parametrize(("guide", "marker"), [(AQMS, "sections"), (CONTROLS, "sections of RFC 9743")])
+def test_the_page_lists_every_section_with_what_differs(guide, marker):
     page = (ROOT / "docs" / "characterization.md").read_text(encoding="utf-8")
-    rows = page.split("<!-- sections -->")[1].split("<!-- /sections -->")[0].strip().splitlines()[2:]
+    rows = page.split(f"<!-- {marker} -->")[1].split(f"<!-- /{marker} -->")[0].strip().splitlines()[2:]
     listed = {row.split("|")[1].strip(): row for row in rows}
-    assert list(listed) == [section.id for section in rfc_sections(AQMS)]
-    for section in rfc_sections(AQMS):
+    assert list(listed) == [section.id for section in rfc_sections(guide)]
+    for section in rfc_sections(guide):
         row = listed[section.id]
         assert section.title in row
         assert all(f"`{name}`" in row for name in section.content.get("metrics", ()))
@@ -379,6 +449,31 @@ def test_a_characterization_has_verdicts_a_page_and_tables(tiny):
     assert {path: path.stat().st_mtime_ns for path in (tiny / "store").rglob("manifest.json")} == before
     assert again.to_json() == found.to_json()
     assert again.departures == ()
+
+
+def test_a_control_is_compared_with_cubic(tiny):
+    (tiny / "tested.toml").write_text(
+        TINY.replace('"long"', '"tested"').replace(
+            "count = 3", 'tcp = { profile = "modern", congestion = "cubic" }'
+        )
+    )
+    found = aqmlab.characterize(
+        "reno",
+        cc=True,
+        output=tiny / "cc",
+        store=tiny / "store",
+        seeds=2,
+        scenarios=[tiny / "tested.toml"],
+        sections=["own: tested"],
+    )
+    (own,) = found.sections
+    assert {one.arm.against for one in own.comparisons} == {"CUBIC"}
+    content = json.loads((found.path / "characterization.json").read_text())
+    assert content["rfc"] == "RFC 9743"
+    assert content["subjects"] == {"Reno": {"profile": "modern", "congestion": "reno"}}
+    page = found.page.read_text()
+    assert "Against CUBIC on the same path" in page
+    assert "Complexity" not in page
 
 
 def test_the_command_exits_with_1_if_a_value_left_its_band(tiny, aqmlab_cli):

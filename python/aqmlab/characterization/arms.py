@@ -137,7 +137,8 @@ def _scale(scenario: dict[str, Any], keys: Sequence[str], rate: str) -> None:
     topology = scenario["topology"]
     factor = _bits(rate, "--rate") / _bits(str(topology["rate"]), "topology.rate")
     topology["rate"] = rate
-    topology["queue"]["limit"] = _times(topology["queue"]["limit"], factor)
+    if not str(topology["queue"]["limit"]).endswith("bdp"):
+        topology["queue"]["limit"] = _times(topology["queue"]["limit"], factor)
     for key in keys:
         table, _, last = key.rpartition(".")
         kind, _, pattern = table.partition(".")
@@ -150,10 +151,12 @@ def _scale(scenario: dict[str, Any], keys: Sequence[str], rate: str) -> None:
 
 
 def _times(value: object, factor: float) -> Any:  # noqa: ANN401 (a value of TOML)
-    """Multiply a count, a rate or a number of packets; counts do not fall below 1."""
+    """Multiply a count, a rate of bits or requests, or a number of packets; counts do not fall below 1."""
     if isinstance(value, int):
         return max(round(value * factor), 1)
     text = str(value)
+    if text.endswith("/s"):  # of requests
+        return f"{float(text[:-2]) * factor:g}/s"
     if text.endswith("p"):
         return f"{max(round(int(text[:-1]) * factor), 1)}p"
     return f"{round(_bits(text, 'rate') * factor)}bit"

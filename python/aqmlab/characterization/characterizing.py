@@ -13,6 +13,7 @@ from typing import Any
 from aqmlab.arguments import typed
 from aqmlab.characterization import baseline as bands
 from aqmlab.characterization.arms import Prepared, prepare
+from aqmlab.characterization.controls import CONTROLS
 from aqmlab.characterization.costs import Cost, costs
 from aqmlab.characterization.guides import Guide, Subject
 from aqmlab.characterization.queues import AQMS, Aqm
@@ -272,8 +273,9 @@ def _csv(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 @typed
 def characterize(  # noqa: PLR0913 (keyword arguments)
-    aqms: str | Sequence[str],
+    subjects: str | Sequence[str],
     *,
+    cc: bool = False,
     output: Path | str | None = None,
     rate: str | None = None,
     seeds: int | None = None,
@@ -286,19 +288,25 @@ def characterize(  # noqa: PLR0913 (keyword arguments)
     jobs: int | None = None,
     progress: Callable[[str, Progress], object] | None = None,
 ) -> Characterization:
-    """Characterize AQMs as RFC 7928 describes it, each against DropTail with the same buffer.
+    """Characterize AQMs as RFC 7928 describes it, or congestion controls as RFC 9743 does.
+
+    Each AQM is compared with DropTail with the same buffer, each control with CUBIC on the same path.
 
     Finished runs are kept in the store, so a repeated call runs only what is missing.
 
     Parameters
     ----------
-    aqms
-        Names of disciplines, or TOML files with ``[[queue]]`` tables of ``name`` and ``queue``.
+    subjects
+        Names of disciplines, or TOML files with ``[[queue]]`` tables of ``name`` and ``queue``. With ``cc``,
+        names of congestion controls or profiles of TCP, or files with ``[[control]]`` tables of ``name`` and
+        ``tcp``.
+    cc
+        Whether congestion controls are characterized.
     output
         The directory of the page, the CSV files and the JSON file; ``runs/characterization`` by default.
     rate
-        The rate of the bottleneck, such as ``"50Mbit"``; buffer and load follow it. By default 10 Mbit/s.
-        Sections whose rates the RFC gives keep them.
+        The rate of the bottleneck, such as ``"50Mbit"``; buffer and load follow it. By default 10 Mbit/s for
+        AQMs and 20 Mbit/s for controls. Sections with fixed rates keep them.
     seeds
         Number of seeds; 10 by default, 3 for a quick characterization.
     quick
@@ -321,14 +329,14 @@ def characterize(  # noqa: PLR0913 (keyword arguments)
     Raises
     ------
     UsageError
-        If there is no AQM, a name is unknown, or a baseline does not fit.
+        If nothing is named, a name is unknown, or a baseline does not fit.
     ScenarioError
         If a file has an error.
     RunError
         If runs failed; the others are kept.
     """
-    guide = AQMS
-    tested = guide.read([aqms] if isinstance(aqms, str) else list(aqms))
+    guide = CONTROLS if cc else AQMS
+    tested = guide.read([subjects] if isinstance(subjects, str) else list(subjects))
     count = seeds if seeds is not None else QUICK_SEEDS if quick else SEEDS
     if count < 1:
         raise UsageError(f"the number of seeds is {count}; write at least 1")

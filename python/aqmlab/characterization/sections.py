@@ -13,7 +13,10 @@ from aqmlab.characterization.guides import Guide
 from aqmlab.errors import UsageError, unknown
 from aqmlab.papers.toml_tables import TomlTable, read_toml
 
-_KEYS = ("id", "title", "file", "queues", "scale", "ecn", "parameters", "quick", "deviations", "states")
+_KEYS = (
+    *("id", "title", "file", "queues", "tested", "scale"),
+    *("ecn", "parameters", "quick", "deviations", "states"),
+)
 _OWN = "own"
 _TAKEN = {
     "arm": "the arms are made from what is tested",
@@ -33,6 +36,8 @@ class Section:
         The scenario; ``None`` for a section that is only stated.
     queues
         The keys that take the AQM.
+    tested
+        The keys that take the congestion control.
     scale
         Keys that follow the rate of the link; ``None`` if the rate is fixed.
     ecn, parameters
@@ -49,6 +54,7 @@ class Section:
     own_title: str = ""
     scenario: Path | None = None
     queues: tuple[str, ...] = ("topology.queue",)
+    tested: tuple[str, ...] = ("traffic.tested.tcp",)
     scale: tuple[str, ...] | None = None
     ecn: bool = False
     parameters: bool = False
@@ -131,6 +137,7 @@ def _section(guide: Guide, table: TomlTable, folder: Path) -> Section:
         table.get("title", str, ""),
         folder / name if name else None,
         table.texts("queues") or ("topology.queue",),
+        table.texts("tested") or ("traffic.tested.tcp",),
         table.texts("scale") if table.has("scale") else None,
         table.get("ecn", bool, False),
         table.get("parameters", bool, False),

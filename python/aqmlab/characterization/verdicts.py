@@ -188,9 +188,12 @@ def word(comparisons: Sequence[Comparison]) -> str:
 _GROUPS = {
     "delay": ("queueing_delay", "round_trip", "slow", "backlog"),
     "completion": ("response_time", "page_time"),
-    "fairness": ("jain",),
+    "calls": ("frame", "encoded_rate"),
+    "fairness": ("jain", "starved"),
+    "efficiency": ("goodput_efficiency",),
     "rate": ("goodput", "utilisation"),
-    "loss": ("drop", "loss"),
+    "loss": ("drop", "loss", "retransmissions", "timeouts"),
+    "needless retransmissions": ("spurious",),
 }
 """What metrics are about, by the beginning of their names."""
 

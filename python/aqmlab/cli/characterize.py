@@ -1,4 +1,4 @@
-"""The command that characterizes an AQM."""
+"""The command that characterizes an AQM or a congestion control."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ if TYPE_CHECKING:
 
 
 def characterize(
-    aqms: Annotated[
+    subjects: Annotated[
         list[str],
         typer.Argument(
-            metavar="AQM...",
-            help="A discipline of `aqmlab aqm list`, or a TOML file with [[queue]] tables.",
+            metavar="NAME...",
+            help="A discipline of `aqmlab aqm list`, or a TOML file with [[queue]] tables; with --cc, a"
+            " congestion control, a profile of TCP, or a file with [[control]] tables.",
             show_default=False,
         ),
     ],
+    cc: Annotated[
+        bool, typer.Option("--cc", help="Characterize congestion controls, with the scenarios of RFC 9743.")
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="The directory to write; runs/characterization by default."),
@@ -34,7 +38,7 @@ def characterize(
         typer.Option(
             "--rate",
             metavar="RATE",
-            help="The bottleneck's rate; buffer and load follow it; 10Mbit by default.",
+            help="The bottleneck's rate; buffer and load follow it; 10Mbit by default, 20Mbit with --cc.",
         ),
     ] = None,
     seeds: Annotated[
@@ -69,6 +73,8 @@ def characterize(
 ) -> None:
     """Characterize AQMs with the scenarios of RFC 7928, each against DropTail with the same buffer.
 
+    With --cc, characterize congestion controls with the scenarios of RFC 9743, each against CUBIC.
+
     Writes a page, two CSV files and a JSON file; prints the verdict of each section. Repeat an interrupted
     command to resume it.
     """
@@ -81,7 +87,8 @@ def characterize(
             line.update((what, now))
 
         found = find(
-            aqms,
+            subjects,
+            cc=cc,
             output=output,
             rate=rate,
             seeds=seeds,
