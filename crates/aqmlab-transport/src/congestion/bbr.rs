@@ -681,6 +681,8 @@ mod tests {
             rtt: None,
             srtt: None,
             marked: false,
+            delivered_ce: 0,
+            newly_ce: 0,
             repair: Repair::Nothing,
             departs: Instant::ZERO,
         }

@@ -41,7 +41,7 @@ impl Dctcp {
     /// acknowledgment that reaches DCTCP.WindowEnd.
     fn report_in_segments(&mut self, report: &AckReport, profile: &Profile) {
         self.acked += u64::from(report.segments);
-        self.marked += if report.marked { u64::from(report.segments) } else { 0 };
+        self.marked += u64::from(report.ce);
         if report.una < self.window_end {
             return;
         }

@@ -68,6 +68,9 @@ pub(crate) struct AckReport {
     pub segments: u32,
     /// Whether it carries an ECN echo.
     pub marked: bool,
+    /// Number of segments that it newly reports as marked. With the classic echo, these are all segments that an
+    /// acknowledgment with the echo newly acknowledges.
+    pub ce: u32,
     /// SND.UNA after the acknowledgment, and SND.NXT.
     pub una: u64,
     pub sent: u64,
@@ -111,6 +114,10 @@ pub(crate) struct Sample {
     pub srtt: Option<Span>,
     /// Whether the acknowledgment carries an ECN echo.
     pub marked: bool,
+    /// How many segments have been reported as marked so far, and by this acknowledgment for the first time
+    /// ([`AckReport::ce`]).
+    pub delivered_ce: u64,
+    pub newly_ce: u32,
     pub repair: Repair,
     /// The earliest time at which pacing permits the next segment to leave.
     pub departs: Instant,

@@ -291,8 +291,9 @@ impl Endpoint {
         if profile.hears && ack > self.una {
             let (bytes, marked) = ((ack - self.una) as u32, feedback.congestion);
             let (segments, sent) = (bytes.div_ceil(profile.mss), self.sent());
+            let ce = if marked { segments } else { 0 };
             self.inform_control(
-                &AckReport { now, bytes, segments, marked, una: ack, sent, rtt: None },
+                &AckReport { now, bytes, segments, marked, ce, una: ack, sent, rtt: None },
                 profile,
             );
         }

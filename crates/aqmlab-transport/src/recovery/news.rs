@@ -25,6 +25,8 @@ pub(crate) struct News {
     pub acked: u32,
     pub opens: u32,
     pub echo: bool,
+    /// Number of segments that it newly reports as marked.
+    pub ce: u32,
     /// A duplicate arrival is reported (RFC 2883).
     pub twice: bool,
     /// The time stamp that the acknowledgment echoes, if that is one of a retransmission.

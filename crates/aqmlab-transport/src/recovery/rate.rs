@@ -55,6 +55,8 @@ pub(crate) struct Rates {
     first_left: Instant,
     /// C.app_limited; 0 if the application does not limit the flow.
     app_limited: u64,
+    /// How many segments have been reported as marked.
+    delivered_ce: u64,
     /// C.lost: how many segments have been declared lost; a segment may count several times.
     lost: u64,
     newest: Option<Newest>,
@@ -71,6 +73,7 @@ impl Rates {
             delivered_at: now,
             first_left: now,
             app_limited: 1,
+            delivered_ce: 0,
             lost: 0,
             newest: None,
             mss,
@@ -81,8 +84,17 @@ impl Rates {
         self.delivered
     }
 
+    pub(crate) fn delivered_ce(&self) -> u64 {
+        self.delivered_ce
+    }
+
     pub(crate) fn lost(&self) -> u64 {
         self.lost
+    }
+
+    /// Records that `segments` more segments are reported as marked.
+    pub(crate) fn reported_ce(&mut self, segments: u32) {
+        self.delivered_ce += u64::from(segments);
     }
 
     /// Returns whether the application limits the flow, or did so recently.

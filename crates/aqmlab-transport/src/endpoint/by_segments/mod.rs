@@ -84,7 +84,10 @@ impl Endpoint {
         self.advance_by(bytes, bytes);
         if profile.hears {
             let (segments, rtt) = (plain.segments, Some(plain.last));
-            self.inform_control(&AckReport { now, bytes, segments, marked: false, una, sent, rtt }, profile);
+            self.inform_control(
+                &AckReport { now, bytes, segments, marked: false, ce: 0, una, sent, rtt },
+                profile,
+            );
         }
         let opens = profile.opening(bytes, plain.segments);
         self.open_used_window(now, opens, profile);
@@ -120,13 +123,17 @@ impl Endpoint {
         let orderly = orderly && self.tracking().segments.is_orderly();
         news.acked = (ack - self.una) as u32;
         news.echo = echo;
+        news.ce = if echo { news.delivered } else { 0 };
         let bytes = if news.acked > 0 { self.advance(ack) } else { 0 };
         let by_segments = news.delivered.saturating_mul(profile.mss);
         news.opens = if orderly { profile.opening(bytes, news.delivered) } else { by_segments };
         if profile.hears && news.delivered > 0 {
             let (una, sent) = (self.una, self.sent());
             let (segments, rtt) = (news.delivered, news.last_rtt);
-            self.inform_control(&AckReport { now, bytes, segments, marked: echo, una, sent, rtt }, profile);
+            self.inform_control(
+                &AckReport { now, bytes, segments, marked: echo, ce: news.ce, una, sent, rtt },
+                profile,
+            );
         }
         if !(calm && orderly && !echo) || news.twice {
             self.take_measures(now, ack, &news, profile);

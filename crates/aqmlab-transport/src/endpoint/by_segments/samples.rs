@@ -54,6 +54,9 @@ impl Endpoint {
     pub(super) fn take_sample(&mut self, now: Instant, news: &News, before: Before, profile: &Profile) {
         let (una, srtt) = (self.una, self.rto.srtt());
         let tracking = self.tracking_mut();
+        if let Some(rates) = &mut tracking.segments.rates {
+            rates.reported_ce(news.ce);
+        }
         let Some(measured) = tracking.segments.measure_rate(now, una) else { return };
         if before.outstanding == 0 {
             return;
@@ -80,6 +83,8 @@ impl Endpoint {
             rtt: news.last_rtt,
             srtt,
             marked: news.echo,
+            delivered_ce: rates.delivered_ce(),
+            newly_ce: news.ce,
             repair,
             departs,
         };
