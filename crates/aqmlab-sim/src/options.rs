@@ -69,7 +69,7 @@ impl OptionTable {
     pub fn tcp_header(&self, packet: &SimPacket) -> Option<TcpHeader> {
         let segment = packet.segment()?;
         let kept = self.of(packet);
-        let mut header = TcpHeader::new(segment.ack, segment.flags.bits().into(), segment.len > 0);
+        let mut header = TcpHeader::new(segment.ack, segment.flags.header_bits(), segment.len > 0);
         header.other_options = kept.is_some_and(|kept| kept.extras.has(Extras::SACK_PERMITTED));
         let blocks = kept.map_or(&[][..], |kept| kept.options.sack.blocks());
         blocks.iter().for_each(|(first, behind)| header.push_block(*first, *behind));

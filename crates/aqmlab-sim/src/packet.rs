@@ -55,9 +55,9 @@ pub struct FlowId {
 /// | 2 | sequence number, or the lower half of a datagram's number | acknowledgment, or the upper half |
 /// | 3 | window (31), direction (1) | TCP flags (8), place on its path (16), DSCP (6), ECN field (2) |
 ///
-/// If data about a segment is kept separately (`options.rs`: its TCP options or, where packets are
-/// recorded, its number), the otherwise unused flag URG is set, and the window is replaced by the
-/// number of the entry.
+/// The flags are [packed](Flags::packed). If data about a segment is kept separately (`options.rs`: its TCP
+/// options or, where packets are recorded, its number), the window is replaced by the number of the entry, plus a
+/// number above the largest window.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SimPacket([u64; 4]);
 
@@ -70,8 +70,8 @@ const DSCP: u32 = 56;
 const ECN: u32 = 62;
 const TOWARD_SENDER: u64 = 1 << 31;
 const WINDOW: u32 = (1 << 31) - 1;
-/// The flag URG (RFC 9293, section 3.1).
-const ENTRY: u8 = 0x20;
+/// The number of the first entry: one more than the largest window.
+const ENTRY: u32 = (1 << 30) + 1;
 
 /// The position of the class in the upper half of the second word. The bits below it hold the kind
 /// of a datagram; the kind of a segment follows from its flags and payload.
@@ -89,8 +89,8 @@ impl SimPacket {
     /// (`options.rs`).
     #[inline]
     pub fn tcp(flow: FlowId, toward: Toward, begin: Begin, segment: &Segment, header: u32) -> Self {
-        debug_assert!(segment.window <= WINDOW);
-        let bits = u64::from(segment.flags.bits()) << FLAGS
+        debug_assert!(segment.window < ENTRY);
+        let bits = u64::from(segment.flags.packed()) << FLAGS
             | begin.0
             | (segment.ecn as u64) << ECN
             | if toward == Toward::Sender { TOWARD_SENDER } else { 0 };
@@ -104,22 +104,22 @@ impl SimPacket {
 
     /// Adds an entry at `place`, with options of `len` bytes, and returns the packet.
     pub(crate) fn with_entry(mut self, place: u32, len: u8) -> Self {
-        debug_assert!(place <= WINDOW);
+        debug_assert!(place <= WINDOW - ENTRY);
         self.0[1] += u64::from(len);
-        self.0[3] = self.0[3] & !u64::from(WINDOW) | u64::from(ENTRY) << FLAGS | u64::from(place);
+        self.0[3] = self.0[3] & !u64::from(WINDOW) | u64::from(ENTRY + place);
         self
     }
 
     /// Undoes [`SimPacket::with_entry`] for a packet without options, which has this window.
     pub(crate) fn without_entry(mut self, window: u32) -> Self {
-        self.0[3] = self.0[3] & !(u64::from(WINDOW) | u64::from(ENTRY) << FLAGS) | u64::from(window);
+        self.0[3] = self.0[3] & !u64::from(WINDOW) | u64::from(window);
         self
     }
 
     /// Returns the place of the packet's entry, if it has one.
     #[inline]
     pub(crate) fn entry(&self) -> Option<u32> {
-        (self.octet(FLAGS) & ENTRY != 0).then_some(self.low(3) & WINDOW)
+        (self.low(3) & WINDOW).checked_sub(ENTRY)
     }
 
     /// Creates a datagram at the beginning of its path. It is number `number` of those of its flow in its direction.
@@ -174,7 +174,7 @@ impl SimPacket {
     /// its entry, or `None` for a datagram (every TCP segment has a flag set).
     #[inline]
     pub fn segment(&self) -> Option<Segment> {
-        let flags = Flags::from_bits(self.octet(FLAGS) & !ENTRY);
+        let flags = Flags::from_packed(self.octet(FLAGS));
         (flags != Flags::NONE).then_some(Segment {
             seq: self.low(2),
             ack: self.high(2),
@@ -190,7 +190,7 @@ impl SimPacket {
     /// Returns whether the packet neither opens nor closes a connection.
     #[inline]
     pub fn is_ordinary(&self) -> bool {
-        let mark = Flags::SYN.bits() | Flags::FIN.bits() | Flags::RST.bits();
+        let mark = Flags::SYN.packed() | Flags::FIN.packed() | Flags::RST.packed();
         self.octet(FLAGS) & mark == 0
     }
 

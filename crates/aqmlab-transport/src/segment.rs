@@ -4,9 +4,16 @@ use core::ops::{BitOr, BitOrAssign};
 
 use aqmlab_units::{Bytes, Ecn};
 
-/// The control bits of a TCP header that matter here (RFC 9293, section 3.1; ECE and CWR: RFC 3168).
+/// The control bits of a TCP header that matter here (RFC 9293, section 3.1; ECE and CWR: RFC 3168; AE: RFC
+/// 9768).
+///
+/// A header has AE in the octet before the other flags. Here, AE has the place of URG, which is never used, so
+/// that one octet holds all flags.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Flags(u8);
+
+/// The place of AE in a header, counted from FIN.
+const AE_IN_HEADER: u16 = 0x100;
 
 impl Flags {
     /// No bit set.
@@ -23,6 +30,10 @@ impl Flags {
     pub const ECE: Flags = Flags(0x40);
     /// congestion window reduced
     pub const CWR: Flags = Flags(0x80);
+    /// accurate ECN
+    pub const AE: Flags = Flags(0x20);
+    /// the three flags of ECN, which AccECN combines into the field ACE (RFC 9768, section 3.2.2)
+    pub const ACE: Flags = Flags(0x80 | 0x40 | 0x20);
 
     /// Returns whether all bits of `other` are set.
     #[inline]
@@ -30,16 +41,55 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
-    /// Returns the bits in the order of the TCP header's flag octet.
+    /// Returns the bits in the order of the TCP header's flag octet, which does not contain AE.
     #[inline]
     pub const fn bits(self) -> u8 {
-        self.0
+        self.0 & !Flags::AE.0
     }
 
     /// Returns the flags that are set in a TCP header's flag octet.
     #[inline]
     pub const fn from_bits(bits: u8) -> Flags {
-        Flags(bits)
+        Flags(bits & !Flags::AE.0)
+    }
+
+    /// Returns the bits in the order of the TCP header, with AE above those of [`Flags::bits`].
+    #[inline]
+    pub const fn header_bits(self) -> u16 {
+        self.bits() as u16 | if self.has(Flags::AE) { AE_IN_HEADER } else { 0 }
+    }
+
+    /// Returns the flags that are set in the lower bits of a TCP header's 13th and 14th octet.
+    #[inline]
+    pub const fn from_header_bits(bits: u16) -> Flags {
+        Flags::from_bits(bits as u8).with_if(Flags::AE, bits & AE_IN_HEADER != 0)
+    }
+
+    /// Returns all flags in one octet, for a host that passes them on.
+    #[inline]
+    pub const fn packed(self) -> u8 {
+        self.0
+    }
+
+    /// Returns the flags that [`Flags::packed`] has packed.
+    #[inline]
+    pub const fn from_packed(octet: u8) -> Flags {
+        Flags(octet)
+    }
+
+    /// Returns the value of the three flags AE, CWR and ECE as a number, AE being the highest bit (RFC 9768,
+    /// figure 3).
+    #[inline]
+    pub const fn ace(self) -> u8 {
+        (self.has(Flags::AE) as u8) << 2 | (self.0 >> 6 & 1) | (self.0 >> 6 & 2)
+    }
+
+    /// Returns these flags with AE, CWR and ECE as the lowest three bits of `ace` say.
+    #[inline]
+    pub const fn with_ace(self, ace: u8) -> Flags {
+        let others = Flags(self.0 & !Flags::ACE.0);
+        let (ae, cwr, ece) = (ace & 4 != 0, ace & 2 != 0, ace & 1 != 0);
+        others.with_if(Flags::AE, ae).with_if(Flags::CWR, cwr).with_if(Flags::ECE, ece)
     }
 
     /// Returns these flags, together with those of `other` if `condition` is true.
@@ -74,6 +124,22 @@ impl Extras {
     /// The Timestamps option says something that the other side could not infer. What it says is kept apart
     /// from the segment ([`crate::Endpoint::options`]).
     pub const STAMPED: Extras = Extras(1 << 1);
+    /// The upper two bits hold the length of the AccECN option, in words of four bytes; 0 if there is none. Its
+    /// contents are kept apart from the segment.
+    const ACC_ECN: u8 = 6;
+
+    /// Returns this with an AccECN option that takes `bytes` bytes of the header, a multiple of four up to 12; without
+    /// one if this is 0.
+    #[must_use]
+    pub const fn with_accurate_ecn(self, bytes: u8) -> Extras {
+        Extras(self.0 & ((1 << Extras::ACC_ECN) - 1) | (bytes / 4) << Extras::ACC_ECN)
+    }
+
+    /// Returns how many bytes of the header the AccECN option takes, if there is one.
+    #[inline]
+    pub const fn accurate_ecn_len(self) -> u8 {
+        (self.0 >> Extras::ACC_ECN) * 4
+    }
 
     /// Returns whether this contains all of `other`.
     #[inline]
@@ -114,11 +180,17 @@ const _: () =
     assert!(size_of::<Segment>() <= 20, "a segment has outgrown five words; each hop of a host copies it");
 
 impl Segment {
-    /// Returns the length at the network layer: `header` bytes of IP and TCP header, the SACK
-    /// option and the payload.
+    /// Returns the length at the network layer: `header` bytes of IP and TCP header, the options of SACK and AccECN,
+    /// and the payload.
     #[inline]
     pub const fn wire_len(&self, header: u32) -> Bytes {
-        Bytes::new(header as u64 + self.sack_len as u64 + self.len as u64)
+        Bytes::new(header as u64 + self.options_len() as u64 + self.len as u64)
+    }
+
+    /// Returns the length of the options of SACK and AccECN, which the profile's `header` does not include.
+    #[inline]
+    pub const fn options_len(&self) -> u8 {
+        self.sack_len + self.extras.accurate_ecn_len()
     }
 
     /// Returns whether the segment has an option whose contents a host must transfer separately.
@@ -131,5 +203,34 @@ impl Segment {
     #[inline]
     pub const fn sequence_len(&self) -> u64 {
         self.len as u64 + self.flags.has(Flags::SYN) as u64 + self.flags.has(Flags::FIN) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Figure 2 and 3 of RFC 9768: AE, CWR and ECE are bits 7, 8 and 9 of the 16 that begin with the header's
+    /// length, and the lowest bit of ACE is ECE.
+    #[test]
+    fn flags_have_their_places_in_a_header() {
+        let bit = |offset: u32| 1_u16 << (15 - offset);
+        for (flags, offsets) in [
+            (Flags::AE, &[7][..]),
+            (Flags::CWR, &[8]),
+            (Flags::ECE, &[9]),
+            (Flags::ACE | Flags::SYN, &[7, 8, 9, 14]),
+            (Flags::ACK | Flags::FIN, &[11, 15]),
+        ] {
+            let bits = offsets.iter().map(|offset| bit(*offset)).sum::<u16>();
+            assert_eq!((flags.header_bits(), Flags::from_header_bits(bits)), (bits, flags));
+            assert_eq!(u16::from(flags.bits()), bits & 0xff);
+            assert_eq!(Flags::from_packed(flags.packed()), flags);
+        }
+        for ace in 0..8 {
+            let flags = (Flags::ACK | Flags::CWR).with_ace(ace);
+            assert_eq!((flags.ace(), flags.has(Flags::ACK)), (ace, true));
+            assert_eq!(flags.header_bits() >> 6 & 7, u16::from(ace));
+        }
     }
 }
