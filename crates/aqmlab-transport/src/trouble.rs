@@ -30,16 +30,10 @@ pub(crate) struct Trouble {
     pub control: Memory,
     pub counts: Incidents,
     pub loss_window: LossWindow,
-    /// Number of timeouts in a row, without new data acknowledged in between; valid while
-    /// [`RtoTimer::has_fired`](crate::rto::RtoTimer::has_fired).
-    pub timeouts_in_a_row: u32,
     /// TS.Recent of RFC 7323, section 4.3, while the receiver is to echo it.
     pub recent: u32,
     /// The Timestamps option of the latest segment whose option says something.
     pub stamps: Stamps,
-    /// The position of the duplicate ACK that makes limited transmit due, counted from 1 within its
-    /// series of duplicates.
-    pub limited: u8,
     /// The endpoint's clock with the ns-2 arithmetic.
     pub clock: Clock,
 }
@@ -58,10 +52,8 @@ impl Trouble {
             control: Memory::none(),
             counts: Incidents::none(),
             loss_window: LossWindow::none(),
-            timeouts_in_a_row: 0,
             recent: 0,
             stamps: Stamps::NONE,
-            limited: 0,
             clock: Clock::OF_CLASS,
         }
     }

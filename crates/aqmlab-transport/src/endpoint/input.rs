@@ -517,7 +517,7 @@ impl Endpoint {
         };
         match action {
             AckAction::Early { nth } if profile.limited_transmit && !by_scoreboard => {
-                trouble.limited = nth.min(255) as u8;
+                trouble.recovery.due_at = nth.min(255) as u8;
                 self.notes.set(LIMITED);
             }
             AckAction::Enter { reduce } => self.enter_recovery(now, reduce, scheme, profile),

@@ -241,7 +241,7 @@ impl Endpoint {
         if self.notes.take(RETRANSMISSION) {
             return Some(self.retransmit_first(now, profile));
         }
-        let extra = self.troubles.get().limited;
+        let extra = self.troubles.get().recovery.due_at;
         if self.notes.take(LIMITED) && self.fits(self.usable_window(extra, profile), profile) {
             let segment = self.new_data(now, profile);
             self.troubles.note().recovery.sent_limited(segment.len);

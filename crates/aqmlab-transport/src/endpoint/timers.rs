@@ -72,14 +72,14 @@ impl Endpoint {
             }
             return;
         }
-        let before = if self.rto.has_fired() { self.troubles.get().timeouts_in_a_row } else { 0 };
-        if before >= profile.data_retries {
+        let before = if self.rto.has_fired() { self.troubles.get().recovery.timeouts_in_a_row } else { 0 };
+        if u32::from(before) >= profile.data_retries {
             self.notes.set(RESET);
             self.finish(Ending::Aborted);
             return;
         }
         if self.tracks(profile) {
-            self.troubles.note().timeouts_in_a_row = before.saturating_add(1);
+            self.troubles.note().recovery.timeouts_in_a_row = before.saturating_add(1);
             self.time_out_by_segments(now, before > 0, profile);
             return;
         }
@@ -87,7 +87,7 @@ impl Endpoint {
         let outstanding = self.outstanding(self.flight_of_timeout(profile));
         let trouble = self.troubles.note();
         trouble.counts.timeouts += 1;
-        trouble.timeouts_in_a_row = before.saturating_add(1);
+        trouble.recovery.timeouts_in_a_row = before.saturating_add(1);
         let reduced = trouble.recovery.timeout(una, sent, profile);
         if let Some(board) = &mut trouble.board {
             board.clear(una);

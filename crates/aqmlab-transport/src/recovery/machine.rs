@@ -36,6 +36,12 @@ pub(crate) struct Machine {
     /// Segments that have left the network during fast recovery, according to duplicate ACKs.
     inflation: u32,
     dup_acks: u16,
+    /// The position of the duplicate ACK that makes limited transmit due, counted from 1 within its series of
+    /// duplicates.
+    pub due_at: u8,
+    /// Number of timeouts in a row, without new data acknowledged in between, or 65,535 if it is larger; valid while
+    /// [`RtoTimer::has_fired`](crate::rto::RtoTimer::has_fired).
+    pub timeouts_in_a_row: u16,
     phase: Phase,
     cause: Cause,
     /// A timeout has occurred, and no new data has been acknowledged since.
@@ -48,7 +54,17 @@ impl Machine {
         // fast retransmit of the first data segment would then be impossible, which is not intended
         // (ns-2 `bugfix_ss_`).
         let (phase, cause) = (Phase::Open, Cause::Nothing);
-        Machine { recover: 0, dup_acks: 0, limited: 0, inflation: 0, phase, cause, timed_out: false }
+        Machine {
+            recover: 0,
+            dup_acks: 0,
+            due_at: 0,
+            timeouts_in_a_row: 0,
+            limited: 0,
+            inflation: 0,
+            phase,
+            cause,
+            timed_out: false,
+        }
     }
 
     /// Processes an acknowledgment of new data up to `ack`.
@@ -198,7 +214,14 @@ impl Machine {
     pub(crate) fn timeout(&mut self, una: u64, sent: u64, profile: &Profile) -> bool {
         let ns2 = profile.fast_retransmit_guard == FastRetransmitGuard::Ns2;
         let reduced = self.cause == Cause::Mark && (ns2 || una < self.recover);
-        *self = Machine { recover: sent, cause: Cause::Timeout, timed_out: true, ..Machine::new() };
+        let Machine { timeouts_in_a_row, .. } = *self;
+        *self = Machine {
+            recover: sent,
+            cause: Cause::Timeout,
+            timed_out: true,
+            timeouts_in_a_row,
+            ..Machine::new()
+        };
         reduced
     }
 
