@@ -29,7 +29,7 @@ pub(crate) use reno::Reno;
 pub(crate) use window::{Ack, AckReport, Outstanding, Pacing, Repair, Sample, Sign, Window};
 
 use crate::profile::{Congestion, CubicGrowth, Profile, SlowStartExit};
-use bbr::Bbr;
+use bbr::v1;
 use counted::Counted;
 use cubic::Cubic;
 use dctcp::Dctcp;
@@ -58,7 +58,7 @@ enum ControlState {
     Counted(Counted),
     Dctcp(Dctcp),
     /// Apart, so that the memories of other controls do not grow.
-    Bbr(Box<Bbr>),
+    Bbr(Box<v1::Bbr>),
 }
 
 /// A rule that may end slow start early, with its state.
@@ -76,7 +76,7 @@ impl Remembered {
             // No endpoint is ever created with a control that only kernels have.
             (Some(Congestion::Reno) | None, _) => ControlState::Reno(Reno),
             (Some(Congestion::Dctcp), _) => ControlState::Dctcp(Dctcp::default()),
-            (Some(Congestion::Bbr), _) => ControlState::Bbr(Bbr::new()),
+            (Some(Congestion::Bbr), _) => ControlState::Bbr(v1::Bbr::new()),
             (Some(Congestion::Cubic), CubicGrowth::Rfc9438) => ControlState::Cubic(Cubic::default()),
             (Some(Congestion::Cubic), CubicGrowth::Linux) => ControlState::Counted(Counted::default()),
         };
@@ -177,7 +177,7 @@ impl Congestion {
             Congestion::Reno => reno::VERSION,
             Congestion::Cubic => cubic::VERSION,
             Congestion::Dctcp => dctcp::VERSION,
-            Congestion::Bbr => bbr::VERSION,
+            Congestion::Bbr => v1::VERSION,
         }
     }
 }

@@ -4,19 +4,22 @@
 //! The units, the pacing margin, the allowance for aggregated acknowledgments and further details that the
 //! draft leaves open are as observed on Linux 6.1.
 
+mod policer;
+mod units;
+
 use alloc::boxed::Box;
 
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
-use super::window::{Ack, Control, Cut, Pacing, Repair, Sample, Sign, Window};
+use super::super::window::{Ack, Control, Cut, Pacing, Repair, Sample, Sign, Window};
+use super::draws::Draws;
+use super::largest::Largest;
 use crate::profile::Profile;
+use policer::Policer;
+use units::{RATE_STEPS, UNIT, whole_ms, whole_us};
 
-pub(super) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 1;
 
-/// Rates are in segments per microsecond, in steps of 2^-24.
-const RATE_STEPS: u64 = 1 << 24;
-/// Gains are in steps of 1/256.
-const UNIT: u64 = 256;
 /// BBRHighGain: 2/ln(2), the smallest gain that doubles the rate in each round trip.
 const HIGH_GAIN: u64 = 739;
 /// The inverse of [`HIGH_GAIN`].
@@ -52,60 +55,12 @@ const MOST_AGGREGATION: u64 = 100_000;
 /// The count of acknowledged segments starts again when it reaches this.
 const MOST_COUNTED: u64 = 1 << 20;
 
-/// A policer is suspected if two intervals of at least this many rounds, each of which begins and ends with a loss,
-const INTERVAL_ROUNDS: u8 = 4;
-/// have lost at least 50 segments for each 256 that were delivered,
-const POLICED_LOSSES: u64 = 50;
-/// at rates that differ by at most an eighth, or by this many bytes per second. An interval that lasts longer
-/// than four times the shortest is discarded.
-const SAME_RATE: u64 = 500;
-/// The mean of the two rates is then used for this many rounds of ProbeBW.
-const POLICED_ROUNDS: u8 = 48;
-
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Startup,
     Drain,
     ProbeBw,
     ProbeRtt,
-}
-
-/// The largest rate of the latest rounds: the best three in order of age, each at most as large as the one
-/// before it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Largest([(u32, u64); 3]);
-
-impl Largest {
-    fn get(&self) -> u64 {
-        self.0[0].1
-    }
-
-    /// Adds a rate measured in this round.
-    fn add(&mut self, round: u32, rate: u64) {
-        let new = (round, rate);
-        let [first, second, third] = &mut self.0;
-        if rate >= first.1 || round - third.0 > RATE_ROUNDS {
-            *self = Largest([new; 3]);
-            return;
-        }
-        if rate >= second.1 {
-            (*second, *third) = (new, new);
-        } else if rate >= third.1 {
-            *third = new;
-        }
-        let age = round - first.0;
-        if age > RATE_ROUNDS {
-            (*first, *second, *third) = (*second, *third, new);
-            if round - first.0 > RATE_ROUNDS {
-                (*first, *second) = (*second, *third);
-            }
-        } else if second.0 == first.0 && age > RATE_ROUNDS / 4 {
-            // A quarter of the time has passed without a second-best rate.
-            (*second, *third) = (new, new);
-        } else if third.0 == second.0 && age > RATE_ROUNDS / 2 {
-            *third = new;
-        }
-    }
 }
 
 /// Segments acknowledged beyond those that the estimated rate explains, in the current interval.
@@ -119,101 +74,12 @@ struct Aggregation {
     rounds: u8,
 }
 
-/// The search for a policer, which drops what exceeds its rate: it is no use to probe for more.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-struct Policer {
-    /// An interval has begun.
-    measures: bool,
-    /// Its rounds or, if a policer has been found, the rounds since then.
-    rounds: u8,
-    /// C.delivered, C.lost and the time, in milliseconds, when the interval began.
-    delivered: u64,
-    lost: u64,
-    began: u64,
-    /// The rate of the previous interval; 0 if there is none.
-    rate: u64,
-    /// A policer has been found, and `rate` is its rate.
-    found: bool,
-}
-
-impl Policer {
-    fn begin_interval(&mut self, sample: &Sample) {
-        self.rounds = 0;
-        (self.delivered, self.lost, self.began) = (sample.delivered, sample.lost, whole_ms(sample.now));
-    }
-
-    fn start_over(&mut self, sample: &Sample) {
-        *self = Policer::default();
-        self.begin_interval(sample);
-    }
-
-    /// Processes a sample. Returns true if the rate of a policer is no longer to be used.
-    fn on_sample(
-        &mut self,
-        sample: &Sample,
-        round_start: bool,
-        in_probe_bw: bool,
-        profile: &Profile,
-    ) -> bool {
-        if self.found {
-            if in_probe_bw && round_start {
-                self.rounds += 1;
-                if self.rounds >= POLICED_ROUNDS {
-                    self.start_over(sample);
-                    return true;
-                }
-            }
-            return false;
-        }
-        if !self.measures {
-            if sample.newly_lost == 0 {
-                return false;
-            }
-            self.begin_interval(sample);
-            self.measures = true;
-        }
-        if sample.app_limited {
-            self.start_over(sample);
-            return false;
-        }
-        self.rounds += u8::from(round_start);
-        if self.rounds < INTERVAL_ROUNDS {
-            return false;
-        }
-        if self.rounds > 4 * INTERVAL_ROUNDS {
-            self.start_over(sample);
-            return false;
-        }
-        if sample.newly_lost > 0 {
-            self.end_interval(sample, profile);
-        }
-        false
-    }
-
-    fn end_interval(&mut self, sample: &Sample, profile: &Profile) {
-        let (delivered, lost) = (sample.delivered - self.delivered, sample.lost - self.lost);
-        let ms = whole_ms(sample.now) - self.began;
-        if delivered == 0 || lost * UNIT < POLICED_LOSSES * delivered || ms == 0 {
-            return;
-        }
-        let rate = delivered * RATE_STEPS / (ms * 1000);
-        let apart = rate.abs_diff(self.rate);
-        let in_bytes = apart * u64::from(profile.mss) * 1_000_000 / RATE_STEPS;
-        if self.rate > 0 && (apart * 8 <= self.rate || in_bytes <= SAME_RATE) {
-            (self.rate, self.found, self.rounds) = (u64::midpoint(rate, self.rate), true, 0);
-        } else {
-            self.rate = rate;
-            self.begin_interval(sample);
-        }
-    }
-}
-
 /// State of a flow; the names are those of the draft.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Bbr {
+pub(crate) struct Bbr {
     state: State,
     /// BBR.BtlBw.
-    rate: Largest,
+    rate: Largest<u64>,
     round: u32,
     next_round_delivered: u64,
     round_start: bool,
@@ -241,38 +107,11 @@ pub(super) struct Bbr {
     draws: Draws,
 }
 
-/// Draws that do not depend on anything else: a function of a seed and their number.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Draws {
-    seed: u64,
-    number: u64,
-}
-
-impl Draws {
-    /// Returns a number below `bound` (the finaliser of SplitMix64: Steele, Lea, Flood 2014).
-    fn below(&mut self, bound: u64) -> u64 {
-        self.number += 1;
-        let mut bits = self.seed.wrapping_add(self.number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bits ^= bits >> 31;
-        ((u128::from(bits) * u128::from(bound)) >> 64) as u64
-    }
-}
-
-fn whole_us(span: Span) -> u64 {
-    span.as_ns() / Span::us(1).as_ns()
-}
-
-fn whole_ms(at: Instant) -> u64 {
-    at.as_ns() / Span::ms(1).as_ns()
-}
-
 impl Bbr {
-    pub(super) fn new() -> Box<Self> {
+    pub(crate) fn new() -> Box<Self> {
         Box::new(Bbr {
             state: State::Startup,
-            rate: Largest([(0, 0); 3]),
+            rate: Largest::new(0),
             round: 0,
             next_round_delivered: 0,
             round_start: false,
@@ -293,7 +132,7 @@ impl Bbr {
             pacing_rate: 0,
             aggregation: Aggregation { began: Instant::ZERO, acked: 0, extra: [0; 2], current: 0, rounds: 0 },
             policer: Policer::default(),
-            draws: Draws { seed: 0, number: 0 },
+            draws: Draws::default(),
         })
     }
 
@@ -392,7 +231,7 @@ impl Bbr {
         }
         let rate = delivered * RATE_STEPS / whole_us(interval).max(1);
         if !sample.app_limited || rate >= self.rate.get() {
-            self.rate.add(self.round, rate);
+            self.rate.add(self.round, rate, RATE_ROUNDS);
         }
     }
 
@@ -663,35 +502,13 @@ impl Control for Bbr {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sample;
     use super::*;
-
-    /// The sample of an acknowledgment of one segment.
-    fn sample() -> Sample {
-        Sample {
-            now: Instant::ZERO,
-            delivered: 0,
-            lost: 0,
-            prior_delivered: 0,
-            rate: None,
-            app_limited: false,
-            newly_acked: 1,
-            newly_lost: 0,
-            prior_in_flight: 1,
-            in_flight: 1,
-            rtt: None,
-            srtt: None,
-            marked: false,
-            delivered_ce: 0,
-            newly_ce: 0,
-            repair: Repair::Nothing,
-            departs: Instant::ZERO,
-        }
-    }
 
     fn flow(rate: u64, rtprop: u64, state: State) -> Bbr {
         let mut bbr = *Bbr::new();
         (bbr.state, bbr.rtprop, bbr.filled_pipe) = (state, Some(rtprop), true);
-        bbr.rate.add(0, rate);
+        bbr.rate.add(0, rate, RATE_ROUNDS);
         bbr
     }
 
@@ -735,27 +552,6 @@ mod tests {
         }
     }
 
-    /// The filter keeps the largest rate for ten rounds, and never returns less than the largest of the latest
-    /// two rounds or more than the largest of the latest eleven.
-    #[test]
-    fn the_largest_rate_is_forgotten_after_ten_rounds() {
-        let mut largest = Largest([(0, 0); 3]);
-        largest.add(1, 100);
-        (2..=11).for_each(|round| largest.add(round, 50));
-        assert_eq!(largest.get(), 100);
-        largest.add(12, 50);
-        assert_eq!(largest.get(), 50);
-        let mut draws = aqmlab_random::Stream::new(7, "rates");
-        let mut largest = Largest([(0, 0); 3]);
-        let mut rates = std::vec::Vec::new();
-        for round in 0..500_u32 {
-            rates.push(draws.below(1000));
-            largest.add(round, rates[round as usize]);
-            let of = |rounds: usize| *rates[rates.len().saturating_sub(rounds)..].iter().max().expect("some");
-            assert!((of(2)..=of(11)).contains(&largest.get()), "round {round}");
-        }
-    }
-
     /// ProbeBW begins with any phase but the one that drains (the draft, section 4.3.4.3), each equally often.
     #[test]
     fn a_cycle_begins_anywhere_but_with_the_drain() {
@@ -786,7 +582,7 @@ mod tests {
             (1500, true, false),
             (1500, false, true),
         ] {
-            bbr.rate = Largest([(0, rate); 3]);
+            bbr.rate = Largest::new(rate);
             sample.app_limited = app_limited;
             bbr.check_full_pipe(&sample);
             assert_eq!(bbr.filled_pipe, full, "{rate}");
@@ -813,37 +609,6 @@ mod tests {
             }
             assert_eq!(bbr.round, 20);
             assert_eq!(bbr.rate.get(), expected * RATE_STEPS / 10_000, "{app_limited}");
-        }
-    }
-
-    /// The policer passes 10 segments per 10 ms and drops 3 of 13: two intervals of four rounds find its rate, which
-    /// is used for 48 rounds; with one in 13 dropped, none is found.
-    #[test]
-    fn a_policer_is_found_by_two_intervals_with_many_losses() {
-        let profile = Profile::named("linux").expect("built in");
-        for (losses, finds) in [(3, true), (1, false)] {
-            let mut policer = Policer::default();
-            let mut found = std::vec::Vec::new();
-            for round in 0..80 {
-                let sample = Sample {
-                    now: Instant::ZERO + Span::ms(10 * round),
-                    delivered: 10 * round,
-                    lost: losses * round,
-                    newly_lost: losses as u32,
-                    ..sample()
-                };
-                policer.on_sample(&sample, true, true, &profile);
-                found.push(policer.found);
-            }
-            assert_eq!(found.iter().any(|found| *found), finds);
-            if finds {
-                let begun = found.iter().position(|found| *found).expect("found");
-                assert_eq!(
-                    begun, 7,
-                    "four rounds, the first of which began with the first loss, and four more"
-                );
-                assert_eq!(found.iter().skip(begun).position(|found| !found), Some(48));
-            }
         }
     }
 }
