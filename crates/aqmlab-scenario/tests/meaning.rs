@@ -344,7 +344,8 @@ fn the_live_router_is_told_what_is_written_or_else_its_defaults() {
 #[test]
 fn a_congestion_control_that_only_kernels_have_is_understood_and_its_place_known() {
     let congestion = |name: &str| only(&format!("{CALM}tcp = {{ congestion = \"{name}\" }}\n"));
-    for (name, ours) in [("reno", Some(Congestion::Reno)), ("bbr", Some(Congestion::Bbr)), ("vegas", None)] {
+    for (name, ours) in [("reno", Some(Congestion::Reno)), ("bbr3", Some(Congestion::Bbr3)), ("vegas", None)]
+    {
         let plan = congestion(name);
         let traffic = &plan.classes[0].traffic;
         assert_eq!(traffic.tcp().expect("it is bulk").congestion, ours);
@@ -361,7 +362,7 @@ fn a_congestion_control_that_only_kernels_have_is_understood_and_its_place_known
     assert_eq!(
         problem.message,
         "the simulator has no congestion control \"cubik\": did you mean \"cubic\"? it has \"reno\", \
-         \"cubic\", \"dctcp\" and \"bbr\"; `aqmlab live` asks the kernel for any other"
+         \"cubic\", \"dctcp\", \"bbr\" and \"bbr3\"; `aqmlab live` asks the kernel for any other"
     );
 }
 

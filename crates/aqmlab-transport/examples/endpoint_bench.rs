@@ -17,7 +17,7 @@
 //! - `tracked` and `tracked_lossy` are `plain` and `lossy` with a sender that tracks each segment
 //!   individually (RFC 8985, RFC 9937, RFC 5682);
 //! - `linux` and `linux_lossy` are `plain` and `lossy` with the whole profile `linux`;
-//! - `bbr` is `linux` with BBR, which measures rates and paces;
+//! - `bbr` and `bbr3` are `linux` with BBR, version 1 or 3, which measures rates and paces;
 //! - `nothing` measures the cost of this program itself, which must be subtracted.
 
 use std::collections::VecDeque;
@@ -64,8 +64,8 @@ fn main() {
         "tracked_lossy" => run(Fault::Loss, &TRACKED),
         "linux" => through_endpoints(segments, "linux", Fault::Nothing, &[]),
         "linux_lossy" => through_endpoints(segments, "linux", Fault::Loss, &[]),
-        "bbr" => {
-            let bbr = [("congestion", Value::Choice("bbr"))];
+        "bbr" | "bbr3" => {
+            let bbr = [("congestion", Value::Choice(if name == "bbr" { "bbr" } else { "bbr3" }))];
             through_endpoints(segments, "linux", Fault::Nothing, &bbr)
         }
         "nothing" => through_nothing(segments),

@@ -70,6 +70,7 @@ mod ticks;
 mod trouble;
 mod unique;
 
+pub use congestion::PathModel;
 pub use connection::State;
 pub use counters::Counters;
 pub use endpoint::{ENDLESS, Endpoint, Role};

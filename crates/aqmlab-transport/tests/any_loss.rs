@@ -38,7 +38,7 @@ fn any_profile(draw: &mut Stream) -> Profile {
     if settings.get("congestion") == Some(&Value::Choice("dctcp")) {
         settings.set("ecn", Value::Flag(true), Origin::Given);
     }
-    if settings.get("congestion") == Some(&Value::Choice("bbr"))
+    if [Value::Choice("bbr"), Value::Choice("bbr3")].iter().any(|bbr| settings.get("congestion") == Some(bbr))
         && settings.get("recovery") == Some(&Value::Choice("reno"))
     {
         settings.set("recovery", Value::Choice("newreno"), Origin::Given);

@@ -5,7 +5,7 @@
 
 use aqmlab_units::{Instant, Span};
 
-use super::window::{Ack, AckReport, Control, Cut, Sign, Window};
+use super::window::{Ack, AckReport, Control, Cut, Pause, Sign, Window};
 use crate::profile::Profile;
 
 /// Resolution: number of steps per second (for times), and per unit (for beta).
@@ -210,10 +210,10 @@ impl Control for Counted {
     }
 
     /// The pause does not count as elapsed time.
-    fn resumed(&mut self, now: Instant, left: Instant, _window: &mut Window, _profile: &Profile) {
+    fn resumed(&mut self, pause: Pause, _window: &mut Window, _profile: &Profile) {
         if let Some(stage) = &mut self.stage {
-            let now = whole_ms(now);
-            stage.epoch += now - whole_ms(left).max(stage.resumed);
+            let now = whole_ms(pause.now);
+            stage.epoch += now - whole_ms(pause.left).max(stage.resumed);
             stage.resumed = now;
         }
     }

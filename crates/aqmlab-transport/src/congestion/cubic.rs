@@ -2,7 +2,7 @@
 
 use aqmlab_units::{Instant, Span};
 
-use super::window::{self, Ack, Control, Cut, Sign, Window};
+use super::window::{self, Ack, Control, Cut, Pause, Sign, Window};
 use crate::profile::{Increase, Profile};
 
 pub(super) const VERSION: u32 = 2;
@@ -119,14 +119,14 @@ impl Control for Cubic {
         true
     }
 
-    fn resumed(&mut self, now: Instant, _left: Instant, _window: &mut Window, _profile: &Profile) {
+    fn resumed(&mut self, pause: Pause, _window: &mut Window, _profile: &Profile) {
         if let Some(stage) = &mut self.stage {
-            stage.skip(now);
+            stage.skip(pause.now);
         }
     }
 
     /// RFC 9438, 4.9.
-    fn undone(&mut self) -> bool {
+    fn undone(&mut self, _delivered: u64, _window: &mut Window) -> bool {
         true
     }
 

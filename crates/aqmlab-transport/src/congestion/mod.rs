@@ -18,6 +18,7 @@ mod cubic;
 mod dctcp;
 mod hystart;
 mod hystart_plus_plus;
+mod model;
 mod reno;
 mod window;
 
@@ -25,11 +26,12 @@ use alloc::boxed::Box;
 
 use aqmlab_units::{Instant, Span};
 
+pub use model::PathModel;
 pub(crate) use reno::Reno;
-pub(crate) use window::{Ack, AckReport, Outstanding, Pacing, Repair, Sample, Sign, Window};
+pub(crate) use window::{Ack, AckReport, Lost, Outstanding, Pacing, Pause, Repair, Sample, Sign, Window};
 
 use crate::profile::{Congestion, CubicGrowth, Profile, SlowStartExit};
-use bbr::v1;
+use bbr::{v1, v3};
 use counted::Counted;
 use cubic::Cubic;
 use dctcp::Dctcp;
@@ -59,6 +61,7 @@ enum ControlState {
     Dctcp(Dctcp),
     /// Apart, so that the memories of other controls do not grow.
     Bbr(Box<v1::Bbr>),
+    Bbr3(Box<v3::Bbr>),
 }
 
 /// A rule that may end slow start early, with its state.
@@ -77,6 +80,7 @@ impl Remembered {
             (Some(Congestion::Reno) | None, _) => ControlState::Reno(Reno),
             (Some(Congestion::Dctcp), _) => ControlState::Dctcp(Dctcp::default()),
             (Some(Congestion::Bbr), _) => ControlState::Bbr(v1::Bbr::new()),
+            (Some(Congestion::Bbr3), _) => ControlState::Bbr3(v3::Bbr::new()),
             (Some(Congestion::Cubic), CubicGrowth::Rfc9438) => ControlState::Cubic(Cubic::default()),
             (Some(Congestion::Cubic), CubicGrowth::Linux) => ControlState::Counted(Counted::default()),
         };
@@ -95,11 +99,10 @@ impl Memory {
         Memory(None)
     }
 
-    /// Records that sending restarts at `now` after a pause with nothing outstanding; the last segment
-    /// before the pause left at `left`.
-    pub(crate) fn resumed(&mut self, now: Instant, left: Instant, window: &mut Window, profile: &Profile) {
+    /// Records that sending restarts after a pause.
+    pub(crate) fn resumed(&mut self, pause: Pause, window: &mut Window, profile: &Profile) {
         if let Some(memory) = self.0.as_deref_mut() {
-            memory.now.resumed(now, left, window, profile);
+            memory.now.resumed(pause, window, profile);
         }
     }
 
@@ -122,6 +125,22 @@ impl Memory {
     /// Processes a rate sample. Returns whether what is in flight counts as limited by the application.
     pub(crate) fn on_sample(&mut self, window: &mut Window, sample: &Sample, profile: &Profile) -> bool {
         self.of(profile).now.on_sample(window, sample, profile)
+    }
+
+    /// Processes losses that the timer has found.
+    pub(crate) fn on_losses(
+        &mut self,
+        now: Instant,
+        window: &mut Window,
+        losses: &[Lost],
+        profile: &Profile,
+    ) {
+        self.of(profile).now.on_losses(now, window, losses, profile);
+    }
+
+    /// Returns what the control knows about the path.
+    pub(crate) fn model(&self) -> Option<PathModel> {
+        self.0.as_deref().and_then(|memory| memory.now.model())
     }
 
     /// Returns how fast segments may leave, if the control determines it.
@@ -151,9 +170,9 @@ impl Memory {
     }
 
     /// Undoes an unnecessary reduction.
-    pub(crate) fn restore(&mut self) {
+    pub(crate) fn restore(&mut self, delivered: u64, window: &mut Window) {
         if let Some(memory) = &mut self.0
-            && memory.now.undone()
+            && memory.now.undone(delivered, window)
         {
             memory.now = memory.before.clone();
         }
@@ -162,12 +181,18 @@ impl Memory {
 
 impl Congestion {
     /// All algorithms.
-    pub const ALL: [Congestion; 4] =
-        [Congestion::Reno, Congestion::Cubic, Congestion::Dctcp, Congestion::Bbr];
+    pub const ALL: [Congestion; 5] =
+        [Congestion::Reno, Congestion::Cubic, Congestion::Dctcp, Congestion::Bbr, Congestion::Bbr3];
 
     /// Returns whether the algorithm uses rate samples and determines a pacing rate.
     pub const fn samples_rates(self) -> bool {
-        matches!(self, Congestion::Bbr)
+        matches!(self, Congestion::Bbr | Congestion::Bbr3)
+    }
+
+    /// Returns whether samples are taken as in draft-ietf-ccwg-bbr rather than as in Linux: the algorithm hears of
+    /// each lost segment, and whether the application limits the flow is also judged with each acknowledgment.
+    pub const fn follows_draft(self) -> bool {
+        matches!(self, Congestion::Bbr3)
     }
 
     /// Returns the version of the algorithm, which is incremented whenever a change to it changes a
@@ -178,6 +203,7 @@ impl Congestion {
             Congestion::Cubic => cubic::VERSION,
             Congestion::Dctcp => dctcp::VERSION,
             Congestion::Bbr => v1::VERSION,
+            Congestion::Bbr3 => v3::VERSION,
         }
     }
 }
@@ -212,6 +238,7 @@ macro_rules! of_control {
             ControlState::Counted($control) => $call,
             ControlState::Dctcp($control) => $call,
             ControlState::Bbr($control) => $call,
+            ControlState::Bbr3($control) => $call,
         }
     };
 }
@@ -238,12 +265,12 @@ impl Control for ControlState {
         of_control!(self, control => control.congestion(sign, window, profile))
     }
 
-    fn resumed(&mut self, now: Instant, left: Instant, window: &mut Window, profile: &Profile) {
-        of_control!(self, control => control.resumed(now, left, window, profile));
+    fn resumed(&mut self, pause: Pause, window: &mut Window, profile: &Profile) {
+        of_control!(self, control => control.resumed(pause, window, profile));
     }
 
-    fn undone(&mut self) -> bool {
-        of_control!(self, control => control.undone())
+    fn undone(&mut self, delivered: u64, window: &mut Window) -> bool {
+        of_control!(self, control => control.undone(delivered, window))
     }
 
     fn established(&mut self, now: Instant, window: &Window, srtt: Option<Span>, profile: &Profile) {
@@ -256,6 +283,14 @@ impl Control for ControlState {
 
     fn on_sample(&mut self, window: &mut Window, sample: &Sample, profile: &Profile) -> bool {
         of_control!(self, control => control.on_sample(window, sample, profile))
+    }
+
+    fn on_losses(&mut self, now: Instant, window: &mut Window, losses: &[Lost], profile: &Profile) {
+        of_control!(self, control => control.on_losses(now, window, losses, profile));
+    }
+
+    fn model(&self) -> Option<PathModel> {
+        of_control!(self, control => control.model())
     }
 
     fn pacing(&self, profile: &Profile) -> Option<Pacing> {

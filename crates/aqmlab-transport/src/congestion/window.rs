@@ -3,6 +3,7 @@
 
 use aqmlab_units::{Instant, Rate, Span};
 
+use super::model::PathModel;
 use crate::profile::{
     EcnAtOne, Increase, InitialSsthresh, Profile, Recovery, RecoveryExit, RecoveryWindow, ReductionBase,
     TimeoutSsthresh,
@@ -91,7 +92,7 @@ pub(crate) enum Repair {
 /// What an acknowledgment shows about the delivery of data, after all losses that it reports have been found
 /// (draft-cheng-iccrg-delivery-rate-estimation-02; draft-ietf-ccwg-bbr, section 2). Amounts are in segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Sample {
+pub(crate) struct Sample<'l> {
     pub now: Instant,
     /// C.delivered and C.lost.
     pub delivered: u64,
@@ -102,6 +103,15 @@ pub(crate) struct Sample {
     pub rate: Option<(u64, Span)>,
     /// RS.is_app_limited.
     pub app_limited: bool,
+    /// RS.tx_in_flight, which is zero if the acknowledgment reports no segment, and RS.lost.
+    pub tx_in_flight: u32,
+    pub lost_since: u64,
+    /// C.is_cwnd_limited, and C.has_selective_acks.
+    pub limited_by_window: bool,
+    pub selective: bool,
+    /// The segments declared lost, in that order, for a control that [hears of
+    /// each](crate::Congestion::follows_draft).
+    pub losses: &'l [Lost],
     /// RS.newly_acked.
     pub newly_acked: u32,
     /// RS.newly_lost.
@@ -121,6 +131,32 @@ pub(crate) struct Sample {
     pub repair: Repair,
     /// The earliest time at which pacing permits the next segment to leave.
     pub departs: Instant,
+}
+
+/// A segment that has been declared lost, and what was known when it left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Lost {
+    /// Its offsets. For the first outstanding segment, `from` is only the offset before `end`.
+    pub from: u64,
+    pub end: u64,
+    /// P.tx_in_flight, and C.lost - P.lost; both include this segment.
+    pub tx_in_flight: u32,
+    pub lost_since: u64,
+    /// P.is_app_limited.
+    pub app_limited: bool,
+    /// C.has_selective_acks.
+    pub selective: bool,
+}
+
+/// A pause with nothing outstanding, which ends now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Pause {
+    pub now: Instant,
+    /// When the last segment before the pause left.
+    pub left: Instant,
+    /// Whether the application caused the pause, for a control that [uses rate
+    /// samples](crate::Congestion::samples_rates).
+    pub app_limited: bool,
 }
 
 /// A sign of congestion.
@@ -155,6 +191,8 @@ pub(crate) struct Pacing {
     pub rate: Rate,
     /// Number of segments that leave together.
     pub burst: u32,
+    /// Whether the first segments are not paced, and late ones shorten the wait for the next, as in Linux.
+    pub as_linux: bool,
 }
 
 /// A congestion control algorithm. It decides how the [`Window`] changes; the window's bounds are
@@ -188,13 +226,12 @@ pub(crate) trait Control {
     /// Returns how far to reduce the window for a sign of congestion.
     fn congestion(&mut self, sign: Sign, window: &Window, profile: &Profile) -> Cut;
 
-    /// Records that sending restarts at `now` after a pause with nothing outstanding; the last segment before
-    /// the pause left at `left`.
-    fn resumed(&mut self, _now: Instant, _left: Instant, _window: &mut Window, _profile: &Profile) {}
+    /// Records that sending restarts after a pause.
+    fn resumed(&mut self, _pause: Pause, _window: &mut Window, _profile: &Profile) {}
 
-    /// Records that a reduction has been undone. Returns whether the control's state from before the reduction
-    /// is to come back.
-    fn undone(&mut self) -> bool {
+    /// Records that a reduction has been undone; `delivered` is C.delivered, for a control that uses rate samples.
+    /// Returns whether the control's state from before the reduction is to come back.
+    fn undone(&mut self, _delivered: u64, _window: &mut Window) -> bool {
         false
     }
 
@@ -209,6 +246,15 @@ pub(crate) trait Control {
     /// after a timeout. Returns whether what is in flight counts as limited by the application.
     fn on_sample(&mut self, _window: &mut Window, _sample: &Sample, _profile: &Profile) -> bool {
         false
+    }
+
+    /// Processes losses that the timer has found, for a control that [hears of
+    /// each](crate::Congestion::follows_draft).
+    fn on_losses(&mut self, _now: Instant, _window: &mut Window, _losses: &[Lost], _profile: &Profile) {}
+
+    /// Returns what the control knows about the path, if it is version 3 of BBR.
+    fn model(&self) -> Option<PathModel> {
+        None
     }
 
     /// Returns the rate at which segments may leave, for a control that determines it.
@@ -434,8 +480,8 @@ impl Window {
 
     /// Sets the window to a number of segments, after a gradual reduction, after a timeout with segments in
     /// flight, or after a pause.
-    pub(crate) fn set(&mut self, segments: u32) {
-        self.cwnd = f64::from(segments);
+    pub(crate) fn set(&mut self, segments: impl Into<f64>) {
+        self.cwnd = segments.into();
     }
 
     /// Ends a gradual reduction, or the inflation of fast recovery.

@@ -17,7 +17,7 @@ mod timers;
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 use crate::bits::Bits;
-use crate::congestion::{Algorithm, Outstanding, Window};
+use crate::congestion::{Algorithm, Outstanding, PathModel, Window};
 use crate::connection::State;
 use crate::counters::{Counters, Tally};
 use crate::ecn::ClassicEcn;
@@ -360,6 +360,11 @@ impl Endpoint {
     /// Returns the rate at which segments leave, for a congestion control that determines it.
     pub fn pacing_rate(&self, profile: &Profile) -> Option<Rate> {
         self.troubles.get().control.pacing(profile).map(|pacing| pacing.rate)
+    }
+
+    /// Returns what the congestion control knows about the path, if it is version 3 of BBR.
+    pub fn path_model(&self) -> Option<PathModel> {
+        self.troubles.get().control.model()
     }
 
     /// Returns the window and the algorithm that controls it.

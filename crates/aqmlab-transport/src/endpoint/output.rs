@@ -5,6 +5,7 @@ use aqmlab_units::{Ecn, Instant};
 use super::{
     CLOSING, DUE, ENDLESS, Endpoint, HANDSHAKE_ACK, LIMITED, LONE_FIN, RESET, RETRANSMISSION, SELECTIVE,
 };
+use crate::congestion::Pause;
 use crate::connection::State;
 use crate::profile::{
     Fin, HandshakeAck, IdleRestart, NagleRule, Profile, PromptAck, Recovery, RttArithmetic,
@@ -457,8 +458,11 @@ impl Endpoint {
             return;
         }
         if profile.remembers() {
-            let Endpoint { window, troubles, last_activity, .. } = self;
-            troubles.control().resumed(now, *last_activity, window, profile);
+            let rates = self.troubles.tracking().and_then(|tracking| tracking.segments.rates.as_ref());
+            let app_limited = rates.is_some_and(|rates| rates.is_app_limited());
+            let pause = Pause { now, left: self.last_activity, app_limited };
+            let Endpoint { window, troubles, .. } = self;
+            troubles.control().resumed(pause, window, profile);
         }
         if profile.samples() {
             return; // the control alone determines the window

@@ -6,8 +6,8 @@ use super::Endpoint;
 use crate::profile::{Profile, third_of};
 use crate::recovery::Phase;
 
-/// The first segments of a flow that are not paced if the congestion control determines the rate, as observed
-/// on Linux 6.1.
+/// The first segments of a flow that are not paced if the congestion control determines the rate as in Linux, as
+/// observed on Linux 6.1.
 const UNPACED: u32 = 10;
 
 impl Endpoint {
@@ -40,8 +40,10 @@ impl Endpoint {
     /// Notes that a segment of `len` bytes is leaving.
     pub(super) fn note_pace(&mut self, now: Instant, len: u32, profile: &Profile) {
         if let Some(pacing) = self.troubles.get().control.pacing(profile) {
-            if self.tally.data_segments >= UNPACED {
-                let takes = pacing.rate.time_for(Bytes::new(len.into()));
+            let takes = pacing.rate.time_for(Bytes::new(len.into()));
+            if !pacing.as_linux {
+                self.tracking_mut().pace().sent(now, takes, pacing.burst);
+            } else if self.tally.data_segments >= UNPACED {
                 self.tracking_mut().pace().sent_late(now, takes, pacing.burst);
             }
             return;

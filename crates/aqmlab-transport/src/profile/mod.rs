@@ -236,8 +236,10 @@ impl Profile {
         }
         let samples = self.congestion.is_some_and(Congestion::samples_rates);
         if samples && self.recovery == Recovery::Reno {
-            let message = "recovery must be `sack` or `newreno` with congestion `bbr`, which tracks each outstanding \
-                           segment";
+            let message = format!(
+                "recovery must be `sack` or `newreno` with congestion `{}`, which tracks each outstanding segment",
+                self.congestion.map_or("", Congestion::word)
+            );
             return Err(Profile::recovery().error(message));
         }
         if (self.pacing || samples) && !self.send_jitter.is_zero() {

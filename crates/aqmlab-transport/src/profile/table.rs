@@ -75,7 +75,7 @@ params! {
         /// kernel has
         // `None` is a control that only kernels have; no endpoint can be created with such a profile.
         congestion: Option<Congestion> as Open<Congestion> = Row::open("reno")
-            .source("RFC 5681; RFC 9438; RFC 8257; draft-cardwell-iccrg-bbr-congestion-control-00"),
+            .source("RFC 5681; RFC 9438; RFC 8257; draft-cardwell-iccrg-bbr-congestion-control-00; draft-ietf-ccwg-bbr"),
         /// how an acknowledgment opens the congestion window
         increase: Increase = Row::choice("per_ack").source("RFC 5681, 3.1; RFC 3465"),
         /// with byte counting, the largest number of segments by which one ACK opens the window in slow

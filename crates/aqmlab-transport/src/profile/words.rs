@@ -25,6 +25,9 @@ words! {
         /// round-trip time, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00; Linux). Segments are
         /// tracked and paced, as with `sack_pipe = "segments"` and `pacing`.
         Bbr = "bbr",
+        /// Version 3 of the same: losses bound what a probe keeps in flight, and lower rate and window until the
+        /// next probe (draft-ietf-ccwg-bbr).
+        Bbr3 = "bbr3",
     }
 }
 words! {

@@ -5,8 +5,11 @@
 //! DEVIATES from the drafts, as Linux does: amounts are in segments, like the window, and the SYN counts as one.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use aqmlab_units::{Instant, Span};
+
+use crate::congestion::Lost;
 
 /// What was known when an outstanding segment last left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +24,10 @@ struct Departure {
     first_left: Instant,
     /// P.is_app_limited.
     app_limited: bool,
+    /// P.tx_in_flight.
+    in_flight: u32,
+    /// P.lost.
+    lost: u64,
 }
 
 /// The most recently sent segment among those that an acknowledgment reports.
@@ -40,6 +47,10 @@ pub(crate) struct Measured {
     pub prior_delivered: u64,
     /// RS.is_app_limited.
     pub app_limited: bool,
+    /// RS.tx_in_flight, which is zero if the acknowledgment reports no segment.
+    pub tx_in_flight: u32,
+    /// RS.lost.
+    pub lost_since: u64,
 }
 
 /// The state of the connection, and of each outstanding segment.
@@ -62,11 +73,15 @@ pub(crate) struct Rates {
     newest: Option<Newest>,
     /// Bytes of a full segment.
     mss: u32,
+    /// C.has_selective_acks.
+    pub selective: bool,
+    /// The segments declared lost since they were last taken; `None` if they are only counted.
+    losses: Option<Vec<Lost>>,
 }
 
 impl Rates {
-    /// Creates the state when the handshake ends.
-    pub(crate) fn new(now: Instant, mss: u32) -> Self {
+    /// Creates the state when the handshake ends. With `lists`, each lost segment is listed.
+    pub(crate) fn new(now: Instant, mss: u32, selective: bool, lists: bool) -> Self {
         Rates {
             departures: VecDeque::new(),
             delivered: 1,
@@ -77,6 +92,8 @@ impl Rates {
             lost: 0,
             newest: None,
             mss,
+            selective,
+            losses: lists.then(Vec::new),
         }
     }
 
@@ -102,9 +119,9 @@ impl Rates {
         self.app_limited > 0
     }
 
-    /// Records that a segment is leaving, which covers `[from, end)`; section 3.2 of the draft. `idle` is true
-    /// if nothing is outstanding.
-    pub(crate) fn sent(&mut self, now: Instant, from: u64, end: u64, idle: bool) {
+    /// Records that a segment is leaving, which covers `[from, end)`; section 3.2 of the draft. `in_flight` is the
+    /// number of segments in flight with this one; `idle` is true if no other is outstanding.
+    pub(crate) fn sent(&mut self, now: Instant, from: u64, end: u64, in_flight: u32, idle: bool) {
         if idle {
             (self.first_left, self.delivered_at) = (now, now);
         }
@@ -114,6 +131,8 @@ impl Rates {
             delivered_at: self.delivered_at,
             first_left: self.first_left,
             app_limited: self.is_app_limited(),
+            in_flight,
+            lost: self.lost,
         };
         if self.departures.back().is_none_or(|last| last.end < end) {
             // The last data may leave again together with the FIN.
@@ -147,9 +166,31 @@ impl Rates {
         }
     }
 
-    /// Records that a segment is declared lost.
-    pub(crate) fn declared_lost(&mut self) {
+    /// Records that the segment `[from, end)` is declared lost.
+    pub(crate) fn declared_lost(&mut self, from: u64, end: u64) {
         self.lost += 1;
+        let Some(losses) = &mut self.losses else { return };
+        let place = self.departures.partition_point(|known| known.end < end);
+        if let Some(departure) = self.departures.get(place) {
+            losses.push(Lost {
+                from,
+                end,
+                tx_in_flight: departure.in_flight,
+                lost_since: self.lost - departure.lost,
+                app_limited: departure.app_limited,
+                selective: self.selective,
+            });
+        }
+    }
+
+    /// Returns whether segments have been declared lost and listed.
+    pub(crate) fn has_losses(&self) -> bool {
+        self.losses.as_ref().is_some_and(|losses| !losses.is_empty())
+    }
+
+    /// Takes the list of the segments declared lost.
+    pub(crate) fn take_losses(&mut self) -> Vec<Lost> {
+        self.losses.as_mut().map_or_else(Vec::new, core::mem::take)
     }
 
     /// Ends the processing of an acknowledgment of everything below `una` (section 3.3). A sample shorter than
@@ -162,13 +203,25 @@ impl Rates {
             self.app_limited = 0;
         }
         let Some(Newest { departure, left }) = self.newest.take() else {
-            return Measured { rate: None, prior_delivered: 0, app_limited: false };
+            return Measured {
+                rate: None,
+                prior_delivered: 0,
+                app_limited: false,
+                tx_in_flight: 0,
+                lost_since: 0,
+            };
         };
         self.delivered_at = now;
         let interval = (left - departure.first_left).max(now - departure.delivered_at);
         let rate = (interval >= min_rtt && !interval.is_zero())
             .then_some((self.delivered - departure.delivered, interval));
-        Measured { rate, prior_delivered: departure.delivered, app_limited: departure.app_limited }
+        Measured {
+            rate,
+            prior_delivered: departure.delivered,
+            app_limited: departure.app_limited,
+            tx_in_flight: departure.in_flight,
+            lost_since: self.lost - departure.lost,
+        }
     }
 
     /// Notes, before the application writes, that the flow is limited by the application if only `unsent` bytes
@@ -195,13 +248,17 @@ mod tests {
         Instant::ZERO + Span::ms(n)
     }
 
+    fn rates() -> Rates {
+        Rates::new(ms(0), 1000, true, true)
+    }
+
     /// Ten segments leave at once; the first two arrive after 40 ms and the others 10 ms apart: the rate is
     /// what has been delivered since the segment left, per the time since then. After all have arrived and the
     /// flow has been idle, the pause does not count.
     #[test]
     fn the_rate_is_what_was_delivered_since_the_segment_left() {
-        let mut rates = Rates::new(ms(0), 1000);
-        (0..10).for_each(|n| rates.sent(ms(0), 1 + 1000 * n, 1001 + 1000 * n, n == 0));
+        let mut rates = rates();
+        (0..10).for_each(|n| rates.sent(ms(0), 1 + 1000 * n, 1001 + 1000 * n, 1, n == 0));
         for (at, segments, expected) in [(40, 0..2, 2), (50, 2..3, 3), (60, 3..10, 10)] {
             let until = 1 + 1000 * segments.end;
             segments.for_each(|n| rates.arrived(ms(0), 1001 + 1000 * n));
@@ -210,7 +267,7 @@ mod tests {
             assert_eq!((measured.prior_delivered, measured.app_limited), (1, true));
         }
         assert!(!rates.is_app_limited());
-        rates.sent(ms(900), 10_001, 11_001, true);
+        rates.sent(ms(900), 10_001, 11_001, 1, true);
         rates.arrived(ms(900), 11_001);
         let measured = rates.measure(ms(941), 11_001, Span::ms(40));
         assert_eq!(measured.rate, Some((1, Span::ms(41))));
@@ -220,11 +277,11 @@ mod tests {
     /// the one at which they left (section 2.3).
     #[test]
     fn a_rate_is_at_most_the_rate_at_which_segments_left() {
-        let mut rates = Rates::new(ms(0), 1000);
-        (0..4).for_each(|n| rates.sent(ms(100 * n), 1 + 1000 * n, 1001 + 1000 * n, n == 0));
+        let mut rates = rates();
+        (0..4).for_each(|n| rates.sent(ms(100 * n), 1 + 1000 * n, 1001 + 1000 * n, 1, n == 0));
         rates.arrived(ms(0), 1001);
         rates.measure(ms(301), 1001, Span::ZERO);
-        rates.sent(ms(400), 4001, 5001, false);
+        rates.sent(ms(400), 4001, 5001, 1, false);
         (1..4).for_each(|n| rates.arrived(ms(100 * n), 1001 + 1000 * n));
         assert_eq!(rates.measure(ms(302), 4001, Span::ZERO).rate, Some((4, Span::ms(302))));
         rates.arrived(ms(400), 5001);
@@ -236,17 +293,16 @@ mod tests {
     /// reaches over two segments.
     #[test]
     fn a_copy_replaces_what_it_covers() {
-        let mut rates = Rates::new(ms(0), 1000);
-        (0..4).for_each(|n| rates.sent(ms(n), 1 + 1000 * n, 1001 + 1000 * n, n == 0));
-        let ends =
-            |rates: &Rates| rates.departures.iter().map(|known| known.end).collect::<std::vec::Vec<_>>();
-        rates.sent(ms(5), 1001, 2001, false);
+        let mut rates = rates();
+        (0..4).for_each(|n| rates.sent(ms(n), 1 + 1000 * n, 1001 + 1000 * n, 1, n == 0));
+        let ends = |rates: &Rates| rates.departures.iter().map(|known| known.end).collect::<Vec<_>>();
+        rates.sent(ms(5), 1001, 2001, 1, false);
         assert_eq!(ends(&rates), [1001, 2001, 3001, 4001]);
-        rates.sent(ms(5), 1001, 1501, false);
+        rates.sent(ms(5), 1001, 1501, 1, false);
         assert_eq!(ends(&rates), [1001, 1501, 2001, 3001, 4001]);
-        rates.sent(ms(6), 2001, 4002, false);
+        rates.sent(ms(6), 2001, 4002, 1, false);
         assert_eq!(ends(&rates), [1001, 1501, 2001, 4002]);
-        rates.sent(ms(6), 1, 2001, false);
+        rates.sent(ms(6), 1, 2001, 1, false);
         assert_eq!(ends(&rates), [2001, 4002]);
     }
 
@@ -258,8 +314,8 @@ mod tests {
             (0, false, true, false),
             (0, true, false, false),
         ] {
-            let mut rates = Rates::new(ms(0), 1000);
-            rates.sent(ms(0), 1, 1001, true);
+            let mut rates = rates();
+            rates.sent(ms(0), 1, 1001, 1, true);
             rates.arrived(ms(0), 1001);
             rates.measure(ms(40), 1001, Span::ZERO);
             assert!(!rates.is_app_limited());

@@ -36,6 +36,11 @@ impl Usage {
         }
     }
 
+    /// Returns whether the window was full.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full
+    }
+
     /// Returns whether an acknowledgment may open the window.
     #[inline(always)]
     pub(crate) fn opens(&self, window: &Window) -> bool {

@@ -55,6 +55,11 @@ impl Link {
         Link { clock, delay, limit, free_at: Instant::ZERO, starts: VecDeque::new() }
     }
 
+    /// Changes the rate, for packets that arrive from now on.
+    pub fn set_rate(&mut self, rate: Rate) {
+        self.clock = LinkClock::new(rate);
+    }
+
     /// Returns the time at which a packet sent at `now` arrives at the other end; `None` if the
     /// queue is full.
     fn carry(&mut self, now: Instant, size: Bytes) -> Option<Instant> {

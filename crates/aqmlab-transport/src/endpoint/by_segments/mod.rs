@@ -114,7 +114,7 @@ impl Endpoint {
     ) {
         let ack = ack.max(self.una);
         let (calm, orderly) = (self.tracking().is_calm(), self.tracking().segments.is_orderly());
-        let before = profile.samples().then(|| self.before_sample());
+        let before = profile.samples().then(|| self.before_sample(profile));
         let mut news = News { stamp, ..News::default() };
         self.take_news(now, ack, sack, &mut news, profile);
         if profile.count_duplicates && !self.uses_sack() {

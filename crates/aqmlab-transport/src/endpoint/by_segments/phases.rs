@@ -108,7 +108,10 @@ impl Endpoint {
         if !profile.samples() {
             self.window.restore(cwnd, ssthresh);
         }
-        self.troubles.note().control.restore();
+        let rates = self.tracking().segments.rates.as_ref();
+        let delivered = rates.map_or(0, |rates| rates.delivered());
+        let Endpoint { window, troubles, .. } = self;
+        troubles.note().control.restore(delivered, window);
     }
 
     /// Ends the phase if `ack` covers the data that was outstanding when the phase began. A reduction

@@ -6,7 +6,7 @@ use aqmlab_units::Instant;
 
 use crate::congestion::{Repair, Sample};
 use crate::endpoint::Endpoint;
-use crate::profile::Profile;
+use crate::profile::{Congestion, Profile};
 use crate::recovery::{News, Phase, Rates};
 
 /// What a sample compares with: the state before an acknowledgment.
@@ -21,7 +21,9 @@ impl Endpoint {
     /// Begins to measure delivery rates, now that the connection is established.
     #[cold]
     pub(super) fn begin_sampling(&mut self, now: Instant, profile: &Profile) {
-        self.tracking_mut().segments.rates = Some(Box::new(Rates::new(now, profile.mss)));
+        let lists = profile.congestion.is_some_and(Congestion::follows_draft);
+        let rates = Rates::new(now, profile.mss, self.uses_sack(), lists);
+        self.tracking_mut().segments.rates = Some(Box::new(rates));
         self.unsettled = true;
         let srtt = self.rto.srtt();
         let Endpoint { window, troubles, .. } = self;
@@ -41,12 +43,29 @@ impl Endpoint {
         }
     }
 
+    /// Notes whether the application limits the flow, before an acknowledgment or an expiry of the timer is
+    /// processed, for a control that follows the draft: Linux checks only writes.
+    pub(super) fn check_application_again(&mut self, profile: &Profile) {
+        if profile.congestion.is_some_and(Congestion::follows_draft) {
+            self.check_application();
+        }
+    }
+
     /// Returns what a sample needs to know about the state before an acknowledgment.
     #[cold]
-    pub(super) fn before_sample(&self) -> Before {
+    pub(super) fn before_sample(&mut self, profile: &Profile) -> Before {
+        self.check_application_again(profile);
         let segments = &self.tracking().segments;
         let lost = segments.rates.as_ref().map_or(0, |rates| rates.lost());
         Before { in_flight: segments.in_flight(), outstanding: segments.outstanding(), lost }
+    }
+
+    /// Gives the congestion control the losses that the timer has found.
+    #[cold]
+    pub(super) fn report_losses(&mut self, now: Instant, profile: &Profile) {
+        let losses = self.tracking_mut().segments.take_losses();
+        let Endpoint { window, troubles, .. } = self;
+        troubles.control().on_losses(now, window, &losses, profile);
     }
 
     /// Gives the congestion control the sample of an acknowledgment, all of whose news have been processed.
@@ -57,6 +76,7 @@ impl Endpoint {
         if let Some(rates) = &mut tracking.segments.rates {
             rates.reported_ce(news.ce);
         }
+        let losses = tracking.segments.take_losses();
         let Some(measured) = tracking.segments.measure_rate(now, una) else { return };
         if before.outstanding == 0 {
             return;
@@ -76,6 +96,11 @@ impl Endpoint {
             prior_delivered: measured.prior_delivered,
             rate: measured.rate,
             app_limited: measured.app_limited,
+            tx_in_flight: measured.tx_in_flight,
+            lost_since: measured.lost_since,
+            limited_by_window: tracking.usage.is_full(),
+            selective: rates.selective,
+            losses: &losses,
             newly_acked: news.delivered,
             newly_lost: (rates.lost() - before.lost) as u32,
             prior_in_flight: before.in_flight,

@@ -31,6 +31,9 @@ impl Endpoint {
             }
             return true;
         }
+        if profile.samples() {
+            self.check_application_again(profile);
+        }
         match core::mem::replace(&mut self.tracking_mut().timer, Timer::Timeout) {
             Timer::Timeout => return false,
             Timer::Reordering => {
@@ -38,6 +41,9 @@ impl Endpoint {
                 if found.segments > 0 && self.tracking().phase != Phase::Recovery {
                     self.enter_phase(found, 0, false, profile);
                     self.reduce_window(1, false, profile);
+                }
+                if self.tracking().segments.has_losses() {
+                    self.report_losses(now, profile);
                 }
                 self.tracking_mut().timer = Timer::Reordering;
                 match wait {
@@ -83,6 +89,9 @@ impl Endpoint {
         let (window, algorithm) = self.congestion(profile);
         window.timed_out(algorithm, outstanding, again, reduced, profile);
         window.set(in_flight + 1);
+        if self.tracking().segments.has_losses() {
+            self.report_losses(now, profile);
+        }
         self.ecn.reduced();
         self.rto.back_off(profile);
         self.rto.start(now, profile);

@@ -160,7 +160,8 @@ impl Segments {
         self.unmark(&segment);
         self.lost += 1;
         if let Some(rates) = &mut self.rates {
-            rates.declared_lost();
+            let from = if at > 0 { self.list[at - 1].end } else { segment.end.saturating_sub(1) };
+            rates.declared_lost(from.min(segment.end.saturating_sub(1)), segment.end);
         }
         self.list[at].mark(segment.marks() & REPEATED | LOST);
         self.repaired = self.repaired.min(at);

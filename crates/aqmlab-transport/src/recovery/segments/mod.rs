@@ -18,6 +18,7 @@ use super::news::News;
 use super::rack::Rack;
 use super::rate::{Measured, Rates};
 use super::sent::{AGAIN, LOST, REPEATED, SACKED, Sent};
+use crate::congestion::Lost;
 use crate::ranges::Ranges;
 use crate::sack::Sack;
 
@@ -123,9 +124,9 @@ impl Segments {
     /// it is listed.
     #[inline]
     pub(crate) fn note_departure(&mut self, now: Instant, from: u64, end: u64) {
-        let idle = self.outstanding() == 0;
+        let (idle, in_flight) = (self.outstanding() == 0, self.in_flight() + 1);
         if let Some(rates) = &mut self.rates {
-            rates.sent(now, from, end, idle);
+            rates.sent(now, from, end, in_flight, idle);
         }
     }
 
@@ -249,6 +250,16 @@ impl Segments {
             rates.arrived(segment.at(), segment.end);
         }
         self.rack.arrived(now, segment, news)
+    }
+
+    /// Returns whether segments have been declared lost of which the congestion control has not heard.
+    pub(crate) fn has_losses(&self) -> bool {
+        self.rates.as_ref().is_some_and(|rates| rates.has_losses())
+    }
+
+    /// Takes the list of these segments.
+    pub(crate) fn take_losses(&mut self) -> Vec<Lost> {
+        self.rates.as_mut().map_or_else(Vec::new, |rates| rates.take_losses())
     }
 
     /// Ends the processing of an acknowledgment of everything below `una`; returns what it measures.

@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
-use super::super::window::{Ack, Control, Cut, Pacing, Repair, Sample, Sign, Window};
+use super::super::window::{Ack, Control, Cut, Pacing, Pause, Repair, Sample, Sign, Window};
 use super::draws::Draws;
 use super::largest::Largest;
 use crate::profile::Profile;
@@ -475,7 +475,7 @@ impl Control for Bbr {
     }
 
     /// BBRHandleRestartFromIdle.
-    fn resumed(&mut self, now: Instant, _left: Instant, window: &mut Window, profile: &Profile) {
+    fn resumed(&mut self, Pause { now, .. }: Pause, window: &mut Window, profile: &Profile) {
         self.idle_restart = true;
         self.aggregation.began = now;
         self.aggregation.acked = 0;
@@ -487,7 +487,7 @@ impl Control for Bbr {
     }
 
     /// The reduction was spurious, so the pipe may not have been full.
-    fn undone(&mut self) -> bool {
+    fn undone(&mut self, _delivered: u64, _window: &mut Window) -> bool {
         (self.full_rate, self.full_rounds) = (0, 0);
         self.policer = Policer::default();
         false
@@ -496,7 +496,7 @@ impl Control for Bbr {
     fn pacing(&self, profile: &Profile) -> Option<Pacing> {
         let least = if self.pacing_rate < ONE_BY_ONE { 1 } else { profile.pacing_burst };
         let rate = Rate::of(Bytes::new(self.pacing_rate.max(1)), Span::s(1));
-        Some(Pacing { rate, burst: least })
+        Some(Pacing { rate, burst: least, as_linux: true })
     }
 }
 
