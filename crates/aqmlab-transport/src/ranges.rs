@@ -122,6 +122,11 @@ impl Ranges {
         self.runs.get(self.runs.partition_point(|r| r.1 <= number)).map(|r| r.0)
     }
 
+    /// Returns the lowest run.
+    pub(crate) fn first(&self) -> Option<(u64, u64)> {
+        self.runs.first().copied()
+    }
+
     /// Returns the highest run.
     #[inline]
     pub(crate) fn last(&self) -> Option<(u64, u64)> {

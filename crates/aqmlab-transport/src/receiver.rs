@@ -364,6 +364,28 @@ impl Receiver {
         self.ack_deadline = self.ack_deadline.min(at);
     }
 
+    /// Returns the unacknowledged amount, and when its acknowledgment is due.
+    pub(crate) fn owed(&self) -> (u16, Instant) {
+        (self.unacked, self.ack_deadline)
+    }
+
+    /// Replaces what an arrival has changed since the acknowledgment was `owed`: packet numbers, not the order of the
+    /// data, determine whether it is due immediately (RFC 9000, section 13.2.1).
+    pub(crate) fn owe_by_number(
+        &mut self,
+        now: Instant,
+        owed: (u16, Instant),
+        at_once: bool,
+        profile: &Profile,
+    ) {
+        (self.unacked, self.ack_deadline) = owed;
+        if at_once || self.owes_ack() {
+            self.ack_now();
+        } else {
+            self.owe(1, now, profile.delayed_ack);
+        }
+    }
+
     /// Returns whether the acknowledgment of some data is being delayed.
     pub(crate) fn delays_ack(&self) -> bool {
         0 < self.unacked && self.unacked < ACK_NOW

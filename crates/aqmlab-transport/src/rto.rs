@@ -328,6 +328,11 @@ impl RtoTimer {
         self.fired
     }
 
+    /// Returns RTTVAR.
+    pub(crate) fn variance(&self) -> Span {
+        Span::ns(self.rttvar4 / 4)
+    }
+
     /// Returns the smoothed round-trip time, once there is one.
     pub(crate) fn srtt(&self) -> Option<Span> {
         (self.srtt8 > 0).then(|| Span::ns(self.srtt8 / 8))

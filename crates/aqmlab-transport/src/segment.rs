@@ -24,6 +24,9 @@ impl Flags {
     pub const SYN: Flags = Flags(0x02);
     /// reset the connection
     pub const RST: Flags = Flags(0x04);
+    /// The segment is a packet with a number of its own, which has the place of the window (`packet_numbers`). In TCP, this
+    /// bit is PSH, which never occurs without ACK.
+    pub const NUMBERED: Flags = Flags(0x08);
     /// the acknowledgment field is significant
     pub const ACK: Flags = Flags(0x10);
     /// ECN echo

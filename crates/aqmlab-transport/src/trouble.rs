@@ -5,6 +5,7 @@ use alloc::boxed::Box;
 use crate::congestion::Memory;
 use crate::counters::Incidents;
 use crate::loss_window::LossWindow;
+use crate::packets::Packets;
 use crate::quick::Quick;
 use crate::reassembly::Beyond;
 use crate::recovery::{Machine, Scoreboard, Tracking};
@@ -23,6 +24,8 @@ pub(crate) struct Trouble {
     /// The tracking state, which holds all outstanding segments; `None` unless this sender tracks
     /// segments individually.
     pub tracking: Option<Box<Tracking>>,
+    /// The packets sent and received; `None` unless each transmission has a number of its own.
+    pub packets: Option<Box<Packets>>,
     /// The state that decides when in-order data is acknowledged; `None` while a count of segments
     /// alone decides this.
     pub quick: Option<Box<Quick>>,
@@ -39,7 +42,7 @@ pub(crate) struct Trouble {
 }
 
 const _: () =
-    assert!(size_of::<Trouble>() <= 176, "`Trouble` exceeds 176 bytes; every flow with losses keeps one");
+    assert!(size_of::<Trouble>() <= 184, "`Trouble` exceeds 184 bytes; every flow with losses keeps one");
 
 impl Trouble {
     const fn none() -> Self {
@@ -48,6 +51,7 @@ impl Trouble {
             beyond: None,
             board: None,
             tracking: None,
+            packets: None,
             quick: None,
             control: Memory::none(),
             counts: Incidents::none(),

@@ -30,6 +30,7 @@ pub use model::PathModel;
 pub(crate) use reno::Reno;
 pub(crate) use window::{Ack, AckReport, Lost, Outstanding, Pacing, Pause, Repair, Sample, Sign, Window};
 
+use crate::controller::{Controller, Foreign};
 use crate::profile::{Congestion, CubicGrowth, Profile, SlowStartExit};
 use bbr::{v1, v3};
 use counted::Counted;
@@ -62,6 +63,8 @@ enum ControlState {
     /// Apart, so that the memories of other controls do not grow.
     Bbr(Box<v1::Bbr>),
     Bbr3(Box<v3::Bbr>),
+    /// Another author's, which the endpoint calls directly.
+    Foreign(Foreign),
 }
 
 /// A rule that may end slow start early, with its state.
@@ -103,6 +106,21 @@ impl Memory {
     pub(crate) fn resumed(&mut self, pause: Pause, window: &mut Window, profile: &Profile) {
         if let Some(memory) = self.0.as_deref_mut() {
             memory.now.resumed(pause, window, profile);
+        }
+    }
+
+    /// Puts another author's controller in the place of the profile's.
+    pub(crate) fn replace(&mut self, controller: Box<dyn Controller>) {
+        let now = ControlState::Foreign(Foreign::new(controller));
+        self.0 = Some(Box::new(Remembered { now, before: ControlState::Reno(Reno), exit: None }));
+    }
+
+    /// Returns another author's controller, if there is one.
+    #[inline]
+    pub(crate) fn foreign(&mut self) -> Option<&mut dyn Controller> {
+        match &mut self.0.as_deref_mut()?.now {
+            ControlState::Foreign(controller) => Some(controller.get_mut()),
+            _ => None,
         }
     }
 
@@ -239,8 +257,20 @@ macro_rules! of_control {
             ControlState::Dctcp($control) => $call,
             ControlState::Bbr($control) => $call,
             ControlState::Bbr3($control) => $call,
+            ControlState::Foreign($control) => $call,
         }
     };
+}
+
+/// The endpoint calls the controller itself, so nothing is left to do here.
+impl Control for Foreign {
+    fn slow_start(&mut self, _window: &mut Window, _ack: &Ack, _profile: &Profile) {}
+
+    fn avoid(&mut self, _window: &mut Window, _ack: &Ack, _profile: &Profile) {}
+
+    fn congestion(&mut self, _sign: Sign, window: &Window, _profile: &Profile) -> Cut {
+        Cut { share: 1.0, least: 1.0, left: Some(window.cwnd()) }
+    }
 }
 
 impl Control for ControlState {

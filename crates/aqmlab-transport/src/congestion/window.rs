@@ -484,6 +484,19 @@ impl Window {
         self.cwnd = segments.into();
     }
 
+    /// Sets the window to a number of segments that need not be whole.
+    pub(crate) fn set_exactly(&mut self, segments: f64) {
+        self.cwnd = segments;
+    }
+
+    /// Reduces the window for persistent congestion, after the reduction for the loss: to two segments (RFC 9002, section
+    /// 7.6.2).
+    pub(crate) fn collapse(&mut self, mut algorithm: impl Control, profile: &Profile) {
+        algorithm.congestion(Sign::Timeout { held: true }, self, profile);
+        self.cwnd = 2.0;
+        self.credit = 0;
+    }
+
     /// Ends a gradual reduction, or the inflation of fast recovery.
     pub(crate) fn settle(&mut self) {
         self.cwnd = self.ssthresh;

@@ -48,6 +48,11 @@ impl Endpoint {
     /// RFC 9293, 3.10.7.1: answers any segment for a closed connection with a RST that the other side
     /// accepts.
     fn on_segment_closed(&mut self, seg: &Segment, profile: &Profile) {
+        if seg.flags.has(Flags::NUMBERED) {
+            let answers = self.sent() > 0 && seg.window > 0; // RFC 9000, section 10.3: a stateless reset
+            self.notes.put(RESET, answers);
+            return;
+        }
         let expected = from_wire(profile.initial_sequence, seg.ack, self.una);
         if self.sent() > 0
             && seg.flags.has(Flags::ACK)
@@ -124,7 +129,7 @@ impl Endpoint {
 
     /// Handles the acknowledgment of our SYN, which echoes the time stamp of a retransmission if there is
     /// an `echo`.
-    fn establish(&mut self, now: Instant, echo: Stamp, profile: &Profile) {
+    pub(super) fn establish(&mut self, now: Instant, echo: Stamp, profile: &Profile) {
         let again = self.syns_repeated();
         let begins_with_one = match profile.syn_loss_window {
             // RFC 5681, 3.1
@@ -152,7 +157,11 @@ impl Endpoint {
             self.receiver.ack_now();
         }
         self.events.established();
-        self.begin_tracking(now, profile);
+        if profile.has_packet_numbers() {
+            self.begin_packets(now, profile);
+        } else {
+            self.begin_tracking(now, profile);
+        }
         self.enter(now, State::Established, profile);
     }
 
@@ -177,6 +186,10 @@ impl Endpoint {
             if self.state != State::SynReceived || !seg.flags.has(Flags::ACK) {
                 return;
             }
+        }
+        if profile.has_packet_numbers() {
+            self.on_packet(now, from, seg, options, profile);
+            return;
         }
         if !seg.flags.has(Flags::ACK) {
             return;

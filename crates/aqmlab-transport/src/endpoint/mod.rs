@@ -3,9 +3,10 @@
 //! [`input`] processes arriving segments, [`predicted`] processes the most frequent ones on a fast
 //! path, and [`output`] decides what is sent. [`selective`] contains the parts that differ with
 //! SACK, and [`by_segments`] those that differ for a sender that tracks each outstanding segment.
-//! [`paced`] decides when such a sender's segments may leave, and [`timers`] handles the expiry of
+//! [`by_packets`] is the counterpart for QUIC's rules. [`paced`] decides when such a sender's segments may leave, and [`timers`] handles the expiry of
 //! timers.
 
+mod by_packets;
 mod by_segments;
 mod input;
 mod output;
@@ -14,11 +15,14 @@ mod predicted;
 mod selective;
 mod timers;
 
+use alloc::boxed::Box;
+
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 use crate::bits::Bits;
 use crate::congestion::{Algorithm, Outstanding, PathModel, Window};
 use crate::connection::State;
+use crate::controller::Controller;
 use crate::counters::{Counters, Tally};
 use crate::ecn::ClassicEcn;
 use crate::event::{Ending, Pending, StreamEvent};
@@ -26,7 +30,7 @@ use crate::profile::Profile;
 use crate::receiver::Receiver;
 use crate::rto::{Clock, RtoTimer};
 use crate::sack::{Options, Sack};
-use crate::segment::{Extras, Segment};
+use crate::segment::{Extras, Flags, Segment};
 use crate::stamps::Stamps;
 use crate::trouble::Troubles;
 
@@ -159,6 +163,15 @@ impl Endpoint {
     /// ([`Profile::needs_seed`]); endpoints with different seeds make different draws.
     pub fn set_seed(&mut self, seed: u64, profile: &Profile) {
         self.troubles.control().set_seed(seed, profile);
+    }
+
+    /// Puts another author's controller in the place of the profile's congestion control, before the connection opens.
+    ///
+    /// # Panics
+    /// If the profile has no [`packet_numbers`](Profile::has_packet_numbers).
+    pub fn set_controller(&mut self, controller: Box<dyn Controller>, profile: &Profile) {
+        assert!(profile.has_packet_numbers(), "a controller needs a sender with packet numbers");
+        self.troubles.control().replace(controller);
     }
 
     fn clock(&self) -> Clock {
@@ -323,11 +336,15 @@ impl Endpoint {
     /// Returns whether the endpoint is in fast recovery.
     pub fn is_recovering(&self) -> bool {
         let tracked = self.troubles.tracking().is_some_and(|tracking| tracking.is_recovering());
-        tracked || self.troubles.get().recovery.is_recovering()
+        let numbered = self.troubles.get().packets.as_ref().is_some_and(|packets| packets.recovering);
+        tracked || numbered || self.troubles.get().recovery.is_recovering()
     }
 
     /// Returns the options of the `segment` that [`Endpoint::poll_transmit`] has just returned.
     pub fn options(&self, segment: &Segment, profile: &Profile) -> Options {
+        if segment.flags.has(Flags::NUMBERED) {
+            return self.packets().frame.options();
+        }
         let reports = segment.sack_len > 0;
         let sack = if reports { self.receiver.sack(&self.troubles, profile) } else { Sack::NONE };
         let stamps =

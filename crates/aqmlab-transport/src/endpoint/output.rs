@@ -220,6 +220,9 @@ impl Endpoint {
         if let Some(segment) = self.transmit_urgent(now, profile) {
             return Some(segment);
         }
+        if profile.has_packet_numbers() {
+            return self.transmit_by_packets(now, profile);
+        }
         if self.notes.any(SELECTIVE) && self.tracks(profile) {
             return self.transmit_listed(now, profile);
         }
@@ -234,7 +237,8 @@ impl Endpoint {
     #[cold]
     fn transmit_urgent(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.notes.take(HANDSHAKE_ACK) {
-            return Some(self.urgent_ack(profile));
+            let numbered = profile.has_packet_numbers();
+            return Some(if numbered { self.packet_ack(now, profile) } else { self.urgent_ack(profile) });
         }
         if self.ecn.is_waiting() {
             return None;
@@ -563,7 +567,7 @@ impl Endpoint {
     }
 
     #[inline]
-    fn pure_ack(&mut self, profile: &Profile) -> Segment {
+    pub(super) fn pure_ack(&mut self, profile: &Profile) -> Segment {
         self.tally.acks += 1;
         self.control(Flags::ACK, self.sent(), profile)
     }

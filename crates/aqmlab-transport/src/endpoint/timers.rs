@@ -22,6 +22,7 @@ impl Endpoint {
         match self.state {
             State::TimeWait => self.finish(Ending::Closed),
             State::SynSent | State::SynReceived => self.on_syn_timeout(now, profile),
+            _ if profile.has_packet_numbers() => self.on_packet_timer(now, profile),
             _ => self.on_data_timeout(now, profile),
         }
     }

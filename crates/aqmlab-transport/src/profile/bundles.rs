@@ -72,6 +72,31 @@ pub(super) static PROFILES: &[ProfileInfo] = &[
                   RACK-TLP (RFC 8985), PRR (RFC 9937), F-RTO (RFC 5682), timestamps (RFC 7323); no ECN unless asked for",
         values: MODERN,
     },
+    ProfileInfo {
+        name: "quic",
+        summary: "a QUIC sender with the constants of RFC 9002: NewReno with pacing, packet numbers, probes instead of \
+                  timeouts, every second packet acknowledged, within 25 ms",
+        values: QUIC,
+    },
+];
+
+#[rustfmt::skip]
+static QUIC: &[ProfileValue] = &[
+    value(Profile::mss().is(Bytes::new(1165)), "RFC 9000, 14.1: datagrams of 1200 B, less 27 B of header and tag and 8 B of STREAM frame"),
+    value(Profile::header().is(Bytes::new(63)), "RFC 9000, 17.3.1: flags, connection ID of 8 B, number of 2 B; 16 B of tag (RFC 9001, 5.3); 8 B of STREAM frame; 28 B of IP and UDP"),
+    value(Profile::initial_window().is(10), "RFC 9002, 7.2"),
+    value(Profile::syn_loss_window().is("never"), "RFC 9002, 7.2 knows no such rule"),
+    value(Profile::packet_numbers().is(true), "RFC 9000, 12.3; RFC 9002, 4.2"),
+    value(Profile::pacing().is(true), "RFC 9002, 7.7"),
+    value(Profile::pacing_gain().is(1.25), "RFC 9002, 7.7: N"),
+    value(Profile::pacing_gain_slow_start().is(1.25), "RFC 9002, 7.7: N"),
+    value(Profile::min_rto().is(Span::ZERO), "RFC 9002, 6.2.1: a probe timeout has no minimum but kGranularity"),
+    value(Profile::initial_rto().is(Span::ms(999)), "RFC 9002, 6.2.2: kInitialRtt of 333 ms, plus four times its half"),
+    value(Profile::delayed_ack().is(Span::ms(25)), "RFC 9000, 18.2: max_ack_delay"),
+    value(Profile::handshake_ack().is("piggyback"), "RFC 9000, 7: the client's data follows the server's flight"),
+    value(Profile::idle_restart().is("off"), "RFC 9002, 7.8: pacing takes its place"),
+    value(Profile::ect_on_retransmission().is(true), "RFC 9000, 13.4: all packets"),
+    value(Profile::time_wait().is(Span::s(3)), "RFC 9000, 10.2: three probe timeouts, here the initial ones"),
 ];
 
 #[rustfmt::skip]

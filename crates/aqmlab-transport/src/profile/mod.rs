@@ -28,6 +28,9 @@ const BY_SEGMENTS: u8 = 1 << 1;
 /// The congestion control uses rate samples.
 const SAMPLES: u8 = 1 << 2;
 
+/// Each transmission has a number of its own.
+const PACKETS: u8 = 1 << 3;
+
 /// The value of a limit that is not set: more than can ever be reached.
 const NO_LIMIT: u32 = u32::MAX;
 
@@ -84,11 +87,13 @@ impl Profile {
         let ack_rules = exact_echo || bytes || periodic || quick || timed || self.dsack;
         let remembers = self.congestion != Some(Congestion::Reno) || exits;
         let samples = self.congestion.is_some_and(Congestion::samples_rates);
-        let by_segments = samples || tracks_segments(self.recovery, self.sack_pipe, self.count_duplicates);
+        let tracks = samples || tracks_segments(self.recovery, self.sack_pipe, self.count_duplicates);
+        let by_segments = tracks && !self.packet_numbers;
         let mut more_than_reno = Bits::none();
         more_than_reno.put(REMEMBERS, remembers);
         more_than_reno.put(BY_SEGMENTS, by_segments);
         more_than_reno.put(SAMPLES, samples);
+        more_than_reno.put(PACKETS, self.packet_numbers);
         Profile {
             ack_at: if ack_rules { NO_LIMIT } else { self.ack_every },
             ack_rules,
@@ -133,6 +138,25 @@ impl Profile {
     #[inline(always)]
     pub(crate) fn samples(&self) -> bool {
         self.more_than_reno.any(SAMPLES)
+    }
+
+    /// Returns whether each transmission has a number of its own, so that an endpoint accepts another author's
+    /// [controller](crate::Endpoint::set_controller).
+    #[inline(always)]
+    pub fn has_packet_numbers(&self) -> bool {
+        self.more_than_reno.any(PACKETS)
+    }
+
+    /// Returns the size of a full datagram in bytes, without IP and UDP headers, if packets [have
+    /// numbers](Profile::has_packet_numbers).
+    pub fn datagram(&self) -> u32 {
+        crate::packets::datagram(self.mss, self)
+    }
+
+    /// Returns whether the congestion control hears of each lost segment.
+    #[inline]
+    pub(crate) fn follows_draft(&self) -> bool {
+        self.congestion.is_some_and(Congestion::follows_draft)
     }
 
     /// Returns whether the congestion control makes draws, so that each endpoint needs
@@ -233,6 +257,10 @@ impl Profile {
         if self.congestion == Some(Congestion::Dctcp) && !self.ecn {
             let message = "congestion `dctcp` needs ecn `true` because its signal is the share of marks";
             return Err(Profile::congestion().error(message));
+        }
+        if self.packet_numbers && !self.send_jitter.is_zero() {
+            let message = "send_jitter must be `0s` with packet_numbers, which has no such delay";
+            return Err(Profile::send_jitter().error(message));
         }
         let samples = self.congestion.is_some_and(Congestion::samples_rates);
         if samples && self.recovery == Recovery::Reno {

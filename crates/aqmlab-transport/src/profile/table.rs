@@ -103,6 +103,18 @@ params! {
         /// number of duplicate ACKs that start a fast retransmit
         dupthresh: u32 as u64 = Row::integer(1, 1000).default(3).aliases(&[ns2("numdupacks_")])
             .source("RFC 5681, 3.2"),
+        /// each transmission has a number of its own, which acknowledgments report, so that no acknowledgment of
+        /// repeated data is ambiguous; losses are detected and repaired as in QUIC: after `dupthresh` later packets or
+        /// by `time_threshold`, and with probes instead of timeouts (`delayed_ack` is max_ack_delay)
+        packet_numbers: bool = Row::flag(false).implied().source("RFC 9002, 2 to 7; RFC 9000, 13.2"),
+        /// with `packet_numbers`, a packet is lost this many round-trip times after it left if a later one has
+        /// been acknowledged
+        time_threshold: f64 = Row::number(1.0, 10.0).default(1.125).implied()
+            .source("RFC 9002, 6.1.2 (kTimeThreshold)"),
+        /// with `packet_numbers`, the window shrinks to two segments if everything sent in this many probe
+        /// timeouts is lost
+        persistent_congestion: u32 as u64 = Row::integer(1, 1000).default(3).implied()
+            .source("RFC 9002, 7.6.1 (kPersistentCongestionThreshold)"),
         /// how losses are repaired without a timeout
         recovery: Recovery = Row::choice("newreno").source("RFC 5681, 3.2; RFC 6582; RFC 6675"),
         /// how a sender with SACK decides how much data to send in recovery, and which data

@@ -22,6 +22,7 @@ mod usage;
 
 pub(crate) use machine::Machine;
 pub(crate) use news::News;
+pub(crate) use pace::Pace;
 pub(crate) use prr::Delivery;
 pub(crate) use rate::Rates;
 pub(crate) use scoreboard::{Hole, Scoreboard};

@@ -6,7 +6,7 @@ use aqmlab_units::Instant;
 
 use crate::congestion::{Repair, Sample};
 use crate::endpoint::Endpoint;
-use crate::profile::{Congestion, Profile};
+use crate::profile::Profile;
 use crate::recovery::{News, Phase, Rates};
 
 /// What a sample compares with: the state before an acknowledgment.
@@ -21,8 +21,7 @@ impl Endpoint {
     /// Begins to measure delivery rates, now that the connection is established.
     #[cold]
     pub(super) fn begin_sampling(&mut self, now: Instant, profile: &Profile) {
-        let lists = profile.congestion.is_some_and(Congestion::follows_draft);
-        let rates = Rates::new(now, profile.mss, self.uses_sack(), lists);
+        let rates = Rates::new(now, profile.mss, self.uses_sack(), profile.follows_draft());
         self.tracking_mut().segments.rates = Some(Box::new(rates));
         self.unsettled = true;
         let srtt = self.rto.srtt();
@@ -35,7 +34,10 @@ impl Endpoint {
     pub(in crate::endpoint) fn check_application(&mut self) {
         let unsent = self.stream_end.saturating_sub(self.next());
         let cwnd = self.window.cwnd();
-        let Some(tracking) = self.troubles.tracking_mut() else { return };
+        let Some(tracking) = self.troubles.tracking_mut() else {
+            self.check_application_by_packets(unsent);
+            return;
+        };
         let (in_flight, repaired) =
             (tracking.segments.in_flight(), tracking.segments.lost() <= tracking.segments.copies());
         if let Some(rates) = &mut tracking.segments.rates {
@@ -46,7 +48,7 @@ impl Endpoint {
     /// Notes whether the application limits the flow, before an acknowledgment or an expiry of the timer is
     /// processed, for a control that follows the draft: Linux checks only writes.
     pub(super) fn check_application_again(&mut self, profile: &Profile) {
-        if profile.congestion.is_some_and(Congestion::follows_draft) {
+        if profile.follows_draft() {
             self.check_application();
         }
     }
