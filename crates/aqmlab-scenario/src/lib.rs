@@ -16,6 +16,7 @@ mod changes;
 mod class;
 mod crossing;
 mod delay;
+pub mod described;
 mod digest;
 mod distribution;
 mod drawn;
