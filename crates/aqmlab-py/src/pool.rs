@@ -137,7 +137,7 @@ fn record(job: &Job<'_>, control: &Control) -> Result<f64, Outcome> {
             None => None,
         };
         let requests = rows.then(|| aqmlab_storage::table_in(&mut staged, &schema::REQUESTS)).transpose()?;
-        Ok(RunFiles { capture, requests })
+        Ok(RunFiles { capture, requests, ..RunFiles::default() })
     };
     let files = begin().map_err(Outcome::Unwritten)?;
     let recording =

@@ -178,9 +178,14 @@ impl PortTables {
         }
     }
 
+    /// Returns the samples of queues and of laws, so far.
+    pub fn samples(&self) -> [&Table; 2] {
+        [&self.queues, &self.law]
+    }
+
     /// Returns the number of cells that the samples have filled so far.
     pub fn cells(&self) -> usize {
-        [&self.queues, &self.law].iter().map(|t| t.rows() * t.columns.len()).sum()
+        self.samples().iter().map(|t| t.rows() * t.columns.len()).sum()
     }
 
     /// Returns the tables, with sums and distributions from the ports' books at the end.

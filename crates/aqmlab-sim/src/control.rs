@@ -56,7 +56,7 @@ impl Control {
     }
 }
 
-/// Files that are written during a run.
+/// What leaves a run while it is under way: files, and the packets of ports that a host looks at.
 #[derive(Default)]
 pub struct RunFiles {
     /// The packets that leave the captured queues.
@@ -64,12 +64,14 @@ pub struct RunFiles {
     /// One row per request, if [`wants_request_rows`](aqmlab_network::wants_request_rows) returns
     /// true. Without a file, the rows are held in memory.
     pub requests: Option<TableWriter>,
+    /// The ports whose packets a host looks at while the run is under way, by the numbers of their links.
+    pub looks: Vec<usize>,
 }
 
 impl RunFiles {
-    /// Returns whether there are no such files.
+    /// Returns whether nothing leaves it.
     pub(crate) const fn is_empty(&self) -> bool {
-        self.capture.is_none() && self.requests.is_none()
+        self.capture.is_none() && self.requests.is_none() && self.looks.is_empty()
     }
 }
 

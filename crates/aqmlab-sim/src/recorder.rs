@@ -88,6 +88,12 @@ impl Recorder {
         }
     }
 
+    /// Returns the samples of queues, of laws and of flows, so far.
+    pub fn samples(&self) -> [&Table; 3] {
+        let [queues, law] = self.ports.samples();
+        [queues, law, &self.flow_series]
+    }
+
     /// Returns the memory of the tables in bytes, estimated from their lengths.
     pub fn memory_bytes(&self) -> usize {
         let series = self.flow_series.rows() * self.flow_series.columns.len();

@@ -118,7 +118,8 @@ fn run_on<Q: EventQueue>(
     Ok(Some(recording))
 }
 
-fn finish<Q: EventQueue>(
+/// Settles the books of a run that has ended, and returns its recording.
+pub(crate) fn finish<Q: EventQueue>(
     mut world: World<'_, Q>,
     plan: &Plan,
     seed: u64,

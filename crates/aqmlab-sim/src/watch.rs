@@ -10,7 +10,7 @@
 //! ([`crate::options`]), so that it costs nothing in other runs.
 
 use aqmlab_network::End;
-use aqmlab_qdisc::{Cause, Observer, Reason, TcpHeader};
+use aqmlab_qdisc::{Cause, Observer, Reason, Stamped, TcpHeader};
 use aqmlab_recording::capture::PortCapture;
 use aqmlab_recording::{RecordingError, Table};
 use aqmlab_scenario::{FlowChoice, LinkPlan, PacketEvent, Plan};
@@ -30,6 +30,8 @@ pub struct Watch {
     packets: Option<Packets>,
     trace: Option<Traced>,
     capture: Option<CaptureLog>,
+    /// Events at the ports that a host looks at, since it last took them.
+    seen: Vec<Seen>,
     /// What is recorded at each port, by the number of its link.
     ports: Vec<Port>,
     /// Which classes number their packets.
@@ -46,6 +48,25 @@ struct Port {
     logged: bool,
     /// The port's number in the capture, if it is captured.
     captured: Option<usize>,
+    /// Whether a host looks at it while the run is under way.
+    looked_at: bool,
+}
+
+/// An event of a packet at a port that a host looks at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seen {
+    /// When it happened.
+    pub at: Instant,
+    /// The port, by the number of its link.
+    pub link: u32,
+    /// What happened: it was enqueued or marked, it was dropped, or it left for the link.
+    pub event: PacketEvent,
+    /// Why, if it was marked or dropped.
+    pub reason: Option<Reason>,
+    /// When the packet arrived at the port.
+    pub arrived: Instant,
+    /// The packet.
+    pub packet: SimPacket,
 }
 
 struct Packets {
@@ -70,8 +91,9 @@ pub struct TableFull {
 }
 
 impl Watch {
-    /// Returns the watch that `plan` and `capture` require, or `None` if nothing is watched.
-    pub fn of(plan: &Plan, capture: Option<PortCapture>) -> Option<Self> {
+    /// Returns the watch that `plan`, `capture` and a host that `looks` at these ports require, or `None` if nothing
+    /// is watched.
+    pub fn of(plan: &Plan, capture: Option<PortCapture>, looks: Vec<usize>) -> Option<Self> {
         let record = &plan.record;
         let limit = record.limit.unwrap_or(u64::MAX);
         let packets = record.packets.as_ref().map(|choice| {
@@ -85,7 +107,7 @@ impl Watch {
         });
         let traced = || Traced { choices: record.trace.clone(), trace: FlowTrace::new() };
         let trace = (!record.trace.is_empty()).then(traced);
-        if packets.is_none() && trace.is_none() && capture.is_none() {
+        if packets.is_none() && trace.is_none() && capture.is_none() && looks.is_empty() {
             return None;
         }
         let logged = record.packets.as_ref().map_or(&[][..], |choice| &**choice.links);
@@ -94,6 +116,7 @@ impl Watch {
             name: link.name.clone(),
             logged: logged.contains(&number),
             captured: captured.iter().position(|&captured| captured == number),
+            looked_at: looks.contains(&number),
         };
         let ports = plan.links.iter().enumerate().map(port).collect();
         let flows = record.packets.as_ref().map(|choice| choice.flows.as_deref());
@@ -103,7 +126,7 @@ impl Watch {
         });
         let numbered = numbered.collect();
         let capture = capture.map(|capture| CaptureLog::new(plan, capture.file));
-        Some(Watch { packets, trace, capture, ports, numbered, sent: Vec::new(), limit })
+        Some(Watch { packets, trace, capture, seen: Vec::new(), ports, numbered, sent: Vec::new(), limit })
     }
 
     /// Returns whether the hosts of a class take part: their packets are numbered, or events there are
@@ -134,11 +157,16 @@ impl Watch {
         Some(*sent - 1)
     }
 
+    /// Returns the events at the ports that a host looks at since the last call.
+    pub fn take_seen(&mut self) -> Vec<Seen> {
+        std::mem::take(&mut self.seen)
+    }
+
     /// Returns whether anything is recorded at the port of a link.
     #[inline]
     pub fn watches(&self, link: u32) -> bool {
         let port = &self.ports[link as usize];
-        port.logged || port.captured.is_some()
+        port.logged || port.captured.is_some() || port.looked_at
     }
 
     /// Returns the observer of a recorded port; this observer also passes everything on to `in_transit`.
@@ -146,7 +174,8 @@ impl Watch {
         let port = &self.ports[link as usize];
         let log = self.packets.as_mut().filter(|_| port.logged).map(|packets| &mut packets.log);
         let capture = self.capture.as_mut().zip(port.captured);
-        WatchedPort { name: &port.name, log, capture, in_transit }
+        let seen = Some(&mut self.seen).filter(|_| port.looked_at);
+        WatchedPort { link, name: &port.name, log, capture, seen, in_transit }
     }
 
     /// Returns whether writing the capture's file has failed.
@@ -266,10 +295,13 @@ impl Watch {
 /// The observer of a recorded port. It records each event and only then passes the event on to the
 /// network, which removes the options of a dropped packet.
 pub struct WatchedPort<'a> {
+    link: u32,
     name: &'a str,
     log: Option<&'a mut PacketLog>,
     /// The capture, and the port's number in it.
     capture: Option<(&'a mut CaptureLog, usize)>,
+    /// What a host has yet to take, if it looks at this port.
+    seen: Option<&'a mut Vec<Seen>>,
     in_transit: &'a mut InTransit,
 }
 
@@ -278,6 +310,10 @@ impl WatchedPort<'_> {
         if let Some(log) = &mut self.log {
             let number = self.in_transit.options.number_of(&pkt.packet);
             log.note(now, event, self.name, reason, (&pkt.packet, number));
+        }
+        if let Some(seen) = &mut self.seen {
+            let Stamped { packet, arrived } = *pkt;
+            seen.push(Seen { at: now, link: self.link, event, reason, arrived, packet });
         }
     }
 

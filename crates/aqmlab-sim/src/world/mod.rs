@@ -11,7 +11,7 @@ use aqmlab_network::{
     sender_state,
 };
 use aqmlab_qdisc::{Packet, Registry};
-use aqmlab_recording::{Fates, FrameRecorder, RequestRecorder, StoppedBy, Tally};
+use aqmlab_recording::{Fates, FrameRecorder, RequestRecorder, StoppedBy, Table, Tally};
 use aqmlab_scenario::Plan;
 use aqmlab_units::Instant;
 
@@ -120,7 +120,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     ) -> Result<Self, RunError> {
         let fused = model != EventModel::Plain;
         plan.check_seed(seed).map_err(RunError::Seed)?;
-        let watch = Watch::of(plan, files.capture);
+        let watch = Watch::of(plan, files.capture, files.looks);
         let mut links = network::links(plan, seed, registry).map_err(RunError::Discipline)?;
         if fused {
             look_ahead(plan, &mut links, watch.as_ref());
@@ -205,26 +205,63 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     /// [`RunError::Cancelled`], or [`RunError::Memory`] if the run's tables outgrow the control's cap.
     pub fn run(&mut self, control: &Control) -> Result<StoppedBy, RunError> {
         while let Some(at) = self.scheduler.queue.advance() {
-            debug_assert!(at >= self.now, "time ran backwards");
-            self.now = at;
-            match *self.scheduler.queue.first().1 {
-                Event::Arrive(mut packet) => {
-                    self.scheduler.queue.release();
-                    self.forward(&mut packet);
-                }
-                Event::Other(notice) => {
-                    self.scheduler.queue.release();
-                    self.handle(notice);
-                }
-            }
-            self.until_poll -= 1;
-            if self.until_poll == 0
-                && let Some(why) = self.poll_control(control)?
-            {
+            if let Some(why) = self.take(at, control)? {
                 return Ok(why);
             }
         }
         unreachable!("the end of the run is an event")
+    }
+
+    /// Runs the simulation up to and including `until`, but handles at most `most` events. Returns the reason why
+    /// the run has ended, if it has; nothing may be called after that except what finishes a recording.
+    ///
+    /// # Errors
+    /// As [`World::run`].
+    pub fn run_part(
+        &mut self,
+        until: Instant,
+        most: u64,
+        control: &Control,
+    ) -> Result<Option<StoppedBy>, RunError> {
+        for _ in 0..most {
+            let at = self.scheduler.queue.advance().expect("the end of the run is an event");
+            if at > until {
+                break;
+            }
+            if let Some(why) = self.take(at, control)? {
+                return Ok(Some(why));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns when the next event is due.
+    pub fn next_at(&mut self) -> Instant {
+        self.scheduler.queue.advance().expect("the end of the run is an event")
+    }
+
+    /// Returns the number of events handled so far.
+    pub fn handled(&self) -> u64 {
+        self.events + (self.stride - self.until_poll)
+    }
+
+    /// Handles the first event, which is due at `at`. Returns the reason for a stop, if there is one.
+    #[inline(always)]
+    fn take(&mut self, at: Instant, control: &Control) -> Result<Option<StoppedBy>, RunError> {
+        debug_assert!(at >= self.now, "time ran backwards");
+        self.now = at;
+        match *self.scheduler.queue.first().1 {
+            Event::Arrive(mut packet) => {
+                self.scheduler.queue.release();
+                self.forward(&mut packet);
+            }
+            Event::Other(notice) => {
+                self.scheduler.queue.release();
+                self.handle(notice);
+            }
+        }
+        self.until_poll -= 1;
+        if self.until_poll == 0 { self.poll_control(control) } else { Ok(None) }
     }
 
     /// Returns whether something has been done for an instant at or after the end of the run,
@@ -305,6 +342,11 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             Notice::StopSending { class, flow } => self.stop_sending(class, flow),
             Notice::Milestone(milestone) => self.reach(milestone),
         }
+    }
+
+    /// Returns the recording's samples of queues, of laws and of flows, so far.
+    pub fn samples(&self) -> [&Table; 3] {
+        self.recorder.samples()
     }
 
     /// Returns the current time.
