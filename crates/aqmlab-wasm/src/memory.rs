@@ -1,8 +1,9 @@
-//! The functions that the module exports. A host writes a text to memory from [`allocate`], calls [`run`], reads
-//! the answer, and gives both back to [`release`].
+//! The functions that the module exports. A host writes a text to memory from [`allocate`], calls [`run`] or [`ask`],
+//! reads the answer, and gives both back to [`release`].
 
 #![allow(unsafe_code)] // exported names, and memory that the host has filled
 
+use crate::Session;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 
 /// Returns memory for `len` bytes, which the host fills.
@@ -36,7 +37,31 @@ pub unsafe extern "C" fn release(start: *mut u8, len: usize) {
 pub unsafe extern "C" fn run(text: *const u8, len: usize) -> u64 {
     // SAFETY: the caller says that these bytes exist.
     let text = unsafe { std::slice::from_raw_parts(text, len) };
-    let answer = crate::run_first_arm(&String::from_utf8_lossy(text));
+    handed(&crate::run_first_arm(&String::from_utf8_lossy(text)))
+}
+
+/// Returns a new session, for [`ask`]. It lasts as long as the instance of the module.
+#[unsafe(no_mangle)]
+pub extern "C" fn begin() -> *mut Session {
+    Box::into_raw(Box::default())
+}
+
+/// Answers the request at `text`, see [`Session::answer`]. Returns the answer as [`run`] does.
+///
+/// # Safety
+/// `session` comes from [`begin`], no other call is using it, and `text` points to `len` bytes that the host has
+/// filled.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ask(session: *mut Session, text: *const u8, len: usize) -> u64 {
+    // SAFETY: the caller says that these bytes exist.
+    let text = unsafe { std::slice::from_raw_parts(text, len) };
+    // SAFETY: the caller says that this is a session of its own.
+    let session = unsafe { &mut *session };
+    handed(&session.answer(&String::from_utf8_lossy(text)))
+}
+
+/// Hands an answer to the host.
+fn handed(answer: &str) -> u64 {
     let start = allocate(answer.len());
     // SAFETY: the memory is new and has this length.
     unsafe { std::ptr::copy_nonoverlapping(answer.as_ptr(), start, answer.len()) };
