@@ -2,6 +2,7 @@
 
 use aqmlab_units::{Bytes, Span};
 
+use crate::Traffic;
 use crate::plan::{ClassPlan, Plan};
 
 // Measured on a simulated 10 Gbit/s dumbbell with 200 000 TCP flows: 57 B per sample of a flow. The figures here
@@ -24,7 +25,8 @@ pub struct Estimate {
     pub flows: u64,
     /// Memory for the state of all flows.
     pub flow_state: Bytes,
-    /// Memory for the samples in the recording.
+    /// Memory for the samples in the recording. The flows of programs have none: only a program sees the state of its
+    /// sockets.
     pub samples: Bytes,
 }
 
@@ -39,8 +41,10 @@ impl Estimate {
 pub fn memory(plan: &Plan) -> Estimate {
     let flows = plan.classes.iter().fold(0u64, |sum, c| sum.saturating_add(c.count));
     let state = plan.classes.iter().fold(0u64, |sum, class| sum.saturating_add(state_bytes(class, plan)));
+    let sampled = plan.classes.iter().filter(|class| !matches!(class.traffic, Traffic::Program(_)));
+    let sampled = sampled.fold(0u64, |sum, class| sum.saturating_add(class.count));
     let flow_samples =
-        samples(plan.stop.at, plan.record.flows).saturating_mul(flows).saturating_mul(FLOW_SAMPLE);
+        samples(plan.stop.at, plan.record.flows).saturating_mul(sampled).saturating_mul(FLOW_SAMPLE);
     let queue_samples = samples(plan.stop.at, plan.record.queues)
         .saturating_mul(plan.links.len() as u64)
         .saturating_mul(QUEUE_SAMPLE);
@@ -114,6 +118,25 @@ fn two_digits(number: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_flows_with_samples_need_memory_for_samples() {
+        let text = |classes: &str| {
+            format!(
+                "title = \"t\"\nduration = \"1h\"\nrecord = {{ queues = \"1s\", flows = \"10ms\" }}\n\
+                 topology = {{ kind = \"dumbbell\", rate = \"10Mbit\", delay = \"1ms\", queue = \"droptail\" }}\n{classes}"
+            )
+        };
+        let estimate = |classes: &str| {
+            let parsed = crate::parse(&text(classes), "test").unwrap_or_else(|error| panic!("{error}"));
+            memory(&parsed.arms[0]).samples.get()
+        };
+        let bulk = "[[traffic]]\nname = \"b\"\nkind = \"bulk\"\n";
+        let program = "[[traffic]]\nname = \"p\"\nkind = \"program\"\nclient = [\"x\"]\nflows = 4096\n";
+        // 360,000 samples of one flow, and 3600 of the queue at each of two links.
+        assert_eq!(estimate(bulk), 360_000 * FLOW_SAMPLE + 2 * 3600 * QUEUE_SAMPLE);
+        assert_eq!(estimate(&format!("{bulk}{program}")), estimate(bulk));
+    }
 
     #[test]
     fn an_estimate_prints_two_digits() {
