@@ -7,7 +7,7 @@
 //!
 //! Headers are as long as in the simulation, if real headers can have that length. The bytes of a
 //! profile's header beyond the first 40 are options: first TCP options, then IP options. They
-//! contain the packet's own options (SACK, RFC 2018), and no-operations otherwise. A header length
+//! contain the packet's own options (SACK, RFC 2018; AccECN, RFC 9768), and no-operations otherwise. A header length
 //! that no packet can have (less than 40 bytes, or not a multiple of four) becomes the nearest
 //! possible one, and a comment in the capture then gives the length that the packet has in the
 //! simulation.
@@ -108,8 +108,7 @@ fn write_tcp(
     out.extend(segment.seq.to_be_bytes());
     let ack = if segment.flags.has(Flags::ACK) { segment.ack } else { 0 };
     out.extend(ack.to_be_bytes());
-    out.push(((header / 4) << 4) as u8);
-    out.push(segment.flags.bits());
+    out.extend((((header / 4) as u16) << 12 | segment.flags.header_bits()).to_be_bytes());
     // A window above 65,535 would need the window scale option, for which simulated headers have no room.
     out.extend((segment.window.min(0xffff) as u16).to_be_bytes());
     out.extend([0; 4]); // checksum, urgent pointer
@@ -118,21 +117,24 @@ fn write_tcp(
     payload
 }
 
-/// Writes `room` bytes of options: no-operations, followed by the segment's own options if they
-/// fit.
+/// Writes `room` bytes of options: no-operations, followed by those of the segment's own options that fit.
 fn write_tcp_options(out: &mut Vec<u8>, segment: &Segment, options: Option<&Kept>, room: usize) {
+    let mut own = Vec::with_capacity(MOST_OPTIONS);
+    let accurate_ecn = options.map(|kept| &kept.options.accurate_ecn).filter(|option| option.is_present());
+    if let Some(option) = accurate_ecn.filter(|option| option.wire_len() <= room) {
+        own.resize(option.wire_len(), 0);
+        option.write(&mut own);
+    }
     let blocks = options.map_or(&[][..], |kept| kept.options.sack.blocks());
     let sack_len = 2 + 8 * blocks.len();
-    if !blocks.is_empty() && sack_len <= room {
-        out.resize(out.len() + room - sack_len, NO_OPERATION);
-        out.extend([SACK, sack_len as u8]);
-        out.extend(blocks.iter().flat_map(|&(left, right)| [left, right]).flat_map(u32::to_be_bytes));
-    } else if segment.extras.has(Extras::SACK_PERMITTED) && SACK_PERMITTED.len() <= room {
-        out.resize(out.len() + room - SACK_PERMITTED.len(), NO_OPERATION);
-        out.extend(SACK_PERMITTED);
-    } else {
-        out.resize(out.len() + room, NO_OPERATION);
+    if !blocks.is_empty() && own.len() + sack_len <= room {
+        own.extend([SACK, sack_len as u8]);
+        own.extend(blocks.iter().flat_map(|&(left, right)| [left, right]).flat_map(u32::to_be_bytes));
+    } else if segment.extras.has(Extras::SACK_PERMITTED) && own.len() + SACK_PERMITTED.len() <= room {
+        own.extend(SACK_PERMITTED);
     }
+    out.resize(out.len() + room - own.len(), NO_OPERATION);
+    out.extend(own);
 }
 
 /// Writes the headers of a datagram, and returns the number of payload bytes that follow.

@@ -3,7 +3,7 @@
 //! Each endpoint is one side of a full connection, from SYN to FIN, with data in both directions.
 //! Loss recovery follows Reno, NewReno or SACK, optionally with RACK, tail loss probes, gradual
 //! reductions and F-RTO. Congestion control follows RFC 5681, CUBIC, DCTCP or BBR, retransmission
-//! timeouts follow RFC 6298, and ECN follows RFC 3168. Acknowledgments may be delayed. There is no
+//! timeouts follow RFC 6298, and ECN follows RFC 3168 or AccECN (RFC 9768). Acknowledgments may be delayed. There is no
 //! clock, no socket and no payload: an [`Endpoint`] receives segments and the time as arguments,
 //! and returns the segments to send and the time of the next call. Its caller, such as a simulator
 //! or a test, takes the place of the network.
@@ -76,13 +76,14 @@ pub use congestion::PathModel;
 pub use connection::State;
 pub use controller::{Controller, RoundTrips};
 pub use counters::Counters;
+pub use ecn::{AccEcnOption, EcnCounters};
 pub use endpoint::{ENDLESS, Endpoint, Role};
 pub use event::StreamEvent;
 pub use profile::{
-    AckCounting, Congestion, DelayedAckTimer, EcnAtOne, EcnFallback, FastRetransmitGuard, Fin, HandshakeAck,
-    IdleRestart, Increase, InitialSsthresh, NagleRule, PartialAck, Profile, ProfileInfo, ProfileValue,
-    PromptAck, Recovery, RecoveryExit, ReductionBase, RttArithmetic, SackPipe, TickPhases, TimeoutSsthresh,
-    profile_settings, profiles,
+    AckCounting, Congestion, DelayedAckTimer, EcnAtOne, EcnFallback, EcnFeedback, EcnOption,
+    FastRetransmitGuard, Fin, HandshakeAck, IdleRestart, Increase, InitialSsthresh, NagleRule, PartialAck,
+    Profile, ProfileInfo, ProfileValue, PromptAck, Recovery, RecoveryExit, ReductionBase, RttArithmetic,
+    SackPipe, TickPhases, TimeoutSsthresh, profile_settings, profiles,
 };
 pub use sack::{Options, Sack};
 pub use segment::{Extras, Flags, Segment};

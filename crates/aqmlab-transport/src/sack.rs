@@ -1,5 +1,7 @@
 //! The SACK option (RFC 2018), and what else is kept apart from a segment.
 
+use crate::ecn::AccEcnOption;
+use crate::profile::Profile;
 use crate::stamps::Stamps;
 
 /// "A SACK option that specifies n blocks will have a length of 8*n+2 bytes, so the 40 bytes available for TCP
@@ -23,11 +25,14 @@ pub struct Options {
     pub sack: Sack,
     /// Its Timestamps option.
     pub stamps: Stamps,
+    /// Its AccECN option.
+    pub accurate_ecn: AccEcnOption,
 }
 
 impl Options {
     /// No option.
-    pub const NONE: Options = Options { sack: Sack::NONE, stamps: Stamps::NONE };
+    pub const NONE: Options =
+        Options { sack: Sack::NONE, stamps: Stamps::NONE, accurate_ecn: AccEcnOption::NONE };
 }
 
 impl Sack {
@@ -51,6 +56,12 @@ impl Sack {
     pub(crate) fn repeats_all_but_first(&self, earlier: &Sack) -> bool {
         let others = self.blocks().get(1..).unwrap_or_default();
         others.is_empty() || earlier.blocks[1..].starts_with(others) || earlier.blocks.starts_with(others)
+    }
+
+    /// Keeps as many blocks as an option of `len` bytes contains.
+    pub(crate) fn truncate(&mut self, len: u8, profile: &Profile) {
+        let blocks = u32::from(len).saturating_sub(profile.sack_overhead) / BLOCK_BYTES;
+        self.count = self.count.min(blocks as u8);
     }
 
     /// Adds a block if there is room.

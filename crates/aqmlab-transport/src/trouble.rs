@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 
 use crate::congestion::Memory;
 use crate::counters::Incidents;
+use crate::ecn::AccEcn;
 use crate::loss_window::LossWindow;
 use crate::packets::Packets;
 use crate::quick::Quick;
@@ -29,6 +30,8 @@ pub(crate) struct Trouble {
     /// The state that decides when in-order data is acknowledged; `None` while a count of segments
     /// alone decides this.
     pub quick: Option<Box<Quick>>,
+    /// The state of AccECN; `None` unless both sides have agreed on it.
+    pub accurate: Option<Box<AccEcn>>,
     /// The memory of the congestion control.
     pub control: Memory,
     pub counts: Incidents,
@@ -53,6 +56,7 @@ impl Trouble {
             tracking: None,
             packets: None,
             quick: None,
+            accurate: None,
             control: Memory::none(),
             counts: Incidents::none(),
             loss_window: LossWindow::none(),

@@ -9,7 +9,8 @@ use aqmlab_params::{Origin, Settings};
 use aqmlab_qdisc::Dscp;
 use aqmlab_scenario::{Carries, ClassPlan, DatagramFlow, IpVersion};
 use aqmlab_transport::{
-    EcnFallback, IdleRestart, Increase, Profile, Recovery, RttArithmetic, profile_settings,
+    EcnFallback, EcnFeedback, EcnOption, IdleRestart, Increase, Profile, Recovery, RttArithmetic,
+    profile_settings,
 };
 use aqmlab_units::Bytes;
 
@@ -104,6 +105,7 @@ const SETTABLE: &[&str] = &[
     Profile::nagle().name(),
     Profile::idle_restart().name(),
     Profile::ecn().name(),
+    Profile::ecn_feedback().name(),
     Profile::ecn_fallback().name(),
     Profile::syn_retries().name(),
     Profile::data_retries().name(),
@@ -112,6 +114,7 @@ const SETTABLE: &[&str] = &[
 /// Parameters that share a kernel's setting with another parameter: [`Translation::variants`]
 /// handles them.
 const SET_WITH_OTHERS: &[&str] = &[
+    Profile::ecn_option().name(),
     Profile::granularity().name(),
     Profile::ack_every().name(),
     Profile::sack_blocks().name(),
@@ -239,7 +242,9 @@ impl Translation<'_> {
         let tcp = self.tcp;
         let flag = |on: bool| u8::from(on);
         let mut sysctls = vec![
-            Sysctl::wanted("ipv4/tcp_ecn", flag(tcp.ecn), "ECN follows the kernel's setting"),
+            Sysctl::wanted("ipv4/tcp_ecn", ecn_mode(tcp), "ECN follows the kernel's setting"),
+            // Kernels before Linux 6.18 have no AccECN, and thus no such setting.
+            Sysctl::new("ipv4/tcp_ecn_option", if tcp.ecn_option == EcnOption::Nothing { 0 } else { 2 }),
             Sysctl::new("ipv4/tcp_ecn_fallback", flag(tcp.ecn_fallback != EcnFallback::Off)),
             Sysctl::wanted(
                 "ipv4/tcp_sack",
@@ -393,6 +398,15 @@ fn is_kernels_own(name: &str) -> bool {
     !SETTABLE.contains(&name) && !SET_WITH_OTHERS.contains(&name) && !WITHOUT_EFFECT.contains(&name)
 }
 
+/// Returns the value of `net.ipv4.tcp_ecn`: 3 requests AccECN, 1 the classic echo.
+fn ecn_mode(tcp: &Profile) -> u8 {
+    match (tcp.ecn, tcp.ecn_feedback) {
+        (false, _) => 0,
+        (true, EcnFeedback::Classic) => 1,
+        (true, EcnFeedback::Accurate) => 3,
+    }
+}
+
 const fn tcp_header(ip: IpVersion) -> u32 {
     match ip {
         IpVersion::V4 => TCP_IPV4,
@@ -474,6 +488,10 @@ mod tests {
 
     #[test]
     fn the_congestion_control_reaches_the_sockets_by_its_name() {
+        for (feedback, mode) in [("classic", "1"), ("accurate", "3")] {
+            let stack = stack(&format!("profile = \"linux\", ecn = true, ecn_feedback = \"{feedback}\""));
+            assert_eq!(sysctl(&stack, "ipv4/tcp_ecn"), Some(mode));
+        }
         for name in ["reno", "cubic", "bbr", "dctcp"] {
             let stack = stack(&format!("profile = \"linux\", congestion = \"{name}\", ecn = true"));
             assert_eq!(stack.tcp.as_ref().unwrap().congestion, name);

@@ -679,7 +679,8 @@ impl<Q: EventQueue> Hosts<'_, Q> {
             let number = self.watch.as_mut().and_then(|watch| watch.number(context.id, toward));
             if segment.has_options() {
                 let options = endpoint.options(&segment, context.profile);
-                packet = packet.with_entry(self.options.put(&segment, &options, number), segment.sack_len);
+                packet =
+                    packet.with_entry(self.options.put(&segment, &options, number), segment.options_len());
             } else if number.is_some() {
                 packet = packet.with_entry(self.options.put(&segment, &Options::NONE, number), 0);
             }

@@ -1,11 +1,14 @@
 //! The classic ECN echo (RFC 3168, section 6.1), and the echo of DCTCP (RFC 8257, section 3.2).
 
+//!
+//! What both sides have agreed on, including AccECN (RFC 9768, section 3.1), is kept here too.
+
 use super::Feedback;
 use crate::bits::Bits;
 use crate::profile::Profile;
 use crate::segment::Flags;
 
-/// Both sides have agreed to use ECN.
+/// Both sides have agreed to use ECN, so data may be ECN-capable.
 const AGREED: u8 = 1;
 /// Receiving half: CE has been received, and no CWR has been received since.
 const ECHO: u8 = 1 << 1;
@@ -23,14 +26,32 @@ const AT_ONE: u8 = 1 << 5;
 /// then on.
 const REFUSED: u8 = 1 << 6;
 
+/// Both sides have agreed on AccECN feedback, which remains in use even if nothing may be ECN-capable any longer.
+const ACCURATE: u8 = 1 << 7;
+
+/// The flags AE, CWR and ECE of an ECN-setup SYN of RFC 3168, and of a SYN that requests AccECN.
+const CLASSIC_SETUP: u8 = 0b011;
+const ACCURATE_SETUP: u8 = 0b111;
+
+/// What a SYN that arrives again leads to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SynAgain {
+    /// The handshake continues.
+    Continues,
+    /// The connection must be reset, because the SYN requests another kind of feedback (RFC 9768, section 3.1.5).
+    Contradicts,
+}
+
 /// ECN state of one endpoint, for both directions.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct ClassicEcn(Bits);
 
 impl ClassicEcn {
     /// Returns the flags of the SYN (RFC 3168, 6.1.1: an ECN-setup SYN has ECE and CWR set).
+    /// One that requests AccECN also has AE (RFC 9768, 3.1.1).
     pub(crate) fn syn_flags(&self, profile: &Profile) -> Flags {
-        Flags::SYN.with_if(Flags::ECE | Flags::CWR, self.asks(profile))
+        let setup = if profile.accurate { ACCURATE_SETUP } else { CLASSIC_SETUP };
+        Flags::SYN.with_ace(if self.asks(profile) { setup } else { 0 })
     }
 
     /// Returns whether SYNs request ECN.
@@ -44,17 +65,37 @@ impl ClassicEcn {
     }
 
     /// Passive side: processes a SYN with these flags.
+    ///
+    /// With AccECN, any combination that RFC 3168 does not know requests it (RFC 9768, 3.1.2 and 3.1.3).
     pub(crate) fn on_syn(&mut self, flags: Flags, profile: &Profile) {
-        self.0.put(AGREED, self.asks(profile) && is_setup_syn(flags));
+        let known = matches!(flags.ace(), 0 | CLASSIC_SETUP);
+        self.0.put(ACCURATE, profile.accurate && self.asks(profile) && !known);
+        self.0.put(AGREED, self.is_accurate() || self.asks(profile) && is_setup_syn(flags));
     }
 
     /// Processes a repeated SYN with these flags, or a SYN-ACK in SYN-RECEIVED. A segment that does not
     /// request ECN disables it (RFC 3168, 6.1.1); one that requests ECN cannot enable it again.
-    pub(crate) fn on_syn_again(&mut self, flags: Flags) {
+    ///
+    /// With AccECN, the kind of feedback never changes, but an endpoint that has received both kinds of SYN sends
+    /// nothing that is ECN-capable (RFC 9768, 3.1.5).
+    pub(crate) fn on_syn_again(&mut self, flags: Flags, profile: &Profile) -> SynAgain {
+        let ace = flags.ace();
+        if self.is_accurate() {
+            if ace == 0 {
+                self.0.clear(AGREED);
+            } else if ace == CLASSIC_SETUP && !flags.has(Flags::ACK) {
+                return SynAgain::Contradicts;
+            }
+            return SynAgain::Continues;
+        }
+        if profile.accurate && self.agreed() && !flags.has(Flags::ACK) && !matches!(ace, 0 | CLASSIC_SETUP) {
+            return SynAgain::Contradicts;
+        }
         let setup = if flags.has(Flags::ACK) { is_setup_syn_ack(flags) } else { is_setup_syn(flags) };
         if !setup {
             self.refuse();
         }
+        SynAgain::Continues
     }
 
     /// Disables ECN for this connection: later SYNs do not request it, and a later agreement by the
@@ -64,15 +105,36 @@ impl ClassicEcn {
         self.0.clear(AGREED);
     }
 
-    /// Active side: processes a SYN-ACK with these flags.
+    /// Active side: processes a SYN-ACK with these flags. With AccECN, the first SYN-ACK decides, even if the
+    /// latest SYN did not request ECN (RFC 9768, table 2 and 3.1.4.1).
     pub(crate) fn on_syn_ack(&mut self, flags: Flags, profile: &Profile) {
-        self.0.put(AGREED, self.asks(profile) && is_setup_syn_ack(flags));
+        let accurate = profile.accurate && matches!(flags.ace(), 0b010..=0b110);
+        self.0.put(ACCURATE, accurate);
+        let reflected = profile.accurate && flags.ace() == ACCURATE_SETUP;
+        self.0.put(AGREED, accurate || self.asks(profile) && is_setup_syn_ack(flags) && !reflected);
     }
 
-    /// Returns whether both sides have agreed.
+    /// Returns whether both sides have agreed, so that data may be ECN-capable.
     #[inline]
     pub(crate) fn agreed(&self) -> bool {
         self.0.any(AGREED)
+    }
+
+    /// Returns whether both sides have agreed on AccECN feedback.
+    #[inline]
+    pub(crate) fn is_accurate(&self) -> bool {
+        self.0.any(ACCURATE)
+    }
+
+    /// Stops sending anything that is ECN-capable; the kind of feedback stays as it is.
+    pub(crate) fn send_nothing_capable(&mut self) {
+        self.0.clear(AGREED);
+    }
+
+    /// Returns whether a segment with no flag other than ACK may change this state, or say something about marks.
+    #[inline]
+    pub(crate) fn hears_plain_ack(&self) -> bool {
+        self.0.any(AT_ONE | ACCURATE)
     }
 
     /// Receiving half: processes a segment with payload. CWR ends the echo, unless this segment has
@@ -80,6 +142,9 @@ impl ClassicEcn {
     /// segment it covers has CE (RFC 3168, 6.1.3).
     #[inline]
     pub(crate) fn on_data(&mut self, flags: Flags, ce: bool) {
+        if self.is_accurate() {
+            return;
+        }
         if flags.has(Flags::CWR) {
             self.0.clear(ECHO);
         }
@@ -102,7 +167,7 @@ impl ClassicEcn {
     /// Returns whether the next segment may have to carry ECE or CWR, or may change this state.
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
-        self.0.any(ECHO | CE_SINCE_ACK | CWR_DUE)
+        self.0.any(ECHO | CE_SINCE_ACK | CWR_DUE | ACCURATE)
     }
 
     /// Receiving half: returns the ECE flag of the acknowledgment that leaves now.
@@ -116,7 +181,8 @@ impl ClassicEcn {
     /// answer to a SYN (RFC 3168, 6.1.1).
     #[inline]
     pub(crate) fn on_ack(&mut self, flags: Flags) -> Feedback {
-        let congestion = self.agreed() && flags.has(Flags::ECE) && !flags.has(Flags::SYN);
+        let congestion =
+            self.agreed() && !self.is_accurate() && flags.has(Flags::ECE) && !flags.has(Flags::SYN);
         if !congestion {
             self.0.clear(AT_ONE);
         }
@@ -125,7 +191,8 @@ impl ClassicEcn {
 
     /// Sending half: notes that the window has been reduced, for any reason (RFC 3168, 6.1.2).
     pub(crate) fn reduced(&mut self) {
-        self.0.put(CWR_DUE, self.agreed());
+        // RFC 9768, 3.1.5: with AccECN, nothing says that the window has been reduced.
+        self.0.put(CWR_DUE, self.agreed() && !self.is_accurate());
     }
 
     /// Sending half: returns the CWR flag of the data segment that leaves now.

@@ -8,6 +8,7 @@ use super::by_segments::Signs;
 use super::{Endpoint, HANDSHAKE_ACK, LIMITED, NO_BURST_LIMIT, RESET, RETRANSMISSION};
 use crate::congestion::{Ack, AckReport, Algorithm, Reno};
 use crate::connection::State;
+use crate::ecn::Feedback;
 use crate::event::Ending;
 use crate::profile::{
     EcnAtOne, EcnFallback, FastRetransmitGuard, HandshakeAck, Profile, Recovery, RecoveryWindow, SackPipe,
@@ -40,7 +41,7 @@ impl Endpoint {
         match self.state {
             State::Closed => self.on_segment_closed(seg, profile),
             State::Listen => self.on_segment_listen(now, seg, options.stamps, profile),
-            State::SynSent => self.on_segment_syn_sent(now, seg, options.stamps, profile),
+            State::SynSent => self.on_segment_syn_sent(now, seg, options, profile),
             _ => self.on_segment_synchronising(now, seg, options, profile),
         }
     }
@@ -73,13 +74,14 @@ impl Endpoint {
         self.receiver.synchronise(seg.seq);
         self.receiver.note_stamp(stamps.value, &mut self.troubles);
         self.peer_window = seg.window;
-        self.ecn.on_syn(seg.flags, profile);
+        self.agree_on_feedback(seg, profile);
         self.negotiate_sack(seg, profile);
         self.enter(now, State::SynReceived, profile);
     }
 
     /// RFC 9293, 3.10.7.3.
-    fn on_segment_syn_sent(&mut self, now: Instant, seg: &Segment, stamps: Stamps, profile: &Profile) {
+    fn on_segment_syn_sent(&mut self, now: Instant, seg: &Segment, options: &Options, profile: &Profile) {
+        let stamps = options.stamps;
         let expected = from_wire(profile.initial_sequence, seg.ack, self.sent());
         let acks_syn = seg.flags.has(Flags::ACK) && expected == Some(1);
         if seg.flags.has(Flags::ACK) && !acks_syn {
@@ -103,14 +105,16 @@ impl Endpoint {
         self.negotiate_sack(seg, profile);
         if !acks_syn {
             // Simultaneous open: answer with a SYN-ACK.
-            self.ecn.on_syn(seg.flags, profile);
+            self.agree_on_feedback(seg, profile);
             self.flight = 0;
             self.enter(now, State::SynReceived, profile);
             return;
         }
-        self.ecn.on_syn_ack(seg.flags, profile);
+        self.learn_feedback(seg, options, profile);
         self.receiver.ack_now();
-        self.notes.put(HANDSHAKE_ACK, profile.handshake_ack == HandshakeAck::Separate);
+        // RFC 9768, 3.2.2.1: with AccECN, a pure acknowledgment reports the code point of the SYN-ACK.
+        let separate = profile.handshake_ack == HandshakeAck::Separate || self.ecn.is_accurate();
+        self.notes.put(HANDSHAKE_ACK, separate);
         self.establish(now, stamps.echo, profile);
         let ns2 = profile.fast_retransmit_guard == FastRetransmitGuard::Ns2;
         if ns2 && profile.ecn_at_one == EcnAtOne::Ns2 && self.ecn.agreed() && self.syns_repeated() > 0 {
@@ -149,7 +153,7 @@ impl Endpoint {
             }
         }
         self.rto.handshake_done(ambiguous, profile);
-        self.window.established(begins_with_one, profile);
+        self.window.established(begins_with_one || self.own_syn_was_marked(), profile);
         if again > 0 && profile.timeout_ssthresh == TimeoutSsthresh::Inflated {
             self.ecn.reduced(); // in FullTcp, the timeout of a SYN reduces the window like any other
         }
@@ -196,6 +200,9 @@ impl Endpoint {
         }
         if !self.on_ack(now, seg, options, profile) || self.state == State::Closed {
             return;
+        }
+        if self.ecn.is_accurate() {
+            self.reflect(from, seg, profile);
         }
         if seg.len > 0 || seg.flags.has(Flags::FIN) {
             if options.stamps.value.is_some() || self.receiver.is_echoing() {
@@ -255,8 +262,8 @@ impl Endpoint {
             self.receiver.ack_now();
             return;
         }
-        if self.state == State::SynReceived {
-            self.ecn.on_syn_again(seg.flags);
+        if !self.hear_syn_again(seg, profile) {
+            return;
         }
         if self.state == State::SynReceived && !profile.answer_repeated_syn {
             self.notes.set(HANDSHAKE_ACK); // leaves once the connection is established
@@ -270,7 +277,7 @@ impl Endpoint {
 
     /// Processes the acknowledgment field. Returns false if the segment must be dropped because of it.
     fn on_ack(&mut self, now: Instant, seg: &Segment, options: &Options, profile: &Profile) -> bool {
-        let Options { sack, stamps } = options;
+        let Options { sack, stamps, .. } = options;
         let Some(ack) = from_wire(profile.initial_sequence, seg.ack, self.una) else {
             return true;
         };
@@ -279,17 +286,21 @@ impl Endpoint {
             self.receiver.ack_now();
             return false;
         }
+        if self.ecn.is_accurate() && ack >= self.una {
+            self.note_marks(seg, options);
+        }
         if self.state == State::SynReceived {
             if ack == 0 {
                 return false;
             }
+            self.hear_answer(seg, options);
             self.establish(now, stamps.echo, profile);
         }
         let feedback = self.ecn.on_ack(seg.flags);
         let scheme = self.scheme(profile);
         if self.tracks(profile) {
             let says_nothing = ack == self.una && sack.blocks().is_empty() && seg.sequence_len() > 0;
-            if says_nothing && !feedback.congestion {
+            if says_nothing && !feedback.congestion && !self.ecn.is_accurate() {
                 self.peer_window = seg.window;
                 return true;
             }
@@ -301,19 +312,15 @@ impl Endpoint {
             }
             return true;
         }
+        let (segments, ce, marked) = self.marks_of(ack, feedback, profile);
         if profile.hears && ack > self.una {
-            let (bytes, marked) = ((ack - self.una) as u32, feedback.congestion);
-            let (segments, sent) = (bytes.div_ceil(profile.mss), self.sent());
-            let ce = if marked { segments } else { 0 };
+            let (bytes, sent) = ((ack - self.una) as u32, self.sent());
             self.inform_control(
                 &AckReport { now, bytes, segments, marked, ce, una: ack, sent, rtt: None },
                 profile,
             );
         }
-        if feedback.congestion
-            && ack >= self.una
-            && self.troubles.get().recovery.may_react_to_mark(ack, profile)
-        {
+        if marked && ack >= self.una && self.troubles.get().recovery.may_react_to_mark(ack, profile) {
             self.react_to_mark(now, profile);
         }
         let duplicate = match scheme {
@@ -322,7 +329,7 @@ impl Endpoint {
         };
         let ends = scheme == Recovery::Sack && self.ends_by_repetition(ack, profile);
         if ack > self.una || ends {
-            self.on_new_ack(now, ack, scheme, feedback.congestion, profile);
+            self.on_new_ack(now, ack, scheme, marked, profile);
         }
         if duplicate && !ends {
             self.on_duplicate_ack(now, scheme, profile);
@@ -334,6 +341,18 @@ impl Endpoint {
             self.peer_window = seg.window;
         }
         true
+    }
+
+    /// Returns how many segments an acknowledgment newly acknowledges, how many it newly reports as marked, and
+    /// whether it reports any.
+    #[inline]
+    fn marks_of(&mut self, ack: u64, feedback: Feedback, profile: &Profile) -> (u32, u32, bool) {
+        let segments = (ack.saturating_sub(self.una) as u32).div_ceil(profile.mss);
+        if self.ecn.is_accurate() {
+            let ce = self.hear_marks(segments, profile);
+            return (segments, ce, ce > 0);
+        }
+        (segments, if feedback.congestion { segments } else { 0 }, feedback.congestion)
     }
 
     /// Returns whether an ACK is a duplicate (RFC 5681, section 2): data is outstanding (which
@@ -585,7 +604,9 @@ impl Endpoint {
         // The sender may just have reduced its window to a few segments, or may have retransmitted this
         // segment.
         let first_mark = marked && (seg.flags.has(Flags::CWR) || !self.ecn.has_news());
-        let concerns_ecn = self.ecn.agreed() && (first_mark && !profile.exact_echo || !seg.ecn.is_capable());
+        let concerns_ecn = self.ecn.agreed()
+            && !self.ecn.is_accurate()
+            && (first_mark && !profile.exact_echo || !seg.ecn.is_capable());
         let quick = self.troubles.note().quick.get_or_insert_with(|| Box::new(Quick::new(profile)));
         if to <= next {
             quick.raise(profile.quick_acks_again, profile);
@@ -658,7 +679,8 @@ impl Endpoint {
         {
             self.receiver.report(range, &mut self.troubles);
         }
-        if profile.exact_echo {
+        let accurate = self.ecn.is_accurate();
+        if profile.exact_echo && !accurate {
             self.echo_exactly(marked, profile);
         }
         self.note_arrival(now, from, seg, marked, profile);
@@ -666,7 +688,7 @@ impl Endpoint {
             self.ecn.on_data(seg.flags, marked);
         }
         // The sender of CWR is waiting for an answer, so this segment is acknowledged immediately.
-        profile.quick_acks_again > 0 && seg.flags.has(Flags::CWR)
+        profile.quick_acks_again > 0 && seg.flags.has(Flags::CWR) && !accurate
     }
 
     /// Handles data that arrived beyond a hole while the amount `unacked` was unacknowledged; the

@@ -3,9 +3,11 @@
 //! [`input`] processes arriving segments, [`predicted`] processes the most frequent ones on a fast
 //! path, and [`output`] decides what is sent. [`selective`] contains the parts that differ with
 //! SACK, and [`by_segments`] those that differ for a sender that tracks each outstanding segment.
-//! [`by_packets`] is the counterpart for QUIC's rules. [`paced`] decides when such a sender's segments may leave, and [`timers`] handles the expiry of
-//! timers.
+//! [`by_packets`] is the counterpart for QUIC's rules. [`accurate`] contains what AccECN adds to both
+//! directions. [`paced`] decides when such a sender's segments may leave, and [`timers`] handles the
+//! expiry of timers.
 
+mod accurate;
 mod by_packets;
 mod by_segments;
 mod input;
@@ -24,7 +26,7 @@ use crate::congestion::{Algorithm, Outstanding, PathModel, Window};
 use crate::connection::State;
 use crate::controller::Controller;
 use crate::counters::{Counters, Tally};
-use crate::ecn::ClassicEcn;
+use crate::ecn::{AccEcnOption, ClassicEcn};
 use crate::event::{Ending, Pending, StreamEvent};
 use crate::profile::Profile;
 use crate::receiver::Receiver;
@@ -346,10 +348,16 @@ impl Endpoint {
             return self.packets().frame.options();
         }
         let reports = segment.sack_len > 0;
-        let sack = if reports { self.receiver.sack(&self.troubles, profile) } else { Sack::NONE };
+        let mut sack = if reports { self.receiver.sack(&self.troubles, profile) } else { Sack::NONE };
         let stamps =
             if segment.extras.has(Extras::STAMPED) { self.troubles.get().stamps } else { Stamps::NONE };
-        Options { sack, stamps }
+        let mut accurate_ecn = AccEcnOption::NONE;
+        if segment.extras.accurate_ecn_len() > 0 {
+            sack.truncate(segment.sack_len, profile);
+            accurate_ecn =
+                self.troubles.get().accurate.as_ref().map_or(AccEcnOption::NONE, |state| state.option);
+        }
+        Options { sack, stamps, accurate_ecn }
     }
 
     /// Returns whether both sides have permitted SACK.
@@ -359,7 +367,7 @@ impl Endpoint {
 
     /// Returns whether both sides have agreed on ECN.
     pub fn uses_ecn(&self) -> bool {
-        self.ecn.agreed()
+        self.ecn.agreed() || self.ecn.is_accurate()
     }
 
     /// Returns the next offset to send.

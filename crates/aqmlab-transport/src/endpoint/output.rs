@@ -159,7 +159,9 @@ impl Endpoint {
     fn transmit_seldom(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
         if self.notes.take(RESET) {
             self.troubles.note().counts.control_segments += 1;
-            return Some(self.control(Flags::RST | Flags::ACK, self.next(), profile));
+            let mut segment = self.control(Flags::RST | Flags::ACK, self.next(), profile);
+            segment.ecn = code_point(self.ecn.agreed() && profile.ect_on_reset);
+            return Some(segment);
         }
         match self.state {
             State::Closed | State::Listen => None,
@@ -208,6 +210,9 @@ impl Endpoint {
             _ => self.ecn.agreed() && profile.ect_on_syn_ack,
         };
         segment.ecn = code_point(capable);
+        if self.state == State::SynReceived && self.ecn.is_accurate() {
+            self.accurate_syn_ack(&mut segment, again, profile);
+        }
         if again {
             segment.extras = self.stamp_again(now, segment.extras, profile);
         }
@@ -383,8 +388,14 @@ impl Endpoint {
             segment.ecn = code_point(self.ecn.ect(again, fin, profile));
             if self.ecn.has_news() {
                 segment.flags = segment.flags.with_if(Flags::CWR, self.ecn.take_cwr(again, profile));
+                if self.ecn.is_accurate() {
+                    let Segment { sack_len, extras, .. } = segment;
+                    (segment.sack_len, segment.extras) =
+                        self.accurate_data(from, again, sack_len, extras, profile);
+                }
             }
         } else {
+            segment.ecn = code_point(profile.ect_on_bare_fin && self.ecn.ect(again, fin, profile));
             self.count_empty(fin && !again);
             self.note_cwr_without_data(&mut segment, profile);
         }
@@ -578,6 +589,9 @@ impl Endpoint {
     #[cold]
     fn urgent_ack(&mut self, profile: &Profile) -> Segment {
         let mut segment = self.pure_ack(profile);
+        if self.ecn.is_accurate() {
+            segment.flags = self.accurate_answer(&segment);
+        }
         let due = self.troubles.get().quick.is_some();
         let quick = due.then(|| self.troubles.note()).and_then(|trouble| trouble.quick.as_mut());
         if let Some(ack) = quick.and_then(|quick| quick.earlier.take()) {
@@ -609,6 +623,12 @@ impl Endpoint {
             }
             if self.ecn.has_news() && !flags.has(Flags::SYN) {
                 segment.flags = flags.with_if(Flags::ECE, self.ecn.take_echo());
+                if self.ecn.is_accurate() {
+                    let Segment { sack_len, extras, .. } = segment;
+                    (segment.flags, segment.sack_len, segment.extras) =
+                        self.accurate_report(flags, sack_len, extras, profile);
+                    segment.ecn = code_point(profile.ect_on_ack && self.ecn.agreed());
+                }
             }
             self.receiver.ack_sent();
         }
@@ -618,6 +638,6 @@ impl Endpoint {
 
 /// Returns the code point of a segment that is ECN-capable or not.
 #[inline(always)]
-fn code_point(capable: bool) -> Ecn {
+pub(super) fn code_point(capable: bool) -> Ecn {
     if capable { Ecn::Ect0 } else { Ecn::NotEct }
 }

@@ -90,9 +90,8 @@ impl Endpoint {
     /// segment.
     #[inline(always)]
     fn is_pure_report(&self, seg: &Segment, profile: &Profile) -> bool {
-        let ordinary =
-            self.state == State::Established && seg.flags == Flags::ACK && seg.ecn != Ecn::Ce && seg.len == 0;
-        ordinary
+        self.is_ordinary(seg)
+            && seg.len == 0
             && profile.by_segments()
             && !profile.samples()
             && self.uses_sack()
@@ -100,12 +99,20 @@ impl Endpoint {
             && seg.seq == self.receiver.next_on_wire()
     }
 
+    /// Returns whether the segment has neither a flag other than ACK nor CE, and says nothing about marks.
+    #[inline(always)]
+    fn is_ordinary(&self, seg: &Segment) -> bool {
+        self.state == State::Established
+            && seg.flags == Flags::ACK
+            && seg.ecn != Ecn::Ce
+            && !self.ecn.hears_plain_ack()
+    }
+
     /// Returns the expected kind to which the segment belongs, or `None` if it belongs to none of
     /// them. A segment with an ECN echo or with CE is never an expected one.
     #[inline(always)]
     fn prediction(&self, seg: &Segment, profile: &Profile) -> Option<Predicted> {
-        let ordinary = self.state == State::Established && seg.flags == Flags::ACK && seg.ecn != Ecn::Ce;
-        if !ordinary {
+        if !self.is_ordinary(seg) {
             return None;
         }
         // In ESTABLISHED our FIN has not been sent, so only bytes of the stream are acknowledged.
@@ -150,7 +157,6 @@ impl Endpoint {
     pub(super) fn note_predicted(&mut self, seg: &Segment, profile: &Profile) {
         self.burst = profile.max_burst;
         self.peer_window = seg.window;
-        self.ecn.on_ack(Flags::ACK); // its only flag
     }
 
     #[inline(always)]

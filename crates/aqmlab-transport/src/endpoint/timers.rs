@@ -48,8 +48,11 @@ impl Endpoint {
         self.rto.back_off(profile);
         let (window, algorithm) = self.congestion(profile);
         window.syn_timed_out(algorithm, profile);
-        if self.state == State::SynSent && profile.ecn_fallback != EcnFallback::Off {
-            self.ecn.refuse(); // RFC 3168, 6.1.1.1
+        // RFC 3168, 6.1.1.1; RFC 9768, 3.1.4.1: AccECN is requested once more.
+        let falls_back =
+            profile.ecn_fallback != EcnFallback::Off && (!profile.accurate || self.syns_repeated() > 0);
+        if self.state == State::SynSent && falls_back {
+            self.ecn.refuse();
         }
         self.rto.start(now, profile);
         self.flight = 0; // the SYN again

@@ -75,7 +75,7 @@ impl AckFrame {
     pub(crate) fn options(&self) -> Options {
         let mut sack = Sack::NONE;
         self.bits.chunks_exact(2).for_each(|pair| sack.push(pair[0], pair[1]));
-        Options { sack, stamps: Stamps { value: Some(self.delay), echo: Some(self.ce) } }
+        Options { sack, stamps: Stamps { value: Some(self.delay), echo: Some(self.ce) }, ..Options::NONE }
     }
 
     /// Returns the frame with this largest number that the options carry.

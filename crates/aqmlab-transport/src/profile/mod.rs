@@ -15,10 +15,10 @@ use crate::sack::MAX_BLOCKS;
 pub use bundles::{ProfileInfo, ProfileValue};
 pub use table::Profile;
 pub use words::{
-    AckCounting, Congestion, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback, FastRetransmitGuard, Fin,
-    HandshakeAck, IdleRestart, Increase, InitialSsthresh, InitialWindowRule, NagleRule, PartialAck,
-    PromptAck, Recovery, RecoveryExit, RecoveryWindow, ReductionBase, RttArithmetic, SackMemory, SackPipe,
-    SlowStartExit, SynLossWindow, TickPhases, TimeoutSsthresh,
+    AckCounting, Congestion, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback, EcnFeedback, EcnOption,
+    FastRetransmitGuard, Fin, HandshakeAck, IdleRestart, Increase, InitialSsthresh, InitialWindowRule,
+    NagleRule, PartialAck, PromptAck, Recovery, RecoveryExit, RecoveryWindow, ReductionBase, RttArithmetic,
+    SackMemory, SackPipe, SlowStartExit, SynLossWindow, TickPhases, TimeoutSsthresh,
 };
 
 /// The congestion control keeps state beyond the window and its threshold.
@@ -101,6 +101,7 @@ impl Profile {
             pacing: self.pacing || samples,
             count_duplicates: self.count_duplicates || samples,
             exact_echo,
+            accurate: self.ecn_feedback == EcnFeedback::Accurate,
             cubic_alpha: 3.0 * (1.0 - self.cubic_beta) / (1.0 + self.cubic_beta),
             more_than_reno,
             hears: remembers && (exact_echo || exits || self.cubic_growth == CubicGrowth::Linux),
@@ -262,6 +263,7 @@ impl Profile {
             let message = "send_jitter must be `0s` with packet_numbers, which has no such delay";
             return Err(Profile::send_jitter().error(message));
         }
+        self.check_accurate()?;
         let samples = self.congestion.is_some_and(Congestion::samples_rates);
         if samples && self.recovery == Recovery::Reno {
             let message = format!(
@@ -274,6 +276,25 @@ impl Profile {
             let message =
                 "pacing and send_jitter both determine when a segment leaves; give only one of them";
             return Err(Profile::send_jitter().error(message));
+        }
+        Ok(())
+    }
+
+    fn check_accurate(&self) -> Result<(), ParamError> {
+        let accurate = self.ecn_feedback == EcnFeedback::Accurate;
+        if accurate && !self.ecn {
+            return Err(Profile::ecn_feedback().error("ecn_feedback `accurate` needs ecn `true`"));
+        }
+        // RFC 9768, 3.1.1
+        if accurate && self.recovery == Recovery::Sack && !self.dsack {
+            let message = "dsack must be `true` with ecn_feedback `accurate` and recovery `sack`";
+            return Err(Profile::dsack().error(message));
+        }
+        // draft-ietf-tcpm-generalized-ecn, 3.2.3: acknowledgments of acknowledgments look like duplicates.
+        if self.ect_on_ack && !(accurate && self.recovery == Recovery::Sack) {
+            let message = "ect_on_ack needs ecn_feedback `accurate`, which reports marks of acknowledgments, and \
+                           recovery `sack`, which distinguishes such reports from duplicate acknowledgments";
+            return Err(Profile::ect_on_ack().error(message));
         }
         Ok(())
     }

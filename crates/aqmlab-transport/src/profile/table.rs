@@ -4,10 +4,10 @@ use aqmlab_params::{Alias, Kind, Limit, Open, Reading, Row, params};
 use aqmlab_units::{Bytes, Span};
 
 use super::words::{
-    AckCounting, Congestion, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback, FastRetransmitGuard, Fin,
-    HandshakeAck, IdleRestart, Increase, InitialSsthresh, InitialWindowRule, NagleRule, PartialAck,
-    PromptAck, Recovery, RecoveryExit, RecoveryWindow, ReductionBase, RttArithmetic, SackMemory, SackPipe,
-    SlowStartExit, SynLossWindow, TickPhases, TimeoutSsthresh,
+    AckCounting, Congestion, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback, EcnFeedback, EcnOption,
+    FastRetransmitGuard, Fin, HandshakeAck, IdleRestart, Increase, InitialSsthresh, InitialWindowRule,
+    NagleRule, PartialAck, PromptAck, Recovery, RecoveryExit, RecoveryWindow, ReductionBase, RttArithmetic,
+    SackMemory, SackPipe, SlowStartExit, SynLossWindow, TickPhases, TimeoutSsthresh,
 };
 use crate::bits::Bits;
 use crate::sack::MAX_BLOCKS;
@@ -306,9 +306,15 @@ params! {
         idle_restart: IdleRestart = Row::choice("rfc5681").source("RFC 5681, 4.1"),
         /// explicit congestion notification is negotiated
         ecn: bool = Row::flag(false).aliases(&[switch("ecn_")]).source("RFC 3168"),
+        /// how marks are reported to the sender
+        ecn_feedback: EcnFeedback = Row::choice("classic").implied().source("RFC 3168; RFC 9768"),
+        /// when a segment has the AccECN option; only with `ecn_feedback = "accurate"`
+        ecn_option: EcnOption = Row::choice("simple").implied().source("RFC 9768, 3.2.3.3"),
         /// the reaction to an ECN echo at a congestion window of one segment
         ecn_at_one: EcnAtOne = Row::choice("wait_for_rto").source("RFC 3168, 6.1.2"),
-        /// when an active side stops requesting ECN in the SYNs that it retransmits
+        /// when an active side stops requesting ECN in the SYNs that it retransmits; with
+        /// `ecn_feedback = "accurate"`, this is after the second timeout of the SYN, and a passive side, too, stops
+        /// agreeing after the second timeout of its SYN-ACK
         ecn_fallback: EcnFallback = Row::choice("off").source("RFC 3168, 6.1.1.1 (allows each)"),
         /// CE on data outside the receive window is echoed
         echo_outside_window: bool = Row::flag(false)
@@ -317,6 +323,16 @@ params! {
         ect_on_retransmission: bool = Row::flag(false).source("RFC 3168, 6.1.5"),
         /// a data segment with FIN is ECN-capable
         ect_on_fin: bool = Row::flag(true).source("RFC 3168, 6.1.2 (data segments are)"),
+        /// a FIN without data is ECN-capable
+        ect_on_bare_fin: bool = Row::flag(false).implied()
+            .source("RFC 3168, 6.1.2 (data segments are); draft-ietf-tcpm-generalized-ecn, 3.2.5"),
+        /// a RST is ECN-capable
+        ect_on_reset: bool = Row::flag(false).implied()
+            .source("RFC 3168, 6.1.2 (data segments are); draft-ietf-tcpm-generalized-ecn, 3.2.6"),
+        /// an acknowledgment without data is ECN-capable; only with `ecn_feedback = "accurate"` and
+        /// `recovery = "sack"`
+        ect_on_ack: bool = Row::flag(false).implied()
+            .source("RFC 3168, 6.1.4 (must not be); draft-ietf-tcpm-generalized-ecn, 3.2.3; Linux"),
         /// the SYN is ECN-capable, like the first packet in a simulator without a handshake; CE on it is
         /// not echoed
         ect_on_syn: bool = Row::flag(false).source("RFC 3168, 6.1.1 (must not be)"),
@@ -360,6 +376,8 @@ params! {
         pub(crate) hears: bool,
         /// Whether each change of CE is acknowledged immediately (RFC 8257, 3.2).
         pub(crate) exact_echo: bool,
+        /// Whether marks are counted if the other side agrees (`ecn_feedback`).
+        pub(crate) accurate: bool,
         /// The alpha with which AIMD(alpha, `cubic_beta`) has the same mean window as Reno (RFC 9438, 4.3).
         pub(crate) cubic_alpha: f64,
         /// The minimum time by which a retransmission timeout exceeds the smoothed round-trip time.

@@ -314,6 +314,29 @@ words! {
     }
 }
 words! {
+    /// How a receiver reports marks.
+    pub enum EcnFeedback {
+        /// With ECE, until the sender has answered with CWR (RFC 3168); with `congestion = "dctcp"`, with ECE for
+        /// each marked segment (RFC 8257).
+        Classic = "classic",
+        /// With a counter of marked packets in the flags AE, CWR and ECE of each segment, and counters of bytes in
+        /// an option: AccECN (RFC 9768). If the other side does not support it, the same as `classic`.
+        Accurate = "accurate",
+    }
+}
+words! {
+    /// When a segment has the AccECN option, and which counters it contains.
+    pub enum EcnOption {
+        /// Never.
+        Nothing = "none",
+        /// If a counter has changed since the latest option, and in the handshake; the option contains each counter
+        /// that has ever changed (RFC 9768, section 3.2.3.3, the recommended simple scheme).
+        Simple = "simple",
+        /// At the same times, with all three counters if there is room, that of ECT(1) first (Linux).
+        Full = "full",
+    }
+}
+words! {
     /// When a connection whose SYN or SYN-ACK was retransmitted begins with a window of one segment.
     pub enum SynLossWindow {
         /// After any retransmission (RFC 5681, section 3.1).

@@ -24,5 +24,6 @@ mod rfc9293;
 mod rfc9293_states;
 mod rfc9406;
 mod rfc9438;
+mod rfc9768;
 mod rfc9937;
 mod table;

@@ -122,12 +122,17 @@ impl Endpoint {
         }
         let orderly = orderly && self.tracking().segments.is_orderly();
         news.acked = (ack - self.una) as u32;
-        news.echo = echo;
-        news.ce = if echo { news.delivered } else { 0 };
+        (news.ce, news.echo) = if self.ecn.is_accurate() {
+            let ce = self.hear_marks(news.delivered, profile);
+            (ce, ce > 0)
+        } else {
+            (if echo { news.delivered } else { 0 }, echo)
+        };
+        let echo = news.echo;
         let bytes = if news.acked > 0 { self.advance(ack) } else { 0 };
         let by_segments = news.delivered.saturating_mul(profile.mss);
         news.opens = if orderly { profile.opening(bytes, news.delivered) } else { by_segments };
-        if profile.hears && news.delivered > 0 {
+        if profile.hears && (news.delivered > 0 || news.ce > 0) {
             let (una, sent) = (self.una, self.sent());
             let (segments, rtt) = (news.delivered, news.last_rtt);
             self.inform_control(

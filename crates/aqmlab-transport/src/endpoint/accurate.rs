@@ -1,0 +1,249 @@
+//! AccECN in an endpoint (RFC 9768): which segments it counts, what it reports in those that leave, and what it
+//! learns from those that arrive. The state is in [`AccEcn`].
+
+use alloc::boxed::Box;
+
+use aqmlab_units::Ecn;
+
+use super::Endpoint;
+use super::output::code_point;
+use crate::connection::State;
+use crate::ecn::{AccEcn, AccEcnOption, EcnCounters, Heard, Marks, SynAgain};
+use crate::profile::{EcnFallback, Profile};
+use crate::sack::{BLOCK_BYTES, Options};
+use crate::segment::{Extras, Flags, Segment};
+
+/// Bytes of TCP options for which a header has room (RFC 9293, section 3.1).
+const MOST_OPTIONS: u32 = 40;
+/// Bytes of a header without options, IP and TCP.
+const PLAIN_HEADER: u32 = 40;
+/// An option of AccECN leaves room for this many SACK blocks, if there are as many (section 3.2.3.3).
+const PRECEDING_BLOCKS: u32 = 2;
+
+impl Endpoint {
+    /// Returns whether both sides have agreed on AccECN feedback (RFC 9768).
+    pub fn uses_accurate_ecn(&self) -> bool {
+        self.ecn.is_accurate()
+    }
+
+    /// Returns, with AccECN, what this side has received with each code point, and what it has heard that the other
+    /// side has received.
+    pub fn ecn_counters(&self) -> Option<(EcnCounters, EcnCounters)> {
+        self.troubles.get().accurate.as_ref().map(|accurate| accurate.counters())
+    }
+
+    #[inline]
+    fn accurate(&mut self) -> Option<&mut AccEcn> {
+        self.troubles.get_mut().and_then(|trouble| trouble.accurate.as_deref_mut())
+    }
+
+    /// Creates the state of AccECN if it has been agreed on by a SYN or SYN-ACK with this code point.
+    #[cold]
+    fn begin_accurate(&mut self, syn: Ecn, own_syn: Ecn) -> Option<&mut AccEcn> {
+        if !self.ecn.is_accurate() {
+            return None;
+        }
+        let accurate = &mut self.troubles.note().accurate;
+        Some(accurate.insert(Box::new(AccEcn::new(syn, own_syn))))
+    }
+
+    /// Passive side: agrees on a kind of feedback, if the SYN requests one.
+    pub(super) fn agree_on_feedback(&mut self, syn: &Segment, profile: &Profile) {
+        self.ecn.on_syn(syn.flags, profile);
+        self.begin_accurate(syn.ecn, Ecn::NotEct);
+    }
+
+    /// Active side: learns from a SYN-ACK which kind of feedback is agreed on.
+    pub(super) fn learn_feedback(&mut self, syn_ack: &Segment, options: &Options, profile: &Profile) {
+        let own_syn = code_point(self.ecn.asks(profile) && profile.ect_on_syn);
+        self.ecn.on_syn_ack(syn_ack.flags, profile);
+        let Some(accurate) = self.begin_accurate(syn_ack.ecn, own_syn) else { return };
+        let faulty = accurate.hear_handshake(syn_ack.flags.ace());
+        accurate.on_syn_ack(syn_ack.ecn);
+        accurate.test_option(&options.accurate_ecn);
+        if faulty {
+            self.ecn.send_nothing_capable();
+        }
+    }
+
+    /// Processes a SYN or SYN-ACK that arrives again. Returns false if it contradicts an earlier one, so that the
+    /// connection is reset.
+    #[cold]
+    pub(super) fn hear_syn_again(&mut self, seg: &Segment, profile: &Profile) -> bool {
+        let is_answer = seg.flags.has(Flags::ACK);
+        if self.state == State::SynReceived {
+            if self.ecn.on_syn_again(seg.flags, profile) == SynAgain::Contradicts {
+                self.abort();
+                return false;
+            }
+            if let Some(accurate) = self.accurate() {
+                accurate.syn_again(seg.ecn);
+            }
+        } else if is_answer
+            && seg.flags.ace() != 0
+            && let Some(accurate) = self.accurate()
+        {
+            accurate.on_syn_ack(seg.ecn);
+        }
+        true
+    }
+
+    /// Returns whether a SYN or SYN-ACK of this side is known to have been marked. The connection then begins with a
+    /// window of one segment (RFC 5562, section 3).
+    pub(super) fn own_syn_was_marked(&self) -> bool {
+        self.troubles.get().accurate.as_ref().is_some_and(|accurate| accurate.own_syn_was_marked())
+    }
+
+    /// Passive side: processes what the segment that acknowledges the SYN-ACK says about it.
+    #[cold]
+    pub(super) fn hear_answer(&mut self, seg: &Segment, options: &Options) {
+        let Some(accurate) = self.accurate() else { return };
+        accurate.test_option(&options.accurate_ecn);
+        let encoded = seg.sequence_len() == 0 && options.sack.blocks().is_empty();
+        if !encoded {
+            return;
+        }
+        accurate.forget_marks();
+        if accurate.hear_answer(seg.flags.ace()) {
+            self.ecn.send_nothing_capable();
+        }
+    }
+
+    /// Notes the feedback of a segment; [`Endpoint::hear_marks`] processes it once it is known how much the segment
+    /// acknowledges.
+    #[cold]
+    pub(super) fn note_marks(&mut self, seg: &Segment, options: &Options) {
+        let newer = seg.len > 0 && (seg.seq.wrapping_sub(self.receiver.next_on_wire()) as i32) >= 0;
+        let marks = Marks { ace: seg.flags.ace(), newer, option: options.accurate_ecn };
+        if !seg.flags.has(Flags::SYN)
+            && let Some(accurate) = self.accurate()
+        {
+            accurate.note_marks(marks);
+        }
+    }
+
+    /// Processes the feedback of a segment that newly acknowledges this number of packets. Returns how many packets
+    /// it newly reports as marked.
+    #[cold]
+    pub(super) fn hear_marks(&mut self, packets: u32, profile: &Profile) -> u32 {
+        let Heard { ce, faulty } =
+            self.accurate().map_or(Heard::default(), |accurate| accurate.hear(packets, profile.mss));
+        if faulty {
+            self.ecn.send_nothing_capable();
+        }
+        ce
+    }
+
+    /// Counts a segment that arrives at the offset `from`, if it is acceptable, and requests an immediate
+    /// acknowledgment if its mark requires one.
+    #[cold]
+    pub(super) fn reflect(&mut self, from: u64, seg: &Segment, profile: &Profile) {
+        let (next, end) = (self.receiver.next(), from + seg.sequence_len());
+        let acceptable = if end == from {
+            next <= from && from < next + u64::from(profile.receive_window)
+        } else {
+            self.receiver.accepts(from, end, profile) || profile.echo_outside_window
+        };
+        if !acceptable || seg.flags.has(Flags::SYN) {
+            return;
+        }
+        let waits = seg.len > 0 || self.receiver.delays_ack();
+        if self.accurate().is_some_and(|accurate| accurate.arrived(seg.ecn, seg.len, waits)) {
+            self.receiver.ack_now();
+        }
+    }
+
+    /// Completes a SYN-ACK, which has these flags, if AccECN is agreed on: it reports the code point of the latest
+    /// SYN, with an option unless it is sent again; after its second timeout, it does not agree any longer (sections
+    /// 3.1.1 and 3.2.3.2.2).
+    #[cold]
+    pub(super) fn accurate_syn_ack(&mut self, segment: &mut Segment, again: bool, profile: &Profile) {
+        let repeated = self.syns_repeated();
+        let falls_back = profile.ecn_fallback != EcnFallback::Off && repeated > 1;
+        let ecn = segment.ecn;
+        let Some(accurate) = self.accurate() else { return };
+        accurate.sends_syn_ack(ecn, again);
+        let ace = if falls_back { 0 } else { accurate.handshake_ace() };
+        segment.flags = segment.flags.with_ace(ace);
+        if falls_back {
+            segment.ecn = Ecn::NotEct;
+            self.ecn.send_nothing_capable(); // 3.1.5
+        } else {
+            (segment.sack_len, segment.extras) = self.accurate_option(0, segment.extras, profile);
+        }
+    }
+
+    /// Returns the flags and the options of the segment that leaves now: ACE, and an option if one is due and there
+    /// is room.
+    #[cold]
+    pub(super) fn accurate_report(
+        &mut self,
+        flags: Flags,
+        sack_len: u8,
+        extras: Extras,
+        profile: &Profile,
+    ) -> (Flags, u8, Extras) {
+        let ace = self.accurate().map_or(0, AccEcn::report);
+        let (sack_len, extras) = self.accurate_option(sack_len, extras, profile);
+        (flags.with_ace(ace), sack_len, extras)
+    }
+
+    /// Adds an option, if one is due and there is room: first to those that a segment has, whose SACK option may then
+    /// have fewer blocks.
+    fn accurate_option(&mut self, sack_len: u8, extras: Extras, profile: &Profile) -> (u8, Extras) {
+        let others = profile.header.saturating_sub(PLAIN_HEADER);
+        let room = MOST_OPTIONS.saturating_sub(others);
+        let overhead = profile.sack_overhead;
+        let Some(accurate) = self.accurate().filter(|accurate| accurate.owes_option(profile)) else {
+            return (sack_len, extras);
+        };
+        let blocks = u32::from(sack_len).saturating_sub(overhead) / BLOCK_BYTES;
+        let (order, wanted, needed) = accurate.wanted(profile);
+        for count in (needed..=wanted).rev() {
+            let len = AccEcnOption::padded(count);
+            let left = room.saturating_sub(u32::from(len));
+            let most = left.saturating_sub(overhead) / BLOCK_BYTES;
+            if u32::from(len) > room || most < blocks.min(PRECEDING_BLOCKS) {
+                continue;
+            }
+            accurate.sends_option(order, count);
+            let kept = blocks.min(most);
+            let sack_len = if kept == 0 { 0 } else { (overhead + kept * BLOCK_BYTES) as u8 };
+            return (sack_len, extras.with_accurate_ecn(len));
+        }
+        (sack_len, extras)
+    }
+
+    /// Returns the options of data that leaves now, given those that its acknowledgment needs: the first data has an
+    /// option that tests the path; if it is sent again, it has none (sections 3.2.3.2.1 and 3.2.3.2.2).
+    #[cold]
+    pub(super) fn accurate_data(
+        &mut self,
+        from: u64,
+        again: bool,
+        sack_len: u8,
+        extras: Extras,
+        profile: &Profile,
+    ) -> (u8, Extras) {
+        let has_option = extras.accurate_ecn_len() > 0;
+        let Some(accurate) = self.accurate() else { return (sack_len, extras) };
+        if again {
+            if from == 1 {
+                accurate.first_data_is_lost();
+            }
+            return (sack_len, if from == 1 { extras.with_accurate_ecn(0) } else { extras });
+        }
+        if accurate.sends_data() && !has_option {
+            return self.accurate_option(sack_len, extras, profile);
+        }
+        (sack_len, extras)
+    }
+
+    /// Returns the flags of a pure acknowledgment: the first one after a SYN-ACK reports its code point (section
+    /// 3.2.2.1).
+    #[cold]
+    pub(super) fn accurate_answer(&mut self, segment: &Segment) -> Flags {
+        let answer = if segment.sack_len == 0 { self.accurate().and_then(AccEcn::take_answer) } else { None };
+        answer.map_or(segment.flags, |ace| segment.flags.with_ace(ace))
+    }
+}
