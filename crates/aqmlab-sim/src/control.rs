@@ -8,6 +8,7 @@ use aqmlab_qdisc::books;
 use aqmlab_recording::capture::PortCapture;
 use aqmlab_recording::{Imbalance, RecordingError, TableWriter};
 use aqmlab_scenario::Problem;
+use aqmlab_transport::Controller;
 use aqmlab_units::Instant;
 
 use crate::options::OptionImbalance;
@@ -74,6 +75,10 @@ impl RunFiles {
         self.capture.is_none() && self.requests.is_none() && self.looks.is_empty()
     }
 }
+
+/// Other authors' congestion controllers: returns the one for the sender of a new connection of this class, which opens at
+/// this time and whose full datagrams have this many bytes, or `None` if the class's profile is to choose.
+pub type Controllers<'a> = &'a dyn Fn(&str, Instant, u32) -> Option<Box<dyn Controller>>;
 
 /// Why a run did not produce a recording.
 #[derive(Debug, thiserror::Error)]

@@ -36,9 +36,9 @@ mod wheel;
 mod world;
 
 pub use capture::captured_ports;
-pub use control::{Control, RunError, RunFiles};
+pub use control::{Control, Controllers, RunError, RunFiles};
 pub use options::OptionImbalance;
 pub use packet::{FlowId, PortPacket, SimPacket, Toward};
-pub use run::{ENGINE, run, run_into, run_plain, run_with};
+pub use run::{ENGINE, run, run_controllers, run_into, run_plain, run_with};
 pub use stepped::Stepped;
 pub use watch::Seen;

@@ -5,7 +5,7 @@ use aqmlab_qdisc::Registry;
 use aqmlab_recording::{Ending, Host, Recording, StoppedBy, run_table};
 use aqmlab_scenario::Plan;
 
-use crate::control::{Control, RunError, RunFiles};
+use crate::control::{Control, Controllers, RunError, RunFiles};
 use crate::event::{EventQueue, HeapQueue};
 use crate::flow::Body;
 use crate::network;
@@ -35,7 +35,24 @@ pub fn run_with(
     control: &Control,
     registry: &Registry<PortPacket>,
 ) -> Result<Recording, RunError> {
-    run_fast(plan, seed, control, registry, RunFiles::default())
+    run_fast(plan, seed, control, registry, RunFiles::default(), None)
+}
+
+/// Does the same as [`run_with`], with other authors' congestion controllers. Both ends of a connection get one.
+///
+/// # Errors
+/// See [`RunError`]; a failed run leaves no recording.
+///
+/// # Panics
+/// If there is a controller for a class whose profile has no `packet_numbers`.
+pub fn run_controllers(
+    plan: &Plan,
+    seed: u64,
+    control: &Control,
+    registry: &Registry<PortPacket>,
+    controllers: Controllers<'_>,
+) -> Result<Recording, RunError> {
+    run_fast(plan, seed, control, registry, RunFiles::default(), Some(controllers))
 }
 
 /// Does the same as [`run_with`], with files that are written during the run. Nothing else differs.
@@ -49,7 +66,7 @@ pub fn run_into(
     registry: &Registry<PortPacket>,
     files: RunFiles,
 ) -> Result<Recording, RunError> {
-    run_fast(plan, seed, control, registry, files)
+    run_fast(plan, seed, control, registry, files, None)
 }
 
 fn run_fast(
@@ -58,10 +75,11 @@ fn run_fast(
     control: &Control,
     registry: &Registry<PortPacket>,
     files: RunFiles,
+    controllers: Option<Controllers<'_>>,
 ) -> Result<Recording, RunError> {
     let run = |model, files| {
         let (gap, horizon) = network::pace(plan);
-        run_on(Wheel::new(gap, horizon), model, plan, seed, control, registry, files)
+        run_on(Wheel::new(gap, horizon), model, plan, seed, control, registry, (files, controllers))
     };
     // A run is repeated if it turns out to have ended before something that it did ahead of time
     // was due. A run that writes files cannot be repeated, so it does nothing ahead of time.
@@ -88,7 +106,8 @@ pub fn run_plain(
     registry: &Registry<PortPacket>,
 ) -> Result<Recording, RunError> {
     let queue = HeapQueue::default();
-    let recording = run_on(queue, EventModel::Plain, plan, seed, control, registry, RunFiles::default())?;
+    let recording =
+        run_on(queue, EventModel::Plain, plan, seed, control, registry, (RunFiles::default(), None))?;
     Ok(recording.expect(IN_TIME))
 }
 
@@ -101,13 +120,14 @@ fn run_on<Q: EventQueue>(
     seed: u64,
     control: &Control,
     registry: &Registry<PortPacket>,
-    files: RunFiles,
+    (files, controllers): (RunFiles, Option<Controllers<'_>>),
 ) -> Result<Option<Recording>, RunError> {
     let begun = (control.clock)();
     if let Some(problem) = plan.only_live().next() {
         return Err(RunError::OnlyLive(problem.clone()));
     }
     let mut world = World::new(plan, seed, queue, model, registry, files)?;
+    world.controllers = controllers;
     let stopped_by = world.run(control)?;
     if world.has_passed_its_end() {
         return Ok(None);

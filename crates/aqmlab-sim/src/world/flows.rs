@@ -113,6 +113,14 @@ impl<Q: EventQueue> World<'_, Q> {
         if let Some(seeds) = plan.congestion_seeds(of, self.seed) {
             connection.seed(seeds, tcp);
         }
+        if let Some(controllers) = self.controllers {
+            let new = || controllers(&plan.name, self.now, tcp.datagram());
+            for end in [End::Client, End::Server] {
+                if let Some(controller) = new() {
+                    connection.endpoint(end).set_controller(controller, tcp);
+                }
+            }
+        }
         connection.act(&Step { client: first, ..Step::default() });
         Body::Tcp(connection)
     }

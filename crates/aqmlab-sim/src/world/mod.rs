@@ -16,7 +16,7 @@ use aqmlab_scenario::Plan;
 use aqmlab_units::Instant;
 
 use crate::connection::Applications;
-use crate::control::{Control, RunError, RunFiles};
+use crate::control::{Control, Controllers, RunError, RunFiles};
 use crate::event::{Event, EventQueue, Key, Notice, Rank};
 use crate::flow::{Body, Flow};
 use crate::flow_table::FlowTable;
@@ -81,6 +81,8 @@ pub struct World<'a, Q: EventQueue> {
     /// Memory of ended connections, for reuse by the applications of later connections.
     #[expect(clippy::vec_box, reason = "the boxes themselves are reused")]
     spare: Vec<Box<Applications>>,
+    /// Other authors' congestion controllers, if there are any.
+    pub controllers: Option<Controllers<'a>>,
     /// The number of flows in the plan, and the number of the last connection that is not one of these flows.
     flows: u32,
     opened: u32,
@@ -162,6 +164,7 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             outbox: Vec::new(),
             releasing: VecDeque::new(),
             spare: Vec::new(),
+            controllers: None,
             flows,
             opened: flows,
             completions,
