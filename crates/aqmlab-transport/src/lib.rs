@@ -77,7 +77,7 @@ pub use connection::State;
 pub use controller::{Controller, RoundTrips};
 pub use counters::Counters;
 pub use ecn::{AccEcnOption, EcnCounters};
-pub use endpoint::{ENDLESS, Endpoint, Role};
+pub use endpoint::{ENDLESS, Endpoint, Info, Reaction, Role};
 pub use event::StreamEvent;
 pub use profile::{
     AckCounting, Congestion, DelayedAckTimer, EcnAtOne, EcnFallback, EcnFeedback, EcnOption,

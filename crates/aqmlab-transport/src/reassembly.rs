@@ -57,9 +57,11 @@ impl Beyond {
         }
     }
 
-    /// Returns whether all of `[from, to)` waits here.
-    pub(crate) fn holds(&self, from: u64, to: u64) -> bool {
-        self.ranges.run_of(from).is_some_and(|run| to <= run.1)
+    /// Returns the first part of `[from, to)` that waits here.
+    pub(crate) fn first_in(&self, from: u64, to: u64) -> Option<(u64, u64)> {
+        let begin = if self.ranges.run_of(from).is_some() { from } else { self.ranges.end_of_gap(from)? };
+        let (_, end) = self.ranges.run_of(begin)?;
+        (begin < to).then_some((begin, end.min(to)))
     }
 
     /// Returns whether nothing waits.

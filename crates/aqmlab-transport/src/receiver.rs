@@ -5,7 +5,6 @@ use aqmlab_units::{Instant, Span};
 use crate::bits::Bits;
 use crate::profile::{AckCounting, DelayedAckTimer, Profile};
 use crate::quick::delay_of;
-use crate::reassembly::Beyond;
 use crate::sack::Sack;
 use crate::sequence::to_wire;
 use crate::stamps::{Stamp, is_before};
@@ -134,13 +133,13 @@ impl Receiver {
         self.echo(troubles).is_some_and(|recent| value.is_none_or(|value| is_before(value, recent)))
     }
 
-    /// Returns the part of `[from, to)` that had already arrived and is therefore a duplicate (RFC
+    /// Returns the first part of `[from, to)` that had already arrived and is therefore a duplicate (RFC
     /// 2883, section 4).
     pub(crate) fn overlap(&self, from: u64, to: u64, troubles: &Troubles) -> Option<(u64, u64)> {
-        let to = if from < self.next { to.min(self.next) } else { to };
-        let waits = |beyond: &Beyond| beyond.holds(from, to);
-        let known = from < self.next || troubles.get().beyond.as_deref().is_some_and(waits);
-        (known && from < to).then_some((from, to))
+        if from < self.next {
+            return (from < to).then_some((from, to.min(self.next)));
+        }
+        troubles.get().beyond.as_deref()?.first_in(from, to)
     }
 
     /// Makes the next acknowledgment report that `[from, to)` has arrived twice.
@@ -208,7 +207,10 @@ impl Receiver {
         let delivered = u32::try_from(self.next - start).expect("a window is below 4 GiB");
         self.next += u64::from(finished);
         self.finished |= finished;
-        if filled || finished {
+        if finished && profile.delay_fin_ack && !filled && start > 1 && !self.owes_ack() {
+            self.notes.clear(TWICE);
+            self.owe(1, now, profile.delayed_ack);
+        } else if filled || finished {
             self.ack_now(); // RFC 5681, 4.2: immediately when a hole is filled, in whole or in part
         } else {
             self.delay_ack(now, delivered, troubles, profile);

@@ -71,7 +71,7 @@ fn what_is_automatic_is_resolved_in_the_settings_by_the_rule_of_the_table() {
         assert_eq!((profile.initial_window, profile.fast_retransmit_guard.word()), (window as f64, guard));
         assert!(settings.iter().all(|setting| setting.value != Value::Auto));
         let derived = settings.iter().filter(|setting| matches!(setting.origin, Origin::Derived(_)));
-        assert_eq!(derived.count(), 4);
+        assert_eq!(derived.count(), 5);
     }
     for (profile, congestion, recovery, exit) in [
         ("rfc", "cubic", "sack", "none"),

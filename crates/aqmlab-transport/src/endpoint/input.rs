@@ -673,11 +673,13 @@ impl Endpoint {
         profile: &Profile,
     ) -> bool {
         let to = from + u64::from(seg.len);
+        let mut twice = false; // the segment also has new data, whose acknowledgment could be delayed
         if profile.dsack
             && self.uses_sack()
             && let Some(range) = self.receiver.overlap(from, to, &self.troubles)
         {
             self.receiver.report(range, &mut self.troubles);
+            twice = to > self.receiver.next();
         }
         let accurate = self.ecn.is_accurate();
         if profile.exact_echo && !accurate {
@@ -688,7 +690,7 @@ impl Endpoint {
             self.ecn.on_data(seg.flags, marked);
         }
         // The sender of CWR is waiting for an answer, so this segment is acknowledged immediately.
-        profile.quick_acks_again > 0 && seg.flags.has(Flags::CWR) && !accurate
+        twice || profile.quick_acks_again > 0 && seg.flags.has(Flags::CWR) && !accurate
     }
 
     /// Handles data that arrived beyond a hole while the amount `unacked` was unacknowledged; the

@@ -4,12 +4,13 @@
 //! path, and [`output`] decides what is sent. [`selective`] contains the parts that differ with
 //! SACK, and [`by_segments`] those that differ for a sender that tracks each outstanding segment.
 //! [`by_packets`] is the counterpart for QUIC's rules. [`accurate`] contains what AccECN adds to both
-//! directions. [`paced`] decides when such a sender's segments may leave, and [`timers`] handles the
-//! expiry of timers.
+//! directions. [`paced`] decides when such a sender's segments may leave, [`timers`] handles the expiry
+//! of timers, and [`info`] is what a host can see.
 
 mod accurate;
 mod by_packets;
 mod by_segments;
+mod info;
 mod input;
 mod output;
 mod paced;
@@ -35,6 +36,8 @@ use crate::sack::{Options, Sack};
 use crate::segment::{Extras, Flags, Segment};
 use crate::stamps::Stamps;
 use crate::trouble::Troubles;
+
+pub use info::{Info, Reaction};
 
 /// More bytes than will ever be sent, for an application that always has data to send.
 pub const ENDLESS: u64 = u64::MAX;

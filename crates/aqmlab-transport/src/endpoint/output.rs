@@ -469,7 +469,7 @@ impl Endpoint {
 
     #[cold]
     fn restart_window(&mut self, now: Instant, profile: &Profile) {
-        if profile.samples() && !self.has_data() {
+        if profile.samples() && !self.has_data() || self.waits_for_window(profile) {
             return;
         }
         if profile.remembers() {

@@ -6,8 +6,8 @@ use super::Endpoint;
 use crate::profile::{Profile, third_of};
 use crate::recovery::Phase;
 
-/// The first segments of a flow that are not paced if the congestion control determines the rate as in Linux, as
-/// observed on Linux 6.1.
+/// The first segments of a flow that are not paced if the congestion control determines the rate as in Linux, or with
+/// [`Profile::pacing_credit`]; as observed on Linux 6.1.
 const UNPACED: u32 = 10;
 
 impl Endpoint {
@@ -53,7 +53,13 @@ impl Endpoint {
             Span::ns((srtt.as_ns() as f64 * share / self.paced_window(profile)) as u64)
         });
         let burst = if profile.burst > 1 { self.burst_size(profile) } else { 0 };
-        self.tracking_mut().pace().sent(now, takes, profile.pacing_burst.max(burst));
+        let (burst, unpaced) = (profile.pacing_burst.max(burst), self.tally.data_segments <= UNPACED);
+        let pace = self.tracking_mut().pace();
+        match profile.pacing_credit {
+            true if unpaced => {}
+            true => pace.sent_late(now, takes, burst),
+            false => pace.sent(now, takes, burst),
+        }
     }
 
     /// Returns the number of segments that leave in one smoothed round-trip time at the pacing

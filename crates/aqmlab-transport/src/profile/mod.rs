@@ -349,7 +349,9 @@ fn fill_in(settings: &mut Settings) -> Result<(), ParamError> {
         })
     })?;
     Profile::keep_syn_backoff()
-        .derive_if_auto(settings, |s| Ok(Profile::rtt_arithmetic().read(s)? == RttArithmetic::Ns2))
+        .derive_if_auto(settings, |s| Ok(Profile::rtt_arithmetic().read(s)? == RttArithmetic::Ns2))?;
+    Profile::window_validation()
+        .derive_if_auto(settings, |s| Ok(Profile::idle_restart().read(s)? == IdleRestart::Rfc2861))
 }
 
 /// Returns the initial window, in segments, that a rule gives for segments of `mss` bytes.

@@ -185,6 +185,10 @@ params! {
         /// time
         pacing_gain_slow_start: f64 = Row::above(0.0, 100.0).default(2.0)
             .source("Linux, net.ipv4.tcp_pacing_ss_ratio"),
+        /// the first 10 segments are not paced, and a burst that leaves late shortens the wait for the next one,
+        /// by at most half
+        pacing_credit: bool = Row::flag(false).implied()
+            .source("RFC 9002, 7.7 (the initial window may leave together); Linux, sch_fq"),
         /// number of paced segments that leave together
         pacing_burst: u32 as u64 = count(1).default(2)
             .source("RFC 9002, 7.7 (allows bursts); Linux, net.ipv4.tcp_min_tso_segs"),
@@ -270,6 +274,9 @@ params! {
         /// largest number of reports that wait together
         sack_delay_most: u32 as u64 = Row::integer(0, 255).default(44)
             .source("Linux, net.ipv4.tcp_comp_sack_nr"),
+        /// the acknowledgment of a FIN that follows data waits for `delayed_ack`, and reports no duplicates
+        delay_fin_ack: bool = Row::flag(false).implied()
+            .source("RFC 5681, 4.2 (allows it); Linux 7.3, in the kernel's script basic_server"),
         /// a duplicate of the newest in-order segment is acknowledged like a new segment
         delay_repeated_ack: bool = Row::flag(false)
             .source("RFC 9293, 3.10.7.4 (immediately); ns-2's DelAck sink delays it"),
@@ -304,6 +311,10 @@ params! {
         fin: Fin = Row::choice("with_data").source("RFC 9293, 3.10.4 (allows both); ns-2's FullTcp"),
         /// the congestion window after a pause
         idle_restart: IdleRestart = Row::choice("rfc5681").source("RFC 5681, 4.1"),
+        /// an acknowledgment opens the window only if it was full or, in slow start, less than twice as large as
+        /// the data sent; only with `sack_pipe = "segments"`
+        window_validation: bool = Row::of(Kind::Flag).auto("true if idle_restart is rfc2861").implied()
+            .source("RFC 2861, 3.2; RFC 7661, 4.3; Linux"),
         /// explicit congestion notification is negotiated
         ecn: bool = Row::flag(false).aliases(&[switch("ecn_")]).source("RFC 3168"),
         /// how marks are reported to the sender

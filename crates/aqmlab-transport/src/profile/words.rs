@@ -368,8 +368,7 @@ words! {
         /// If nothing was sent for more than an RTO, the window is halved for each RTO of the
         /// pause, down to min(cwnd, initial window); `ssthresh` becomes at least three quarters of
         /// the former window (RFC 2861, section 3.2). DEVIATES from RFC 2861, as Linux does: the
-        /// lower bound of the RFC is one segment. A sender that tracks segments opens the window
-        /// only if it was full or, in slow start, less than twice as large as the data sent.
+        /// lower bound of the RFC is one segment. `window_validation` is part of the rule.
         Rfc2861 = "rfc2861",
         /// If nothing was sent for more than SRTT plus four times RTTVAR, whatever `min_rto` is, the window
         /// becomes the initial window, and the next segment carries CWR (ns-2's FullTcp).

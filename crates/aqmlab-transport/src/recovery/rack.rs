@@ -23,6 +23,8 @@ pub(super) struct Rack {
     /// A segment that was sent only once has arrived after a segment that was sent later:
     /// RACK.reordering_seen.
     reordered: bool,
+    /// The largest distance between the end of such a segment and the highest offset at its arrival.
+    overtaken: u64,
     allowance: Allowance,
 }
 
@@ -50,6 +52,7 @@ impl Rack {
             min_rtt: rtt.unwrap_or(Span::MAX),
             highest: 0,
             reordered: false,
+            overtaken: 0,
             allowance: Allowance { quarters: 1, recoveries: 0, round: None },
         }
     }
@@ -73,9 +76,22 @@ impl Rack {
     pub(super) fn originals_arrived(&mut self, now: Instant, first: &Sent, last: &Sent) -> Span {
         let rtt = now - last.at();
         self.min_rtt = self.min_rtt.min(rtt);
-        self.reordered |= first.end < self.highest;
+        if first.end < self.highest {
+            self.note_overtaken(first.end);
+        }
         self.arrived_last(last, rtt);
         rtt
+    }
+
+    #[cold]
+    fn note_overtaken(&mut self, end: u64) {
+        self.reordered = true;
+        self.overtaken = self.overtaken.max(self.highest - end);
+    }
+
+    /// Returns the largest distance by which a segment was overtaken, in sequence numbers.
+    pub(super) fn overtaken(&self) -> u64 {
+        self.overtaken
     }
 
     #[inline(always)]

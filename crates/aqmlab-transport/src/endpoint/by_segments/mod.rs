@@ -17,7 +17,7 @@ use aqmlab_units::{Instant, Span};
 
 use super::{Endpoint, SELECTIVE};
 use crate::congestion::AckReport;
-use crate::profile::{IdleRestart, Profile, ReductionBase, RttArithmetic};
+use crate::profile::{Profile, ReductionBase, RttArithmetic};
 use crate::recovery::{Found, News, Phase, Timer, Tracking, round_trip};
 use crate::rto::RtoTimer;
 use crate::sack::{MAX_BLOCKS, Sack};
@@ -97,7 +97,7 @@ impl Endpoint {
     /// Opens the window unless the profile requires that it was full (RFC 2861) and it was not.
     #[inline(always)]
     fn open_used_window(&mut self, now: Instant, bytes: u32, profile: &Profile) {
-        if profile.idle_restart != IdleRestart::Rfc2861 || self.tracking().usage.opens(&self.window) {
+        if !profile.window_validation || self.tracking().usage.opens(&self.window) {
             self.open_window(now, bytes, profile);
         }
     }

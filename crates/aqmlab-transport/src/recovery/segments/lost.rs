@@ -142,6 +142,16 @@ impl Segments {
         found
     }
 
+    /// Declares lost each segment of more than `mss` sequence numbers that is not SACKed.
+    pub(crate) fn find_larger(&mut self, una: u64, mss: u32) {
+        for at in self.places(0) {
+            let (from, to) = self.bounds(at, una);
+            if to - from > u64::from(mss) && !self.list[at].has(SACKED) {
+                self.mark_lost(at);
+            }
+        }
+    }
+
     /// Handles the expiry of the retransmission timer: declares lost everything that is not SACKed; with
     /// RACK, declares lost only the first segment and those that are already late (RFC 8985, section 6.3).
     pub(crate) fn find_lost_at_timeout(&mut self, now: Instant, rack: bool) {

@@ -187,6 +187,12 @@ impl Segments {
         self.lost
     }
 
+    /// Returns the largest distance between the end of a segment that was overtaken and the highest offset that
+    /// had arrived before it.
+    pub(crate) fn overtaken(&self) -> u64 {
+        self.rack.overtaken()
+    }
+
     /// Processes an acknowledgment of everything below `una` while nothing is SACKed. Returns
     /// `None`, and changes nothing, unless it covers whole segments that were sent only once.
     #[inline(always)]
