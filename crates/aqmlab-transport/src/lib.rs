@@ -29,10 +29,11 @@
 //! `modern`.
 //!
 //! # What is not here
-//! This crate does not implement path MTU discovery, urgent data, PAWS (except for a repeated SYN),
-//! or a zero window and its probes (the application reads all data immediately). Of the Timestamps
-//! option, segments carry what distinguishes the copies of a segment. The host is responsible for
-//! payload, checksums, ports and addresses.
+//! This crate does not implement urgent data. Of the Timestamps option, segments carry what
+//! distinguishes the copies of a segment, and the application of an [`Endpoint`] reads all data
+//! immediately. A [`WireEndpoint`] wraps an endpoint for a host that meets other stacks: it has all
+//! options, windows that close and their probes, PAWS, and the tests of RFC 5961. The host is
+//! responsible for payload, checksums, ports and addresses.
 #![no_std]
 extern crate alloc;
 #[cfg(test)]
@@ -71,6 +72,7 @@ mod stamps;
 mod ticks;
 mod trouble;
 mod unique;
+mod wire;
 
 pub use congestion::PathModel;
 pub use connection::State;
@@ -89,3 +91,4 @@ pub use sack::{Options, Sack};
 pub use segment::{Extras, Flags, Segment};
 pub use stamps::Stamps;
 pub use unique::UniqueBytes;
+pub use wire::{Accounting, WireEndpoint, WireOptions, WireSegment, WireSettings};
