@@ -198,9 +198,9 @@ impl AccEcn {
 
     /// Notes that an acceptable packet with `len` bytes of payload has arrived. Returns whether it must be
     /// acknowledged at once; `waits` means that data is unacknowledged (section 3.2.2.5.1).
-    pub(crate) fn arrived(&mut self, ecn: Ecn, len: u32, waits: bool) -> bool {
+    pub(crate) fn arrived(&mut self, ecn: Ecn, len: u32, waits: bool, profile: &Profile) -> bool {
         let marked = ecn == Ecn::Ce;
-        let changes = marked && len > 0 && self.latest != Ecn::Ce;
+        let changes = len > 0 && marked != (self.latest == Ecn::Ce) && (marked || profile.ack_each_change);
         self.latest = ecn;
         if let Some(counter) = self.received.bytes_mut(ecn).filter(|_| len > 0) {
             *counter = counter.wrapping_add(len);
@@ -209,7 +209,7 @@ impl AccEcn {
             self.unreported.set(bit);
         }
         if !marked {
-            return false;
+            return changes;
         }
         self.received.ce_packets = self.received.ce_packets.wrapping_add(1);
         self.ce_since_ack = self.ce_since_ack.saturating_add(1);

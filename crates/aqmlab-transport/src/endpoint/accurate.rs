@@ -148,7 +148,7 @@ impl Endpoint {
             return;
         }
         let waits = seg.len > 0 || self.receiver.delays_ack();
-        if self.accurate().is_some_and(|accurate| accurate.arrived(seg.ecn, seg.len, waits)) {
+        if self.accurate().is_some_and(|accurate| accurate.arrived(seg.ecn, seg.len, waits, profile)) {
             self.receiver.ack_now();
         }
     }

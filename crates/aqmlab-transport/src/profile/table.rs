@@ -321,6 +321,10 @@ params! {
         ecn_feedback: EcnFeedback = Row::choice("classic").implied().source("RFC 3168; RFC 9768"),
         /// when a segment has the AccECN option; only with `ecn_feedback = "accurate"`
         ecn_option: EcnOption = Row::choice("simple").implied().source("RFC 9768, 3.2.3.3"),
+        /// data without CE is also acknowledged at once if the packet before it had CE; only with
+        /// `ecn_feedback = "accurate"`
+        ack_each_change: bool = Row::flag(false).implied()
+            .source("RFC 9768, 3.2.2.5.1 (only CE after a packet without); Linux 7.3: measured"),
         /// the reaction to an ECN echo at a congestion window of one segment
         ecn_at_one: EcnAtOne = Row::choice("wait_for_rto").source("RFC 3168, 6.1.2"),
         /// when an active side stops requesting ECN in the SYNs that it retransmits; with
