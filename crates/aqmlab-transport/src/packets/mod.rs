@@ -19,14 +19,6 @@ use crate::ranges::Ranges;
 use crate::recovery::{Pace, Rates};
 use crate::rto::RtoTimer;
 
-/// Bytes of IP and UDP headers, which are not part of a datagram.
-const BELOW_DATAGRAM: u32 = 28;
-
-/// Returns the size of the datagram with `len` bytes of payload.
-pub(crate) fn datagram(len: u32, profile: &Profile) -> u32 {
-    len + profile.header.saturating_sub(BELOW_DATAGRAM)
-}
-
 /// What the timer waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Due {

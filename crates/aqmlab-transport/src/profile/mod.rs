@@ -31,6 +31,9 @@ const SAMPLES: u8 = 1 << 2;
 /// Each transmission has a number of its own.
 const PACKETS: u8 = 1 << 3;
 
+/// Bytes of IP and UDP headers, which are not part of a datagram.
+const BELOW_DATAGRAM: u32 = 28;
+
 /// The value of a limit that is not set: more than can ever be reached.
 const NO_LIMIT: u32 = u32::MAX;
 
@@ -151,7 +154,12 @@ impl Profile {
     /// Returns the size of a full datagram in bytes, without IP and UDP headers, if packets [have
     /// numbers](Profile::has_packet_numbers).
     pub fn datagram(&self) -> u32 {
-        crate::packets::datagram(self.mss, self)
+        self.datagram_with(self.mss)
+    }
+
+    /// Returns the size of the datagram with `len` bytes of payload.
+    pub(crate) fn datagram_with(&self, len: u32) -> u32 {
+        len + self.header.saturating_sub(BELOW_DATAGRAM)
     }
 
     /// Returns whether the congestion control hears of each lost segment.

@@ -6,7 +6,7 @@ use aqmlab_units::Instant;
 use crate::congestion::{Ack, AckReport, Outstanding, Repair, Sample, Sign};
 use crate::controller::Controller;
 use crate::endpoint::Endpoint;
-use crate::packets::{Packets, SentPacket, datagram, is_persistent, probe_timeout};
+use crate::packets::{Packets, SentPacket, is_persistent, probe_timeout};
 use crate::profile::Profile;
 
 /// What a rate sample compares with.
@@ -24,7 +24,7 @@ impl Endpoint {
     /// Sets the window to that of the other authors' controller.
     pub(super) fn follow_foreign(&mut self, profile: &Profile) {
         if let Some(bytes) = self.foreign().map(|controller| controller.window()) {
-            self.window.set_exactly(bytes as f64 / f64::from(datagram(profile.mss, profile)));
+            self.window.set_exactly(bytes as f64 / f64::from(profile.datagram()));
         }
     }
 

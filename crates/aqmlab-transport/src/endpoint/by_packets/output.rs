@@ -4,7 +4,6 @@
 use aqmlab_units::{Bytes, Instant, Rate, Span};
 
 use crate::endpoint::Endpoint;
-use crate::packets::datagram;
 use crate::profile::Profile;
 use crate::segment::{Flags, Segment};
 
@@ -36,8 +35,8 @@ impl Endpoint {
             self.restart_after_idle(now, profile);
         }
         if !probes {
-            let size = datagram((to - from).min(profile.mss.into()) as u32, profile);
-            let allowed = self.window.cwnd() * f64::from(datagram(profile.mss, profile));
+            let size = profile.datagram_with((to - from).min(profile.mss.into()) as u32);
+            let allowed = self.window.cwnd() * f64::from(profile.datagram());
             let in_flight = self.packets().sent.bytes_in_flight() + u64::from(size);
             if !core::mem::take(&mut self.packets_mut().one_due) && in_flight as f64 > allowed {
                 self.packets_mut().app_limited = false;
@@ -89,7 +88,7 @@ impl Endpoint {
             self.flight = self.flight.max(end);
         }
         let end = self.una + u64::from(end);
-        let size = datagram(segment.len, profile);
+        let size = profile.datagram_with(segment.len);
         let packets = self.packets_mut();
         packets.probes_due = packets.probes_due.saturating_sub(1);
         let number = packets.sent.send(now, (from, end), segment.len, size);
