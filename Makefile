@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help demo test check-texts test-slow fuzz bench reproduce reproduce-quick multiverse infer install clean docs site release articles
+.PHONY: help demo test check-texts test-slow fuzz bench reproduce reproduce-quick multiverse infer install clean docs site playground release articles
 
 help:            ## this list
 	@grep -hE '^[a-z-]+: *.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 17
@@ -51,6 +51,9 @@ docs: install    ## rewrite the generated parts of the documentation: tables, pr
 site:            ## the documentation as a searchable site in target/site/html
 	@tools/install.sh site
 	@$(BIN)/python tools/site_pages.py
+
+playground:      ## the simulator in a web page, as static files in target/playground
+	@python3 tools/playground.py
 
 articles:        ## each scored paper as an article in the form of ReScience C, in target/articles
 	@tools/install.sh
