@@ -23,6 +23,9 @@ import outputs
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "target" / "site"
+PLAYGROUND = ROOT / "target" / "playground"
+TO_PLAYGROUND = "playground-of-this-site"
+"""Stands for the address of the playground until the place of the page that links to it is known."""
 STAGED = PLACE / "pages"
 OURS = ROOT / "tools" / "site"
 REFERENCE = Path("docs/reference")
@@ -105,6 +108,11 @@ def stage() -> None:
         page_of(figure)
     for text in texts():
         write(text, with_links((ROOT / text).read_text(encoding="utf-8"), text.parent))
+    page = STAGED / "docs" / "playground.md"
+    if PLAYGROUND.is_dir():
+        title, rest = page.read_text(encoding="utf-8").split("\n", 1)
+        opens = f'<p><a href="{TO_PLAYGROUND}">Open the playground</a></p>'
+        page.write_text(f"{title}\n\n{opens}\n{rest}", encoding="utf-8")
 
 
 def command_line() -> str:
@@ -208,6 +216,16 @@ def gallery() -> str:
     return "\n".join([*shown, *figures_of_papers()])
 
 
+def add_playground(html_folder: Path) -> None:
+    """Copy the playground into the built site, and lead the link on its page there."""
+    shutil.copytree(PLAYGROUND, html_folder / "playground", dirs_exist_ok=True)
+    for name in ("docs/playground.html", "docs/playground/index.html"):
+        page = html_folder / name
+        if page.is_file():
+            target = os.path.relpath(html_folder / "playground/index.html", page.parent)
+            page.write_text(page.read_text(encoding="utf-8").replace(TO_PLAYGROUND, target), encoding="utf-8")
+
+
 def main() -> int:
     """Stage the pages and build the site."""
     stage()
@@ -216,9 +234,10 @@ def main() -> int:
     shutil.copyfile(OURS / "zensical.toml", PLACE / "zensical.toml")
     for file in ("iframe-worker.js", "extra.css"):
         shutil.copyfile(OURS / file, STAGED / file)
-    return subprocess.run(
-        [sys.executable, "-m", "zensical", "build", "--strict"], cwd=PLACE, check=False
-    ).returncode
+    built = subprocess.run([sys.executable, "-m", "zensical", "build", "--strict"], cwd=PLACE, check=False)
+    if PLAYGROUND.is_dir():
+        add_playground(PLACE / "html")
+    return built.returncode
 
 
 if __name__ == "__main__":
