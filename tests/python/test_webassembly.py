@@ -65,9 +65,11 @@ def ask(tmp_path_factory):
         lack("Node is not installed")
     if not has_target():
         lack(f"the target {TARGET} is not installed")
-    build = ["cargo", "build", "--quiet", "--locked", "--target", TARGET, "-p", "aqmlab-wasm"]
+    build = ["cargo", "build", "--quiet", "--locked", "--release", "--target", TARGET, "-p", "aqmlab-wasm"]
     subprocess.run(build, cwd=ROOT, check=True)
-    module = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / TARGET / "debug" / "aqmlab_wasm.wasm"
+    module = (
+        Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / TARGET / "release" / "aqmlab_wasm.wasm"
+    )
     host = tmp_path_factory.mktemp("node") / "host.mjs"
     host.write_text(HOST)
 
