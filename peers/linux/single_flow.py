@@ -30,7 +30,7 @@ import time
 LINKS = ((100_000_000, 10_000_000), (10_000_000, 20_000_000))
 PORT, HEADER = 5001, 20
 SENDER, RECEIVER = "10.9.0.1", "10.9.0.2"
-FLAGS = ((0x01, "F"), (0x02, "S"), (0x04, "R"), (0x10, "A"), (0x40, "E"), (0x80, "C"))
+FLAGS = ((0x01, "F"), (0x02, "S"), (0x04, "R"), (0x08, "P"), (0x10, "A"), (0x40, "E"), (0x80, "C"))
 CLONE_NEWNET, TUNSETIFF, IFF_TUN, IFF_NO_PI = 0x4000_0000, 0x4004_54CA, 1, 0x1000
 SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33
 SYSCTLS = {"sack": "tcp_sack", "timestamps": "tcp_timestamps", "rack": "tcp_recovery", "tlp": "tcp_early_retrans"}
@@ -106,14 +106,16 @@ class Timer:
         assert libc.timerfd_settime(self.fd, 1, value, None) == 0
 
 
-def namespace(name: str, address: str, peer: str) -> tuple[int, int]:
-    """Create a network namespace with a TUN device, and return both as file descriptors."""
+def namespace(name: str, address: str, peer: str, offload: bool = False) -> tuple[int, int]:
+    """Create a network namespace with a TUN device, and return both as file descriptors. With `offload`, TCP hands
+    several segments down at once."""
     assert libc.unshare(CLONE_NEWNET) == 0
     tun = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     import fcntl
 
     fcntl.ioctl(tun, TUNSETIFF, struct.pack("16sH22x", name.encode(), IFF_TUN | IFF_NO_PI))
-    for command in (f"addr add {address} peer {peer} dev {name}", f"link set {name} up txqueuelen 10000 gso_max_segs 1"):
+    groups = "" if offload else " gso_max_segs 1"
+    for command in (f"addr add {address} peer {peer} dev {name}", f"link set {name} up txqueuelen 10000{groups}"):
         subprocess.run(["ip", *command.split()], check=True)
     return os.open("/proc/self/ns/net", os.O_RDONLY), tun
 
@@ -129,7 +131,11 @@ def batch(program: str, *lines: str) -> None:
 
 
 def setting(name: str, value: str) -> None:
-    with open(f"/proc/sys/net/ipv4/{name}", "w") as file:
+    """Set a value of `net.ipv4`; later kernels have no switch for RACK."""
+    path = f"/proc/sys/net/ipv4/{name}"
+    if name == "tcp_recovery" and not os.path.exists(path):
+        return
+    with open(path, "w") as file:
         file.write(value)
 
 
@@ -185,6 +191,7 @@ class Run:
     def __init__(self, case: dict[str, str]) -> None:
         self.case = case
         self.timestamps = int(case["timestamps"])
+        self.offload = case.get("offload") == "1"
         self.mss = 1448 if self.timestamps else 1460
         self.drop, self.mark = Faults(case["drop"], self.mss), Faults(case["mark"], self.mss)
         pairs = (word.split(":") for word in case["late"].split())
@@ -198,8 +205,8 @@ class Run:
 
     def prepare(self) -> None:
         (self.a, tun_a), (self.b, tun_b) = (
-            namespace("ta", SENDER, RECEIVER),
-            namespace("tb", RECEIVER, SENDER),
+            namespace("ta", SENDER, RECEIVER, self.offload),
+            namespace("tb", RECEIVER, SENDER, self.offload),
         )
         self.tuns = (tun_a, tun_b)
         for space in (self.a, self.b):
@@ -241,7 +248,8 @@ class Run:
         other = self.first[1 - way] or 0
         ack = (packet.ack - other) & 0xFFFF_FFFF if "A" in packet.flags else 0
         blocks = " ".join(f"{(x - other) & 0xFFFFFFFF}-{(y - other) & 0xFFFFFFFF}" for x, y in packet.sack)
-        row = (now, "sr"[way], seq if packet.len else "", packet.len, ack, packet.flags, packet.ecn, blocks)
+        flags = packet.flags if self.offload else packet.flags.replace("P", "")
+        row = (now, "sr"[way], seq if packet.len else "", packet.len, ack, flags, packet.ecn, blocks)
         if "S" not in packet.flags:
             self.rows.append(row)
         if way == 0:
@@ -255,7 +263,8 @@ class Run:
         lost = self.record(now, way, raw)
         if way == 0 and self.rows and self.rows[-1][3] and self.mark.hits(self.rows[-1][2]):
             raw = mark(raw)
-        raw = without_push(raw)
+        if not self.offload:
+            raw = without_push(raw)
         if not lost:
             for link in self.links[way]:
                 now = link.carry(now, len(raw))

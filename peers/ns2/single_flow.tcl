@@ -66,12 +66,13 @@ drop_on $receiver $router $drop_ack
 mark_on $router $receiver $mark
 
 switch -exact -- $recovery {
+    tahoe   { set agent ""; set sinks Agent/TCPSink }
     reno    { set agent Reno; set sinks Agent/TCPSink }
     newreno { set agent Newreno; set sinks Agent/TCPSink }
     sack    { set agent Sack1; set sinks Agent/TCPSink/Sack1 }
     default { error "no recovery `$recovery`" }
 }
-set tcp [new Agent/TCP/$agent]
+set tcp [new [string trimright Agent/TCP/$agent /]]
 $tcp set window_ $window
 $tcp set packetSize_ $mss
 $tcp set ecn_ $ecn

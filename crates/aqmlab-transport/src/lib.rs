@@ -46,7 +46,7 @@ pub const VERSION: u32 = 6;
 
 /// The version of the sender that [tracks segments](Profile::lists_segments). It is incremented whenever a
 /// change to what only this sender does changes a result.
-pub const SEGMENTS_VERSION: u32 = 2;
+pub const SEGMENTS_VERSION: u32 = 3;
 
 mod bits;
 mod congestion;

@@ -107,13 +107,13 @@ impl Receiver {
         }
     }
 
-    /// Notes the time stamp of data that begins at `from`, if it is to be echoed: the data begins at or
-    /// below the number in the latest acknowledgment (RFC 7323, section 4.3, rule 2).
+    /// Notes the time stamp of data `[from, end)`, if it is to be echoed: the data begins at or below the number in
+    /// the latest acknowledgment (RFC 7323, section 4.3, rule 2), and has not all arrived before (5.3, R2).
     #[cold]
-    pub(crate) fn note_stamp_of_data(&mut self, from: u64, value: Stamp, troubles: &mut Troubles) {
+    pub(crate) fn note_stamp_of_data(&mut self, from: u64, end: u64, value: Stamp, troubles: &mut Troubles) {
         // What is delayed while there is a hole are reports about data beyond it.
         let acknowledged = self.notes.any(HOLES) || !self.delays_ack();
-        if from < self.next || from == self.next && acknowledged {
+        if end >= self.next && (from < self.next || from == self.next && acknowledged) {
             self.note_stamp(value, troubles);
         }
     }

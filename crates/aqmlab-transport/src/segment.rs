@@ -25,8 +25,10 @@ impl Flags {
     /// reset the connection
     pub const RST: Flags = Flags(0x04);
     /// The segment is a packet with a number of its own, which has the place of the window (`packet_numbers`). In TCP, this
-    /// bit is PSH, which never occurs without ACK.
+    /// bit is PSH, which never occurs without ACK: [`Flags::is_numbered`].
     pub const NUMBERED: Flags = Flags(0x08);
+    /// the sender has pushed the data up to here to the other side
+    pub const PSH: Flags = Flags(0x08);
     /// the acknowledgment field is significant
     pub const ACK: Flags = Flags(0x10);
     /// ECN echo
@@ -37,6 +39,12 @@ impl Flags {
     pub const AE: Flags = Flags(0x20);
     /// the three flags of ECN, which AccECN combines into the field ACE (RFC 9768, section 3.2.2)
     pub const ACE: Flags = Flags(0x80 | 0x40 | 0x20);
+
+    /// Returns whether the segment is a [packet with a number](Flags::NUMBERED).
+    #[inline]
+    pub const fn is_numbered(self) -> bool {
+        self.0 & (Flags::NUMBERED.0 | Flags::ACK.0) == Flags::NUMBERED.0
+    }
 
     /// Returns whether all bits of `other` are set.
     #[inline]

@@ -167,7 +167,10 @@ impl Life {
             counters.bytes_sent,
             this.data_sent().iter().map(|(_, _, len)| u64::from(*len)).sum::<u64>()
         );
-        assert_eq!(counters.duplicates_received, self.duplicates(side), "brought nothing new");
+        // With PAWS, old segments are discarded, whatever they bring.
+        if !self.net.profile.paws {
+            assert_eq!(counters.duplicates_received, self.duplicates(side), "brought nothing new");
+        }
     }
 
     /// Counts, byte by byte, the segments that arrived at an open connection and contained no new

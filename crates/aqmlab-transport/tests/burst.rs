@@ -4,9 +4,9 @@
 mod support;
 
 use aqmlab_params::{Origin, Value};
-use aqmlab_transport::{ENDLESS, Profile, profile_settings};
+use aqmlab_transport::{ENDLESS, Flags, Profile, profile_settings};
 use aqmlab_units::{Instant, Rate, Span};
-use support::{A, Fate, Faults, Link, Pair, Path, faultless};
+use support::{A, B, Fate, Faults, Link, Pair, Path, faultless};
 
 /// Returns an open connection. A segment takes 1 ms on the slow link, ACKs are not delayed (one per segment),
 /// and one data segment may be lost.
@@ -124,4 +124,37 @@ fn what_waits_counts_as_used() {
             );
         }
     }
+}
+
+/// Bursts of four: PSH is on every fourth segment and, because the application has written no more, on
+/// the last of the three that remain (RFC 9293, 3.9.1.2: "the last buffered segment").
+#[test]
+fn the_last_segment_of_a_burst_and_of_what_was_written_carry_push() {
+    let mut net = pair(&[&burst(4, Span::ZERO)[..], &[("push", Value::Flag(true))]].concat(), 0);
+    net.with(A, |e, _, _| e.write(63 * 1448));
+    net.run_until(Instant::ZERO + Span::s(20));
+    let data = net.sides[A].sent.iter().filter(|(_, segment)| segment.len > 0);
+    let pushed: Vec<usize> =
+        (1..).zip(data).filter(|(_, (_, s))| s.flags.has(Flags::PSH)).map(|(n, _)| n).collect();
+    assert_eq!(pushed, (1..=15).map(|n| 4 * n).chain([63]).collect::<Vec<_>>());
+}
+
+/// The first flight of 20 segments leaves in bursts of three, and two. A receiver that acknowledges every
+/// second segment also acknowledges the last one of each burst if it minds PSH.
+#[test]
+fn a_segment_with_push_is_acknowledged_immediately() {
+    let acks = |minds| {
+        let rules = [
+            ("ack_every", Value::Integer(2)),
+            ("push", Value::Flag(true)),
+            ("ack_pushed", Value::Flag(minds)),
+        ];
+        let mut net = pair(&[&burst(3, Span::ZERO)[..], &rules].concat(), 0);
+        net.with(A, |e, _, _| e.write(20 * 1448));
+        net.run_until(Instant::ZERO + Span::s(20));
+        let acked = net.sides[B].sent.iter().map(|(_, segment)| (segment.ack.saturating_sub(1)) / 1448);
+        acked.filter(|segments| *segments > 0).collect::<Vec<_>>()
+    };
+    assert_eq!(acks(false), [2, 4, 6, 8, 10, 12, 14, 16, 18, 20]);
+    assert_eq!(acks(true), [2, 3, 5, 6, 8, 9, 11, 12, 14, 15, 17, 18, 20]);
 }

@@ -20,6 +20,8 @@ use support::{A, Fate, Faults, Link, Pair, Path, ms};
 const CLOCK: Span = Span::us(50);
 
 const FOLDER: &str = "linux-single-flow";
+/// The same with segmentation offload.
+const OFFLOAD: &str = "linux-offload";
 
 fn profile(case: &Row) -> Profile {
     let mut settings = profile_settings("linux").expect("built in");
@@ -35,12 +37,19 @@ fn profile(case: &Row) -> Profile {
     set("tail_loss_probe", Value::Flag(on("tlp")));
     set("frto", Value::Flag(on("frto")));
     set("timestamps", Value::Flag(on("timestamps")));
+    // Only late segments have old time stamps.
+    set("paws", Value::Flag(on("timestamps") && !case["late"].is_empty()));
     set("dsack", Value::Flag(on("dsack")));
     set("eifel", Value::Flag(on("timestamps")));
     set("sack_delay_most", Value::Integer(number(&case["ack_compression"])));
     // With DCTCP, Linux sets ECT on each packet, including retransmitted segments (see the column
     // `ecn` of the vectors).
     set("ect_on_retransmission", Value::Flag(case["congestion"] == "dctcp"));
+    if case.get("offload").is_some_and(|on| on == "1") {
+        set("burst", Value::Integer(44));
+        set("push", Value::Flag(true));
+        set("ack_pushed", Value::Flag(true));
+    }
     // The receive window grows from nearly 64 KiB to half of the buffer, by two segments for each
     // segment that arrives.
     let buffer = number(&case["receive_buffer"]);
@@ -69,7 +78,7 @@ fn listed(words: &[String]) -> Vec<(u64, u64)> {
 
 fn data_faults(case: &Row, mss: u32) -> Faults {
     let (drop, mark) = (listed(&words(case, "drop")), listed(&words(case, "mark")));
-    let late = listed(&words(case, "late"));
+    let mut late = listed(&words(case, "late"));
     let mut seen = BTreeMap::new();
     Box::new(move |_, segment| {
         if segment.len == 0 {
@@ -81,11 +90,10 @@ fn data_faults(case: &Row, mss: u32) -> Faults {
         match this {
             _ if drop.contains(&this) => Fate::Drop,
             _ if mark.contains(&this) => Fate::Mark,
-            (number, 1) => {
-                let span = late.iter().find(|late| late.0 == number).map(|late| Span::ms(late.1));
-                span.map_or(Fate::Pass, Fate::Late)
-            }
-            _ => Fate::Pass,
+            (number, _) => match late.iter().position(|late| late.0 == number) {
+                Some(at) => Fate::Late(Span::ms(late.remove(at).1)),
+                None => Fate::Pass,
+            },
         }
     })
 }
@@ -140,8 +148,8 @@ fn ours(case: &Row, phase: Span) -> Vec<Sent> {
     sent.into_iter().map(|(at, seq, len)| (at - first, u64::from(seq) - 1, u64::from(len))).collect()
 }
 
-fn theirs(case: &Row) -> Vec<Sent> {
-    let rows = table(FOLDER, &format!("{}.csv", case["case"]));
+fn theirs(folder: &str, case: &Row) -> Vec<Sent> {
+    let rows = table(folder, &format!("{}.csv", case["case"]));
     let data = rows.iter().filter(|row| row["from"] == "s" && row["length"] != "0");
     data.map(|row| (Span::ns(number(&row["time_ns"])), number(&row["sequence"]), number(&row["length"])))
         .collect()
@@ -195,17 +203,28 @@ fn near(sends: &[Sent], at: usize, mss: u64) -> String {
 
 #[test]
 fn sends_what_linux_sends() {
+    compare(FOLDER);
+}
+
+/// The kernel hands several segments down at once, and PSH is on the last of them.
+#[test]
+fn sends_what_linux_sends_with_segmentation_offload() {
+    compare(OFFLOAD);
+}
+
+/// Compares all cases of a folder, and prints them.
+fn compare(folder: &str) {
     let excused: BTreeMap<String, Row> =
-        table(FOLDER, "differences.csv").into_iter().map(|row| (row["case"].clone(), row)).collect();
+        table(folder, "differences.csv").into_iter().map(|row| (row["case"].clone(), row)).collect();
     let only = std::env::var("AQMLAB_LINUX_CASE").ok();
     let mut failures = String::new();
     println!("| case | segments | together | largest difference (us) |\n|---|---|---|---|");
-    for case in table(FOLDER, "cases.csv") {
+    for case in table(folder, "cases.csv") {
         let name = &case["case"];
         if only.as_ref().is_some_and(|only| !name.contains(only)) {
             continue;
         }
-        let theirs = theirs(&case);
+        let theirs = theirs(folder, &case);
         let expected = excused.get(name).map(|row| number(&row["together"]) as usize);
         // A case that is known to diverge does so at any phase.
         let tried = if expected.is_some() { &PHASES[..1] } else { &PHASES[..] };

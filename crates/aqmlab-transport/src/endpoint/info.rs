@@ -35,7 +35,7 @@ pub struct Info {
     pub lost: u32,
     /// Copies of lost segments in flight.
     pub copies: u32,
-    /// The largest distance by which a segment was overtaken, at least `dupthresh`.
+    /// The degree of reordering (`reordering_most`), at least `dupthresh`.
     pub reordering: u32,
 }
 
@@ -68,10 +68,7 @@ impl Endpoint {
             sacked: segments.sacked(),
             lost: segments.lost(),
             copies: segments.copies(),
-            reordering: match segments.overtaken() as u32 {
-                0 => profile.dupthresh,
-                bytes => profile.dupthresh.max(bytes.div_ceil(profile.mss) + 1),
-            },
+            reordering: segments.threshold(profile),
         }
     }
 

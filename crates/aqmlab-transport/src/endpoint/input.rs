@@ -49,7 +49,7 @@ impl Endpoint {
     /// RFC 9293, 3.10.7.1: answers any segment for a closed connection with a RST that the other side
     /// accepts.
     fn on_segment_closed(&mut self, seg: &Segment, profile: &Profile) {
-        if seg.flags.has(Flags::NUMBERED) {
+        if seg.flags.is_numbered() {
             let answers = self.sent() > 0 && seg.window > 0; // RFC 9000, section 10.3: a stateless reset
             self.notes.put(RESET, answers);
             return;
@@ -195,7 +195,7 @@ impl Endpoint {
             self.on_packet(now, from, seg, options, profile);
             return;
         }
-        if !seg.flags.has(Flags::ACK) {
+        if !seg.flags.has(Flags::ACK) || profile.paws && self.discards_old(from, seg, options.stamps) {
             return;
         }
         if !self.on_ack(now, seg, options, profile) || self.state == State::Closed {
@@ -206,10 +206,27 @@ impl Endpoint {
         }
         if seg.len > 0 || seg.flags.has(Flags::FIN) {
             if options.stamps.value.is_some() || self.receiver.is_echoing() {
-                self.receiver.note_stamp_of_data(from, options.stamps.value, &mut self.troubles);
+                let end = from + seg.sequence_len();
+                self.receiver.note_stamp_of_data(from, end, options.stamps.value, &mut self.troubles);
             }
             self.on_payload(now, from, seg, profile);
         }
+    }
+
+    /// Discards and acknowledges a segment whose time stamp is older than the latest one in order (RFC 7323, 5.3,
+    /// R1). Returns false, and does nothing, if it is not. DEVIATES, as Linux does: a stamp may be one tick older,
+    /// because ticks are coarse.
+    #[cold]
+    fn discards_old(&mut self, from: u64, seg: &Segment, stamps: Stamps) -> bool {
+        let later = stamps.value.map(|value| value.wrapping_add(1));
+        let old = later.is_some() && self.receiver.is_older(later, &self.troubles);
+        if old {
+            if seg.len > 0 && from < self.receiver.next() {
+                self.receiver.report((from, from + u64::from(seg.len)), &mut self.troubles);
+            }
+            self.receiver.ack_now();
+        }
+        old
     }
 
     /// RFC 9293, 3.10.7.4, second: a RST with exactly the next expected number resets the connection; any
@@ -709,6 +726,13 @@ impl Endpoint {
         }
     }
 
+    /// Returns whether this side has recently sent data, and may therefore soon send more, which will carry
+    /// acknowledgments.
+    fn answers(&self, now: Instant, profile: &Profile) -> bool {
+        let recently = now.saturating_since(self.last_activity) < profile.delayed_ack;
+        self.tally.data_segments > 0 && (self.unacked > 0 || recently)
+    }
+
     /// Processes payload or a FIN.
     #[inline(never)]
     pub(super) fn on_payload(&mut self, now: Instant, from: u64, seg: &Segment, profile: &Profile) {
@@ -725,6 +749,10 @@ impl Endpoint {
             }
         }
         let fin = seg.flags.has(Flags::FIN);
+        let pushed = profile.ack_pushed && seg.flags.has(Flags::PSH) && from == self.receiver.next();
+        if pushed && !self.answers(now, profile) {
+            self.receiver.quicken(profile);
+        }
         let (unacked, prompt) = (self.receiver.unacked(), at_once || self.receiver.owes_ack());
         let may_wait = profile.ack_rules && !prompt && from > self.receiver.next();
         let arrival = self.receiver.on_segment(now, from, to, fin, &mut self.troubles, profile);

@@ -33,7 +33,7 @@ use crate::profile::Profile;
 use crate::receiver::Receiver;
 use crate::rto::{Clock, RtoTimer};
 use crate::sack::{Options, Sack};
-use crate::segment::{Extras, Flags, Segment};
+use crate::segment::{Extras, Segment};
 use crate::stamps::Stamps;
 use crate::trouble::Troubles;
 
@@ -347,7 +347,7 @@ impl Endpoint {
 
     /// Returns the options of the `segment` that [`Endpoint::poll_transmit`] has just returned.
     pub fn options(&self, segment: &Segment, profile: &Profile) -> Options {
-        if segment.flags.has(Flags::NUMBERED) {
+        if segment.flags.is_numbered() {
             return self.packets().frame.options();
         }
         let reports = segment.sack_len > 0;

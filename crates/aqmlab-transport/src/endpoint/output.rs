@@ -13,7 +13,7 @@ use crate::profile::{
 use crate::sack::BLOCK_BYTES;
 use crate::segment::{Extras, Flags, Segment};
 use crate::sequence::to_wire;
-use crate::stamps::{Stamps, stamp};
+use crate::stamps::{self, Stamps};
 
 impl Endpoint {
     /// Returns the next segment to send, or `None` if there is none.
@@ -214,7 +214,7 @@ impl Endpoint {
             self.accurate_syn_ack(&mut segment, again, profile);
         }
         if again {
-            segment.extras = self.stamp_again(now, segment.extras, profile);
+            segment.extras = self.stamp(now, segment.extras, profile);
         }
         Some(segment)
     }
@@ -400,18 +400,18 @@ impl Endpoint {
             self.note_cwr_without_data(&mut segment, profile);
         }
         if again {
-            segment.extras = self.stamp_again(now, segment.extras, profile);
+            segment.extras = self.stamp(now, segment.extras, profile);
         }
         (segment, end)
     }
 
-    /// Gives a retransmission with these `extras` its time stamp. Here and in [`Endpoint::report`], the segment
+    /// Gives a segment with these `extras` its time stamp. Here and in [`Endpoint::report`], the segment
     /// itself is not passed: otherwise, all segments would be built in memory instead of registers.
     #[cold]
-    fn stamp_again(&mut self, now: Instant, extras: Extras, profile: &Profile) -> Extras {
+    pub(super) fn stamp(&mut self, now: Instant, extras: Extras, profile: &Profile) -> Extras {
         if profile.timestamps {
             let echo = self.receiver.echo(&self.troubles);
-            self.troubles.note().stamps = Stamps { value: Some(stamp(now)), echo };
+            self.troubles.note().stamps = Stamps { value: Some(stamps::stamp(now)), echo };
         }
         extras.with_if(Extras::STAMPED, profile.timestamps)
     }

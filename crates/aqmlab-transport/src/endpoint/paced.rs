@@ -3,12 +3,15 @@
 use aqmlab_units::{Bytes, Instant, Span};
 
 use super::Endpoint;
-use crate::profile::{Profile, third_of};
+use crate::profile::{BurstWait, Profile, third_of};
 use crate::recovery::Phase;
 
 /// The first segments of a flow that are not paced if the congestion control determines the rate as in Linux, or with
 /// [`Profile::pacing_credit`]; as observed on Linux 6.1.
 const UNPACED: u32 = 10;
+
+/// A burst waits only if some segment has left within this time (Linux).
+const RECENTLY: Span = Span::ms(1);
 
 impl Endpoint {
     /// Returns whether the next segment has to wait; if so, makes sure that the timer fires when
@@ -83,10 +86,10 @@ impl Endpoint {
     /// Returns whether new data that would begin a burst has to wait until the window of `usable` segments
     /// has room for a whole burst, until a third of the window is free, or until the rest of the data fits.
     #[cold]
-    pub(super) fn waits_for_burst(&self, usable: u64, profile: &Profile) -> bool {
+    pub(super) fn waits_for_burst(&self, now: Instant, usable: u64, profile: &Profile) -> bool {
         let tracking = self.tracking();
         let in_flight = u64::from(tracking.segments.in_flight());
-        if tracking.phase != Phase::Open || in_flight == 0 {
+        if tracking.phase != Phase::Open || in_flight == 0 || !self.expects_soon(now, profile) {
             return false;
         }
         let mss = u64::from(profile.mss);
@@ -97,17 +100,37 @@ impl Endpoint {
         room < u64::from(self.burst_size(profile).min(third_of(window))).min(left)
     }
 
+    /// Returns whether an acknowledgment is expected so soon that a burst may wait for it.
+    fn expects_soon(&self, now: Instant, profile: &Profile) -> bool {
+        if profile.burst_wait == BurstWait::Room {
+            return true;
+        }
+        let half = self.rto.srtt().unwrap_or(Span::ZERO).div(2);
+        let first = self.tracking().segments.first_left();
+        let is_near = first.is_some_and(|first| now.saturating_since(first) >= half);
+        is_near && now.saturating_since(self.last_activity) <= RECENTLY
+    }
+
     /// Returns whether new data belongs to a burst that leaves at this instant.
     pub(super) fn is_in_burst(&self, now: Instant) -> bool {
         self.rest_of_burst(now) > 0
     }
 
-    /// Notes that new data is leaving.
+    /// Notes that new data is leaving. Returns whether it ends a burst of several segments.
     #[cold]
-    pub(super) fn note_burst(&mut self, now: Instant, profile: &Profile) {
+    pub(super) fn note_burst(&mut self, now: Instant, usable: u64, profile: &Profile) -> bool {
         let rest = self.rest_of_burst(now);
-        let left = if rest > 0 { rest } else { self.burst_size(profile) };
+        let left = if rest > 0 { rest } else { self.burst_size(profile).min(self.room(usable, profile)) };
         self.tracking_mut().pace().burst = (now, left - 1);
+        rest == 1
+    }
+
+    /// Returns how many segments of new data fit into a window of `usable` segments and into that of the other
+    /// side; at least one, because a segment is leaving.
+    fn room(&self, usable: u64, profile: &Profile) -> u32 {
+        let in_flight = u64::from(self.tracking().segments.in_flight());
+        let reach = self.reach(profile).saturating_sub(u64::from(self.flight)) / u64::from(profile.mss);
+        usable.saturating_sub(in_flight).min(reach).max(1) as u32
     }
 
     /// Returns how many segments of the burst that leaves at this instant have not left yet.

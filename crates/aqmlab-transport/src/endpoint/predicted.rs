@@ -145,7 +145,8 @@ impl Endpoint {
             }
             Predicted::Elsewhere { from } => {
                 if self.receiver.is_echoing() {
-                    self.receiver.note_stamp_of_data(from, None, &mut self.troubles);
+                    let end = from + seg.sequence_len();
+                    self.receiver.note_stamp_of_data(from, end, None, &mut self.troubles);
                 }
                 self.on_payload(now, from, seg, profile);
             }

@@ -15,10 +15,11 @@ use crate::sack::MAX_BLOCKS;
 pub use bundles::{ProfileInfo, ProfileValue};
 pub use table::Profile;
 pub use words::{
-    AckCounting, Congestion, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback, EcnFeedback, EcnOption,
-    FastRetransmitGuard, Fin, HandshakeAck, IdleRestart, Increase, InitialSsthresh, InitialWindowRule,
-    NagleRule, PartialAck, PromptAck, Recovery, RecoveryExit, RecoveryWindow, ReductionBase, RttArithmetic,
-    SackMemory, SackPipe, SlowStartExit, SynLossWindow, TickPhases, TimeoutSsthresh,
+    AckCounting, BurstWait, Congestion, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback, EcnFeedback,
+    EcnOption, FastRetransmitGuard, Fin, HandshakeAck, IdleRestart, Increase, InitialSsthresh,
+    InitialWindowRule, NagleRule, PartialAck, PromptAck, Recovery, RecoveryExit, RecoveryWindow,
+    ReductionBase, RttArithmetic, SackMemory, SackPipe, SlowStartExit, SynLossWindow, TickPhases,
+    TimeoutSsthresh,
 };
 
 /// The congestion control keeps state beyond the window and its threshold.
@@ -101,6 +102,7 @@ impl Profile {
             ack_at: if ack_rules { NO_LIMIT } else { self.ack_every },
             ack_rules,
             timestamps: self.timestamps && by_segments,
+            paws: self.paws && self.timestamps && by_segments,
             pacing: self.pacing || samples,
             count_duplicates: self.count_duplicates || samples,
             exact_echo,

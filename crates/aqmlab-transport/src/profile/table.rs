@@ -4,10 +4,11 @@ use aqmlab_params::{Alias, Kind, Limit, Open, Reading, Row, params};
 use aqmlab_units::{Bytes, Span};
 
 use super::words::{
-    AckCounting, Congestion, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback, EcnFeedback, EcnOption,
-    FastRetransmitGuard, Fin, HandshakeAck, IdleRestart, Increase, InitialSsthresh, InitialWindowRule,
-    NagleRule, PartialAck, PromptAck, Recovery, RecoveryExit, RecoveryWindow, ReductionBase, RttArithmetic,
-    SackMemory, SackPipe, SlowStartExit, SynLossWindow, TickPhases, TimeoutSsthresh,
+    AckCounting, BurstWait, Congestion, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback, EcnFeedback,
+    EcnOption, FastRetransmitGuard, Fin, HandshakeAck, IdleRestart, Increase, InitialSsthresh,
+    InitialWindowRule, NagleRule, PartialAck, PromptAck, Recovery, RecoveryExit, RecoveryWindow,
+    ReductionBase, RttArithmetic, SackMemory, SackPipe, SlowStartExit, SynLossWindow, TickPhases,
+    TimeoutSsthresh,
 };
 use crate::bits::Bits;
 use crate::sack::MAX_BLOCKS;
@@ -115,6 +116,14 @@ params! {
         /// timeouts is lost
         persistent_congestion: u32 as u64 = Row::integer(1, 1000).default(3).implied()
             .source("RFC 9002, 7.6.1 (kPersistentCongestionThreshold)"),
+        /// with SACK and `sack_pipe = "segments"`, as many SACKed segments as have been seen out of order replace
+        /// `dupthresh` if they are more, up to this number; 0 keeps `dupthresh`
+        reordering_most: u32 as u64 = Row::integer(0, 1000).default(0).implied()
+            .source("RFC 5681, 3.2 (three); Linux, net.ipv4.tcp_max_reordering"),
+        /// data that is SACKed opens the window like acknowledged data while more than `dupthresh` segments are
+        /// considered reordered (`reordering_most`)
+        reordered_opens: bool = Row::flag(false).implied()
+            .source("RFC 5681, 3.1 (cumulative acknowledgments only); Linux"),
         /// how losses are repaired without a timeout
         recovery: Recovery = Row::choice("newreno").source("RFC 5681, 3.2; RFC 6582; RFC 6675"),
         /// how a sender with SACK decides how much data to send in recovery, and which data
@@ -137,9 +146,20 @@ params! {
         /// acknowledgments of retransmitted data also measure the round-trip time; only with
         /// `sack_pipe = "segments"`
         timestamps: bool = Row::flag(false).source("RFC 7323, 4.1"),
+        /// every data segment carries its time stamp, and a segment older than the latest one in order is discarded
+        /// (PAWS); without this, only retransmissions carry one, which measures the same while the network keeps
+        /// segments in order; only with `timestamps` and `sack_pipe = "segments"`
+        paws: bool = Row::flag(false).implied().source("RFC 7323, 5.3"),
         /// a SACK option first reports data that has arrived twice; with `rack`, a sender then allows for
         /// more reordering (RFC 8985, 6.2)
         dsack: bool = Row::flag(false).source("RFC 2883, 4"),
+        /// a report of a duplicate widens RACK's allowance for reordering only if reordering has been seen and the
+        /// duplicate is not that of a tail loss probe
+        dsack_needs_reordering: bool = Row::flag(false).implied()
+            .source("RFC 8985, 6.2, step 4 (every report); Linux"),
+        /// a duplicate that is reported opens the window, and lets data leave during a reduction, like a segment that
+        /// has arrived for the first time
+        dsack_delivers: bool = Row::flag(false).implied().source("RFC 9937, 6 (DeliveredData); Linux"),
         /// a reduction is undone when all data retransmitted since then is reported to have arrived twice;
         /// only with `dsack` and `sack_pipe = "segments"`
         dsack_undo: bool = Row::flag(false).source("RFC 3708, 3; RFC 9438, 4.9.2"),
@@ -200,6 +220,12 @@ params! {
         /// most `burst`; if this is 0, it always has `burst` segments
         burst_time: Span = Row::span(Span::ZERO, Span::s(1)).default(Span::ms(1))
             .source("Linux, whose bursts last about 1 ms and have at least two segments"),
+        /// the last segment of a burst of several, and the last one that the application has written, carry PSH; only
+        /// with `sack_pipe = "segments"`
+        push: bool = Row::flag(false).implied()
+            .source("RFC 9293, 3.9.1.2 (the last buffered segment); Linux, of whose bursts each carries it"),
+        /// how long new data waits until a burst has room
+        burst_wait: BurstWait = Row::choice("room").implied().source("none in any RFC; Linux"),
         /// segments that the windows permit wait for a time drawn uniformly between 0 and this value, and
         /// then all leave together; acknowledgments, fast retransmissions and limited transmit do not wait
         send_jitter: Span = Row::span(Span::ZERO, Span::s(3600)).default(Span::ZERO)
@@ -280,6 +306,9 @@ params! {
         /// a duplicate of the newest in-order segment is acknowledged like a new segment
         delay_repeated_ack: bool = Row::flag(false)
             .source("RFC 9293, 3.10.7.4 (immediately); ns-2's DelAck sink delays it"),
+        /// a segment with PSH is acknowledged immediately, unless the receiver has itself sent data within
+        /// `delayed_ack` or waits for its acknowledgment
+        ack_pushed: bool = Row::flag(false).implied().source("RFC 5681, 4.2 (allows it); Linux"),
         /// number of segments, starting with the first, that are acknowledged individually, whatever
         /// `ack_every` is
         quick_acks: u32 as u64 = Row::integer(0, 1 << 16).default(0).source("none in RFC 5681; Linux"),

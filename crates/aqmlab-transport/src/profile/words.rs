@@ -132,6 +132,16 @@ words! {
     }
 }
 words! {
+    /// How long new data waits for a whole burst.
+    pub enum BurstWait {
+        /// Until the burst has room.
+        Room = "room",
+        /// As in `room`, but only while an acknowledgment is expected soon: the first outstanding segment left at
+        /// least half a smoothed round trip ago, and some segment within the last millisecond (Linux).
+        Linux = "linux",
+    }
+}
+words! {
     /// Which partial acknowledgments restart the retransmission timer.
     pub enum PartialAck {
         /// Only the first partial ACK in a recovery (RFC 6582, section 4: impatient).

@@ -29,9 +29,16 @@ pub(crate) struct News {
     pub ce: u32,
     /// A duplicate arrival is reported (RFC 2883).
     pub twice: bool,
+    /// Number of segments so reported, if these count as delivered.
+    pub repeats: u32,
     /// The time stamp that the acknowledgment echoes, if that is one of a retransmission.
     pub stamp: Stamp,
     /// When the first segment that is acknowledged cumulatively was first sent, if it was retransmitted and this
     /// is known.
     pub original_left: Option<Instant>,
+    /// Something has arrived that may show that other segments are lost (RFC 8985, section 6.2, steps 2 and 5).
+    pub advances_rack: bool,
+    /// The end of the lowest newly acknowledged segment that was sent only once and arrives after a segment that was
+    /// sent later.
+    pub late: Option<u64>,
 }

@@ -5,6 +5,7 @@ use aqmlab_units::{Instant, Span};
 
 use super::news::News;
 use super::sent::{REPEATED, Sent};
+use crate::profile::Profile;
 
 /// The most recently sent segment among those that have arrived, the minimum round-trip time, and the
 /// reordering seen so far.
@@ -23,8 +24,9 @@ pub(super) struct Rack {
     /// A segment that was sent only once has arrived after a segment that was sent later:
     /// RACK.reordering_seen.
     reordered: bool,
-    /// The largest distance between the end of such a segment and the highest offset at its arrival.
-    overtaken: u64,
+    /// The largest distance, in segments, between the first byte of such a segment and the highest offset that had
+    /// arrived before it; 0 if there is none, or it has been forgotten.
+    degree: u32,
     allowance: Allowance,
 }
 
@@ -52,7 +54,7 @@ impl Rack {
             min_rtt: rtt.unwrap_or(Span::MAX),
             highest: 0,
             reordered: false,
-            overtaken: 0,
+            degree: 0,
             allowance: Allowance { quarters: 1, recoveries: 0, round: None },
         }
     }
@@ -76,22 +78,9 @@ impl Rack {
     pub(super) fn originals_arrived(&mut self, now: Instant, first: &Sent, last: &Sent) -> Span {
         let rtt = now - last.at();
         self.min_rtt = self.min_rtt.min(rtt);
-        if first.end < self.highest {
-            self.note_overtaken(first.end);
-        }
+        self.reordered |= first.end < self.highest;
         self.arrived_last(last, rtt);
         rtt
-    }
-
-    #[cold]
-    fn note_overtaken(&mut self, end: u64) {
-        self.reordered = true;
-        self.overtaken = self.overtaken.max(self.highest - end);
-    }
-
-    /// Returns the largest distance by which a segment was overtaken, in sequence numbers.
-    pub(super) fn overtaken(&self) -> u64 {
-        self.overtaken
     }
 
     #[inline(always)]
@@ -108,7 +97,11 @@ impl Rack {
     #[inline]
     pub(super) fn arrived(&mut self, now: Instant, segment: &Sent, news: &mut News) -> Option<Span> {
         news.delivered += 1;
+        let before = core::mem::replace(&mut news.advances_rack, true);
         if !segment.has(REPEATED) {
+            if segment.end < self.highest {
+                news.late = Some(news.late.map_or(segment.end, |late| late.min(segment.end)));
+            }
             news.last_rtt = Some(self.originals_arrived(now, segment, segment));
             news.original = news.original.or(Some(segment.end));
             return news.last_rtt;
@@ -117,6 +110,7 @@ impl Rack {
         // after the latest copy left is for an earlier copy. (SACKed segments have no other sign.)
         let rtt = now - segment.at();
         if rtt < self.min_rtt {
+            news.advances_rack = before;
             return None;
         }
         self.arrived_last(segment, rtt);
@@ -135,16 +129,40 @@ impl Rack {
 
     /// Notes that an acknowledgment of everything below `una` reports duplicates, which increases the
     /// allowance at most once per round trip.
-    pub(super) fn arrived_twice(&mut self, una: u64, sent: u64) {
+    pub(super) fn arrived_twice(&mut self, una: u64, sent: u64, profile: &Profile) {
+        if profile.dsack_needs_reordering && !self.reordered {
+            return;
+        }
         if self.allowance.round.is_none_or(|round| una >= round) {
             let quarters = self.allowance.quarters.saturating_add(1);
             self.allowance = Allowance { quarters, recoveries: PERSIST, round: Some(sent) };
         }
     }
 
-    /// Notes that segments have arrived in another order than they left.
-    pub(super) fn note_reordering(&mut self) {
+    /// Notes that the segment that begins at `from`, which has just arrived, left before others that had arrived
+    /// earlier.
+    pub(super) fn note_reordering(&mut self, from: u64, profile: &Profile) {
         self.reordered = true;
+        let distance = self.highest.saturating_sub(from).div_ceil(u64::from(profile.mss));
+        self.note_degree(distance, profile);
+    }
+
+    /// Notes that segments have arrived in another order than they left, up to this many positions apart.
+    pub(super) fn note_degree(&mut self, segments: u64, profile: &Profile) {
+        let most = u64::from(profile.reordering_most);
+        self.degree = self.degree.max(segments.min(most) as u32);
+    }
+
+    /// Returns the number of SACKed segments above a missing one that show that it is lost: `dupthresh`, or the
+    /// degree of reordering if that is larger.
+    #[inline]
+    pub(super) fn threshold(&self, profile: &Profile) -> u32 {
+        self.degree.max(profile.dupthresh)
+    }
+
+    /// Forgets the degree of reordering.
+    pub(super) fn forget_degree(&mut self) {
+        self.degree = 0;
     }
 
     /// Notes that a recovery is over.

@@ -212,7 +212,7 @@ impl WireEndpoint {
             sack_len: if blocks == 0 { 0 } else { SACK_BYTES + BLOCK_BYTES * blocks },
         };
         if segment.has_options() && !syn {
-            let options = Options { sack: seg.options.sack, stamps };
+            let options = Options { sack: seg.options.sack, stamps, ..Options::NONE };
             self.endpoint.on_segment_with_options(now, &segment, &options, &self.profile);
         } else {
             self.endpoint.on_segment(now, &segment, &self.profile);

@@ -59,7 +59,7 @@ impl Endpoint {
         if self.state == State::SynReceived {
             self.establish(now, None, profile); // whatever the client sends has followed the SYN-ACK
         }
-        if !seg.flags.has(Flags::NUMBERED) {
+        if !seg.flags.is_numbered() {
             return;
         }
         if seg.sack_len > 0 {

@@ -130,8 +130,9 @@ impl Endpoint {
         };
         let echo = news.echo;
         let bytes = if news.acked > 0 { self.advance(ack) } else { 0 };
-        let by_segments = news.delivered.saturating_mul(profile.mss);
-        news.opens = if orderly { profile.opening(bytes, news.delivered) } else { by_segments };
+        let segments = news.delivered + news.repeats;
+        let by_segments = segments.saturating_mul(profile.mss);
+        news.opens = if orderly { profile.opening(bytes, segments) } else { by_segments };
         if profile.hears && (news.delivered > 0 || news.ce > 0) {
             let (una, sent) = (self.una, self.sent());
             let (segments, rtt) = (news.delivered, news.last_rtt);
@@ -173,7 +174,8 @@ impl Endpoint {
         self.judge_timeout(ack, news, profile);
         let searches = self.judge_reduction(ack, news, profile);
         self.leave_phase(ack, profile);
-        let (found, wait) = if !searches && self.tracking().phase == Phase::Recovery {
+        let waits = !searches && self.tracking().phase == Phase::Recovery;
+        let (found, wait) = if waits || self.uses_sack() && profile.rack && !news.advances_rack {
             (Found::default(), None)
         } else if self.uses_sack() {
             self.find_lost(now, profile)
@@ -181,14 +183,17 @@ impl Endpoint {
             (self.find_lost_by_duplicates(ack, advances, profile), None)
         };
         self.enter_phase(found, news.delivered, news.echo, profile);
-        self.reduce_window(news.delivered, advances && found.segments == 0, profile);
-        if advances {
+        self.reduce_window(news.delivered + news.repeats, advances && found.segments == 0, profile);
+        let opens = advances || news.delivered > 0 && self.opens_by_reports(profile);
+        if opens {
             // DEVIATES from RFC 3168, section 6.1.2, as Linux does: after a timeout, an acknowledgment with an
             // echo opens the window.
             let echo = news.echo && profile.reduction_base != ReductionBase::CongestionWindow;
             if !echo && !self.tracking().reduces() {
                 self.open_used_window(now, news.opens, profile);
             }
+        }
+        if advances {
             self.note_activity_on_ack(now, profile);
         }
         self.tracking_mut().forget_first_again();
@@ -202,6 +207,12 @@ impl Endpoint {
         {
             self.rearm(now, true, profile);
         }
+    }
+
+    /// Returns whether data opens the window as soon as it is SACKed.
+    #[inline]
+    fn opens_by_reports(&self, profile: &Profile) -> bool {
+        profile.reordered_opens && self.tracking().segments.is_far_from_order(profile)
     }
 
     /// Without SACK, infers how much has arrived from the number of duplicate ACKs (RFC 9937,
@@ -241,8 +252,9 @@ impl Endpoint {
     #[inline]
     fn take_news(&mut self, now: Instant, ack: u64, sack: &Sack, news: &mut News, profile: &Profile) {
         let (una, sent) = (self.una, self.sent());
-        let Tracking { segments, undo, .. } = self.tracking_mut();
+        let Tracking { segments, undo, phase, probe, .. } = self.tracking_mut();
         let acked = if ack > una { segments.acknowledge(now, ack, news) } else { None };
+        let late = news.late;
         let offset = |number| from_wire(profile.initial_sequence, number, una);
         let mut blocks = sack.blocks();
         if profile.dsack
@@ -250,8 +262,12 @@ impl Endpoint {
         {
             blocks = &blocks[1..];
             news.twice = true;
-            segments.arrived_twice(ack, sent);
-            undo.reported(((to - from) as u32).div_ceil(profile.mss), to);
+            if !(profile.dsack_needs_reordering && probe.is_some_and(|probe| probe.end == to)) {
+                segments.arrived_twice(ack, sent, profile);
+            }
+            let segments = ((to - from) as u32).div_ceil(profile.mss);
+            undo.reported(segments, to);
+            news.repeats = if profile.dsack_delivers { segments } else { 0 };
         }
         // The blocks are sorted, because RFC 8985, section 6.2, step 2, says "in ascending order",
         // whereas the option itself begins with the latest block (RFC 2018, section 4).
@@ -264,6 +280,12 @@ impl Endpoint {
             known &= segments.sack(now, from, to, ack, sent, news);
         }
         segments.remember(known.then_some(sack));
+        if *phase == Phase::Loss && undo.begin.is_none() {
+            news.late = late; // what arrives now need not be an original
+        }
+        if let Some(end) = news.late {
+            segments.note_reordering(end.saturating_sub(u64::from(profile.mss)), profile);
+        }
         // DEVIATES from RFC 8985, section 6.2, step 2, as Linux does: SACKed segments precede those that
         // are acknowledged cumulatively.
         if let Some(rtt) = acked.filter(|_| profile.rtt_arithmetic == RttArithmetic::Linux) {
@@ -293,7 +315,9 @@ impl Endpoint {
     fn find_lost_by_duplicates(&mut self, ack: u64, advances: bool, profile: &Profile) -> Found {
         let tracking = self.tracking_mut();
         let due = match tracking.phase {
-            Phase::Open | Phase::Reduction => tracking.segments.sacked() >= profile.dupthresh,
+            Phase::Open | Phase::Reduction => {
+                tracking.segments.sacked() >= tracking.segments.threshold(profile)
+            }
             Phase::Recovery => advances && ack < tracking.recover,
             Phase::Loss => false,
         };
@@ -318,7 +342,7 @@ fn find_lost(
     if profile.rack {
         segments.find_lost_by_time(now, recovering, srtt, profile)
     } else {
-        (segments.find_lost_by_count(profile.dupthresh), None)
+        (segments.find_lost_by_count(segments.threshold(profile)), None)
     }
 }
 

@@ -6,7 +6,7 @@ use super::timers::{probe_stands, rearm};
 use crate::endpoint::Endpoint;
 use crate::profile::{Profile, ReductionBase};
 use crate::recovery::{Frto, Probe, Timer, Tracking};
-use crate::segment::Segment;
+use crate::segment::{Flags, Segment};
 
 impl Endpoint {
     /// Returns the next segment: a probe, a lost segment, or new data.
@@ -40,17 +40,15 @@ impl Endpoint {
             return None;
         }
         let in_bursts = profile.burst > 1 && lost.is_none();
-        if in_bursts && !self.is_in_burst(now) && self.waits_for_burst(usable, profile) {
+        if in_bursts && !self.is_in_burst(now) && self.waits_for_burst(now, usable, profile) {
             self.note_waiting(usable, profile);
             return None;
         }
         if profile.pacing && !urgent && self.waits_for_its_time(now) {
             return None;
         }
-        if in_bursts {
-            self.note_burst(now, profile);
-        }
-        let (segment, in_flight) = match lost {
+        let ends_burst = in_bursts && self.note_burst(now, usable, profile);
+        let (mut segment, in_flight) = match lost {
             Some(place) => {
                 self.tracking_mut().undo.sent_again();
                 let segment = self.transmit_again(now, place, true, profile);
@@ -58,6 +56,10 @@ impl Endpoint {
             }
             None => self.transmit_new(now, profile),
         };
+        if profile.push && lost.is_none() {
+            let ends = ends_burst || self.next() >= self.stream_end;
+            segment.flags = segment.flags.with_if(Flags::PSH, ends && segment.len > 0);
+        }
         if profile.pacing {
             self.note_pace(now, segment.len, profile);
         }
@@ -97,7 +99,11 @@ impl Endpoint {
     /// Returns whether the next segment is new data, and nothing but the windows can hold it back.
     #[inline(always)]
     pub(in crate::endpoint) fn sends_calmly(&self, profile: &Profile) -> bool {
-        !self.unsettled && self.unacked > 0 && !profile.pacing && profile.burst == 1
+        !self.unsettled
+            && self.unacked > 0
+            && !profile.pacing
+            && profile.burst == 1
+            && !(profile.paws || profile.push)
     }
 
     /// Ends the burst if the window has no room now, so that nothing more leaves before the next
@@ -160,7 +166,9 @@ impl Endpoint {
     pub(in crate::endpoint) fn wants_to_send_by_segments(&self, profile: &Profile) -> bool {
         let tracking = self.tracking();
         let room = u64::from(tracking.segments.in_flight()) < self.window.usable(0, profile);
-        let waits = profile.burst > 1 && self.waits_for_burst(self.window.usable(0, profile), profile);
+        // The caller does not say what time it is; this concerns only senders with a drawn delay.
+        let (now, usable) = (self.last_activity, self.window.usable(0, profile));
+        let waits = profile.burst > 1 && self.waits_for_burst(now, usable, profile);
         let new = !waits && self.has_data() && self.fits(self.reach(profile), profile);
         tracking.probe_due || room && (new || tracking.segments.first_lost().is_some())
     }
@@ -169,10 +177,13 @@ impl Endpoint {
     #[inline(always)]
     fn transmit_new(&mut self, now: Instant, profile: &Profile) -> (Segment, u32) {
         let from = self.sent();
-        let segment = match self.new_full_data(now, profile) {
+        let mut segment = match self.new_full_data(now, profile) {
             Some(segment) => segment,
             None => self.new_data_apart(now, profile),
         };
+        if profile.paws {
+            segment.extras = self.stamp(now, segment.extras, profile);
+        }
         let end = self.sent();
         let tracking = self.tracking_mut();
         tracking.segments.note_departure(now, from, end);
@@ -231,7 +242,10 @@ impl Endpoint {
             }
             None => {
                 let from = self.sent();
-                let segment = self.new_data_apart(now, profile);
+                let mut segment = self.new_data_apart(now, profile);
+                if profile.paws {
+                    segment.extras = self.stamp(now, segment.extras, profile);
+                }
                 let end = self.sent();
                 self.tracking_mut().segments.note_departure(now, from, end);
                 self.tracking_mut().sent_new(now, segment.len, end, profile);

@@ -69,7 +69,8 @@ impl Endpoint {
             && undo.begin.is_some()
             && self.tracking().echoes_before_first_again(ack, news.stamp);
         if by_first_copy && recovers {
-            self.tracking_mut().segments.note_reordering();
+            let from = ack - u64::from(news.acked);
+            self.tracking_mut().segments.note_reordering(from, profile);
         }
         if by_first_copy && copies == 0 {
             self.go_back(true, profile);

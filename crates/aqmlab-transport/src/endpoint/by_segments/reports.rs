@@ -36,7 +36,8 @@ impl Endpoint {
         let answers_probe = tracking.probe.is_some_and(|probe| una >= probe.end);
         let judges_timeout = tracking.phase == Phase::Loss && tracking.frto != Frto::Off;
         let ends_phase = tracking.phase != Phase::Open && una >= tracking.recover;
-        if answers_probe || judges_timeout || ends_phase {
+        let opens = profile.reordered_opens && tracking.segments.is_far_from_order(profile);
+        if answers_probe || judges_timeout || ends_phase || opens {
             return false;
         }
         let Some(rtt) = tracking.segments.sack_topmost(now, una, sack, profile.initial_sequence) else {

@@ -4,7 +4,7 @@ use aqmlab_units::{Instant, Span};
 
 use crate::congestion::Outstanding;
 use crate::endpoint::Endpoint;
-use crate::profile::Profile;
+use crate::profile::{Profile, ReductionBase};
 use crate::recovery::{Frto, Phase, Timer, Tracking};
 use crate::rto::RtoTimer;
 
@@ -65,7 +65,10 @@ impl Endpoint {
     #[inline(never)] // keeps the code path of other senders short
     pub(in crate::endpoint) fn time_out_by_segments(&mut self, now: Instant, again: bool, profile: &Profile) {
         let (una, sent) = (self.una, self.sent());
-        if !again {
+        let reduced = self.tracking().reduces() && una < self.tracking().recover;
+        // What a reduction in progress began with is what a spurious timeout restores.
+        let reduces = reduced && profile.reduction_base == ReductionBase::CongestionWindow;
+        if !again && !reduces {
             self.remember_window(profile);
         }
         self.troubles.note().counts.timeouts += 1;
@@ -73,10 +76,12 @@ impl Endpoint {
         let by_sack = self.uses_sack();
         let tracking = self.tracking_mut();
         let recovering = tracking.is_recovering();
-        let reduced = tracking.reduces() && una < tracking.recover;
         let outstanding = tracking.segments.outstanding() - tracking.segments.sacked();
         if !by_sack {
             tracking.segments.forget_duplicates();
+        }
+        if matches!(tracking.phase, Phase::Open) {
+            tracking.segments.doubt_reordering(profile);
         }
         tracking.segments.find_lost_at_timeout(now, profile.rack && by_sack);
         tracking.phase = Phase::Loss;

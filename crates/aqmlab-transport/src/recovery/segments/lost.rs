@@ -41,7 +41,7 @@ impl Segments {
         srtt: Option<Span>,
         profile: &Profile,
     ) -> (Found, Option<Span>) {
-        let window = self.rack.window(recovering || self.sacked >= profile.dupthresh, srtt);
+        let window = self.rack.window(recovering || self.sacked >= self.rack.threshold(profile), srtt);
         let naive = cfg!(debug_assertions).then(|| self.late_ones(now, window));
         let mut judgment = Judgment::NOTHING;
         self.judge_originals(now, window, &mut judgment);

@@ -19,6 +19,7 @@ use super::rack::Rack;
 use super::rate::{Measured, Rates};
 use super::sent::{AGAIN, LOST, REPEATED, SACKED, Sent};
 use crate::congestion::Lost;
+use crate::profile::Profile;
 use crate::ranges::Ranges;
 use crate::sack::Sack;
 
@@ -97,13 +98,32 @@ impl Segments {
     }
 
     /// Notes that an acknowledgment of everything below `una` reports duplicates.
-    pub(crate) fn arrived_twice(&mut self, una: u64, sent: u64) {
-        self.rack.arrived_twice(una, sent);
+    pub(crate) fn arrived_twice(&mut self, una: u64, sent: u64, profile: &Profile) {
+        self.rack.arrived_twice(una, sent, profile);
     }
 
-    /// Notes that a segment that seemed to be lost was only late.
-    pub(crate) fn note_reordering(&mut self) {
-        self.rack.note_reordering();
+    /// Notes that the segment that begins at `from` seemed to be lost, but was only late.
+    pub(crate) fn note_reordering(&mut self, from: u64, profile: &Profile) {
+        self.rack.note_reordering(from, profile);
+    }
+
+    /// Returns the number of SACKed segments above a missing one that show that it is lost.
+    pub(crate) fn threshold(&self, profile: &Profile) -> u32 {
+        self.rack.threshold(profile)
+    }
+
+    /// Returns whether more segments are considered reordered than `dupthresh`.
+    #[inline]
+    pub(crate) fn is_far_from_order(&self, profile: &Profile) -> bool {
+        self.threshold(profile) > profile.dupthresh
+    }
+
+    /// Notes a timeout without a recovery before it: if so many segments were SACKed that it would have begun, the
+    /// degree of reordering has been overestimated.
+    pub(crate) fn doubt_reordering(&mut self, profile: &Profile) {
+        if self.sacked >= profile.dupthresh {
+            self.rack.forget_degree();
+        }
     }
 
     /// Notes that a recovery is over.
@@ -185,12 +205,6 @@ impl Segments {
 
     pub(crate) fn lost(&self) -> u32 {
         self.lost
-    }
-
-    /// Returns the largest distance between the end of a segment that was overtaken and the highest offset that
-    /// had arrived before it.
-    pub(crate) fn overtaken(&self) -> u64 {
-        self.rack.overtaken()
     }
 
     /// Processes an acknowledgment of everything below `una` while nothing is SACKed. Returns
