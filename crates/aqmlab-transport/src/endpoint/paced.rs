@@ -53,7 +53,9 @@ impl Endpoint {
         }
         let takes = self.rto.srtt().map_or(Span::ZERO, |srtt| {
             let share = f64::from(len) / f64::from(profile.mss);
-            Span::ns((srtt.as_ns() as f64 * share / self.paced_window(profile)) as u64)
+            let takes = Span::ns((srtt.as_ns() as f64 * share / self.paced_window(profile)) as u64);
+            // Nothing waits for longer than a timeout, whose bound the round-trip time may exceed.
+            takes.min(self.rto.rto(profile))
         });
         let burst = if profile.burst > 1 { self.burst_size(profile) } else { 0 };
         let (burst, unpaced) = (profile.pacing_burst.max(burst), self.tally.data_segments <= UNPACED);
