@@ -155,15 +155,23 @@ impl Rates {
     /// Records that the segment that ends at `end`, and that last left at `left`, has arrived (section 3.3).
     pub(crate) fn arrived(&mut self, left: Instant, end: u64) {
         self.delivered += 1;
-        let place = self.departures.partition_point(|known| known.end < end);
-        let Some(departure) = self.departures.get(place).copied().filter(|known| known.end == end) else {
-            return;
-        };
+        let Some(departure) = self.departure(end) else { return };
         let is_newer = |newest: Newest| (left, end) > (newest.left, newest.departure.end);
         if self.newest.is_none_or(is_newer) {
             self.newest = Some(Newest { departure, left });
             self.first_left = left;
         }
+    }
+
+    /// Returns what is known about the segment that ends at `end`: usually the first one.
+    #[inline]
+    fn departure(&self, end: u64) -> Option<Departure> {
+        let first = self.departures.front()?;
+        if first.end == end {
+            return Some(*first);
+        }
+        let place = self.departures.partition_point(|known| known.end < end);
+        self.departures.get(place).copied().filter(|known| known.end == end)
     }
 
     /// Records that the segment `[from, end)` is declared lost.

@@ -148,7 +148,9 @@ impl Endpoint {
                 self.end_burst_without_room(profile);
             }
         } else if news.acked > 0 {
-            self.open_used_window(now, news.opens, profile);
+            if before.is_none() {
+                self.open_used_window(now, news.opens, profile);
+            }
             self.note_activity_on_ack(now, profile);
             self.rearm(now, true, profile);
             self.unsettled = !self.tracking().is_settled();

@@ -9,7 +9,7 @@ mod units;
 
 use alloc::boxed::Box;
 
-use aqmlab_units::{Bytes, Instant, Rate, Span};
+use aqmlab_units::{Instant, Rate, Span};
 
 use super::super::window::{Ack, Control, Cut, Pacing, Pause, Repair, Sample, Sign, Window};
 use super::draws::Draws;
@@ -495,7 +495,7 @@ impl Control for Bbr {
 
     fn pacing(&self, profile: &Profile) -> Option<Pacing> {
         let least = if self.pacing_rate < ONE_BY_ONE { 1 } else { profile.pacing_burst };
-        let rate = Rate::of(Bytes::new(self.pacing_rate.max(1)), Span::s(1));
+        let rate = Rate::bps(self.pacing_rate.max(1).saturating_mul(8));
         Some(Pacing { rate, burst: least, as_linux: true })
     }
 }

@@ -17,7 +17,7 @@ mod rounds;
 
 use alloc::boxed::Box;
 
-use aqmlab_units::{Bytes, Instant, Rate, Span};
+use aqmlab_units::{Instant, Rate, Span};
 
 use super::super::model::PathModel;
 use super::super::window::{Ack, Control, Cut, Lost, Pacing, Pause, Repair, Sample, Sign, Window};
@@ -356,8 +356,8 @@ impl Control for Bbr {
     }
 
     fn pacing(&self, profile: &Profile) -> Option<Pacing> {
-        let rate =
-            Rate::of(Bytes::new((self.pacing_rate * f64::from(profile.mss)).max(1.0) as u64), Span::s(1));
+        let bytes = (self.pacing_rate * f64::from(profile.mss)).max(1.0) as u64; // per second
+        let rate = Rate::bps(bytes.saturating_mul(8));
         let burst = profile.pacing_burst.min(self.send_quantum(profile) as u32);
         Some(Pacing { rate, burst, as_linux: false })
     }
