@@ -95,7 +95,7 @@ def test_dctcp_needs_a_queue_that_marks(ask):
     assert ask(("RED", RED), traffic=[dctcp])["dctcp"].doubts == ()
     policed = {"kind": "policer", "rate": "1Mbit", "burst": "10kB", "queue": RED}
     assert ask(("policed", policed), traffic=[dctcp])["dctcp"].doubts == ()
-    assert ask(traffic=[ECN])["dctcp"].finding == "no flow uses DCTCP"
+    assert ask(traffic=[ECN])["dctcp"].finding == "no flow uses DCTCP or Prague"
 
 
 def test_a_packet_is_sent_within_codels_target(ask):

@@ -97,7 +97,9 @@ fn params(out: &mut String, title: &str, params: &[Param]) {
 /// Appends each profile's differences from the defaults, with their sources.
 fn profiles(out: &mut String) {
     for profile in aqmlab_transport::profiles().iter().filter(|p| !p.values.is_empty()) {
-        write!(out, "\n### TCP profile `{}`\n\nStands for {}.\n\n", profile.name, profile.summary)
+        let base = profile.base.map(|base| format!(" The other values are those of `{base}`."));
+        let (name, summary, base) = (profile.name, profile.summary, base.unwrap_or_default());
+        write!(out, "\n### TCP profile `{name}`\n\nStands for {summary}.{base}\n\n")
             .expect("a String accepts any text");
         out.push_str("| key | value | source |\n|---|---|---|\n");
         for ProfileValue { pair: (name, value), source } in profile.values {

@@ -105,7 +105,7 @@ fn unused_ecn(plan: &Plan, all: &mut Vec<String>) {
 }
 
 /// Warns of DualPI2 where no packet is ECN-capable, or where none that flows send belongs to its L queue: TCP sends
-/// ECT(0) here, which is Classic.
+/// ECT(0), which is Classic, unless it is Prague.
 fn empty_l4s_queues(plan: &Plan, all: &mut Vec<String>) {
     for (i, link) in plan.links.iter().enumerate() {
         let Some(takes_ect0) = dualpi2_in(link.queue.kind(), &link.queue) else { continue };
@@ -117,7 +117,7 @@ fn empty_l4s_queues(plan: &Plan, all: &mut Vec<String>) {
                  `tcp` of some traffic",
                 link.name
             ));
-        } else if !takes_ect0 && capable.all(|c| c.traffic.tcp().is_some()) {
+        } else if !takes_ect0 && capable.all(|c| c.traffic.tcp().is_some_and(|tcp| !tcp.sends_ect1())) {
             all.push(format!(
                 "the flows that cross `{}` send ECT(0), so the L queue of DualPI2 stays empty; write \
                  `classifier = \"any_ect\"` if they are scalable, as DCTCP is",

@@ -362,7 +362,7 @@ fn a_congestion_control_that_only_kernels_have_is_understood_and_its_place_known
     assert_eq!(
         problem.message,
         "the simulator has no congestion control \"cubik\": did you mean \"cubic\"? it has \"reno\", \
-         \"cubic\", \"dctcp\", \"bbr\" and \"bbr3\"; `aqmlab live` asks the kernel for any other"
+         \"cubic\", \"dctcp\", \"bbr\", \"bbr3\" and \"prague\"; `aqmlab live` asks the kernel for any other"
     );
 }
 

@@ -18,6 +18,7 @@
 //!   individually (RFC 8985, RFC 9937, RFC 5682);
 //! - `linux` and `linux_lossy` are `plain` and `lossy` with the whole profile `linux`;
 //! - `bbr` and `bbr3` are `linux` with BBR, version 1 or 3, which measures rates and paces;
+//! - `prague` is the whole profile `prague` with one segment in 200 marked; it paces, too;
 //! - `nothing` measures the cost of this program itself, which must be subtracted.
 
 use std::collections::VecDeque;
@@ -67,6 +68,10 @@ fn main() {
         "bbr" | "bbr3" => {
             let bbr = [("congestion", Value::Choice(if name == "bbr" { "bbr" } else { "bbr3" }))];
             through_endpoints(segments, "linux", Fault::Nothing, &bbr)
+        }
+        "prague" => {
+            let only_mean = [("pacing_gain", Value::Number(100.0))];
+            through_endpoints(segments, "prague", Fault::Mark, &only_mean)
         }
         "nothing" => through_nothing(segments),
         other => panic!("no mode is called `{other}`; the source file lists the modes"),

@@ -35,10 +35,13 @@ fn any_profile(draw: &mut Stream) -> Profile {
             _ => {}
         }
     }
-    if settings.get("congestion") == Some(&Value::Choice("dctcp")) {
+    let controls = |settings: &Settings, these: [&'static str; 2]| {
+        these.iter().any(|name| settings.get("congestion") == Some(&Value::Choice(name)))
+    };
+    if controls(&settings, ["dctcp", "prague"]) {
         settings.set("ecn", Value::Flag(true), Origin::Given);
     }
-    if [Value::Choice("bbr"), Value::Choice("bbr3")].iter().any(|bbr| settings.get("congestion") == Some(bbr))
+    if ["bbr", "bbr3", "prague"].iter().any(|name| controls(&settings, [name, name]))
         && settings.get("recovery") == Some(&Value::Choice("reno"))
     {
         settings.set("recovery", Value::Choice("newreno"), Origin::Given);

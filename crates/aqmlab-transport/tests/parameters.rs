@@ -123,9 +123,10 @@ fn a_control_that_tracks_segments_refuses_what_does_not() {
         ("recovery", Value::Choice("reno"), "recovery"),
         ("send_jitter", Value::Span(Span::ms(1)), "send_jitter"),
     ] {
-        for bbr in ["bbr", "bbr3"] {
+        for control in ["bbr", "bbr3", "prague"] {
             let mut settings = profile_settings("rfc").expect("built in");
-            settings.set("congestion", Value::Choice(bbr), Origin::Given);
+            settings.set("congestion", Value::Choice(control), Origin::Given);
+            settings.set("ecn", Value::Flag(true), Origin::Given);
             assert!(Profile::resolve(&mut settings.clone()).expect("consistent").lists_segments());
             settings.set(name, value.clone(), Origin::Given);
             assert_eq!(Profile::resolve(&mut settings).expect_err(name).name, wrong);

@@ -118,7 +118,7 @@ def _differs(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     """Return a clause that names the obvious difference and the others; empty without one of them."""
     controls = {str(tcp.get("congestion")) for tcp in (one, other)}
     # The parameters of a congestion control apply to it alone, and DCTCP requires ECN.
-    own = tuple(f"{name}_" for name in ("cubic", "dctcp"))
+    own = tuple(f"{name}_" for name in ("cubic", "dctcp", "prague"))
     differing = [
         key
         for key in dict.fromkeys((*one, *other))

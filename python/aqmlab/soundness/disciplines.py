@@ -54,24 +54,29 @@ def marks_are_carried(results: Results) -> Check:
     )
 
 
+# Controls whose signal is the share of marks.
+_SCALABLE = {"dctcp": "DCTCP", "prague": "Prague"}
+
+
 def dctcp_is_marked(results: Results) -> Check:
-    """Check that a queue on the path of each DCTCP flow marks; without marks, DCTCP is another Reno."""
+    """Check that a queue on the path of each DCTCP or Prague flow marks; without marks, each is Reno."""
     kind, findings, count = "dctcp", [], 0
     for cell, plan in plans(results):
         across = list(queues(plan))
         for entry in plan.classes:
-            if (entry.tcp or {}).get("congestion") != "dctcp":
+            control = _SCALABLE.get((entry.tcp or {}).get("congestion", ""))
+            if control is None:
                 continue
             count += 1
             if all(queue.marks is False for queue in across if entry in queue.classes):
                 sentence = (
-                    f"the flows of `{entry.name}` use DCTCP, but no queue that their data cross marks"
+                    f"the flows of `{entry.name}` use {control}, but no queue that their data cross marks"
                     " packets: they react to losses only, as Reno does"
                 )
-                remedy = "choose a queue that marks: `ecn = true`, with a threshold for DCTCP"
+                remedy = f"choose a queue that marks: `ecn = true`, with a threshold for {control}"
                 findings.append(CellDoubt(cell, "warning", sentence, remedy))
-    finding = "its packets can be marked" if count else "no flow uses DCTCP"
-    return Check(kind, "DCTCP has a queue that marks", finding, merged(kind, results, findings))
+    finding = "their packets can be marked" if count else "no flow uses DCTCP or Prague"
+    return Check(kind, "scalable controls have a queue that marks", finding, merged(kind, results, findings))
 
 
 def coupled_queues_are_used(results: Results) -> Check:

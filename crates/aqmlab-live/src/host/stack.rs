@@ -391,7 +391,7 @@ fn kernels_own(class: &ClassPlan, settings: &Settings) -> Vec<String> {
 /// Returns whether a parameter applies to the congestion control in use.
 fn is_used(name: &str, settings: &Settings) -> bool {
     let control = settings.get("congestion").expect("the plan has every parameter").to_string();
-    ["cubic", "dctcp"].iter().all(|owner| !name.starts_with(owner) || control == *owner)
+    ["cubic", "dctcp", "prague"].iter().all(|owner| !name.starts_with(owner) || control == *owner)
 }
 
 fn is_kernels_own(name: &str) -> bool {

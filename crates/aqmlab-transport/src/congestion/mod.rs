@@ -19,6 +19,7 @@ mod dctcp;
 mod hystart;
 mod hystart_plus_plus;
 mod model;
+mod prague;
 mod reno;
 mod window;
 
@@ -38,6 +39,7 @@ use cubic::Cubic;
 use dctcp::Dctcp;
 use hystart::HyStart;
 use hystart_plus_plus::HyStartPlusPlus;
+use prague::Prague;
 use window::{Control, Cut};
 
 /// State that a control keeps in addition to the window; Reno keeps none.
@@ -63,6 +65,8 @@ enum ControlState {
     /// Apart, so that the memories of other controls do not grow.
     Bbr(Box<v1::Bbr>),
     Bbr3(Box<v3::Bbr>),
+    /// Likewise.
+    Prague(Box<Prague>),
     /// Another author's, which the endpoint calls directly.
     Foreign(Foreign),
 }
@@ -84,6 +88,7 @@ impl Remembered {
             (Some(Congestion::Dctcp), _) => ControlState::Dctcp(Dctcp::default()),
             (Some(Congestion::Bbr), _) => ControlState::Bbr(v1::Bbr::new()),
             (Some(Congestion::Bbr3), _) => ControlState::Bbr3(v3::Bbr::new()),
+            (Some(Congestion::Prague), _) => ControlState::Prague(Box::new(Prague::new())),
             (Some(Congestion::Cubic), CubicGrowth::Rfc9438) => ControlState::Cubic(Cubic::default()),
             (Some(Congestion::Cubic), CubicGrowth::Linux) => ControlState::Counted(Counted::default()),
         };
@@ -127,6 +132,11 @@ impl Memory {
     /// Creates the memory of a control that makes draws, with this seed.
     pub(crate) fn set_seed(&mut self, seed: u64, profile: &Profile) {
         self.of(profile).now.set_seed(seed);
+    }
+
+    /// Records whether the other side reports how many segments are marked.
+    pub(crate) fn set_feedback(&mut self, accurate: bool, profile: &Profile) {
+        self.of(profile).now.set_feedback(accurate);
     }
 
     /// Records that the connection is established.
@@ -199,8 +209,14 @@ impl Memory {
 
 impl Congestion {
     /// All algorithms.
-    pub const ALL: [Congestion; 5] =
-        [Congestion::Reno, Congestion::Cubic, Congestion::Dctcp, Congestion::Bbr, Congestion::Bbr3];
+    pub const ALL: [Congestion; 6] = [
+        Congestion::Reno,
+        Congestion::Cubic,
+        Congestion::Dctcp,
+        Congestion::Bbr,
+        Congestion::Bbr3,
+        Congestion::Prague,
+    ];
 
     /// Returns whether the algorithm uses rate samples and determines a pacing rate.
     pub const fn samples_rates(self) -> bool {
@@ -213,6 +229,11 @@ impl Congestion {
         matches!(self, Congestion::Bbr3)
     }
 
+    /// Returns whether the algorithm itself decides how marks change the window.
+    pub const fn answers_marks(self) -> bool {
+        matches!(self, Congestion::Prague)
+    }
+
     /// Returns the version of the algorithm, which is incremented whenever a change to it changes a
     /// result.
     pub const fn version(self) -> u32 {
@@ -222,6 +243,7 @@ impl Congestion {
             Congestion::Dctcp => dctcp::VERSION,
             Congestion::Bbr => v1::VERSION,
             Congestion::Bbr3 => v3::VERSION,
+            Congestion::Prague => prague::VERSION,
         }
     }
 }
@@ -257,6 +279,7 @@ macro_rules! of_control {
             ControlState::Dctcp($control) => $call,
             ControlState::Bbr($control) => $call,
             ControlState::Bbr3($control) => $call,
+            ControlState::Prague($control) => $call,
             ControlState::Foreign($control) => $call,
         }
     };
@@ -305,6 +328,10 @@ impl Control for ControlState {
 
     fn established(&mut self, now: Instant, window: &Window, srtt: Option<Span>, profile: &Profile) {
         of_control!(self, control => control.established(now, window, srtt, profile));
+    }
+
+    fn set_feedback(&mut self, accurate: bool) {
+        of_control!(self, control => control.set_feedback(accurate));
     }
 
     fn set_seed(&mut self, seed: u64) {

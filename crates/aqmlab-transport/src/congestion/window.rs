@@ -75,8 +75,9 @@ pub(crate) struct AckReport {
     /// SND.UNA after the acknowledgment, and SND.NXT.
     pub una: u64,
     pub sent: u64,
-    /// The round-trip time measured on the latest segment that this acknowledgment covers.
+    /// The round-trip time measured on the latest segment that this acknowledgment covers, and the smoothed one.
     pub rtt: Option<Span>,
+    pub srtt: Option<Span>,
 }
 
 /// What the sender is repairing.
@@ -239,6 +240,10 @@ pub(crate) trait Control {
     /// [uses rate samples](crate::Congestion::samples_rates).
     fn established(&mut self, _now: Instant, _window: &Window, _srtt: Option<Span>, _profile: &Profile) {}
 
+    /// Records whether the other side reports how many segments are marked, for a control that
+    /// [answers marks](crate::Congestion::answers_marks).
+    fn set_feedback(&mut self, _accurate: bool) {}
+
     /// Sets the seed of the control's draws.
     fn set_seed(&mut self, _seed: u64) {}
 
@@ -320,6 +325,16 @@ impl Window {
         (u64::from(self.cwnd as u32) + u64::from(inflation)).min(u64::from(profile.max_window))
     }
 
+    /// Does the same as [`Window::usable`] for a sender that lists its segments. If the control may reduce the window
+    /// below two segments, the fraction counts as a segment, and pacing keeps to the rate of the window.
+    #[inline]
+    pub(crate) fn usable_if_paced(&self, profile: &Profile) -> u64 {
+        if self.cwnd < 2.0 && profile.answers_marks() {
+            return libm::ceil(self.cwnd).max(1.0) as u64;
+        }
+        self.usable(0, profile)
+    }
+
     /// Sets the window after the handshake. RFC 5681, 3.1: after a lost SYN, the initial window is
     /// one segment.
     pub(crate) fn established(&mut self, syn_lost: bool, profile: &Profile) {
@@ -375,6 +390,11 @@ impl Window {
         } else {
             self.credit = credit as u32;
         }
+    }
+
+    /// Reduces the window and `ssthresh` to `segments`, which may be a fraction.
+    pub(crate) fn reduce(&mut self, segments: f64) {
+        (self.cwnd, self.ssthresh, self.credit) = (segments, segments, 0);
     }
 
     /// Ends slow start.

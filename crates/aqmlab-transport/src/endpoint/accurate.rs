@@ -6,7 +6,6 @@ use alloc::boxed::Box;
 use aqmlab_units::Ecn;
 
 use super::Endpoint;
-use super::output::code_point;
 use crate::connection::State;
 use crate::ecn::{AccEcn, AccEcnOption, EcnCounters, Heard, Marks, SynAgain};
 use crate::profile::{EcnFallback, Profile};
@@ -55,7 +54,7 @@ impl Endpoint {
 
     /// Active side: learns from a SYN-ACK which kind of feedback is agreed on.
     pub(super) fn learn_feedback(&mut self, syn_ack: &Segment, options: &Options, profile: &Profile) {
-        let own_syn = code_point(self.ecn.asks(profile) && profile.ect_on_syn);
+        let own_syn = self.code_point(self.ecn.asks(profile) && profile.ect_on_syn, profile);
         self.ecn.on_syn_ack(syn_ack.flags, profile);
         let Some(accurate) = self.begin_accurate(syn_ack.ecn, own_syn) else { return };
         let faulty = accurate.hear_handshake(syn_ack.flags.ace());

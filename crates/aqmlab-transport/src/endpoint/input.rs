@@ -331,9 +331,9 @@ impl Endpoint {
         }
         let (segments, ce, marked) = self.marks_of(ack, feedback, profile);
         if profile.hears && ack > self.una {
-            let (bytes, sent) = ((ack - self.una) as u32, self.sent());
+            let (bytes, sent, srtt) = ((ack - self.una) as u32, self.sent(), self.rto.srtt());
             self.inform_control(
-                &AckReport { now, bytes, segments, marked, ce, una: ack, sent, rtt: None },
+                &AckReport { now, bytes, segments, marked, ce, una: ack, sent, rtt: None, srtt },
                 profile,
             );
         }
@@ -499,8 +499,13 @@ impl Endpoint {
     /// Notifies the congestion control of an acknowledgment.
     pub(super) fn inform_control(&mut self, report: &AckReport, profile: &Profile) {
         if profile.hears {
+            let before = self.window.cwnd();
             let (window, algorithm) = self.congestion(profile);
             window.on_report(algorithm, report, profile);
+            if report.ce > 0 && self.window.cwnd() < before {
+                self.troubles.note().counts.ecn_reductions += 1;
+                self.ecn.reduced();
+            }
         }
     }
 

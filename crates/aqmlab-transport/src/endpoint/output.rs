@@ -160,7 +160,7 @@ impl Endpoint {
         if self.notes.take(RESET) {
             self.troubles.note().counts.control_segments += 1;
             let mut segment = self.control(Flags::RST | Flags::ACK, self.next(), profile);
-            segment.ecn = code_point(self.ecn.agreed() && profile.ect_on_reset);
+            segment.ecn = self.code_point(self.ecn.agreed() && profile.ect_on_reset, profile);
             return Some(segment);
         }
         match self.state {
@@ -209,7 +209,7 @@ impl Endpoint {
             State::SynSent => self.ecn.asks(profile) && profile.ect_on_syn,
             _ => self.ecn.agreed() && profile.ect_on_syn_ack,
         };
-        segment.ecn = code_point(capable);
+        segment.ecn = self.code_point(capable, profile);
         if self.state == State::SynReceived && self.ecn.is_accurate() {
             self.accurate_syn_ack(&mut segment, again, profile);
         }
@@ -349,7 +349,7 @@ impl Endpoint {
         let mut segment = self.control(Flags::ACK, from, profile);
         self.tally.data_segments += 1;
         segment.len = profile.mss;
-        segment.ecn = code_point(self.ecn.ect(false, false, profile));
+        segment.ecn = self.code_point(self.ecn.ect(false, false, profile), profile);
         if self.ecn.has_news() {
             segment.flags = segment.flags.with_if(Flags::CWR, self.ecn.take_cwr(false, profile));
         }
@@ -385,7 +385,7 @@ impl Endpoint {
         if len > 0 {
             self.tally.data_segments += 1;
             segment.len = len;
-            segment.ecn = code_point(self.ecn.ect(again, fin, profile));
+            segment.ecn = self.code_point(self.ecn.ect(again, fin, profile), profile);
             if self.ecn.has_news() {
                 segment.flags = segment.flags.with_if(Flags::CWR, self.ecn.take_cwr(again, profile));
                 if self.ecn.is_accurate() {
@@ -395,7 +395,8 @@ impl Endpoint {
                 }
             }
         } else {
-            segment.ecn = code_point(profile.ect_on_bare_fin && self.ecn.ect(again, fin, profile));
+            segment.ecn =
+                self.code_point(profile.ect_on_bare_fin && self.ecn.ect(again, fin, profile), profile);
             self.count_empty(fin && !again);
             self.note_cwr_without_data(&mut segment, profile);
         }
@@ -627,17 +628,22 @@ impl Endpoint {
                     let Segment { sack_len, extras, .. } = segment;
                     (segment.flags, segment.sack_len, segment.extras) =
                         self.accurate_report(flags, sack_len, extras, profile);
-                    segment.ecn = code_point(profile.ect_on_ack && self.ecn.agreed());
+                    segment.ecn = self.code_point(profile.ect_on_ack && self.ecn.agreed(), profile);
                 }
             }
             self.receiver.ack_sent();
         }
         segment
     }
-}
 
-/// Returns the code point of a segment that is ECN-capable or not.
-#[inline(always)]
-pub(super) fn code_point(capable: bool) -> Ecn {
-    if capable { Ecn::Ect0 } else { Ecn::NotEct }
+    /// Returns the code point of a segment that is ECN-capable or not. A sender that is scalable, but does not hear how
+    /// many segments are marked, does not claim to be (RFC 9331, 4.2).
+    #[inline(always)]
+    pub(super) fn code_point(&self, capable: bool, profile: &Profile) -> Ecn {
+        match capable {
+            false => Ecn::NotEct,
+            true if profile.answers_marks() && self.ecn.is_accurate() => Ecn::Ect1,
+            true => Ecn::Ect0,
+        }
+    }
 }

@@ -70,7 +70,8 @@ impl Endpoint {
     /// Returns the number of segments that leave in one smoothed round-trip time at the pacing
     /// rate.
     pub(super) fn paced_window(&self, profile: &Profile) -> f64 {
-        let (cwnd, ssthresh) = (self.window.cwnd().max(1.0), self.window.ssthresh());
+        let least = if profile.answers_marks() { profile.prague_least_window } else { 1.0 };
+        let (cwnd, ssthresh) = (self.window.cwnd().max(least), self.window.ssthresh());
         let slow_start = cwnd < ssthresh / 2.0;
         let gain = if slow_start { profile.pacing_gain_slow_start } else { profile.pacing_gain };
         gain * cwnd

@@ -184,7 +184,17 @@ impl Endpoint {
         self.note_activity_on_ack(now, profile);
         let (segments, una, sent) = (bytes.div_ceil(profile.mss), self.una, self.sent());
         self.inform_control(
-            &AckReport { now, bytes, segments, marked: false, ce: 0, una, sent, rtt: None },
+            &AckReport {
+                now,
+                bytes,
+                segments,
+                marked: false,
+                ce: 0,
+                una,
+                sent,
+                rtt: None,
+                srtt: self.rto.srtt(),
+            },
             profile,
         );
         self.go_on(now, bytes, true, profile);

@@ -17,7 +17,9 @@ pub struct ProfileInfo {
     pub name: &'static str,
     /// Its meaning, in one sentence.
     pub summary: &'static str,
-    /// Its differences from the defaults of [`Profile::TABLE`].
+    /// The profile that it starts from, if that is not the defaults of [`Profile::TABLE`].
+    pub base: Option<&'static str>,
+    /// Its differences from these.
     pub values: &'static [ProfileValue],
 }
 
@@ -39,12 +41,14 @@ pub(super) static PROFILES: &[ProfileInfo] = &[
         name: "rfc",
         summary: "the standards: RFC 5681 and 6582 with limited transmit, RFC 6298 with a minimum RTO of 1 s, \
                   RFC 3168, every second segment acknowledged",
+        base: None,
         values: &[],
     },
     ProfileInfo {
         name: "ns2",
         summary: "ns-2.35 with its defaults, reproduced segment by segment: Agent/TCP/Newreno and Agent/TCPSink; \
                   with recovery `reno`, Agent/TCP/Reno; with `sack`, Agent/TCP/Sack1 and Agent/TCPSink/Sack1",
+        base: None,
         values: NS2,
     },
     ProfileInfo {
@@ -52,30 +56,41 @@ pub(super) static PROFILES: &[ProfileInfo] = &[
         summary: "ns-2.35's two-way agent with its defaults, Agent/TCP/FullTcp/Newreno: reproduced segment by segment \
                   without loss, with one or two losses, with marks, timeouts and lost SYNs, and in most cases with \
                   more losses",
+        base: None,
         values: NS2_FULLTCP,
     },
     ProfileInfo {
         name: "freebsd4",
         summary: "the FreeBSD 4.x hosts of the web experiments (Le, Aikat, Jeffay, Smith 2003): NewReno with small \
                   windows; timestamps are left out",
+        base: None,
         values: FREEBSD4,
     },
     ProfileInfo {
         name: "linux",
         summary: "Linux 4.x and later with `tcp_congestion_control=reno`; its sender is compared with Linux 6.1 \
                   segment by segment",
+        base: None,
         values: LINUX,
     },
     ProfileInfo {
         name: "modern",
         summary: "the standards of today: CUBIC (RFC 9438) with HyStart++ (RFC 9406), an initial window of 10 (RFC 6928), \
                   RACK-TLP (RFC 8985), PRR (RFC 9937), F-RTO (RFC 5682), timestamps (RFC 7323); no ECN unless asked for",
+        base: None,
         values: MODERN,
+    },
+    ProfileInfo {
+        name: "prague",
+        summary: "a sender for L4S: Prague over what `modern` has, paced without a gain, with ECN",
+        base: Some("modern"),
+        values: PRAGUE,
     },
     ProfileInfo {
         name: "quic",
         summary: "a QUIC sender with the constants of RFC 9002: NewReno with pacing, packet numbers, probes instead of \
                   timeouts, every second packet acknowledged, within 25 ms",
+        base: None,
         values: QUIC,
     },
 ];
@@ -119,6 +134,18 @@ static MODERN: &[ProfileValue] = &[
     value(Profile::dsack().is(true), "RFC 2883; RFC 8985, 6.2"),
     value(Profile::dsack_undo().is(true), "RFC 9438, 4.9.2; RFC 3708"),
     value(Profile::eifel().is(true), "RFC 9438, 4.9; RFC 3522"),
+];
+
+#[rustfmt::skip]
+static PRAGUE: &[ProfileValue] = &[
+    value(Profile::congestion().is("prague"), "draft-briscoe-iccrg-prague-congestion-control-04"),
+    value(Profile::slow_start_exit().is("none"), "draft-briscoe-iccrg-prague-congestion-control-04, 2.4.5: slow start ends at the first mark"),
+    value(Profile::pacing().is(true), "draft-briscoe-iccrg-prague-congestion-control-04, 2.5.1"),
+    value(Profile::pacing_gain().is(1.0), "draft-briscoe-iccrg-prague-congestion-control-04, 2.5.1: without the usual 1.2"),
+    value(Profile::pacing_burst().is(1), "draft-briscoe-iccrg-prague-congestion-control-04, 2.5.2: what lasts 250 us at most"),
+    value(Profile::ecn().is(true), "RFC 9331, 4.2"),
+    value(Profile::ecn_feedback().is("accurate"), "RFC 9331, 4.2; RFC 9768"),
+    value(Profile::ect_on_retransmission().is(true), "draft-briscoe-iccrg-prague-congestion-control-04, 2.2; RFC 8311, 4.3"),
 ];
 
 #[rustfmt::skip]

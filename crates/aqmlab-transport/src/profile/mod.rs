@@ -17,9 +17,9 @@ pub use table::Profile;
 pub use words::{
     AckCounting, BurstWait, Congestion, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback, EcnFeedback,
     EcnOption, FastRetransmitGuard, Fin, HandshakeAck, IdleRestart, Increase, InitialSsthresh,
-    InitialWindowRule, NagleRule, PartialAck, PromptAck, Recovery, RecoveryExit, RecoveryWindow,
-    ReductionBase, RttArithmetic, SackMemory, SackPipe, SlowStartExit, SynLossWindow, TickPhases,
-    TimeoutSsthresh,
+    InitialWindowRule, NagleRule, PartialAck, PragueClassic, PragueRtt, PromptAck, Recovery, RecoveryExit,
+    RecoveryWindow, ReductionBase, RttArithmetic, SackMemory, SackPipe, SlowStartExit, SynLossWindow,
+    TickPhases, TimeoutSsthresh,
 };
 
 /// The congestion control keeps state beyond the window and its threshold.
@@ -31,6 +31,8 @@ const SAMPLES: u8 = 1 << 2;
 
 /// Each transmission has a number of its own.
 const PACKETS: u8 = 1 << 3;
+/// The congestion control itself decides how marks change the window.
+const ANSWERS_MARKS: u8 = 1 << 4;
 
 /// Bytes of IP and UDP headers, which are not part of a datagram.
 const BELOW_DATAGRAM: u32 = 28;
@@ -49,7 +51,10 @@ pub fn profiles() -> &'static [ProfileInfo] {
 /// The table's defaults are the profile `rfc`.
 pub fn profile_settings(name: &str) -> Option<Settings> {
     let info = profiles().iter().find(|p| p.name == name)?;
-    let mut settings = Settings::defaults(Profile::TABLE);
+    let mut settings = match info.base {
+        Some(base) => profile_settings(base)?,
+        None => Settings::defaults(Profile::TABLE),
+    };
     for ProfileValue { pair: (name, value), .. } in info.values {
         settings.set(name, value.clone(), Origin::Profile(info.name.into()));
     }
@@ -91,25 +96,29 @@ impl Profile {
         let ack_rules = exact_echo || bytes || periodic || quick || timed || self.dsack;
         let remembers = self.congestion != Some(Congestion::Reno) || exits;
         let samples = self.congestion.is_some_and(Congestion::samples_rates);
-        let tracks = samples || tracks_segments(self.recovery, self.sack_pipe, self.count_duplicates);
+        let answers_marks = self.congestion.is_some_and(Congestion::answers_marks);
+        let tracks =
+            samples || answers_marks || tracks_segments(self.recovery, self.sack_pipe, self.count_duplicates);
         let by_segments = tracks && !self.packet_numbers;
         let mut more_than_reno = Bits::none();
         more_than_reno.put(REMEMBERS, remembers);
         more_than_reno.put(BY_SEGMENTS, by_segments);
         more_than_reno.put(SAMPLES, samples);
         more_than_reno.put(PACKETS, self.packet_numbers);
+        more_than_reno.put(ANSWERS_MARKS, answers_marks);
         Profile {
             ack_at: if ack_rules { NO_LIMIT } else { self.ack_every },
             ack_rules,
             timestamps: self.timestamps && by_segments,
             paws: self.paws && self.timestamps && by_segments,
-            pacing: self.pacing || samples,
-            count_duplicates: self.count_duplicates || samples,
+            pacing: self.pacing || samples || answers_marks,
+            count_duplicates: self.count_duplicates || samples || answers_marks,
             exact_echo,
             accurate: self.ecn_feedback == EcnFeedback::Accurate,
             cubic_alpha: 3.0 * (1.0 - self.cubic_beta) / (1.0 + self.cubic_beta),
             more_than_reno,
-            hears: remembers && (exact_echo || exits || self.cubic_growth == CubicGrowth::Linux),
+            hears: remembers
+                && (exact_echo || answers_marks || exits || self.cubic_growth == CubicGrowth::Linux),
             least_variance: match self.rtt_arithmetic {
                 RttArithmetic::Linux => self.min_rto,
                 RttArithmetic::Rfc6298 | RttArithmetic::Ns2 => self.granularity,
@@ -168,6 +177,18 @@ impl Profile {
     #[inline]
     pub(crate) fn follows_draft(&self) -> bool {
         self.congestion.is_some_and(Congestion::follows_draft)
+    }
+
+    /// Returns whether the congestion control itself decides how marks change the window.
+    #[inline(always)]
+    pub(crate) fn answers_marks(&self) -> bool {
+        self.more_than_reno.any(ANSWERS_MARKS)
+    }
+
+    /// Returns whether ECN-capable segments have ECT(1), as those of scalable senders do (RFC 9331, 4.1), if the other
+    /// side agrees on accurate feedback.
+    pub fn sends_ect1(&self) -> bool {
+        self.answers_marks() && self.accurate
     }
 
     /// Returns whether the congestion control makes draws, so that each endpoint needs
@@ -265,8 +286,12 @@ impl Profile {
     }
 
     fn check_congestion(&self) -> Result<(), ParamError> {
-        if self.congestion == Some(Congestion::Dctcp) && !self.ecn {
-            let message = "congestion `dctcp` needs ecn `true` because its signal is the share of marks";
+        let Some(congestion) = self.congestion else { return Ok(()) };
+        if matches!(congestion, Congestion::Dctcp | Congestion::Prague) && !self.ecn {
+            let message = format!(
+                "congestion `{}` needs ecn `true` because its signal is the share of marks",
+                congestion.word()
+            );
             return Err(Profile::congestion().error(message));
         }
         if self.packet_numbers && !self.send_jitter.is_zero() {
@@ -274,15 +299,20 @@ impl Profile {
             return Err(Profile::send_jitter().error(message));
         }
         self.check_accurate()?;
-        let samples = self.congestion.is_some_and(Congestion::samples_rates);
-        if samples && self.recovery == Recovery::Reno {
+        if self.packet_numbers && !self.send_jitter.is_zero() {
+            let message = "send_jitter must be `0s` with packet_numbers, which has no such delay";
+            return Err(Profile::send_jitter().error(message));
+        }
+        self.check_accurate()?;
+        let paces = congestion.samples_rates() || congestion.answers_marks();
+        if paces && self.recovery == Recovery::Reno {
             let message = format!(
                 "recovery must be `sack` or `newreno` with congestion `{}`, which tracks each outstanding segment",
-                self.congestion.map_or("", Congestion::word)
+                congestion.word()
             );
             return Err(Profile::recovery().error(message));
         }
-        if (self.pacing || samples) && !self.send_jitter.is_zero() {
+        if (self.pacing || paces) && !self.send_jitter.is_zero() {
             let message =
                 "pacing and send_jitter both determine when a segment leaves; give only one of them";
             return Err(Profile::send_jitter().error(message));

@@ -6,9 +6,9 @@ use aqmlab_units::{Bytes, Span};
 use super::words::{
     AckCounting, BurstWait, Congestion, CubicGrowth, DelayedAckTimer, EcnAtOne, EcnFallback, EcnFeedback,
     EcnOption, FastRetransmitGuard, Fin, HandshakeAck, IdleRestart, Increase, InitialSsthresh,
-    InitialWindowRule, NagleRule, PartialAck, PromptAck, Recovery, RecoveryExit, RecoveryWindow,
-    ReductionBase, RttArithmetic, SackMemory, SackPipe, SlowStartExit, SynLossWindow, TickPhases,
-    TimeoutSsthresh,
+    InitialWindowRule, NagleRule, PartialAck, PragueClassic, PragueRtt, PromptAck, Recovery, RecoveryExit,
+    RecoveryWindow, ReductionBase, RttArithmetic, SackMemory, SackPipe, SlowStartExit, SynLossWindow,
+    TickPhases, TimeoutSsthresh,
 };
 use crate::bits::Bits;
 use crate::sack::MAX_BLOCKS;
@@ -76,7 +76,8 @@ params! {
         /// kernel has
         // `None` is a control that only kernels have; no endpoint can be created with such a profile.
         congestion: Option<Congestion> as Open<Congestion> = Row::open("reno")
-            .source("RFC 5681; RFC 9438; RFC 8257; draft-cardwell-iccrg-bbr-congestion-control-00; draft-ietf-ccwg-bbr"),
+            .source("RFC 5681; RFC 9438; RFC 8257; draft-cardwell-iccrg-bbr-congestion-control-00; \
+                draft-ietf-ccwg-bbr; draft-briscoe-iccrg-prague-congestion-control-04"),
         /// how an acknowledgment opens the congestion window
         increase: Increase = Row::choice("per_ack").source("RFC 5681, 3.1; RFC 3465"),
         /// with byte counting, the largest number of segments by which one ACK opens the window in slow
@@ -95,6 +96,36 @@ params! {
         cubic_reno_friendly: bool = Row::flag(true).source("RFC 9438, 4.3"),
         /// DCTCP: the weight g that a window's share of marks has in the estimate alpha
         dctcp_gain: f64 = Row::above(0.0, 1.0).default(0.0625).source("RFC 8257, 4.2"),
+        /// Prague: the gain g with which the share of marks of a virtual round trip changes the estimate alpha
+        prague_gain: f64 = Row::above(0.0, 1.0).default(0.0625).implied()
+            .source("draft-briscoe-iccrg-prague-congestion-control-04, 2.3.2"),
+        /// Prague: how the virtual round-trip time follows from the smoothed one
+        prague_rtt_rule: PragueRtt = Row::choice("max").implied()
+            .source("draft-briscoe-iccrg-prague-congestion-control-04, 2.4.4"),
+        /// Prague: the least virtual round-trip time, or what it adds; 0 makes rates depend on round-trip times as
+        /// with DCTCP
+        prague_rtt: Span = Row::span(Span::ZERO, Span::s(1)).default(Span::ms(25)).implied()
+            .source("draft-briscoe-iccrg-prague-congestion-control-04, 2.4.4"),
+        /// Prague: number of round trips after which the virtual round-trip time takes effect
+        prague_rtt_from: u32 as u64 = Row::integer(0, ANY_COUNT).default(500).implied()
+            .source("draft-briscoe-iccrg-prague-congestion-control-04, 2.4.4"),
+        /// Prague: the smallest window, in segments, to which marks reduce; below one segment, a segment leaves in
+        /// less than each round trip
+        prague_least_window: f64 = Row::number(0.01, 2.0).default(2.0).implied()
+            .source("RFC 9331, 4.3 (below 1 preferred); the reference implementation (2)"),
+        /// Prague: the control whose rules apply to losses, and to marks that are not those of an L4S queue
+        prague_classic: PragueClassic = Row::choice("reno").implied()
+            .source("draft-briscoe-iccrg-prague-congestion-control-04, 2.4.1"),
+        /// Prague: the rules of `prague_classic` also apply to marks if delays show that the queue that marks is not
+        /// an L4S queue
+        prague_fallback: bool = Row::flag(false).implied()
+            .source("RFC 9331, 4.3; Briscoe and Ahmed 2019; off in the reference implementation"),
+        /// Prague: variation of the round-trip time from which on it suggests a queue that is not an L4S queue
+        prague_fallback_variation: Span = Row::span(Span::us(1), Span::s(1)).default(Span::us(750)).implied()
+            .source("Briscoe and Ahmed 2019, V0 (recalled)"),
+        /// Prague: increase of the round-trip time from which on it suggests a queue that is not an L4S queue
+        prague_fallback_queue: Span = Row::span(Span::us(1), Span::s(1)).default(Span::ms(2)).implied()
+            .source("Briscoe and Ahmed 2019, D0 (recalled)"),
         /// what may end slow start before a loss; only with `sack_pipe = "segments"`
         slow_start_exit: SlowStartExit = Row::words()
             .auto("hystart if CUBIC grows as in Linux and the sender tracks each segment, else none")

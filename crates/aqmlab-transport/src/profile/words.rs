@@ -28,6 +28,28 @@ words! {
         /// Version 3 of the same: losses bound what a probe keeps in flight, and lower rate and window until the
         /// next probe (draft-ietf-ccwg-bbr).
         Bbr3 = "bbr3",
+        /// The scalable control of L4S: a mark takes half of the share of marks from the window, as with `dctcp`, with
+        /// rates that depend less on round-trip times (draft-briscoe-iccrg-prague-congestion-control-04). It
+        /// needs ECN. Segments are tracked and paced, as with `sack_pipe = "segments"` and `pacing`, and have ECT(1).
+        Prague = "prague",
+    }
+}
+words! {
+    /// Prague's virtual round-trip time.
+    pub enum PragueRtt {
+        /// The smoothed round-trip time, but at least `prague_rtt`.
+        Max = "max",
+        /// The smoothed round-trip time and `prague_rtt` together.
+        Sum = "sum",
+    }
+}
+words! {
+    /// The control whose rules Prague applies to losses, and to marks that are not those of an L4S queue.
+    pub enum PragueClassic {
+        /// Reno: half of the window remains (RFC 5681).
+        Reno = "reno",
+        /// CUBIC: `cubic_beta` of the window remains (RFC 9438).
+        Cubic = "cubic",
     }
 }
 words! {

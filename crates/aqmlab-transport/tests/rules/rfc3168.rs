@@ -388,11 +388,13 @@ fn what_is_ecn_capable_by_profile() {
         ("freebsd4", [false, false, true, false, false, true, false]),
         ("linux", [false, false, true, false, false, true, false]),
         ("modern", [false, false, true, false, false, true, false]),
+        ("prague", [false, false, true, false, true, true, false]),
     ];
     let others = aqmlab_transport::profiles().iter().filter(|profile| profile.name != "quic").count();
     assert_eq!(table.len(), others, "every profile but that of QUIC, whose packets are all ECN-capable");
     for (profile, expected) in table {
-        let given = [iw(2), ("ecn", Value::Flag(true)), ("fin", Value::Choice("with_data"))];
+        let two = ("pacing_burst", Value::Integer(2));
+        let given = [iw(2), two, ("ecn", Value::Flag(true)), ("fin", Value::Choice("with_data"))];
         let bench = |role| Bench::of(profile, role, &given);
         let mut b = bench(Role::Passive);
         let syn_ack = b.arrive(Segment { flags: SETUP, ack: 0, ..segment(0, 0, 0) })[0];

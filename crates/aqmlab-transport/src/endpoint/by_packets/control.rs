@@ -115,8 +115,11 @@ impl Endpoint {
         let rtt = self.packets().round_trips(&self.rto);
         if profile.hears && self.foreign().is_none() {
             let (una, sent, segments) = (self.una, self.sent(), acked.len() as u32);
-            let (rtt, marked) = (Some(rtt.latest), ce > 0);
-            self.inform_control(&AckReport { now, bytes, segments, marked, ce, una, sent, rtt }, profile);
+            let (rtt, srtt, marked) = (Some(rtt.latest), self.rto.srtt(), ce > 0);
+            self.inform_control(
+                &AckReport { now, bytes, segments, marked, ce, una, sent, rtt, srtt },
+                profile,
+            );
         }
         for packet in acked {
             if let Some(rates) = &mut self.packets_mut().rates {

@@ -53,6 +53,9 @@ impl Endpoint {
             if profile.samples() {
                 self.begin_sampling(now, profile);
             }
+            if profile.answers_marks() {
+                self.troubles.control().set_feedback(self.ecn.is_accurate(), profile);
+            }
         }
     }
 
@@ -83,9 +86,9 @@ impl Endpoint {
         timers::rearm(rto, tracking, *unacked > bytes, now, true, probes, profile);
         self.advance_by(bytes, bytes);
         if profile.hears {
-            let (segments, rtt) = (plain.segments, Some(plain.last));
+            let (segments, rtt, srtt) = (plain.segments, Some(plain.last), self.rto.srtt());
             self.inform_control(
-                &AckReport { now, bytes, segments, marked: false, ce: 0, una, sent, rtt },
+                &AckReport { now, bytes, segments, marked: false, ce: 0, una, sent, rtt, srtt },
                 profile,
             );
         }
@@ -135,11 +138,10 @@ impl Endpoint {
         news.opens = if orderly { profile.opening(bytes, segments) } else { by_segments };
         if profile.hears && (news.delivered > 0 || news.ce > 0) {
             let (una, sent) = (self.una, self.sent());
-            let (segments, rtt) = (news.delivered, news.last_rtt);
-            self.inform_control(
-                &AckReport { now, bytes, segments, marked: echo, ce: news.ce, una, sent, rtt },
-                profile,
-            );
+            let (segments, rtt, srtt) = (news.delivered, news.last_rtt, self.rto.srtt());
+            let ce = news.ce;
+            let report = AckReport { now, bytes, segments, marked: echo, ce, una, sent, rtt, srtt };
+            self.inform_control(&report, profile);
         }
         if !(calm && orderly && !echo) || news.twice {
             self.take_measures(now, ack, &news, profile);
@@ -190,7 +192,8 @@ impl Endpoint {
         if opens {
             // DEVIATES from RFC 3168, section 6.1.2, as Linux does: after a timeout, an acknowledgment with an
             // echo opens the window.
-            let echo = news.echo && profile.reduction_base != ReductionBase::CongestionWindow;
+            let linux = profile.reduction_base == ReductionBase::CongestionWindow;
+            let echo = news.echo && !linux && !profile.answers_marks();
             if !echo && !self.tracking().reduces() {
                 self.open_used_window(now, news.opens, profile);
             }

@@ -22,7 +22,7 @@ impl Endpoint {
         if self.unacked == 0 && !self.tracking().probe_due {
             self.restart_after_idle(now, profile);
         }
-        let usable = self.window.usable(0, profile);
+        let usable = self.window.usable_if_paced(profile);
         let tracking = self.tracking_mut();
         if core::mem::take(&mut tracking.probe_due) {
             return Some(self.transmit_probe(now, profile));
@@ -165,9 +165,9 @@ impl Endpoint {
     /// limit on bursts permits it.
     pub(in crate::endpoint) fn wants_to_send_by_segments(&self, profile: &Profile) -> bool {
         let tracking = self.tracking();
-        let room = u64::from(tracking.segments.in_flight()) < self.window.usable(0, profile);
         // The caller does not say what time it is; this concerns only senders with a drawn delay.
-        let (now, usable) = (self.last_activity, self.window.usable(0, profile));
+        let (now, usable) = (self.last_activity, self.window.usable_if_paced(profile));
+        let room = u64::from(tracking.segments.in_flight()) < usable;
         let waits = profile.burst > 1 && self.waits_for_burst(now, usable, profile);
         let new = !waits && self.has_data() && self.fits(self.reach(profile), profile);
         tracking.probe_due || room && (new || tracking.segments.first_lost().is_some())

@@ -157,7 +157,7 @@ impl Endpoint {
             Phase::Open if lost => (Phase::Recovery, Some(Sign::Loss)),
             Phase::Reduction if lost => (Phase::Recovery, None),
             Phase::Loss if found.copies > 0 => (Phase::Recovery, Some(Sign::Loss)),
-            Phase::Open if echo => {
+            Phase::Open if echo && !profile.answers_marks() => {
                 self.troubles.note().counts.ecn_reductions += 1;
                 (Phase::Reduction, Some(Sign::Mark))
             }

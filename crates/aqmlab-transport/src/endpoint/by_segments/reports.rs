@@ -47,8 +47,8 @@ impl Endpoint {
         counts.duplicate_acks += 1;
         measure(rto, tracking, rtt, (una, sent), profile);
         if profile.hears {
-            let report =
-                AckReport { now, bytes: 0, segments: 1, marked: false, ce: 0, una, sent, rtt: Some(rtt) };
+            let (rtt, srtt) = (Some(rtt), rto.srtt());
+            let report = AckReport { now, bytes: 0, segments: 1, marked: false, ce: 0, una, sent, rtt, srtt };
             window.on_report(Algorithm::of(profile, || control), &report, profile);
         }
         let (found, wait) = find_lost(tracking, now, rto.srtt(), profile);
