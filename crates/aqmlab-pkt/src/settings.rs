@@ -72,6 +72,7 @@ impl HostSettings {
         if profile == "linux" {
             host.set(Profile::delay_fin_ack().is(true));
             host.set(Profile::pacing_credit().is(true));
+            host.set(Profile::syn_linear_timeouts().is(4));
         }
         Ok(host)
     }
@@ -247,6 +248,7 @@ impl HostSettings {
             "tcp_early_retrans" => self.set(Profile::tail_loss_probe().is(number()? >= 3)),
             "tcp_reordering" => self.set(Profile::dupthresh().is(number()?)),
             "tcp_syn_retries" => self.set(Profile::syn_retries().is(Limit::At(number()?))),
+            "tcp_syn_linear_timeouts" => self.set(Profile::syn_linear_timeouts().is(number()?)),
             "tcp_retries2" => self.set(Profile::data_retries().is(Limit::At(number()?))),
             "tcp_rto_max_ms" => self.set(Profile::max_rto().is(Span::ms(number()?))),
             "tcp_rto_min_us" => self.set(Profile::min_rto().is(Span::us(number()?))),

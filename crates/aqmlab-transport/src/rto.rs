@@ -296,6 +296,11 @@ impl RtoTimer {
         self.double(profile);
     }
 
+    /// Handles an expiry that does not double the timeout.
+    pub(crate) fn keep_timeout(&mut self) {
+        self.fired = true;
+    }
+
     /// Doubles the timeout up to its bound.
     pub(crate) fn double(&mut self, profile: &Profile) {
         let ns2 = profile.rtt_arithmetic == RttArithmetic::Ns2;

@@ -45,7 +45,11 @@ impl Endpoint {
             self.finish(Ending::Aborted);
             return;
         }
-        self.rto.back_off(profile);
+        if self.state == State::SynSent && self.syns_repeated() < profile.syn_linear_timeouts {
+            self.rto.keep_timeout();
+        } else {
+            self.rto.back_off(profile);
+        }
         let (window, algorithm) = self.congestion(profile);
         window.syn_timed_out(algorithm, profile);
         // RFC 3168, 6.1.1.1; RFC 9768, 3.1.4.1: AccECN is requested once more.

@@ -422,6 +422,9 @@ params! {
             .source("RFC 3168, 6.1.2 (first new data); ns-2's FullTcp"),
         /// number of retransmissions of a SYN before giving up
         syn_retries: u32 as Limit = limit(0).default(Limit::At(8)).source("RFC 9293, 3.8.3 (3 minutes)"),
+        /// number of timeouts of a SYN, starting with the first, after which the timeout is not doubled
+        syn_linear_timeouts: u32 as u64 = Row::integer(0, 127).default(0).implied()
+            .source("RFC 6298, 5.5 (doubles each time); Linux 6.5 and later, net.ipv4.tcp_syn_linear_timeouts"),
         /// a SYN that arrives again before the handshake is complete is answered with the SYN-ACK;
         /// otherwise, the SYN-ACK waits for its timer, and the SYN is acknowledged when the connection is
         /// established
