@@ -41,6 +41,16 @@ fn any_profile(draw: &mut Stream) -> Profile {
     if controls(&settings, ["dctcp", "prague"]) {
         settings.set("ecn", Value::Flag(true), Origin::Given);
     }
+    let accurate = settings.get("ecn_feedback") == Some(&Value::Choice("accurate"));
+    let by_sack = settings.get("recovery") == Some(&Value::Choice("sack"));
+    if accurate {
+        settings.set("ecn", Value::Flag(true), Origin::Given);
+    }
+    if accurate && by_sack {
+        settings.set("dsack", Value::Flag(true), Origin::Given);
+    } else {
+        settings.set("ect_on_ack", Value::Flag(false), Origin::Given);
+    }
     if ["bbr", "bbr3", "prague"].iter().any(|name| controls(&settings, [name, name]))
         && settings.get("recovery") == Some(&Value::Choice("reno"))
     {

@@ -37,9 +37,6 @@ const ACE_VALUES: u32 = 1 << 3;
 /// DIVOPT of appendix A.1: the fields of the option have 24 bits.
 const FIELD_VALUES: u32 = 1 << 24;
 
-/// SAFETY_FACTOR of appendix A.2.2.
-const SAFETY_FACTOR: u64 = 2;
-
 /// Returns the value of the field ACE for a counter of packets.
 pub(super) fn ace(ce_packets: u32) -> u8 {
     (ce_packets % ACE_VALUES) as u8
@@ -67,12 +64,16 @@ pub(super) fn safest_packets(least: u32, acked: u32) -> u32 {
     if least >= acked { least } else { acked - (acked - least) % ACE_VALUES }
 }
 
-/// Returns which of the two numbers of marked packets agrees with the number of marked bytes (appendix A.2.2).
+/// Returns the least number of marked packets, from `least` to `safest`, that agrees with ACE and with the number of
+/// marked bytes.
+///
+/// DEVIATES from appendix A.2.2, which returns either `least` or `safest`: with many segments acknowledged at once, a
+/// number between them often agrees, and `safest` would be several times too large. Where no number is between them,
+/// the results are the same.
 pub(super) fn packets_of_bytes(least: u32, safest: u32, bytes: u32, mss: u32) -> u32 {
-    let (bytes, mss) = (u64::from(bytes), u64::from(mss));
-    let agrees = bytes <= mss * u64::from(least);
-    let safest_is_small = bytes * SAFETY_FACTOR < mss * u64::from(safest);
-    if safest > least && agrees && safest_is_small { least } else { safest }
+    let needed = bytes.div_ceil(mss);
+    let missing = needed.saturating_sub(least).next_multiple_of(ACE_VALUES);
+    least.saturating_add(missing).min(safest.max(least))
 }
 
 #[cfg(test)]
@@ -114,8 +115,13 @@ mod tests {
         {
             assert_eq!(packets_of_bytes(least, safest, bytes, 1460), expected, "{least} {safest} {bytes}");
         }
-        // The chart: at half of an MSS for each of the larger number of segments, that number is the safest.
-        assert_eq!(packets_of_bytes(7, 15, 7 * 1460, 1460), 7);
-        assert_eq!(packets_of_bytes(8, 16, 8 * 1460, 1460), 16);
+        // The algorithm of the appendix, where no other number is between the two.
+        for (least, bytes) in (0..8).flat_map(|least| (0..16).map(move |n| (least, n * 1000 + 1))) {
+            let (safest, mss) = (least + 8, 1460);
+            let least_is_enough = bytes <= mss * least && 2 * bytes < mss * safest;
+            let expected = if least_is_enough { least } else { safest };
+            assert_eq!(packets_of_bytes(least, safest, bytes, mss), expected, "{least} {bytes}");
+        }
+        assert_eq!(packets_of_bytes(2, 18, 10 * 1460, 1460), 10, "between the two");
     }
 }
