@@ -13,7 +13,7 @@ export const KNOBS = [
   { name: "delay", label: "Delay", start: "10ms", form: QUANTITY, slide: [0.1, 300], unit: "ms", help: "propagation delay of the bottleneck, one way" },
   { name: "buffer", label: "Buffer", start: "200p", form: QUANTITY, slide: [5, 2000], unit: "p", help: "room in the queue: packets (p), bytes (B, kB) or bandwidth-delay products (bdp)" },
   { name: "flows", label: "Downloads", start: "8", form: COUNT, slide: [0, 100], unit: "", help: "TCP flows that always have something to send" },
-  { name: "rtt", label: "Their round-trip time", start: "60ms", form: QUANTITY, slide: [21, 500], unit: "ms", help: "base round-trip time of these flows" },
+  { name: "rtt", label: "Their round-trip time", start: "60ms", form: QUANTITY, slide: [21, 500], unit: "ms", help: "base round-trip time of these flows, of web users, of the game and of UDP" },
   { name: "tcp", label: "Their congestion control", start: "reno", tcp: "congestion", help: "" },
   { name: "far", label: "More downloads", start: "0", form: COUNT, slide: [0, 100], unit: "", help: "a second group of TCP flows" },
   { name: "far_rtt", label: "Their round-trip time", start: "160ms", form: QUANTITY, slide: [21, 500], unit: "ms", help: "base round-trip time of the second group", when: (s) => s.far !== "0" },
@@ -99,7 +99,7 @@ export function toml(catalogue, settings) {
   bulk("downloads", settings.flows, settings.rtt, settings.tcp);
   bulk("more", settings.far, settings.far_rtt, settings.far_tcp);
   if (Number(settings.web) > 0) {
-    add("web", "pages", ['from = "right"', 'to = "left"', `users = ${settings.web}`, 'think = { exponential = "5s" }', 'rtt = { uniform = ["30ms", "90ms"] }', 'start = { uniform = ["0s", "2s"] }', `tcp = ${tcp(settings.tcp)}`]);
+    add("web", "pages", ['from = "right"', 'to = "left"', `users = ${settings.web}`, 'think = { exponential = "5s" }', `rtt = ${text(settings.rtt)}`, 'start = { uniform = ["0s", "2s"] }', `tcp = ${tcp(settings.tcp)}`]);
   }
   if (settings.game === "yes") add("game", "cbr", ['rate = "48kbit"', 'size = "100B"', `rtt = ${text(settings.rtt)}`]);
   if (Number.parseFloat(settings.cross) > 0) add("udp", "cbr", [`rate = ${text(settings.cross)}`, 'size = "1000B"', `rtt = ${text(settings.rtt)}`]);
