@@ -145,9 +145,14 @@ pub fn first_process() -> io::Result<FirstProcess> {
 /// The work of the first process: it ends when the other end of the pipe is closed.
 fn wait_for_the_end(pipe: c_int) -> ! {
     const LOOK_EVERY_MS: c_int = 200;
-    // SAFETY: these system calls access no memory but `watched`, which lives during the call, and all
+    let mut all = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: these system calls access no memory but `all` and `watched`, which live during the calls, and all
     // descriptors of this process are its own copies.
     unsafe {
+        // Handlers of the process that forked would run here, at Ctrl-C or when a program signals every process that it
+        // sees. Only SIGKILL ends this process.
+        libc::sigfillset(all.as_mut_ptr());
+        libc::sigprocmask(libc::SIG_SETMASK, all.as_ptr(), std::ptr::null_mut());
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         libc::dup2(pipe, 0);
         libc::syscall(libc::SYS_close_range, 1, c_uint::MAX, 0);
@@ -263,9 +268,13 @@ pub fn in_foreground(command: &mut Command) -> &mut Command {
 /// Gives the program a copy of an open descriptor, under this number.
 pub fn keep_as<'c>(command: &'c mut Command, open: BorrowedFd<'_>, number: c_int) -> &'c mut Command {
     let open = open.as_raw_fd();
-    // SAFETY: dup2(2) has no conditions.
+    // SAFETY: dup2(2) and fcntl(2) with these arguments have no conditions.
     let copy = move || {
-        if unsafe { libc::dup2(open, number) } == number { Ok(()) } else { Err(io::Error::last_os_error()) }
+        // A copy stays open when the program starts, but a descriptor that has this number already is no copy.
+        let answer = unsafe {
+            if open == number { libc::fcntl(open, libc::F_SETFD, 0) } else { libc::dup2(open, number) }
+        };
+        if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     };
     // SAFETY: `copy` makes one system call: it takes no lock and allocates no memory.
     unsafe { command.pre_exec(copy) }
