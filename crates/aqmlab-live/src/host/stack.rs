@@ -315,6 +315,7 @@ impl Translation<'_> {
         }
         match tcp.recovery {
             Recovery::Reno => self.remark("`recovery` is `reno`, but without SACK, kernels use NewReno"),
+            Recovery::Tahoe => self.remark("`recovery` is `tahoe`, but without SACK, kernels use NewReno"),
             Recovery::Sack if !tcp.rack => self.remark(
                 "losses are detected by the kernel's own rules for SACK: RFC 6675 before Linux 6.17, RACK (RFC 8985) since then",
             ),

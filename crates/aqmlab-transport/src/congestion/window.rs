@@ -587,7 +587,7 @@ impl Window {
                 false
             }
             // RFC 5681, 3.2, step 6
-            (Recovery::Reno, _) | (Recovery::NewReno, RecoveryExit::Ssthresh) => {
+            (Recovery::Tahoe | Recovery::Reno, _) | (Recovery::NewReno, RecoveryExit::Ssthresh) => {
                 self.cwnd = self.ssthresh;
                 false
             }

@@ -342,7 +342,7 @@ impl Endpoint {
         }
         let duplicate = match scheme {
             Recovery::Sack => self.update_scoreboard(seg, ack, sack, profile),
-            Recovery::Reno | Recovery::NewReno => self.is_duplicate(seg, ack, profile),
+            Recovery::Tahoe | Recovery::Reno | Recovery::NewReno => self.is_duplicate(seg, ack, profile),
         };
         let ends = scheme == Recovery::Sack && self.ends_by_repetition(ack, profile);
         if ack > self.una || ends {
@@ -600,6 +600,10 @@ impl Endpoint {
             window.lost(algorithm, outstanding, profile);
             self.ecn.reduced();
         }
+        if scheme == Recovery::Tahoe {
+            self.start_over(now, profile);
+            return;
+        }
         if scheme == Recovery::Sack {
             self.begin_selective_recovery(profile);
         } else {
@@ -611,6 +615,17 @@ impl Endpoint {
             self.rto.arm(now, profile);
         }
         self.notes.set(RETRANSMISSION);
+    }
+
+    /// After a fast retransmit, starts over at the missing segment with a window of one segment (Jacobson 1988).
+    #[cold]
+    fn start_over(&mut self, now: Instant, profile: &Profile) {
+        self.troubles.note().recovery.starts_over();
+        self.window.restart(1.0);
+        self.rto.stop_timing();
+        self.rto.arm(now, profile);
+        self.notes.clear(RETRANSMISSION | LIMITED);
+        self.flight = 0;
     }
 
     /// Notes that payload, marked or not, has arrived at the offset `from`, and requests an

@@ -299,13 +299,8 @@ impl Profile {
             return Err(Profile::send_jitter().error(message));
         }
         self.check_accurate()?;
-        if self.packet_numbers && !self.send_jitter.is_zero() {
-            let message = "send_jitter must be `0s` with packet_numbers, which has no such delay";
-            return Err(Profile::send_jitter().error(message));
-        }
-        self.check_accurate()?;
         let paces = congestion.samples_rates() || congestion.answers_marks();
-        if paces && self.recovery == Recovery::Reno {
+        if paces && matches!(self.recovery, Recovery::Tahoe | Recovery::Reno) {
             let message = format!(
                 "recovery must be `sack` or `newreno` with congestion `{}`, which tracks each outstanding segment",
                 congestion.word()
@@ -385,7 +380,7 @@ fn fill_in(settings: &mut Settings) -> Result<(), ParamError> {
     Profile::fast_retransmit_guard().derive_if_auto(settings, |s| {
         Ok(match Profile::recovery().read(s)? {
             Recovery::Reno => FastRetransmitGuard::Rfc5681,
-            Recovery::NewReno | Recovery::Sack => FastRetransmitGuard::Rfc6582,
+            Recovery::Tahoe | Recovery::NewReno | Recovery::Sack => FastRetransmitGuard::Rfc6582,
         })
     })?;
     Profile::keep_syn_backoff()
@@ -425,7 +420,7 @@ fn tracks_segments(recovery: Recovery, pipe: SackPipe, count_duplicates: bool) -
     let knows = match recovery {
         Recovery::Sack => true,
         Recovery::NewReno => count_duplicates,
-        Recovery::Reno => false,
+        Recovery::Tahoe | Recovery::Reno => false,
     };
     knows && pipe == SackPipe::Segments
 }

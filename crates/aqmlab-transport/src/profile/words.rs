@@ -123,6 +123,10 @@ words! {
         /// Recovery with selective acknowledgments (RFC 2018, RFC 6675) if both sides permit them;
         /// otherwise the same as `newreno`.
         Sack = "sack",
+        /// Fast retransmit without fast recovery: the third duplicate does what a timeout does, except that the
+        /// timeout is not backed off. The window becomes one segment, and sending starts over at the segment that
+        /// is missing (Jacobson 1988; 4.3BSD-Tahoe).
+        Tahoe = "tahoe",
     }
 }
 words! {

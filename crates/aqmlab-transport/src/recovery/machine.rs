@@ -100,7 +100,7 @@ impl Machine {
         match scheme {
             // RFC 5681, 3.2, step 6: the next acknowledgment of new data ends recovery, whatever
             // else is missing.
-            Recovery::Reno => false,
+            Recovery::Tahoe | Recovery::Reno => false,
             // A mark on data sent since the loss replaces the value that the loss gave to
             // `recover`.
             Recovery::NewReno => ack < self.recover && self.cause == Cause::Loss,
@@ -183,6 +183,11 @@ impl Machine {
         self.phase = Phase::Recovery { partials: false };
     }
 
+    /// Ends fast recovery as soon as it has begun, because sending starts over; further duplicates are ignored.
+    pub(crate) fn starts_over(&mut self) {
+        self.phase = Phase::Open;
+    }
+
     /// Returns whether duplicates are to be ignored: ns-2's Sack1 agent ignores them from a timeout
     /// until new data is acknowledged.
     pub(crate) fn is_deaf(&self) -> bool {
@@ -214,12 +219,15 @@ impl Machine {
     pub(crate) fn timeout(&mut self, una: u64, sent: u64, profile: &Profile) -> bool {
         let ns2 = profile.fast_retransmit_guard == FastRetransmitGuard::Ns2;
         let reduced = self.cause == Cause::Mark && (ns2 || una < self.recover);
+        // In ns-2, only Tahoe goes on counting duplicates.
+        let dup_acks = if ns2 && profile.recovery == Recovery::Tahoe { self.dup_acks } else { 0 };
         let Machine { timeouts_in_a_row, .. } = *self;
         *self = Machine {
             recover: sent,
             cause: Cause::Timeout,
             timed_out: true,
             timeouts_in_a_row,
+            dup_acks,
             ..Machine::new()
         };
         reduced

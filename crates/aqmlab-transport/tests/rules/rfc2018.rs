@@ -31,7 +31,7 @@ fn blocks_flow_only_if_both_sides_have_permitted_them() {
         let syn = Segment { flags: Flags::SYN, extras, ..segment(0, 0, 0) };
         assert_eq!(other.arrive(syn)[0].extras.has(Extras::SACK_PERMITTED), ours && theirs);
     }
-    assert_eq!(Recovery::WORDS, ["reno", "newreno", "sack"]);
+    assert_eq!(Recovery::WORDS, ["reno", "newreno", "sack", "tahoe"]);
 }
 
 /// If the other side does not permit SACK, losses are repaired as with NewReno.
