@@ -52,6 +52,7 @@ def execute(  # noqa: PLR0913 (keyword arguments)
     server: Sequence[str] | None = None,
     port: int | None = None,
     rtt: str | None = None,
+    results: str | None = None,
     arm: str | None = None,
     seed: int | None = None,
     longest: str = LONGEST,
@@ -84,6 +85,10 @@ def execute(  # noqa: PLR0913 (keyword arguments)
         The port that the server opens; any port if not given.
     rtt
         The base round-trip time between the two hosts, such as ``"40ms"``; that of the path if not given.
+    results
+        The form of the results that the program writes to ``AQMLAB_METRICS`` or into files, whose values
+        become metrics ``program_NAME``: ``"iperf3"``, ``"qlog"``, ...; by default an object of numbers by
+        name.
     arm
         The arm of the scenario; needed if there are several.
     seed
@@ -113,14 +118,14 @@ def execute(  # noqa: PLR0913 (keyword arguments)
     """
     if isinstance(command, str) or not command:
         raise UsageError("the command is a list: the program and its arguments, at least the program")
-    text = with_program(scenario, command, server=server, port=port, rtt=rtt, longest=longest)
+    text = with_program(
+        scenario, command, server=server, port=port, rtt=rtt, results=results, longest=longest
+    )
     arms = resolve(text)["arms"]
-    if arm is None and len(arms) > 1:
-        called = ", ".join(f"`{found['name']}`" for found in arms)
-        raise UsageError(f"the scenario has {len(arms)} arms; choose one with `--arm`: {called}")
+    _only_arm(arms, arm)
     if begins is not None:
         begins(*_addresses(arms[0]["plan"]))
-    results = run(
+    done = run(
         text,
         host=LIVE,
         output=output,
@@ -135,7 +140,14 @@ def execute(  # noqa: PLR0913 (keyword arguments)
         report=report,
         streams=streams,
     )
-    return _executed(results)
+    return _executed(done)
+
+
+def _only_arm(arms: Sequence[Mapping[str, Any]], arm: str | None) -> None:
+    """Refuse a scenario with several arms of which none is chosen."""
+    if arm is None and len(arms) > 1:
+        called = ", ".join(f"`{found['name']}`" for found in arms)
+        raise UsageError(f"the scenario has {len(arms)} arms; choose one with `--arm`: {called}")
 
 
 def with_program(  # noqa: PLR0913 (keyword arguments)
@@ -145,12 +157,21 @@ def with_program(  # noqa: PLR0913 (keyword arguments)
     server: Sequence[str] | None = None,
     port: int | None = None,
     rtt: str | None = None,
+    results: str | None = None,
     longest: str = LONGEST,
 ) -> Text:
     """Return a scenario with a class of traffic for a program, at whose end the run ends.
 
     Its claims are left out, because they are about another run.
     """
+    program: dict[str, Any] = {"kind": "program", "client": list(command), "ends_run": True}
+    program |= {"server": list(server)} if server else {}
+    given = {"port": port, "rtt": rtt, "results": results}
+    program |= {key: value for key, value in given.items() if value is not None}
+    return _with_class(scenario, program, longest)
+
+
+def _with_class(scenario: Scenario, added_class: Mapping[str, Any], longest: str) -> Text:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
@@ -161,9 +182,7 @@ def with_program(  # noqa: PLR0913 (keyword arguments)
         # The core reports the mistake with its place.
         return Text(toml, file_name)
     called = str(Path(file_name).absolute()) if "<" not in file_name else file_name
-    program: dict[str, Any] = {"name": CLASS, "kind": "program", "client": list(command), "ends_run": True}
-    program |= {"server": list(server)} if server else {}
-    program |= {key: value for key, value in (("port", port), ("rtt", rtt)) if value is not None}
+    program: dict[str, Any] = {"name": CLASS} | dict(added_class)
     if "warmup" in document:
         program["start"] = str(document["warmup"])
     document.pop("claim", None)

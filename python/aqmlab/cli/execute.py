@@ -13,7 +13,17 @@ import typer
 from aqmlab.cli import completion
 from aqmlab.cli.console import interruptible, say, set_quiet
 from aqmlab.cli.live import tell_stopping
-from aqmlab.cli.options import Force, NoReport, Output, Pcap, PcapBytes, Quiet, ScenarioFile, Seed, ports_of
+from aqmlab.cli.options import (
+    Force,
+    NoReport,
+    Output,
+    Pcap,
+    PcapBytes,
+    Quiet,
+    ScenarioFile,
+    Seed,
+    ports_of,
+)
 from aqmlab.errors import UsageError
 
 Arm = Annotated[
@@ -33,6 +43,15 @@ Rtt = Annotated[
     str | None,
     typer.Option("--rtt", metavar="TIME", help="Base round-trip time; that of the path by default."),
 ]
+Form = Annotated[
+    str | None,
+    typer.Option(
+        "--results",
+        metavar="FORM",
+        help="The form of what the program writes to $AQMLAB_METRICS: json (the default), iperf3, curl,"
+        " netperf; or into files: flent, qlog.",
+    ),
+]
 Longest = Annotated[str, typer.Option("--for", metavar="TIME", help="End the run after this time.")]
 
 
@@ -47,6 +66,7 @@ def exec_(
     server: Server = None,
     port: Port = None,
     rtt: Rtt = None,
+    results: Form = None,
     arm: Arm = None,
     seed: Seed = None,
     longest: Longest = "1h",
@@ -73,6 +93,7 @@ def exec_(
         "server": _words(server),
         "port": port,
         "rtt": rtt,
+        "results": results,
         "arm": arm,
         "seed": seed,
         "longest": longest,
@@ -86,6 +107,7 @@ def shell(
     server: Server = None,
     port: Port = None,
     rtt: Rtt = None,
+    results: Form = None,
     arm: Arm = None,
     seed: Seed = None,
     longest: Longest = "1h",
@@ -108,6 +130,7 @@ def shell(
         "server": _words(server),
         "port": port,
         "rtt": rtt,
+        "results": results,
         "arm": arm,
         "seed": seed,
         "longest": longest,

@@ -9,6 +9,7 @@ from aqmlab.metrics import inner_queues as _inner_queues
 from aqmlab.metrics import losses as _losses
 from aqmlab.metrics import oscillation as _oscillation
 from aqmlab.metrics import phenomena as _phenomena
+from aqmlab.metrics import programs as _programs
 from aqmlab.metrics import queue as _queue
 from aqmlab.metrics import responsiveness as _responsiveness
 from aqmlab.metrics import scaling as _scaling
@@ -70,6 +71,7 @@ _ = (
     _losses,
     _oscillation,
     _phenomena,
+    _programs,
     _queue,
     _responsiveness,
     _scaling,

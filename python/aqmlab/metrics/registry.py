@@ -105,6 +105,8 @@ class Metric:
     base, bound
         For a metric with settings in braces: the name without them, and the settings as parts of a
         :class:`Scope`, which take precedence over those given elsewhere.
+    told
+        Its formula if the list of formulas has none, as for a metric of a family.
     """
 
     name: str
@@ -120,6 +122,7 @@ class Metric:
     cdf: Callable[..., CdfUntil] | None = None
     base: str = ""
     bound: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    told: Formula | None = None
 
     def within(self, scope: Scope) -> Scope:
         """The scope with the metric's settings in braces."""
@@ -208,7 +211,7 @@ class Metric:
     @property
     def formula(self) -> Formula:
         """The formula of the value in terms of the recorded tables."""
-        return FORMULAS[self.base or self.name]
+        return self.told or FORMULAS[self.base or self.name]
 
     def to_json(self) -> dict[str, Any]:
         """The metric as plain data."""
@@ -265,6 +268,7 @@ def _part(run: Measured, scope: Scope) -> Measured | None:
 
 
 _METRICS: dict[str, Metric] = {}
+_FAMILIES: dict[str, Callable[[str], Metric]] = {}
 
 
 def metric(  # noqa: PLR0913 (keyword arguments)
@@ -293,6 +297,22 @@ def metric(  # noqa: PLR0913 (keyword arguments)
     return register
 
 
+Maker = TypeVar("Maker", bound=Callable[[str], Metric])
+
+
+def family(prefix: str) -> Callable[[Maker], Maker]:
+    """Register the decorated function as the maker of all metrics whose names begin with ``prefix``.
+
+    The names of such metrics are not known in advance, so they are not listed.
+    """
+
+    def register(make: Maker) -> Maker:
+        _FAMILIES[prefix] = make
+        return make
+
+    return register
+
+
 def find(name: str) -> Metric:
     """Look a metric up by name, which may have settings in braces: ``drop_percent{class=web}``.
 
@@ -304,9 +324,12 @@ def find(name: str) -> Metric:
     if name in _METRICS:
         return _METRICS[name]
     plain, brace, settings = name.partition("{")
-    if plain.strip() not in _METRICS:
-        raise unknown("metric", plain.strip(), _METRICS)
-    return with_settings(_METRICS[plain.strip()], settings) if brace else _METRICS[plain.strip()]
+    plain = plain.strip()
+    make = next((make for prefix, make in _FAMILIES.items() if plain.startswith(prefix)), None)
+    if plain not in _METRICS and make is None:
+        raise unknown("metric", plain, _METRICS)
+    found = _METRICS[plain] if make is None else make(plain)
+    return with_settings(found, settings) if brace else found
 
 
 def all_metrics() -> list[Metric]:

@@ -23,6 +23,7 @@ from aqmlab.soundness import (
     flows,
     left_out,
     live,
+    programs,
     seeds,
     settled,
     shapers,
@@ -70,6 +71,13 @@ _LIVE_CHECKS = (
 )
 
 
+_PROGRAM_CHECKS = (
+    programs.ended_well,
+    programs.fragments_are_few,
+    programs.results_are_readable,
+)
+
+
 def examine(results: Results) -> tuple[Check, ...]:
     """Run all checks on the results, and return their outcomes in a fixed order.
 
@@ -78,7 +86,8 @@ def examine(results: Results) -> tuple[Check, ...]:
     RecordingError
         If a recording cannot be read.
     """
-    checks = (*_LIVE_CHECKS, *_CHECKS) if live.any_live(results) else _CHECKS
+    of_programs = _PROGRAM_CHECKS if programs.any_programs(results) else ()
+    checks = (*_LIVE_CHECKS, *of_programs, *_CHECKS) if live.any_live(results) else _CHECKS
     return tuple(check(results) for check in checks)
 
 

@@ -46,6 +46,9 @@ pub struct Program {
     /// Whether the run ends when all clients have ended.
     #[serde(skip_serializing_if = "Not::not")]
     pub ends_run: bool,
+    /// The form of the results that each client writes, which become metrics.
+    #[serde(skip_serializing_if = "is_default")]
+    pub results: &'static str,
     /// Settings of the hosts' kernels.
     pub tcp: Tcp,
 }
@@ -73,6 +76,15 @@ const MOST_FLOWS: u64 = 65_536;
 
 /// Most clients of a class: each is a process of its own.
 const MOST_CLIENTS: u64 = 1000;
+
+/// The forms of results that the metrics of programs read.
+const RESULTS: &[&str] = &[NAMED, "iperf3", "curl", "netperf", "flent", "qlog"];
+/// Values with names, in a JSON object.
+const NAMED: &str = "json";
+
+fn is_default(results: &&'static str) -> bool {
+    *results == NAMED
+}
 
 const SIGNALS: &[&str] = &["TERM", "INT", "HUP", "QUIT", "KILL"];
 
@@ -142,6 +154,13 @@ const FIELDS: &[Field] = &[
         Default::Flag(false),
         "`true`: the run ends when all clients have ended, if `duration` does not end it earlier",
     ),
+    default(
+        "results",
+        Form::One(Kind::Choice(RESULTS)),
+        Default::Choice(NAMED),
+        "the form of what each client writes to `AQMLAB_METRICS`, to its output or into files: its values become metrics \
+         `program_NAME`",
+    ),
     ruled(
         "tcp",
         Form::Tcp,
@@ -168,7 +187,7 @@ pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Rea
             (pass.integer(section, "count"), ready(pass, section), pass.span(section, "ready_within"));
         let (signal, grace) = (pass.word(section, "signal"), pass.span(section, "grace"));
         let (delays, ends_run) = (pass.word(section, "delays"), pass.flag(section, "ends_run"));
-        let tcp = pass.tcp_from(section, "linux");
+        let (results, tcp) = (pass.word(section, "results"), pass.tcp_from(section, "linux"));
         Some(Program {
             client: client?,
             server: server?,
@@ -180,6 +199,7 @@ pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Rea
             grace: grace?,
             delays_by_connection: delays? == "connection",
             ends_run: ends_run?,
+            results: results?,
             tcp: tcp?,
         })
     }))
@@ -326,6 +346,7 @@ mod tests {
             ("client = [\"a\"]\nready = \"started\"\nready_line = \"x\"", "write one of them"),
             ("client = [\"a\"]\nready_line = \"\"", "a part of the line"),
             ("client = [\"a\"]\nsignal = \"STOP\"", "\"TERM\""),
+            ("client = [\"a\"]\nresults = \"iperf\"", "\"iperf3\""),
             ("client = [\"a\"]\nflows = 0", "flows"),
             ("client = [\"a\"]\ncount = 1001", "1000"),
         ] {
