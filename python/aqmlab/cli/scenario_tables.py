@@ -67,7 +67,7 @@ def _head(answer: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     arms, seeds, cases = answer["arms"], answer["seeds"], answer["cases"]
     plans = [Plan.of(arm["plan"]) for arm in arms]
     classes = {
-        of.name: f"{of.name} ({of.count} {of.kind})" for each in reversed(plans) for of in each.classes
+        of.name: f"{of.name} ({of.members} {of.kind})" for each in reversed(plans) for of in each.classes
     }
     yield "arms", ", ".join(arm["name"] for arm in arms)
     yield "queues", ", ".join(dict.fromkeys(link.name for each in plans for link in each.links))

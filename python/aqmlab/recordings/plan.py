@@ -168,12 +168,16 @@ class TrafficClass:
         return drawn_text(self.access.rtt_ns, "ns") if self.access else None
 
     @property
+    def members(self) -> int:
+        """Number of its flows, or of its clients if it has programs, whose flows are not known in advance."""
+        return int(self.workload["clients"]) if self.kind == PROGRAM else self.count
+
+    @property
     def what(self) -> str:
         """The workload of a flow, in a few words."""
         workload = self.workload
         if self.kind == PROGRAM:
-            commands = [workload[role] for role in ("client", "server") if role in workload]
-            return f"programs: {'; '.join(map(shlex.join, commands))}"
+            return self._programs
         if self.tcp is not None:
             return f"TCP{' with ECN' if self.tcp.get('ecn') else ''}{self._amount}"
         if self.kind == "schedule":
@@ -188,6 +192,12 @@ class TrafficClass:
         spacing = "constant" if self.kind == "cbr" else "Poisson"
         random = " with random gaps" if workload.get("random_gaps") else ""
         return f"UDP{capable}, {spacing}{random}, {rate}"
+
+    @property
+    def _programs(self) -> str:
+        """The commands."""
+        commands = [self.workload[role] for role in ("client", "server") if role in self.workload]
+        return f"programs: {'; '.join(map(shlex.join, commands))}"
 
     @property
     def _dialogue(self) -> str:

@@ -140,7 +140,7 @@ def _grouped(network: Plan, *, first: bool) -> dict[str, list[_End]]:
 
 
 def _end(traffic: TrafficClass, *, sends: bool) -> _End:
-    head = f"{traffic.count} × {traffic.name}" if sends else f"{traffic.name}: receivers"
+    head = f"{traffic.members} × {traffic.name}" if sends else f"{traffic.name}: receivers"
     what = traffic.what if sends else (f"base RTT {spread(traffic.access.rtt_ns)}" if traffic.access else "")
     width = _BOX - 2 * _PADDING
     lines = (*wrapped(head, width, "rate"), *wrapped(what, width))
