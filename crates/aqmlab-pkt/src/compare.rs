@@ -1,6 +1,6 @@
 //! Segments of the endpoint as a script writes them, and their comparison with what the script expects.
 
-use aqmlab_transport::{Flags, Sack, WireOptions, WireSegment};
+use aqmlab_transport::{AccEcnOption, EcnCounters, Flags, Sack, WireOptions, WireSegment};
 use aqmlab_units::Ecn;
 
 use crate::script::{Bits, Mark, Opt, Packet};
@@ -49,7 +49,8 @@ pub(crate) fn injected(packet: &Packet, stamped: &Stamped) -> WireSegment {
                 }
                 options.sack = sack;
             }
-            Opt::AccEcn(_) | Opt::Signature => {}
+            Opt::AccEcn(fields) => options.accurate_ecn = accurate_ecn(fields),
+            Opt::Signature => {}
         }
     }
     WireSegment {
@@ -68,19 +69,47 @@ pub(crate) fn injected(packet: &Packet, stamped: &Stamped) -> WireSegment {
     }
 }
 
-/// Returns the flags that endpoints know; PSH has no effect on a receiver, and AE belongs to AccECN.
+/// Returns the flags that endpoints know; PSH has no effect on a receiver.
 fn flags(bits: Bits) -> Flags {
-    Flags::from_bits((bits.0 & 0xff) as u8 & !(Bits::PSH as u8))
+    Flags::from_header_bits(bits.0 & !Bits::PSH)
+}
+
+/// Returns the AccECN option with these fields; the first one determines its order.
+fn accurate_ecn(fields: &[(String, u32)]) -> AccEcnOption {
+    let count = |name: &str| fields.iter().find(|(field, _)| field == name).map_or(0, |(_, count)| *count);
+    let counters = EcnCounters {
+        ce_packets: 0,
+        ce_bytes: count("ceb"),
+        ect0_bytes: count("e0b"),
+        ect1_bytes: count("e1b"),
+    };
+    let order = u8::from(fields.first().is_some_and(|(name, _)| name == "e1b"));
+    AccEcnOption::new(&counters, order, fields.len() as u8)
+}
+
+/// Returns the fields of an AccECN option in its order.
+fn accurate_ecn_fields(option: &AccEcnOption) -> Vec<(String, u32)> {
+    let mut bytes = [0; 11];
+    option.write(&mut bytes);
+    let [ect0, ce, ect1] = option.fields();
+    let mut fields = vec![("e0b", ect0), ("ceb", ce), ("e1b", ect1)];
+    if bytes[0] == 174 {
+        fields.reverse(); // order 1 (RFC 9768, table 5)
+    }
+    fields.into_iter().filter_map(|(name, count)| Some((name.to_owned(), count?))).collect()
 }
 
 /// Returns a segment of the endpoint as a script would write it.
 pub(crate) fn described(segment: &WireSegment, stamped: &Stamped) -> Packet {
     let acknowledges = segment.flags.has(Flags::ACK);
-    let WireOptions { mss, scale, sack_permitted, stamps, sack } = segment.options;
+    let WireOptions { mss, scale, sack_permitted, stamps, sack, accurate_ecn } = segment.options;
     let mut options = Vec::new();
     options.extend(mss.map(Opt::Mss));
     options.extend(sack_permitted.then_some(Opt::SackOk));
     options.extend(stamps.map(|(value, echo)| Opt::Stamps(stamped.theirs(value), echo)));
+    if accurate_ecn.is_present() {
+        options.push(Opt::AccEcn(accurate_ecn_fields(&accurate_ecn)));
+    }
     options.extend(scale.map(Opt::Scale));
     if !sack.blocks().is_empty() {
         let relative =
@@ -94,7 +123,7 @@ pub(crate) fn described(segment: &WireSegment, stamped: &Stamped) -> Packet {
             Ecn::Ect1 => Mark::Ect1,
             Ecn::Ce => Mark::Ce,
         }),
-        bits: Bits(segment.flags.bits().into()),
+        bits: Bits(segment.flags.header_bits()),
         // The answer to a segment without an acknowledgment has the number 0.
         seq: segment.seq.wrapping_sub(OUR_FIRST),
         len: segment.len,

@@ -178,6 +178,18 @@ impl Connection {
             "tcpi_busy_time" => micros(self.limits.busy),
             "tcpi_rwnd_limited" => micros(self.limits.by_window),
             "tcpi_sndbuf_limited" => micros(self.limits.by_buffer),
+            "tcpi_delivered_ce" => {
+                endpoint.ecn_counters().map_or(0, |(_, heard)| heard.ce_packets.wrapping_sub(5)).into()
+            }
+            "tcpi_delivered_ce_bytes" => {
+                endpoint.ecn_counters().map_or(0, |(_, heard)| heard.ce_bytes).into()
+            }
+            "tcpi_delivered_e0_bytes" => {
+                endpoint.ecn_counters().map_or(0, |(_, heard)| heard.ect0_bytes - 1).into()
+            }
+            "tcpi_delivered_e1_bytes" => {
+                endpoint.ecn_counters().map_or(0, |(_, heard)| heard.ect1_bytes - 1).into()
+            }
             "tcpi_options" => {
                 i64::from(self.wire.uses_stamps())
                     | i64::from(endpoint.uses_sack()) << 1

@@ -34,6 +34,8 @@ pub(crate) struct HostSettings {
     cookies: bool,
     /// ECN is requested by sides that open a connection.
     asks_for_ecn: bool,
+    /// That is without AccECN.
+    asks_classically: bool,
     /// Bytes that a socket can hold before they are acknowledged.
     pub send_buffer: u64,
     /// Settings that were not read, with their lines.
@@ -65,6 +67,7 @@ impl HostSettings {
             injected_mss: u32::MAX,
             cookies: false,
             asks_for_ecn: true,
+            asks_classically: false,
             send_buffer: 4 << 20,
             unread: Vec::new(),
         };
@@ -73,6 +76,7 @@ impl HostSettings {
             host.set(Profile::delay_fin_ack().is(true));
             host.set(Profile::pacing_credit().is(true));
             host.set(Profile::syn_linear_timeouts().is(4));
+            host.set(Profile::ecn_option().is("full"));
         }
         Ok(host)
     }
@@ -88,9 +92,14 @@ impl HostSettings {
             let (name, value) = Profile::congestion().is(word);
             parameters.set(name, value, Origin::Given);
         }
-        if active && !self.asks_for_ecn {
-            let (name, value) = Profile::ecn().is(false);
-            parameters.set(name, value, Origin::Given);
+        if active && (self.asks_classically || !self.asks_for_ecn) {
+            for (name, value) in [
+                Profile::ecn().is(self.asks_for_ecn),
+                Profile::ecn_feedback().is("classic"),
+                Profile::ect_on_ack().is(false),
+            ] {
+                parameters.set(name, value, Origin::Given);
+            }
         }
         Profile::resolve(&mut parameters).map_err(|error| error.to_string())
     }
@@ -260,12 +269,17 @@ impl HostSettings {
             }
             "tcp_ecn" => {
                 let mode = number()?;
-                if mode > 2 {
-                    self.unread.push((line, format!("AccECN: tcp_ecn={mode} is read as 1")));
-                }
                 self.set(Profile::ecn().is(mode != 0));
-                self.asks_for_ecn = mode != 2;
+                let accurate = mode > 2;
+                self.set(Profile::ecn_feedback().is(if accurate { "accurate" } else { "classic" }));
+                self.set(Profile::ect_on_ack().is(accurate));
+                (self.asks_for_ecn, self.asks_classically) = (mode != 2 && mode != 5, mode == 4);
             }
+            "tcp_ecn_option" => self.set(Profile::ecn_option().is(match number()? {
+                0 => "none",
+                1 => "simple",
+                _ => "full",
+            })),
             "tcp_ecn_fallback" => {
                 self.set(Profile::ecn_fallback().is(if flag()? { "timeout" } else { "off" }))
             }

@@ -199,6 +199,9 @@ impl WireEndpoint {
         let again = echo.filter(|echo| self.first_again.is_some_and(|first| !is_before(*echo, first)));
         let stamps = Stamps { value: None, echo: again.filter(|_| self.agreed.stamps) };
         let blocks = seg.options.sack.blocks().len() as u8;
+        let accurate_ecn = seg.options.accurate_ecn;
+        let accurate_ecn_bytes =
+            if accurate_ecn.is_present() { (accurate_ecn.wire_len() as u8).next_multiple_of(4) } else { 0 };
         let segment = Segment {
             seq: seg.seq,
             ack: seg.ack,
@@ -208,14 +211,18 @@ impl WireEndpoint {
             ecn: seg.ecn,
             extras: Extras::NONE
                 .with_if(Extras::SACK_PERMITTED, syn && seg.options.sack_permitted)
-                .with_if(Extras::STAMPED, stamps.echo.is_some()),
+                .with_if(Extras::STAMPED, stamps.echo.is_some())
+                .with_accurate_ecn(accurate_ecn_bytes),
             sack_len: if blocks == 0 { 0 } else { SACK_BYTES + BLOCK_BYTES * blocks },
         };
-        if segment.has_options() && !syn {
-            let options = Options { sack: seg.options.sack, stamps, ..Options::NONE };
+        if segment.has_options() && (!syn || accurate_ecn.is_present()) {
+            let options = Options { sack: seg.options.sack, stamps, accurate_ecn };
             self.endpoint.on_segment_with_options(now, &segment, &options, &self.profile);
         } else {
             self.endpoint.on_segment(now, &segment, &self.profile);
+        }
+        if syn {
+            self.limit_segments();
         }
         if full {
             self.endpoint.acknowledge();

@@ -2,9 +2,11 @@
 
 use aqmlab_units::{Ecn, Instant};
 
-use super::{DEFAULT_MSS, STAMPS_BYTES, WireEndpoint, WireOptions, WireSegment};
+use super::{ACC_ECN_BYTES, DEFAULT_MSS, STAMPS_BYTES, WireEndpoint, WireOptions, WireSegment};
 use crate::connection::State;
 use crate::endpoint::Role;
+use crate::profile::EcnOption;
+use crate::sack::Options;
 use crate::segment::{Extras, Flags, Segment};
 use crate::stamps::stamp;
 
@@ -17,8 +19,8 @@ impl WireEndpoint {
         let segment = self.endpoint.poll_transmit(now, &self.profile).or_else(|| self.next_record(now));
         self.watch_window(now);
         let segment = segment?;
-        let sack = self.endpoint.options(&segment, &self.profile).sack;
-        let options = WireOptions { sack, ..WireOptions::default() };
+        let Options { sack, accurate_ecn, .. } = self.endpoint.options(&segment, &self.profile);
+        let options = WireOptions { sack, accurate_ecn, ..WireOptions::default() };
         Some(if segment.flags.has(Flags::SYN) {
             self.syn(now, &segment, options)
         } else {
@@ -108,7 +110,9 @@ impl WireEndpoint {
     /// Sets the payload of a full segment: what both sides and the path permit, less options (RFC 6691).
     pub(super) fn limit_segments(&mut self) {
         let mss = self.agreed.mss.unwrap_or(DEFAULT_MSS).min(self.path_mss);
-        let options = if self.agreed.stamps { STAMPS_BYTES } else { 0 };
+        let stamps = if self.agreed.stamps { STAMPS_BYTES } else { 0 };
+        let reports = self.endpoint.uses_accurate_ecn() && self.profile.ecn_option != EcnOption::Nothing;
+        let options = stamps + if reports { ACC_ECN_BYTES } else { 0 };
         self.profile.mss = u32::from(mss).saturating_sub(options).max(1);
     }
 

@@ -30,6 +30,8 @@ pub use settings::{Accounting, WireSettings};
 
 /// Bytes of a segment that a side accepts that has not announced a size (RFC 9293, 3.7.1).
 const DEFAULT_MSS: u16 = 536;
+/// Bytes of an AccECN option with three counters, padded (RFC 9768, 3.2.3).
+const ACC_ECN_BYTES: u32 = 12;
 /// Bytes of the Timestamps option, padded (RFC 7323, appendix A).
 const STAMPS_BYTES: u32 = 12;
 

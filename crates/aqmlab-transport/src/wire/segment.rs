@@ -2,6 +2,7 @@
 
 use aqmlab_units::Ecn;
 
+use crate::ecn::AccEcnOption;
 use crate::sack::Sack;
 use crate::segment::Flags;
 
@@ -18,6 +19,8 @@ pub struct WireOptions {
     pub stamps: Option<(u32, u32)>,
     /// SACK (RFC 2018, 3).
     pub sack: Sack,
+    /// AccECN (RFC 9768, 3.2.3).
+    pub accurate_ecn: AccEcnOption,
 }
 
 /// A TCP segment as it is on the wire: header fields, options, and the length of the payload.
