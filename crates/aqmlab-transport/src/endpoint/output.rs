@@ -15,7 +15,44 @@ use crate::segment::{Extras, Flags, Segment};
 use crate::sequence::to_wire;
 use crate::stamps::{self, Stamps};
 
+/// What a segment says about marks. It is so short that a function returns it in a register.
+#[derive(Clone, Copy)]
+struct Said {
+    flags: Flags,
+    sack_len: u8,
+    extras: Extras,
+    ecn: Ecn,
+}
+
 impl Endpoint {
+    /// Adds feedback to a segment that acknowledges. Here, too, the segment itself is not passed.
+    #[cold]
+    #[inline(never)]
+    fn feed_back(&mut self, said: Said, profile: &Profile) -> Said {
+        if self.ecn.is_accurate() {
+            let (flags, sack_len, extras) =
+                self.accurate_report(said.flags, said.sack_len, said.extras, profile);
+            return Said {
+                flags,
+                sack_len,
+                extras,
+                ecn: self.code_point(profile.ect_on_ack && self.ecn.agreed(), profile),
+            };
+        }
+        Said { flags: said.flags.with_if(Flags::ECE, self.ecn.take_echo()), ..said }
+    }
+
+    /// Adds to data at `from` that the window has been reduced, or an option that tests the path.
+    #[cold]
+    #[inline(never)]
+    fn feed_back_with_data(&mut self, said: Said, from: u64, again: bool, profile: &Profile) -> Said {
+        if self.ecn.is_accurate() {
+            let (sack_len, extras) = self.accurate_data(from, again, said.sack_len, said.extras, profile);
+            return Said { sack_len, extras, ..said };
+        }
+        Said { flags: said.flags.with_if(Flags::CWR, self.ecn.take_cwr(again, profile)), ..said }
+    }
+
     /// Returns the next segment to send, or `None` if there is none.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
@@ -387,12 +424,14 @@ impl Endpoint {
             segment.len = len;
             segment.ecn = self.code_point(self.ecn.ect(again, fin, profile), profile);
             if self.ecn.has_news() {
-                segment.flags = segment.flags.with_if(Flags::CWR, self.ecn.take_cwr(again, profile));
-                if self.ecn.is_accurate() {
-                    let Segment { sack_len, extras, .. } = segment;
-                    (segment.sack_len, segment.extras) =
-                        self.accurate_data(from, again, sack_len, extras, profile);
-                }
+                let Segment { flags, sack_len, extras, ecn, .. } = segment;
+                let said = Said { flags, sack_len, extras, ecn };
+                Said {
+                    flags: segment.flags,
+                    sack_len: segment.sack_len,
+                    extras: segment.extras,
+                    ecn: segment.ecn,
+                } = self.feed_back_with_data(said, from, again, profile);
             }
         } else {
             segment.ecn =
@@ -623,13 +662,14 @@ impl Endpoint {
                 (segment.sack_len, segment.extras) = self.report(profile);
             }
             if self.ecn.has_news() && !flags.has(Flags::SYN) {
-                segment.flags = flags.with_if(Flags::ECE, self.ecn.take_echo());
-                if self.ecn.is_accurate() {
-                    let Segment { sack_len, extras, .. } = segment;
-                    (segment.flags, segment.sack_len, segment.extras) =
-                        self.accurate_report(flags, sack_len, extras, profile);
-                    segment.ecn = self.code_point(profile.ect_on_ack && self.ecn.agreed(), profile);
-                }
+                let said =
+                    Said { flags, sack_len: segment.sack_len, extras: segment.extras, ecn: segment.ecn };
+                Said {
+                    flags: segment.flags,
+                    sack_len: segment.sack_len,
+                    extras: segment.extras,
+                    ecn: segment.ecn,
+                } = self.feed_back(said, profile);
             }
             self.receiver.ack_sent();
         }
