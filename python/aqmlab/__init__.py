@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from aqmlab.calibration import Calibration, calibrate
     from aqmlab.characterization import Characterization, characterize
     from aqmlab.disciplines.catalogue import aqm_list, aqm_show
-    from aqmlab.execution import Executed, execute
+    from aqmlab.execution import Executed, execute, route
     from aqmlab.experiment import run, run_both
     from aqmlab.exports import export
     from aqmlab.exports.vectors import write_vectors
@@ -122,6 +122,7 @@ __all__ = [
     "read_tc_script",
     "read_tc_trees",
     "report",
+    "route",
     "run",
     "run_both",
     "schema",
@@ -148,7 +149,7 @@ _NAMES = {
     "aqmlab.results.comparison": ("Comparison",),
     "aqmlab.disciplines.catalogue": ("aqm_list", "aqm_show"),
     "aqmlab.live.doctor": ("doctor",),
-    "aqmlab.execution": ("Executed", "execute"),
+    "aqmlab.execution": ("Executed", "execute", "route"),
     "aqmlab.experiment": ("run", "run_both"),
     "aqmlab.exports": ("export",),
     "aqmlab.rate_traces": ("RateTrace", "trace_import"),

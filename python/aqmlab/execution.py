@@ -143,6 +143,76 @@ def execute(  # noqa: PLR0913 (keyword arguments)
     return _executed(done)
 
 
+@typed
+def route(  # noqa: PLR0913 (keyword arguments)
+    scenario: Scenario,
+    left: str,
+    right: str,
+    *,
+    rtt: str | None = None,
+    arm: str | None = None,
+    seed: int | None = None,
+    longest: str = LONGEST,
+    output: Path | str | None = None,
+    force: bool = False,
+    pcap: str | Sequence[str] = (),
+    pcap_bytes: int | None = None,
+    progress: Watcher | None = None,
+    interrupted: Callable[[], object] | None = None,
+    report: bool = True,
+) -> Results:
+    """Put the network of a scenario between two interfaces of this machine, in real time.
+
+    The interfaces are the ports of a bridge at layer 2: whatever lies behind them keeps its addresses. The
+    scenario's own traffic, if it has any, shares the network. Needs root.
+
+    Parameters
+    ----------
+    scenario
+        A TOML file, or its content as a dict. It needs no traffic of its own.
+    left, right
+        Names of the interfaces; ``left`` has the place of the clients, whose data the first queue of the path
+        sees.
+    rtt
+        The base round-trip time that the network adds; that of the path if not given.
+    arm, seed
+        As for :func:`execute`.
+    longest
+        When the run ends.
+    output, force, pcap, pcap_bytes, progress, interrupted, report
+        As for :func:`aqmlab.run`.
+
+    Raises
+    ------
+    ScenarioError
+        If the scenario is wrong.
+    UsageError
+        If the arm is not given.
+    HostError
+        If an interface does not exist or is not suitable, or this machine cannot run it.
+    RunError
+        If the run failed.
+    KeyboardInterrupt
+        If interrupted. The recording up to that moment is kept.
+    """
+    text = with_interfaces(scenario, left, right, rtt=rtt, longest=longest)
+    _only_arm(resolve(text)["arms"], arm)
+    return run(
+        text,
+        host=LIVE,
+        output=output,
+        seed=seed,
+        runs=1,
+        arms=names(arm),
+        force=force,
+        pcap=pcap,
+        pcap_bytes=pcap_bytes,
+        progress=progress,
+        interrupted=interrupted,
+        report=report,
+    )
+
+
 def _only_arm(arms: Sequence[Mapping[str, Any]], arm: str | None) -> None:
     """Refuse a scenario with several arms of which none is chosen."""
     if arm is None and len(arms) > 1:
@@ -171,6 +241,14 @@ def with_program(  # noqa: PLR0913 (keyword arguments)
     return _with_class(scenario, program, longest)
 
 
+def with_interfaces(
+    scenario: Scenario, left: str, right: str, *, rtt: str | None = None, longest: str = LONGEST
+) -> Text:
+    """Return a scenario with a class of traffic for whatever lies behind two interfaces; without claims."""
+    bridge = {"kind": "program", "left": left, "right": right} | ({} if rtt is None else {"rtt": rtt})
+    return _with_class(scenario, bridge, longest)
+
+
 def _with_class(scenario: Scenario, added_class: Mapping[str, Any], longest: str) -> Text:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
@@ -183,7 +261,7 @@ def _with_class(scenario: Scenario, added_class: Mapping[str, Any], longest: str
         return Text(toml, file_name)
     called = str(Path(file_name).absolute()) if "<" not in file_name else file_name
     program: dict[str, Any] = {"name": CLASS} | dict(added_class)
-    if "warmup" in document:
+    if "warmup" in document and "client" in program:
         program["start"] = str(document["warmup"])
     document.pop("claim", None)
     if isinstance(document.get("stop"), dict):

@@ -19,7 +19,7 @@ use crate::addresses::{HostId, SERVER_PORT};
 use crate::capacity::{self, Capacity};
 use crate::data_plane::Clock;
 use crate::error::LiveError;
-use crate::host::{self, Hosts, Tun};
+use crate::host::{self, Attached, Hosts};
 use crate::threads::spawn;
 use crate::traffic::sockets;
 
@@ -41,7 +41,7 @@ impl Calibration {
     /// If the machine refuses a necessary operation.
     pub fn measure(offload: bool) -> Result<Self, LiveError> {
         let plan = capacity::plan(offload);
-        let (hosts, mut tuns) = host::set_up(&plan)?;
+        let (hosts, mut tuns) = host::set_up(&plan, Vec::new())?;
         // The pings are measured first: leftovers of the connections that measure the capacity, such as
         // pending timers, would wake a thread during a ping.
         let ping_ns = measure_pings(&hosts, &mut tuns)?;
@@ -85,7 +85,7 @@ const PAYLOAD: [u8; 36] = [0; 36];
 ///
 /// # Errors
 /// If the machine refuses a necessary operation.
-fn measure_pings(hosts: &Hosts, tuns: &mut [Tun]) -> Result<Histogram, LiveError> {
+fn measure_pings(hosts: &Hosts, tuns: &mut [Attached]) -> Result<Histogram, LiveError> {
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
         let pinger = spawn(scope, "pings", || {

@@ -12,7 +12,7 @@ use rustix::event::epoll::{self, EventData, EventFlags};
 use crate::data_plane::{Clock, Device};
 use crate::error::LiveError;
 use crate::frame::offload;
-use crate::host::{Hosts, Tun};
+use crate::host::{Attached, Hosts};
 use crate::threads::spawn;
 use crate::traffic::{Generator, RunEnd};
 
@@ -149,7 +149,7 @@ fn over_links(mut rates: Vec<(usize, f64)>) -> f64 {
 ///
 /// # Errors
 /// If the machine refuses a necessary operation.
-pub fn measure(plan: &Plan, hosts: &Hosts, tuns: &mut [Tun]) -> Result<Capacity, LiveError> {
+pub fn measure(plan: &Plan, hosts: &Hosts, tuns: &mut [Attached]) -> Result<Capacity, LiveError> {
     let clock = Clock::start();
     let run_end = RunEnd::new(Instant::ZERO + plan.stop.at);
     let ended = AtomicBool::new(false);
@@ -240,7 +240,7 @@ const ENOUGH: u64 = 10_000;
 /// # Errors
 /// Any error from the operating system.
 pub fn carry(
-    tuns: &mut [Tun],
+    tuns: &mut [Attached],
     ended: &AtomicBool,
     enough: u64,
     count: fn(&[u8]) -> u64,
@@ -276,7 +276,12 @@ pub fn carry(
 }
 
 /// Passes a few packets or super-segments from one device to the other; returns the number of packets.
-fn pass_on(tuns: &mut [Tun], from: usize, frame: &mut [u8], count: fn(&[u8]) -> u64) -> std::io::Result<u64> {
+fn pass_on(
+    tuns: &mut [Attached],
+    from: usize,
+    frame: &mut [u8],
+    count: fn(&[u8]) -> u64,
+) -> std::io::Result<u64> {
     const PER_PASS: usize = 8;
     let mut packets = 0;
     for _ in 0..PER_PASS {

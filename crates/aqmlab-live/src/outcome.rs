@@ -9,7 +9,7 @@ use aqmlab_recording::live::{
     OffloadReport, Policy, ProgramReport, RouteMetrics, Stall,
 };
 use aqmlab_recording::{Host, Recording, RecordingError, StoppedBy};
-use aqmlab_scenario::{Plan, Wait};
+use aqmlab_scenario::{Plan, Traffic, Wait};
 use aqmlab_units::Span;
 
 use crate::addresses::HostId;
@@ -152,9 +152,13 @@ impl Ran<'_> {
             hidden_drops: hidden,
             at_sockets: self.traffic.socket_errors.of_hosts().map(|(what, n)| (what.to_owned(), n)).collect(),
             handed_over: (
-                // A packet that a device refused has left the network without reaching a receiver.
-                hosts.iter().map(|host| host.left.packets).sum::<u64>()
-                    - self.report.write_errors
+                // A packet that a device refused has left the network without reaching a receiver. Behind an interface of
+                // this machine, nobody counts.
+                (0..hosts.len())
+                    .filter(|&number| !self.is_wire(number))
+                    .map(|number| hosts[number].left.packets)
+                    .sum::<u64>()
+                    .saturating_sub(self.report.write_errors)
                     - (self.report.offload.packets_written - self.report.offload.writes),
                 self.counters.iter().map(|counters| counters.get("dev.rx_packets")).sum(),
             ),
@@ -175,12 +179,17 @@ impl Ran<'_> {
                     }
                 })
                 .collect(),
-            marks: hosts
-                .iter()
-                .map(|host| host.left_ce)
-                .zip(self.counters.iter().map(Counters::marked_in))
+            marks: (0..hosts.len())
+                .filter(|&number| !self.is_wire(number))
+                .map(|number| (hosts[number].left_ce, self.counters[number].marked_in()))
                 .collect(),
         }
+    }
+
+    /// Whether an interface of this machine is in the place of a host.
+    fn is_wire(&self, number: usize) -> bool {
+        let traffic = &self.plan.classes[HostId::of_number(number).class].traffic;
+        matches!(traffic, Traffic::Program(program) if program.interfaces.is_some())
     }
 }
 

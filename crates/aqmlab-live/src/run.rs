@@ -19,7 +19,7 @@ use crate::error::LiveError;
 use crate::faithfulness::TimeScales;
 use crate::feasible;
 use crate::frame::LiveFrame;
-use crate::host::{self, Hosts, ProgramSetup, Programs, Tun};
+use crate::host::{self, Attached, Hosts, ProgramSetup, Programs};
 use crate::machine;
 use crate::outcome::{LiveRun, Ran};
 use crate::priority;
@@ -179,9 +179,10 @@ fn run_live(
     plan.check_seed(seed).map_err(LiveError::Unsupported)?;
     let total = plan.stop.at;
     progress(&RunProgress { phase: Phase::Begin, done: Span::ZERO, total, lateness_max: Span::ZERO });
+    let wires = host::open_wires(plan)?;
     host::leave_host_namespace()?;
     let mut calibration = Calibration::measure(plan.live.offload)?;
-    let (hosts, tuns) = host::set_up(plan)?;
+    let (hosts, devices) = host::set_up(plan, wires)?;
     let largest = hosts.stacks.iter().map(|stack| stack.mtu as usize).collect();
     let busiest = &*at_the_busiest(plan, seed);
     let budget = FrameBudget::of(busiest, largest)?;
@@ -223,14 +224,14 @@ fn run_live(
         virtual_time,
         cancel,
     };
-    let (data_plane, mut traffic) = run.run(router, tuns, progress)?;
+    let (data_plane, mut traffic) = run.run(router, devices, progress)?;
     let programs = programs.map_or(Ok(Vec::new()), Programs::finish)?;
-    let counters = hosts.counters()?;
+    let DataPlaneOutcome { router: record, report, devices } = data_plane;
+    let counters = hosts.counters(&devices)?;
     let kernels = host::look_at_queues(kernels, &hosts.home)?;
     // The sockets have stayed open until now, so that packets in flight would find a receiver.
     traffic.still_open.clear();
     let wall = begun.now().saturating_since(Instant::ZERO);
-    let DataPlaneOutcome { router: record, report, .. } = data_plane;
     // A capture that could not be written is reported with the measurements, and has no other effect.
     let captured = writer.map(|writer| writer.finish(record.t1));
     let hosts = &hosts;
@@ -272,9 +273,9 @@ impl Run<'_> {
     fn run(
         &self,
         mut router: Router,
-        tuns: Vec<Tun>,
+        devices: Vec<Attached>,
         progress: &mut dyn FnMut(&RunProgress),
-    ) -> Result<(DataPlaneOutcome<Tun>, Outcome), LiveError> {
+    ) -> Result<(DataPlaneOutcome<Attached>, Outcome), LiveError> {
         let clock = Clock::starting_in(TO_GET_READY);
         let settings = DataPlaneSettings {
             wait: self.wait,
@@ -285,7 +286,7 @@ impl Run<'_> {
             virtual_time: self.virtual_time,
         };
         let announcer = router.announcer();
-        let data_plane = DataPlane::new(router, tuns, clock, settings)?;
+        let data_plane = DataPlane::new(router, devices, clock, settings)?;
         let run_end = RunEnd::new(Instant::ZERO + self.plan.stop.at);
         let control = DataPlaneControl::default();
         let traffic = Generator::new(self.plan, self.seed, self.hosts, clock, &run_end)?

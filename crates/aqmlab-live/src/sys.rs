@@ -342,6 +342,41 @@ pub fn attach_tun(file: BorrowedFd<'_>, name: &str, offload: bool) -> io::Result
 /// # Panics
 /// If the name is too long for an interface.
 pub fn offloads(name: &str) -> io::Result<Vec<&'static str>> {
+    /// ETHTOOL_GTSO and ETHTOOL_GTXCSUM.
+    const QUESTIONS: [(u32, &str); 2] = [(0x1e, "segmentation of TCP"), (0x16, "checksums")];
+    let mut on = Vec::new();
+    for (command, what) in QUESTIONS {
+        if ethtool(name, command)? != 0 {
+            on.push(what);
+        }
+    }
+    Ok(on)
+}
+
+/// Returns the settings, by their names in ethtool(8), by which an interface joins packets that arrive.
+///
+/// # Errors
+/// Any error from the operating system, except that it does not report such a setting.
+///
+/// # Panics
+/// If the name is too long for an interface.
+pub fn merges(name: &str) -> io::Result<Vec<&'static str>> {
+    /// ETHTOOL_GGRO; ETHTOOL_GFLAGS, with ETH_FLAG_LRO.
+    const QUESTIONS: [(u32, u32, &str); 2] = [(0x2b, u32::MAX, "gro"), (0x25, 1 << 15, "lro")];
+    let mut on = Vec::new();
+    for (command, bits, what) in QUESTIONS {
+        match ethtool(name, command) {
+            Ok(answer) if answer & bits != 0 => on.push(what),
+            Ok(_) => {}
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(on)
+}
+
+/// Returns the driver's answer to a command of linux/ethtool.h that asks for one number.
+fn ethtool(name: &str, command: u32) -> io::Result<u32> {
     /// `struct ethtool_value` of linux/ethtool.h.
     #[repr(C)]
     struct Question {
@@ -357,25 +392,223 @@ pub fn offloads(name: &str) -> io::Result<Vec<&'static str>> {
     }
     const _: () = assert!(size_of::<Request>() == size_of::<libc::ifreq>());
     const SIOCETHTOOL: libc::c_ulong = 0x8946;
-    /// ETHTOOL_GTSO and ETHTOOL_GTXCSUM.
-    const QUESTIONS: [(u32, &str); 2] = [(0x1e, "segmentation of TCP"), (0x16, "checksums")];
     let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None)?;
-    let mut on = Vec::new();
-    for (command, what) in QUESTIONS {
-        let mut question = Question { command, answer: 0 };
-        let mut request = Request {
-            name: interface_name(name),
-            question: &raw mut question,
-            rest: [0; size_of::<libc::ifreq>() - IFNAMSIZ - size_of::<*mut Question>()],
+    let mut question = Question { command, answer: 0 };
+    let mut request = Request {
+        name: interface_name(name),
+        question: &raw mut question,
+        rest: [0; size_of::<libc::ifreq>() - IFNAMSIZ - size_of::<*mut Question>()],
+    };
+    // SAFETY: SIOCETHTOOL reads a `struct ifreq` and, through its pointer, reads and writes a `struct ethtool_value`;
+    // both live during the call.
+    checked(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) })?;
+    Ok(question.answer)
+}
+
+/// What the kernel says of an interface.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InterfaceFacts {
+    /// Its number.
+    pub index: c_int,
+    /// The largest packet that it carries.
+    pub mtu: u32,
+    /// Whether it is up.
+    pub is_up: bool,
+    /// Whether its frames have Ethernet headers.
+    pub is_ethernet: bool,
+    /// Whether it has an IPv4 address.
+    pub has_address: bool,
+}
+
+/// Returns what the kernel says of an interface in the calling thread's namespace.
+///
+/// # Errors
+/// The operating system's error: `ENODEV` if there is no such interface.
+///
+/// # Panics
+/// If the name is too long for an interface.
+pub fn interface_facts(name: &str) -> io::Result<InterfaceFacts> {
+    const REST: usize = size_of::<libc::ifreq>() - IFNAMSIZ;
+    /// A `struct ifreq`, with its answer as octets.
+    #[repr(C)]
+    struct Request {
+        name: [c_char; IFNAMSIZ],
+        answer: [u8; REST],
+    }
+    const _: () = assert!(size_of::<Request>() == size_of::<libc::ifreq>());
+    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None)?;
+    let ask = |request: libc::c_ulong| -> io::Result<[u8; REST]> {
+        let mut asked = Request { name: interface_name(name), answer: [0; REST] };
+        // SAFETY: these requests read and write a `struct ifreq`, which lives during the call.
+        checked(unsafe { libc::ioctl(socket.as_raw_fd(), request as _, &raw mut asked) })?;
+        Ok(asked.answer)
+    };
+    let number = |answer: [u8; REST]| c_int::from_ne_bytes([answer[0], answer[1], answer[2], answer[3]]);
+    let word = |answer: [u8; REST]| u16::from_ne_bytes([answer[0], answer[1]]);
+    Ok(InterfaceFacts {
+        index: number(ask(libc::SIOCGIFINDEX as _)?),
+        mtu: number(ask(libc::SIOCGIFMTU as _)?).unsigned_abs(),
+        is_up: c_int::from(word(ask(libc::SIOCGIFFLAGS as _)?)) & libc::IFF_UP != 0,
+        is_ethernet: word(ask(libc::SIOCGIFHWADDR as _)?) == libc::ARPHRD_ETHER,
+        has_address: ask(libc::SIOCGIFADDR as _).is_ok(),
+    })
+}
+
+/// Returns a socket that receives and sends the whole frames of an interface, which becomes promiscuous until the
+/// socket is closed. Each frame is preceded by the header of [`crate::frame::offload`]. The socket does not receive
+/// what this machine sends, never blocks, and bypasses the interface's queue discipline.
+///
+/// # Errors
+/// The operating system's error: `EPERM` without `CAP_NET_RAW`.
+pub fn packet_socket(interface: c_int) -> io::Result<OwnedFd> {
+    /// linux/if_packet.h.
+    const PACKET_AUXDATA: c_int = 8;
+    const PACKET_VNET_HDR: c_int = 15;
+    const PACKET_QDISC_BYPASS: c_int = 20;
+    const PACKET_IGNORE_OUTGOING: c_int = 23;
+    /// Room for the packets that arrive while this process is late.
+    const BUFFER: c_int = 64 << 20;
+    // Without a protocol, nothing arrives before the socket is bound.
+    // SAFETY: the call has no conditions; the descriptor that it returns has no other owner.
+    let socket = unsafe {
+        let open =
+            libc::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC, 0);
+        if open < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        OwnedFd::from_raw_fd(open)
+    };
+    for option in [PACKET_VNET_HDR, PACKET_AUXDATA, PACKET_IGNORE_OUTGOING, PACKET_QDISC_BYPASS] {
+        set(&socket, libc::SOL_PACKET, option, 1)?;
+    }
+    // Without CAP_NET_ADMIN, the buffer stays as long as the machine allows.
+    for option in [libc::SO_RCVBUFFORCE, libc::SO_SNDBUFFORCE] {
+        let _ = set(&socket, libc::SOL_SOCKET, option, BUFFER);
+    }
+    // SAFETY: any bytes are a valid `sockaddr_ll` and a valid `packet_mreq`.
+    let (mut address, mut request): (libc::sockaddr_ll, libc::packet_mreq) =
+        unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+    address.sll_family = libc::AF_PACKET as u16;
+    address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+    address.sll_ifindex = interface;
+    request.mr_ifindex = interface;
+    request.mr_type = libc::PACKET_MR_PROMISC as u16;
+    // SAFETY: the kernel reads a `packet_mreq` and a `sockaddr_ll` of these lengths, which live during the calls.
+    unsafe {
+        checked(libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            (&raw const request).cast(),
+            size_of::<libc::packet_mreq>() as libc::socklen_t,
+        ))?;
+        checked(libc::bind(
+            socket.as_raw_fd(),
+            (&raw const address).cast(),
+            size_of::<libc::sockaddr_ll>() as libc::socklen_t,
+        ))?;
+    }
+    Ok(socket)
+}
+
+/// A frame that was received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Received {
+    /// Its length, with all headers; the parts may hold fewer octets.
+    pub length: usize,
+    /// Whether the kernel has removed a VLAN tag from it.
+    pub tagged: bool,
+}
+
+/// Receives a frame from a [`packet_socket`] into three parts; returns `None` if no frame waits.
+///
+/// # Errors
+/// Any error from the operating system, except that the interface is down, so that nothing can arrive.
+pub fn receive_parts(socket: BorrowedFd<'_>, parts: [&mut [u8]; 3]) -> io::Result<Option<Received>> {
+    /// `struct tpacket_auxdata` of linux/if_packet.h.
+    #[repr(C)]
+    #[derive(Clone, Copy)]
+    struct Auxiliary {
+        status: u32,
+        lengths: [u32; 2],
+        offsets: [u16; 4],
+    }
+    const PACKET_AUXDATA: c_int = 8;
+    const TP_STATUS_VLAN_VALID: u32 = 1 << 4;
+    /// Control messages, aligned as `struct cmsghdr`.
+    #[repr(C, align(8))]
+    struct Control([u8; 64]);
+    let mut control = Control([0; 64]);
+    let mut vectors =
+        parts.map(|part| libc::iovec { iov_base: part.as_mut_ptr().cast(), iov_len: part.len() });
+    // SAFETY: any bytes are a valid `msghdr`.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = vectors.as_mut_ptr();
+    message.msg_iovlen = vectors.len() as _;
+    message.msg_control = (&raw mut control).cast();
+    message.msg_controllen = size_of::<Control>() as _;
+    // SAFETY: the kernel writes at most the given numbers of bytes to the parts and to `control`, all of which live
+    // during the call.
+    let length = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_TRUNC) };
+    if length < 0 {
+        let error = io::Error::last_os_error();
+        return match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::EINTR | libc::ENETDOWN) => Ok(None),
+            _ => Err(error),
         };
-        // SAFETY: SIOCETHTOOL reads a `struct ifreq` and, through its pointer, reads and writes a `struct ethtool_value`;
-        // both live during the call.
-        checked(unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as _, &raw mut request) })?;
-        if question.answer != 0 {
-            on.push(what);
+    }
+    let mut tagged = false;
+    // SAFETY: the kernel has set `msg_controllen`, so the macros stay within `control`; a message of this type
+    // contains a `tpacket_auxdata`, which may be unaligned.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(&raw const message);
+        while !header.is_null() {
+            if (*header).cmsg_level == libc::SOL_PACKET && (*header).cmsg_type == PACKET_AUXDATA {
+                let auxiliary: Auxiliary = std::ptr::read_unaligned(libc::CMSG_DATA(header).cast());
+                tagged |= auxiliary.status & TP_STATUS_VLAN_VALID != 0;
+            }
+            header = libc::CMSG_NXTHDR(&raw const message, header);
         }
     }
-    Ok(on)
+    Ok(Some(Received { length: length.unsigned_abs(), tagged }))
+}
+
+/// Sends a frame in three parts through a [`packet_socket`], at once or not at all.
+///
+/// # Errors
+/// Any error from the operating system.
+pub fn send_parts(socket: BorrowedFd<'_>, parts: [&[u8]; 3]) -> io::Result<()> {
+    let length: usize = parts.iter().map(|part| part.len()).sum();
+    let sent = rustix::io::writev(socket, &parts.map(io::IoSlice::new))?;
+    if sent == length { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+}
+
+/// Returns the number of frames that found no room in the buffer of a [`packet_socket`] since the last call.
+///
+/// # Errors
+/// Any error from the operating system.
+pub fn packets_dropped(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    const PACKET_STATISTICS: c_int = 6;
+    /// `struct tpacket_stats` of linux/if_packet.h.
+    #[repr(C)]
+    #[derive(Default)]
+    struct Statistics {
+        packets: u32,
+        drops: u32,
+    }
+    let mut statistics = Statistics::default();
+    let mut length = size_of::<Statistics>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` bytes to `statistics`, in which any bytes are valid.
+    checked(unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            PACKET_STATISTICS,
+            (&raw mut statistics).cast(),
+            &raw mut length,
+        )
+    })?;
+    Ok(statistics.drops.into())
 }
 
 /// Returns the name in the form that it has at the beginning of a `struct ifreq`.

@@ -49,7 +49,7 @@ impl Files for Web {
 /// returns the longest time during which one of these threads did not poll its devices.
 fn run(plan: &Plan, carried: bool) -> Result<(Outcome, Vec<Counters>, Span), LiveError> {
     host::leave_host_namespace()?;
-    let (hosts, mut tuns) = host::set_up(plan)?;
+    let (hosts, mut tuns) = host::set_up(plan, Vec::new())?;
     let (clock, run_end) = (Clock::start(), RunEnd::new(Instant::ZERO + plan.stop.at));
     let ended = AtomicBool::new(false);
     let (outcome, carried) = thread::scope(|scope| {
@@ -63,7 +63,7 @@ fn run(plan: &Plan, carried: bool) -> Result<(Outcome, Vec<Counters>, Span), Liv
         (outcome, carried.collect::<Result<Vec<_>, _>>())
     });
     let longest = carried?.iter().map(|carried| carried.longest_gap).max().unwrap_or(Span::ZERO);
-    Ok((outcome?, hosts.counters()?, longest))
+    Ok((outcome?, hosts.counters(&tuns)?, longest))
 }
 
 const CLASSES: &str = r#"

@@ -26,6 +26,7 @@ _COMMANDS = {
     "live": "live",
     "exec": "execute",
     "shell": "execute",
+    "router": "execute",
     "doctor": "doctor",
     "sweep": "sweep",
     "calibrate": "calibrate",

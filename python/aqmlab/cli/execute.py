@@ -14,6 +14,7 @@ from aqmlab.cli import completion
 from aqmlab.cli.console import interruptible, say, set_quiet
 from aqmlab.cli.live import tell_stopping
 from aqmlab.cli.options import (
+    AsJson,
     Force,
     NoReport,
     Output,
@@ -137,6 +138,56 @@ def shell(
     }
     asked |= {"output": output, "force": force, "pcap": ports_of(pcap), "pcap_bytes": pcap_bytes}
     _execute(scenario, users_shell(), asked, no_report=no_report)
+
+
+def router(
+    scenario: ScenarioFile,
+    left: Annotated[str, typer.Option("--left", metavar="INTERFACE", help="The interface of the clients.")],
+    right: Annotated[str, typer.Option("--right", metavar="INTERFACE", help="The interface of the servers.")],
+    rtt: Rtt = None,
+    arm: Arm = None,
+    seed: Seed = None,
+    longest: Longest = "1h",
+    output: Output = None,
+    force: Force = False,
+    pcap: Pcap = None,
+    pcap_bytes: PcapBytes = None,
+    as_json: AsJson = False,
+    no_report: NoReport = False,
+    quiet: Quiet = False,
+) -> None:
+    """Put the network of a scenario between two interfaces of this machine, as a bridge at layer 2.
+
+    What lies behind the interfaces keeps its addresses: packets of IP cross the queues, ARP passes at once,
+    and nothing else is forwarded. Needs root. The run ends after `--for`, or with Ctrl-C; its recording is
+    kept in both cases.
+
+    Exits with 3 if an interface is not suitable, with 5 if the run is NOT FAITHFUL, and with 130 after
+    Ctrl-C.
+    """
+    from aqmlab.cli.outcome import tell_experiment
+    from aqmlab.cli.progress import ProgressLine
+    from aqmlab.execution import route
+
+    set_quiet(quiet)
+    with interruptible(), ProgressLine(enabled=not quiet) as line:
+        results = route(
+            scenario,
+            left,
+            right,
+            rtt=rtt,
+            arm=arm,
+            seed=seed,
+            longest=longest,
+            output=output,
+            force=force,
+            pcap=ports_of(pcap),
+            pcap_bytes=pcap_bytes,
+            progress=line.update,
+            interrupted=tell_stopping,
+            report=False,
+        )
+    tell_experiment(results, as_json=as_json, no_report=no_report)
 
 
 def _words(text: str | None) -> list[str] | None:

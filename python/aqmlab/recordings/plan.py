@@ -195,7 +195,9 @@ class TrafficClass:
 
     @property
     def _programs(self) -> str:
-        """The commands."""
+        """The commands, or the interfaces in their place."""
+        if "interfaces" in self.workload:
+            return f"what lies behind the interfaces {' and '.join(self.workload['interfaces'])}"
         commands = [self.workload[role] for role in ("client", "server") if role in self.workload]
         return f"programs: {'; '.join(map(shlex.join, commands))}"
 

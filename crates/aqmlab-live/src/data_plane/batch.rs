@@ -3,6 +3,7 @@
 
 use aqmlab_units::{Instant, Span};
 
+use crate::frame::LinkHeader;
 use crate::frame::offload::{HEADER, MOST_SEGMENTS, SuperSegment};
 use crate::router::OutgoingFrame;
 
@@ -22,6 +23,8 @@ pub struct Batch {
 pub struct Write {
     /// The device's number.
     pub to: usize,
+    /// The link header of its first packet, if the device has a link layer.
+    pub link: LinkHeader,
     super_segment: SuperSegment,
     offload: bool,
     /// For each packet, its ideal departure time and, if it leaves in the measured interval, the limit of its lateness.
@@ -36,6 +39,7 @@ impl Batch {
     pub fn new(offload: bool) -> Self {
         let write = |_| Write {
             to: 0,
+            link: LinkHeader::default(),
             super_segment: SuperSegment::new(),
             offload,
             due: Vec::with_capacity(MOST_SEGMENTS),
@@ -56,7 +60,7 @@ impl Batch {
             return write.due.push(due);
         }
         let write = &mut self.writes[self.waiting];
-        (write.to, write.ports) = (to, ports);
+        (write.to, write.link, write.ports) = (to, *frame.link, ports);
         write.super_segment.begin(frame.octets);
         write.due.clear();
         write.due.push(due);

@@ -5,6 +5,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
 
+use crate::frame::LinkHeader;
+
 /// A device that carries whole IP packets and never blocks: a TUN device, or a test's substitute for one.
 pub trait Device {
     /// Reads the next packet into `frame`. Returns its length, or `None` if no packet waits.
@@ -22,6 +24,20 @@ pub trait Device {
 
     /// Returns the descriptor that becomes readable when a packet waits.
     fn fd(&self) -> BorrowedFd<'_>;
+
+    /// Returns the link header of the packet that was read last; `None` if the device has no link layer. A packet read
+    /// from a device with a link layer is preceded by the header of [`crate::frame::offload`].
+    fn link(&self) -> Option<LinkHeader> {
+        None
+    }
+
+    /// Writes one packet like [`Device::write`]; a device with a link layer writes this link header before it.
+    ///
+    /// # Errors
+    /// See [`Device::write`].
+    fn write_to_link(&mut self, _link: &LinkHeader, frame: &[u8]) -> io::Result<()> {
+        self.write(frame)
+    }
 }
 
 /// A device behind a non-blocking file descriptor that preserves packet boundaries: a TUN device

@@ -80,7 +80,7 @@ impl<D: Device, P: Poller> FrameSink for TimedSink<'_, D, P> {
         if let Some(limit) = leaving.measured {
             report.late(self.poller.now().saturating_since(leaving.at), limit);
         }
-        if devices[leaving.to.number()].write(leaving.octets).is_err() {
+        if devices[leaving.to.number()].write_to_link(leaving.link, leaving.octets).is_err() {
             report.write_errors += 1;
         }
     }
@@ -98,7 +98,7 @@ impl<D: Device, P: Poller> TimedSink<'_, D, P> {
                 }
             }
             let packets = write.due.len() as u64;
-            match devices[write.to].write(write.octets()) {
+            match devices[write.to].write_to_link(&write.link, write.octets()) {
                 Ok(()) => {
                     report.offload.writes += 1;
                     report.offload.packets_written += packets;
@@ -232,15 +232,16 @@ impl<D: Device, P: Poller> EventLoop<D, P> {
     fn read(&mut self, number: usize) -> io::Result<bool> {
         let Some(length) = self.sink.devices[number].read(&mut self.scratch)? else { return Ok(false) };
         let now = self.poller.now();
+        let link = self.sink.devices[number].link();
         let (read, host) = (&mut self.scratch[..length], HostId::of_number(number));
         let mut packets = 0;
         let mut out = TimedSink { sink: &mut self.sink, poller: &self.poller };
         let mut accept = |packet: &[u8]| {
             packets += 1;
             // The host's books record why a frame is refused.
-            let _ = self.router.accept(now, host, packet, &mut out);
+            let _ = self.router.accept_from_link(now, host, packet, link.as_ref(), &mut out);
         };
-        if self.settings.offload {
+        if self.settings.offload || link.is_some() {
             offload::split(read, accept);
         } else {
             accept(read);

@@ -174,10 +174,16 @@ impl Classed for LiveFrame {
 #[must_use = "a slot that is not returned is lost to the pool"]
 pub struct Slot(u32);
 
+/// The header of the link layer (Ethernet II) that a packet had at the interface from which it was read. A bridge
+/// writes it again; between hosts, packets have none, and it is not used.
+pub type LinkHeader = [u8; 14];
+
 /// Slots of equal length, in one block of memory that is touched before the first frame arrives.
 #[derive(Debug)]
 pub struct FramePool {
     octets: Box<[u8]>,
+    /// The link header of the frame in each slot.
+    links: Box<[LinkHeader]>,
     slot_len: usize,
     free: Vec<u32>,
     /// Largest number of slots that have been taken at the same time.
@@ -198,6 +204,7 @@ impl FramePool {
         let count = u32::try_from(slots).expect("fewer than 2^32 slots");
         FramePool {
             octets: vec![FRESH; slots * slot_len].into_boxed_slice(),
+            links: vec![[FRESH; 14]; slots].into_boxed_slice(),
             slot_len,
             free: (0..count).rev().collect(),
             most_taken: 0,
@@ -214,6 +221,16 @@ impl FramePool {
         self.octets[slot.start(self.slot_len)..][..frame.len()].copy_from_slice(frame);
         self.most_taken = self.most_taken.max(self.taken());
         Some(slot)
+    }
+
+    /// Notes the link header of the frame in a slot.
+    pub fn note_link(&mut self, slot: &Slot, link: &LinkHeader) {
+        self.links[slot.0 as usize] = *link;
+    }
+
+    /// Returns the link header of the frame in a slot; any octets if it has none.
+    pub fn link(&self, slot: &Slot) -> &LinkHeader {
+        &self.links[slot.0 as usize]
     }
 
     /// Returns a slot to the pool.

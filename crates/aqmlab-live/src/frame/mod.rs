@@ -9,4 +9,4 @@ pub use headers::{
     tcp_segment, traffic_class,
 };
 pub(crate) use live_frame::Owner;
-pub use live_frame::{FramePool, LiveFrame, Slot};
+pub use live_frame::{FramePool, LinkHeader, LiveFrame, Slot};

@@ -58,6 +58,11 @@ impl Counters {
         Ok(counters)
     }
 
+    /// Returns these counters.
+    pub fn of(counts: impl IntoIterator<Item = (&'static str, u64)>) -> Self {
+        Counters(counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect())
+    }
+
     /// Returns a counter; zero if this kernel does not have it.
     pub fn get(&self, name: &str) -> u64 {
         self.0.get(name).copied().unwrap_or(0)

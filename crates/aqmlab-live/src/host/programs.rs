@@ -88,7 +88,9 @@ impl Programs {
     ) -> Result<Option<Programs>, LiveError> {
         let mut jobs = Vec::new();
         for (class, of) in plan.classes.iter().enumerate() {
-            if let Traffic::Program(program) = &of.traffic {
+            if let Traffic::Program(program) = &of.traffic
+                && program.interfaces.is_none()
+            {
                 jobs.push(Job::new(plan, class, program, seed, hosts, &setup)?);
             }
         }

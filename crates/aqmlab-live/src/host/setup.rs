@@ -1,16 +1,18 @@
 //! Creation of the hosts of a plan.
 
 use std::fs;
+use std::iter;
 
 use aqmlab_network::End;
 use aqmlab_scenario::{IpVersion, LivePlan, Plan};
 
 use super::counters::Counters;
-use super::interface::{self, Tun};
+use super::interface;
 use super::namespace::Namespace;
 use super::namespace::{Applied, Sysctl, apply};
 use super::refusal;
 use super::stack::Stack;
+use super::wire::{Attached, Wires};
 use crate::addresses::{Addresses, HostId};
 use crate::error::LiveError;
 use crate::router::client_ports;
@@ -37,33 +39,48 @@ pub struct Hosts {
     pub stacks: Vec<Stack>,
 }
 
-/// Creates a namespace for each end of each class, with an interface, an address and a route. Returns this
-/// process's ends of the interfaces, in the order of [`HostId::number`]. The process must have left its
-/// original namespace.
+/// Creates a namespace for each end of each class, with an interface, an address and a route, unless interfaces of
+/// this machine are in its place (`wires`, by class; empty if there are none). Returns the devices, in the order of [`HostId::number`]. The
+/// process must have left its original namespace.
 ///
 /// # Errors
 /// If the plan cannot be realised, or if the machine refuses a necessary operation.
 ///
 /// # Panics
 /// If there are more than [`Addresses::MOST_CLASSES`] classes, which [`feasible::check`](crate::feasible::check) refuses.
-pub fn set_up(plan: &Plan) -> Result<(Hosts, Vec<Tun>), LiveError> {
+pub fn set_up(plan: &Plan, wires: Wires) -> Result<(Hosts, Vec<Attached>), LiveError> {
     let live = &plan.live;
     let ip = live.ip;
     let ports = client_ports(plan)?;
-    let stacks = plan.classes.iter().map(|class| Stack::of(class, ip)).collect::<Result<Vec<_>, _>>()?;
+    let mut stacks = plan.classes.iter().map(|class| Stack::of(class, ip)).collect::<Result<Vec<_>, _>>()?;
+    for (stack, [wire, _]) in
+        stacks.iter_mut().zip(&wires).filter_map(|(stack, wires)| Some((stack, wires.as_ref()?)))
+    {
+        // What lies behind an interface has settings of its own.
+        (stack.mtu, stack.tcp) = (wire.mtu(), None);
+    }
     let mut hosts =
         Hosts { addresses: Addresses(ip), home: Namespace::current()?, hosts: Vec::new(), stacks };
-    let mut tuns = Vec::new();
-    for (class, plan) in plan.classes.iter().enumerate() {
+    let mut devices = Vec::new();
+    for ((class, plan), wires) in
+        plan.classes.iter().enumerate().zip(wires.into_iter().chain(iter::repeat_with(|| None)))
+    {
+        if let Some(wires) = wires {
+            for wire in wires {
+                hosts.hosts.push(Host { namespace: hosts.home.again()?, applied: Applied::default() });
+                devices.push(Attached::Wire(wire));
+            }
+            continue;
+        }
         hosts.check_congestion_control(class, &plan.name)?;
         for side in End::ALL {
             let (host, tun) = hosts.one(HostId { class, side }, ports[class], live)?;
             hosts.hosts.push(host);
-            tuns.push(tun);
+            devices.push(Attached::Host(tun));
         }
     }
     hosts.home.enter()?;
-    Ok((hosts, tuns))
+    Ok((hosts, devices))
 }
 
 impl Hosts {
@@ -86,21 +103,29 @@ impl Hosts {
     }
 
     /// Returns the kernel's counters for each host, in the order of [`HostId::number`]. They cover the whole
-    /// run, because each host's namespace is as old as the run.
+    /// run, because each host's namespace is as old as the run. `devices` are those of the hosts.
     ///
     /// # Errors
     /// Any error from the operating system.
-    pub fn counters(&self) -> Result<Vec<Counters>, LiveError> {
-        let read = |host: &Host| {
-            host.namespace.enter()?;
-            Counters::read(interface::NAME)
+    pub fn counters(&self, devices: &[Attached]) -> Result<Vec<Counters>, LiveError> {
+        let read = |(host, device): (&Host, &Attached)| match device.wire() {
+            Some(wire) => wire.counters().map(Counters::of),
+            None => {
+                host.namespace.enter()?;
+                Counters::read(interface::NAME)
+            }
         };
-        let counters = self.hosts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        let counters = self.hosts.iter().zip(devices).map(read).collect::<Result<Vec<_>, _>>()?;
         self.home.enter()?;
         Ok(counters)
     }
 
-    fn one(&self, id: HostId, client_ports: u32, live: &LivePlan) -> Result<(Host, Tun), LiveError> {
+    fn one(
+        &self,
+        id: HostId,
+        client_ports: u32,
+        live: &LivePlan,
+    ) -> Result<(Host, interface::Tun), LiveError> {
         let namespace = Namespace::new()?;
         let stack = &self.stacks[id.class];
         let settings: Vec<Sysctl> =

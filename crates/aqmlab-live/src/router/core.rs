@@ -21,7 +21,7 @@ use super::pace::Pace;
 use super::routes::{Routes, Step};
 use crate::addresses::HostId;
 use crate::error::LiveError;
-use crate::frame::{FramePool, LiveFrame, parse, tcp_payload};
+use crate::frame::{FramePool, LinkHeader, LiveFrame, parse, tcp_payload};
 use crate::kernel_queue::{Habits, KernelPath, KernelQueue};
 
 /// Number of holes in a connection's delivered data for which memory is reserved from the start; a
@@ -193,6 +193,21 @@ impl Router {
         octets: &[u8],
         out: &mut dyn FrameSink,
     ) -> Result<(), Refused> {
+        self.accept_from_link(now, host, octets, None, out)
+    }
+
+    /// Accepts a packet like [`Router::accept`]; it keeps its link header until it leaves.
+    ///
+    /// # Errors
+    /// See [`Router::accept`].
+    pub fn accept_from_link(
+        &mut self,
+        now: Instant,
+        host: HostId,
+        octets: &[u8],
+        link: Option<&LinkHeader>,
+        out: &mut dyn FrameSink,
+    ) -> Result<(), Refused> {
         let now = now.max(self.now);
         // A sample at an instant is taken after all other events of that instant.
         while let Some(at) = self.next_event().filter(|at| *at <= now) {
@@ -206,6 +221,9 @@ impl Router {
         count(&mut books.read, Bytes::new(octets.len() as u64));
         match taken {
             Ok(frame) => {
+                if let Some(link) = link {
+                    self.store.pool.note_link(&frame.slot, link);
+                }
                 self.forward(now, frame, out);
                 Ok(())
             }

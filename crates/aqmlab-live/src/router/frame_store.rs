@@ -10,7 +10,7 @@ use super::books::{FlowBooks, HostBooks, count};
 use super::flow_table::FlowTable;
 use super::routes::Routes;
 use crate::addresses::HostId;
-use crate::frame::{FramePool, LiveFrame, set_traffic_class, tcp_payload, tcp_segment};
+use crate::frame::{FramePool, LinkHeader, LiveFrame, set_traffic_class, tcp_payload, tcp_segment};
 
 /// A frame that leaves the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,6 +28,8 @@ pub struct OutgoingFrame<'a> {
     pub measured: Option<Span>,
     /// The whole packet, marks and checksum included.
     pub octets: &'a [u8],
+    /// The link header that it had when it was accepted, if it had one.
+    pub link: &'a LinkHeader,
 }
 
 /// Receives the frames that leave the network, in chronological order.
@@ -99,8 +101,8 @@ impl FrameStore {
         host.left_marked += u64::from(marked);
         self.write_header(&frame);
         let flow = self.flow_table.flow(to.class, frame.owner().flow);
-        let octets = self.pool.frame(&frame.slot, frame.len());
-        out.leave(OutgoingFrame { at, to, flow, ecn, measured, octets });
+        let (octets, link) = (self.pool.frame(&frame.slot, frame.len()), self.pool.link(&frame.slot));
+        out.leave(OutgoingFrame { at, to, flow, ecn, measured, octets, link });
         self.pool.free(frame.slot);
     }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::fields::CLASS;
 use super::kind::{Carries, Part, Tcp, TrafficKind};
 use super::reading::Reading;
-use crate::field::{Field, Form, Variant, default, required, ruled};
+use crate::field::{Field, Form, Variant, default, ruled};
 use crate::language::{MOMENT, STARTS};
 use crate::pass::{Pass, Section};
 use crate::tree::{Node, Tree};
@@ -19,8 +19,13 @@ use crate::tree::{Node, Tree};
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Program {
-    /// The command in the clients' host: the program and its arguments.
+    /// The command in the clients' host: the program and its arguments. Empty if interfaces are in the place of the hosts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub client: Vec<String>,
+    /// The interfaces of the machine that are in the place of the clients' and the servers' host.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interfaces: Option<[String; 2]>,
     /// The command in the servers' host, which starts before the run, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<Vec<String>>,
@@ -89,7 +94,7 @@ fn is_default(results: &&'static str) -> bool {
 const SIGNALS: &[&str] = &["TERM", "INT", "HUP", "QUIT", "KILL"];
 
 const FIELDS: &[Field] = &[
-    required("client", Form::Command, "the command in the clients' host"),
+    ruled("client", Form::Command, "required without `left` and `right`", "the command in the clients' host"),
     ruled("server", Form::Command, "none", "the command in the servers' host, which starts before the run"),
     default(
         "count",
@@ -162,6 +167,18 @@ const FIELDS: &[Field] = &[
          `program_NAME`",
     ),
     ruled(
+        "left",
+        Form::One(Kind::Text),
+        "none",
+        "the interface of this machine that takes the place of the clients' host; needs root, and `right`",
+    ),
+    ruled(
+        "right",
+        Form::One(Kind::Text),
+        "none",
+        "the interface of this machine that takes the place of the servers' host",
+    ),
+    ruled(
         "tcp",
         Form::Tcp,
         "the profile `linux`",
@@ -178,7 +195,11 @@ pub(super) const KIND: Variant = Variant {
 pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Reading<Program>> {
     Some(Reading::new(pass.integer(section, "flows"), |pass, section| {
         let shell = pass.flag(section, "shell");
-        let client = pass.command(section, "client", shell == Some(true));
+        let interfaces = interfaces(pass, section);
+        let client = match &interfaces {
+            Some(Some(_)) => Some(Vec::new()),
+            _ => pass.command(section, "client", shell == Some(true)),
+        };
         let server = match section.node("server") {
             Some(_) => pass.command(section, "server", shell == Some(true)).map(Some),
             None => Some(None),
@@ -190,6 +211,7 @@ pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Rea
         let (results, tcp) = (pass.word(section, "results"), pass.tcp_from(section, "linux"));
         Some(Program {
             client: client?,
+            interfaces: interfaces?,
             server: server?,
             clients: clients?,
             shell: shell?,
@@ -203,6 +225,50 @@ pub(super) fn read(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Rea
             tcp: tcp?,
         })
     }))
+}
+
+/// The keys that describe programs, which a class with interfaces does not have.
+const OF_PROGRAMS: [&str; 9] =
+    ["client", "server", "count", "shell", "ready", "ready_line", "ready_within", "ends_run", "results"];
+
+/// Returns the two interfaces, if there are any.
+fn interfaces(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Option<[String; 2]>> {
+    let given = ["left", "right"].map(|key| section.node(key).is_some());
+    let [left, right] = match given {
+        [false, false] => return Some(None),
+        [true, true] => [interface(pass, section, "left")?, interface(pass, section, "right")?],
+        [is_left, _] => {
+            let (key, other) = if is_left { ("left", "right") } else { ("right", "left") };
+            let message = format!("`{key}` needs `{other}`: a router between interfaces has two");
+            pass.error(&section.at(key), &section.sub(key), &message);
+            return None;
+        }
+    };
+    if left == right {
+        pass.error(&section.at("right"), &section.sub("right"), "`left` and `right` are the same interface");
+        return None;
+    }
+    if let Some(key) = OF_PROGRAMS.into_iter().find(|key| section.node(key).is_some()) {
+        let message =
+            format!("`{key}` is about programs, but `left` and `right` take the place of their hosts");
+        pass.error(&section.at(key), &section.sub(key), &message);
+        return None;
+    }
+    Some(Some([left, right]))
+}
+
+/// Returns the name of an interface.
+fn interface(pass: &mut Pass<'_, '_>, section: &Section<'_>, key: &str) -> Option<String> {
+    let name = pass.text(section, key)?;
+    let is_name = (1..16).contains(&name.len())
+        && !name.starts_with('.')
+        && name.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'/' | b':' | b'`'));
+    if !is_name {
+        let message = "the name of an interface has 1 to 15 letters, digits and signs, as `ip link` shows it";
+        pass.error(&section.at(key), &section.sub(key), message);
+        return None;
+    }
+    Some(name)
 }
 
 fn ready(pass: &mut Pass<'_, '_>, section: &Section<'_>) -> Option<Ready> {
@@ -337,6 +403,10 @@ mod tests {
         let refusal = |keys: &str| crate::parse(&text(keys), "test").unwrap_err().to_string();
         for (keys, why) in [
             ("", "`client` is missing"),
+            ("left = \"eth1\"", "`left` needs `right`"),
+            ("left = \"eth1\"\nright = \"eth1\"", "the same interface"),
+            ("left = \"eth1\"\nright = \"../x\"", "`ip link` shows"),
+            ("left = \"eth1\"\nright = \"eth2\"\nclient = [\"a\"]", "`client` is about programs"),
             ("client = \"curl -O x\"", "write a list of texts"),
             ("client = []", "the command is empty"),
             ("client = [\"\"]", "the program's name is empty"),
