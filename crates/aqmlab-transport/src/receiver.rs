@@ -38,7 +38,7 @@ pub(crate) struct Receiver {
     /// Number of in-order segments, or bytes, not yet acknowledged; [`ACK_NOW`] if an
     /// acknowledgment is due.
     unacked: u16,
-    /// The flags [`HOLES`], [`TWICE`] and [`ECHO`].
+    /// The flags [`HOLES`], [`TWICE`], [`ECHO`] and [`PERMITTED`].
     notes: Bits,
     /// `next` includes the FIN.
     finished: bool,
@@ -51,6 +51,9 @@ const TWICE: u8 = 1 << 1;
 
 /// The time stamp to echo is that of a retransmission: TS.Recent of RFC 7323, section 4.3.
 const ECHO: u8 = 1 << 2;
+
+/// Both sides have permitted SACK (RFC 2018, section 2).
+const PERMITTED: u8 = 1 << 3;
 
 /// A value above any amount that may remain unacknowledged.
 const ACK_NOW: u16 = u16::MAX;
@@ -88,6 +91,17 @@ impl Receiver {
     #[inline]
     pub(crate) fn next_on_wire(&self) -> u32 {
         to_wire(self.initial, self.next)
+    }
+
+    /// Notes whether both sides have permitted SACK.
+    pub(crate) fn permit_sack(&mut self, both: bool) {
+        self.notes.put(PERMITTED, both);
+    }
+
+    /// Returns whether both sides have permitted SACK.
+    #[inline]
+    pub(crate) fn permits_sack(&self) -> bool {
+        self.notes.any(PERMITTED)
     }
 
     /// Returns whether nothing waits beyond a hole, and neither a duplicate nor the time stamp of a

@@ -52,7 +52,7 @@ fn any_profile(draw: &mut Stream) -> Profile {
         settings.set("ect_on_ack", Value::Flag(false), Origin::Given);
     }
     if ["bbr", "bbr3", "prague"].iter().any(|name| controls(&settings, [name, name]))
-        && settings.get("recovery") == Some(&Value::Choice("reno"))
+        && ["tahoe", "reno"].iter().any(|name| settings.get("recovery") == Some(&Value::Choice(name)))
     {
         settings.set("recovery", Value::Choice("newreno"), Origin::Given);
     }

@@ -34,8 +34,10 @@ impl Talk {
         give("max_window", Value::Integer(1 + draw.below(40)));
         give("ack_every", Value::Integer(1 + draw.below(3)));
         give("increase", Value::Choice(["per_ack", "byte_counting"][draw.below(2) as usize]));
-        give("recovery", Value::Choice(Recovery::WORDS[draw.below(3) as usize]));
-        give("ecn", Value::Flag(draw.hit(0.5)));
+        let prague = name == "prague"; // needs ECN, and lists its segments
+        let recovery = Recovery::WORDS[draw.below(Recovery::WORDS.len() as u64) as usize];
+        give("recovery", Value::Choice(if prague { "sack" } else { recovery }));
+        give("ecn", Value::Flag(draw.hit(0.5) || prague));
         let profile = Profile::resolve(&mut settings).expect("consistent");
         let endpoints = [Role::Active, Role::Passive].map(|role| Endpoint::new(role, &profile));
         let on_the_way = [VecDeque::new(), VecDeque::new()];

@@ -1,5 +1,4 @@
 //! The classic ECN echo (RFC 3168, section 6.1), and the echo of DCTCP (RFC 8257, section 3.2).
-
 //!
 //! What both sides have agreed on, including AccECN (RFC 9768, section 3.1), is kept here too.
 
@@ -167,7 +166,7 @@ impl ClassicEcn {
     /// Returns whether the next segment may have to carry ECE or CWR, or may change this state.
     #[inline]
     pub(crate) fn has_news(&self) -> bool {
-        self.0.any(ECHO | CE_SINCE_ACK | CWR_DUE | ACCURATE)
+        self.0.any(ECHO | CE_SINCE_ACK | CWR_DUE)
     }
 
     /// Receiving half: returns the ECE flag of the acknowledgment that leaves now.

@@ -5,12 +5,14 @@ use alloc::boxed::Box;
 
 use aqmlab_units::Ecn;
 
-use super::Endpoint;
+use super::output::code_point;
+use super::{Endpoint, REFLECTING};
 use crate::connection::State;
 use crate::ecn::{AccEcn, AccEcnOption, EcnCounters, Heard, Marks, SynAgain};
 use crate::profile::{EcnFallback, Profile};
 use crate::sack::{BLOCK_BYTES, Options};
 use crate::segment::{Extras, Flags, Segment};
+use crate::sequence::from_wire;
 
 /// Bytes of TCP options for which a header has room (RFC 9293, section 3.1).
 const MOST_OPTIONS: u32 = 40;
@@ -42,6 +44,7 @@ impl Endpoint {
         if !self.ecn.is_accurate() {
             return None;
         }
+        self.notes.set(REFLECTING);
         let accurate = &mut self.troubles.note().accurate;
         Some(accurate.insert(Box::new(AccEcn::new(syn, own_syn))))
     }
@@ -54,7 +57,7 @@ impl Endpoint {
 
     /// Active side: learns from a SYN-ACK which kind of feedback is agreed on.
     pub(super) fn learn_feedback(&mut self, syn_ack: &Segment, options: &Options, profile: &Profile) {
-        let own_syn = self.code_point(self.ecn.asks(profile) && profile.ect_on_syn, profile);
+        let own_syn = code_point(self.ecn.asks(profile) && profile.ect_on_syn);
         self.ecn.on_syn_ack(syn_ack.flags, profile);
         let Some(accurate) = self.begin_accurate(syn_ack.ecn, own_syn) else { return };
         let faulty = accurate.hear_handshake(syn_ack.flags.ace());
@@ -170,6 +173,49 @@ impl Endpoint {
         } else {
             (segment.sack_len, segment.extras) = self.accurate_option(0, segment.extras, profile);
         }
+    }
+
+    /// Returns ECT(1) in place of ECT(0) for a scalable sender (RFC 9331, 4.1). Without AccECN, it does not hear how many
+    /// segments are marked, and does not claim to be scalable (4.2).
+    pub(super) fn scalable(&self, ecn: Ecn, profile: &Profile) -> Ecn {
+        if ecn == Ecn::Ect0 && profile.answers_marks() { Ecn::Ect1 } else { ecn }
+    }
+
+    /// Returns the segment that `poll` returns, completed with what it says about marks. This is apart from
+    /// [`super::output`], so that other endpoints build their segments in registers.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn reflecting(
+        &mut self,
+        poll: impl FnOnce(&mut Self) -> Option<Segment>,
+        profile: &Profile,
+    ) -> Option<Segment> {
+        let sent = self.sent();
+        self.notes.clear(REFLECTING);
+        let segment = poll(self);
+        self.notes.set(REFLECTING);
+        segment.map(|segment| self.with_marks(segment, sent, profile))
+    }
+
+    /// Completes a segment that leaves now; everything below the offset `sent` had been sent before it.
+    fn with_marks(&mut self, mut segment: Segment, sent: u64, profile: &Profile) -> Segment {
+        if segment.flags.has(Flags::SYN) {
+            return segment; // completed by `accurate_syn_ack`
+        }
+        (segment.flags, segment.sack_len, segment.extras) =
+            self.accurate_report(segment.flags, segment.sack_len, segment.extras, profile);
+        if segment.len > 0 {
+            let from = from_wire(profile.initial_sequence, segment.seq, sent).unwrap_or(sent);
+            (segment.sack_len, segment.extras) =
+                self.accurate_data(from, from < sent, segment.sack_len, segment.extras, profile);
+        } else if !segment.flags.has(Flags::FIN) && !segment.flags.has(Flags::RST) {
+            segment.flags = self.accurate_answer(&segment);
+            if profile.ect_on_ack && self.ecn.agreed() {
+                segment.ecn = Ecn::Ect0;
+            }
+        }
+        segment.ecn = self.scalable(segment.ecn, profile);
+        segment
     }
 
     /// Returns the flags and the options of the segment that leaves now: ACE, and an option if one is due and there

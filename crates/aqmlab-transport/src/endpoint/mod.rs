@@ -117,13 +117,13 @@ const RESET: u8 = 1 << 3;
 /// segments.
 const SELECTIVE: u8 = 1 << 6;
 /// All flags that may call for something other than ordinary data.
-const DUE: u8 = RETRANSMISSION | LIMITED | HANDSHAKE_ACK | RESET | SELECTIVE;
+const DUE: u8 = RETRANSMISSION | LIMITED | HANDSHAKE_ACK | RESET | SELECTIVE | REFLECTING;
 /// The application has closed: a FIN follows the last byte.
 const CLOSING: u8 = 1 << 4;
 /// The FIN was sent in a segment without payload.
 const LONE_FIN: u8 = 1 << 5;
-/// Both sides have permitted SACK (RFC 2018, section 2).
-const SACK_AGREED: u8 = 1 << 7;
+/// AccECN is in use: each segment is completed with what it says about marks.
+const REFLECTING: u8 = 1 << 7;
 
 impl Endpoint {
     /// Creates an endpoint that has not opened a connection yet: CLOSED if active, LISTEN if passive.
@@ -365,7 +365,7 @@ impl Endpoint {
 
     /// Returns whether both sides have permitted SACK.
     pub fn uses_sack(&self) -> bool {
-        self.notes.any(SACK_AGREED)
+        self.receiver.permits_sack()
     }
 
     /// Returns whether both sides have agreed on ECN.

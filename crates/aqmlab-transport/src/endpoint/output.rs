@@ -3,7 +3,8 @@
 use aqmlab_units::{Ecn, Instant};
 
 use super::{
-    CLOSING, DUE, ENDLESS, Endpoint, HANDSHAKE_ACK, LIMITED, LONE_FIN, RESET, RETRANSMISSION, SELECTIVE,
+    CLOSING, DUE, ENDLESS, Endpoint, HANDSHAKE_ACK, LIMITED, LONE_FIN, REFLECTING, RESET, RETRANSMISSION,
+    SELECTIVE,
 };
 use crate::congestion::Pause;
 use crate::connection::State;
@@ -15,44 +16,7 @@ use crate::segment::{Extras, Flags, Segment};
 use crate::sequence::to_wire;
 use crate::stamps::{self, Stamps};
 
-/// What a segment says about marks. It is so short that a function returns it in a register.
-#[derive(Clone, Copy)]
-struct Said {
-    flags: Flags,
-    sack_len: u8,
-    extras: Extras,
-    ecn: Ecn,
-}
-
 impl Endpoint {
-    /// Adds feedback to a segment that acknowledges. Here, too, the segment itself is not passed.
-    #[cold]
-    #[inline(never)]
-    fn feed_back(&mut self, said: Said, profile: &Profile) -> Said {
-        if self.ecn.is_accurate() {
-            let (flags, sack_len, extras) =
-                self.accurate_report(said.flags, said.sack_len, said.extras, profile);
-            return Said {
-                flags,
-                sack_len,
-                extras,
-                ecn: self.code_point(profile.ect_on_ack && self.ecn.agreed(), profile),
-            };
-        }
-        Said { flags: said.flags.with_if(Flags::ECE, self.ecn.take_echo()), ..said }
-    }
-
-    /// Adds to data at `from` that the window has been reduced, or an option that tests the path.
-    #[cold]
-    #[inline(never)]
-    fn feed_back_with_data(&mut self, said: Said, from: u64, again: bool, profile: &Profile) -> Said {
-        if self.ecn.is_accurate() {
-            let (sack_len, extras) = self.accurate_data(from, again, said.sack_len, said.extras, profile);
-            return Said { sack_len, extras, ..said };
-        }
-        Said { flags: said.flags.with_if(Flags::CWR, self.ecn.take_cwr(again, profile)), ..said }
-    }
-
     /// Returns the next segment to send, or `None` if there is none.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
@@ -92,6 +56,9 @@ impl Endpoint {
     /// permits.
     #[cold] // keeps the code path of other senders short
     fn transmit_due(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+        if self.notes.any(REFLECTING) {
+            return self.reflecting(|endpoint| endpoint.poll_transmit(now, profile), profile);
+        }
         let seldom = self.notes.any(DUE & !SELECTIVE) || !self.state.is_synchronised();
         if seldom || !self.tracks(profile) {
             return self.transmit_seldom(now, profile);
@@ -127,6 +94,9 @@ impl Endpoint {
     /// whether there [are more](Endpoint::wants_to_send), and requests the rest after the delay.
     #[cold]
     pub fn poll_prompt(&mut self, now: Instant, profile: &Profile) -> Option<Segment> {
+        if self.notes.any(REFLECTING) {
+            return self.reflecting(|endpoint| endpoint.poll_prompt(now, profile), profile);
+        }
         if !self.state.is_synchronised() && self.state != State::SynSent || self.notes.any(RESET) {
             return self.transmit_seldom(now, profile);
         }
@@ -197,7 +167,7 @@ impl Endpoint {
         if self.notes.take(RESET) {
             self.troubles.note().counts.control_segments += 1;
             let mut segment = self.control(Flags::RST | Flags::ACK, self.next(), profile);
-            segment.ecn = self.code_point(self.ecn.agreed() && profile.ect_on_reset, profile);
+            segment.ecn = code_point(self.ecn.agreed() && profile.ect_on_reset);
             return Some(segment);
         }
         match self.state {
@@ -246,8 +216,9 @@ impl Endpoint {
             State::SynSent => self.ecn.asks(profile) && profile.ect_on_syn,
             _ => self.ecn.agreed() && profile.ect_on_syn_ack,
         };
-        segment.ecn = self.code_point(capable, profile);
+        segment.ecn = code_point(capable);
         if self.state == State::SynReceived && self.ecn.is_accurate() {
+            segment.ecn = self.scalable(segment.ecn, profile);
             self.accurate_syn_ack(&mut segment, again, profile);
         }
         if again {
@@ -386,7 +357,7 @@ impl Endpoint {
         let mut segment = self.control(Flags::ACK, from, profile);
         self.tally.data_segments += 1;
         segment.len = profile.mss;
-        segment.ecn = self.code_point(self.ecn.ect(false, false, profile), profile);
+        segment.ecn = code_point(self.ecn.ect(false, false, profile));
         if self.ecn.has_news() {
             segment.flags = segment.flags.with_if(Flags::CWR, self.ecn.take_cwr(false, profile));
         }
@@ -422,20 +393,12 @@ impl Endpoint {
         if len > 0 {
             self.tally.data_segments += 1;
             segment.len = len;
-            segment.ecn = self.code_point(self.ecn.ect(again, fin, profile), profile);
+            segment.ecn = code_point(self.ecn.ect(again, fin, profile));
             if self.ecn.has_news() {
-                let Segment { flags, sack_len, extras, ecn, .. } = segment;
-                let said = Said { flags, sack_len, extras, ecn };
-                Said {
-                    flags: segment.flags,
-                    sack_len: segment.sack_len,
-                    extras: segment.extras,
-                    ecn: segment.ecn,
-                } = self.feed_back_with_data(said, from, again, profile);
+                segment.flags = segment.flags.with_if(Flags::CWR, self.ecn.take_cwr(again, profile));
             }
         } else {
-            segment.ecn =
-                self.code_point(profile.ect_on_bare_fin && self.ecn.ect(again, fin, profile), profile);
+            segment.ecn = code_point(profile.ect_on_bare_fin && self.ecn.ect(again, fin, profile));
             self.count_empty(fin && !again);
             self.note_cwr_without_data(&mut segment, profile);
         }
@@ -629,9 +592,6 @@ impl Endpoint {
     #[cold]
     fn urgent_ack(&mut self, profile: &Profile) -> Segment {
         let mut segment = self.pure_ack(profile);
-        if self.ecn.is_accurate() {
-            segment.flags = self.accurate_answer(&segment);
-        }
         let due = self.troubles.get().quick.is_some();
         let quick = due.then(|| self.troubles.note()).and_then(|trouble| trouble.quick.as_mut());
         if let Some(ack) = quick.and_then(|quick| quick.earlier.take()) {
@@ -662,28 +622,16 @@ impl Endpoint {
                 (segment.sack_len, segment.extras) = self.report(profile);
             }
             if self.ecn.has_news() && !flags.has(Flags::SYN) {
-                let said =
-                    Said { flags, sack_len: segment.sack_len, extras: segment.extras, ecn: segment.ecn };
-                Said {
-                    flags: segment.flags,
-                    sack_len: segment.sack_len,
-                    extras: segment.extras,
-                    ecn: segment.ecn,
-                } = self.feed_back(said, profile);
+                segment.flags = flags.with_if(Flags::ECE, self.ecn.take_echo());
             }
             self.receiver.ack_sent();
         }
         segment
     }
+}
 
-    /// Returns the code point of a segment that is ECN-capable or not. A sender that is scalable, but does not hear how
-    /// many segments are marked, does not claim to be (RFC 9331, 4.2).
-    #[inline(always)]
-    pub(super) fn code_point(&self, capable: bool, profile: &Profile) -> Ecn {
-        match capable {
-            false => Ecn::NotEct,
-            true if profile.answers_marks() && self.ecn.is_accurate() => Ecn::Ect1,
-            true => Ecn::Ect0,
-        }
-    }
+/// Returns the code point of a segment that is ECN-capable or not.
+#[inline(always)]
+pub(super) fn code_point(capable: bool) -> Ecn {
+    if capable { Ecn::Ect0 } else { Ecn::NotEct }
 }

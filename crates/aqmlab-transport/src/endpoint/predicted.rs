@@ -143,15 +143,18 @@ impl Endpoint {
                 }
                 self.events.delivered(seg.len);
             }
-            Predicted::Elsewhere { from } => {
-                if self.receiver.is_echoing() {
-                    let end = from + seg.sequence_len();
-                    self.receiver.note_stamp_of_data(from, end, None, &mut self.troubles);
-                }
-                self.on_payload(now, from, seg, profile);
-            }
+            Predicted::Elsewhere { from } => self.on_data_elsewhere(now, from, seg, profile),
             Predicted::Ack { bytes } => self.on_predicted_ack(now, bytes, profile),
         }
+    }
+
+    #[inline(never)] // keeps the code path of an ordinary segment short
+    fn on_data_elsewhere(&mut self, now: Instant, from: u64, seg: &Segment, profile: &Profile) {
+        if self.receiver.is_echoing() {
+            let end = from + seg.sequence_len();
+            self.receiver.note_stamp_of_data(from, end, None, &mut self.troubles);
+        }
+        self.on_payload(now, from, seg, profile);
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 
 use aqmlab_units::Instant;
 
-use super::{Endpoint, SACK_AGREED, SELECTIVE};
+use super::{Endpoint, SELECTIVE};
 use crate::profile::{Profile, Recovery, SackPipe};
 use crate::recovery::{Hole, Scoreboard};
 use crate::sack::Sack;
@@ -34,8 +34,8 @@ impl Endpoint {
 
     /// Processes a SYN or SYN-ACK: RFC 2018, section 2.
     pub(super) fn negotiate_sack(&mut self, seg: &Segment, profile: &Profile) {
-        self.notes
-            .put(SACK_AGREED, seg.extras.has(Extras::SACK_PERMITTED) && profile.recovery == Recovery::Sack);
+        self.receiver
+            .permit_sack(seg.extras.has(Extras::SACK_PERMITTED) && profile.recovery == Recovery::Sack);
     }
 
     /// Update() of RFC 6675, section 4. Returns true if the acknowledgment reports new arrivals beyond its
