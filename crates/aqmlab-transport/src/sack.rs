@@ -1,7 +1,6 @@
 //! The SACK option (RFC 2018), and what else is kept apart from a segment.
 
 use crate::ecn::AccEcnOption;
-use crate::profile::Profile;
 use crate::stamps::Stamps;
 
 /// "A SACK option that specifies n blocks will have a length of 8*n+2 bytes, so the 40 bytes available for TCP
@@ -58,9 +57,9 @@ impl Sack {
         others.is_empty() || earlier.blocks[1..].starts_with(others) || earlier.blocks.starts_with(others)
     }
 
-    /// Keeps as many blocks as an option of `len` bytes contains.
-    pub(crate) fn truncate(&mut self, len: u8, profile: &Profile) {
-        let blocks = u32::from(len).saturating_sub(profile.sack_overhead) / BLOCK_BYTES;
+    /// Keeps as many blocks as an option of `len` bytes contains, `overhead` of which are no blocks.
+    pub(crate) fn truncate(&mut self, len: u8, overhead: u32) {
+        let blocks = u32::from(len).saturating_sub(overhead) / BLOCK_BYTES;
         self.count = self.count.min(blocks as u8);
     }
 

@@ -207,12 +207,11 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     /// # Errors
     /// [`RunError::Cancelled`], or [`RunError::Memory`] if the run's tables outgrow the control's cap.
     pub fn run(&mut self, control: &Control) -> Result<StoppedBy, RunError> {
-        while let Some(at) = self.scheduler.queue.advance() {
-            if let Some(why) = self.take(at, control)? {
+        loop {
+            if let Some(why) = self.run_part(Instant::FAR_FUTURE, u64::MAX, control)? {
                 return Ok(why);
             }
         }
-        unreachable!("the end of the run is an event")
     }
 
     /// Runs the simulation up to and including `until`, but handles at most `most` events. Returns the reason why
@@ -231,7 +230,22 @@ impl<'a, Q: EventQueue> World<'a, Q> {
             if at > until {
                 break;
             }
-            if let Some(why) = self.take(at, control)? {
+            debug_assert!(at >= self.now, "time ran backwards");
+            self.now = at;
+            match *self.scheduler.queue.first().1 {
+                Event::Arrive(mut packet) => {
+                    self.scheduler.queue.release();
+                    self.forward(&mut packet);
+                }
+                Event::Other(notice) => {
+                    self.scheduler.queue.release();
+                    self.handle(notice);
+                }
+            }
+            self.until_poll -= 1;
+            if self.until_poll == 0
+                && let Some(why) = self.poll_control(control)?
+            {
                 return Ok(Some(why));
             }
         }
@@ -246,25 +260,6 @@ impl<'a, Q: EventQueue> World<'a, Q> {
     /// Returns the number of events handled so far.
     pub fn handled(&self) -> u64 {
         self.events + (self.stride - self.until_poll)
-    }
-
-    /// Handles the first event, which is due at `at`. Returns the reason for a stop, if there is one.
-    #[inline(always)]
-    fn take(&mut self, at: Instant, control: &Control) -> Result<Option<StoppedBy>, RunError> {
-        debug_assert!(at >= self.now, "time ran backwards");
-        self.now = at;
-        match *self.scheduler.queue.first().1 {
-            Event::Arrive(mut packet) => {
-                self.scheduler.queue.release();
-                self.forward(&mut packet);
-            }
-            Event::Other(notice) => {
-                self.scheduler.queue.release();
-                self.handle(notice);
-            }
-        }
-        self.until_poll -= 1;
-        if self.until_poll == 0 { self.poll_control(control) } else { Ok(None) }
     }
 
     /// Returns whether something has been done for an instant at or after the end of the run,

@@ -356,7 +356,7 @@ impl Endpoint {
             if segment.extras.has(Extras::STAMPED) { self.troubles.get().stamps } else { Stamps::NONE };
         let mut accurate_ecn = AccEcnOption::NONE;
         if segment.extras.accurate_ecn_len() > 0 {
-            sack.truncate(segment.sack_len, profile);
+            sack.truncate(segment.sack_len, profile.sack_overhead);
             accurate_ecn =
                 self.troubles.get().accurate.as_ref().map_or(AccEcnOption::NONE, |state| state.option);
         }

@@ -398,7 +398,7 @@ impl Endpoint {
                 segment.flags = segment.flags.with_if(Flags::CWR, self.ecn.take_cwr(again, profile));
             }
         } else {
-            segment.ecn = code_point(profile.ect_on_bare_fin && self.ecn.ect(again, fin, profile));
+            segment.ecn = self.code_point_of_bare_fin(again, profile);
             self.count_empty(fin && !again);
             self.note_cwr_without_data(&mut segment, profile);
         }
@@ -406,6 +406,12 @@ impl Endpoint {
             segment.extras = self.stamp(now, segment.extras, profile);
         }
         (segment, end)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn code_point_of_bare_fin(&self, again: bool, profile: &Profile) -> Ecn {
+        code_point(profile.ect_on_bare_fin && self.ecn.ect(again, true, profile))
     }
 
     /// Gives a segment with these `extras` its time stamp. Here and in [`Endpoint::report`], the segment
